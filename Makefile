@@ -1,0 +1,121 @@
+# `make help` lists the targets.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+PYTHON ?= python3.11
+VENV ?= .venv
+LEGACY_PYTHON ?= python3.10
+LEGACY_VENV ?= .venv-legacy
+# LOCKED=1 installs the exact versions of requirements-lock.txt.
+LOCKED ?=
+# Folder with train, dev and test20 of the word-level quality estimation data set (make results-qe).
+QE_DATA ?=
+
+empty :=
+space := $(empty) $(empty)
+escape = $(subst $(space),\$(space),$(1))
+absolute = $(if $(filter /%,$(firstword $(1))),$(1),$(CURDIR)/$(1))
+version = $(shell "$(1)" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
+
+# One mark a Python version and kind of install, inside the environment: another PYTHON installs anew.
+MARK := $(VENV)/.allennlp_nef-$(call version,$(PYTHON))$(if $(LOCKED),-locked)
+LEGACY_MARK := $(LEGACY_VENV)/.allennlp_nef-$(call version,$(LEGACY_PYTHON))-legacy
+REQUIREMENTS := $(if $(LOCKED),requirements-lock.txt,requirements.txt requirements-dev.txt)
+PIP_FLAGS := --disable-pip-version-check --no-input
+
+# Two warnings of AllenNLP's imports, by their exact text: torchvision's image reader is not used, and the spelling is AllenNLP's.
+comma := ,
+QUIET := ignore:Failed to load image Python extension:UserWarning$(comma)ignore:`torch.cuda.amp.autocast(args...)` is deprecated:FutureWarning
+export PYTHONWARNINGS := $(if $(PYTHONWARNINGS),$(PYTHONWARNINGS)$(comma))$(QUIET)
+
+RUN_NAME := qe_nef_f
+RUN := runs/$(RUN_NAME)
+
+# $(call make-venv,python,folder): the folder becomes an environment of that Python. One that this Makefile made with another
+# Python is made anew; any other folder is left alone.
+define make-venv
+@if ! "$(1)" -c 'import venv, ensurepip' 2>/dev/null; then \
+	echo "$(1) cannot make a virtual environment: not found, or without venv and ensurepip. Name another with $(3)=<python>." >&2; exit 2; fi; \
+want=$$("$(1)" -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+if [ -e "$(2)" ]; then \
+	have=$$("$(2)/bin/python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null || echo none); \
+	if [ "$$have" = "$$want" ]; then exit 0; fi; \
+	if [ ! -e "$(2)/.allennlp_nef" ]; then \
+		echo "$(2) is not an environment of Python $$want (its Python: $$have). Name another folder with $(4)=<folder>, or remove it." >&2; exit 2; fi; \
+fi; \
+echo "== Python $$want environment in $(2)"; \
+"$(1)" -m venv --clear "$(2)"; touch "$(2)/.allennlp_nef"
+endef
+
+.PHONY: help install train test lint format test-legacy results-qe clean
+
+help:
+	@echo 'make train        install, train NEF-F on the fixtures, evaluate it, print three tagged sentences'
+	@echo 'make test         install, then lint, types and tests'
+	@echo 'make install      virtual environment with the package and its requirements (LOCKED=1: exact versions)'
+	@echo 'make lint         ruff and mypy'
+	@echo 'make format       ruff fixes and formatting'
+	@echo 'make test-legacy  the tests on AllenNLP 2.10.1 with its own pins (Python 3.8 to 3.10, torch 1.12.1)'
+	@echo 'make results-qe   the word-level quality estimation table (QE_DATA=<folder of the data set>)'
+	@echo 'make clean        remove caches, runs and the environments made here'
+	@echo
+	@echo 'Variables: PYTHON=$(PYTHON) VENV=$(VENV) LEGACY_PYTHON=$(LEGACY_PYTHON) LEGACY_VENV=$(LEGACY_VENV)'
+
+install: $(call escape,$(MARK))
+
+$(call escape,$(MARK)): setup.py requirements-no-deps.txt $(REQUIREMENTS)
+	$(call make-venv,$(PYTHON),$(VENV),PYTHON,VENV)
+	@echo '== Requirements'
+	"$(VENV)/bin/python" -m pip install $(PIP_FLAGS) $(addprefix -r ,$(REQUIREMENTS))
+	@echo '== AllenNLP, without its version caps'
+	"$(VENV)/bin/python" -m pip install $(PIP_FLAGS) --no-deps -r requirements-no-deps.txt
+	@echo '== allennlp_nef'
+	"$(VENV)/bin/python" -m pip install $(PIP_FLAGS) --no-deps -e .
+	@touch "$@"
+	@echo '== Installed in $(VENV)'
+
+train: export PATH := $(call absolute,$(VENV))/bin:$(PATH)
+train: export ALLENNLP_LOG_LEVEL ?= WARNING
+train: install
+	allennlp train training_configs/$(RUN_NAME).jsonnet --include-package allennlp_nef -s $(RUN)$(if $(wildcard $(RUN)), -f)
+	allennlp evaluate $(RUN)/model.tar.gz fixtures/qe/test --include-package allennlp_nef --output-file $(RUN)/test_metrics.json
+	allennlp predict $(RUN)/model.tar.gz fixtures/qe/test --use-dataset-reader --include-package allennlp_nef --predictor word_qe \
+		--predictor-args '{"output_format": "text"}' --silent --output-file $(RUN)/test_tagged.txt
+	@echo; echo 'Scores on the test set:'; cat $(RUN)/test_metrics.json; echo; echo
+	@echo 'Three test sentences, words judged wrong marked /BAD:'; head -n 3 $(RUN)/test_tagged.txt
+
+lint: install
+	"$(VENV)/bin/python" -m ruff check .
+	"$(VENV)/bin/python" -m ruff format --check .
+	"$(VENV)/bin/python" -m mypy
+
+format: install
+	"$(VENV)/bin/python" -m ruff check --fix .
+	"$(VENV)/bin/python" -m ruff format .
+
+test: lint
+	OMP_NUM_THREADS=1 "$(VENV)/bin/python" -m pytest -n 2
+
+$(call escape,$(LEGACY_MARK)): setup.py requirements-legacy.txt
+	$(call make-venv,$(LEGACY_PYTHON),$(LEGACY_VENV),LEGACY_PYTHON,LEGACY_VENV)
+	@echo '== Requirements'
+	"$(LEGACY_VENV)/bin/python" -m pip install $(PIP_FLAGS) -r requirements-legacy.txt
+	@echo '== allennlp_nef'
+	"$(LEGACY_VENV)/bin/python" -m pip install $(PIP_FLAGS) -e .
+	@touch "$@"
+	@echo '== Installed in $(LEGACY_VENV)'
+
+test-legacy: $(call escape,$(LEGACY_MARK))
+	OMP_NUM_THREADS=1 "$(LEGACY_VENV)/bin/python" -m pytest -n 2
+
+results-qe: install
+	@if [ -z "$(QE_DATA)" ]; then echo 'Name the data set: make results-qe QE_DATA=<folder>' >&2; exit 2; fi
+	"$(VENV)/bin/python" benchmarks/results_qe.py --data "$(QE_DATA)"
+
+clean:
+	rm -rf runs build .mypy_cache .pytest_cache .ruff_cache .hypothesis allennlp_nef.egg-info
+	find allennlp_nef tests fixtures -name __pycache__ -type d -prune -exec rm -rf {} +
+	@for folder in "$(VENV)" "$(LEGACY_VENV)"; do if [ -e "$$folder/.allennlp_nef" ]; then echo "rm -rf $$folder"; rm -rf "$$folder"; fi; done
