@@ -1,0 +1,38 @@
+from typing import Any, Sequence, Tuple
+
+import numpy
+from allennlp.data.fields import TensorField
+
+
+class AlignmentField(TensorField):
+    """
+    A word alignment as a bool matrix (target words, source words), True where aligned; a batch is
+    padded with False to (batch, target tokens, source tokens).
+
+    It is pickled as its pairs: a pickled tensor keeps one file descriptor open an instance, so
+    that a loader with worker processes would end at the usual limit of 1,024 open files.
+
+    # Parameters
+
+    alignments : `Sequence[Tuple[int, int]]`
+        Pairs (source index, target index), from 0 and inside the sentences. May be empty.
+    target_length : `int`
+        Number of target words.
+    source_length : `int`
+        Number of source words.
+    """
+
+    __slots__ = ["alignments"]
+
+    def __init__(
+        self, alignments: Sequence[Tuple[int, int]], target_length: int, source_length: int
+    ) -> None:
+        matrix = numpy.zeros((target_length, source_length), dtype=bool)
+        if alignments:
+            sources, targets = zip(*alignments)
+            matrix[targets, sources] = True
+        super().__init__(matrix, padding_value=False)
+        self.alignments = alignments
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return AlignmentField, (self.alignments, *self.tensor.shape)

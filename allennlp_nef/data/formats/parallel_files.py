@@ -1,0 +1,139 @@
+import os
+from contextlib import ExitStack
+from itertools import count
+from typing import BinaryIO, Container, Dict, Iterator, Mapping, Sequence, Tuple
+
+from allennlp_nef.data.formats.errors import DataFormatError
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def find_parallel_files(
+    prefix: str, required: Mapping[str, str], optional: Mapping[str, Sequence[str]]
+) -> Dict[str, str]:
+    """
+    The file of each part: the required ones, and of the optional ones those that exist.
+
+    # Parameters
+
+    prefix : `str`
+        What the paths of all files begin with: folder and stem.
+    required : `Mapping[str, str]`
+        The file ending of each part that has to be there.
+    optional : `Mapping[str, Sequence[str]]`
+        File endings of each part that may be missing, the preferred one first.
+
+    # Raises
+
+    `DataFormatError`: a required file is missing. The message names what was looked for.
+    """
+    paths = {part: prefix + ending for part, ending in required.items()}
+    missing = [path for path in paths.values() if not os.path.isfile(path)]
+    if missing:
+        endings = [*required.values(), *(e for several in optional.values() for e in several)]
+        raise DataFormatError(
+            f"{missing[0]}: expected the files {' and '.join(paths.values())}, "
+            f"got no {' and no '.join(missing)}{_hint(prefix, endings)}"
+        )
+    for part, several in optional.items():
+        found = [prefix + ending for ending in several if os.path.isfile(prefix + ending)]
+        if found:
+            paths[part] = found[0]
+    return paths
+
+
+def read_parallel_lines(
+    paths: Dict[str, str], may_be_empty: Container[str] = ()
+) -> Iterator[Tuple[int, Dict[str, str]]]:
+    """
+    Reads UTF-8 files in lock-step: yields the line number, from 1, and the line of each file.
+
+    A line ends at `\\n` or `\\r\\n` and at nothing else (not at U+2028, U+0085 or a form feed,
+    where `str.splitlines` would cut). The last line may lack its end. A byte order mark at the
+    start of a file is dropped.
+
+    # Parameters
+
+    paths : `Dict[str, str]`
+        The file of each part.
+    may_be_empty : `Container[str]`
+        Parts whose lines may be empty. If all other files lack the last line end, such a file may
+        lack its empty last line: nothing but a line end would have shown it.
+
+    # Raises
+
+    `DataFormatError`: no lines at all, different line counts, invalid UTF-8.
+    """
+    with ExitStack() as stack:
+        files: Dict[str, BinaryIO] = {
+            part: stack.enter_context(open(path, "rb")) for part, path in paths.items()
+        }
+        previous: Dict[str, bytes] = dict.fromkeys(paths, b"\n")
+        for number in count(1):
+            lines = {part: _next_line(file, number) for part, file in files.items()}
+            if not any(lines.values()):
+                break
+            ended = [part for part, line in lines.items() if not line]
+            if ended:
+                unfinished = not any(line.endswith(b"\n") for line in lines.values())
+                for part in ended:
+                    if not (unfinished and part in may_be_empty and previous[part].endswith(b"\n")):
+                        raise _different_counts(paths, files, lines, part, number)
+            yield number, {part: _decode(line, paths[part], number) for part, line in lines.items()}
+            previous = lines
+        if number == 1:
+            path = next(iter(paths.values()))
+            raise DataFormatError(f"{path}:1: expected at least one line, got an empty file")
+
+
+def _hint(prefix: str, endings: Sequence[str]) -> str:
+    """What is wrong with a prefix whose files are missing, as far as that can be told."""
+    folder = os.path.dirname(prefix)
+    if os.path.isfile(prefix):
+        stems = [prefix[: -len(ending)] for ending in endings if prefix.endswith(ending)]
+        advice = f": {stems[0]}" if stems else ""
+        return f" (the path is a prefix{advice}, and {prefix} is a file)"
+    if os.path.isdir(prefix):
+        return f" (the path is a prefix such as {os.path.join(prefix, 'train')}, not a folder)"
+    if folder and not os.path.isdir(folder):
+        return f" (there is no folder {folder})"
+    return ""
+
+
+def _next_line(file: BinaryIO, number: int) -> bytes:
+    """The next line with its end, empty at the end of the file."""
+    line = file.readline()
+    if number == 1 and line.startswith(_BYTE_ORDER_MARK):
+        line = line[len(_BYTE_ORDER_MARK) :]
+    return line
+
+
+def _decode(line: bytes, path: str, number: int) -> str:
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataFormatError(
+            f"{path}:{number}: expected UTF-8, "
+            f"got byte 0x{line[error.start]:02x} as byte {error.start + 1} of the line"
+        ) from None
+    if text.endswith("\n"):
+        text = text[:-2] if text.endswith("\r\n") else text[:-1]
+    return text
+
+
+def _different_counts(
+    paths: Dict[str, str],
+    files: Dict[str, BinaryIO],
+    lines: Dict[str, bytes],
+    ended: str,
+    number: int,
+) -> DataFormatError:
+    """The error for a file that has no line `number`, against the longest file."""
+    counts = {
+        part: number - 1 + bool(lines[part]) + sum(1 for _ in file) for part, file in files.items()
+    }
+    longest = max(counts, key=lambda part: counts[part])
+    return DataFormatError(
+        f"{paths[ended]}:{number}: expected a line for each of the {counts[longest]} lines of "
+        f"{paths[longest]}, got the end of the file after {counts[ended]}"
+    )

@@ -1,0 +1,288 @@
+import os
+import re
+from pathlib import Path
+from typing import Dict, List, Union
+
+import pytest
+
+from allennlp_nef.data.formats.wmt_word_qe import (
+    DataFormatError,
+    format_submission,
+    format_tags,
+    read_examples,
+)
+
+SOURCE, TARGET, TAGS, LINKS, SOURCE_TAGS = "src", "mt", "tags", "src-mt.alignments", "source_tags"
+
+
+def good_files() -> Dict[str, str]:
+    """Three sentences: word tags, tags with gaps, word tags and no alignment."""
+    return {
+        SOURCE: "a b\nc d e\nf\n",
+        TARGET: "A B\nC D\nF\n",
+        TAGS: "OK BAD\nBAD OK OK BAD OK\nBAD\n",
+        LINKS: "0-0 1-1\n2-0 0-1\n\n",
+        SOURCE_TAGS: "OK OK\nOK BAD OK\nBAD\n",
+    }
+
+
+def write(folder: Path, files: Dict[str, Union[str, bytes]]) -> str:
+    for ending, content in files.items():
+        data = content.encode("utf-8") if isinstance(content, str) else content
+        (folder / f"x.{ending}").write_bytes(data)
+    return str(folder / "x")
+
+
+def replace_line(text: str, number: int, line: str) -> str:
+    lines = text.split("\n")
+    lines[number - 1] = line
+    return "\n".join(lines)
+
+
+def error_of(prefix: str) -> str:
+    with pytest.raises(DataFormatError) as info:
+        list(read_examples(prefix))
+    assert isinstance(info.value, ValueError)
+    return str(info.value)
+
+
+def test_reads_both_layouts_line_by_line(tmp_path: Path) -> None:
+    first, second, third = read_examples(write(tmp_path, good_files()))
+    assert first == (
+        ["a", "b"], ["A", "B"], [(0, 0), (1, 1)], ["OK", "BAD"], None, ["OK", "OK"], 1
+    )  # fmt: skip
+    assert second.tags == ["OK", "BAD"]
+    assert second.gap_tags == ["BAD", "OK", "OK"]
+    assert second.alignments == [(2, 0), (0, 1)]
+    assert second.source_tags == ["OK", "BAD", "OK"]
+    assert (third.alignments, third.tags, third.gap_tags, third.line) == ([], ["BAD"], None, 3)
+
+
+def test_layout_of_one_word(tmp_path: Path) -> None:
+    files = {SOURCE: "a\na\n", TARGET: "A\nA\n", TAGS: "OK BAD OK\nBAD\n", LINKS: "\n\n"}
+    assert [e.tags for e in read_examples(write(tmp_path, files))] == [["BAD"], ["BAD"]]
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+@pytest.mark.parametrize("last_end", [True, False])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_line_ends_and_byte_order_mark(
+    tmp_path: Path, line_end: str, last_end: bool, mark: str
+) -> None:
+    expected = list(read_examples(write(tmp_path, good_files())))
+    files = {}
+    for ending, content in good_files().items():
+        text = content if last_end else content[:-1]
+        files[ending] = mark + text.replace("\n", line_end)
+    assert list(read_examples(write(tmp_path, files))) == expected
+
+
+def test_a_byte_order_mark_elsewhere_is_text(tmp_path: Path) -> None:
+    files = {**good_files(), SOURCE: "a b\n\ufeffc d e\nf\n"}
+    assert [e.source[0] for e in read_examples(write(tmp_path, files))] == ["a", "\ufeffc", "f"]
+
+
+@pytest.mark.parametrize("space", ["\t", "  ", "\xa0", "\u2028", "\u3000", "\x85", "\x0b", "\x0c"])
+def test_whitespace_splits_words_and_only_line_feeds_split_lines(
+    tmp_path: Path, space: str
+) -> None:
+    expected = list(read_examples(write(tmp_path, good_files())))
+    files = {ending: text.replace(" ", space) for ending, text in good_files().items()}
+    files[SOURCE] = space + files[SOURCE].replace("\n", space + "\n")
+    assert list(read_examples(write(tmp_path, files))) == expected
+
+
+def test_unlabelled(tmp_path: Path) -> None:
+    files = good_files()
+    del files[TAGS], files[SOURCE_TAGS]
+    for example in read_examples(write(tmp_path, files)):
+        assert example.tags is example.gap_tags is example.source_tags is None
+
+
+def test_other_endings(tmp_path: Path) -> None:
+    files = good_files()
+    expected = list(read_examples(write(tmp_path, files)))
+    os.rename(tmp_path / f"x.{LINKS}", tmp_path / "x.align")
+    os.rename(tmp_path / f"x.{SOURCE_TAGS}", tmp_path / "x.src_tags")
+    assert list(read_examples(tmp_path / "x")) == expected
+    (tmp_path / f"x.{LINKS}").write_text("\n\n\n")  # preferred to .align
+    assert [e.alignments for e in read_examples(tmp_path / "x")] == [[], [], []]
+
+
+def test_without_alignments_warns_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    files = good_files()
+    del files[LINKS]
+    prefix = write(tmp_path, files)
+    assert [e.alignments for e in read_examples(prefix)] == [[], [], []]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"There is neither {prefix}.src-mt.alignments nor {prefix}.align: "
+        "every target word counts as unaligned."
+    ]
+
+
+LINE_ERRORS = [
+    (TAGS, 1, "OK", "expected 2 tags (one a target word) or 5 (with gaps), got 1"),
+    (TAGS, 2, "OK OK OK OK", "expected 2 tags (one a target word) or 5 (with gaps), got 4"),
+    (TAGS, 3, "", "expected 1 tags (one a target word) or 3 (with gaps), got 0"),
+    (TAGS, 1, "OK ok", "expected OK or BAD, got 'ok' as tag 2"),
+    (TAGS, 2, "OK OK x OK OK", "expected OK or BAD, got 'x' as tag 3"),
+    (SOURCE_TAGS, 2, "OK OK", "expected 3 tags (one a source word), got 2"),
+    (SOURCE_TAGS, 3, "0", "expected OK or BAD, got '0' as tag 1"),
+    (SOURCE, 2, "", "expected source words, got none"),
+    (TARGET, 3, " \t", "expected target words, got none"),
+    (LINKS, 1, "0-0 2-0", "expected source indices from 0 to 1, got 2 in 2-0"),
+    (LINKS, 3, "0-1", "expected target indices from 0 to 0, got 1 in 0-1"),
+    *(
+        (
+            LINKS,
+            2,
+            f"0-0 {pair}",
+            f"expected alignments i-j (source and target word, from 0), got '{pair}'",
+        )
+        for pair in ("a-0", "0", "0-", "-1-0", "0--1", "0-0S", "0:0", "0-0-0", "\uff10-0")
+    ),
+]
+
+
+@pytest.mark.parametrize("ending, number, line, message", LINE_ERRORS)
+def test_a_bad_line(tmp_path: Path, ending: str, number: int, line: str, message: str) -> None:
+    files = good_files()
+    files[ending] = replace_line(files[ending], number, line)
+    prefix = write(tmp_path, files)
+    assert error_of(prefix) == f"{prefix}.{ending}:{number}: {message}"
+
+
+def test_the_lines_before_a_bad_line_are_read(tmp_path: Path) -> None:
+    files = good_files()
+    files[TAGS] = replace_line(files[TAGS], 3, "x")
+    examples = read_examples(write(tmp_path, files))
+    assert [next(examples).line, next(examples).line] == [1, 2]
+    with pytest.raises(DataFormatError):
+        next(examples)
+
+
+def test_a_long_index_is_cut_in_the_message(tmp_path: Path) -> None:
+    files = {**good_files(), LINKS: f"{'1' * 5000}-0\n\n\n"}
+    message = error_of(write(tmp_path, files))
+    assert message.endswith(f"got '{'1' * 36}...")
+
+
+@pytest.mark.parametrize("ended", [SOURCE, TARGET, TAGS, LINKS, SOURCE_TAGS])
+def test_different_line_counts(tmp_path: Path, ended: str) -> None:
+    files = good_files()
+    files[ended] = "\n".join(files[ended].split("\n")[:2]) + "\n"
+    prefix = write(tmp_path, files)
+    longest = TARGET if ended == SOURCE else SOURCE
+    assert error_of(prefix) == (
+        f"{prefix}.{ended}:3: expected a line for each of the 3 lines of {prefix}.{longest}, "
+        "got the end of the file after 2"
+    )
+
+
+def test_line_counts_of_the_first_to_end_and_the_longest(tmp_path: Path) -> None:
+    files = {SOURCE: "a\na", TARGET: "A\n", TAGS: "OK\nOK\nOK\nOK", LINKS: "\n\n\n"}
+    prefix = write(tmp_path, files)
+    assert error_of(prefix) == (
+        f"{prefix}.mt:2: expected a line for each of the 4 lines of {prefix}.tags, "
+        "got the end of the file after 1"
+    )
+
+
+def test_an_empty_last_line_of_alignments_without_line_end(tmp_path: Path) -> None:
+    # "0-0\n" is two lines here: files whose last line has no end, the last alignments empty.
+    joined = {SOURCE: "a\nb", TARGET: "A\nB", LINKS: "0-0\n"}
+    prefix = write(tmp_path, joined)
+    assert [e.alignments for e in read_examples(prefix)] == [[(0, 0)], []]
+    write(tmp_path, {SOURCE: "a", TARGET: "A", LINKS: ""})
+    assert [e.alignments for e in read_examples(prefix)] == [[]]
+    write(tmp_path, {**joined, SOURCE: "a\nb\n"})  # ended lines: one is missing
+    assert error_of(prefix).startswith(f"{prefix}.{LINKS}:2: expected a line for each")
+    write(tmp_path, {**joined, LINKS: "0-0"})
+    assert error_of(prefix).startswith(f"{prefix}.{LINKS}:2: expected a line for each")
+    write(tmp_path, {**joined, LINKS: "0-0\n", TAGS: "OK\n"})  # tags are never empty
+    assert error_of(prefix).startswith(f"{prefix}.{TAGS}:2: expected a line for each")
+
+
+@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf"])
+def test_no_lines(tmp_path: Path, content: bytes) -> None:
+    prefix = write(tmp_path, dict.fromkeys((SOURCE, TARGET, TAGS, LINKS), content))
+    assert error_of(prefix) == f"{prefix}.src:1: expected at least one line, got an empty file"
+
+
+@pytest.mark.parametrize("ending", [SOURCE, TARGET, TAGS, LINKS, SOURCE_TAGS])
+def test_invalid_utf8(tmp_path: Path, ending: str) -> None:
+    data = good_files()[ending].encode("utf-8").split(b"\n")
+    data[1] = b"\xc3\xa4\xff" + data[1]
+    prefix = write(tmp_path, {**good_files(), ending: b"\n".join(data)})
+    assert error_of(prefix) == (
+        f"{prefix}.{ending}:2: expected UTF-8, got byte 0xff as byte 3 of the line"
+    )
+
+
+def missing(prefix: str, without: List[str], hint: str) -> str:
+    files = f"{prefix}.src and {prefix}.mt"
+    got = " and ".join(f"no {prefix}.{ending}" for ending in without)
+    return f"{prefix}.{without[0]}: expected the files {files}, got {got}{hint}"
+
+
+@pytest.mark.parametrize("ending", [SOURCE, TARGET])
+def test_a_missing_file_is_an_error_at_once(tmp_path: Path, ending: str) -> None:
+    prefix = write(tmp_path, good_files())
+    os.remove(f"{prefix}.{ending}")
+    with pytest.raises(DataFormatError, match=f"^{re.escape(missing(prefix, [ending], ''))}$"):
+        read_examples(prefix)
+
+
+def test_a_path_that_is_no_prefix(tmp_path: Path) -> None:
+    prefix = write(tmp_path, good_files())
+    both = [SOURCE, TARGET]
+    file = f"{prefix}.{TARGET}"
+    assert error_of(file) == missing(
+        file, both, f" (the path is a prefix: {prefix}, and {file} is a file)"
+    )
+    (tmp_path / "other").write_text("a\n")
+    other = str(tmp_path / "other")
+    assert error_of(other) == missing(
+        other, both, f" (the path is a prefix, and {other} is a file)"
+    )
+    folder = str(tmp_path)
+    example = os.path.join(folder, "train")
+    assert error_of(folder) == missing(
+        folder, both, f" (the path is a prefix such as {example}, not a folder)"
+    )
+    wrong = str(tmp_path / "no" / "x")
+    assert error_of(wrong) == missing(wrong, both, f" (there is no folder {tmp_path / 'no'})")
+    assert error_of(str(tmp_path / "y")) == missing(str(tmp_path / "y"), both, "")
+
+
+def test_format_tags() -> None:
+    assert format_tags(["OK", "BAD"]) == "OK BAD"
+    with pytest.raises(ValueError, match="expected OK or BAD, got 'bad' as tag 2"):
+        format_tags(["OK", "bad"])
+    with pytest.raises(ValueError, match="expected at least one tag, got none"):
+        format_tags([])
+
+
+def test_format_submission() -> None:
+    assert format_submission("nef f", 3, ["Das", "Haus"], ["OK", "BAD"]) == (
+        "nef f\t3\t0\tDas\tOK\nnef f\t3\t1\tHaus\tBAD"
+    )
+
+
+@pytest.mark.parametrize(
+    "method, words, tags, message",
+    [
+        ("a\tb", ["A"], ["OK"], "method: expected text without tabs and line ends, got 'a\\\\tb'"),
+        ("a\n", ["A"], ["OK"], "method: expected"),
+        ("", ["A"], ["OK"], "method: expected"),
+        ("m", ["A\r"], ["OK"], "word: expected"),
+        ("m", ["A", "B"], ["OK"], "got 2 words and 1 tags"),
+        ("m", [], [], "got 0 words and 0 tags"),
+        ("m", ["A"], ["ok"], "expected OK or BAD, got 'ok'"),
+    ],
+)
+def test_format_submission_refuses(
+    method: str, words: List[str], tags: List[str], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        format_submission(method, 0, words, tags)

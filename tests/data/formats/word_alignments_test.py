@@ -1,0 +1,25 @@
+import pytest
+
+from allennlp_nef.data.formats import DataFormatError, check_alignments, parse_alignments
+
+
+def test_parse_alignments() -> None:
+    assert parse_alignments(" 0-0\t1-2 1-2 ", 2, 3) == [(0, 0), (1, 2), (1, 2)]
+    assert parse_alignments("", 2, 3) == []
+    with pytest.raises(DataFormatError, match="^alignments: expected alignments i-j .* got '1'$"):
+        parse_alignments("0-0 1", 2, 3)
+
+
+@pytest.mark.parametrize("pair", [[0], [0, 1, 2], "0-0", 3, None, [0.0, 1], [True, 0], [0, "1"]])
+def test_check_alignments_wants_pairs_of_integers(pair: object) -> None:
+    with pytest.raises(DataFormatError) as info:
+        check_alignments([(0, 0), pair], 3, 3)  # type: ignore[list-item]
+    assert str(info.value) == (
+        f"alignments: expected pairs (source index, target index), got {pair!r}"
+    )
+
+
+def test_check_alignments() -> None:
+    assert check_alignments([[0, 1], (1, 0)], 2, 2) == [(0, 1), (1, 0)]
+    with pytest.raises(DataFormatError, match="^here: expected target indices from 0 to 1, got -1"):
+        check_alignments([(0, -1)], 2, 2, "here")
