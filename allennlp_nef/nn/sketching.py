@@ -1,0 +1,189 @@
+"""The sketch recursion of the neural easy-first tagger, as functions on tensors.
+
+Martins & Kreutzer, "Learning What's Easy: Fully Differentiable Neural Easy-First Taggers" (EMNLP 2017), Algorithm 2,
+Equations 1 to 7.
+
+The affine of a concatenation is a sum: ``W concat(window of h, window of s) = W_h * h + W_s * s``. The first term does
+not change over the steps and is computed once by the caller, for the attention (Eq. 2) and the sketch (Eqs. 4
+and 7) together; it is called the *pre-activation*, with the attention's columns first.
+"""
+
+from typing import Callable, List, NamedTuple, Optional
+
+import torch
+from torch.nn import functional
+
+
+class SketchState(NamedTuple):
+    """What an attention transform may look at before a step."""
+
+    step: int
+    """n - 1: the number of steps done."""
+    coverage: torch.Tensor
+    """beta, the attention that each word has had: (batch, tokens), in float32 at least."""
+    mask: torch.Tensor
+    """(batch, tokens), bool, True = keep."""
+    lengths: torch.Tensor
+    """(batch,), the words of each sentence."""
+
+
+class SketchTrace(NamedTuple):
+    """What the recursion did, step by step. After its last step a sentence has attention 0, and its sketches stay."""
+
+    attention: torch.Tensor
+    """alpha: (batch, steps, tokens)."""
+    sketches: torch.Tensor
+    """s^1 to s^N: (batch, steps, tokens, sketch_dim)."""
+    num_steps: torch.Tensor
+    """(batch,), the steps of each sentence."""
+
+
+class SketchResult(NamedTuple):
+    sketches: torch.Tensor
+    """s^N: (batch, tokens, sketch_dim)."""
+    trace: Optional[SketchTrace]
+
+
+Attend = Callable[[torch.Tensor, SketchState], torch.Tensor]
+"""Attention scores z (batch, tokens) and the state -> attention weights alpha (batch, tokens)."""
+
+
+def windows(states: torch.Tensor, context_size: int) -> torch.Tensor:
+    """Each word's states and those of its neighbours, zeros outside the sentence (Eq. 1).
+
+    (batch, tokens, dim) -> (batch, tokens, (2 * context_size + 1) * dim), the leftmost neighbour first.
+    """
+    if context_size == 0:
+        return states
+    tokens = states.size(1)
+    padded = functional.pad(states, (0, 0, context_size, context_size))
+    return torch.cat([padded[:, i : i + tokens] for i in range(2 * context_size + 1)], dim=-1)
+
+
+class _Recursion:
+    """What both forms of the recursion share: who attends when, the coverage, and the trace."""
+
+    def __init__(
+        self,
+        attend: Attend,
+        mask: torch.Tensor,
+        lengths: torch.Tensor,
+        num_steps: torch.Tensor,
+        dtype: torch.dtype,
+    ) -> None:
+        self.attend, self.mask, self.lengths, self.num_steps = attend, mask, lengths, num_steps
+        self.steps = max(1, int(num_steps.max()))  # a step without effect where all are empty
+        self._common_steps = int(num_steps.min())
+        self._coverage = torch.zeros(
+            mask.shape, dtype=torch.promote_types(dtype, torch.float32), device=mask.device
+        )
+
+    def step(self, step: int, scores: torch.Tensor) -> torch.Tensor:
+        """The attention of one step, 0 in the sentences that have no such step; adds it to the coverage."""
+        state = SketchState(step, self._coverage, self.mask, self.lengths)
+        # Under autocast scores arrive in low precision; alpha and beta stay in float32.
+        alpha = self.attend(scores.to(self._coverage.dtype), state)
+        if step >= self._common_steps:
+            alpha = alpha.masked_fill((step >= self.num_steps).unsqueeze(-1), 0)
+        self._coverage = self._coverage + alpha
+        return alpha
+
+
+def sketch_full(
+    preactivation: torch.Tensor,
+    sketch_weight: torch.Tensor,
+    attention_vector: torch.Tensor,
+    attend: Attend,
+    mask: torch.Tensor,
+    num_steps: torch.Tensor,
+    context_size: int,
+    keep_trace: bool = False,
+) -> SketchResult:
+    """NEF-F: every word is updated with a vector of its own (Eq. 7), ``s_i += alpha_i tanh(W_cs c_i + w_s)``.
+
+    # Parameters
+
+    preactivation : `torch.Tensor`, (batch, tokens, preattention_dim + sketch_dim)
+        ``W_h * h + w``, finite in padding too.
+    sketch_weight : `torch.Tensor`, (preattention_dim + sketch_dim, (2 * context_size + 1) * sketch_dim)
+        ``W_s``: what multiplies the window of sketches.
+    attention_vector : `torch.Tensor`, (preattention_dim,)
+        v of Eq. 2.
+    attend : `Attend`
+    mask : `torch.BoolTensor`, (batch, tokens)
+    num_steps : `torch.LongTensor`, (batch,)
+        The steps of each sentence; after them it changes no more.
+    context_size : `int`
+        w.
+    keep_trace : `bool`, optional (default = `False`)
+    """
+    batch, tokens, _ = preactivation.shape
+    preattention_dim = attention_vector.size(0)
+    sketch_dim = sketch_weight.size(0) - preattention_dim
+    sketches = preactivation.new_zeros(batch, tokens, sketch_dim)
+    run = _Recursion(attend, mask, mask.sum(-1), num_steps, preactivation.dtype)
+    attention: List[torch.Tensor] = []
+    history: List[torch.Tensor] = []
+    for step in range(run.steps):
+        current = preactivation
+        if step > 0 or run.steps == 1:  # s^0 = 0, multiplied only if no later step uses the weight
+            current = current + functional.linear(windows(sketches, context_size), sketch_weight)
+        preattention, update = current.tanh().split([preattention_dim, sketch_dim], dim=-1)
+        alpha = run.step(step, preattention.matmul(attention_vector))
+        sketches = torch.addcmul(sketches, alpha.to(sketches.dtype).unsqueeze(-1), update)
+        if keep_trace:
+            attention.append(alpha)
+            history.append(sketches)
+    if not keep_trace:
+        return SketchResult(sketches, None)
+    trace = SketchTrace(torch.stack(attention, 1), torch.stack(history, 1), num_steps)
+    return SketchResult(sketches, trace)
+
+
+def sketch_single(
+    preactivation: torch.Tensor,
+    sketch_weight: torch.Tensor,
+    attention_vector: torch.Tensor,
+    attend: Attend,
+    mask: torch.Tensor,
+    num_steps: torch.Tensor,
+    context_size: int,
+    keep_trace: bool = False,
+) -> SketchResult:
+    """NEF-S: all words are updated with one vector a step (Eq. 4), ``s_i += alpha_i tanh(W_cs c_bar + w_s)``.
+
+    c_bar is the attended average of the windows, so its affine is the attended average of the pre-activations (alpha
+    sums to 1). A step adds the rank-one term alpha t^T to the sketches, so ``W_s * s`` is kept up to date with one
+    small product a sentence. Parameters as in `sketch_full`.
+    """
+    preattention_dim = attention_vector.size(0)
+    sketch_dim = sketch_weight.size(0) - preattention_dim
+    # One matrix for each place of the window: (sketch_dim, window * (preattention_dim + sketch_dim)).
+    by_offset = sketch_weight.view(sketch_weight.size(0), -1, sketch_dim).permute(2, 1, 0)
+    window = by_offset.size(1)
+    by_offset = by_offset.reshape(sketch_dim, -1)
+    run = _Recursion(attend, mask, mask.sum(-1), num_steps, preactivation.dtype)
+    if run.steps == 1:  # s^0 = 0, multiplied only because no later step uses the weight
+        nothing = preactivation.new_zeros(1, sketch_weight.size(1))
+        preactivation = preactivation + functional.linear(nothing, sketch_weight)
+    attention: List[torch.Tensor] = []
+    updates: List[torch.Tensor] = []
+    for step in range(run.steps):
+        scores = preactivation[..., :preattention_dim].tanh().matmul(attention_vector)
+        alpha = run.step(step, scores)
+        weights = alpha.to(preactivation.dtype)
+        # (batch, 1, tokens) x (batch, tokens, sketch_dim)
+        average = weights.unsqueeze(1).bmm(preactivation[..., preattention_dim:])
+        update = average.squeeze(1).tanh()
+        attention.append(alpha)
+        updates.append(update)
+        if step + 1 < run.steps:
+            spread = windows(weights.unsqueeze(-1), context_size)  # (batch, tokens, window)
+            columns = update.matmul(by_offset).view(update.size(0), window, -1)
+            preactivation = preactivation.baddbmm(spread, columns)
+    alphas, vectors = torch.stack(attention, dim=1), torch.stack(updates, dim=1)
+    sketches = alphas.to(vectors.dtype).transpose(1, 2).bmm(vectors)  # the sum of alpha t^T
+    if not keep_trace:
+        return SketchResult(sketches, None)
+    history = alphas.unsqueeze(-1) * vectors.unsqueeze(2)  # (batch, steps, tokens, sketch_dim)
+    return SketchResult(sketches, SketchTrace(alphas, history.cumsum(1), num_steps))

@@ -1,0 +1,209 @@
+import math
+
+import pytest
+import torch
+
+from allennlp_nef.nn.constrained_softmax import ConstrainedSoftmaxFunction, constrained_softmax
+from tests.nn.csoftmax_problems import FLOATS, KINDS, rows_by_oracle, values_of
+
+LOW_PRECISION = [torch.bfloat16, torch.float16]
+
+
+class TestShapesAndTypes:
+    @pytest.mark.parametrize("shape", [(4,), (1, 4), (2, 3, 4), (2, 1, 3, 4)])
+    def test_any_batch_shape(self, shape):
+        z, u = values_of("tight", 4, batch=math.prod(shape[:-1]))
+        alpha = constrained_softmax(z.reshape(shape), u.reshape(shape))
+        assert alpha.shape == torch.Size(shape)
+        torch.testing.assert_close(alpha.reshape(-1, 4), rows_by_oracle(z, u))
+
+    @pytest.mark.parametrize("dim", [0, 1, 2, -1, -2, -3])
+    def test_dim(self, dim):
+        z, u = values_of("tight", 4, batch=6)
+        z, u = z.reshape(2, 3, 4), u.reshape(2, 3, 4)
+        expected = constrained_softmax(z, u).movedim(-1, dim)
+        mask = torch.ones(expected.shape, dtype=torch.bool)
+        alpha = constrained_softmax(z.movedim(-1, dim), u.movedim(-1, dim), mask, dim)
+        torch.testing.assert_close(alpha, expected)
+
+    def test_broadcasting(self):
+        z = torch.randn(3, 5, generator=torch.Generator().manual_seed(0)).requires_grad_()
+        u = torch.tensor([0.5, 0.5, 0.1, 0.3, 0.3], requires_grad=True)
+        mask = torch.tensor([True, True, True, True, False])
+        alpha = constrained_softmax(z, u, mask)
+        rows = constrained_softmax(z, u.expand(3, 5), mask.expand(3, 5))
+        assert torch.equal(alpha, rows)
+        assert (alpha[:, 4] == 0).all()
+        alpha.square().sum().backward()
+        assert u.grad.shape == u.shape
+        scalar = constrained_softmax(z, torch.tensor(0.3))
+        assert (scalar <= 0.3).all()
+        torch.testing.assert_close(scalar, constrained_softmax(z, torch.full((3, 5), 0.3)))
+
+    @pytest.mark.parametrize("shape", [(0,), (0, 4), (3, 0)])
+    def test_empty(self, shape):
+        assert constrained_softmax(torch.ones(shape), torch.ones(shape)).shape == shape
+
+    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize("dtype", LOW_PRECISION)
+    def test_low_precision(self, dtype, kind):
+        z, u = (tensor.to(dtype) for tensor in values_of(kind, 30, seed=5, batch=4))
+        gradient = torch.randn(4, 30, generator=torch.Generator().manual_seed(6)).to(dtype)
+        results = []
+        for kind_of_float in (dtype, torch.float32):
+            a = z.to(kind_of_float, copy=True).requires_grad_()
+            b = u.to(kind_of_float, copy=True).requires_grad_()
+            alpha = constrained_softmax(a, b)
+            alpha.backward(gradient.to(kind_of_float))
+            results.append([alpha.detach(), a.grad, b.grad])
+        eps = torch.finfo(dtype).eps
+        for low, exact in zip(*results):
+            assert low.dtype == dtype
+            assert torch.isfinite(low).all()
+            torch.testing.assert_close(low.float(), exact, rtol=2 * eps, atol=1e-5)
+
+    @pytest.mark.parametrize("dtype", LOW_PRECISION)
+    def test_mixed_precision(self, dtype):
+        """Scores of autocast with bounds kept in float32."""
+        z, u = values_of("tight", 8)
+        z, u = z.to(dtype).requires_grad_(), u.float().requires_grad_()
+        alpha = constrained_softmax(z, u)
+        alpha.sum().backward()
+        assert (alpha.dtype, z.grad.dtype, u.grad.dtype) == (dtype, dtype, torch.float32)
+
+    def test_huge_bounds(self):
+        """A bound above 1 is as good as none."""
+        z = torch.zeros(3)
+        for large in (1.0, 1e3, 1e9, math.inf):
+            alpha = constrained_softmax(z, torch.tensor([0.1, large, large]))
+            torch.testing.assert_close(alpha, torch.tensor([0.1, 0.45, 0.45]))
+
+    @pytest.mark.parametrize("dtype", FLOATS + LOW_PRECISION)
+    def test_minus_infinity(self, dtype):
+        """The way in which a softmax is masked."""
+        z = torch.tensor([-math.inf, 5, 0, 0, -math.inf], dtype=dtype, requires_grad=True)
+        u = torch.tensor([0, 0.5, 1, 1, 1], dtype=dtype)
+        alpha = constrained_softmax(z, u)
+        alpha.square().sum().backward()
+        assert alpha.tolist() == [0, 0.5, 0.25, 0.25, 0]
+        assert torch.isfinite(z.grad).all()
+
+    def test_saturated_mass_rounded_above_one(self):
+        """Nothing is left for the rest: 0, not less."""
+        is_rounded_up = False
+        for seed in range(50):
+            u = torch.rand(20, generator=torch.Generator().manual_seed(seed))
+            u = (u / u.sum()).sort().values  # in the order of Alg. 3
+            is_rounded_up |= float(u.cumsum(0)[-1]) > 1
+            z = torch.tensor([1000.0] * 20 + [0.0] * 3)
+            alpha = constrained_softmax(z, torch.cat([u, torch.full((3,), 1e-6)]))
+            torch.testing.assert_close(alpha[:20], u)
+            assert (alpha[20:] >= 0).all()
+        assert is_rounded_up
+
+    def test_extreme_scores(self):
+        z = torch.tensor([1e4, 0.0, -1e4])
+        alpha = constrained_softmax(z, torch.tensor([0.6, 0.3, 0.3]))
+        torch.testing.assert_close(alpha, torch.tensor([0.6, 0.3, 0.1]))
+
+
+class TestMask:
+    def test_what_is_masked_has_no_effect(self):
+        z, u = values_of("tight", 5, batch=2)
+        mask = torch.tensor([True, True, False, True, False])
+        u = u * 3
+        expected = constrained_softmax(z[:, mask], u[:, mask])
+        for junk in (math.nan, math.inf, -math.inf, -1.0, 1e30):
+            a, b = z.clone(), u.clone()
+            a[:, ~mask] = junk
+            b[:, ~mask] = junk
+            a.requires_grad_()
+            b.requires_grad_()
+            alpha = constrained_softmax(a, b, mask)
+            alpha.square().sum().backward()
+            torch.testing.assert_close(alpha[:, mask], expected)
+            assert (alpha[:, ~mask] == 0).all()
+            for gradient in (a.grad, b.grad):
+                assert torch.isfinite(gradient).all()
+                assert (gradient[:, ~mask] == 0).all()
+
+    def test_wholly_masked_row(self):
+        z = torch.full((2, 3), math.nan)
+        z[0] = 0
+        z.requires_grad_()
+        mask = torch.tensor([[True, True, True], [False, False, False]])
+        alpha = constrained_softmax(z, torch.full((2, 3), 0.5), mask)
+        alpha.square().sum().backward()
+        torch.testing.assert_close(alpha[0], torch.full((3,), 1 / 3))
+        assert alpha[1].tolist() == [0, 0, 0]
+        assert torch.isfinite(z.grad).all()
+
+    def test_zero_bound(self):
+        z = torch.tensor([[9.0, 1.0, 0.0], [9.0, 9.0, -9.0]], requires_grad=True)
+        u = torch.tensor([[0.0, 1.0, 1.0], [0.0, 0.0, 1.0]], requires_grad=True)
+        alpha = constrained_softmax(z, u)
+        alpha.square().sum().backward()
+        assert alpha[:, 0].tolist() == [0, 0]
+        assert alpha[1].tolist() == [0, 0, 1]
+        assert torch.isfinite(z.grad).all()
+        assert torch.isfinite(u.grad).all()
+
+
+class TestErrors:
+    def test_infeasible(self):
+        message = r"bounds must sum to at least 1, got 0\.9$"
+        with pytest.raises(ValueError, match=message):
+            constrained_softmax(torch.zeros(3), torch.full((3,), 0.3))
+
+    def test_infeasible_row_is_named(self):
+        u = torch.full((2, 2, 3), 0.5)
+        u[1, 0] = 0.25
+        with pytest.raises(ValueError, match=r"got 0\.75 in row \(1, 0\)"):
+            constrained_softmax(torch.zeros(2, 2, 3), u)
+
+    def test_infeasible_by_mask(self):
+        u = torch.full((3,), 0.4)
+        constrained_softmax(torch.zeros(3), u)
+        with pytest.raises(ValueError, match=r"at least 1, got 0\.8"):
+            constrained_softmax(torch.zeros(3), u, torch.tensor([True, True, False]))
+
+    @pytest.mark.parametrize("dtype", FLOATS + LOW_PRECISION)
+    @pytest.mark.parametrize("length", [2, 100, 1000])
+    def test_only_rounding_is_tolerated(self, dtype, length):
+        z = torch.zeros(length, dtype=dtype)
+        constrained_softmax(z, torch.full((length,), 1 / length, dtype=dtype))
+        with pytest.raises(ValueError, match="at least 1"):
+            constrained_softmax(z, torch.full((length,), 0.9 / length, dtype=dtype))
+
+    @pytest.mark.parametrize("value, text", [(-0.1, "got -0.1"), (math.nan, "got nan")])
+    def test_not_a_bound(self, value, text):
+        message = f"upper bounds must be at least 0, {text}"
+        with pytest.raises(ValueError, match=message):
+            constrained_softmax(torch.zeros(3), torch.tensor([1.0, value, 1.0]))
+
+    def test_shapes_that_do_not_broadcast(self):
+        with pytest.raises(RuntimeError):
+            constrained_softmax(torch.zeros(2, 3), torch.ones(2))
+
+
+class TestFunction:
+    """The unchecked core."""
+
+    @pytest.mark.parametrize("dtype", LOW_PRECISION)
+    def test_low_precision(self, dtype):
+        z, u = (tensor.to(dtype) for tensor in values_of("tight", 8))
+        a, b = z.clone().requires_grad_(), u.clone().requires_grad_()
+        alpha = ConstrainedSoftmaxFunction.apply(a, b)
+        alpha.square().sum().backward()
+        assert torch.equal(alpha, constrained_softmax(z, u))
+        assert {alpha.dtype, a.grad.dtype, b.grad.dtype} == {dtype}
+
+    def test_never_nan_without_a_solution(self):
+        z = torch.randn(5, generator=torch.Generator().manual_seed(0)).requires_grad_()
+        for u in (torch.zeros(5), torch.full((5,), 0.1)):
+            u.requires_grad_()
+            alpha = ConstrainedSoftmaxFunction.apply(z, u)
+            alpha.sum().backward()
+            assert torch.equal(alpha, u)
+            assert torch.isfinite(z.grad).all()
+            assert torch.isfinite(u.grad).all()

@@ -1,0 +1,108 @@
+"""Slow forms of the algorithms, straight from the papers' equations, in loops and float64.
+
+They share no code with the package: NumPy and plain Python only.
+"""
+
+import itertools
+
+import numpy
+
+
+def csoftmax(scores, bounds):
+    """Eq. 10 of Martins & Kreutzer (EMNLP 2017) for one row: bisection on log Z of Proposition 1."""
+    scores = numpy.asarray(scores, dtype=numpy.float64)
+    bounds = numpy.asarray(bounds, dtype=numpy.float64)
+    possible = bounds > 0
+    z, u = scores[possible], bounds[possible]
+
+    def weights(log_normalizer):
+        return numpy.exp(numpy.minimum(z - log_normalizer, numpy.log(u)))
+
+    low, high = (
+        (z - numpy.log(u)).min(),
+        z.max() + numpy.log(len(z)),
+    )  # sums of sum(u) and at most 1
+    for _ in range(200):
+        middle = (low + high) / 2
+        if weights(middle).sum() >= 1:
+            low = middle
+        else:
+            high = middle
+    result = numpy.zeros_like(scores)
+    result[possible] = weights(low)
+    return result
+
+
+def softmax(scores):
+    powers = numpy.exp(scores - scores.max())
+    return powers / powers.sum()
+
+
+def neural_easy_first(h, W_cz, w_z, v, W_cs, w_s, rho, update, num_steps, context_size):
+    """Algorithm 2 for one sentence.
+
+    The columns of W_cz and W_cs are those of Eq. 1, c_i = concat(h_(i-w..i+w), s_(i-w..i+w)). `rho` maps scores and
+    coverage to attention. Returns s^N (tokens, sketch_dim) and alpha (steps, tokens).
+    """
+    tokens, sketch_dim = len(h), len(w_s)
+    s = numpy.zeros((tokens, sketch_dim))
+    beta = numpy.zeros(tokens)
+    alphas = []
+    for _ in range(num_steps):
+        contexts = []
+        for i in range(tokens):
+            c = []
+            for states in (h, s):
+                for j in range(i - context_size, i + context_size + 1):
+                    inside = 0 <= j < tokens
+                    c.append(states[j] if inside else numpy.zeros(states.shape[1]))
+            contexts.append(numpy.concatenate(c))
+        z = numpy.array([v @ numpy.tanh(W_cz @ c + w_z) for c in contexts])
+        alpha = rho(z, beta)
+        beta = beta + alpha
+        if update == "single":
+            average = sum(alpha[i] * contexts[i] for i in range(tokens))
+            s = s + numpy.stack([a * numpy.tanh(W_cs @ average + w_s) for a in alpha])
+        else:
+            s = s + numpy.stack([a * numpy.tanh(W_cs @ c + w_s) for a, c in zip(alpha, contexts)])
+        alphas.append(alpha)
+    return s, numpy.array(alphas)
+
+
+def path_scores(emissions, transitions, start, end):
+    """The score of every tag sequence of one sentence, by enumeration: {path: score}."""
+    tokens, tags = emissions.shape
+    scores = {}
+    for path in itertools.product(range(tags), repeat=tokens):
+        score = start[path[0]] + end[path[-1]]
+        score += sum(emissions[i, tag] for i, tag in enumerate(path))
+        score += sum(transitions[a, b] for a, b in zip(path, path[1:]))
+        scores[path] = float(score)
+    return scores
+
+
+def log_sum_exp(values):
+    values = numpy.asarray(list(values))
+    return values.max() + numpy.log(numpy.exp(values - values.max()).sum())
+
+
+def aligned_pair(
+    source, target, alignments, unaligned, source_boundaries, target_boundaries, neighbours=True
+):
+    """The features of each target word of one sentence pair; `alignments` are (source, target) pairs."""
+    rows = []
+    for i, word in enumerate(target):
+        links = [j for j, k in alignments if k == i]
+        mean = sum(source[j] for j in links) / len(links) if links else unaligned
+        features = [word, mean]
+        if neighbours:
+            features.append(target[i - 1] if i > 0 else target_boundaries[0])
+            features.append(target[i + 1] if i + 1 < len(target) else target_boundaries[1])
+            if not links:
+                features += [unaligned, unaligned]
+            else:
+                left, right = min(links) - 1, max(links) + 1
+                features.append(source[left] if left >= 0 else source_boundaries[0])
+                features.append(source[right] if right < len(source) else source_boundaries[1])
+        rows.append(numpy.concatenate(features))
+    return numpy.stack(rows)
