@@ -1,0 +1,7 @@
+from allennlp_nef.modules import (  # noqa: F401
+    attention,
+    attention_transforms,
+    input_representations,
+    seq2seq_encoders,
+    tag_heads,
+)

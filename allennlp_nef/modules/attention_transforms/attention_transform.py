@@ -1,0 +1,49 @@
+import torch
+from allennlp.common import Registrable
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_nef.nn.sketching import SketchState
+
+
+class AttentionTransform(torch.nn.Module, Registrable):
+    """rho of Algorithm 2: attention scores and the coverage so far become attention weights.
+
+    Called with the scores z (batch, tokens) and a `SketchState`; returns the weights alpha (batch, tokens): at least 0,
+    0 in padding, summing to 1 in every sentence that is not done.
+    """
+
+    default_implementation = "csoftmax"
+
+    def forward(self, scores: torch.Tensor, state: SketchState) -> torch.Tensor:
+        raise NotImplementedError
+
+
+class ScoredAttentionTransform(AttentionTransform):
+    """An `AttentionTransform` of the scores ``(z - coverage_penalty * beta) / temperature``.
+
+    # Parameters
+
+    temperature : `float`, optional (default = `1.0`)
+        Above 0; small values sharpen the attention.
+    coverage_penalty : `float`, optional (default = `0.0`)
+        lambda, at least 0: how much attention in earlier steps counts against a word.
+    """
+
+    def __init__(self, temperature: float = 1.0, coverage_penalty: float = 0.0) -> None:
+        super().__init__()
+        if not temperature > 0:
+            raise ConfigurationError(f"temperature: expected a number above 0, got {temperature}")
+        if not coverage_penalty >= 0:
+            raise ConfigurationError(
+                f"coverage_penalty: expected a number of at least 0, got {coverage_penalty}"
+            )
+        self.temperature = temperature
+        self.coverage_penalty = coverage_penalty
+
+    def adjusted_scores(self, scores: torch.Tensor, state: SketchState) -> torch.Tensor:
+        if self.coverage_penalty:
+            scores = scores - self.coverage_penalty * state.coverage
+        return scores if self.temperature == 1.0 else scores / self.temperature
+
+    def extra_repr(self) -> str:
+        return f"temperature={self.temperature}, coverage_penalty={self.coverage_penalty}"

@@ -1,0 +1,5 @@
+from allennlp_nef.modules.input_representations.aligned_pair import AlignedPairRepresentation
+from allennlp_nef.modules.input_representations.input_representation import InputRepresentation
+from allennlp_nef.modules.input_representations.sentence import SentenceRepresentation
+
+__all__ = ["AlignedPairRepresentation", "InputRepresentation", "SentenceRepresentation"]

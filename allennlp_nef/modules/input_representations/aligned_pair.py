@@ -1,0 +1,95 @@
+from typing import Tuple
+
+import torch
+from allennlp.data.fields.text_field import TextFieldTensors
+from allennlp.modules import TextFieldEmbedder
+from allennlp.nn.util import get_text_field_mask
+from overrides import overrides
+
+from allennlp_nef.modules.input_representations.input_representation import InputRepresentation
+
+
+@InputRepresentation.register("aligned_pair")
+class AlignedPairRepresentation(InputRepresentation):
+    """Each target word together with the source words that it is aligned to.
+
+    Section 5.3 of Martins & Kreutzer (EMNLP 2017): the target word, and the mean of the aligned source words. With
+    `neighbours`, as in the authors' implementation, six vectors: the target word, the one before it, the one after
+    it; the mean of the aligned source words, the source word before the leftmost aligned one, and the one after the
+    rightmost. Outside a sentence stand learned vectors for its start and its end; a word without alignment has
+    a learned vector in place of everything from the source.
+
+    Takes the fields `source`, `target` and `alignments` (bool, (batch, target tokens, source tokens)); the words to be
+    tagged are those of `target`. Registered as an `InputRepresentation` with name "aligned_pair".
+
+    # Parameters
+
+    source_embedder : `TextFieldEmbedder`
+    target_embedder : `TextFieldEmbedder`
+    neighbours : `bool`, optional (default = `True`)
+    """
+
+    def __init__(
+        self,
+        source_embedder: TextFieldEmbedder,
+        target_embedder: TextFieldEmbedder,
+        neighbours: bool = True,
+    ) -> None:
+        super().__init__()
+        self.source_embedder = source_embedder
+        self.target_embedder = target_embedder
+        self.neighbours = neighbours
+        source_dim = source_embedder.get_output_dim()
+        self.unaligned = torch.nn.Parameter(_glorot(1, source_dim)[0])
+        if neighbours:
+            # Start and end.
+            self.source_boundaries = torch.nn.Parameter(_glorot(2, source_dim))
+            self.target_boundaries = torch.nn.Parameter(
+                _glorot(2, target_embedder.get_output_dim())
+            )
+
+    @overrides
+    def get_output_dim(self) -> int:
+        dim = self.source_embedder.get_output_dim() + self.target_embedder.get_output_dim()
+        return 3 * dim if self.neighbours else dim
+
+    @overrides(check_signature=False)
+    def forward(
+        self, source: TextFieldTensors, target: TextFieldTensors, alignments: torch.Tensor
+    ) -> Tuple[torch.Tensor, torch.Tensor]:
+        target_mask, source_mask = get_text_field_mask(target), get_text_field_mask(source)
+        words = self.target_embedder(target)  # (batch, target tokens, target dim)
+        source_words = self.source_embedder(source)  # (batch, source tokens, source dim)
+        source_words = source_words.masked_fill(~source_mask.unsqueeze(-1), 0)
+        links = alignments.to(source_words.dtype)
+        counts = links.sum(-1, keepdim=True)
+        is_aligned = counts > 0
+        means = links.bmm(source_words) / counts.clamp(min=1)
+        features = [words, torch.where(is_aligned, means, self.unaligned)]
+        if self.neighbours:
+            padded = _with_boundaries(words, target_mask, self.target_boundaries)
+            features += [padded[:, :-2], padded[:, 2:]]
+            padded = _with_boundaries(source_words, source_mask, self.source_boundaries)
+            # In `padded` word i stands at i + 1. The first of equal maxima is found.
+            leftmost = links.argmax(-1)
+            rightmost = links.size(-1) - 1 - links.flip(-1).argmax(-1)
+            for places in (leftmost, rightmost + 2):
+                found = padded.gather(1, places.unsqueeze(-1).expand(-1, -1, padded.size(-1)))
+                features.append(torch.where(is_aligned, found, self.unaligned))
+        return torch.cat(features, dim=-1), target_mask
+
+
+def _glorot(rows: int, dim: int) -> torch.Tensor:
+    return torch.nn.init.xavier_uniform_(torch.empty(rows, dim))
+
+
+def _with_boundaries(
+    vectors: torch.Tensor, mask: torch.Tensor, boundaries: torch.Tensor
+) -> torch.Tensor:
+    """(batch, tokens, dim) -> (batch, tokens + 2, dim): the start before each sentence, the end right after it."""
+    batch, tokens, dim = vectors.shape
+    start, end = boundaries.to(vectors.dtype)
+    is_end = torch.arange(tokens + 1, device=mask.device) == mask.sum(-1, keepdim=True)
+    rest = torch.cat([vectors, vectors.new_zeros(batch, 1, dim)], dim=1)
+    rest = torch.where(is_end.unsqueeze(-1), end, rest)
+    return torch.cat([start.expand(batch, 1, dim), rest], dim=1)

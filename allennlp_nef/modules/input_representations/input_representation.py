@@ -1,0 +1,20 @@
+from typing import Any, Tuple
+
+import torch
+from allennlp.common import Registrable
+
+
+class InputRepresentation(torch.nn.Module, Registrable):
+    """Turns the input fields of a batch into one vector a word that is to be tagged.
+
+    `forward` takes the input fields by name and returns vectors (batch, tokens, dim) and a bool mask (batch, tokens).
+    """
+
+    default_implementation = "sentence"
+
+    def forward(self, **fields: Any) -> Tuple[torch.Tensor, torch.Tensor]:
+        raise NotImplementedError
+
+    def get_output_dim(self) -> int:
+        """The dimension of a vector."""
+        raise NotImplementedError

@@ -1,0 +1,170 @@
+import math
+from typing import Optional, Tuple, Union
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
+from overrides import overrides
+from torch.nn import functional
+
+from allennlp_nef.modules.attention_transforms import (
+    AttentionTransform,
+    ConstrainedSoftmaxTransform,
+)
+from allennlp_nef.modules.seq2seq_encoders.traced_encoder import TracedEncoder
+from allennlp_nef.nn.sketching import SketchTrace, sketch_full, sketch_single, windows
+
+
+@Seq2SeqEncoder.register("neural_easy_first")
+class NeuralEasyFirst(TracedEncoder):
+    """The neural easy-first decoder: N steps of attention over the words, each refining a sketch of the tags.
+
+    Martins & Kreutzer, "Learning What's Easy: Fully Differentiable Neural Easy-First Taggers" (EMNLP 2017),
+    Algorithm 2, Equations 1 to 7. From states h it computes sketches s^N and gives [h; s^N] (Eq. 6). A true
+    `Seq2SeqEncoder`: `compose` stacks it on an `lstm` inside any model of AllenNLP's. Registered as a
+    `Seq2SeqEncoder` with name "neural_easy_first".
+
+    # Parameters
+
+    input_dim : `int`
+        D_h, the dimension of h.
+    sketch_update : `str`, optional (default = `"full"`)
+        "full" (NEF-F, Eq. 7) updates each word with a vector of its own, "single" (NEF-S, Eq. 4) all words with one.
+    num_steps : `int` or `"length"`, optional (default = `5`)
+        N, at least 1; "length" is N = L, for each sentence its own length.
+    context_size : `int`, optional (default = `2`)
+        w, at least 0: how many neighbours on each side a word's window holds (Eq. 1).
+    preattention_dim : `int`, optional (default = `50`)
+        D_z, the hidden units of the attention (Eq. 2).
+    sketch_dim : `int`, optional (default = `50`)
+        D_s.
+    attention : `AttentionTransform`, optional (default = `csoftmax`)
+        rho of Eq. 3.
+    concat_input : `bool`, optional (default = `True`)
+        Whether the output is [h; s^N] (Eq. 6) or s^N alone (the ablation of Table 4).
+    dropout : `float`, optional (default = `0.0`)
+        In [0, 1), of the output. There is none inside the steps, as in the authors' implementation.
+    cap_steps : `bool`, optional (default = `True`)
+        Whether a sentence does min(N, L) steps, as in the authors' implementation; False lets transforms without
+        bounds revisit words. csoftmax has nothing left to attend to after L steps and needs True.
+    bidirectional : `bool`, optional (default = `True`)
+        What `is_bidirectional()` says: `compose` wants all its encoders to agree.
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        sketch_update: str = "full",
+        num_steps: Union[int, str] = 5,
+        context_size: int = 2,
+        preattention_dim: int = 50,
+        sketch_dim: int = 50,
+        attention: Optional[AttentionTransform] = None,
+        concat_input: bool = True,
+        dropout: float = 0.0,
+        cap_steps: bool = True,
+        bidirectional: bool = True,
+    ) -> None:
+        super().__init__()
+        if sketch_update not in ("single", "full"):
+            raise ConfigurationError(
+                f'sketch_update: expected "single" or "full", got {sketch_update!r}'
+            )
+        is_count = isinstance(num_steps, int) and not isinstance(num_steps, bool)
+        if num_steps != "length" and not (is_count and int(num_steps) >= 1):
+            raise ConfigurationError(
+                f'num_steps: expected an integer of at least 1 or "length", got {num_steps!r}'
+            )
+        for name, value, least in (
+            ("input_dim", input_dim, 1),
+            ("context_size", context_size, 0),
+            ("preattention_dim", preattention_dim, 1),
+            ("sketch_dim", sketch_dim, 1),
+        ):
+            if value < least:
+                raise ConfigurationError(
+                    f"{name}: expected an integer of at least {least}, got {value}"
+                )
+        if not 0 <= dropout < 1:
+            raise ConfigurationError(f"dropout: expected a number in [0, 1), got {dropout}")
+        self.attention = attention or ConstrainedSoftmaxTransform()
+        if not cap_steps and isinstance(self.attention, ConstrainedSoftmaxTransform):
+            raise ConfigurationError(
+                "cap_steps: csoftmax gives each word an attention of 1 in all and has none left after as many "
+                "steps as words; leave cap_steps at true, or choose another attention"
+            )
+        self.sketch_update = sketch_update
+        self.num_steps = num_steps
+        self.context_size = context_size
+        self.concat_input = concat_input
+        self.cap_steps = cap_steps
+        self._input_dim = input_dim
+        self._output_dim = sketch_dim + (input_dim if concat_input else 0)
+        self._bidirectional = bidirectional
+        self._dropout = torch.nn.Dropout(dropout)
+
+        # W_cz stands on W_cs, so that a step is one matrix product for both; each is split by what it multiplies.
+        window = 2 * context_size + 1
+        rows = preattention_dim + sketch_dim
+        self.input_weight = torch.nn.Parameter(torch.empty(rows, window * input_dim))
+        self.sketch_weight = torch.nn.Parameter(torch.empty(rows, window * sketch_dim))
+        self.bias = torch.nn.Parameter(torch.empty(rows))
+        self.attention_vector = torch.nn.Parameter(torch.empty(preattention_dim))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Glorot uniform for W_cz, W_cs and v, each as the one matrix that the paper writes; zero biases."""
+        preattention_dim = self.attention_vector.size(0)
+        fan_in = self.input_weight.size(1) + self.sketch_weight.size(1)
+        for rows in (slice(preattention_dim), slice(preattention_dim, None)):
+            bound = math.sqrt(6 / (fan_in + self.bias[rows].numel()))
+            torch.nn.init.uniform_(self.input_weight.data[rows], -bound, bound)
+            torch.nn.init.uniform_(self.sketch_weight.data[rows], -bound, bound)
+        bound = math.sqrt(6 / (preattention_dim + 1))
+        torch.nn.init.uniform_(self.attention_vector, -bound, bound)
+        torch.nn.init.zeros_(self.bias)
+
+    @overrides
+    def get_input_dim(self) -> int:
+        return self._input_dim
+
+    @overrides
+    def get_output_dim(self) -> int:
+        return self._output_dim
+
+    @overrides
+    def is_bidirectional(self) -> bool:
+        return self._bidirectional
+
+    @overrides
+    def encode(
+        self, inputs: torch.Tensor, mask: Optional[torch.Tensor] = None, keep_trace: bool = False
+    ) -> Tuple[torch.Tensor, Optional[SketchTrace]]:
+        if mask is None:
+            mask = inputs.new_ones(inputs.shape[:2], dtype=torch.bool)
+        inputs = inputs.masked_fill(~mask.unsqueeze(-1), 0)
+        preactivation = functional.linear(
+            windows(inputs, self.context_size), self.input_weight, self.bias
+        )
+        recursion = sketch_full if self.sketch_update == "full" else sketch_single
+        sketches, trace = recursion(
+            preactivation,
+            self.sketch_weight,
+            self.attention_vector,
+            self.attention,
+            mask,
+            self._steps_of(mask),
+            self.context_size,
+            keep_trace,
+        )
+        output = torch.cat([inputs, sketches], dim=-1) if self.concat_input else sketches
+        return self._dropout(output), trace
+
+    def _steps_of(self, mask: torch.Tensor) -> torch.Tensor:
+        """The steps of each sentence: (batch,)."""
+        lengths = mask.sum(-1)
+        if self.num_steps == "length":
+            return lengths
+        if self.cap_steps:
+            return lengths.clamp(max=int(self.num_steps))
+        return (lengths > 0).long() * int(self.num_steps)

@@ -1,0 +1,30 @@
+from typing import Any, Optional, Tuple
+
+import torch
+from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
+from overrides import overrides
+
+
+class TracedEncoder(Seq2SeqEncoder):
+    """A `Seq2SeqEncoder` that can tell how it came to its output.
+
+    Implement `encode`; `forward` is then that of every `Seq2SeqEncoder`.
+    """
+
+    def encode(
+        self, inputs: torch.Tensor, mask: Optional[torch.Tensor] = None, keep_trace: bool = False
+    ) -> Tuple[torch.Tensor, Optional[Any]]:
+        """Output (batch, tokens, output_dim), and the trace if `keep_trace`.
+
+        # Parameters
+
+        inputs : `torch.Tensor`, (batch, tokens, input_dim)
+        mask : `torch.BoolTensor`, (batch, tokens), optional (default = `None`, all kept)
+        keep_trace : `bool`, optional (default = `False`)
+            Costs nothing when False.
+        """
+        raise NotImplementedError
+
+    @overrides(check_signature=False)
+    def forward(self, inputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+        return self.encode(inputs, mask)[0]

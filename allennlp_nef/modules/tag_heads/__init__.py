@@ -1,0 +1,5 @@
+from allennlp_nef.modules.tag_heads.crf import CrfTagHead
+from allennlp_nef.modules.tag_heads.softmax import SoftmaxTagHead
+from allennlp_nef.modules.tag_heads.tag_head import TagHead
+
+__all__ = ["CrfTagHead", "SoftmaxTagHead", "TagHead"]

@@ -1,0 +1,137 @@
+"""`softmax` and `csoftmax`: attention of adjusted scores."""
+
+import math
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_nef.modules.attention_transforms import (
+    AttentionTransform,
+    ConstrainedSoftmaxTransform,
+    SoftmaxTransform,
+)
+from allennlp_nef.nn.constrained_softmax import constrained_softmax
+from allennlp_nef.nn.sketching import SketchState
+
+REGISTERED = {"softmax": SoftmaxTransform, "csoftmax": ConstrainedSoftmaxTransform}
+
+
+def state_of(coverage, lengths, step=1):
+    lengths = torch.tensor(lengths)
+    mask = torch.arange(coverage.size(1)) < lengths.unsqueeze(1)
+    return SketchState(step, coverage, mask, lengths)
+
+
+def example():
+    generator = torch.Generator().manual_seed(0)
+    scores = 2 * torch.randn(2, 4, generator=generator)
+    coverage = torch.tensor([[0.9, 0.1, 0.5, 0.5], [0.25, 0.75, 0.0, 0.0]])
+    return scores, state_of(coverage, [4, 2])
+
+
+@pytest.mark.parametrize("name", sorted(REGISTERED))
+class TestBoth:
+    def test_from_params(self, name):
+        params = Params({"type": name, "temperature": 0.5, "coverage_penalty": 3.0})
+        transform = AttentionTransform.from_params(params)
+        assert type(transform) is REGISTERED[name]
+        assert (transform.temperature, transform.coverage_penalty) == (0.5, 3.0)
+        assert "temperature=0.5, coverage_penalty=3.0" in repr(transform)
+
+    def test_distribution(self, name):
+        scores, state = example()
+        weights = REGISTERED[name]()(scores, state)
+        torch.testing.assert_close(weights.sum(-1), torch.ones(2))
+        assert (weights >= 0).all()
+        assert (weights[~state.mask] == 0).all()
+
+    def test_padding_has_no_effect(self, name):
+        scores, state = example()
+        expected = REGISTERED[name]()(scores, state)
+        for junk in (1e30, -1e30):
+            assert torch.equal(
+                REGISTERED[name]()(scores.masked_fill(~state.mask, junk), state), expected
+            )
+
+    def test_temperature_and_penalty(self, name):
+        """(z - penalty * beta) / temperature stands for z."""
+        scores, state = example()
+        adjusted = (scores - 3 * state.coverage) / 0.5
+        expected = REGISTERED[name]()(adjusted, state)
+        weights = REGISTERED[name](temperature=0.5, coverage_penalty=3.0)(scores, state)
+        torch.testing.assert_close(weights, expected)
+        assert not torch.allclose(REGISTERED[name]()(scores, state), expected, atol=1e-3)
+
+    def test_gradient_of_padding_stays_there(self, name):
+        scores, state = example()
+        gradients = []
+        for junk in (0.0, math.nan):
+            leaf = scores.clone().requires_grad_()
+            gradient = torch.arange(8.0).view(2, 4).masked_fill(~state.mask, junk)
+            REGISTERED[name]()(leaf, state).backward(gradient)
+            gradients.append(leaf.grad)
+        assert torch.equal(*gradients)
+        assert torch.isfinite(gradients[0]).all()
+
+    def test_nothing_to_attend_to(self, name):
+        weights = REGISTERED[name]()(torch.zeros(1, 3), state_of(torch.zeros(1, 3), [0]))
+        assert weights.tolist() == [[0, 0, 0]]
+
+    @pytest.mark.parametrize(
+        "options, message",
+        [
+            ({"temperature": 0.0}, "temperature: expected a number above 0, got 0.0"),
+            ({"temperature": -1.0}, "temperature: .* got -1.0"),
+            ({"temperature": math.nan}, "temperature: .* got nan"),
+            ({"coverage_penalty": -0.5}, "coverage_penalty: .* at least 0, got -0.5"),
+        ],
+        ids=str,
+    )
+    def test_errors(self, name, options, message):
+        with pytest.raises(ConfigurationError, match=message):
+            AttentionTransform.from_params(Params({"type": name, **options}))
+
+
+def test_default_is_csoftmax():
+    assert isinstance(AttentionTransform.from_params(Params({})), ConstrainedSoftmaxTransform)
+
+
+def test_softmax():
+    scores, state = example()
+    weights = SoftmaxTransform()(scores, state)
+    torch.testing.assert_close(weights[0], scores[0].softmax(-1))
+    torch.testing.assert_close(weights[1, :2], scores[1, :2].softmax(-1))
+
+
+class TestConstrainedSoftmax:
+    def test_bounds_are_what_is_left(self):
+        """Eq. 11: u = 1 - beta."""
+        scores, state = example()
+        weights = ConstrainedSoftmaxTransform()(scores, state)
+        expected = constrained_softmax(scores, 1 - state.coverage, state.mask)
+        torch.testing.assert_close(weights, expected)
+        assert (weights + state.coverage <= 1 + 1e-6).all()
+
+    def test_coverage_a_little_above_one(self):
+        coverage = torch.tensor([[1 + 1e-6, 0.0, 0.0]])
+        weights = ConstrainedSoftmaxTransform()(torch.zeros(1, 3), state_of(coverage, [3]))
+        torch.testing.assert_close(weights, torch.tensor([[0.0, 0.5, 0.5]]))
+
+    def test_finished_sentence(self):
+        """Everything is covered: no weight, finite gradients."""
+        scores = torch.zeros(1, 3, requires_grad=True)
+        state = state_of(torch.tensor([[1.0, 1.0, 0.0]]), [2])
+        weights = ConstrainedSoftmaxTransform()(scores, state)
+        weights.sum().backward()
+        assert weights.tolist() == [[0, 0, 0]]
+        assert torch.isfinite(scores.grad).all()
+
+    def test_gradient_reaches_the_coverage(self):
+        """Earlier steps learn what they leave to later ones."""
+        scores, state = example()
+        coverage = state.coverage.clone().requires_grad_()
+        weights = ConstrainedSoftmaxTransform()(scores, state._replace(coverage=coverage))
+        (weights * torch.arange(4.0)).sum().backward()
+        assert coverage.grad.abs().sum() > 0

@@ -1,0 +1,206 @@
+import math
+
+import numpy
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.data import Batch, Vocabulary
+from allennlp.modules import TextFieldEmbedder
+
+from allennlp_nef.data import WmtWordQeReader
+from allennlp_nef.modules.input_representations import (
+    AlignedPairRepresentation,
+    InputRepresentation,
+)
+from tests import oracles
+
+SOURCE_DIM, TARGET_DIM = 3, 2
+PAIRS = [
+    # Source, target, (source, target): the leftmost and the rightmost source word aligned, several, none.
+    ("s1 s2 s3 s4", "t1 t2 t3 t4 t5", [(0, 0), (3, 1), (1, 3), (2, 3), (0, 4), (3, 4)]),
+    ("s2", "t3", [(0, 0)]),
+    ("s4 s1", "t2 t1 t4", []),
+    ("s3 s4 s1 s2 s1 s3", "t5", [(1, 0), (4, 0)]),
+]
+
+
+class Given(TextFieldEmbedder):
+    """Vectors that the test gives."""
+
+    def __init__(self, vectors):
+        super().__init__()
+        self.vectors = vectors
+
+    def get_output_dim(self):
+        return self.vectors.size(-1)
+
+    def forward(self, text_field_input):
+        return self.vectors
+
+
+def fields_of(source_mask, target_mask, alignments):
+    """As a reader's batch: the mask of the words comes with them."""
+    return {
+        "source": {"tokens": {"tokens": source_mask.long()}},
+        "target": {"tokens": {"tokens": target_mask.long()}},
+        "alignments": alignments,
+    }
+
+
+def batch_of(pairs, padding=0.0, seed=0):
+    """Vectors and fields of a batch; vectors are padded with `padding`."""
+    generator = torch.Generator().manual_seed(seed)
+    lengths = [(len(source.split()), len(target.split())) for source, target, _ in pairs]
+    longest = [max(sides) for sides in zip(*lengths)]
+    alignments = torch.zeros(len(pairs), longest[1], longest[0], dtype=torch.bool)
+    vectors, masks = [], []
+    for side, dim in enumerate((SOURCE_DIM, TARGET_DIM)):
+        words = torch.randn(len(pairs), longest[side], dim, generator=generator)
+        ends = torch.tensor([length[side] for length in lengths])
+        mask = torch.arange(longest[side]) < ends.unsqueeze(1)
+        vectors.append(words.masked_fill(~mask.unsqueeze(-1), padding))
+        masks.append(mask)
+    for row, (_, _, links) in enumerate(pairs):
+        for i, j in links:
+            alignments[row, j, i] = True
+    return vectors, masks, fields_of(*masks, alignments)
+
+
+def make(vectors, **options):
+    torch.manual_seed(1)
+    return AlignedPairRepresentation(*map(Given, vectors), **options)
+
+
+def by_oracle(representation, vectors, pairs, neighbours):
+    """Rows (tokens, dim) of each pair, from its own words alone."""
+
+    def boundaries(name):
+        return getattr(representation, name).detach().numpy() if neighbours else None
+
+    rows = []
+    for (source, target, links), a, b in zip(pairs, *(v.detach().numpy() for v in vectors)):
+        rows.append(
+            oracles.aligned_pair(
+                a[: len(source.split())],
+                b[: len(target.split())],
+                links,
+                representation.unaligned.detach().numpy(),
+                boundaries("source_boundaries"),
+                boundaries("target_boundaries"),
+                neighbours,
+            )
+        )
+    return rows
+
+
+def columns_of(neighbours):
+    """Dimensions of the features in the order of the docstring."""
+    both = [TARGET_DIM, SOURCE_DIM]
+    return both + [TARGET_DIM, TARGET_DIM, SOURCE_DIM, SOURCE_DIM] if neighbours else both
+
+
+@pytest.mark.parametrize("neighbours", [True, False])
+class TestFeatures:
+    def test_oracle(self, neighbours):
+        vectors, (_, mask), fields = batch_of(PAIRS)
+        representation = make(vectors, neighbours=neighbours)
+        features, returned_mask = representation(**fields)
+        assert torch.equal(returned_mask, mask)
+        assert features.shape == (*mask.shape, sum(columns_of(neighbours)))
+        assert representation.get_output_dim() == features.size(-1)
+        for row, expected in zip(
+            (features[i, : int(mask[i].sum())] for i in range(len(PAIRS))),
+            by_oracle(representation, vectors, PAIRS, neighbours),
+        ):
+            numpy.testing.assert_allclose(row.detach().numpy(), expected, atol=1e-6)
+
+    def test_padding_has_no_effect(self, neighbours):
+        vectors, (source_mask, mask), fields = batch_of(PAIRS)
+        expected, _ = make(vectors, neighbours=neighbours)(**fields)
+        vectors, _, fields = batch_of(PAIRS, padding=math.nan)
+        for words in vectors:
+            words.requires_grad_()
+        representation = make(vectors, neighbours=neighbours)
+        features, _ = representation(**fields)
+        assert torch.equal(features[mask], expected[mask])
+        features[mask].sum().backward()
+        for words, some in zip(vectors, (source_mask, mask)):
+            assert torch.isfinite(words.grad).all()
+            assert (words.grad[~some] == 0).all()
+        for parameter in representation.parameters():
+            assert torch.isfinite(parameter.grad).all()
+
+    def test_nothing_aligned(self, neighbours):
+        vectors, (_, mask), fields = batch_of([pair for pair in PAIRS if not pair[2]])
+        representation = make(vectors, neighbours=neighbours)
+        parts = representation(**fields)[0].split(columns_of(neighbours), dim=-1)
+        for part in parts[1:2] + parts[4:]:
+            assert torch.equal(part, representation.unaligned.expand_as(part))
+
+    def test_every_parameter_has_a_gradient(self, neighbours):
+        """Whatever is aligned: distributed training waits for each."""
+        for pairs in (PAIRS[1:2], PAIRS[2:3]):
+            vectors, _, fields = batch_of(pairs)
+            representation = make(vectors, neighbours=neighbours)
+            representation(**fields)[0].sum().backward()
+            assert all(p.grad is not None for p in representation.parameters())
+
+
+def test_bfloat16():
+    vectors, (_, mask), fields = batch_of(PAIRS)
+    expected, _ = make(vectors)(**fields)
+    representation = make([words.bfloat16() for words in vectors]).bfloat16()
+    features, _ = representation(**fields)
+    assert features.dtype == torch.bfloat16
+    torch.testing.assert_close(features[mask].float(), expected[mask], rtol=0.02, atol=0.02)
+
+
+def test_autocast():
+    """Products come in bfloat16 there, the words and the learned vectors in float32."""
+    vectors, (_, mask), fields = batch_of(PAIRS)
+    representation = make(vectors)
+    expected, _ = representation(**fields)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        features, _ = representation(**fields)
+    torch.testing.assert_close(features[mask].float(), expected[mask], rtol=0.02, atol=0.02)
+
+
+@pytest.mark.parametrize("neighbours, dim", [(True, 384), (False, 128)])
+def test_on_a_batch_of_the_reader(neighbours, dim):
+    """The dimensions of the paper, from Params, with words in place of given vectors."""
+    reader = WmtWordQeReader()
+    instances = []
+    for source, target, links in PAIRS:
+        instances.append(reader.text_to_instance(source.split(), target.split(), links))
+        reader.apply_token_indexers(instances[-1])
+    vocab = Vocabulary.from_instances(instances)
+    batch = Batch(instances)
+    batch.index_instances(vocab)
+    fields = batch.as_tensor_dict()
+    del fields["metadata"]
+
+    def embedder(side):
+        embedding = {"type": "embedding", "embedding_dim": 64, "vocab_namespace": f"{side}_tokens"}
+        return {"token_embedders": {"tokens": embedding}}
+
+    torch.manual_seed(0)
+    params = {
+        "type": "aligned_pair",
+        "source_embedder": embedder("source"),
+        "target_embedder": embedder("target"),
+        "neighbours": neighbours,
+    }
+    representation = InputRepresentation.from_params(Params(params), vocab=vocab)
+    features, mask = representation(**fields)
+    assert features.shape == (4, 5, dim)
+    assert representation.get_output_dim() == dim
+    assert mask.sum(-1).tolist() == [5, 1, 3, 1]
+    vectors = [
+        representation.source_embedder(fields["source"]),
+        representation.target_embedder(fields["target"]),
+    ]
+    expected = by_oracle(representation, vectors, PAIRS, neighbours)
+    for row, length in enumerate([5, 1, 3, 1]):
+        numpy.testing.assert_allclose(
+            features[row, :length].detach().numpy(), expected[row], atol=1e-6
+        )

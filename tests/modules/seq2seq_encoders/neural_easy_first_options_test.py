@@ -1,0 +1,162 @@
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
+
+from allennlp_nef.modules.attention_transforms import (
+    ConstrainedSoftmaxTransform,
+    SoftmaxTransform,
+)
+from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst
+from tests.modules.seq2seq_encoders.small_encoder import (
+    INPUT_DIM,
+    SKETCH_DIM,
+    batch_of,
+    make,
+)
+
+
+class TestOptions:
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"sketch_update": "single"},
+            {"num_steps": 2},
+            {"num_steps": "length"},
+            {"attention": SoftmaxTransform()},
+            {"attention": ConstrainedSoftmaxTransform(temperature=0.5)},
+            {"attention": ConstrainedSoftmaxTransform(coverage_penalty=2.0)},
+        ],
+        ids=str,
+    )
+    def test_changes_the_output(self, options):
+        inputs, mask = batch_of([7, 6])
+        assert not torch.allclose(make()(inputs, mask), make(**options)(inputs, mask), atol=1e-3)
+
+    def test_cap_steps(self):
+        inputs, mask = batch_of([3, 6])
+        capped, free = (
+            make(num_steps=5, attention=SoftmaxTransform(), cap_steps=cap_steps)
+            for cap_steps in (True, False)
+        )
+        first, second = capped(inputs, mask), free(inputs, mask)
+        assert not torch.allclose(first[0], second[0], atol=1e-3)
+        torch.testing.assert_close(first[1], second[1])
+        trace = free.encode(inputs, mask, keep_trace=True)[1]
+        assert trace.num_steps.tolist() == [5, 5]
+
+    def test_concat_input(self):
+        inputs, mask = batch_of([3, 6])
+        both, sketch = make(), make(concat_input=False)
+        assert both.get_output_dim() == INPUT_DIM + SKETCH_DIM
+        assert sketch.get_output_dim() == SKETCH_DIM
+        assert torch.equal(both(inputs, mask)[..., INPUT_DIM:], sketch(inputs, mask))
+        assert torch.equal(both(inputs, mask)[..., :INPUT_DIM], inputs)
+
+    def test_context_size(self):
+        """What w is: the output at a word after one step depends on 2 w + 1 words, given the attention."""
+        for context_size in (0, 1, 2):
+            encoder = make(context_size=context_size, num_steps=1)
+            with torch.no_grad():
+                encoder.attention_vector.zero_()  # uniform attention
+            inputs, mask = batch_of([9])
+            inputs.requires_grad_()
+            encoder(inputs, mask)[0, 4, INPUT_DIM:].sum().backward()
+            reached = inputs.grad[0].abs().sum(-1) > 0
+            expected = [abs(i - 4) <= context_size for i in range(9)]
+            assert reached.tolist() == expected
+
+    def test_dimensions(self):
+        encoder = NeuralEasyFirst(7, preattention_dim=5, sketch_dim=4, context_size=3)
+        assert encoder.get_input_dim() == 7
+        assert encoder.get_output_dim() == 11
+        shapes = {name: tuple(p.shape) for name, p in encoder.named_parameters()}
+        assert shapes == {
+            "input_weight": (9, 49),
+            "sketch_weight": (9, 28),
+            "bias": (9,),
+            "attention_vector": (5,),
+        }
+
+    def test_dropout(self):
+        inputs, mask = batch_of([50, 50])
+        encoder, without = make(dropout=0.5), make()
+        torch.manual_seed(0)
+        output, trace = encoder.encode(inputs, mask, keep_trace=True)
+        expected, expected_trace = without.encode(inputs, mask, keep_trace=True)
+        dropped = output == 0
+        assert 0.4 < dropped.float().mean() < 0.6
+        torch.testing.assert_close(output[~dropped], 2 * expected[~dropped])
+        # None inside the steps.
+        assert torch.equal(trace.sketches, expected_trace.sketches)
+        encoder.eval()
+        assert torch.equal(encoder(inputs, mask), expected)
+
+    def test_bidirectional(self):
+        assert make().is_bidirectional()
+        assert not make(bidirectional=False).is_bidirectional()
+
+    def test_defaults(self):
+        encoder = NeuralEasyFirst(8)
+        assert isinstance(encoder.attention, ConstrainedSoftmaxTransform)
+        assert encoder.sketch_update == "full"
+        assert encoder.num_steps == 5
+        assert encoder.context_size == 2
+        assert encoder.attention_vector.shape == (50,)
+        assert encoder.get_output_dim() == 58
+
+
+class TestConfiguration:
+    def test_from_params(self):
+        encoder = Seq2SeqEncoder.from_params(
+            Params(
+                {
+                    "type": "neural_easy_first",
+                    "input_dim": 6,
+                    "sketch_update": "single",
+                    "num_steps": "length",
+                    "context_size": 1,
+                    "preattention_dim": 7,
+                    "sketch_dim": 8,
+                    "attention": {"type": "softmax", "temperature": 0.5, "coverage_penalty": 2.0},
+                    "concat_input": False,
+                    "dropout": 0.1,
+                    "cap_steps": True,
+                    "bidirectional": False,
+                }
+            )
+        )
+        assert isinstance(encoder, NeuralEasyFirst)
+        assert isinstance(encoder.attention, SoftmaxTransform)
+        assert encoder.attention.temperature == 0.5
+        assert encoder.num_steps == "length"
+        assert encoder.get_output_dim() == 8
+
+    @pytest.mark.parametrize(
+        "options, message",
+        [
+            ({"sketch_update": "both"}, 'sketch_update: expected "single" or "full", got \'both\''),
+            ({"num_steps": 0}, "num_steps: expected an integer of at least 1 .*, got 0"),
+            ({"num_steps": -1}, "num_steps: .* got -1"),
+            ({"num_steps": "long"}, "num_steps: .* got 'long'"),
+            ({"num_steps": True}, "num_steps: .* got True"),
+            ({"num_steps": 2.5}, "num_steps: .* got 2.5"),
+            ({"input_dim": 0}, "input_dim: expected an integer of at least 1, got 0"),
+            ({"context_size": -1}, "context_size: expected an integer of at least 0, got -1"),
+            ({"preattention_dim": 0}, "preattention_dim: .* got 0"),
+            ({"sketch_dim": 0}, "sketch_dim: .* got 0"),
+            ({"dropout": 1.0}, r"dropout: expected a number in \[0, 1\), got 1.0"),
+            ({"dropout": -0.1}, "dropout: .* got -0.1"),
+            ({"cap_steps": False}, "cap_steps: csoftmax gives each word an attention of 1"),
+        ],
+        ids=str,
+    )
+    def test_errors(self, options, message):
+        with pytest.raises(ConfigurationError, match=message):
+            NeuralEasyFirst(**{"input_dim": 3, **options})
+
+    def test_unknown_option(self):
+        params = Params({"type": "neural_easy_first", "input_dim": 3, "steps": 4})
+        with pytest.raises(ConfigurationError, match="steps"):
+            Seq2SeqEncoder.from_params(params)

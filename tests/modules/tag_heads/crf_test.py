@@ -1,0 +1,94 @@
+import math
+
+import numpy
+import pytest
+import torch
+from torch.autograd import gradcheck
+
+from tests import oracles
+from tests.modules.tag_heads.small_head import batch_of, make
+
+LENGTHS = [5, 1, 3]
+
+
+def example(seed=0, **options):
+    """A head with strong transitions, its scores, mask and gold tags."""
+    head = make("crf", seed, **options).double()
+    with torch.no_grad():
+        for parameter in head.chain.parameters():
+            parameter.normal_(std=2)
+    states, mask, tags = batch_of(LENGTHS, seed=seed)
+    return head, head.scores(states.double()).detach(), mask, tags
+
+
+def paths_of(head, scores):
+    chain = head.chain
+    parameters = chain.transitions, chain.start_transitions, chain.end_transitions
+    return oracles.path_scores(scores.numpy(), *(p.detach().numpy() for p in parameters))
+
+
+@pytest.mark.parametrize("seed", range(3))
+class TestAgainstAllPaths:
+    def test_likelihood(self, seed):
+        head, scores, mask, tags = example(seed)
+        expected = 0.0
+        for row, length in enumerate(LENGTHS):
+            paths = paths_of(head, scores[row, :length])
+            gold = tuple(tags[row, :length].tolist())
+            expected += oracles.log_sum_exp(paths.values()) - paths[gold]
+        assert head.loss(scores, mask, tags).item() == pytest.approx(expected / 3)
+
+    def test_weighted_likelihood(self, seed):
+        """log(weight of the gold label) on every other label of that word, in the partition function only."""
+        weights = {"OK": 0.5, "BAD": 5.0}
+        head, scores, mask, tags = example(seed, label_weights=weights)
+        expected = 0.0
+        for row, length in enumerate(LENGTHS):
+            gold = tuple(tags[row, :length].tolist())
+            costs = [math.log(weights.get(("OK", "BAD", "GAP")[tag], 1.0)) for tag in gold]
+            paths = paths_of(head, scores[row, :length])
+            augmented = [
+                score + sum(cost for cost, a, b in zip(costs, path, gold) if a != b)
+                for path, score in paths.items()
+            ]
+            expected += oracles.log_sum_exp(augmented) - paths[gold]
+        assert head.loss(scores, mask, tags).item() == pytest.approx(expected / 3)
+
+    def test_viterbi(self, seed):
+        head, scores, mask, _ = example(seed, label_weights={"BAD": 5.0})
+        decoded = head.decode(scores, mask)
+        greedy = scores.argmax(-1)
+        for row, length in enumerate(LENGTHS):
+            paths = paths_of(head, scores[row, :length])
+            assert tuple(decoded[row, :length].tolist()) == max(paths, key=paths.get)
+        assert (decoded != greedy)[mask].any()  # transitions matter here
+
+    def test_marginals(self, seed):
+        head, scores, mask, _ = example(seed)
+        probabilities = head.probabilities(scores, mask)
+        for row, length in enumerate(LENGTHS):
+            paths = paths_of(head, scores[row, :length])
+            log_z = oracles.log_sum_exp(paths.values())
+            expected = numpy.zeros((length, 3))
+            for path, score in paths.items():
+                for i, tag in enumerate(path):
+                    expected[i, tag] += math.exp(score - log_z)
+            numpy.testing.assert_allclose(
+                probabilities[row, :length].detach().numpy(), expected, atol=1e-6
+            )
+
+
+def test_gradcheck():
+    head, scores, mask, tags = example(label_weights={"BAD": 5.0})
+    scores.requires_grad_()
+    assert gradcheck(lambda x, *_: head.loss(x, mask, tags), (scores, *head.chain.parameters()))
+
+
+def test_gradient_is_expected_less_observed():
+    """d loss / d score = marginal - [gold], summed over the batch's sentences and divided by them."""
+    head, scores, mask, tags = example()
+    scores.requires_grad_()
+    head.loss(scores, mask, tags).backward()
+    gold = torch.nn.functional.one_hot(tags, 3) * mask.unsqueeze(-1)
+    expected = (head.probabilities(scores, mask) - gold) / 3
+    torch.testing.assert_close(scores.grad, expected.double().detach(), rtol=0, atol=1e-6)

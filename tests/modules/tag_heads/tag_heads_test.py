@@ -1,0 +1,140 @@
+"""What every tag head does."""
+
+import math
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_nef.modules.tag_heads import CrfTagHead, SoftmaxTagHead, TagHead
+from tests.modules.tag_heads.small_head import DIM, batch_of, make, vocabulary
+
+REGISTERED = {"crf": CrfTagHead, "softmax": SoftmaxTagHead}
+
+
+@pytest.mark.parametrize("name", sorted(REGISTERED))
+class TestEveryHead:
+    def test_from_params(self, name):
+        head = make(name, label_weights={"BAD": 5.0}, average="token")
+        assert type(head) is REGISTERED[name]
+        assert head.average == "token"
+        assert head.label_weights.tolist() == [1, 5, 1]
+        assert head.is_weighted
+        assert not make(name).is_weighted
+        assert head.scores(torch.zeros(2, 4, DIM)).shape == (2, 4, 3)
+
+    def test_averages(self, name):
+        """Summed over words; divided by sentences with a word in them, or by words."""
+        states, mask, tags = batch_of([4, 1, 0, 3])
+        loss = {}
+        for average in ("sentence", "token"):
+            head = make(name, average=average)
+            loss[average] = head.loss(head.scores(states), mask, tags)
+        total = sum(
+            head.loss(head.scores(states[i : i + 1]), mask[i : i + 1], tags[i : i + 1])
+            * mask[i].sum()
+            for i in range(4)
+        )
+        torch.testing.assert_close(loss["sentence"], total / 3)
+        torch.testing.assert_close(loss["token"], total / 8)
+
+    def test_weights_change_the_loss_alone(self, name):
+        states, mask, tags = batch_of([4, 3])
+        plain, weighted = make(name), make(name, label_weights={"BAD": 5.0})
+        scores = plain.scores(states)
+        assert weighted.loss(scores, mask, tags) > plain.loss(scores, mask, tags)
+        assert torch.equal(weighted.decode(scores, mask), plain.decode(scores, mask))
+        assert torch.equal(weighted.probabilities(scores, mask), plain.probabilities(scores, mask))
+
+    def test_weights_of_one_are_none(self, name):
+        states, mask, tags = batch_of([4, 3])
+        plain, weighted = make(name), make(name, label_weights={"BAD": 1.0, "OK": 1.0})
+        scores = plain.scores(states)
+        assert torch.equal(weighted.loss(scores, mask, tags), plain.loss(scores, mask, tags))
+
+    @pytest.mark.parametrize("weights", [None, {"BAD": 5.0}])
+    def test_padding_and_empty_rows(self, name, weights):
+        """NaN scores and any tag in the padding, and rows without a word, change nothing."""
+        head = make(name, label_weights=weights)
+        states, mask, tags = batch_of([4, 2, 0])
+        scores = head.scores(states).detach()
+        expected = head.loss(scores, mask, tags)
+        scores[~mask] = math.nan
+        scores.requires_grad_()
+        tags[~mask] = 2
+        loss = head.loss(scores, mask, tags)
+        torch.testing.assert_close(loss, expected)
+        loss.backward()
+        assert torch.isfinite(scores.grad).all()
+        assert (scores.grad[~mask] == 0).all()
+        decoded = head.decode(scores, mask)
+        probabilities = head.probabilities(scores, mask)
+        assert decoded.shape == mask.shape
+        assert (decoded[~mask] == 0).all()
+        assert (probabilities[~mask] == 0).all()
+        torch.testing.assert_close(probabilities.sum(-1), mask.float())
+
+    def test_a_batch_gives_what_each_gets_alone(self, name):
+        head = make(name)
+        lengths = [5, 1, 3]
+        states, mask, _ = batch_of(lengths)
+        scores = head.scores(states)
+        decoded, probabilities = head.decode(scores, mask), head.probabilities(scores, mask)
+        for i, length in enumerate(lengths):
+            alone = scores[i : i + 1, :length]
+            everything = torch.ones(1, length, dtype=torch.bool)
+            assert torch.equal(decoded[i, :length], head.decode(alone, everything)[0])
+            torch.testing.assert_close(
+                probabilities[i, :length], head.probabilities(alone, everything)[0]
+            )
+
+    def test_no_words_at_all(self, name):
+        head = make(name)
+        scores = head.scores(torch.zeros(2, 3, DIM))
+        mask = torch.zeros(2, 3, dtype=torch.bool)
+        loss = head.loss(scores, mask, torch.zeros(2, 3, dtype=torch.long))
+        assert loss.item() == 0
+        loss.backward()
+        assert (head.decode(scores, mask) == 0).all()
+        assert (head.probabilities(scores, mask) == 0).all()
+
+    @pytest.mark.parametrize("weights", [None, {"BAD": 5.0}])
+    def test_bfloat16(self, name, weights):
+        """Low-precision scores cost no more than their own rounding."""
+        head = make(name, label_weights=weights)
+        states, mask, tags = batch_of([40, 30])
+        rounded = head.scores(states).bfloat16().detach()
+        expected = head.loss(rounded.float(), mask, tags)
+        scores = rounded.clone().requires_grad_()
+        loss = head.loss(scores, mask, tags)
+        assert loss.dtype == torch.float32
+        torch.testing.assert_close(loss, expected)
+        loss.backward()
+        assert torch.isfinite(scores.grad).all()
+        assert torch.equal(head.decode(scores, mask), head.decode(rounded.float(), mask))
+        probabilities = head.probabilities(scores, mask)
+        assert probabilities.dtype == torch.float32
+        torch.testing.assert_close(probabilities.sum(-1), mask.float())
+        head = head.bfloat16()
+        loss = head.loss(head.scores(states.bfloat16()), mask, tags)
+        torch.testing.assert_close(loss.float(), expected, rtol=0.01, atol=0)
+
+    @pytest.mark.parametrize(
+        "options, message",
+        [
+            ({"average": "batch"}, 'average: expected "sentence" or "token", got \'batch\''),
+            ({"label_weights": {"B": 5.0}}, "expected labels among OK, BAD, GAP, got 'B'"),
+            ({"label_weights": {"BAD": 0.0}}, "expected a number above 0 for 'BAD', got 0.0"),
+            ({"label_weights": {"BAD": -2.0}}, "above 0 for 'BAD', got -2.0"),
+        ],
+        ids=str,
+    )
+    def test_errors(self, name, options, message):
+        with pytest.raises(ConfigurationError, match=message):
+            make(name, **options)
+
+
+def test_default_is_softmax():
+    head = TagHead.from_params(Params({}), input_dim=DIM, vocab=vocabulary())
+    assert isinstance(head, SoftmaxTagHead)
