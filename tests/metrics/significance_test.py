@@ -1,0 +1,106 @@
+import itertools
+
+import numpy
+import pytest
+
+from allennlp_nef.metrics.significance import compare
+
+
+def accuracy(counts):
+    """Of counts (right, words)."""
+    return counts[..., 0] / counts[..., 1]
+
+
+def systems(sentences, better=0.0, seed=0):
+    """Counts (right, words) of two systems on the same sentences."""
+    generator = numpy.random.default_rng(seed)
+    words = generator.integers(5, 30, sentences)
+    return [
+        numpy.stack([generator.binomial(words, share), words], axis=-1)
+        for share in (0.6 + better, 0.6)
+    ]
+
+
+def test_identical_systems():
+    first, _ = systems(50)
+    result = compare(first, first.copy(), accuracy, trials=500)
+    assert result == (0.0, 1.0, 0.0, 0.0)
+
+
+def test_difference_and_direction():
+    first, second = systems(200, better=0.2)
+    forth = compare(first, second, accuracy, trials=1000)
+    back = compare(second, first, accuracy, trials=1000)
+    totals = [counts.sum(0) for counts in (first, second)]
+    expected = totals[0][0] / totals[0][1] - totals[1][0] / totals[1][1]
+    assert forth.difference == pytest.approx(expected)
+    assert back.difference == pytest.approx(-expected)
+    assert forth.p_value == pytest.approx(1 / 1001)  # no swap does as well
+    assert 0 < forth.low < expected < forth.high
+    assert back.high < 0
+
+
+def test_all_swaps():
+    """Against the exact test over all 2^8 swaps."""
+    first, second = systems(8, better=0.08, seed=4)
+    observed = abs(accuracy(first.sum(0)) - accuracy(second.sum(0)))
+    outcomes = []
+    for swaps in itertools.product((False, True), repeat=8):
+        swapped = numpy.array(swaps)[:, None]
+        a, b = numpy.where(swapped, second, first), numpy.where(swapped, first, second)
+        outcomes.append(abs(accuracy(a.sum(0)) - accuracy(b.sum(0))) >= observed - 1e-12)
+    exact = numpy.mean(outcomes)
+    assert 0.05 < exact < 0.95
+    assert compare(first, second, accuracy).p_value == pytest.approx(exact, abs=0.02)
+
+
+def test_interval():
+    """Against the normal approximation: one word a sentence, differences in {-1, 0, 1}."""
+    generator = numpy.random.default_rng(0)
+    right = (generator.random((2, 2000)) < [[0.7], [0.6]]).astype(int)
+    first, second = (numpy.stack([row, numpy.ones_like(row)], -1) for row in right)
+    result = compare(first, second, accuracy, trials=2000)
+    error = (right[0] - right[1]).std() / numpy.sqrt(2000)
+    assert result.low == pytest.approx(result.difference - 1.96 * error, abs=0.15 * error)
+    assert result.high == pytest.approx(result.difference + 1.96 * error, abs=0.15 * error)
+
+
+def test_no_difference_but_luck():
+    """p is uniform under the null hypothesis: of 40 comparisons few are below 0.1."""
+    p_values = [
+        compare(*systems(60, seed=seed), accuracy, trials=200).p_value for seed in range(40)
+    ]
+    assert 0 < sum(p < 0.5 for p in p_values) < 40
+    assert sum(p < 0.1 for p in p_values) <= 10
+
+
+def test_seeded():
+    first, second = systems(60, better=0.02)
+    results = [compare(first, second, accuracy, trials=700, seed=seed) for seed in (1, 1, 2)]
+    assert results[0] == results[1]
+    assert results[0] != results[2]
+    for result in results:  # of 700 trials, the observed outcome counted in
+        assert (result.p_value * 701) == pytest.approx(round(result.p_value * 701))
+        assert all(type(value) is float for value in result)
+
+
+def test_runs():
+    """A sentence is swapped in all runs at once: a run repeated is the run itself."""
+    first, second = systems(60, better=0.02)
+    once = compare(first, second, accuracy, trials=600)
+    repeated = compare(numpy.stack([first] * 3), numpy.stack([second] * 3), accuracy, trials=600)
+    assert repeated == pytest.approx(once)
+    others = [systems(60, better=0.02, seed=seed) for seed in range(3)]
+    mean = compare(*(numpy.stack(runs) for runs in zip(*others)), accuracy, trials=600)
+    differences = [compare(*pair, accuracy, trials=1).difference for pair in others]
+    assert mean.difference == pytest.approx(numpy.mean(differences))
+
+
+@pytest.mark.parametrize(
+    "first, second",
+    [((5, 2), (6, 2)), ((5, 2), (5, 3)), ((2, 5, 2), (5, 2)), ((5,), (5,)), ((0, 2), (0, 2))],
+    ids=str,
+)
+def test_shapes(first, second):
+    with pytest.raises(ValueError, match="compare: expected two arrays .* got "):
+        compare(numpy.ones(first), numpy.ones(second), accuracy)
