@@ -89,17 +89,10 @@ class TestShapesAndTypes:
         assert torch.isfinite(z.grad).all()
 
     def test_saturated_mass_rounded_above_one(self):
-        """Nothing is left for the rest: 0, not less."""
-        is_rounded_up = False
-        for seed in range(50):
-            u = torch.rand(20, generator=torch.Generator().manual_seed(seed))
-            u = (u / u.sum()).sort().values  # in the order of Alg. 3
-            is_rounded_up |= float(u.cumsum(0)[-1]) > 1
-            z = torch.tensor([1000.0] * 20 + [0.0] * 3)
-            alpha = constrained_softmax(z, torch.cat([u, torch.full((3,), 1e-6)]))
-            torch.testing.assert_close(alpha[:20], u)
-            assert (alpha[20:] >= 0).all()
-        assert is_rounded_up
+        """The bounds of all but the first sum to more than 1 in float32: nothing is left for it, not less."""
+        z = torch.tensor([-18.342687606811523, 6.131958484649658, 0.5682884454727173])
+        u = torch.tensor([8.480831752422091e-07, 0.5448907613754272, 0.45510929822921753])
+        assert constrained_softmax(z, u).tolist() == [0, *u[1:].tolist()]
 
     def test_extreme_scores(self):
         z = torch.tensor([1e4, 0.0, -1e4])
