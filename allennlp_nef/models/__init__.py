@@ -1,0 +1,3 @@
+from allennlp_nef.models.nef_tagger import NefTagger
+
+__all__ = ["NefTagger"]

@@ -1,0 +1,3 @@
+from allennlp_nef.predictors.word_qe import WordQePredictor
+
+__all__ = ["WordQePredictor"]

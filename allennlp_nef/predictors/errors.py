@@ -1,0 +1,48 @@
+import json
+import sys
+from functools import lru_cache
+from typing import Any, Type
+
+
+def request_error(message: str) -> ValueError:
+    """The exception for a request that cannot be answered, with the message for whoever sent it.
+
+    A `ValueError`. Where allennlp-server is loaded it is a `ServerError` too, which the server answers with status 400
+    and a JSON object that holds the message; any other exception would be a bare status 500. The server package
+    is optional, so it is never imported here.
+    """
+    server = sys.modules.get("allennlp_server.commands.server_simple")
+    if server is None:
+        return ValueError(message)
+    return _request_error_class(server.ServerError)(message)
+
+
+@lru_cache(maxsize=None)
+def _request_error_class(server_error: Type[Exception]) -> Type[ValueError]:
+    class RequestError(server_error, ValueError):  # type: ignore[valid-type,misc]
+        __qualname__ = "RequestError"
+
+        def __init__(self, message: str) -> None:
+            super().__init__(message, status_code=400)  # type: ignore[call-arg]
+            self.args = (message,)  # ServerError puts itself there, and would print itself for ever
+
+        def __str__(self) -> str:
+            return self.args[0]
+
+    return RequestError
+
+
+def describe(value: Any, length: int = 60) -> str:
+    """A JSON value as it stands in a message: as JSON, in ASCII, on one line, cut to `length` characters.
+
+    Neither depth nor size of the value matters: no more of it is written out than is shown.
+    """
+    text = ""
+    try:
+        for piece in json.JSONEncoder().iterencode(value):
+            text += piece
+            if len(text) > length:
+                return text[: length - 3] + "..."
+    except (TypeError, ValueError):  # from Python: an object, an integer of thousands of digits
+        return f"<{type(value).__name__}>"
+    return text

@@ -1,0 +1,111 @@
+"""The layers of the package: imports flow one way."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = "allennlp_nef"
+# A subpackage imports itself and lower layers, never its neighbours in a layer or what is above.
+LAYERS = [{"nn"}, {"data", "modules", "metrics"}, {"models"}, {"predictors", "commands"}]
+RANKS = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
+# They know nothing of AllenNLP, nor of anything in the package but themselves.
+INDEPENDENT = [f"{PACKAGE}.nn", f"{PACKAGE}.data.formats"]
+MODULES = sorted((ROOT / PACKAGE).rglob("*.py"))
+MAX_LINES = 300
+
+
+def name_of(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_of(source, package):
+    """The dotted names that a module of `package` imports, wherever in its code."""
+    names = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*above, base] if base else above)
+            names += [f"{base}.{alias.name}" for alias in node.names]
+    return names
+
+
+def is_within(name, package):
+    return name == package or name.startswith(package + ".")
+
+
+def subpackage_of(name):
+    parts = name.split(".")
+    return parts[1] if len(parts) > 1 else None
+
+
+def violations(module, source, package=None):
+    """What the module imports against the rules."""
+    own = subpackage_of(module)
+    wrong = []
+    for name in imports_of(source, package or module.rpartition(".")[0]):
+        for independent in INDEPENDENT:
+            if is_within(module, independent):
+                foreign = is_within(name, PACKAGE) and not is_within(name, independent)
+                if foreign or is_within(name, "allennlp"):
+                    wrong.append(name)
+        if is_within(name, PACKAGE):
+            other = subpackage_of(name)
+            if other != own and RANKS.get(other, len(LAYERS)) >= RANKS[own]:
+                wrong.append(name)
+    return wrong
+
+
+def in_subpackages():
+    return [path for path in MODULES if path.parent != ROOT / PACKAGE]
+
+
+def test_every_subpackage_has_a_layer():
+    assert {subpackage_of(name_of(path)) for path in in_subpackages()} <= set(RANKS)
+
+
+@pytest.mark.parametrize("path", in_subpackages(), ids=name_of)
+def test_imports(path):
+    module = name_of(path)
+    package = module if path.name == "__init__.py" else None
+    assert not violations(module, path.read_text(encoding="utf-8"), package)
+
+
+@pytest.mark.parametrize(
+    "module, source, is_right",
+    [
+        ("nn.a", "import torch", True),
+        ("nn.a", "from allennlp_nef.nn.b import c", True),
+        ("nn.a", "import allennlp", False),
+        ("nn.a", "from allennlp.common import Params", False),
+        ("nn.a", "def f():\n    from allennlp_nef.data import x", False),
+        ("nn.a", "from .. import models", False),
+        ("nn.a", "from . import b", True),
+        ("data.formats.a", "from allennlp_nef.data.formats.errors import E", True),
+        ("data.formats.a", "from allennlp_nef.data.fields import F", False),
+        ("data.formats.a", "from ..fields import F", False),
+        ("data.formats.a", "from allennlp.data import Token", False),
+        ("data.fields", "from allennlp.data import Token", True),
+        ("modules.a.b", "from allennlp_nef.nn import c", True),
+        ("modules.a.b", "from allennlp_nef import models", False),
+        ("modules.a.b", "import allennlp_nef.predictors.word_qe", False),
+        ("modules.a.b", "import allennlp_nef", False),
+        ("metrics.a", "from allennlp_nef.modules import b", False),
+        ("models.a", "from allennlp_nef.data.metadata import b", True),
+        ("models.a", "from allennlp_nef.commands import b", False),
+        ("predictors.a", "from allennlp_nef.models import b", True),
+    ],
+)
+def test_the_rules(module, source, is_right):
+    assert bool(violations(f"{PACKAGE}.{module}", source)) is not is_right
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_length(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES

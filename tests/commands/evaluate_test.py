@@ -1,0 +1,67 @@
+import json
+import shutil
+
+import pytest
+
+from allennlp_nef.data.formats import read_examples
+
+
+def f1(predicted, gold, label):
+    """2 |predicted and gold| / (|predicted| + |gold|)"""
+    hits = sum(p == g == label for p, g in zip(predicted, gold))
+    return 2 * hits / (predicted.count(label) + gold.count(label))
+
+
+def test_metrics_are_those_of_the_predicted_tags(allennlp, archive_path, word_qe, root, tmp_path):
+    prefix = str(root / "fixtures" / "qe" / "test")
+    allennlp("evaluate", archive_path, prefix, "--output-file", tmp_path / "metrics.json")
+    metrics = json.loads((tmp_path / "metrics.json").read_text())
+
+    gold = [tag for example in read_examples(prefix) for tag in example.tags]
+    predictor = word_qe()
+    answers = predictor.predict_batch_instance(list(predictor._dataset_reader.read(prefix)))
+    predicted = [tag for answer in answers for tag in answer["tags"]]
+    assert len(predicted) == len(gold)
+    f1_ok, f1_bad = (f1(predicted, gold, label) for label in ("OK", "BAD"))
+    assert f1_bad > 0
+    assert metrics["f1_ok"] == pytest.approx(f1_ok)
+    assert metrics["f1_bad"] == pytest.approx(f1_bad)
+    assert metrics["f1_mult"] == pytest.approx(f1_ok * f1_bad)
+    hits = sum(p == g for p, g in zip(predicted, gold))
+    assert metrics["accuracy"] == pytest.approx(hits / len(gold))
+    assert -1 < metrics["mcc"] < 1
+    assert metrics["loss"] > 0
+
+
+def test_predicted_tags_are_data_on_which_they_are_right(allennlp, archive_path, root, tmp_path):
+    """`predict` in the format of the tags, then `evaluate` on what it wrote."""
+    for ending in ("src", "mt", "src-mt.alignments"):
+        shutil.copy(str(root / "fixtures" / "qe" / f"test.{ending}"), str(tmp_path))
+    prefix = tmp_path / "test"
+    written = tmp_path / "written.tags"
+    allennlp(
+        *("predict", archive_path, prefix, "--use-dataset-reader", "--silent"),
+        *("--batch-size", 50, "--output-file", written),
+        *("--predictor-args", '{"output_format": "tags"}'),
+    )
+    written.rename(tmp_path / "test.tags")
+    examples = list(read_examples(str(prefix)))
+    assert len(examples) == 200
+    assert all(example.gap_tags is None for example in examples)
+
+    allennlp("evaluate", archive_path, prefix, "--output-file", tmp_path / "metrics.json")
+    metrics = json.loads((tmp_path / "metrics.json").read_text())
+    assert metrics["accuracy"] == metrics["f1_mult"] == 1.0
+
+
+def test_predictions_can_be_written(allennlp, archive_path, root, tmp_path):
+    prefix = str(root / "fixtures" / "qe" / "dev")
+    allennlp(
+        *("evaluate", archive_path, prefix, "--output-file", tmp_path / "metrics.json"),
+        *("--predictions-output-file", tmp_path / "predictions.jsonl"),
+        *("-o", '{"validation_dataset_reader.max_instances": 4}'),
+    )
+    (batch,) = map(json.loads, (tmp_path / "predictions.jsonl").read_text().splitlines())
+    for tokens, tags, example in zip(batch["tokens"], batch["tags"], read_examples(prefix)):
+        assert tokens == example.target
+        assert len(tags) == len(tokens)

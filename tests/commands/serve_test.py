@@ -1,0 +1,97 @@
+import http.client
+import json
+import socket
+import time
+
+import pytest
+
+pytest.importorskip("allennlp_server")
+
+GOOD = {"source": "the red house", "target": "das rote Haus", "alignments": "0-0 1-1 2-2"}
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def wait_for_server(process, port):
+    end = time.monotonic() + 240
+    while time.monotonic() < end:
+        assert process.poll() is None, "the server ended"
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError("the server does not listen")
+
+
+def test_serve(start_allennlp, archive_path, word_qe, tmp_path):
+    port = free_port()
+
+    def post(path, body):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        body = body if isinstance(body, bytes) else json.dumps(body).encode("ascii")
+        connection.request("POST", path, body, {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        kind, content = response.getheader("Content-Type"), response.read()
+        connection.close()
+        if kind == "application/json":
+            return response.status, json.loads(content.decode("utf-8"))
+        return response.status, kind.split(";")[0]
+
+    arguments = ("--archive-path", archive_path, "--predictor", "word_qe", "--port", port)
+    with start_allennlp(tmp_path, "serve", *arguments) as process:
+        wait_for_server(process, port)
+
+        status, answer = post("/predict", GOOD)
+        expected = word_qe().predict_json(GOOD)
+        assert status == 200
+        assert answer["tokens"] == ["das", "rote", "Haus"]
+        assert answer["tags"] == expected["tags"]
+        assert answer["bad_probabilities"] == pytest.approx(expected["bad_probabilities"], abs=1e-5)
+        status, asked = post("/predict", {**GOOD, "attention": True})
+        assert status == 200
+        assert [len(step) for step in asked.pop("attention")] == [3, 3, 3]
+        assert asked == answer
+        assert post("/predict_batch", [GOOD] * 2)[0] == 200
+        assert post("/predict_batch", []) == (200, [])
+
+        object_ = "expected an object with the fields source and target, got "
+        words = "expected a string or a list of words, got "
+        for path, body, message in (
+            ("/predict", None, f"{object_}null"),
+            ("/predict", [], f"{object_}[]"),
+            ("/predict", {"source": "a"}, f"target: {words}no such field"),
+            ("/predict", {**GOOD, "target": 1}, f"target: {words}1"),
+            ("/predict", {**GOOD, "target": ""}, 'target: expected at least one word, got ""'),
+            (
+                "/predict",
+                {**GOOD, "target": "a " * 5000},
+                "target: expected at most 1000 words, got 5000",
+            ),
+            (
+                "/predict",
+                {**GOOD, "alignments": "0-3"},
+                "alignments: expected target indices from 0 to 2, got 3 in 0-3",
+            ),
+            ("/predict", b'{"source": NaN, "target": "a"}', f"source: {words}NaN"),
+            ("/predict_batch", None, "expected a list of objects, got null"),
+            ("/predict_batch", [GOOD, None], f"item 1: {object_}null"),
+            (
+                "/predict_batch",
+                [GOOD, GOOD, {"source": "a"}],
+                f"item 2: target: {words}no such field",
+            ),
+        ):
+            assert post(path, body) == (400, {"message": message})
+        for path in ("/predict", "/predict_batch"):
+            assert post(path, b"not JSON") == (400, "text/html")
+
+        assert post("/predict", {"source": "\ud800", "target": "\ud800"})[1]["tokens"] == ["\ud800"]
+        assert post("/predict", GOOD) == (200, answer)
+        assert process.poll() is None
+    output = (tmp_path / "stdout.txt").read_text() + (tmp_path / "stderr.txt").read_text()
+    assert "Traceback" not in output

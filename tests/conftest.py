@@ -1,0 +1,141 @@
+"""What several tests share: AllenNLP's commands, in this process and as a program, and a small trained model."""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@contextmanager
+def restored():
+    """Puts back what AllenNLP's commands change in the process that they run in."""
+    from allennlp.common.tqdm import logger as tqdm_logger
+
+    folder, arguments, hook = os.getcwd(), sys.argv, sys.excepthook
+    loggers = [logging.getLogger(), tqdm_logger]
+    states = [(logger.level, logger.handlers[:]) for logger in loggers]
+    try:
+        yield
+    finally:
+        os.chdir(folder)
+        sys.argv, sys.excepthook = arguments, hook
+        added = {handler for logger in loggers for handler in logger.handlers}
+        for logger, (level, handlers) in zip(loggers, states):
+            logger.setLevel(level)
+            logger.handlers[:] = handlers
+            added.difference_update(handlers)
+        for handler in added:
+            handler.close()
+
+
+@pytest.fixture(scope="session")
+def root():
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def allennlp():
+    """`allennlp(*arguments)`: the command line, run in the checkout and in this process.
+
+    An exception is both printed as a program prints it, and raised.
+    """
+    from allennlp.commands import main
+
+    def run(*arguments):
+        with restored():
+            os.chdir(str(ROOT))
+            sys.argv = ["allennlp", *map(str, arguments)]
+            try:
+                main(prog="allennlp")
+            except Exception:
+                sys.excepthook(*sys.exc_info())  # what a program does last
+                raise
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def start_allennlp():
+    """`start_allennlp(folder, *arguments)`: the same as a program of its own, which writes to `stdout.txt` and
+    `stderr.txt` in the folder. A context manager: at its end the program is gone."""
+
+    @contextmanager
+    def start(folder, *arguments):
+        with open(str(folder / "stdout.txt"), "wb") as out, open(
+            str(folder / "stderr.txt"), "wb"
+        ) as err:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "allennlp", *map(str, arguments)],
+                cwd=str(ROOT),
+                env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8"},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+            )
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+    return start
+
+
+@pytest.fixture
+def run_allennlp(start_allennlp, tmp_path_factory):
+    """`run_allennlp(*arguments)`: the same, waited for; exit status, lines of stdout and lines of stderr."""
+
+    def run(*arguments):
+        folder = tmp_path_factory.mktemp("program")
+        with start_allennlp(folder, *arguments) as process:
+            status = process.wait(timeout=300)
+        out, err = (
+            (folder / f"{name}.txt").read_text(encoding="utf-8") for name in ("stdout", "stderr")
+        )
+        return status, out.splitlines(), err.splitlines()
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def small():
+    """`small(sentences=..., epochs=..., **overrides)`: the arguments of a short training with `-o`."""
+
+    def arguments(sentences=200, epochs=3, **overrides):
+        settings = {
+            "dataset_reader.max_instances": sentences,
+            "trainer.num_epochs": epochs,
+            **overrides,
+        }
+        return ["-o", json.dumps(settings)]
+
+    return arguments
+
+
+@pytest.fixture(scope="session")
+def archive_path(allennlp, small, tmp_path_factory):
+    """The archive of a NEF-F quality estimator that saw few sentences."""
+    folder = tmp_path_factory.mktemp("trained") / "run"
+    allennlp("train", "training_configs/qe_nef_f.jsonnet", "-s", folder, *small())
+    return folder / "model.tar.gz"
+
+
+@pytest.fixture(scope="session")
+def word_qe(archive_path):
+    """`word_qe(**arguments)`: the predictor "word_qe" of that model."""
+    from allennlp.models import load_archive
+    from allennlp.predictors import Predictor
+
+    archive = load_archive(str(archive_path))
+
+    def make(**arguments):
+        return Predictor.from_archive(archive, "word_qe", extra_args=arguments)
+
+    return make

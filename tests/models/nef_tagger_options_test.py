@@ -1,0 +1,153 @@
+import math
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Instance, Token, Vocabulary
+from allennlp.data.fields import MetadataField, SequenceLabelField, TextField
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+
+from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.modules.tag_heads import CrfTagHead, SoftmaxTagHead
+from tests.models.small_tagger import batch_of, decoder, embedder, instances, lstm, make
+
+
+def other_instances(metadata, namespace="labels"):
+    """Of a reader that knows nothing of this package."""
+    made = []
+    for words, item in zip(("a b c", "d"), metadata):
+        tokens = TextField(
+            [Token(word) for word in words.split()], {"tokens": SingleIdTokenIndexer()}
+        )
+        tags = SequenceLabelField(["X"] * len(tokens), tokens, namespace)
+        made.append(Instance({"tokens": tokens, "tags": tags, "metadata": MetadataField(item)}))
+    return made
+
+
+FEEDFORWARD = {
+    "type": "feedforward",
+    "feedforward": {"input_dim": 4, "num_layers": 1, "hidden_dims": 6, "activations": "tanh"},
+}
+
+
+def sentence_model(vocab, **options):
+    options.setdefault("encoder", lstm(4))
+    representation = {"type": "sentence", "text_field_embedder": embedder("tokens")}
+    return make(vocab, input_representation=representation, **options)
+
+
+class TestOtherReaders:
+    @pytest.mark.parametrize(
+        "metadata",
+        [
+            ({"words": ["a"], "keep_trace": True}, {"words": ["d"]}),
+            (TaggingMetadata(["a", "b", "c"]), {"words": ["d"]}),
+        ],
+        ids=["dicts", "mixed"],
+    )
+    def test_metadata_is_passed_on(self, metadata):
+        made = other_instances(metadata)
+        vocab = Vocabulary.from_instances(made)
+        model = sentence_model(vocab, decoder=decoder())
+        output = model(**batch_of(made, vocab))
+        assert "trace" not in output
+        readable = model.make_output_human_readable(output)
+        assert readable["metadata"] == list(metadata)
+        assert readable["tags"] == [["X"] * 3, ["X"]]
+        assert "tokens" not in readable
+        results = model.forward_on_instances(made)
+        assert [result["metadata"] for result in results] == list(metadata)
+
+    def test_label_namespace(self):
+        made = other_instances(({}, {}), namespace="pos_labels")
+        vocab = Vocabulary.from_instances(made)
+        model = sentence_model(vocab, label_namespace="pos_labels")
+        assert model.tag_head.num_labels == 1
+        with pytest.raises(ConfigurationError, match="no label is known in 'labels'"):
+            sentence_model(vocab)
+
+    @pytest.mark.parametrize("encoder", [lstm(4), FEEDFORWARD], ids=["lstm", "feedforward"])
+    @pytest.mark.parametrize("options", [{}, {"decoder": decoder()}], ids=["baseline", "nef"])
+    def test_nan_in_padding(self, encoder, options):
+        """Neither a representation's nor an encoder's padding reaches output or gradients."""
+        made = other_instances(({}, {}))
+        vocab = Vocabulary.from_instances(made)
+        model = sentence_model(vocab, encoder=encoder, **options)
+        expected = model(**batch_of(made, vocab))
+        embedder = model.input_representation.text_field_embedder.token_embedder_tokens
+        with torch.no_grad():  # row 0 is the padding's
+            embedder.weight[0] = math.nan
+        model.encoder.register_forward_hook(
+            lambda _, args, states: states.masked_fill(~args[1].unsqueeze(-1), math.nan)
+        )
+        output = model(**batch_of(made, vocab))
+        assert torch.equal(output["probabilities"], expected["probabilities"])
+        assert torch.equal(output["loss"], expected["loss"])
+        output["loss"].backward()
+        for name, parameter in model.named_parameters():
+            assert torch.isfinite(parameter.grad).all(), name
+
+
+class TestOptions:
+    def test_components(self):
+        assert isinstance(make().tag_head, SoftmaxTagHead)
+        model = make(decoder=decoder(), tag_head={"type": "crf", "label_weights": {"BAD": 5.0}})
+        assert isinstance(model.tag_head, CrfTagHead)
+        assert model.tag_head.input_dim == model.decoder.get_output_dim() == 8
+        assert make().tag_head.input_dim == 6
+        assert make().default_predictor == "word_qe"
+
+    def test_dropout(self):
+        """Of the input vectors and of h; none when evaluating."""
+        plain, model = make(), make(dropout=0.5)
+        assert torch.equal(model(**batch_of())["loss"], plain(**batch_of())["loss"])
+        seen = {}
+        model.encoder.register_forward_pre_hook(lambda _, args: seen.update(vectors=args[0]))
+        model.tag_head.projection.register_forward_pre_hook(
+            lambda _, args: seen.update(states=args[0])
+        )
+        output = model.train()(**batch_of())
+        for tensor in seen.values():
+            dropped = (tensor[output["mask"]] == 0).float().mean()
+            assert 0.2 < dropped < 0.8
+        assert not torch.equal(output["loss"], plain(**batch_of())["loss"])
+
+    def test_metrics(self):
+        model = make(metrics=[{"type": "word_qe"}])
+        output = model(**batch_of())
+        names = {"f1_ok", "f1_bad", "f1_mult", "mcc", "accuracy"}
+        first = model.get_metrics(reset=True)
+        assert set(first) == names
+        assert all(type(value) is float for value in first.values())
+        is_right = (output["tag_ids"] == batch_of()["tags"])[output["mask"]]  # not in the padding
+        assert first["accuracy"] == pytest.approx(is_right.float().mean().item())
+        assert first["accuracy"] < 1
+        assert set(model.get_metrics().values()) == {0.0}
+        model(**batch_of())
+        model(**batch_of())
+        assert model.get_metrics() == pytest.approx(first)
+        both = make(metrics=[{"type": "tag_accuracy"}, {"type": "word_qe"}])
+        assert set(both.get_metrics()) == names
+
+    def test_initializer(self):
+        regexes = {"regexes": [["tag_head.projection.bias", {"type": "constant", "val": 7}]]}
+        assert make(initializer=regexes).tag_head.projection.bias.tolist() == [7, 7]
+
+    @pytest.mark.parametrize(
+        "options, message",
+        [
+            ({"encoder": lstm(23)}, "input_representation.*24.*23"),
+            ({"decoder": decoder(input_dim=5)}, "output dimension of encoder.*6.*5"),
+            ({"dropout": 1.0}, r"dropout: expected a number in \[0, 1\), got 1.0"),
+            ({"dropout": -0.1}, "dropout: .* got -0.1"),
+        ],
+        ids=str,
+    )
+    def test_errors(self, options, message):
+        with pytest.raises(ConfigurationError, match=message):
+            make(**options)
+
+    def test_no_labels(self):
+        vocab = Vocabulary.from_instances(instances(tags=False))
+        with pytest.raises(ConfigurationError, match="the training data hold no tags"):
+            make(vocab)

@@ -1,0 +1,67 @@
+import json
+import sys
+
+import pytest
+
+from allennlp_nef.predictors.errors import describe, request_error
+
+SERVER = "allennlp_server.commands.server_simple"
+
+
+class TestDescribe:
+    @pytest.mark.parametrize(
+        ("value", "text"),
+        [
+            (None, "null"),
+            (True, "true"),
+            (-1.5, "-1.5"),
+            (float("nan"), "NaN"),
+            (float("-inf"), "-Infinity"),
+            ("Küche\n\x00\u2028", r'"K\u00fcche\n\u0000\u2028"'),
+            ("\ud800", r'"\ud800"'),
+            ([1, {"a": [None]}], '[1, {"a": [null]}]'),
+            ((1, 2), "[1, 2]"),
+            ({1, 2}, "<set>"),
+            ({(1, 2): 3}, "<dict>"),
+        ],
+    )
+    def test_one_line_of_json(self, value, text):
+        assert describe(value) == text
+
+    @pytest.mark.parametrize("value", ["x" * 100, list(range(100)), 10**100, {"x" * 100: 1}])
+    def test_is_cut(self, value):
+        text = describe(value)
+        assert len(text) == 60
+        assert text == json.dumps(value)[:57] + "..."
+        assert len(describe(value, length=10)) == 10
+
+    def test_length_that_just_fits(self):
+        assert describe("x" * 58) == '"' + "x" * 58 + '"'
+        assert describe("x" * 59).endswith("...")
+
+    def test_depth_and_integers_that_python_refuses_to_write(self):
+        deep = []
+        for _ in range(100_000):
+            deep = [deep]
+        assert describe(deep) == "[" * 57 + "..."
+        if hasattr(sys, "get_int_max_str_digits"):
+            assert describe([10**5000]) == "<list>"
+
+
+class TestRequestError:
+    def test_is_a_plain_value_error_without_the_server(self, monkeypatch):
+        monkeypatch.delitem(sys.modules, SERVER, raising=False)
+        error = request_error("target: expected a string")
+        assert type(error) is ValueError
+        assert str(error) == "target: expected a string"
+
+    def test_is_what_the_server_answers_with(self):
+        server = pytest.importorskip(SERVER)
+        error = request_error("target: expected a string")
+        assert isinstance(error, ValueError)
+        assert isinstance(error, server.ServerError)
+        assert error.status_code == 400
+        assert error.to_dict() == {"message": "target: expected a string"}
+        assert str(error) == "target: expected a string"
+        assert "target: expected a string" in repr(error)
+        assert type(error) is type(request_error("another"))

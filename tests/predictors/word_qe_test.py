@@ -1,0 +1,285 @@
+import json
+import re
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader
+from allennlp.models import Model, load_archive
+from allennlp.predictors import Predictor
+
+from allennlp_nef.data.formats import read_examples
+from allennlp_nef.predictors import WordQePredictor
+
+SOURCE = "the doctors see three cups ."
+TARGET = "die Schwestern sehen drei Tassen ."
+LINKS = "0-0 1-1 2-2 3-3 4-4 5-5"
+REQUEST = {"source": SOURCE, "target": TARGET, "alignments": LINKS}
+
+
+@pytest.fixture(scope="module")
+def predictor(word_qe):
+    return word_qe()
+
+
+def assert_same(answer, other):
+    assert {k: v for k, v in answer.items() if k != "bad_probabilities"} == {
+        k: v for k, v in other.items() if k != "bad_probabilities"
+    }
+    assert answer["bad_probabilities"] == pytest.approx(other["bad_probabilities"], abs=1e-5)
+
+
+class TestRequest:
+    def test_answer(self, predictor):
+        answer = predictor.predict_json(REQUEST)
+        assert set(answer) == {"tokens", "tags", "bad_probabilities"}
+        assert answer["tokens"] == TARGET.split()
+        assert len(answer["bad_probabilities"]) == 6
+        assert all(type(p) is float and 0 < p < 1 for p in answer["bad_probabilities"])
+        assert answer["tags"] == ["BAD" if p > 0.5 else "OK" for p in answer["bad_probabilities"]]
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"source": f" \t{SOURCE}\n", "target": TARGET.replace(" ", "\u00a0")},
+            {"source": SOURCE.split()},
+            {"target": TARGET.split(), "attention": False},
+            {"alignments": "5-5\t0-0  1-1 2-2 3-3 4-4 0-0", "attention": None},
+            {"alignments": LINKS.split()},
+            {"alignments": [[i, i] for i in range(6)]},
+            {"alignments": ["0-0 1-1", [2, 2], [3, 3], "4-4", "5-5"]},
+        ],
+    )
+    def test_other_ways_to_write_it(self, predictor, changes):
+        assert_same(predictor.predict_json({**REQUEST, **changes}), predictor.predict_json(REQUEST))
+
+    def test_from_python(self, predictor):
+        assert predictor.predict(SOURCE, TARGET, LINKS) == predictor.predict_json(REQUEST)
+        links = [(i, i) for i in range(6)]
+        assert_same(predictor.predict(SOURCE, TARGET, links), predictor.predict_json(REQUEST))
+
+    @pytest.mark.parametrize("none", ["", None, [], "missing"])
+    def test_without_alignments(self, predictor, none):
+        request = {"source": SOURCE, "target": TARGET, "alignments": none}
+        if none == "missing":
+            del request["alignments"]
+        answer = predictor.predict_json(request)
+        assert_same(answer, predictor.predict_json({**REQUEST, "alignments": ""}))
+        aligned = predictor.predict_json(REQUEST)["bad_probabilities"]
+        assert answer["bad_probabilities"] != pytest.approx(aligned, abs=1e-3)
+
+    def test_source_matters(self, predictor):
+        other = predictor.predict_json({**REQUEST, "source": "the cups see three doctors ."})
+        expected = predictor.predict_json(REQUEST)["bad_probabilities"]
+        assert other["bad_probabilities"] != pytest.approx(expected, abs=1e-4)
+
+    @pytest.mark.parametrize(
+        "word", ["\x00", "\x7f", "\u200b", "\ud800", "x" * 10**6, "@@PADDING@@"]
+    )
+    def test_unusual_words(self, predictor, word):
+        answer = predictor.predict_json(
+            {"source": word, "target": [word, "."], "alignments": "0-0"}
+        )
+        assert answer["tokens"] == [word, "."]
+        assert len(answer["tags"]) == 2
+
+    def test_as_many_words_as_allowed(self, predictor, word_qe):
+        request = {"source": "a " * 1000, "target": ["b"] * 1000}
+        assert len(predictor.predict_json(request)["tags"]) == 1000
+        request = {"source": "a " * 12, "target": "b " * 12}
+        assert len(word_qe(max_tokens=12).predict_json(request)["tags"]) == 12
+        with pytest.raises(ValueError, match="source: expected at most 11 words, got 12"):
+            word_qe(max_tokens=11).predict_json(request)
+
+
+class TestBatch:
+    REQUESTS = [
+        REQUEST,
+        {"source": "a", "target": "ein"},
+        {"source": SOURCE, "target": f"{TARGET} {TARGET}", "alignments": "5-11", "attention": True},
+        {"source": "the red house", "target": "das rote Haus", "alignments": "0-0 2-1"},
+        {"source": SOURCE, "target": "die"},
+    ]
+
+    def test_gives_each_what_it_gets_alone(self, predictor):
+        answers = predictor.predict_batch_json(self.REQUESTS)
+        assert len(answers) == len(self.REQUESTS)
+        for answer, request in zip(answers, self.REQUESTS):
+            alone = predictor.predict_json(request)
+            torch.testing.assert_close(
+                torch.tensor(answer.pop("attention", [])), torch.tensor(alone.pop("attention", []))
+            )
+            assert_same(answer, alone)
+
+    def test_empty(self, predictor):
+        assert predictor.predict_batch_json([]) == []
+
+    @pytest.mark.parametrize(("batch_size", "sizes"), [(2, [2, 2, 1]), (64, [5])])
+    def test_batch_size(self, word_qe, monkeypatch, batch_size, sizes):
+        predictor = word_qe(batch_size=batch_size)
+        seen = []
+        forward = predictor._model.forward_on_instances
+        monkeypatch.setattr(
+            predictor._model,
+            "forward_on_instances",
+            lambda instances: seen.append(len(instances)) or forward(instances),
+        )
+        assert len(predictor.predict_batch_json(self.REQUESTS)) == 5
+        assert seen == sizes
+
+
+class TestAttention:
+    def test_of_every_step(self, predictor):
+        answer = predictor.predict_json({**REQUEST, "attention": True})
+        attention = torch.tensor(answer["attention"])
+        assert attention.shape == (5, 6)
+        torch.testing.assert_close(attention.sum(1), torch.ones(5))
+        assert attention.sum(0).max() < 1 + 1e-5  # a constrained softmax
+        assert attention.min() >= 0
+        assert type(answer["attention"][0][0]) is float
+
+    def test_no_more_steps_than_words(self, predictor):
+        answer = predictor.predict(SOURCE, "die Tassen .", attention=True)
+        assert torch.tensor(answer["attention"]).shape == (3, 3)
+
+    def test_only_for_those_who_ask(self, predictor):
+        answers = predictor.predict_batch_json([REQUEST, {**REQUEST, "attention": True}, REQUEST])
+        assert ["attention" in answer for answer in answers] == [False, True, False]
+
+    def test_for_all(self, word_qe, root):
+        predictor = word_qe(attention=True)
+        expected = predictor.predict_json({**REQUEST, "attention": True})
+        assert predictor.predict_json(REQUEST) == expected
+        instances = list(predictor._dataset_reader.read(str(root / "fixtures" / "qe" / "test")))
+        assert len(predictor.predict_instance(instances[0])["attention"]) == 5
+
+    @pytest.mark.parametrize(
+        ("config", "steps"),
+        [
+            ("qe_bilstm", None),
+            ("qe_nef_s", 5),
+            ("qe_nef_s_length", 6),
+            ("qe_nef_f", 5),
+            ("qe_nef_f_length", 6),
+            ("qe_nef_f_crf", 5),
+        ],
+    )
+    def test_of_each_model(self, predictor, root, config, steps):
+        """Null where the model has no steps. The models here are not trained."""
+        params = Params.from_file(str(root / "training_configs" / f"{config}.jsonnet"))
+        model = Model.from_params(vocab=predictor._model.vocab, params=params["model"])
+        other = WordQePredictor(model, predictor._dataset_reader)
+        answer, short = other.predict_batch_json([{**REQUEST, "attention": True}, REQUEST])
+        assert "attention" not in short
+        if steps is None:
+            assert answer["attention"] is None
+        else:
+            assert [len(step) for step in answer["attention"]] == [6] * steps
+        assert len(answer["tags"]) == len(answer["bad_probabilities"]) == 6
+        assert set(answer["tags"]) <= {"OK", "BAD"}
+        assert all(0 < probability < 1 for probability in answer["bad_probabilities"])
+
+
+class TestInstances:
+    def test_of_the_reader_get_what_requests_get(self, predictor, root):
+        prefix = str(root / "fixtures" / "qe" / "test")
+        instances = list(predictor._dataset_reader.read(prefix))[:20]
+        requests = [
+            {"source": example.source, "target": example.target, "alignments": example.alignments}
+            for example, _ in zip(read_examples(prefix), range(20))
+        ]
+        answers = predictor.predict_batch_instance(instances)
+        assert any("BAD" in answer["tags"] for answer in answers)
+        for answer, instance, request in zip(answers, instances, requests):
+            assert_same(answer, predictor.predict_json(request))
+            assert_same(answer, predictor.predict_instance(instance))
+
+
+class TestOutput:
+    ANSWERS = [
+        {"tokens": ["das", "Küche"], "tags": ["OK", "BAD"], "bad_probabilities": [0.25, 0.75]},
+        {"tokens": ["\ud800x", "\x00"], "tags": ["BAD", "OK"], "bad_probabilities": [0.75, 0.25]},
+    ]
+
+    def dump(self, predictor):
+        text = "".join(map(predictor.dump_line, self.ANSWERS))
+        text.encode("utf-8")
+        return text
+
+    def test_json(self, predictor):
+        text = self.dump(predictor)
+        assert [json.loads(line) for line in text.splitlines()] == self.ANSWERS
+        text.encode("ascii")
+
+    def test_tags(self, word_qe):
+        assert self.dump(word_qe(output_format="tags")) == "OK BAD\nBAD OK\n"
+
+    def test_tsv(self, word_qe):
+        text = self.dump(word_qe(output_format="tsv", method="my method"))
+        assert text.splitlines() == [
+            "my method\t0\t0\tdas\tOK",
+            "my method\t0\t1\tKüche\tBAD",
+            "my method\t1\t0\t\\ud800x\tBAD",
+            "my method\t1\t1\t\x00\tOK",
+        ]
+        assert self.dump(word_qe(output_format="tsv")).startswith("allennlp_nef\t0\t0\t")
+
+    def test_text(self, word_qe):
+        text = self.dump(word_qe(output_format="text"))
+        assert text == "das Küche/BAD\n\\ud800x/BAD \x00\n"
+
+
+class TestLines:
+    def test_request(self, predictor):
+        assert predictor.load_line(json.dumps(REQUEST) + "\n") == REQUEST
+
+    @pytest.mark.parametrize(
+        ("line", "message"),
+        [
+            (
+                '{"source": "a", "target"\n',
+                r'request 2: expected a JSON object on one line, got "{\"source\": \"a\", \"target\"" '
+                "(Expecting ':' delimiter: line 2 column 1 (char 25))",
+            ),
+            ("null\n", "request 2: expected an object with the fields source and target, got null"),
+            ('{"source": "a"}', "request 2: target: expected a string or a list of words, got no "),
+            ("[" * 10**5, "request 2: expected a JSON object on one line, got " + '"[['),
+            ("9" * 10**4, "request 2: expected a"),
+        ],
+    )
+    def test_bad_one_is_named_by_its_number(self, word_qe, line, message):
+        predictor = word_qe()
+        predictor.load_line(json.dumps(REQUEST))
+        with pytest.raises(ValueError, match=re.escape(message)) as caught:
+            predictor.load_line(line)
+        assert len(str(caught.value).splitlines()) == 1
+        assert len(str(caught.value)) < 300
+
+
+class TestConstruction:
+    def test_is_the_default_of_the_model(self, archive_path):
+        archive = load_archive(str(archive_path))
+        assert isinstance(Predictor.from_archive(archive), WordQePredictor)
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (
+                {"output_format": "xml"},
+                "output_format: expected one of json, tags, tsv, text, got 'xml'",
+            ),
+            ({"method": "a\tb"}, r"method: expected text without tabs and line ends, got 'a\tb'"),
+            ({"method": ""}, "method: expected text without tabs and line ends, got ''"),
+            ({"max_tokens": 0}, "max_tokens: expected at least 1, got 0"),
+            ({"batch_size": 0}, "batch_size: expected at least 1, got 0"),
+        ],
+    )
+    def test_bad_arguments(self, word_qe, arguments, message):
+        with pytest.raises(ConfigurationError, match=re.escape(message)):
+            word_qe(**arguments)
+
+    def test_other_reader(self, predictor):
+        reader = DatasetReader.by_name("sequence_tagging")()
+        with pytest.raises(ConfigurationError, match="expects wmt_word_qe, got SequenceTagging"):
+            WordQePredictor(predictor._model, reader)

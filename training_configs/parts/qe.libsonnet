@@ -1,0 +1,86 @@
+// Word-level quality estimation, Section 5.3 of Martins & Kreutzer (EMNLP 2017), with the settings of its
+// Section 5. A config is `(import 'parts/qe.libsonnet') { ... }` with the few knobs (`::`) in which it differs.
+//
+// AllenNLP's --overrides act on the finished JSON: use them for paths, seeds and batch sizes, not for dimensions.
+{
+  local knobs = self,
+
+  // Knobs.
+  embedding_dim:: 64,
+  lstm_dim:: 50,  // each way
+  dropout:: 0.1,
+  bad_weight:: 5,
+  min_count:: 2,  // words seen once in training are unknown
+  neighbours:: true,  // the windows of the authors' implementation; false: the text's target and aligned source word
+  batch_size:: 32,  // sentences of like length
+  optimizer:: { type: 'adagrad', lr: 0.1 },
+  embedding_l2:: 0,  // times the sum of squares of all embeddings, added to the loss of a sentence
+  decoder:: null,  // null: the BiLSTM baseline
+  tag_head_type:: 'softmax',
+
+  // Builders.
+  local input_dim = (if knobs.neighbours then 6 else 2) * knobs.embedding_dim,
+  local embedder(side) = {
+    token_embedders: {
+      tokens: {
+        type: 'embedding',
+        embedding_dim: knobs.embedding_dim,
+        vocab_namespace: side + '_tokens',
+      },
+    },
+  },
+  neural_easy_first(sketch_update, num_steps):: {
+    type: 'neural_easy_first',
+    input_dim: 2 * knobs.lstm_dim,
+    sketch_update: sketch_update,
+    num_steps: num_steps,
+    context_size: 2,
+    preattention_dim: 50,
+    sketch_dim: 50,
+    attention: { type: 'csoftmax' },
+    dropout: knobs.dropout,
+  },
+
+  // The experiment.
+  dataset_reader: { type: 'wmt_word_qe', max_tokens: 49 },  // 50 words or more: left out of training
+  validation_dataset_reader: { type: 'wmt_word_qe' },
+  train_data_path: 'fixtures/qe/train',
+  validation_data_path: 'fixtures/qe/dev',
+  vocabulary: {
+    min_count: { source_tokens: knobs.min_count, target_tokens: knobs.min_count },
+  },
+  model: {
+    type: 'nef_tagger',
+    input_representation: {
+      type: 'aligned_pair',
+      source_embedder: embedder('source'),
+      target_embedder: embedder('target'),
+      neighbours: knobs.neighbours,
+    },
+    encoder: {
+      type: 'lstm',
+      input_size: input_dim,
+      hidden_size: knobs.lstm_dim,
+      bidirectional: true,
+    },
+    [if knobs.decoder != null then 'decoder']: knobs.decoder,
+    tag_head: { type: knobs.tag_head_type, label_weights: { BAD: knobs.bad_weight } },
+    dropout: knobs.dropout,
+    metrics: [{ type: 'word_qe' }],
+    [if knobs.embedding_l2 > 0 then 'regularizer']: {
+      regexes: [['embedder', { type: 'l2', alpha: knobs.embedding_l2 }]],
+    },
+  },
+  data_loader: {
+    batch_sampler: { type: 'bucket', batch_size: knobs.batch_size, sorting_keys: ['target'] },
+  },
+  validation_data_loader: { batch_size: 64 },
+  trainer: {
+    optimizer: knobs.optimizer,
+    num_epochs: 20,
+    patience: 5,
+    validation_metric: '+f1_mult',
+    grad_norm: 5.0,
+    checkpointer: { keep_most_recent_by_count: 1 },
+  },
+}

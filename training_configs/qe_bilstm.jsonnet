@@ -1,0 +1,2 @@
+// Table 3, BiLSTM: F1-MULT 39.71 on WMT16 English-German.
+import 'parts/qe.libsonnet'
