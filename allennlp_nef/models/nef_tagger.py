@@ -127,9 +127,13 @@ class NefTagger(Model):
         states = self.dropout(states.masked_fill(padding, 0))
         output: Dict[str, Any] = {"mask": mask}
         if self.decoder is not None:
-            wants_trace = any(map(_wants_trace, metadata or []))
-            if wants_trace and isinstance(self.decoder, TracedEncoder):
-                states, output["trace"] = self.decoder.encode(states, mask, keep_trace=True)
+            if isinstance(self.decoder, TracedEncoder):
+                wants_trace = any(map(_wants_trace, metadata or []))
+                states, trace = self.decoder.encode(
+                    states, mask, keep_trace=wants_trace, tag_scorer=self.tag_head.scores
+                )
+                if trace is not None:
+                    output["trace"] = trace
             else:
                 states = self.decoder(states, mask)
         scores = self.tag_head.scores(states)

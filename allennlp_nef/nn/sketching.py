@@ -8,6 +8,7 @@ not change over the steps and is computed once by the caller, for the attention 
 and 7) together; it is called the *pre-activation*, with the attention's columns first.
 """
 
+from functools import partial
 from typing import Callable, List, NamedTuple, Optional
 
 import torch
@@ -25,6 +26,11 @@ class SketchState(NamedTuple):
     """(batch, tokens), bool, True = keep."""
     lengths: torch.Tensor
     """(batch,), the words of each sentence."""
+    tag_scores: Optional[Callable[[], torch.Tensor]] = None
+    """The best tag score that each word would have if it were updated now: (batch, tokens), without gradient.
+
+    None where the recursion has nothing to score with.
+    """
 
 
 class SketchTrace(NamedTuple):
@@ -43,6 +49,9 @@ class SketchResult(NamedTuple):
     """s^N: (batch, tokens, sketch_dim)."""
     trace: Optional[SketchTrace]
 
+
+ScoreUpdates = Callable[[torch.Tensor], torch.Tensor]
+"""What each word would be updated with (batch, tokens, sketch_dim) -> its best tag score then (batch, tokens)."""
 
 Attend = Callable[[torch.Tensor, SketchState], torch.Tensor]
 """Attention scores z (batch, tokens) and the state -> attention weights alpha (batch, tokens)."""
@@ -70,7 +79,9 @@ class _Recursion:
         lengths: torch.Tensor,
         num_steps: torch.Tensor,
         dtype: torch.dtype,
+        score_updates: Optional[ScoreUpdates],
     ) -> None:
+        self._score_updates = score_updates
         self.attend, self.mask, self.lengths, self.num_steps = attend, mask, lengths, num_steps
         self.steps = max(1, int(num_steps.max()))  # a step without effect where all are empty
         self._common_steps = int(num_steps.min())
@@ -78,15 +89,26 @@ class _Recursion:
             mask.shape, dtype=torch.promote_types(dtype, torch.float32), device=mask.device
         )
 
-    def step(self, step: int, scores: torch.Tensor) -> torch.Tensor:
+    def step(
+        self, step: int, scores: torch.Tensor, sketch_preactivation: torch.Tensor
+    ) -> torch.Tensor:
         """The attention of one step, 0 in the sentences that have no such step; adds it to the coverage."""
-        state = SketchState(step, self._coverage, self.mask, self.lengths)
+        score = self._score_updates
+        tag_scores = score and partial(_score_without_gradient, score, sketch_preactivation)
+        state = SketchState(step, self._coverage, self.mask, self.lengths, tag_scores)
         # Under autocast scores arrive in low precision; alpha and beta stay in float32.
         alpha = self.attend(scores.to(self._coverage.dtype), state)
         if step >= self._common_steps:
             alpha = alpha.masked_fill((step >= self.num_steps).unsqueeze(-1), 0)
         self._coverage = self._coverage + alpha
         return alpha
+
+
+@torch.no_grad()
+def _score_without_gradient(
+    score: ScoreUpdates, sketch_preactivation: torch.Tensor
+) -> torch.Tensor:
+    return score(sketch_preactivation.tanh())
 
 
 def sketch_full(
@@ -98,6 +120,7 @@ def sketch_full(
     num_steps: torch.Tensor,
     context_size: int,
     keep_trace: bool = False,
+    score_updates: Optional[ScoreUpdates] = None,
 ) -> SketchResult:
     """NEF-F: every word is updated with a vector of its own (Eq. 7), ``s_i += alpha_i tanh(W_cs c_i + w_s)``.
 
@@ -116,12 +139,14 @@ def sketch_full(
     context_size : `int`
         w.
     keep_trace : `bool`, optional (default = `False`)
+    score_updates : `ScoreUpdates`, optional (default = `None`)
+        For the transforms that choose by tag scores (Algorithm 1).
     """
     batch, tokens, _ = preactivation.shape
     preattention_dim = attention_vector.size(0)
     sketch_dim = sketch_weight.size(0) - preattention_dim
     sketches = preactivation.new_zeros(batch, tokens, sketch_dim)
-    run = _Recursion(attend, mask, mask.sum(-1), num_steps, preactivation.dtype)
+    run = _Recursion(attend, mask, mask.sum(-1), num_steps, preactivation.dtype, score_updates)
     attention: List[torch.Tensor] = []
     history: List[torch.Tensor] = []
     for step in range(run.steps):
@@ -129,7 +154,9 @@ def sketch_full(
         if step > 0 or run.steps == 1:  # s^0 = 0, multiplied only if no later step uses the weight
             current = current + functional.linear(windows(sketches, context_size), sketch_weight)
         preattention, update = current.tanh().split([preattention_dim, sketch_dim], dim=-1)
-        alpha = run.step(step, preattention.matmul(attention_vector))
+        alpha = run.step(
+            step, preattention.matmul(attention_vector), current[..., preattention_dim:]
+        )
         sketches = torch.addcmul(sketches, alpha.to(sketches.dtype).unsqueeze(-1), update)
         if keep_trace:
             attention.append(alpha)
@@ -149,6 +176,7 @@ def sketch_single(
     num_steps: torch.Tensor,
     context_size: int,
     keep_trace: bool = False,
+    score_updates: Optional[ScoreUpdates] = None,
 ) -> SketchResult:
     """NEF-S: all words are updated with one vector a step (Eq. 4), ``s_i += alpha_i tanh(W_cs c_bar + w_s)``.
 
@@ -162,18 +190,18 @@ def sketch_single(
     by_offset = sketch_weight.view(sketch_weight.size(0), -1, sketch_dim).permute(2, 1, 0)
     window = by_offset.size(1)
     by_offset = by_offset.reshape(sketch_dim, -1)
-    run = _Recursion(attend, mask, mask.sum(-1), num_steps, preactivation.dtype)
+    run = _Recursion(attend, mask, mask.sum(-1), num_steps, preactivation.dtype, score_updates)
     if run.steps == 1:  # s^0 = 0, multiplied only because no later step uses the weight
         nothing = preactivation.new_zeros(1, sketch_weight.size(1))
         preactivation = preactivation + functional.linear(nothing, sketch_weight)
     attention: List[torch.Tensor] = []
     updates: List[torch.Tensor] = []
     for step in range(run.steps):
-        scores = preactivation[..., :preattention_dim].tanh().matmul(attention_vector)
-        alpha = run.step(step, scores)
+        preattention, of_sketch = preactivation.split([preattention_dim, sketch_dim], dim=-1)
+        alpha = run.step(step, preattention.tanh().matmul(attention_vector), of_sketch)
         weights = alpha.to(preactivation.dtype)
         # (batch, 1, tokens) x (batch, tokens, sketch_dim)
-        average = weights.unsqueeze(1).bmm(preactivation[..., preattention_dim:])
+        average = weights.unsqueeze(1).bmm(of_sketch)
         update = average.squeeze(1).tanh()
         attention.append(alpha)
         updates.append(update)

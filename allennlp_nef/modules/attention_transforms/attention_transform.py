@@ -47,3 +47,17 @@ class ScoredAttentionTransform(AttentionTransform):
 
     def extra_repr(self) -> str:
         return f"temperature={self.temperature}, coverage_penalty={self.coverage_penalty}"
+
+
+class MaskedAttentionTransform(ScoredAttentionTransform):
+    """A `ScoredAttentionTransform` that normalises the scores of the words, and of nothing else."""
+
+    def forward(self, scores: torch.Tensor, state: SketchState) -> torch.Tensor:
+        scores = self.adjusted_scores(scores, state)
+        # The most negative number rather than -inf: a wholly masked row stays finite.
+        scores = scores.masked_fill(~state.mask, torch.finfo(scores.dtype).min)
+        return self.normalize(scores).masked_fill(~state.mask, 0)
+
+    def normalize(self, scores: torch.Tensor) -> torch.Tensor:
+        """(batch, tokens) -> a distribution over the last dimension, 0 at the lowest number."""
+        raise NotImplementedError

@@ -11,8 +11,8 @@ from allennlp_nef.modules.attention_transforms import (
     AttentionTransform,
     ConstrainedSoftmaxTransform,
 )
-from allennlp_nef.modules.seq2seq_encoders.traced_encoder import TracedEncoder
-from allennlp_nef.nn.sketching import SketchTrace, sketch_full, sketch_single, windows
+from allennlp_nef.modules.seq2seq_encoders.traced_encoder import TagScorer, TracedEncoder
+from allennlp_nef.nn.sketching import ScoreUpdates, SketchTrace, sketch_full, sketch_single, windows
 
 
 @Seq2SeqEncoder.register("neural_easy_first")
@@ -138,7 +138,11 @@ class NeuralEasyFirst(TracedEncoder):
 
     @overrides
     def encode(
-        self, inputs: torch.Tensor, mask: Optional[torch.Tensor] = None, keep_trace: bool = False
+        self,
+        inputs: torch.Tensor,
+        mask: Optional[torch.Tensor] = None,
+        keep_trace: bool = False,
+        tag_scorer: Optional[TagScorer] = None,
     ) -> Tuple[torch.Tensor, Optional[SketchTrace]]:
         if mask is None:
             mask = inputs.new_ones(inputs.shape[:2], dtype=torch.bool)
@@ -146,6 +150,12 @@ class NeuralEasyFirst(TracedEncoder):
         preactivation = functional.linear(
             windows(inputs, self.context_size), self.input_weight, self.bias
         )
+        score_updates: Optional[ScoreUpdates] = None
+        if tag_scorer is not None:
+
+            def score_updates(updates: torch.Tensor) -> torch.Tensor:
+                return tag_scorer(self._joined(inputs, updates)).max(dim=-1).values
+
         recursion = sketch_full if self.sketch_update == "full" else sketch_single
         sketches, trace = recursion(
             preactivation,
@@ -156,9 +166,12 @@ class NeuralEasyFirst(TracedEncoder):
             self._steps_of(mask),
             self.context_size,
             keep_trace,
+            score_updates,
         )
-        output = torch.cat([inputs, sketches], dim=-1) if self.concat_input else sketches
-        return self._dropout(output), trace
+        return self._dropout(self._joined(inputs, sketches)), trace
+
+    def _joined(self, inputs: torch.Tensor, sketches: torch.Tensor) -> torch.Tensor:
+        return torch.cat([inputs, sketches], dim=-1) if self.concat_input else sketches
 
     def _steps_of(self, mask: torch.Tensor) -> torch.Tensor:
         """The steps of each sentence: (batch,)."""

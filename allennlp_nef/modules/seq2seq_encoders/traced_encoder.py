@@ -1,8 +1,11 @@
-from typing import Any, Optional, Tuple
+from typing import Any, Callable, Optional, Tuple
 
 import torch
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from overrides import overrides
+
+TagScorer = Callable[[torch.Tensor], torch.Tensor]
+"""Output of the encoder (batch, tokens, output_dim) -> a score for each tag (batch, tokens, tags)."""
 
 
 class TracedEncoder(Seq2SeqEncoder):
@@ -12,7 +15,11 @@ class TracedEncoder(Seq2SeqEncoder):
     """
 
     def encode(
-        self, inputs: torch.Tensor, mask: Optional[torch.Tensor] = None, keep_trace: bool = False
+        self,
+        inputs: torch.Tensor,
+        mask: Optional[torch.Tensor] = None,
+        keep_trace: bool = False,
+        tag_scorer: Optional[TagScorer] = None,
     ) -> Tuple[torch.Tensor, Optional[Any]]:
         """Output (batch, tokens, output_dim), and the trace if `keep_trace`.
 
@@ -22,6 +29,8 @@ class TracedEncoder(Seq2SeqEncoder):
         mask : `torch.BoolTensor`, (batch, tokens), optional (default = `None`, all kept)
         keep_trace : `bool`, optional (default = `False`)
             Costs nothing when False.
+        tag_scorer : `TagScorer`, optional (default = `None`)
+            The model's output layer, for encoders that choose by its scores.
         """
         raise NotImplementedError
 
