@@ -102,6 +102,8 @@ test: lint
 $(call escape,$(LEGACY_MARK)): setup.py requirements-legacy.txt
 	$(call make-venv,$(LEGACY_PYTHON),$(LEGACY_VENV),LEGACY_PYTHON,LEGACY_VENV)
 	@echo '== Requirements'
+	# The pip that comes with Python 3.8 does not find versions that fit together.
+	"$(LEGACY_VENV)/bin/python" -m pip install $(PIP_FLAGS) 'pip>=25'
 	"$(LEGACY_VENV)/bin/python" -m pip install $(PIP_FLAGS) -r requirements-legacy.txt
 	@echo '== allennlp_nef'
 	"$(LEGACY_VENV)/bin/python" -m pip install $(PIP_FLAGS) -e .

@@ -155,8 +155,7 @@ class NefTagger(Model):
         """One entry an instance, each as long as its sentence.
 
         `tokens` (where the metadata have them), `tags` (the labels), `probabilities` (label -> probability, for each
-        word), `metadata`, `loss` if there is one; and `attention` (steps x tokens, or None where the trace was not
-        wanted) if there is a trace.
+        word), `metadata`; and `attention` (steps x tokens, or None where the trace was not wanted) if there is a trace.
         """
         names = self.vocab.get_index_to_token_vocabulary(self.label_namespace)
         lengths = output_dict["mask"].sum(-1).tolist()
@@ -170,9 +169,8 @@ class NefTagger(Model):
                 [{names[i]: p for i, p in enumerate(word)} for word in words[:length]]
                 for words, length in table
             ]
-        for name in ("metadata", "loss"):
-            if name in output_dict:
-                readable[name] = output_dict[name]
+        if "metadata" in output_dict:
+            readable["metadata"] = output_dict["metadata"]
         if all(isinstance(item, TaggingMetadata) for item in output_dict.get("metadata", [None])):
             readable["tokens"] = [item.tokens for item in output_dict["metadata"]]
         if "trace" in output_dict:

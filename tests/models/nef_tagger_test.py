@@ -96,7 +96,7 @@ class TestReadable:
     def test_entries(self):
         model = make(decoder=decoder())
         readable = model.make_output_human_readable(model(**batch_of()))
-        assert set(readable) == {"tags", "probabilities", "metadata", "loss", "tokens"}
+        assert set(readable) == {"tags", "probabilities", "metadata", "tokens"}
         assert readable["tokens"] == [pair[1].split() for pair in PAIRS]
         assert [len(tags) for tags in readable["tags"]] == LENGTHS
         assert [len(words) for words in readable["probabilities"]] == LENGTHS

@@ -69,8 +69,8 @@ def read_examples(prefix: Union[str, "os.PathLike[str]"]) -> Iterator[WordQeExam
     """
     Reads the files of `prefix` in lock-step, one line of each at a time.
 
-    Without a file of alignments every word counts as unaligned, and a warning is logged; without a
-    file of tags the examples are unlabelled. A missing `.src` or `.mt` is an error at once,
+    Without a file of alignments every word counts as unaligned, without a file of tags the examples
+    are unlabelled; a warning says so. A missing `.src` or `.mt` is an error at once,
     everything else when its line is reached.
 
     # Raises
@@ -85,7 +85,7 @@ def read_examples(prefix: Union[str, "os.PathLike[str]"]) -> Iterator[WordQeExam
         expected = " nor ".join(prefix + ending for ending in _OPTIONAL["alignments"])
         logger.warning("There is neither %s: every target word counts as unaligned.", expected)
     if "tags" not in paths:
-        logger.info("There is no %s.tags: the sentences are unlabelled.", prefix)
+        logger.warning("There is no %s.tags: the sentences are unlabelled.", prefix)
     return _parse_lines(paths)
 
 
