@@ -136,9 +136,11 @@ def main() -> None:
     parser.add_argument(
         "--data", type=Path, required=True, help="folder of train.*, dev.*, test20.*"
     )
-    parser.add_argument("--configs", nargs="+", default=CONFIGS, help="names in training_configs/")
+    parser.add_argument("--configs", nargs="+", default=CONFIGS, choices=CONFIGS, help="(all)")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
+    parser.add_argument(
+        "--jobs", type=int, default=2, choices=range(1, 65), metavar="N", help="runs at a time (2)"
+    )
     parser.add_argument("--output", type=Path, default=Path("runs/results_qe"))
     parser.add_argument("--overrides", type=json.loads, default={}, help="JSON, for every run")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
@@ -148,8 +150,10 @@ def main() -> None:
         config = str(ROOT / "training_configs" / f"{args.configs[0]}.jsonnet")
         run_one(config, args.seeds[0], args.data, args.output, args.overrides)
         return
-    if not (args.data / "train.src").is_file():
-        parser.error(f"--data: expected a folder with train.src, got {args.data}")
+    for part in ("train", "dev", "test20"):
+        for ending in (".src", ".mt", ".tags", ".src-mt.alignments"):
+            if not (args.data / (part + ending)).is_file():
+                parser.error(f"--data: expected a folder with {part}{ending}, got {args.data}")
 
     def launch(config: str, seed: int) -> Dict[str, Any]:
         folder = args.output / config / str(seed)

@@ -121,6 +121,11 @@ class NefTagger(Model):
             - `metadata`, if given.
             - `trace`: the decoder's, if any instance wants it and the decoder keeps one.
         """
+        if self.training and tags is None:
+            raise ConfigurationError(
+                "tags: expected gold tags in the training data, got sentences without any; do the files of "
+                "train_data_path have them?"
+            )
         vectors, mask = self.input_representation(**inputs)
         padding = ~mask.unsqueeze(-1)  # (batch, tokens, 1)
         states = self.encoder(self.dropout(vectors.masked_fill(padding, 0)), mask)

@@ -85,8 +85,13 @@ def constrained_softmax(
 
     # Raises
 
-    `ValueError` when a bound is negative or NaN, or when bounds sum to less than 1 by more than rounding.
+    `ValueError` when the scores are not floating-point numbers, when a bound is negative or NaN, or when bounds sum to
+    less than 1 by more than rounding.
     """
+    if not scores.is_floating_point():
+        raise ValueError(f"constrained_softmax: expected floating-point scores, got {scores.dtype}")
+    if not upper_bounds.is_floating_point():
+        upper_bounds = upper_bounds.to(scores.dtype)
     shape = scores.shape
     upper_bounds = upper_bounds.to(scores.device).expand(shape)
     if mask is not None:

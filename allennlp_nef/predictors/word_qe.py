@@ -76,13 +76,22 @@ class WordQePredictor(Predictor):
             raise ConfigurationError(
                 f"output_format: expected one of {', '.join(OUTPUT_FORMATS)}, got {output_format!r}"
             )
-        if not method or any(character in method for character in "\t\r\n"):
+        if (
+            not isinstance(method, str)
+            or not method
+            or len(method.splitlines()) != 1
+            or "\t" in method
+        ):
             raise ConfigurationError(
                 f"method: expected text without tabs and line ends, got {method!r}"
             )
         for name, value in (("max_tokens", max_tokens), ("batch_size", batch_size)):
-            if value < 1:
-                raise ConfigurationError(f"{name}: expected at least 1, got {value}")
+            if type(value) is not int or value < 1:
+                raise ConfigurationError(
+                    f"{name}: expected an integer of at least 1, got {value!r}"
+                )
+        if not isinstance(attention, bool):
+            raise ConfigurationError(f"attention: expected true or false, got {attention!r}")
         self.output_format = output_format
         self.method = method
         self.attention = attention
@@ -108,7 +117,7 @@ class WordQePredictor(Predictor):
         self._requests_loaded += 1
         where = f"request {self._requests_loaded}: "
         try:
-            request = json.loads(line)
+            request = json.loads(line.lstrip("\ufeff"))
         except (ValueError, RecursionError) as error:
             raise request_error(
                 f"{where}expected a JSON object on one line, got {describe(line.strip())} ({error})"

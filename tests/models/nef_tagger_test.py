@@ -2,6 +2,7 @@ import json
 
 import pytest
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import archive_model, load_archive
 
 from allennlp_nef.models import NefTagger
@@ -49,6 +50,10 @@ class TestForward:
         del batch["metadata"]
         expected = {"mask", "tag_ids", "probabilities"}
         assert set(model(**batch)) == expected
+
+    def test_training_without_tags(self, options):
+        with pytest.raises(ConfigurationError, match="tags: expected gold tags"):
+            make(**options).train()(**batch_of(instances(tags=False)))
 
     def test_a_batch_gives_what_each_gets_alone(self, options):
         model = make(**options)

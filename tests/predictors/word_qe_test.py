@@ -271,8 +271,11 @@ class TestConstruction:
             ),
             ({"method": "a\tb"}, r"method: expected text without tabs and line ends, got 'a\tb'"),
             ({"method": ""}, "method: expected text without tabs and line ends, got ''"),
-            ({"max_tokens": 0}, "max_tokens: expected at least 1, got 0"),
-            ({"batch_size": 0}, "batch_size: expected at least 1, got 0"),
+            ({"max_tokens": 0}, "max_tokens: expected an integer of at least 1, got 0"),
+            ({"batch_size": 0}, "batch_size: expected an integer of at least 1, got 0"),
+            ({"batch_size": 2.5}, "batch_size: expected an integer of at least 1, got 2.5"),
+            ({"attention": "false"}, "attention: expected true or false, got 'false'"),
+            ({"method": 5}, "method: expected text without tabs and line ends, got 5"),
         ],
     )
     def test_bad_arguments(self, word_qe, arguments, message):

@@ -48,6 +48,7 @@
   validation_data_path: 'fixtures/qe/dev',
   vocabulary: {
     min_count: { source_tokens: knobs.min_count, target_tokens: knobs.min_count },
+    tokens_to_add: { labels: ['OK', 'BAD'] },  // even where the training data lack one
   },
   model: {
     type: 'nef_tagger',

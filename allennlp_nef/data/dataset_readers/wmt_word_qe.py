@@ -111,6 +111,11 @@ class WmtWordQeReader(DatasetReader):
                     number_left_out += 1
                 else:
                     yield example
+            if number_left_out == number_read:
+                raise DataFormatError(
+                    f"max_tokens: expected some sentence of at most {max_tokens} target words, "
+                    f"got none among {number_read}"
+                )
         finally:  # also where the reader's max_instances ends the reading
             worker = self.get_worker_info()
             if number_left_out and (worker is None or worker.id == 0):

@@ -1,3 +1,5 @@
+import math
+
 import torch
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
@@ -24,16 +26,18 @@ class ScoredAttentionTransform(AttentionTransform):
     # Parameters
 
     temperature : `float`, optional (default = `1.0`)
-        Above 0; small values sharpen the attention.
+        At least 1e-6; small values sharpen the attention.
     coverage_penalty : `float`, optional (default = `0.0`)
         lambda, at least 0: how much attention in earlier steps counts against a word.
     """
 
     def __init__(self, temperature: float = 1.0, coverage_penalty: float = 0.0) -> None:
         super().__init__()
-        if not temperature > 0:
-            raise ConfigurationError(f"temperature: expected a number above 0, got {temperature}")
-        if not coverage_penalty >= 0:
+        if not 1e-6 <= temperature < math.inf:
+            raise ConfigurationError(
+                f"temperature: expected a number of at least 1e-6, got {temperature}"
+            )
+        if not 0 <= coverage_penalty < math.inf:
             raise ConfigurationError(
                 f"coverage_penalty: expected a number of at least 0, got {coverage_penalty}"
             )

@@ -1,5 +1,5 @@
 import math
-from typing import Optional, Tuple, Union
+from typing import Any, Optional, Tuple
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -55,7 +55,7 @@ class NeuralEasyFirst(TracedEncoder):
         self,
         input_dim: int,
         sketch_update: str = "full",
-        num_steps: Union[int, str] = 5,
+        num_steps: Any = 5,
         context_size: int = 2,
         preattention_dim: int = 50,
         sketch_dim: int = 50,
@@ -70,8 +70,7 @@ class NeuralEasyFirst(TracedEncoder):
             raise ConfigurationError(
                 f'sketch_update: expected "single" or "full", got {sketch_update!r}'
             )
-        is_count = isinstance(num_steps, int) and not isinstance(num_steps, bool)
-        if num_steps != "length" and not (is_count and int(num_steps) >= 1):
+        if num_steps != "length" and not _is_integer(num_steps, 1):
             raise ConfigurationError(
                 f'num_steps: expected an integer of at least 1 or "length", got {num_steps!r}'
             )
@@ -81,11 +80,11 @@ class NeuralEasyFirst(TracedEncoder):
             ("preattention_dim", preattention_dim, 1),
             ("sketch_dim", sketch_dim, 1),
         ):
-            if value < least:
+            if not _is_integer(value, least):
                 raise ConfigurationError(
-                    f"{name}: expected an integer of at least {least}, got {value}"
+                    f"{name}: expected an integer of at least {least}, got {value!r}"
                 )
-        if not 0 <= dropout < 1:
+        if dropout is None or not 0 <= dropout < 1:
             raise ConfigurationError(f"dropout: expected a number in [0, 1), got {dropout}")
         self.attention = attention or ConstrainedSoftmaxTransform()
         if not cap_steps and isinstance(self.attention, ConstrainedSoftmaxTransform):
@@ -181,3 +180,7 @@ class NeuralEasyFirst(TracedEncoder):
         if self.cap_steps:
             return lengths.clamp(max=int(self.num_steps))
         return (lengths > 0).long() * int(self.num_steps)
+
+
+def _is_integer(value: Any, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least

@@ -114,6 +114,11 @@ def test_max_tokens_counts_target_words(tmp_path: Path, caplog: pytest.LogCaptur
     assert left_out(caplog) == ["Left out 2 of 5 sentences: they have more than 49 target words."]
 
 
+def test_all_left_out(tmp_path: Path) -> None:
+    with pytest.raises(DataFormatError, match="max_tokens: expected some .* got none among 2"):
+        list(WmtWordQeReader(max_tokens=1).read(write(tmp_path, [3, 2])))
+
+
 @pytest.mark.parametrize("max_tokens", [None, 51])
 def test_nothing_left_out(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, max_tokens: Optional[int]
