@@ -83,7 +83,7 @@ def count(gold: List[str], predicted: List[str]) -> List[int]:
 
 
 def table(results: Dict[str, List[Dict[str, Any]]]) -> str:
-    """Markdown: mean and standard deviation over the seeds, in percent."""
+    """Markdown: mean and standard deviation of the scores over the seeds, in percent; median times."""
     from allennlp_nef.metrics import word_qe_scores
 
     lines = [
@@ -100,8 +100,8 @@ def table(results: Dict[str, List[Dict[str, Any]]]) -> str:
                 ]
                 spread = f" ± {numpy.std(scores, ddof=1):.2f}" if len(runs) > 1 else ""
                 cells.append(f"{numpy.mean(scores):.2f}{spread}")
-        per_epoch = numpy.mean([run["seconds"] / run["epochs"] for run in runs])
-        minutes = numpy.mean([run["seconds"] for run in runs]) / 60
+        per_epoch = numpy.median([run["seconds"] / run["epochs"] for run in runs])
+        minutes = numpy.median([run["seconds"] for run in runs]) / 60
         cells += [f"{per_epoch:.1f}", f"{minutes:.1f} min"]
         lines.append(f"| `{config}` | " + " | ".join(cells) + " |")
     return "\n".join(lines)

@@ -2,6 +2,7 @@
 // and the embeddings are regularised.
 (import 'parts/qe.libsonnet') {
   bad_weight: 3,
+  optimizer: { type: 'adagrad', lr: 0.1 },
   embedding_l2: 0.003,
   decoder: self.neural_easy_first('full', 5),
 }

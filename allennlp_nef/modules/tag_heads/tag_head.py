@@ -46,7 +46,7 @@ class TagHead(torch.nn.Module, Registrable):
         for label, weight in (label_weights or {}).items():
             if label not in labels:
                 raise ConfigurationError(
-                    f"label_weights: expected labels of the vocabulary ({', '.join(labels)}), got {label!r}"
+                    f"label_weights: expected labels among {', '.join(labels)}, got {label!r}"
                 )
             if not 1e-30 < weight < 1e30:
                 raise ConfigurationError(

@@ -82,7 +82,7 @@ class TestBoth:
     @pytest.mark.parametrize(
         "options, message",
         [
-            ({"temperature": 0.0}, "temperature: expected a number above 0, got 0.0"),
+            ({"temperature": 0.0}, "temperature: expected a number of at least 1e-6, got 0.0"),
             ({"temperature": -1.0}, "temperature: .* got -1.0"),
             ({"temperature": math.nan}, "temperature: .* got nan"),
             ({"coverage_penalty": -0.5}, "coverage_penalty: .* at least 0, got -0.5"),

@@ -1,0 +1,24 @@
+"""Things in place of files."""
+
+from pathlib import Path
+
+import pytest
+
+from allennlp_nef.data.formats.wmt_word_qe import DataFormatError, read_examples
+
+
+@pytest.mark.parametrize("ending", [".src", ".tags", ".src-mt.alignments"])
+def test_folder_in_place_of_a_file(tmp_path: Path, ending: str) -> None:
+    for other in (".src", ".mt"):
+        (tmp_path / f"x{other}").write_text("a\n")
+    if ending == ".src":
+        (tmp_path / "x.src").unlink()
+    (tmp_path / f"x{ending}").mkdir()
+    with pytest.raises(DataFormatError, match=f"x{ending}: expected a file, got a folder"):
+        list(read_examples(tmp_path / "x"))
+
+
+def test_broken_link(tmp_path: Path) -> None:
+    (tmp_path / "x.tags").symlink_to(tmp_path / "nothing")
+    with pytest.raises(DataFormatError, match="x.tags: expected a file, got a broken link"):
+        list(read_examples(tmp_path / "x"))
