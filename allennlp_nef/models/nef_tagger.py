@@ -131,16 +131,15 @@ class NefTagger(Model):
         states = self.encoder(self.dropout(vectors.masked_fill(padding, 0)), mask)
         states = self.dropout(states.masked_fill(padding, 0))
         output: Dict[str, Any] = {"mask": mask}
-        if self.decoder is not None:
-            if isinstance(self.decoder, TracedEncoder):
-                wants_trace = any(map(_wants_trace, metadata or []))
-                states, trace = self.decoder.encode(
-                    states, mask, keep_trace=wants_trace, tag_scorer=self.tag_head.scores
-                )
-                if trace is not None:
-                    output["trace"] = trace
-            else:
-                states = self.decoder(states, mask)
+        if isinstance(self.decoder, TracedEncoder):
+            wants_trace = any(map(_wants_trace, metadata or []))
+            states, trace = self.decoder.encode(
+                states, mask, keep_trace=wants_trace, tag_scorer=self.tag_head.scores
+            )
+            if trace is not None:
+                output["trace"] = trace
+        elif self.decoder is not None:
+            states = self.decoder(states, mask)
         scores = self.tag_head.scores(states)
         if tags is not None:
             output["loss"] = self.tag_head.loss(scores, mask, tags)

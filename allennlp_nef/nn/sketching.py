@@ -76,13 +76,12 @@ class _Recursion:
         self,
         attend: Attend,
         mask: torch.Tensor,
-        lengths: torch.Tensor,
         num_steps: torch.Tensor,
         dtype: torch.dtype,
         score_updates: Optional[ScoreUpdates],
     ) -> None:
         self._score_updates = score_updates
-        self.attend, self.mask, self.lengths, self.num_steps = attend, mask, lengths, num_steps
+        self.attend, self.mask, self.lengths, self.num_steps = attend, mask, mask.sum(-1), num_steps
         self.steps = max(1, int(num_steps.max()))  # a step without effect where all are empty
         self._common_steps = int(num_steps.min())
         self._coverage = torch.zeros(
@@ -146,7 +145,7 @@ def sketch_full(
     preattention_dim = attention_vector.size(0)
     sketch_dim = sketch_weight.size(0) - preattention_dim
     sketches = preactivation.new_zeros(batch, tokens, sketch_dim)
-    run = _Recursion(attend, mask, mask.sum(-1), num_steps, preactivation.dtype, score_updates)
+    run = _Recursion(attend, mask, num_steps, preactivation.dtype, score_updates)
     attention: List[torch.Tensor] = []
     history: List[torch.Tensor] = []
     for step in range(run.steps):
@@ -190,7 +189,7 @@ def sketch_single(
     by_offset = sketch_weight.view(sketch_weight.size(0), -1, sketch_dim).permute(2, 1, 0)
     window = by_offset.size(1)
     by_offset = by_offset.reshape(sketch_dim, -1)
-    run = _Recursion(attend, mask, mask.sum(-1), num_steps, preactivation.dtype, score_updates)
+    run = _Recursion(attend, mask, num_steps, preactivation.dtype, score_updates)
     if run.steps == 1:  # s^0 = 0, multiplied only because no later step uses the weight
         nothing = preactivation.new_zeros(1, sketch_weight.size(1))
         preactivation = preactivation + functional.linear(nothing, sketch_weight)

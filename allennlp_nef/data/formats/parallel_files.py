@@ -28,14 +28,14 @@ def find_parallel_files(
     `DataFormatError`: a required file is missing. The message names what was looked for.
     """
     paths = {part: prefix + ending for part, ending in required.items()}
-    for ending in (*required.values(), *(e for several in optional.values() for e in several)):
+    endings = [*required.values(), *(e for several in optional.values() for e in several)]
+    for ending in endings:
         path = prefix + ending
         if os.path.lexists(path) and not os.path.isfile(path):
             kind = "a folder" if os.path.isdir(path) else "a broken link or a special file"
             raise DataFormatError(f"{path}: expected a file, got {kind}")
     missing = [path for path in paths.values() if not os.path.isfile(path)]
     if missing:
-        endings = [*required.values(), *(e for several in optional.values() for e in several)]
         raise DataFormatError(
             f"{missing[0]}: expected the files {' and '.join(paths.values())}, "
             f"got no {' and no '.join(missing)}{_hint(prefix, endings)}"

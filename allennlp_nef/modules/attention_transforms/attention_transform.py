@@ -3,6 +3,7 @@ import math
 import torch
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
+from overrides import overrides
 
 from allennlp_nef.nn.sketching import SketchState
 
@@ -56,6 +57,7 @@ class ScoredAttentionTransform(AttentionTransform):
 class MaskedAttentionTransform(ScoredAttentionTransform):
     """A `ScoredAttentionTransform` that normalises the scores of the words, and of nothing else."""
 
+    @overrides
     def forward(self, scores: torch.Tensor, state: SketchState) -> torch.Tensor:
         scores = self.adjusted_scores(scores, state)
         # The most negative number rather than -inf: a wholly masked row stays finite.

@@ -1,5 +1,5 @@
 from allennlp_nef.modules.tag_heads.crf import CrfTagHead
 from allennlp_nef.modules.tag_heads.softmax import SoftmaxTagHead
-from allennlp_nef.modules.tag_heads.tag_head import TagHead
+from allennlp_nef.modules.tag_heads.tag_head import AffineTagHead, TagHead
 
-__all__ = ["CrfTagHead", "SoftmaxTagHead", "TagHead"]
+__all__ = ["AffineTagHead", "CrfTagHead", "SoftmaxTagHead", "TagHead"]

@@ -1,16 +1,16 @@
-from typing import Dict, Optional
+from typing import Any, Optional
 
 import torch
 import torchcrf
 from allennlp.data import Vocabulary
 from overrides import overrides
 
-from allennlp_nef.modules.tag_heads.tag_head import TagHead
+from allennlp_nef.modules.tag_heads.tag_head import AffineTagHead, TagHead
 from allennlp_nef.nn.linear_chain import token_marginals
 
 
 @TagHead.register("crf")
-class CrfTagHead(TagHead):
+class CrfTagHead(AffineTagHead):
     """A first-order linear chain over affine emissions, with start and end scores; Viterbi decoding.
 
     Section 5.2 of Martins & Kreutzer (EMNLP 2017). Probabilities are the tokens' marginals by forward-backward.
@@ -20,21 +20,9 @@ class CrfTagHead(TagHead):
     Registered as a `TagHead` with name "crf". Parameters: see `TagHead`.
     """
 
-    def __init__(
-        self,
-        input_dim: int,
-        vocab: Vocabulary,
-        label_namespace: str = "labels",
-        label_weights: Optional[Dict[str, float]] = None,
-        average: str = "sentence",
-    ) -> None:
-        super().__init__(input_dim, vocab, label_namespace, label_weights, average)
-        self.projection = torch.nn.Linear(input_dim, self.num_labels)
+    def __init__(self, input_dim: int, vocab: Vocabulary, **kwargs: Any) -> None:
+        super().__init__(input_dim, vocab, **kwargs)
         self.chain = torchcrf.CRF(self.num_labels, batch_first=True)
-
-    @overrides
-    def scores(self, states: torch.Tensor) -> torch.Tensor:
-        return self.projection(states)
 
     @overrides
     def loss(self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor) -> torch.Tensor:

@@ -1,34 +1,16 @@
-from typing import Dict, Optional
-
 import torch
-from allennlp.data import Vocabulary
 from overrides import overrides
 from torch.nn import functional
 
-from allennlp_nef.modules.tag_heads.tag_head import TagHead
+from allennlp_nef.modules.tag_heads.tag_head import AffineTagHead, TagHead
 
 
 @TagHead.register("softmax")
-class SoftmaxTagHead(TagHead):
+class SoftmaxTagHead(AffineTagHead):
     """Each word's tag on its own: p_i = softmax(affine(state_i)) (Eq. 6 of Martins & Kreutzer, EMNLP 2017).
 
     Registered as a `TagHead` with name "softmax". Parameters: see `TagHead`.
     """
-
-    def __init__(
-        self,
-        input_dim: int,
-        vocab: Vocabulary,
-        label_namespace: str = "labels",
-        label_weights: Optional[Dict[str, float]] = None,
-        average: str = "sentence",
-    ) -> None:
-        super().__init__(input_dim, vocab, label_namespace, label_weights, average)
-        self.projection = torch.nn.Linear(input_dim, self.num_labels)
-
-    @overrides
-    def scores(self, states: torch.Tensor) -> torch.Tensor:
-        return self.projection(states)
 
     @overrides
     def loss(self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor) -> torch.Tensor:

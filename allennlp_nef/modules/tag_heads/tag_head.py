@@ -1,9 +1,10 @@
-from typing import Dict, Optional
+from typing import Any, Dict, Optional
 
 import torch
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
+from overrides import overrides
 
 
 class TagHead(torch.nn.Module, Registrable):
@@ -76,3 +77,15 @@ class TagHead(torch.nn.Module, Registrable):
         """`total`, summed over the words of a batch, divided as `average` says."""
         count = mask.any(-1).sum() if self.average == "sentence" else mask.sum()
         return total / count.clamp(min=1)
+
+
+class AffineTagHead(TagHead):
+    """A `TagHead` whose scores are affine in the states."""
+
+    def __init__(self, input_dim: int, vocab: Vocabulary, **kwargs: Any) -> None:
+        super().__init__(input_dim, vocab, **kwargs)
+        self.projection = torch.nn.Linear(input_dim, self.num_labels)
+
+    @overrides
+    def scores(self, states: torch.Tensor) -> torch.Tensor:
+        return self.projection(states)
