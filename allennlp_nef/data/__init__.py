@@ -1,5 +1,6 @@
-"""File formats, fields and dataset readers."""
+"""File formats, fields, token indexers and dataset readers."""
 
-from allennlp_nef.data.dataset_readers import WmtWordQeReader
+from allennlp_nef.data import token_indexers  # noqa: F401
+from allennlp_nef.data.dataset_readers import ConllTagsReader, ConlluTagsReader, WmtWordQeReader
 
-__all__ = ["WmtWordQeReader"]
+__all__ = ["ConllTagsReader", "ConlluTagsReader", "WmtWordQeReader"]

@@ -1,5 +1,8 @@
-from dataclasses import asdict, dataclass
-from typing import Any, Dict, List, Optional
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional, Union
+
+from allennlp_nef.data.formats.conll_columns import ColumnSentence
+from allennlp_nef.data.formats.conllu import ConlluSentence
 
 
 @dataclass
@@ -17,7 +20,9 @@ class TaggingMetadata:
     """The gold labels, one a token, where known."""
     keep_trace: bool = False
     """Whether the trace of the decoder is wanted in the output."""
+    sentence: Union[ColumnSentence, ConlluSentence, None] = None
+    """The sentence as it stood in its file, where it came from a file of CoNLL columns or CoNLL-U."""
 
     def to_json(self) -> Dict[str, Any]:
         """What AllenNLP writes of it, in `allennlp evaluate --predictions-output-file`."""
-        return asdict(self)
+        return {"tokens": self.tokens, "source": self.source, "tags": self.tags}

@@ -4,4 +4,5 @@ from allennlp_nef.modules import (  # noqa: F401
     input_representations,
     seq2seq_encoders,
     tag_heads,
+    token_embedders,
 )

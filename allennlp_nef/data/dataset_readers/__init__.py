@@ -1,5 +1,15 @@
 """Registered dataset readers, one a format."""
 
+from allennlp_nef.data.dataset_readers.conll_tags import ConllTagsReader
+from allennlp_nef.data.dataset_readers.conllu_tags import ConlluTagsReader
+from allennlp_nef.data.dataset_readers.sentence_reader import SentenceReader
+from allennlp_nef.data.dataset_readers.tagging_reader import TaggingReader
 from allennlp_nef.data.dataset_readers.wmt_word_qe import WmtWordQeReader
 
-__all__ = ["WmtWordQeReader"]
+__all__ = [
+    "ConllTagsReader",
+    "ConlluTagsReader",
+    "SentenceReader",
+    "TaggingReader",
+    "WmtWordQeReader",
+]

@@ -1,5 +1,6 @@
 """Fields that AllenNLP does not have."""
 
 from allennlp_nef.data.fields.alignment_field import AlignmentField
+from allennlp_nef.data.fields.tags_field import UNSEEN, TagsField
 
-__all__ = ["AlignmentField"]
+__all__ = ["UNSEEN", "AlignmentField", "TagsField"]

@@ -111,7 +111,7 @@ def test_max_tokens_counts_target_words(tmp_path: Path, caplog: pytest.LogCaptur
     prefix = write(tmp_path, [3, 49, 50, 51, 1])
     instances = WmtWordQeReader(max_tokens=49).read(prefix)
     assert [sentence_of(i) for i in instances] == [0, 1, 4]
-    assert left_out(caplog) == ["Left out 2 of 5 sentences: they have more than 49 target words."]
+    assert left_out(caplog) == ["Left out 2 of 5 sentences: they have more than 49 tokens."]
 
 
 def test_all_left_out(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_max_tokens_with_max_instances(tmp_path: Path, caplog: pytest.LogCapture
     prefix = write(tmp_path, [9, 1, 9, 1, 1, 1])
     instances = WmtWordQeReader(max_tokens=8, max_instances=2).read(prefix)
     assert [sentence_of(i) for i in instances] == [1, 3]
-    assert left_out(caplog) == ["Left out 2 of 4 sentences: they have more than 8 target words."]
+    assert left_out(caplog) == ["Left out 2 of 4 sentences: they have more than 8 tokens."]
 
 
 def test_max_tokens_is_not_for_single_sentences() -> None:

@@ -1,0 +1,119 @@
+from typing import Any, Iterator, List, Optional, Sequence, Tuple
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Instance
+from overrides import overrides
+
+from allennlp_nef.data.dataset_readers.sentence_reader import SentenceReader
+from allennlp_nef.data.formats.chunks import SCHEMES, convert_tags, split_tag
+from allennlp_nef.data.formats.conll_columns import ColumnSentence, read_columns
+from allennlp_nef.data.formats.errors import DataFormatError
+
+
+@DatasetReader.register("conll_tags")
+class ConllTagsReader(SentenceReader):
+    """
+    Reads the columns of the CoNLL shared tasks, such as the named entities of CoNLL-2002 (word and tag, or word,
+    part of speech and tag) and CoNLL-2003 (word, part of speech, chunk, tag); the module
+    `allennlp_nef.data.formats.conll_columns` states the format. Tags may come in IOB1, BIO (IOB2) or BIOUL: chunks are
+    read off them as `conlleval` does. For the fields of an instance see `SentenceReader`.
+
+    A file that ends before the tag column, in every line, is unlabelled; a warning says so.
+
+    Registered as a `DatasetReader` with name "conll_tags".
+
+    # Parameters
+
+    tag_column : `int`, optional (default = `-1`)
+        From 0; negative numbers count from the last column. None: there is no such column, the sentences are
+        unlabelled.
+    word_column : `int`, optional (default = `0`)
+    tag_scheme : `str`, optional (default = `"BIO"`)
+        What the model gets: "BIO" or "BIOUL". None: the tags as they are, which need not be chunk tags.
+    token_indexers, encoding, max_tokens, label_namespace
+        See `SentenceReader` and `TaggingReader`.
+    """
+
+    def __init__(
+        self,
+        tag_column: Optional[int] = -1,
+        word_column: int = 0,
+        tag_scheme: Optional[str] = "BIO",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        if tag_scheme is not None and tag_scheme not in SCHEMES:
+            raise ConfigurationError(
+                f"tag_scheme: expected {', '.join(SCHEMES)} or null, got {tag_scheme!r}"
+            )
+        for name, column in (("tag_column", tag_column), ("word_column", word_column)):
+            is_number = isinstance(column, int) and not isinstance(column, bool)
+            if not is_number and (name == "word_column" or column is not None):
+                raise ConfigurationError(f"{name}: expected an integer, got {column!r}")
+        if tag_column == word_column:
+            raise ConfigurationError(
+                f"tag_column: expected another column than word_column, got {tag_column}"
+            )
+        self.tag_column = tag_column
+        self.word_column = word_column
+        self.tag_scheme = tag_scheme
+
+    @overrides
+    def examples(self, file_path: str) -> Iterator[Tuple[ColumnSentence, Optional[List[str]]]]:
+        """Sentences and their tags."""
+        warned = False
+        for sentence in read_columns(file_path, self.encoding):
+            width, line = len(sentence.rows[0]), sentence.lines[0]
+            if not -width <= self.word_column < width:
+                raise DataFormatError(
+                    f"{file_path}:{line}: expected a column {self.word_column} with the words (word_column, from 0), "
+                    f"got {width} columns"
+                )
+            tag_index = self._tag_index(width)
+            if tag_index is None and self.tag_column is not None and not warned:
+                self.warn("%s has no column of tags: the sentences are unlabelled.", file_path)
+                warned = True
+            yield sentence, self._tags(sentence, tag_index, file_path)
+
+    @overrides
+    def num_tokens(self, example: Any) -> int:
+        return len(example[0].rows)
+
+    @overrides
+    def to_instance(self, example: Any) -> Instance:
+        sentence, tags = example
+        words = [row[self.word_column] for row in sentence.rows]
+        return self.text_to_instance(words, tags, sentence=sentence)
+
+    def without_tag(self, row: Sequence[str]) -> List[str]:
+        """The columns of a token but for its tag."""
+        index = self._tag_index(len(row))
+        return [column for i, column in enumerate(row) if i != index]
+
+    def _tag_index(self, width: int) -> Optional[int]:
+        """The column of the tags, from 0, among `width`; None if it is not among them."""
+        if self.tag_column is None:
+            return None
+        index = self.tag_column + (width if self.tag_column < 0 else 0)
+        is_word = index == self.word_column % width
+        return index if 0 <= index < width and not is_word else None
+
+    def _tags(
+        self, sentence: ColumnSentence, index: Optional[int], path: str
+    ) -> Optional[List[str]]:
+        if index is None:
+            return None
+        tags = [row[index] for row in sentence.rows]
+        if self.tag_scheme is None:
+            return tags
+        try:
+            return convert_tags(tags, self.tag_scheme)
+        except ValueError:
+            for tag, line in zip(tags, sentence.lines):
+                try:
+                    split_tag(tag)
+                except ValueError as error:
+                    raise DataFormatError(
+                        f"{path}:{line}: {error} in column {index} (from 0; see tag_column and tag_scheme)"
+                    ) from None
+            raise

@@ -1,0 +1,74 @@
+from typing import Any, Iterator, List, Optional, Tuple
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Instance
+from overrides import overrides
+
+from allennlp_nef.data.dataset_readers.sentence_reader import SentenceReader
+from allennlp_nef.data.formats.conllu import TAG_COLUMNS, UNKNOWN, ConlluSentence, read_conllu
+from allennlp_nef.data.formats.errors import DataFormatError
+
+
+@DatasetReader.register("conllu_tags")
+class ConlluTagsReader(SentenceReader):
+    """
+    Reads one column of CoNLL-U files (Universal Dependencies) as tags: parts of speech or morphological features. The
+    words are those with an integer ID; multiword tokens and empty nodes are no words. The module
+    `allennlp_nef.data.formats.conllu` states the format. For the fields of an instance see `SentenceReader`.
+
+    A file without any value in the column is unlabelled (and one without any feature and any part of speech, where the
+    column is `feats`); a warning says so.
+
+    Registered as a `DatasetReader` with name "conllu_tags".
+
+    # Parameters
+
+    column : `str`, optional (default = `"upos"`)
+        "upos", "xpos" or "feats".
+    token_indexers, encoding, max_tokens, label_namespace
+        See `SentenceReader` and `TaggingReader`.
+    """
+
+    def __init__(self, column: str = "upos", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if column not in TAG_COLUMNS:
+            raise ConfigurationError(
+                f"column: expected one of {', '.join(TAG_COLUMNS)}, got {column!r}"
+            )
+        self.column = column
+
+    @overrides
+    def examples(self, file_path: str) -> Iterator[Tuple[ConlluSentence, Optional[List[str]]]]:
+        """Sentences and their tags."""
+        sentences = list(read_conllu(file_path, self.encoding))
+        if not self._is_labelled(sentences):
+            self.warn("%s has no %s: the sentences are unlabelled.", file_path, self.column.upper())
+            for sentence in sentences:
+                yield sentence, None
+            return
+        for sentence in sentences:
+            tags = sentence.column(self.column)
+            if self.column == "upos" and UNKNOWN in tags:
+                line = sentence.lines[tags.index(UNKNOWN)]
+                raise DataFormatError(
+                    f"{file_path}:{line}: expected a UPOS tag, as other words have, got {UNKNOWN!r}"
+                )
+            yield sentence, tags
+
+    @overrides
+    def num_tokens(self, example: Any) -> int:
+        return len(example[0].words)
+
+    @overrides
+    def to_instance(self, example: Any) -> Instance:
+        sentence, tags = example
+        return self.text_to_instance(sentence.column("form"), tags, sentence=sentence)
+
+    def _is_labelled(self, sentences: List[ConlluSentence]) -> bool:
+        columns = ("upos", "feats") if self.column == "feats" else (self.column,)
+        return any(
+            value != UNKNOWN
+            for sentence in sentences
+            for column in columns
+            for value in sentence.column(column)
+        )

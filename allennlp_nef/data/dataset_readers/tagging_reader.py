@@ -1,0 +1,116 @@
+import logging
+import signal
+from functools import lru_cache
+from typing import Any, Iterable, Iterator, Optional
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Instance, Token
+from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
+from overrides import overrides
+
+from allennlp_nef.data.formats.errors import DataFormatError
+
+logger = logging.getLogger(__name__)
+
+
+class TaggingReader(DatasetReader):
+    """What the readers of tagged sentences share: errors with file and line, a limit on the length, shards.
+
+    Implement `examples`, `num_tokens` and `to_instance`. Sentences are shared out among the workers of a data loader
+    and the processes of distributed training, after `max_tokens`.
+
+    # Parameters
+
+    max_tokens : `int`, optional (default = `None`, no limit)
+        At least 1. Sentences of more tokens (words that are tagged) are left out, and their number is logged as a
+        warning. The paper leaves out training sentences of 50 words or more: 49. Give a limit to
+        the training reader alone and a `validation_dataset_reader` without one.
+    label_namespace : `str`, optional (default = `"labels"`)
+        Vocabulary namespace of the tags.
+    """
+
+    def __init__(
+        self,
+        max_tokens: Optional[int] = None,
+        label_namespace: str = "labels",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs
+        )
+        if max_tokens is not None and max_tokens < 1:
+            raise ConfigurationError(f"max_tokens: expected at least 1 or null, got {max_tokens}")
+        self._max_tokens = max_tokens
+        self._label_namespace = label_namespace
+
+    def examples(self, file_path: str) -> Iterator[Any]:
+        """The sentences of a file, as the format's module gives them. Raises `DataFormatError`."""
+        raise NotImplementedError
+
+    def num_tokens(self, example: Any) -> int:
+        """How many tokens an example has."""
+        raise NotImplementedError
+
+    def to_instance(self, example: Any) -> Instance:
+        """The instance of an example."""
+        raise NotImplementedError
+
+    @overrides(check_signature=False)
+    def _read(self, file_path: str) -> Iterator[Instance]:
+        """Raises `DataFormatError`, a `ValueError`."""
+        examples = self.examples(file_path)
+        if self._max_tokens is not None:
+            examples = self._leave_out_long(examples, self._max_tokens)
+        try:
+            for example in self.shard_iterable(examples):
+                yield self.to_instance(example)
+        except DataFormatError:
+            if self.get_worker_info() is not None:
+                # AllenNLP's data loader reports the error and then ends this worker by SIGTERM.
+                # The traceback of AllenNLP's handler could come after the report: no handler.
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            raise
+
+    def warn(self, message: str, *values: Any) -> None:
+        """Logs a warning; of the workers of a data loader, which all read the whole file, the first does."""
+        worker = self.get_worker_info()
+        if worker is None or worker.id == 0:
+            logger.warning(message, *values)
+
+    def _leave_out_long(self, examples: Iterable[Any], max_tokens: int) -> Iterator[Any]:
+        number_read = number_left_out = 0
+        try:
+            for example in examples:
+                number_read += 1
+                if self.num_tokens(example) > max_tokens:
+                    number_left_out += 1
+                else:
+                    yield example
+            if number_left_out == number_read:
+                raise DataFormatError(
+                    f"max_tokens: expected some sentence of at most {max_tokens} tokens, "
+                    f"got none among {number_read}"
+                )
+        finally:  # also where the reader's max_instances ends the reading
+            if number_left_out:
+                self.warn(
+                    "Left out %d of %d sentences: they have more than %d tokens.",
+                    number_left_out,
+                    number_read,
+                    max_tokens,
+                )
+
+
+def token_of(word: str) -> Token:
+    """The token of a word. A word that is AllenNLP's padding symbol to the letter is an unknown one, or it would be
+    taken for padding."""
+    if word == DEFAULT_PADDING_TOKEN:
+        word = DEFAULT_OOV_TOKEN
+    return _shared_token(word) if len(word) < 64 else Token(word)
+
+
+@lru_cache(maxsize=2**16)
+def _shared_token(word: str) -> Token:
+    """Instances share the tokens of words (nothing writes to a token): that halves the time that reading takes, most
+    of which is the garbage collector's."""
+    return Token(word)

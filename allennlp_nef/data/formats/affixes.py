@@ -1,0 +1,32 @@
+"""What the indexer and the embedder of affixes agree on."""
+
+from typing import List, Tuple
+
+CASES = ("lower", "upper", "capitalised", "mixed", "number", "alphanumeric", "other")
+
+
+def affix_namespaces(namespace: str, max_length: int) -> Tuple[List[str], List[str]]:
+    """Vocabulary namespaces of the prefixes and of the suffixes of 1 to `max_length` characters."""
+    lengths = range(1, max_length + 1)
+    prefixes = [f"{namespace}_prefix_{length}" for length in lengths]
+    return prefixes, [f"{namespace}_suffix_{length}" for length in lengths]
+
+
+def case_of(word: str) -> str:
+    """
+    Which of the `CASES` a word is.
+
+    A number has digits and no letters, an alphanumeric word both. Of words without digits, those that begin in upper
+    case and go on in lower case are capitalised, and so is a single upper-case letter; "other" is punctuation, and
+    words of scripts without case.
+    """
+    has_letter = any(map(str.isalpha, word))
+    if any(map(str.isdigit, word)):
+        return "alphanumeric" if has_letter else "number"
+    if word.lower() == word.upper():  # no letters, or of a script without case
+        return "other"
+    if word.islower():
+        return "lower"
+    if word.isupper():
+        return "upper" if sum(map(str.isalpha, word)) > 1 else "capitalised"
+    return "capitalised" if word[0] != word[0].lower() and word[1:].islower() else "mixed"

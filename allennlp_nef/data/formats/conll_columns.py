@@ -1,0 +1,81 @@
+"""
+Columns of the CoNLL shared tasks (CoNLL-2000, 2002, 2003): a token a line, an empty line after each sentence.
+
+Columns are separated by blanks or tabs; what they hold is the user's to say. Every token line of a file has the same
+number of them. A line whose first column is `-DOCSTART-` stands between documents and is no token.
+"""
+
+import re
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from allennlp_nef.data.formats.errors import DataFormatError, quote
+from allennlp_nef.data.formats.text_files import is_blank, read_blocks
+
+DOCUMENT_START = "-DOCSTART-"
+_SEPARATOR = re.compile(r"[ \t]+")
+
+
+class ColumnSentence(NamedTuple):
+    """A sentence, by columns."""
+
+    rows: List[Tuple[str, ...]]
+    """The columns of each token."""
+    lines: List[int]
+    """The line of each token, from 1."""
+
+
+def read_columns(path: str, encoding: str = "utf-8") -> Iterator[ColumnSentence]:
+    """
+    The sentences of a file, in order.
+
+    # Raises
+
+    `DataFormatError`: what `read_blocks` raises, a line with more or fewer columns than the first, no sentence.
+    """
+    num_columns = first_line = 0
+    for block in read_blocks(path, encoding):
+        rows: List[Tuple[str, ...]] = []
+        numbers: List[int] = []
+        for number, line in enumerate(block.lines, block.line):
+            if is_blank(line):
+                continue
+            row = tuple(_SEPARATOR.split(line.strip(" \t\r\n")))
+            if row[0] == DOCUMENT_START:
+                if rows:  # without the usual empty line before it
+                    yield ColumnSentence(rows, numbers)
+                    rows, numbers = [], []
+                continue
+            if not num_columns:
+                num_columns, first_line = len(row), number
+            if len(row) != num_columns:
+                raise DataFormatError(
+                    f"{path}:{number}: expected {num_columns} columns as in line {first_line}, got {len(row)}: "
+                    f"{quote(' '.join(row))}"
+                )
+            rows.append(row)
+            numbers.append(number)
+        if rows:
+            yield ColumnSentence(rows, numbers)
+    if not num_columns:
+        raise DataFormatError(f"{path}:1: expected at least one sentence, got none")
+
+
+def format_columns(rows: Sequence[Sequence[str]], tags: Optional[Sequence[str]] = None) -> str:
+    """
+    The lines of a sentence, columns separated by one blank, and the empty line after it; `tags` are one more column.
+
+    # Raises
+
+    `DataFormatError`: not as many tags as rows, a column that is empty or has whitespace in it.
+    """
+    if tags is not None:
+        if len(tags) != len(rows):
+            raise DataFormatError(f"tags: expected {len(rows)}, one a token, got {len(tags)}")
+        rows = [(*row, tag) for row, tag in zip(rows, tags)]
+    for row in rows:
+        for column in row:
+            if not column or re.search(r"[ \t\r\n]", column):
+                raise DataFormatError(
+                    f"column: expected text without whitespace, got {quote(column)}"
+                )
+    return "".join(" ".join(row) + "\n" for row in rows) + "\n"

@@ -1,0 +1,167 @@
+"""
+CoNLL-U (Universal Dependencies, https://universaldependencies.org/format.html), as far as tagging needs it.
+
+A sentence keeps its text, so that it is written back byte for byte but for the column that was tagged. The words are
+those with an integer ID. Multiword tokens (`3-4`) and empty nodes (`5.1`) are no words, and stay where they are.
+"""
+
+import re
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+import conllu.parser
+
+from allennlp_nef.data.formats.errors import DataFormatError, quote
+from allennlp_nef.data.formats.text_files import Block, is_blank, read_blocks
+
+COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+TAG_COLUMNS = ("upos", "xpos", "feats")
+UNKNOWN = "_"
+_RANGE = re.compile(r"([1-9][0-9]{,8})-([1-9][0-9]{,8})")
+
+
+class ConlluSentence(NamedTuple):
+    """One sentence of a CoNLL-U file."""
+
+    words: List[Tuple[str, ...]]
+    """The ten columns of each word."""
+    lines: List[int]
+    """The line of each word, from 1."""
+    text: List[str]
+    """All lines of the sentence with what ends them, comments and the empty line after it included."""
+    first_line: int
+    """Line of `text[0]`, from 1."""
+    comments: Dict[str, Optional[str]]
+    """What comments of the form `# key = value` say (`sent_id`, `text`, ...)."""
+
+    def column(self, name: str) -> List[str]:
+        """The values of one of the `COLUMNS`, one a word."""
+        index = COLUMNS.index(name)
+        return [word[index] for word in self.words]
+
+    def with_column(self, name: str, values: Sequence[str]) -> str:
+        """
+        The text with other values in one of the `COLUMNS`, all else as it was.
+
+        # Raises
+
+        `DataFormatError`: not as many values as words, or one that is empty or has a tab or line end in it.
+        """
+        _check_values(name, values, len(self.words))
+        text, index = list(self.text), COLUMNS.index(name)
+        for line, value in zip(self.lines, values):
+            columns, end = _split_line(text[line - self.first_line])
+            columns[index] = value
+            text[line - self.first_line] = "\t".join(columns) + end
+        return "".join(text)
+
+
+def read_conllu(path: str, encoding: str = "utf-8") -> Iterator[ConlluSentence]:
+    """
+    The sentences of a file, in order.
+
+    # Raises
+
+    `DataFormatError`: what `read_blocks` raises; a line without ten columns, an empty column, an ID that is none or out
+    of order, a multiword token that overlaps another or lacks words, a sentence without words.
+    """
+    for block in read_blocks(path, encoding):
+        yield _parse(block, path)
+
+
+def format_conllu(forms: Sequence[str], column: str, tags: Sequence[str]) -> str:
+    """
+    A sentence that is known by its words and the tags in one of the `TAG_COLUMNS` only.
+
+    # Raises
+
+    `DataFormatError`: no words, not as many tags as words, or one that is empty or has a tab or line end in it.
+    """
+    _check_values("form", forms, max(len(forms), 1))
+    _check_values(column, tags, len(forms))
+    lines = [f"# text = {' '.join(forms)}\n"]
+    for number, (form, tag) in enumerate(zip(forms, tags), 1):
+        values = {"id": str(number), "form": form, column: tag}
+        lines.append("\t".join(values.get(name, UNKNOWN) for name in COLUMNS) + "\n")
+    return "".join(lines) + "\n"
+
+
+def _check_values(name: str, values: Sequence[str], expected: int) -> None:
+    if len(values) != expected:
+        raise DataFormatError(f"{name}: expected {expected} values, one a word, got {len(values)}")
+    for value in values:
+        if not value or any(character in value for character in "\t\r\n"):
+            raise DataFormatError(
+                f"{name}: expected text without tabs and line ends, got {quote(value)}"
+            )
+
+
+def _split_line(line: str) -> Tuple[List[str], str]:
+    """The columns of a line, and its end."""
+    text = line.rstrip("\r\n")
+    return text.split("\t"), line[len(text) :]
+
+
+def _parse(block: Block, path: str) -> ConlluSentence:
+    words: List[Tuple[str, ...]] = []
+    numbers: List[int] = []
+    comments: Dict[str, Optional[str]] = {}
+    ids = _Ids()
+    for number, line in enumerate(block.lines, block.line):
+        if is_blank(line) and "\t" not in line:
+            continue
+        if line.startswith("#"):
+            comments.update(conllu.parser.parse_comment_line(line))
+            continue
+        location = f"{path}:{number}"
+        columns, _ = _split_line(line)
+        if len(columns) != len(COLUMNS) or not all(columns):
+            got = "an empty one" if len(columns) == len(COLUMNS) else str(len(columns))
+            text = line.rstrip("\r\n")
+            raise DataFormatError(
+                f"{location}: expected {len(COLUMNS)} columns, separated by tabs, got {got}: {quote(text)}"
+            )
+        if ids.add(columns[0], location):
+            words.append(tuple(columns))
+            numbers.append(number)
+    if not words:
+        number, line = next(
+            (i, line) for i, line in enumerate(block.lines, block.line) if not is_blank(line)
+        )
+        raise DataFormatError(
+            f"{path}:{number}: expected a sentence with words, got {quote(line.rstrip())}"
+        )
+    if ids.range_end > len(words):
+        raise DataFormatError(
+            f"{path}:{numbers[-1]}: expected words up to {ids.range_end}, where a multiword token ends, got {ids.words}"
+        )
+    return ConlluSentence(words, numbers, block.lines, block.line, comments)
+
+
+class _Ids:
+    """The IDs of a sentence so far."""
+
+    def __init__(self) -> None:
+        self.words = 0
+        self.empty_nodes = 0
+        """Since the last word."""
+        self.range_end = 0
+        """The last word of the multiword tokens."""
+
+    def add(self, text: str, location: str) -> bool:
+        """Takes the next ID; whether it is that of a word. Raises a `DataFormatError` where it is out of order."""
+        following, empty_node = str(self.words + 1), f"{self.words}.{self.empty_nodes + 1}"
+        if text == following:
+            self.words, self.empty_nodes = self.words + 1, 0
+            return True
+        may_be_range = self.range_end <= self.words
+        match = _RANGE.fullmatch(text) if may_be_range else None
+        if match and match[1] == following and int(match[2]) > self.words:
+            self.range_end = int(match[2])
+        elif text == empty_node:
+            self.empty_nodes += 1
+        else:
+            a_range = f", a range from {following}" if may_be_range else ""
+            raise DataFormatError(
+                f"{location}: expected the ID {following}{a_range} or {empty_node}, got {quote(text)}"
+            )
+        return False

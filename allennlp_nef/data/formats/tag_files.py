@@ -1,0 +1,151 @@
+"""Gold and predicted tags of the same sentences, read from two files or more that have to line up."""
+
+from itertools import zip_longest
+from typing import List, NamedTuple, Optional
+
+from allennlp_nef.data.formats.chunks import split_tag
+from allennlp_nef.data.formats.conll_columns import read_columns
+from allennlp_nef.data.formats.conllu import UNKNOWN, read_conllu
+from allennlp_nef.data.formats.errors import DataFormatError, quote
+
+BOUNDARY = "-X-"
+"""A row of columns that begins with it ends a sentence and is no token, as for `conlleval`."""
+
+
+class TaggedSentence(NamedTuple):
+    """The tags of a sentence, and where they are from."""
+
+    tags: List[str]
+    lines: List[int]
+    """The line of each tag, from 1."""
+    words: Optional[List[str]]
+    """One a tag; None where the file does not say."""
+
+
+class TagFile(NamedTuple):
+    """The tagged sentences of a file."""
+
+    path: str
+    sentences: List[TaggedSentence]
+    has_gaps: bool = False
+    """Whether it has tags of the gaps between words too, which the sentences are without."""
+
+    @property
+    def tags(self) -> List[List[str]]:
+        """The tags of each sentence."""
+        return [sentence.tags for sentence in self.sentences]
+
+
+def read_tag_column(
+    path: str, column: int = -1, chunks: bool = True, encoding: str = "utf-8"
+) -> TagFile:
+    """
+    The tags in one of the columns of the CoNLL shared tasks. The words are those of the first column.
+
+    # Parameters
+
+    path : `str`
+    column : `int`, optional (default = `-1`)
+        From 0; negative numbers count from the last column.
+    chunks : `bool`, optional (default = `True`)
+        Whether the tags have to be chunk tags.
+    encoding : `str`, optional (default = `"utf-8"`)
+
+    # Raises
+
+    `DataFormatError`: what `read_columns` raises, no such column, a tag that is no chunk tag, no tokens.
+    """
+    sentences, known = [], set()
+    for rows, lines in read_columns(path, encoding):
+        width = len(rows[0])
+        if not -width <= column < width:
+            raise DataFormatError(
+                f"{path}:{lines[0]}: expected a column {column} with the tags (from 0, or -1 for the last), "
+                f"got {width} columns"
+            )
+        start = 0
+        for end in [i for i, row in enumerate(rows) if row[0] == BOUNDARY] + [len(rows)]:
+            if end > start:
+                tags = [row[column] for row in rows[start:end]]
+                has_words = column % width != 0
+                words = [row[0] for row in rows[start:end]] if has_words else None
+                sentences.append(TaggedSentence(tags, lines[start:end], words))
+            start = end + 1
+    for sentence in sentences if chunks else ():
+        for tag, line in zip(sentence.tags, sentence.lines):
+            if tag not in known:
+                try:
+                    split_tag(tag)
+                except ValueError as error:
+                    raise DataFormatError(f"{path}:{line}: {error} in column {column}") from None
+                known.add(tag)
+    if not sentences:
+        raise DataFormatError(f"{path}:1: expected at least one sentence, got none")
+    return TagFile(path, sentences)
+
+
+def read_conllu_tags(path: str, column: str = "upos", encoding: str = "utf-8") -> TagFile:
+    """The tags in one of the `TAG_COLUMNS` of CoNLL-U. Raises the `DataFormatError` of `read_conllu`."""
+    return TagFile(
+        path,
+        [
+            TaggedSentence(sentence.column(column), sentence.lines, sentence.column("form"))
+            for sentence in read_conllu(path, encoding)
+        ],
+    )
+
+
+def check_labelled(file: TagFile) -> None:
+    """Raises a `DataFormatError` where every tag is `_`, as in CoNLL-U that nobody tagged."""
+    if all(tag == UNKNOWN for tags in file.tags for tag in tags):
+        line = file.sentences[0].lines[0]
+        raise DataFormatError(f"{file.path}:{line}: expected tags, got {UNKNOWN!r} for every word")
+
+
+def check_lines_up(gold: TagFile, predicted: TagFile) -> None:
+    """
+    Checks that two files have the same sentences: as many, of as many tokens, and with the same words if both have any.
+
+    # Raises
+
+    `DataFormatError`: the first line of `predicted` that differs, and the one of `gold` that it should be like.
+    """
+    last_gold = last_predicted = 0
+    for expected, got in zip_longest(gold.sentences, predicted.sentences):
+        if got is None:
+            raise DataFormatError(
+                f"{predicted.path}:{last_predicted + 1}: expected a sentence such as that of "
+                f"{gold.path}:{expected.lines[0]}, got the end of the file"
+            )
+        if expected is None:
+            raise DataFormatError(
+                f"{predicted.path}:{got.lines[0]}: expected the end of the file, as after {gold.path}:{last_gold}, "
+                f"got another sentence{_word(got, 0)}"
+            )
+        _check_sentence(gold.path, expected, predicted.path, got)
+        last_gold, last_predicted = expected.lines[-1], got.lines[-1]
+
+
+def _check_sentence(
+    gold_path: str, expected: TaggedSentence, path: str, got: TaggedSentence
+) -> None:
+    for i, (expected_line, line) in enumerate(zip_longest(expected.lines, got.lines)):
+        if line is None:
+            raise DataFormatError(
+                f"{path}:{got.lines[-1] + 1}: expected the token of {gold_path}:{expected_line}{_word(expected, i)}, "
+                "got the end of the sentence"
+            )
+        if expected_line is None:
+            raise DataFormatError(
+                f"{path}:{line}: expected the end of the sentence, as after {gold_path}:{expected.lines[-1]}, "
+                f"got a token{_word(got, i)}"
+            )
+        if expected.words and got.words and expected.words[i] != got.words[i]:
+            raise DataFormatError(
+                f"{path}:{line}: expected the word {quote(expected.words[i])} of {gold_path}:{expected_line}, "
+                f"got {quote(got.words[i])}"
+            )
+
+
+def _word(sentence: TaggedSentence, index: int) -> str:
+    return f", {quote(sentence.words[index])}" if sentence.words else ""

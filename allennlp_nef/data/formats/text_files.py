@@ -1,0 +1,79 @@
+import os
+from typing import Iterator, List, NamedTuple
+
+from allennlp_nef.data.formats.errors import DataFormatError, quote
+
+
+class Block(NamedTuple):
+    """Lines that stand together, with what ends each, and the empty lines after them."""
+
+    lines: List[str]
+    """Every line of the block, empty ones included: joined, they are that part of the file."""
+    line: int
+    """The number of the first, from 1."""
+
+
+def read_blocks(path: str, encoding: str = "utf-8") -> Iterator[Block]:
+    """
+    The blocks of a text file that empty lines (or lines of blanks) separate, in the order of the file.
+
+    A line ends at `\\n` or `\\r\\n`, and at nothing else. The blocks of a file, joined, are the file, less a byte
+    order mark.
+
+    # Raises
+
+    `DataFormatError`: no such file, an unknown encoding, undecodable bytes, a file of nothing but empty lines.
+    """
+    lines: List[str] = []
+    first, has_text, is_complete = 1, False, False
+    for number, line in enumerate(_read_lines(path, encoding), 1):
+        is_empty = is_blank(line)
+        if is_complete and not is_empty:
+            yield Block(lines, first)
+            lines, first, has_text, is_complete = [], number, False, False
+        lines.append(line)
+        has_text = has_text or not is_empty
+        is_complete = has_text and is_empty
+    if not has_text:
+        raise DataFormatError(f"{path}:1: expected at least one sentence, got an empty file")
+    yield Block(lines, first)
+
+
+def is_blank(line: str) -> bool:
+    """Whether a line has nothing but blanks, tabs and its end."""
+    return not line.strip(" \t\r\n")
+
+
+def check_encoding(encoding: str) -> None:
+    """Raises a `DataFormatError` where Python knows no such encoding of text."""
+    try:
+        "".encode(encoding)
+    except (LookupError, TypeError, ValueError):
+        raise DataFormatError(
+            f"encoding: expected one that Python knows, got {quote(encoding)}"
+        ) from None
+
+
+def _read_lines(path: str, encoding: str) -> List[str]:
+    check_encoding(encoding)
+    if not os.path.isfile(path):
+        kind = "no such file"
+        if os.path.lexists(path):
+            kind = "a folder" if os.path.isdir(path) else "a broken link or a special file"
+        raise DataFormatError(f"{path}: expected a file, got {kind}")
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        # Some codecs drop a byte order mark first, and count without it.
+        position = len(data) - len(error.object) + error.start
+        line = data[:position].decode(encoding, "ignore").count("\n") + 1
+        raise DataFormatError(
+            f"{path}:{line}: expected {encoding}, got byte 0x{data[position]:02x} as byte {position + 1} of the file"
+        ) from None
+    if text.startswith("\ufeff"):
+        text = text[1:]
+    parts = text.split("\n")
+    lines = [part + "\n" for part in parts[:-1]]
+    return lines + parts[-1:] if parts[-1] else lines

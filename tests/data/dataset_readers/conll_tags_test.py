@@ -1,0 +1,219 @@
+import itertools
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from allennlp_nef.data import ConllTagsReader
+from allennlp_nef.data.formats import DataFormatError
+from allennlp_nef.data.formats.chunks import chunks_of, is_allowed
+from allennlp_nef.data.formats.conll_columns import ColumnSentence
+from tests.data.dataset_readers.sentence_files import warnings_of
+
+ENGLISH = """\
+-DOCSTART- -X- O O
+
+EU NNP I-NP I-ORG
+rejects VBZ I-VP O
+German JJ I-NP I-MISC
+call NN I-NP I-MISC
+New NNP B-NP B-MISC
+
+-DOCSTART- -X- O O
+
+Peter NNP I-NP I-PER
+Blackburn NNP I-NP I-PER
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "x.conll"
+
+
+def read(path, text, **options):
+    path.write_bytes(text.encode("utf-8"))
+    return list(ConllTagsReader(**options).read(str(path)))
+
+
+def labels_of(instance):
+    return instance["tags"].labels if "tags" in instance.fields else None
+
+
+def words_of(instance):
+    return [token.text for token in instance["tokens"]]
+
+
+def error_of(path, text, **options):
+    with pytest.raises(DataFormatError) as info:
+        read(path, text, **options)
+    return str(info.value)
+
+
+class TestSchemes:
+    def test_conll_2003(self, path):
+        first, second = read(path, ENGLISH)
+        assert words_of(first) == ["EU", "rejects", "German", "call", "New"]
+        assert labels_of(first) == ["B-ORG", "O", "B-MISC", "I-MISC", "B-MISC"]
+        assert labels_of(second) == ["B-PER", "I-PER"]
+        sentence = second["metadata"].metadata.sentence
+        assert isinstance(sentence, ColumnSentence)
+        assert sentence.rows[1] == ("Blackburn", "NNP", "I-NP", "I-PER")
+        assert sentence.lines == [11, 12]
+        assert second["metadata"].metadata.tags == labels_of(second)
+
+    def test_bioul(self, path):
+        first, second = read(path, ENGLISH, tag_scheme="BIOUL")
+        assert labels_of(first) == ["U-ORG", "O", "B-MISC", "L-MISC", "U-MISC"]
+        assert labels_of(second) == ["B-PER", "L-PER"]
+
+    def test_other_columns(self, path):
+        first, _ = read(path, ENGLISH, tag_column=2)
+        assert labels_of(first) == ["B-NP", "B-VP", "B-NP", "I-NP", "B-NP"]
+        first, _ = read(path, ENGLISH, tag_column=1, tag_scheme=None)
+        assert labels_of(first) == ["NNP", "VBZ", "JJ", "NN", "NNP"]
+        first, _ = read(path, ENGLISH, tag_scheme=None)
+        assert labels_of(first) == ["I-ORG", "O", "I-MISC", "I-MISC", "B-MISC"]
+
+    @settings(
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.function_scoped_fixture],
+    )
+    @given(
+        sentences=st.lists(
+            st.lists(
+                st.sampled_from(["O", *map("-".join, itertools.product("BILUES", ("X", "Y-Z")))]),
+                min_size=1,
+                max_size=6,
+            ),
+            min_size=1,
+            max_size=3,
+        ),
+        scheme=st.sampled_from(["BIO", "BIOUL"]),
+    )
+    def test_chunks_are_kept(self, path, sentences, scheme):
+        """From any tags to well-formed ones."""
+        text = "".join("".join(f"w {tag}\n" for tag in tags) + "\n" for tags in sentences)
+        instances = read(path, text, tag_scheme=scheme)
+        assert list(map(chunks_of, map(labels_of, instances))) == list(map(chunks_of, sentences))
+        for labels in map(labels_of, instances):
+            steps = zip([None, *labels], [*labels, None])
+            assert all(is_allowed(before, after, scheme) for before, after in steps)
+
+
+class TestColumns:
+    @pytest.mark.parametrize(
+        "options, words, tags",
+        [
+            ({}, "ac", ["B-C", "O"]),
+            ({"tag_column": -1}, "ac", ["B-C", "O"]),
+            ({"tag_column": 2}, "ac", ["B-C", "O"]),
+            ({"tag_column": -2}, "ac", ["O", "B-B"]),
+            ({"tag_column": 1}, "ac", ["O", "B-B"]),
+            ({"tag_column": 1, "word_column": 2}, ["I-C", "O"], ["O", "B-B"]),
+            ({"tag_column": -2, "word_column": -1}, ["I-C", "O"], ["O", "B-B"]),
+            ({"tag_column": -1, "word_column": -3}, "ac", ["B-C", "O"]),
+            ({"tag_column": None, "word_column": 1}, ["O", "I-B"], None),
+        ],
+        ids=str,
+    )
+    def test_options(self, path, caplog, options, words, tags):
+        (instance,) = read(path, "a O I-C\nc I-B O\n", **options)
+        assert words_of(instance) == list(words)
+        assert labels_of(instance) == tags
+        assert warnings_of(caplog) == []
+
+    @pytest.mark.parametrize(
+        "text, options",
+        [
+            ("a\nb\n\nc\n", {}),
+            ("a\nb\n\nc\n", {"tag_column": 3}),
+            ("a N\nb N\n\nc N\n", {"tag_column": 3}),
+            ("a N\nb N\n\nc N\n", {"tag_column": 2}),
+            ("a N\nb N\n\nc N\n", {"tag_column": -3}),
+            ("N a\nN b\n\nN c\n", {"word_column": 1}),
+            ("N a\nN b\n\nN c\n", {"word_column": -1, "tag_column": 1}),
+        ],
+    )
+    def test_a_file_without_the_column_is_unlabelled(self, path, caplog, text, options):
+        instances = read(path, text, **options)
+        assert list(map(words_of, instances)) == [["a", "b"], ["c"]]
+        assert list(map(labels_of, instances)) == [None, None]
+        message = f"{path} has no column of tags: the sentences are unlabelled."
+        assert warnings_of(caplog) == [message]
+
+    @pytest.mark.parametrize("column, width", [(2, 2), (-3, 2), (1, 1)])
+    def test_no_column_of_words(self, path, column, width):
+        text = "\n" + " ".join("ab"[:width]) + "\n"
+        assert error_of(path, text, word_column=column, tag_column=5) == (
+            f"{path}:2: expected a column {column} with the words (word_column, from 0), got {width} columns"
+        )
+
+    def test_without_tag(self):
+        row = ("a", "N", "O")
+        assert ConllTagsReader().without_tag(row) == ["a", "N"]
+        assert ConllTagsReader(tag_column=1).without_tag(row) == ["a", "O"]
+        assert ConllTagsReader(tag_column=None).without_tag(row) == ["a", "N", "O"]
+        assert ConllTagsReader(tag_column=3).without_tag(row) == ["a", "N", "O"]
+
+    @pytest.mark.parametrize(
+        "options, message",
+        [
+            ({"tag_scheme": "IOB1"}, "tag_scheme: expected BIO, BIOUL or null, got 'IOB1'"),
+            ({"tag_column": "ner"}, "tag_column: expected an integer, got 'ner'"),
+            ({"tag_column": True}, "tag_column: expected an integer, got True"),
+            ({"word_column": None}, "word_column: expected an integer, got None"),
+            ({"tag_column": 0}, "tag_column: expected another column than word_column, got 0"),
+        ],
+    )
+    def test_options_that_are_refused(self, options, message):
+        with pytest.raises(ConfigurationError) as info:
+            ConllTagsReader(**options)
+        assert message in str(info.value)
+
+
+class TestErrors:
+    @pytest.mark.parametrize("tag", ["NC", "B", "B-", "b-PER", "-", "BPER"])
+    def test_a_tag_that_is_none(self, path, tag):
+        message = error_of(path, f"a N O\n\nb N B-X\nc N {tag}\nd N y\n")
+        assert message == (
+            f"{path}:4: expected O or a chunk tag such as B-PER, got {tag!r} in column 2 "
+            "(from 0; see tag_column and tag_scheme)"
+        )
+
+    def test_a_row_with_too_few_columns(self, path):
+        message = error_of(path, "a N O\nb N O\n\nc N\n")
+        assert message == f"{path}:4: expected 3 columns as in line 1, got 2: 'c N'"
+
+    def test_parts_of_speech_for_tags(self, path):
+        """The columns of unlabelled data end before that of the tags."""
+        assert f"{path}:1: expected O or a chunk tag" in error_of(path, "a N\nb V\n")
+
+    def test_undecodable(self, path):
+        path.write_bytes(b"a O\nb\xff O\n")
+        with pytest.raises(DataFormatError, match=r"x\.conll:2: expected utf-8, got byte 0xff"):
+            list(ConllTagsReader().read(str(path)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a\tB-X\nb\tO\n\nc\tO\n",
+        "a  B-X \n b O\n \nc O\n",
+        "a B-X\r\nb O\r\n\r\nc O\r\n",
+        "a B-X\nb O\n\nc O",
+        "\n\n\na B-X\nb O\n\n\nc O\n\n\n",
+        "-DOCSTART- O\na B-X\nb O\n-DOCSTART- O\nc O\n",
+    ],
+)
+def test_ways_of_writing(path, text):
+    instances = read(path, text)
+    assert list(map(words_of, instances)) == [["a", "b"], ["c"]]
+    assert list(map(labels_of, instances)) == [["B-X", "O"], ["O"]]
+
+
+def test_words_are_not_split_at_other_whitespace(path):
+    (instance,) = read(path, "1\xa0000 O\na\u2028b B-X\n")
+    assert words_of(instance) == ["1\xa0000", "a\u2028b"]

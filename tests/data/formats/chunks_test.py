@@ -1,0 +1,260 @@
+import itertools
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from seqeval.scheme import BILOU, IOB1, IOB2, Entities
+
+from allennlp_nef.data.formats.chunks import (
+    PREFIXES,
+    SCHEMES,
+    Chunk,
+    chunks_of,
+    convert_tags,
+    encode_chunks,
+    is_allowed,
+    split_tag,
+)
+
+TYPES = ("X", "Y", "Z-1")
+TAGS = ["O", *(f"{prefix}-{kind}" for prefix in PREFIXES for kind in TYPES)]
+
+
+@st.composite
+def sentences(draw):
+    """Chunks and the length of their sentence; some chunks touch."""
+    chunks, position = [], 0
+    for kind in draw(st.lists(st.sampled_from(TYPES), max_size=5)):
+        position += draw(st.integers(0, 2))
+        length = draw(st.integers(1, 3))
+        chunks.append(Chunk(position, position + length, kind))
+        position += length
+    return chunks, max(position + draw(st.integers(0, 2)), 1)
+
+
+def iob1(chunks, length):
+    """B only where a chunk of the same type ends before."""
+    tags = ["O"] * length
+    for start, end, kind in chunks:
+        tags[start:end] = [f"I-{kind}"] * (end - start)
+    for before, after in zip(chunks, chunks[1:]):
+        if before.end == after.start and before.type == after.type:
+            tags[after.start] = f"B-{after.type}"
+    return tags
+
+
+class TestSplitTag:
+    @pytest.mark.parametrize(
+        "tag, expected",
+        [
+            ("O", ("O", "")),
+            ("B-PER", ("B", "PER")),
+            ("I-A-B", ("I", "A-B")),
+            ("L--", ("L", "-")),
+            ("U-O", ("U", "O")),
+            ("E-x y", ("E", "x y")),
+            ("S-é", ("S", "é")),
+        ],
+    )
+    def test_parts(self, tag, expected):
+        assert split_tag(tag) == expected
+
+    @pytest.mark.parametrize(
+        "tag",
+        ["", "B", "B-", "-", "-PER", "PER", "b-PER", "O-PER", "o", "BI-PER", "X-PER", " O", "NC"],
+    )
+    def test_refuses(self, tag):
+        with pytest.raises(ValueError) as info:
+            split_tag(tag)
+        assert str(info.value) == f"expected O or a chunk tag such as B-PER, got {tag!r}"
+
+    def test_a_long_tag_is_cut_in_the_message(self):
+        with pytest.raises(ValueError) as info:
+            split_tag("x" * 10000)
+        assert len(str(info.value)) < 120
+
+
+class TestChunksOf:
+    @pytest.mark.parametrize(
+        "tags, expected",
+        [
+            ("", []),
+            ("O O", []),
+            # Well-formed.
+            ("B-X I-X O", [(0, 2, "X")]),
+            ("B-X B-X I-X", [(0, 1, "X"), (1, 3, "X")]),
+            ("O U-X B-Y L-Y O", [(1, 2, "X"), (2, 4, "Y")]),
+            ("B-X I-X I-X L-X U-X", [(0, 4, "X"), (4, 5, "X")]),
+            ("B-X E-X S-X", [(0, 2, "X"), (2, 3, "X")]),
+            # IOB1.
+            ("I-X I-X B-X I-X O", [(0, 2, "X"), (2, 4, "X")]),
+            ("I-X I-Y", [(0, 1, "X"), (1, 2, "Y")]),
+            # I-X after O, at the start and after another type begins a chunk.
+            ("I-X", [(0, 1, "X")]),
+            ("O I-X I-X", [(1, 3, "X")]),
+            ("B-X I-Y I-Y B-X", [(0, 1, "X"), (1, 3, "Y"), (3, 4, "X")]),
+            ("B-X O I-X", [(0, 1, "X"), (2, 3, "X")]),
+            # So does L-X, and it closes.
+            ("L-X L-X", [(0, 1, "X"), (1, 2, "X")]),
+            ("B-X L-Y", [(0, 1, "X"), (1, 2, "Y")]),
+            ("I-X L-X I-X", [(0, 2, "X"), (2, 3, "X")]),
+            ("B-X L-X I-X L-X", [(0, 2, "X"), (2, 4, "X")]),
+            ("U-X I-X", [(0, 1, "X"), (1, 2, "X")]),
+            ("U-X L-X", [(0, 1, "X"), (1, 2, "X")]),
+            ("I-X U-X I-X", [(0, 1, "X"), (1, 2, "X"), (2, 3, "X")]),
+            ("S-X E-X", [(0, 1, "X"), (1, 2, "X")]),
+            # A chunk that nothing ends.
+            ("B-X", [(0, 1, "X")]),
+            ("B-X B-Y", [(0, 1, "X"), (1, 2, "Y")]),
+            ("B-X U-X", [(0, 1, "X"), (1, 2, "X")]),
+            ("I-X S-X", [(0, 1, "X"), (1, 2, "X")]),
+            ("B-X I-X O L-X", [(0, 2, "X"), (3, 4, "X")]),
+            # The type is all that follows the first hyphen.
+            ("B-A-B I-A-C I-A-C", [(0, 1, "A-B"), (1, 3, "A-C")]),
+        ],
+    )
+    def test_by_hand(self, tags, expected):
+        chunks = chunks_of(tags.split())
+        assert chunks == expected
+        assert all(isinstance(chunk, Chunk) for chunk in chunks)
+
+    @pytest.mark.parametrize("tags", [["B-X", "X"], ["O", "I-"], ["O", ""]])
+    def test_refuses(self, tags):
+        with pytest.raises(ValueError, match="expected O or a chunk tag such as B-PER"):
+            chunks_of(tags)
+
+    @pytest.mark.parametrize("length", [1, 2, 3])
+    def test_partition(self, length):
+        """Every sequence: the chunks follow one another, cover the words that are not O, and have their types."""
+        for tags in itertools.product([t for t in TAGS if t[2:] != "Z-1"], repeat=length):
+            chunks = chunks_of(tags)
+            covered = [i for start, end, _ in chunks for i in range(start, end)]
+            assert covered == [i for i, tag in enumerate(tags) if tag != "O"]
+            for start, end, kind in chunks:
+                assert {split_tag(tag)[1] for tag in tags[start:end]} == {kind}
+
+    @pytest.mark.parametrize("scheme, name", [(IOB2, "BIO"), (BILOU, "BIOUL"), (IOB1, "IOB1")])
+    def test_seqeval(self, scheme, name):
+        """Another implementation, on well-formed tags; it wants the types without hyphens."""
+        rng = random.Random(name)
+        for _ in range(300):
+            chunks, position = [], 0
+            for _ in range(rng.randint(0, 4)):
+                start = position + rng.choice([0, 0, 1, 2])
+                position = start + rng.randint(1, 3)
+                chunks.append(Chunk(start, position, rng.choice("XY")))
+            length = position + rng.randint(0, 2)
+            if not length:
+                continue
+            tags = iob1(chunks, length) if name == "IOB1" else encode_chunks(chunks, length, name)
+            (entities,) = Entities([tags], scheme).entities
+            assert chunks_of(tags) == chunks == [(e.start, e.end, e.tag) for e in entities]
+
+
+class TestEncoding:
+    @settings(deadline=None, derandomize=True)
+    @given(sentences(), st.sampled_from([*SCHEMES, "IOB1", "BIOES"]))
+    def test_what_is_encoded_is_read(self, sentence, scheme):
+        chunks, length = sentence
+        if scheme == "IOB1":
+            tags = iob1(chunks, length)
+        elif scheme == "BIOES":
+            table = str.maketrans("LU", "ES")
+            bioul = encode_chunks(chunks, length, "BIOUL")
+            tags = [tag[0].translate(table) + tag[1:] for tag in bioul]
+        else:
+            tags = encode_chunks(chunks, length, scheme)
+        assert len(tags) == length
+        assert chunks_of(tags) == chunks
+        for target in SCHEMES:
+            converted = convert_tags(tags, target)
+            assert converted == encode_chunks(chunks, length, target)
+            assert convert_tags(converted, target) == converted
+
+    @settings(deadline=None, derandomize=True)
+    @given(st.lists(st.sampled_from(TAGS), max_size=8), st.sampled_from(SCHEMES))
+    def test_conversion_keeps_chunks_of_any_sequence(self, tags, scheme):
+        converted = convert_tags(tags, scheme)
+        assert chunks_of(converted) == chunks_of(tags)
+        steps = zip([None, *converted], [*converted, None])
+        assert all(is_allowed(before, after, scheme) for before, after in steps)
+
+    def test_by_hand(self):
+        chunks = [Chunk(0, 3, "X"), Chunk(3, 4, "X"), Chunk(5, 7, "Y")]
+        assert " ".join(encode_chunks(chunks, 8, "BIO")) == "B-X I-X I-X B-X O B-Y I-Y O"
+        assert " ".join(encode_chunks(chunks, 8, "BIOUL")) == "B-X I-X L-X U-X O B-Y L-Y O"
+        assert encode_chunks([], 2, "BIO") == ["O", "O"]
+
+    @pytest.mark.parametrize(
+        "chunks", [[(0, 3, "X")], [(-1, 1, "X")], [(1, 1, "X")], [(0, 2, "X"), (1, 2, "Y")]]
+    )
+    def test_refuses_chunks(self, chunks):
+        with pytest.raises(ValueError, match="chunks: expected some within 2 tokens"):
+            encode_chunks([Chunk(*chunk) for chunk in chunks], 2, "BIO")
+
+    def test_refuses_schemes(self):
+        for call in (
+            lambda: convert_tags(["O"], "IOB1"),
+            lambda: encode_chunks([], 1, "bio"),
+            lambda: is_allowed("O", "O", "BIOES"),
+        ):
+            with pytest.raises(ValueError, match="scheme: expected BIO or BIOUL, got '"):
+                call()
+
+
+class TestIsAllowed:
+    @pytest.mark.parametrize("scheme", SCHEMES)
+    @pytest.mark.parametrize("length", [1, 2, 3])
+    def test_exactly_the_well_formed(self, scheme, length):
+        """A sequence is allowed step by step if and only if it is the code of its chunks."""
+        prefixes = "BI" if scheme == "BIO" else "BILU"
+        tags = ["O", *(f"{prefix}-{kind}" for prefix in prefixes for kind in "XY")]
+        count = 0
+        for sequence in itertools.product(tags, repeat=length):
+            steps = zip([None, *sequence], [*sequence, None])
+            allowed = all(is_allowed(before, after, scheme) for before, after in steps)
+            assert allowed == (convert_tags(sequence, scheme) == list(sequence))
+            count += allowed
+        assert 0 < count < len(tags) ** length
+
+    @pytest.mark.parametrize(
+        "before, after, bio, bioul",
+        [
+            (None, "I-X", False, False),
+            (None, "B-X", True, True),
+            ("O", "I-X", False, False),
+            ("B-X", "I-X", True, True),
+            ("I-X", "I-X", True, True),
+            ("B-Y", "I-X", False, False),
+            ("I-Y", "B-X", True, False),
+            ("B-X", "O", True, False),
+            ("B-X", None, True, False),
+            ("I-X", None, True, False),
+            ("O", None, True, True),
+            (None, None, True, True),
+        ],
+    )
+    def test_by_hand(self, before, after, bio, bioul):
+        assert is_allowed(before, after, "BIO") is bio
+        assert is_allowed(before, after, "BIOUL") is bioul
+
+    @pytest.mark.parametrize(
+        "before, after, expected",
+        [
+            ("B-X", "L-X", True),
+            ("B-X", "E-X", True),
+            ("B-X", "L-Y", False),
+            ("B-X", "U-X", False),
+            ("L-X", "I-X", False),
+            ("U-X", "L-X", False),
+            ("L-X", "U-Y", True),
+            ("L-X", None, True),
+            (None, "L-X", False),
+            (None, "S-X", True),
+            ("S-X", "B-X", True),
+            ("E-X", "O", True),
+        ],
+    )
+    def test_bioul_by_hand(self, before, after, expected):
+        assert is_allowed(before, after, "BIOUL") is expected

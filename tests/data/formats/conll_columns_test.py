@@ -1,0 +1,177 @@
+import time
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from allennlp_nef.data.formats import DataFormatError
+from allennlp_nef.data.formats.conll_columns import DOCUMENT_START, format_columns, read_columns
+
+# Neither separators, line ends nor surrogates. Much that looks like them: NBSP, form feed, U+0085, U+2028.
+CHARACTERS = st.characters(blacklist_categories=("Cs",), blacklist_characters=" \t\r\n\ufeff")
+CELLS = st.text(CHARACTERS | st.sampled_from("\xa0\x0b\x0c\x1c\x85\u2028\u3000#-"), min_size=1)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "x.conll"
+
+
+def read(path, text, encoding="utf-8"):
+    path.write_bytes(text.encode(encoding))
+    return list(read_columns(str(path), encoding))
+
+
+def rows_of(path, text):
+    return [sentence.rows for sentence in read(path, text)]
+
+
+def error_of(path, text):
+    with pytest.raises(DataFormatError) as info:
+        read(path, text)
+    return str(info.value)
+
+
+@st.composite
+def files(draw):
+    """Sentences of a file with one number of columns."""
+    cells = st.lists(CELLS, min_size=0, max_size=3)
+    width = len(draw(cells)) + 1
+    row = st.tuples(*[CELLS] * width).filter(lambda row: row[0] != DOCUMENT_START)
+    return draw(st.lists(st.lists(row, min_size=1, max_size=4), min_size=1, max_size=4))
+
+
+PROPERTY = settings(
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+class TestRoundTrip:
+    @PROPERTY
+    @given(sentences=files())
+    def test_what_is_written_is_read(self, path, sentences):
+        assert rows_of(path, "".join(map(format_columns, sentences))) == sentences
+
+    @PROPERTY
+    @given(
+        sentences=files(),
+        separator=st.sampled_from([" ", "\t", "  ", " \t ", "\t\t"]),
+        line_end=st.sampled_from(["\n", "\r\n"]),
+        gap=st.sampled_from([1, 3]),
+        documents=st.sampled_from([None, "-DOCSTART-", "-DOCSTART- -X- O O"]),
+        margins=st.tuples(*[st.sampled_from(["", " ", "\t"])] * 2),
+        last_end=st.booleans(),
+        mark=st.booleans(),
+        leading=st.booleans(),
+    )
+    def test_ways_of_writing(
+        self, path, sentences, separator, line_end, gap, documents, margins, last_end, mark, leading
+    ):
+        lines, numbers = [""] * 2 if leading else [], []
+        for sentence in sentences:
+            lines += [documents, ""] if documents else []
+            numbers.append([len(lines) + 1 + i for i in range(len(sentence))])
+            lines += [separator.join(row).join(margins) for row in sentence] + [""] * gap
+        text = line_end.join(lines) + line_end
+        text = "\ufeff" * mark + (text if last_end else text.rstrip("\r\n"))
+        found = read(path, text)
+        assert [sentence.rows for sentence in found] == sentences
+        assert [sentence.lines for sentence in found] == numbers
+
+    @PROPERTY
+    @given(sentences=files())
+    def test_tags_are_a_column_more(self, path, sentences):
+        text = "".join(format_columns(rows, ["B-X"] * len(rows)) for rows in sentences)
+        assert rows_of(path, text) == [[(*row, "B-X") for row in rows] for rows in sentences]
+
+
+class TestDocuments:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "-DOCSTART- O\n\na O\n\n-DOCSTART- O\n\nb O\n",
+            "-DOCSTART- O\na O\n-DOCSTART- O\nb O\n",  # as in the Dutch of CoNLL-2002
+            "-DOCSTART- O\na O\n\n-DOCSTART- O\nb O",
+            "-DOCSTART-\n\na O\n\n-DOCSTART- -X- -X- O\n-DOCSTART- -X- -X- O\nb O\n\n-DOCSTART-",
+        ],
+    )
+    def test_are_between_sentences(self, path, text):
+        assert rows_of(path, text) == [[("a", "O")], [("b", "O")]]
+
+    def test_lines(self, path):
+        sentences = read(path, "-DOCSTART- O\na O\nb O\n-DOCSTART- O\nc O\n")
+        assert [sentence.lines for sentence in sentences] == [[2, 3], [5]]
+
+    def test_only_in_the_first_column_and_whole(self, path):
+        text = "a -DOCSTART-\n-DOCSTART-1 O\nDOCSTART O\n"
+        assert [row[0] for row in rows_of(path, text)[0]] == ["a", "-DOCSTART-1", "DOCSTART"]
+
+    def test_nothing_else(self, path):
+        text = "\n-DOCSTART- -X- O O\n\n"
+        assert error_of(path, text) == f"{path}:1: expected at least one sentence, got none"
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        "text, message",
+        [
+            ("a N O\nb O\n", "2: expected 3 columns as in line 1, got 2: 'b O'"),
+            ("a\nb O\n", "2: expected 1 columns as in line 1, got 2: 'b O'"),
+            ("a O\n\n\nb O\n\nc\n", "6: expected 2 columns as in line 1, got 1: 'c'"),
+            ("-DOCSTART-\n\na O\n\nb\n", "5: expected 2 columns as in line 3, got 1: 'b'"),
+            ("a O\r\nb\r\n", "2: expected 2 columns as in line 1, got 1: 'b'"),
+            ("a O\n\xa0\nb O\n", "2: expected 2 columns as in line 1, got 1: '\\xa0'"),
+            ("New York B-LOC\nis O\n", "2: expected 3 columns as in line 1, got 2: 'is O'"),
+            ("", "1: expected at least one sentence, got an empty file"),
+            (" \n\t\r\n", "1: expected at least one sentence, got an empty file"),
+        ],
+    )
+    def test_line(self, path, text, message):
+        assert error_of(path, text) == f"{path}:{message}"
+
+    def test_sentences_before_the_error_come(self, path):
+        path.write_text("a O\n\nb\n")
+        sentences = read_columns(str(path))
+        assert next(sentences).rows == [("a", "O")]
+        with pytest.raises(DataFormatError, match=":3: expected 2 columns"):
+            next(sentences)
+
+    def test_undecodable(self, path):
+        path.write_bytes(b"a O\n\nEspa\xf1a B-LOC\n")
+        with pytest.raises(DataFormatError, match=r"x\.conll:3: expected utf-8, got byte 0xf1"):
+            list(read_columns(str(path)))
+        assert list(read_columns(str(path), "latin-1"))[1].rows == [("España", "B-LOC")]
+
+    @pytest.mark.parametrize("cell", ["", " ", "a b", "a\tb", "a\n", "\r"])
+    def test_cells_that_cannot_be_written(self, cell):
+        with pytest.raises(DataFormatError) as info:
+            format_columns([["a", "O"], [cell, "O"]])
+        assert str(info.value) == f"column: expected text without whitespace, got {cell!r}"
+        with pytest.raises(DataFormatError, match="column: expected text without whitespace"):
+            format_columns([["a"]], [cell])
+
+    @pytest.mark.parametrize("tags", [[], ["O"], ["O"] * 3])
+    def test_one_tag_a_row(self, tags):
+        with pytest.raises(DataFormatError) as info:
+            format_columns([["a"], ["b"]], tags)
+        assert str(info.value) == f"tags: expected 2, one a token, got {len(tags)}"
+
+
+def test_format():
+    assert format_columns([("a", "N"), ("b", "V")], ["B-X", "O"]) == "a N B-X\nb V O\n\n"
+
+
+def test_words_that_look_like_whitespace(path):
+    text = "1\xa0000 O\na\u2028b O\nc\x85 O\n# O\n\x0c O\n"
+    (rows,) = rows_of(path, text)
+    assert [row[0] for row in rows] == ["1\xa0000", "a\u2028b", "c\x85", "#", "\x0c"]
+
+
+def test_a_sentence_of_20000_tokens(path):
+    text = "".join(f"w{i} N O\n" for i in range(20000))
+    start = time.perf_counter()
+    (sentence,) = read(path, text)
+    assert time.perf_counter() - start < 5
+    assert (len(sentence.rows), sentence.lines[-1]) == (20000, 20000)

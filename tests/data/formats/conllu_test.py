@@ -1,0 +1,281 @@
+import time
+
+import pytest
+
+from allennlp_nef.data.formats import DataFormatError
+from allennlp_nef.data.formats.conllu import TAG_COLUMNS, format_conllu, read_conllu
+
+TEXT = """\
+# newdoc id = d1
+# sent_id = s1
+# text = Du café à 10 000 francs
+1-2\tDu\t_\t_\t_\t_\t_\t_\t_\t_
+1\tDe\tde\tADP\tP\t_\t4\tcase\t_\t_
+2\tle\tle\tDET\tD\tGender=Masc|Number=Sing\t3\tdet\t_\t_
+2.1\tbon\tbon\tADJ\t_\t_\t_\t_\t_\tCopyOf=-1
+2.2\tgros\tgros\tADJ\t_\t_\t_\t_\t_\t_
+3\tcafé\tcafé\tNOUN\tN\tGender=Masc\t0\troot\t_\t_
+4\tà\tà\tADP\tP\t_\t5\tcase\t_\t_
+5\t10 000\t10 000\tNUM\tC\t_\t3\tnmod\t_\t_
+6\tfrancs\tfranc\tNOUN\tN\t_\t5\tnmod\t_\tSpaceAfter=No
+
+0.1\tNul\t_\tPRON\t_\t_\t_\t_\t_\t_
+1\tva\taller\tVERB\tV\t_\t0\troot\t_\t_
+2-2\tici\t_\t_\t_\t_\t_\t_\t_\t_
+2\tici\tici\tADV\tR\t_\t1\tadvmod\t_\t_
+"""
+
+
+def row(number, form="x", upos="X"):
+    return "\t".join([number, form, "_", upos, *"______"])
+
+
+def lines_of(*ids):
+    return "".join(row(number) + "\n" for number in ids)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "x.conllu"
+
+
+def read(path, text):
+    path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8"))
+    return list(read_conllu(str(path)))
+
+
+def error_of(path, text):
+    with pytest.raises(DataFormatError) as info:
+        read(path, text)
+    return str(info.value)
+
+
+class TestSentences:
+    def test_words(self, path):
+        first, second = read(path, TEXT)
+        assert first.column("form") == ["De", "le", "café", "à", "10 000", "francs"]
+        assert first.column("upos") == ["ADP", "DET", "NOUN", "ADP", "NUM", "NOUN"]
+        assert first.column("xpos") == ["P", "D", "N", "P", "C", "N"]
+        assert first.column("feats")[:3] == ["_", "Gender=Masc|Number=Sing", "Gender=Masc"]
+        assert first.column("misc")[-1] == "SpaceAfter=No"
+        assert second.column("form") == ["va", "ici"]
+        assert (first.first_line, first.lines) == (1, [5, 6, 9, 10, 11, 12])
+        assert (second.first_line, second.lines) == (14, [15, 17])
+
+    def test_comments(self, path):
+        first, second = read(path, TEXT)
+        assert first.comments["sent_id"] == "s1"
+        assert first.comments["text"] == "Du café à 10 000 francs"
+        assert second.comments == {}
+
+    def test_comments_with_hashes_between_and_without_values(self, path):
+        text = f"# newpar\n#\n# a == b # c\n{row('1', '#')}\n# b = c\n{row('2', '#')}\n"
+        (sentence,) = read(path, text)
+        assert sentence.column("form") == ["#", "#"]
+        assert sentence.comments == {"newpar": None, "a": "= b # c", "b": "c"}
+
+    @pytest.mark.parametrize(
+        "ids, words",
+        [
+            ("1-2 1 2", 2),
+            ("1-1 1 2", 2),
+            ("1 2-3 2 2.1 3 4-5 4 5", 5),
+            ("0.1 0.2 1 1.1 1.2 2", 2),
+            ("1 1.1 2-3 2 3 3.1", 3),
+            ("1-2 0.1 1 2", 2),
+            (" ".join(map(str, range(1, 13))), 12),
+        ],
+    )
+    def test_ids(self, path, ids, words):
+        (sentence,) = read(path, lines_of(*ids.split()))
+        assert sentence.column("id") == [str(i) for i in range(1, words + 1)]
+
+    def test_20000_words(self, path):
+        text = lines_of(*map(str, range(1, 20001)))
+        start = time.perf_counter()
+        (sentence,) = read(path, text)
+        assert sentence.with_column("upos", sentence.column("upos")) == text
+        assert time.perf_counter() - start < 5
+
+
+class TestIdErrors:
+    @pytest.mark.parametrize(
+        "ids, line, expected",
+        [
+            ("2", 1, "1, a range from 1 or 0.1"),
+            ("0", 1, "1, a range from 1 or 0.1"),
+            ("1 3", 2, "2, a range from 2 or 1.1"),
+            ("1 1", 2, "2, a range from 2 or 1.1"),
+            ("1 2 1", 3, "3, a range from 3 or 2.1"),
+            ("1 -2", 2, "2, a range from 2 or 1.1"),
+            ("1 02", 2, "2, a range from 2 or 1.1"),
+            ("1 +2", 2, "2, a range from 2 or 1.1"),
+            ("1 2.0", 2, "2, a range from 2 or 1.1"),
+            ("1 ²", 2, "2, a range from 2 or 1.1"),
+            ("1 ٢", 2, "2, a range from 2 or 1.1"),
+            ("_", 1, "1, a range from 1 or 0.1"),
+            ("x", 1, "1, a range from 1 or 0.1"),
+            (" 1", 1, "1, a range from 1 or 0.1"),
+            ("1 ", 1, "1, a range from 1 or 0.1"),
+            # Ranges.
+            ("1 1-2 2", 2, "2, a range from 2 or 1.1"),
+            ("1 3-4", 2, "2, a range from 2 or 1.1"),
+            ("2-1", 1, "1, a range from 1 or 0.1"),
+            ("0-1", 1, "1, a range from 1 or 0.1"),
+            ("1-", 1, "1, a range from 1 or 0.1"),
+            ("1-2-3", 1, "1, a range from 1 or 0.1"),
+            ("1–2", 1, "1, a range from 1 or 0.1"),
+            ("1-02", 1, "1, a range from 1 or 0.1"),
+            ("1-2 1-2", 2, "1 or 0.1"),
+            ("1-2 1-3", 2, "1 or 0.1"),
+            ("1-3 1 2-3", 3, "2 or 1.1"),
+            ("1-2 1 2-4", 3, "2 or 1.1"),
+            ("1-1 1-1", 2, "1 or 0.1"),
+            ("1-2 2", 2, "1 or 0.1"),
+            (f"1-{'9' * 5000}", 1, "1, a range from 1 or 0.1"),
+            # Empty nodes.
+            ("1.1", 1, "1, a range from 1 or 0.1"),
+            ("1 0.1", 2, "2, a range from 2 or 1.1"),
+            ("1 2.1", 2, "2, a range from 2 or 1.1"),
+            ("1 1.2", 2, "2, a range from 2 or 1.1"),
+            ("1 1.1 1.1", 3, "2, a range from 2 or 1.2"),
+            ("1 1.1 1.3", 3, "2, a range from 2 or 1.2"),
+            ("1 1.1 2 1.2", 4, "3, a range from 3 or 2.1"),
+            ("1 1.01", 2, "2, a range from 2 or 1.1"),
+            ("1 1.1.1", 2, "2, a range from 2 or 1.1"),
+        ],
+    )
+    def test_message(self, path, ids, line, expected):
+        ids = [ids] if ids.strip() != ids else ids.split(" ")
+        message = error_of(path, "# c\n" + lines_of(*ids))
+        assert message.startswith(f"{path}:{line + 1}: expected the ID {expected}, got ")
+        assert ids[line - 1][:20] in message
+        assert len(message) < 80 + len(str(path)) + 40
+
+    @pytest.mark.parametrize("ids, end", [("1-3 1 2", 3), ("1 2-3 2", 3)])
+    def test_words_that_a_range_lacks(self, path, ids, end):
+        text = lines_of(*ids.split()) + "\n" + lines_of("1")
+        message = f"{path}:3: expected words up to {end}, where a multiword token ends, got 2"
+        assert error_of(path, text) == message
+
+    def test_each_sentence_begins_at_1(self, path):
+        assert f"{path}:3: expected the ID 1, " in error_of(path, f"{row('1')}\n\n{row('2')}\n")
+        assert f"{path}:3: expected the ID 1 or 0.1, " not in error_of(path, "\n\n" + row("2"))
+
+
+class TestLineErrors:
+    @pytest.mark.parametrize(
+        "line, got",
+        [
+            (row("1")[:-2], "9"),
+            (row("1") + "\t_", "11"),
+            (row("1") + "\t", "11"),
+            (row("1").replace("\t", " "), "1"),
+            ("1", "1"),
+            (" # c", "1"),
+            ("\xa0", "1"),
+            (row("1", ""), "an empty one"),
+            (row(""), "an empty one"),
+            (row("1")[:-1], "an empty one"),
+            ("\t" * 9, "an empty one"),
+            ("\t", "2"),
+            (" \t ", "2"),
+        ],
+    )
+    @pytest.mark.parametrize("end", ["\n", "\r\n", ""])
+    def test_columns(self, path, line, got, end):
+        message = error_of(path, f"{row('1')}\n\n# c\n{row('1')}\n{line}{end}")
+        expected = f"{path}:5: expected 10 columns, separated by tabs, got {got}: {line!r}"
+        assert message == expected
+
+    @pytest.mark.parametrize(
+        "text, line, got",
+        [
+            ("# a = b\n", 1, "'# a = b'"),
+            ("\n\n# a\n# b\n\n", 3, "'# a'"),
+            (lines_of("1") + "\n# global\n\n" + lines_of("1"), 3, "'# global'"),
+            (lines_of("0.1"), 1, repr(row("0.1"))),
+        ],
+    )
+    def test_no_words(self, path, text, line, got):
+        assert error_of(path, text) == f"{path}:{line}: expected a sentence with words, got {got}"
+
+    def test_a_range_without_words(self, path):
+        message = error_of(path, lines_of("1-2"))
+        assert message.startswith(f"{path}:1: expected a sentence with words, got ")
+
+    @pytest.mark.parametrize("text", ["", "\n\n", "\ufeff"])
+    def test_empty(self, path, text):
+        assert (
+            error_of(path, text) == f"{path}:1: expected at least one sentence, got an empty file"
+        )
+
+    def test_undecodable(self, path):
+        message = error_of(path, lines_of("1").encode() + b"\n# caf\xe9\n")
+        assert message.startswith(f"{path}:3: expected utf-8, got byte 0xe9 ")
+
+    def test_sentences_before_the_error_come(self, path):
+        path.write_text(f"{row('1')}\n\n{row('2')}\n")
+        sentences = read_conllu(str(path))
+        assert next(sentences).lines == [1]
+        with pytest.raises(DataFormatError, match=":3: "):
+            next(sentences)
+
+
+class TestWriting:
+    def test_the_last_column_keeps_the_line_end(self, path):
+        (sentence,) = read(path, f"{row('1')}\r\n{row('2')}")
+        text = f"{row('1')[:-1]}a=b\r\n{row('2')[:-1]}c"
+        assert sentence.with_column("misc", ["a=b", "c"]) == text
+
+    def test_does_not_change_the_sentence(self, path):
+        (sentence,) = read(path, lines_of("1"))
+        sentence.with_column("upos", ["NEW"])
+        assert sentence.with_column("upos", ["X"]) == lines_of("1")
+
+    @pytest.mark.parametrize("value", ["", "a\tb", "a\n", "\r"])
+    def test_values_that_cannot_be_written(self, path, value):
+        (sentence,) = read(path, lines_of("1"))
+        message = f"upos: expected text without tabs and line ends, got {value!r}"
+        for call in (
+            lambda: sentence.with_column("upos", [value]),
+            lambda: format_conllu(["a"], "upos", [value]),
+        ):
+            with pytest.raises(DataFormatError) as info:
+                call()
+            assert str(info.value) == message
+
+    @pytest.mark.parametrize("values", [[], ["A"] * 3])
+    def test_one_value_a_word(self, path, values):
+        (sentence,) = read(path, lines_of("1", "2"))
+        for call in (
+            lambda: sentence.with_column("xpos", values),
+            lambda: format_conllu(["a", "b"], "xpos", values),
+        ):
+            with pytest.raises(DataFormatError) as info:
+                call()
+            assert str(info.value) == f"xpos: expected 2 values, one a word, got {len(values)}"
+
+    @pytest.mark.parametrize("column", TAG_COLUMNS)
+    def test_without_a_template(self, column):
+        expected = "# text = l' an\n" + "".join(
+            "\t".join(
+                [number, form, "_", *(tag if c == column else "_" for c in TAG_COLUMNS), *"____"]
+            )
+            + "\n"
+            for number, form, tag in (("1", "l'", "A"), ("2", "an", "B"))
+        )
+        assert format_conllu(["l'", "an"], column, ["A", "B"]) == expected + "\n"
+
+    @pytest.mark.parametrize(
+        "forms, message",
+        [
+            ([], "form: expected 1 values, one a word, got 0"),
+            (["a\nb"], "form: expected text without tabs and line ends, got 'a\\nb'"),
+            ([""], "form: expected text without tabs and line ends, got ''"),
+        ],
+    )
+    def test_forms_that_cannot_be_written(self, forms, message):
+        with pytest.raises(DataFormatError) as info:
+            format_conllu(forms, "upos", ["X"] * len(forms))
+        assert str(info.value) == message

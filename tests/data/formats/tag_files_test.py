@@ -1,0 +1,169 @@
+import pytest
+
+from allennlp_nef.data.formats.errors import DataFormatError
+from allennlp_nef.data.formats.tag_files import (
+    check_labelled,
+    check_lines_up,
+    read_conllu_tags,
+    read_tag_column,
+)
+
+CONLLU = """# sent_id = 1
+1-2\tdu\t_\t_\t_\t_\t_\t_\t_\t_
+1\tde\tde\tADP\t_\t_\t0\troot\t_\t_
+2\tle\tle\tDET\t_\tGender=Masc\t1\tdet\t_\t_
+2.1\tx\tx\tX\t_\t_\t_\t_\t_\t_
+
+1\toui\toui\tINTJ\t_\t_\t0\troot\t_\t_
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, name="file"):
+        path = tmp_path / name
+        path.write_bytes(text.encode("utf-8"))
+        return str(path)
+
+    return write
+
+
+class TestColumns:
+    def test_last_column(self, write):
+        file = read_tag_column(write("a N B-A\nb V I-A\r\n\r\nc\tN\tO"))
+        assert file.tags == [["B-A", "I-A"], ["O"]]
+        assert [sentence.lines for sentence in file.sentences] == [[1, 2], [4]]
+        assert [sentence.words for sentence in file.sentences] == [["a", "b"], ["c"]]
+        assert not file.has_gaps
+
+    @pytest.mark.parametrize("column", [1, -2])
+    def test_any_column(self, write, column):
+        file = read_tag_column(write("a B-A x\nb O x\n"), column)
+        assert file.tags == [["B-A", "O"]]
+
+    @pytest.mark.parametrize(
+        "text, column", [("O\nB-A\n", -1), ("O x\nB-A x\n", 0), ("O x\nB-A x\n", -2)]
+    )
+    def test_without_words(self, write, text, column):
+        (sentence,) = read_tag_column(write(text), column).sentences
+        assert sentence == (["O", "B-A"], [1, 2], None)
+
+    def test_boundaries(self, write):
+        """What is between documents, and rows of -X-, are no tokens and end sentences."""
+        text = "-DOCSTART- -X- O\n\na O\n-X- I-A\n-X- O\nb I-A\n\n-X- O\n\nc O\n-X- O\n"
+        file = read_tag_column(write(text))
+        assert file.tags == [["O"], ["I-A"], ["O"]]
+        assert [sentence.lines for sentence in file.sentences] == [[3], [6], [10]]
+
+    @pytest.mark.parametrize("column", [3, -4])
+    def test_no_such_column(self, write, column):
+        path = write("\na b O\n")
+        with pytest.raises(
+            DataFormatError, match=rf"{path}:2: expected a column {column} .* got 3 columns"
+        ):
+            read_tag_column(path, column)
+
+    def test_not_a_chunk_tag(self, write):
+        path = write("a O\nb B-A\n\nc NOUN\n")
+        with pytest.raises(
+            DataFormatError, match=f"{path}:4: expected O or a chunk tag .* got 'NOUN' in column -1"
+        ):
+            read_tag_column(path)
+        assert read_tag_column(path, chunks=False).tags[1] == ["NOUN"]
+
+    @pytest.mark.parametrize(
+        "text, message",
+        [
+            ("", ":1: expected at least one sentence, got an empty file"),
+            ("\n\n", ":1: expected at least one sentence, got an empty file"),
+            ("-X- O\n", ":1: expected at least one sentence, got none"),
+            ("a O\nb\n", ":2: expected 2 columns as in line 1, got 1: 'b'"),
+        ],
+    )
+    def test_bad_files(self, write, text, message):
+        path = write(text)
+        with pytest.raises(DataFormatError) as error:
+            read_tag_column(path)
+        assert str(error.value) == path + message
+
+    def test_encoding(self, tmp_path):
+        path = tmp_path / "file"
+        path.write_bytes(b"a O\ncaf\xe9 O\n")
+        with pytest.raises(DataFormatError, match=f"{path}:2: expected utf-8, got byte 0xe9"):
+            read_tag_column(str(path))
+        assert read_tag_column(str(path), encoding="latin-1").sentences[0].words == ["a", "café"]
+
+
+class TestConllu:
+    @pytest.mark.parametrize(
+        "column, tags",
+        [
+            ("upos", [["ADP", "DET"], ["INTJ"]]),
+            ("feats", [["_", "Gender=Masc"], ["_"]]),
+            ("xpos", [["_", "_"], ["_"]]),
+        ],
+    )
+    def test_columns(self, write, column, tags):
+        file = read_conllu_tags(write(CONLLU), column)
+        assert file.tags == tags
+        assert [sentence.lines for sentence in file.sentences] == [[3, 4], [7]]
+        assert [sentence.words for sentence in file.sentences] == [["de", "le"], ["oui"]]
+
+    def test_labelled(self, write):
+        path = write(CONLLU)
+        check_labelled(read_conllu_tags(path, "feats"))
+        with pytest.raises(
+            DataFormatError, match=f"{path}:3: expected tags, got '_' for every word"
+        ):
+            check_labelled(read_conllu_tags(path, "xpos"))
+
+
+class TestLinesUp:
+    GOLD = "a O\nb O\n\nc O\nd O\n"
+
+    def check(self, write, predicted, gold=GOLD):
+        files = [
+            read_tag_column(write(text, name)) for name, text in (("g", gold), ("p", predicted))
+        ]
+        check_lines_up(*files)
+
+    @pytest.mark.parametrize(
+        "predicted",
+        [
+            GOLD,
+            "-DOCSTART- O\n\n\na I-A\nb I-A\n\n\nc I-A\nd I-A",
+            "O\nO\n\nO\nO\n",
+        ],
+        ids=["the same", "other empty lines", "no words"],
+    )
+    def test_they_do(self, write, predicted):
+        self.check(write, predicted)
+
+    @pytest.mark.parametrize(
+        "predicted, message",
+        [
+            ("a O\nx O\n\nc O\nd O\n", "p:2: expected the word 'b' of {g}:2, got 'x'"),
+            (
+                "a O\n\nc O\nd O\n",
+                "p:2: expected the token of {g}:2, 'b', got the end of the sentence",
+            ),
+            ("O\n\nO\nO\n", "p:2: expected the token of {g}:2, 'b', got the end of the sentence"),
+            (
+                "a O\nb O\nc O\nd O\n",
+                "p:3: expected the end of the sentence, as after {g}:2, got a token, 'c'",
+            ),
+            ("O\nO\nO\n", "p:3: expected the end of the sentence, as after {g}:2, got a token"),
+            (
+                "a O\nb O\n",
+                "p:3: expected a sentence such as that of {g}:4, got the end of the file",
+            ),
+            (
+                GOLD + "\ne O\n",
+                "p:7: expected the end of the file, as after {g}:5, got another sentence, 'e'",
+            ),
+        ],
+    )
+    def test_the_first_line_that_differs(self, write, tmp_path, predicted, message):
+        with pytest.raises(DataFormatError) as error:
+            self.check(write, predicted)
+        assert str(error.value) == f"{tmp_path}/" + message.format(g=tmp_path / "g")

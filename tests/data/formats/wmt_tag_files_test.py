@@ -1,0 +1,156 @@
+import logging
+
+import pytest
+
+from allennlp_nef.data.formats import format_submission
+from allennlp_nef.data.formats.errors import DataFormatError
+from allennlp_nef.data.formats.wmt_tag_files import MIN_LINES, read_word_qe_tags
+
+LINES = [["OK", "BAD"], ["BAD"], ["OK", "OK", "BAD"]]
+
+
+def with_gaps(tags, gap="BAD"):
+    return [gap] + [each for tag in tags for each in (tag, gap)]
+
+
+def text(lines):
+    return "".join(" ".join(tags) + "\n" for tags in lines)
+
+
+def submission(lines, words=None):
+    words = words or [[f"w{i}" for i in range(len(tags))] for tags in lines]
+    rows = zip(words, lines)
+    return "\n".join(format_submission("m", i, *row) for i, row in enumerate(rows)) + "\n"
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read(*texts, **options):
+        paths = []
+        for number, content in enumerate(texts):
+            path = tmp_path / str(number)
+            path.write_text(content, encoding="utf-8")
+            paths.append(str(path))
+        return read_word_qe_tags(paths, **options)
+
+    return read
+
+
+GAPPED = text(map(with_gaps, LINES))
+
+
+@pytest.mark.parametrize(
+    "texts, gaps",
+    [
+        ((text(LINES), text(LINES)), [False, False]),
+        ((GAPPED, text(LINES)), [True, False]),
+        ((text(LINES), GAPPED), [False, True]),
+        ((text(LINES), GAPPED, text(LINES)), [False, True, False]),
+        ((GAPPED, GAPPED, text(LINES)), [True, True, False]),
+        ((submission(LINES), GAPPED), [False, True]),
+        ((submission(LINES), submission(LINES)), [False, False]),
+        ((GAPPED, submission(LINES), GAPPED), [True, False, True]),
+    ],
+    ids=str,
+)
+def test_words_by_counts(read, texts, gaps):
+    files = read(*texts)
+    for file in files:
+        assert file.tags == LINES
+    assert [file.has_gaps for file in files] == gaps
+
+
+def test_a_file_may_have_gaps_in_some_lines(read):
+    mixed = text([with_gaps(LINES[0]), LINES[1], with_gaps(LINES[2])])
+    gold, predicted = read(mixed, text(LINES))
+    assert gold.tags == predicted.tags == LINES
+    assert gold.sentences[2].lines == [3, 3, 3]
+
+
+@pytest.mark.parametrize("gap", ["OK", "BAD"])
+def test_gaps_in_all_files(read, gap):
+    """Told from the counts where chance is out of the question: every line is odd."""
+    lines = LINES * MIN_LINES
+    gapped = text(with_gaps(tags, gap) for tags in lines)
+    assert [file.tags for file in read(gapped, gapped)] == [lines, lines]
+    one_even = gapped + "OK OK\n"
+    assert len(read(one_even, one_even)[0].tags[0]) == 5
+    one_word = gapped + "OK\n"
+    assert len(read(one_word, one_word)[0].tags[0]) == 5
+
+
+def test_gaps_by_option(read, caplog):
+    lines = [with_gaps(tags) for tags in LINES]
+    assert read(GAPPED, GAPPED, gaps=True)[1].tags == LINES
+    assert read(GAPPED, GAPPED, gaps=False)[1].tags == lines
+    many = GAPPED * MIN_LINES
+    assert read(many, many, gaps=False)[1].tags == lines * MIN_LINES
+    assert not caplog.records
+    with caplog.at_level(logging.WARNING):
+        assert read(GAPPED, GAPPED)[1].tags == lines
+    assert "each line has an odd number of tags, as many in all files" in caplog.text
+
+
+@pytest.mark.parametrize("tags", ["OK", "OK BAD"])
+def test_no_gaps_where_the_option_says_so(read, tags):
+    with pytest.raises(DataFormatError, match=r"0:1: expected 2n\+1 tags for n words, got \d"):
+        read(tags, tags, gaps=True)
+
+
+@pytest.mark.parametrize(
+    "texts, message",
+    [
+        (("OK OK\n", ""), "1:1: expected at least one sentence, got an empty file"),
+        (("OK\nOK\n", "OK\n\n"), "1:2: expected tags, got an empty line"),
+        (("OK\n", "ok\n"), "1:1: expected OK or BAD, got 'ok' as tag 1"),
+        (
+            ("OK\nOK OK OK OK OK\n", "OK\nOK OK OK\n"),
+            "1:2: expected 5 tags as in {0}:2 (11 or 2 where only one has gaps), got 3",
+        ),
+        (
+            ("OK OK\n", "OK\n"),
+            "1:1: expected 2 tags as in {0}:1 (5 where only one has gaps), got 1",
+        ),
+        (
+            ("OK\nOK\nOK\n", "OK\n"),
+            "1:2: expected a sentence, as in {0}:2, got the end of the file after 1 of 3",
+        ),
+        (
+            ("OK\n", "OK\nOK\n"),
+            "0:2: expected a sentence, as in {1}:2, got the end of the file after 1 of 2",
+        ),
+        (
+            ("OK OK OK\n", "OK\n", "OK OK OK OK OK OK OK\n"),
+            "2:1: expected 1 tags, one a word, or 3 with gaps, as the other files have, got 7",
+        ),
+        (
+            ("OK OK OK\n", submission([["OK"]]), submission([["OK"] * 3])),
+            "2:1: expected 1 tags, one a word, or 3 with gaps, as the other files have, got 3",
+        ),
+        (
+            ("OK\n", "m\t0\t1\tw\tOK\n"),
+            "1:1: expected the sentence and word 0 0, got '0 1'",
+        ),
+        (
+            ("OK\n", "m\t0\t0\tw\tOK\nm\t0\t2\tw\tOK\n"),
+            "1:2: expected the sentence and word 0 1 or 1 0, got '0 2'",
+        ),
+        (
+            ("OK\n", "m\t0\t0\tw\tOK\nm\t1\n"),
+            "1:2: expected method, sentence, word index, word and tag, separated by tabs, got 'm\\t1'",
+        ),
+        (("OK\n", "m\t0\t0\tw\tok\n"), "1:1: expected OK or BAD, got 'ok' as tag 1"),
+    ],
+)
+def test_bad_files(read, tmp_path, texts, message):
+    paths = [tmp_path / str(i) for i in range(3)]
+    with pytest.raises(DataFormatError) as error:
+        read(*texts)
+    assert str(error.value) == f"{tmp_path}/" + message.format(*paths)
+
+
+def test_submission_has_words_and_lines(read):
+    lines = [["OK", "BAD"], ["BAD"]]
+    file = read(text(lines), submission(lines, [["a b", "b"], ["c"]]))[1]
+    assert [sentence.words for sentence in file.sentences] == [["a b", "b"], ["c"]]
+    assert [sentence.lines for sentence in file.sentences] == [[1, 2], [3]]

@@ -1,0 +1,213 @@
+import pickle
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch, Instance, Token, TokenIndexer, Vocabulary
+from allennlp.data.fields import ListField, TextField
+from allennlp.nn.util import get_text_field_mask
+
+from allennlp_nef.data.formats.affixes import CASES
+from allennlp_nef.data.token_indexers import AffixesIndexer
+
+
+def make(**options):
+    return TokenIndexer.from_params(Params({"type": "affixes", **options}))
+
+
+def instance_of(words, **indexers):
+    return Instance({"tokens": TextField([Token(word) for word in words], indexers)})
+
+
+def vocabulary(indexer, *words, **options):
+    return Vocabulary.from_instances([instance_of(words, a=indexer)], **options)
+
+
+def tensors_of(indexer, vocab, *sentences):
+    batch = Batch([instance_of(words, a=indexer) for words in sentences])
+    batch.index_instances(vocab)
+    return batch.as_tensor_dict()["tokens"]["a"]
+
+
+def affixes_of(indexer, vocab, word, side):
+    """The affixes that the indices of a word stand for, one a length."""
+    (row,) = tensors_of(indexer, vocab, [word])[{"prefix": "prefixes", "suffix": "suffixes"}[side]][
+        0
+    ]
+    return [
+        vocab.get_token_from_index(index, f"affixes_{side}_{length}")
+        for length, index in enumerate(row.tolist(), 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    "word, prefixes, suffixes",
+    [
+        ("tagging", ["t", "ta", "tag", "tagg"], ["g", "ng", "ing", "ging"]),
+        ("word", ["w", "wo", "wor", "word"], ["d", "rd", "ord", "word"]),
+        ("the", ["t", "th", "the", "the"], ["e", "he", "the", "the"]),
+        ("a", ["a"] * 4, ["a"] * 4),
+        (".", ["."] * 4, ["."] * 4),
+        ("\u4e2d\u6587", ["\u4e2d", *["\u4e2d\u6587"] * 3], ["\u6587", *["\u4e2d\u6587"] * 3]),
+        # Characters beyond the 16 bits are one character each.
+        (
+            "\U00020000\U00020001ab",
+            [
+                "\U00020000",
+                "\U00020000\U00020001",
+                "\U00020000\U00020001a",
+                "\U00020000\U00020001ab",
+            ],
+            ["b", "ab", "\U00020001ab", "\U00020000\U00020001ab"],
+        ),
+        # So are combining ones.
+        (
+            "e\u0301t",
+            ["e", "e\u0301", "e\u0301t", "e\u0301t"],
+            ["t", "\u0301t", "e\u0301t", "e\u0301t"],
+        ),
+        ("\u0301", ["\u0301"] * 4, ["\u0301"] * 4),
+        ("1 000", ["1", "1 ", "1 0", "1 00"], ["0", "00", "000", " 000"]),
+        ("Éte", ["É", "Ét", "Éte", "Éte"], ["e", "te", "Éte", "Éte"]),
+    ],
+)
+def test_affixes_of_a_word(word, prefixes, suffixes):
+    indexer = make()
+    assert isinstance(indexer, AffixesIndexer)
+    vocab = vocabulary(indexer, word, "other")
+    assert affixes_of(indexer, vocab, word, "prefix") == prefixes
+    assert affixes_of(indexer, vocab, word, "suffix") == suffixes
+
+
+def test_tables():
+    vocab = vocabulary(make(), "ab", "ab", "abc", "xbc")
+    assert vocab.get_namespaces() == {
+        f"affixes_{side}_{length}" for side in ("prefix", "suffix") for length in (1, 2, 3, 4)
+    }
+    tables = {
+        name: set(vocab.get_token_to_index_vocabulary(name)) - {"@@PADDING@@", "@@UNKNOWN@@"}
+        for name in vocab.get_namespaces()
+    }
+    assert tables["affixes_prefix_1"] == {"a", "x"}
+    assert tables["affixes_suffix_2"] == {"ab", "bc"}
+    assert tables["affixes_prefix_4"] == tables["affixes_suffix_4"] == {"ab", "abc", "xbc"}
+
+
+def test_unknown_affixes():
+    indexer = make()
+    vocab = vocabulary(indexer, "abcd", "abce")
+    unknown = "@@UNKNOWN@@"
+    assert affixes_of(indexer, vocab, "abxx", "prefix") == ["a", "ab", unknown, unknown]
+    assert affixes_of(indexer, vocab, "xxcd", "suffix") == ["d", "cd", unknown, unknown]
+    # A known prefix of length 2 is no known word of length 2: each length has its table.
+    assert affixes_of(indexer, vocab, "ab", "prefix") == ["a", "ab", unknown, unknown]
+    assert affixes_of(indexer, vocab, "", "prefix") == [unknown] * 4
+
+
+def test_min_count():
+    indexer = make()
+    counts = {"prefix_1": 3, "prefix_4": 2, "suffix_1": 2, "suffix_4": 3}
+    min_count = {f"affixes_{name}": count for name, count in counts.items()}
+    vocab = vocabulary(indexer, "abcd", "abcd", "abce", min_count=min_count)
+    unknown = "@@UNKNOWN@@"
+    assert affixes_of(indexer, vocab, "abcd", "prefix") == ["a", "ab", "abc", "abcd"]
+    assert affixes_of(indexer, vocab, "abcd", "suffix") == ["d", "cd", "bcd", unknown]
+    assert affixes_of(indexer, vocab, "abce", "prefix") == ["a", "ab", "abc", unknown]
+    assert affixes_of(indexer, vocab, "abce", "suffix") == [unknown, "ce", "bce", unknown]
+
+
+class TestOptions:
+    def test_namespace(self):
+        indexer = make(namespace="x")
+        vocab = vocabulary(indexer, "a")
+        assert "x_prefix_1" in vocab.get_namespaces()
+        assert "affixes_prefix_1" not in vocab.get_namespaces()
+        assert tensors_of(indexer, vocab, ["a"])["prefixes"].tolist() == [[[2, 2, 2, 2]]]
+
+    @pytest.mark.parametrize("max_length", [1, 2, 6])
+    def test_max_length(self, max_length):
+        indexer = make(max_length=max_length)
+        vocab = vocabulary(indexer, "tagger")
+        assert len(vocab.get_namespaces()) == 2 * max_length
+        tensors = tensors_of(indexer, vocab, ["tagger", "tag"])
+        assert tensors["prefixes"].shape == tensors["suffixes"].shape == (1, 2, max_length)
+
+    def test_case(self):
+        assert "case" not in tensors_of(make(), vocabulary(make(), "a"), ["a"])
+        indexer = make(case=True)
+        words = ["word", "EU", "Word", "McX", "12", "x1", "."]
+        tensors = tensors_of(indexer, vocabulary(indexer, "a"), words, ["a"])
+        names = ["padding", *CASES]
+        assert [names[index] for index in tensors["case"][0].tolist()] == list(CASES)
+        assert tensors["case"][1].tolist() == [1] + [0] * 6
+
+    def test_token_min_padding_length(self):
+        indexer = make(token_min_padding_length=3, case=True)
+        tensors = tensors_of(indexer, vocabulary(indexer, "a"), ["a"])
+        assert tensors["prefixes"].shape == (1, 3, 4)
+        assert tensors["case"].tolist() == [[1, 0, 0]]
+
+    @pytest.mark.parametrize("max_length", [0, -1, 2.5, True, "4"])
+    def test_max_length_is_refused(self, max_length):
+        with pytest.raises(ConfigurationError, match="max_length: expected an integer of at least"):
+            AffixesIndexer(max_length=max_length)
+
+
+@pytest.mark.parametrize("case", [False, True])
+class TestBatches:
+    def test_padding(self, case):
+        indexer = make(case=case)
+        vocab = vocabulary(indexer, "ab", "c")
+        tensors = tensors_of(indexer, vocab, ["ab", "x", "c"], ["c"])
+        assert set(tensors) == {"prefixes", "suffixes", *(["case"] if case else [])}
+        for name in ("prefixes", "suffixes"):
+            assert tensors[name].dtype is torch.long
+            assert tensors[name].shape == (2, 3, 4)
+            assert (tensors[name][1, 1:] == 0).all()
+            assert (tensors[name][0] > 0).all()
+            assert torch.equal(tensors[name][1, 0], tensors[name][0, 2])
+
+    def test_the_mask_is_that_of_the_words(self, case):
+        """With no other indexer."""
+        indexer = make(case=case)
+        vocab = vocabulary(indexer, "a")
+        tensors = tensors_of(indexer, vocab, ["a", "unseen", "."], ["b"])
+        mask = get_text_field_mask({"a": tensors})
+        assert mask.tolist() == [[True] * 3, [True, False, False]]
+
+    @pytest.mark.parametrize("sentences", [[[]], [[], []], [["a"], []]])
+    def test_empty(self, case, sentences):
+        indexer = make(case=case)
+        vocab = vocabulary(indexer, "a")
+        tensors = tensors_of(indexer, vocab, *sentences)
+        longest = max(map(len, sentences))
+        assert (
+            tensors["prefixes"].shape == tensors["suffixes"].shape == (len(sentences), longest, 4)
+        )
+        if case:
+            assert tensors["case"].shape == (len(sentences), longest)
+
+    def test_in_lists_of_sentences(self, case):
+        """Where AllenNLP fills lists up with empty ones."""
+        indexer = make(case=case)
+        vocab = vocabulary(indexer, "a", "b")
+        made = []
+        for texts in (["a b", "b"], ["a"]):
+            fields = [TextField([Token(w) for w in text.split()], {"a": indexer}) for text in texts]
+            made.append(Instance({"tokens": ListField(fields)}))
+        batch = Batch(made)
+        batch.index_instances(vocab)
+        tensors = batch.as_tensor_dict()["tokens"]["a"]
+        assert tensors["prefixes"].shape == (2, 2, 2, 4)
+        assert (tensors["prefixes"][1, 1] == 0).all()
+
+    def test_pickles(self, case):
+        indexer = make(case=case, max_length=2)
+        copied = pickle.loads(pickle.dumps(indexer))
+        vocab = vocabulary(indexer, "ab", "C")
+        expected = tensors_of(indexer, vocab, ["ab", "C"])
+        found = tensors_of(copied, vocab, ["ab", "C"])
+        assert {k: v.tolist() for k, v in found.items()} == {
+            k: v.tolist() for k, v in expected.items()
+        }
