@@ -1,6 +1,86 @@
-"""Marginals of a linear-chain conditional random field."""
+"""Inference in a linear-chain conditional random field: the best tagging, and probabilities.
+
+The score of a tagging y of L words is
+``start[y_1] + sum_i emissions[i, y_i] + sum_i transitions[y_(i-1), y_i] + end[y_L]``, its probability proportional to
+the exponential of that. Every function takes
+
+    emissions : `torch.Tensor`, (batch, tokens, tags)
+        What is in padding has no effect, NaN included.
+    mask : `torch.BoolTensor`, (batch, tokens)
+        True = keep; padding at the end.
+    transitions : `torch.Tensor`, (tags, tags)
+        From the row's tag to the column's.
+    start, end : `torch.Tensor`, (tags,)
+
+of any floating types, and computes in float32 at least. Minus infinity in `transitions`, `start` or `end` forbids a
+step. It counts as -1e30, so that nothing is NaN: where every tagging of a sentence is forbidden, those with the fewest
+forbidden steps are the best, and share the probability. Each is O(tokens * tags^2) and never synchronises a device.
+"""
+
+from typing import List, Tuple
 
 import torch
+from torch.nn import functional
+
+FORBIDDEN = -1e30
+# On a CPU the sums of a Viterbi step are held for as many sentences as this many numbers allow, to stay in its cache.
+CACHED_NUMBERS = 1 << 21
+# A row that is no multiple of this many numbers is reduced far more slowly.
+ROW_MULTIPLE = 32
+
+Tensors = Tuple[torch.Tensor, ...]
+
+
+def viterbi(
+    emissions: torch.Tensor,
+    mask: torch.Tensor,
+    transitions: torch.Tensor,
+    start: torch.Tensor,
+    end: torch.Tensor,
+) -> torch.Tensor:
+    """The best tagging of each sentence; of equally good tags, last word first, the one with the lowest index.
+
+    # Returns
+
+    `torch.LongTensor`, (batch, tokens): 0 in padding. It has no gradient.
+    """
+    if not mask.numel():
+        return torch.zeros_like(mask, dtype=torch.long)
+    with torch.no_grad():
+        emissions, transitions, start, end = _prepared(emissions, mask, transitions, start, end)
+        tokens, tags = emissions.shape[1:]
+        extra = -tags % ROW_MULTIPLE
+        into = functional.pad(transitions.t().contiguous(), (0, extra), value=FORBIDDEN)
+        scores = _best_scores(emissions.transpose(0, 1), into, start)
+        last = mask.sum(-1) - 1  # -1, any word, where there is none
+        rows = torch.arange(len(mask), device=mask.device)
+        tag = (scores[last, rows, :tags] + end).argmax(-1)
+        path = [tag]
+        for i in range(tokens - 1, 0, -1):
+            before = (scores[i - 1] + into[tag]).argmax(-1)
+            tag = torch.where(mask[:, i], before, tag)  # padding carries the last word's tag to it
+            path.append(tag)
+        return torch.stack(path[::-1], dim=1).masked_fill(~mask, 0)
+
+
+def _best_scores(emissions: torch.Tensor, into: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
+    """The score of the best tagging up to each word that ends in each tag, up to a constant for each word.
+
+    Of emissions (tokens, batch, tags) and transitions (to, from), from tags widened: (tokens, batch, from).
+    """
+    tokens, batch, tags = emissions.shape
+    scores = emissions.new_full((tokens, batch, into.size(1)), FORBIDDEN)
+    scores[0, :, :tags] = start + emissions[0]
+    block = max(1, CACHED_NUMBERS // into.numel()) if emissions.device.type == "cpu" else batch
+    sums = into.new_empty(min(block, batch), *into.shape)  # (block, to, from)
+    for i in range(1, tokens):
+        arrived = scores[i, :, :tags]
+        for before, best in zip(scores[i - 1].split(block), arrived.split(block)):
+            filled = torch.add(before.unsqueeze(1), into, out=sums[: len(before)])
+            torch.amax(filled, -1, out=best)
+        arrived += emissions[i]
+        arrived -= arrived.amax(-1, keepdim=True)  # so that long sentences lose no precision
+    return scores
 
 
 def token_marginals(
@@ -12,37 +92,97 @@ def token_marginals(
 ) -> torch.Tensor:
     """The probability of each tag at each word, by the forward-backward algorithm.
 
-    The score of a tag sequence y of L words is
-    ``start[y_1] + sum_i emissions[i, y_i] + sum_i transitions[y_(i-1), y_i] + end[y_L]``.
-    O(tokens * tags^2).
-
-    # Parameters
-
-    emissions : `torch.Tensor`, (batch, tokens, tags)
-        What is in padding has no effect.
-    mask : `torch.BoolTensor`, (batch, tokens)
-        True = keep; padding at the end.
-    transitions : `torch.Tensor`, (tags, tags)
-        From the row's tag to the column's.
-    start, end : `torch.Tensor`, (tags,)
-
     # Returns
 
     `torch.Tensor`, (batch, tokens, tags): sums to 1 over the tags of a word, 0 in padding.
     """
-    batch, tokens, tags = emissions.shape
-    keep = mask.unsqueeze(-1)
-    emissions = emissions.masked_fill(~keep, 0)
-    forward = [start + emissions[:, 0]]
-    for i in range(1, tokens):
+    if not mask.numel():
+        return torch.zeros_like(emissions)
+    emissions, transitions, start, end = _prepared(emissions, mask, transitions, start, end)
+    forward = _forward(emissions, transitions, start)
+    backward = _backward(emissions, mask, transitions, end)
+    return _marginals(mask, forward, backward)
+
+
+def step_probabilities(
+    emissions: torch.Tensor,
+    mask: torch.Tensor,
+    transitions: torch.Tensor,
+    start: torch.Tensor,
+    end: torch.Tensor,
+    tags: torch.Tensor,
+) -> Tuple[torch.Tensor, torch.Tensor]:
+    """The two factors of the probability of a stretch of a tagging, from one forward-backward pass.
+
+    The chain is Markov given the words: P(y_i, ..., y_j) = P(y_i) P(y_(i+1) | y_i) ... P(y_j | y_(j-1)).
+
+    # Parameters
+
+    tags : `torch.LongTensor`, (batch, tokens)
+        What the second factor is conditioned on; in padding, any index.
+
+    # Returns
+
+    `Tuple[torch.Tensor, torch.Tensor]`
+        - (batch, tokens, tags): the `token_marginals`.
+        - (batch, tokens - 1, tags): the probability of each tag at the next word, given that this word's is the one in
+          `tags`; 0 where the next word is padding.
+    """
+    if not mask.numel():
+        return torch.zeros_like(emissions), torch.zeros_like(emissions[:, 1:])
+    emissions, transitions, start, end = _prepared(emissions, mask, transitions, start, end)
+    forward = _forward(emissions, transitions, start)
+    backward = _backward(emissions, mask, transitions, end)
+    following = transitions[tags[:, :-1]] + emissions[:, 1:] + backward[:, 1:]
+    following = following.softmax(-1).masked_fill(~mask[:, 1:].unsqueeze(-1), 0)
+    return _marginals(mask, forward, backward), following
+
+
+def _prepared(emissions: torch.Tensor, mask: torch.Tensor, *parameters: torch.Tensor) -> Tensors:
+    """All in one type, float32 at least; zeros in padding and finite numbers for forbidden steps."""
+    dtype = torch.promote_types(emissions.dtype, torch.float32)
+    for parameter in parameters:
+        dtype = torch.promote_types(dtype, parameter.dtype)
+    emissions = emissions.to(dtype).masked_fill(~mask.unsqueeze(-1), 0)
+    return (emissions, *(parameter.to(dtype).clamp(min=FORBIDDEN) for parameter in parameters))
+
+
+def _marginals(mask: torch.Tensor, forward: torch.Tensor, backward: torch.Tensor) -> torch.Tensor:
+    return (forward + backward).softmax(-1).masked_fill(~mask.unsqueeze(-1), 0)
+
+
+def _forward(
+    emissions: torch.Tensor, transitions: torch.Tensor, start: torch.Tensor
+) -> torch.Tensor:
+    """log sum exp of the taggings up to each word, it included, up to a constant for each word."""
+    messages = [_levelled(start + emissions[:, 0])]
+    for i in range(1, emissions.size(1)):
         # (batch, from, 1) + (from, to), summed over from
-        arrived = (forward[-1].unsqueeze(2) + transitions).logsumexp(1) + emissions[:, i]
-        forward.append(torch.where(keep[:, i], arrived, forward[-1]))
-    # What follows a word: its last word's is `end`; padding carries that to it.
-    backward = [end.expand(batch, tags)]
+        arrived = _log_sum_exp(messages[-1].unsqueeze(2) + transitions, 1) + emissions[:, i]
+        messages.append(_levelled(arrived))
+    return torch.stack(messages, dim=1)
+
+
+def _backward(
+    emissions: torch.Tensor, mask: torch.Tensor, transitions: torch.Tensor, end: torch.Tensor
+) -> torch.Tensor:
+    """log sum exp of what may follow each word, up to a constant for each word."""
+    batch, tokens, tags = emissions.shape
+    messages: List[torch.Tensor] = [end.expand(batch, tags)]
     for i in range(tokens - 1, 0, -1):
         # (from, to) + (batch, 1, to), summed over to
-        departed = transitions + (backward[-1] + emissions[:, i]).unsqueeze(1)
-        backward.append(torch.where(keep[:, i], departed.logsumexp(2), backward[-1]))
-    scores = torch.stack(forward, dim=1) + torch.stack(backward[::-1], dim=1)
-    return scores.softmax(-1).masked_fill(~keep, 0)
+        departed = _log_sum_exp(transitions + (messages[-1] + emissions[:, i]).unsqueeze(1), 2)
+        # What follows a last word is `end`: padding carries that to it.
+        messages.append(torch.where(mask[:, i, None], _levelled(departed), messages[-1]))
+    return torch.stack(messages[::-1], dim=1)
+
+
+def _levelled(message: torch.Tensor) -> torch.Tensor:
+    """Less its maximum: messages would otherwise grow with the sentence, and lose precision."""
+    return message - message.detach().amax(-1, keepdim=True)
+
+
+def _log_sum_exp(scores: torch.Tensor, dim: int) -> torch.Tensor:
+    """`torch.logsumexp` less exponentials that underflow: they add nothing, and take a CPU many times as long."""
+    highest = scores.detach().amax(dim, keepdim=True)
+    return (scores - highest).clamp(min=-80).exp().sum(dim).log() + highest.squeeze(dim)

@@ -1,12 +1,14 @@
-from typing import Any, Optional
+import math
+from typing import Any, Optional, Tuple
 
 import torch
 import torchcrf
 from allennlp.data import Vocabulary
 from overrides import overrides
 
-from allennlp_nef.modules.tag_heads.tag_head import AffineTagHead, TagHead
-from allennlp_nef.nn.linear_chain import token_marginals
+from allennlp_nef.modules.tag_heads.constraints import forbidden_steps
+from allennlp_nef.modules.tag_heads.tag_head import AffineTagHead, TagHead, at_least_float32
+from allennlp_nef.nn.linear_chain import step_probabilities, token_marginals, viterbi
 
 
 @TagHead.register("crf")
@@ -17,52 +19,72 @@ class CrfTagHead(AffineTagHead):
     Label weights act as in the authors' implementation: at every word log(weight of the gold label) is added
     to the emission of every other label, in the partition function only; decoding is unweighted.
 
-    Registered as a `TagHead` with name "crf". Parameters: see `TagHead`.
+    Registered as a `TagHead` with name "crf".
+
+    # Parameters
+
+    constraints : `str`, optional (default = `None`)
+        "BIO" or "BIOUL": decoded sequences are well-formed in that scheme, and probabilities are conditional on that.
+        The likelihood is unconstrained, so gold tags may be ill-formed.
+
+    Others: see `TagHead`.
     """
 
-    def __init__(self, input_dim: int, vocab: Vocabulary, **kwargs: Any) -> None:
+    forbidden_transitions: torch.Tensor
+    forbidden_start: torch.Tensor
+    forbidden_end: torch.Tensor
+
+    def __init__(
+        self,
+        input_dim: int,
+        vocab: Vocabulary,
+        constraints: Optional[str] = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(input_dim, vocab, **kwargs)
         self.chain = torchcrf.CRF(self.num_labels, batch_first=True)
+        if constraints is None:
+            nothing = torch.zeros(self.num_labels, self.num_labels, dtype=torch.bool)
+            transitions, start, end = nothing, nothing[0], nothing[0]
+        else:
+            transitions, start, end = forbidden_steps(self.labels, constraints)
+        self.register_buffer("forbidden_transitions", transitions, persistent=False)
+        self.register_buffer("forbidden_start", start, persistent=False)
+        self.register_buffer("forbidden_end", end, persistent=False)
 
     @overrides
     def loss(self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor) -> torch.Tensor:
-        scores, mask, tags = self._nonempty(scores, mask, tags)
-        if not mask.numel():
+        # pytorch-crf refuses rows without words, and reads the padding.
+        rows = mask.any(-1)
+        padding = ~mask[rows].unsqueeze(-1)
+        tags = tags.masked_fill(~mask, 0)[rows]
+        scores = at_least_float32(scores)[rows].masked_fill(padding, 0)
+        if not scores.numel():
             return scores.sum()
         if self.is_weighted:
             # The gold label's own emission stays as it is, so the score of the gold path does too.
             margins = self.label_weights.log()[tags].unsqueeze(-1).expand_as(scores)
-            scores = scores + margins.scatter(-1, tags.unsqueeze(-1), 0).masked_fill(
-                ~mask.unsqueeze(-1), 0
-            )
-        return self.averaged(-self.chain(scores, tags, mask, reduction="sum"), mask)
+            scores = scores + margins.scatter(-1, tags.unsqueeze(-1), 0).masked_fill(padding, 0)
+        return self.averaged(-self.chain(scores, tags, mask[rows], reduction="sum"), mask)
 
     @overrides
     def decode(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        decoded = torch.zeros_like(mask, dtype=torch.long)
-        some, some_mask, _ = self._nonempty(scores, mask)
-        if some_mask.numel():
-            paths = [tag for path in self.chain.decode(some, some_mask) for tag in path]
-            decoded[mask] = torch.tensor(paths, device=decoded.device)
-        return decoded
+        return viterbi(scores, mask, *self._allowed_chain())
 
     @overrides
     def probabilities(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        chain = self.chain
-        return token_marginals(
-            scores.float(),
-            mask,
-            chain.transitions,
-            chain.start_transitions,
-            chain.end_transitions,
-        )
+        return token_marginals(scores, mask, *self._allowed_chain())
 
-    @staticmethod
-    def _nonempty(
-        scores: torch.Tensor, mask: torch.Tensor, tags: Optional[torch.Tensor] = None
-    ) -> tuple:
-        """Only the sentences with words, in float32 at least and with zeros in padding: what pytorch-crf wants."""
-        rows = mask.any(-1)
-        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
-        scores = scores.masked_fill(~mask.unsqueeze(-1), 0)[rows]
-        return scores, mask[rows], None if tags is None else tags.masked_fill(~mask, 0)[rows]
+    @overrides
+    def step_probabilities(
+        self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor
+    ) -> Tuple[torch.Tensor, torch.Tensor]:
+        return step_probabilities(scores, mask, *self._allowed_chain(), tags)
+
+    def _allowed_chain(self) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The chain's scores of transitions, starts and ends, minus infinity where they are forbidden."""
+        return (
+            self.chain.transitions.masked_fill(self.forbidden_transitions, -math.inf),
+            self.chain.start_transitions.masked_fill(self.forbidden_start, -math.inf),
+            self.chain.end_transitions.masked_fill(self.forbidden_end, -math.inf),
+        )

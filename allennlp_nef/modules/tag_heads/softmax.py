@@ -2,7 +2,7 @@ import torch
 from overrides import overrides
 from torch.nn import functional
 
-from allennlp_nef.modules.tag_heads.tag_head import AffineTagHead, TagHead
+from allennlp_nef.modules.tag_heads.tag_head import AffineTagHead, TagHead, at_least_float32
 
 
 @TagHead.register("softmax")
@@ -14,7 +14,7 @@ class SoftmaxTagHead(AffineTagHead):
 
     @overrides
     def loss(self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor) -> torch.Tensor:
-        scores = scores[mask].to(torch.promote_types(scores.dtype, torch.float32))
+        scores = at_least_float32(scores[mask])
         total = functional.cross_entropy(
             scores, tags[mask], weight=self.label_weights.to(scores.dtype), reduction="sum"
         )
@@ -26,4 +26,4 @@ class SoftmaxTagHead(AffineTagHead):
 
     @overrides
     def probabilities(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        return scores.float().softmax(-1).masked_fill(~mask.unsqueeze(-1), 0)
+        return at_least_float32(scores).softmax(-1).masked_fill(~mask.unsqueeze(-1), 0)

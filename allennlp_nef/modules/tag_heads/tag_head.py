@@ -1,10 +1,14 @@
-from typing import Any, Dict, Optional
+import math
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from overrides import overrides
+from torch.nn import functional
+
+from allennlp_nef.data.formats.chunks import Chunk, chunks_of
 
 
 class TagHead(torch.nn.Module, Registrable):
@@ -41,7 +45,10 @@ class TagHead(torch.nn.Module, Registrable):
             raise ConfigurationError(f'average: expected "sentence" or "token", got {average!r}')
         self.input_dim = input_dim
         self.average = average
-        self.num_labels = vocab.get_vocab_size(label_namespace)
+        names = vocab.get_index_to_token_vocabulary(label_namespace)
+        self.num_labels = len(names)
+        self.labels = [names[index] for index in range(self.num_labels)]
+        self._goes_on: Optional[torch.Tensor] = None
         weights = torch.ones(self.num_labels)
         labels = vocab.get_token_to_index_vocabulary(label_namespace)
         for label, weight in (label_weights or {}).items():
@@ -73,6 +80,66 @@ class TagHead(torch.nn.Module, Registrable):
         """The probability of each label of each word (batch, tokens, labels); 0 in padding."""
         raise NotImplementedError
 
+    def step_probabilities(
+        self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor
+    ) -> Tuple[torch.Tensor, torch.Tensor]:
+        """The `probabilities`, and those of the next word's labels given that this word's is the one in `tags`.
+
+        The second (batch, tokens - 1, labels); 0 where the next word is padding. Here, words are independent.
+        """
+        probabilities = self.probabilities(scores, mask)
+        return probabilities, probabilities[:, 1:]
+
+    def chunk_probabilities(
+        self,
+        scores: torch.Tensor,
+        mask: torch.Tensor,
+        tags: torch.Tensor,
+        chunks: Sequence[Sequence[Chunk]],
+    ) -> List[List[float]]:
+        """The probability of each chunk of a tagging.
+
+        It is that of the tags of the chunk's words, and of the next word's not going on with the chunk as
+        `allennlp_nef.data.formats.chunks` states. Where well-formed sequences alone are probable, as under constraints,
+        this is the probability that the sentence has exactly this chunk.
+
+        # Parameters
+
+        scores, mask, tags
+            As elsewhere; `tags` (batch, tokens) as decoded, or others.
+        chunks : `Sequence[Sequence[Chunk]]`
+            Those of each sentence's tags.
+
+        # Raises
+
+        `ValueError`: the labels are not chunk tags.
+        """
+        probabilities, following = self.step_probabilities(scores, mask, tags)
+        own = probabilities.gather(-1, tags.unsqueeze(-1)).squeeze(-1)
+        next_own = following.gather(-1, tags[:, 1:].unsqueeze(-1)).squeeze(-1)
+        goes_on = self._going_on(tags.device)[tags[:, :-1]]  # (batch, tokens - 1, labels)
+        ends = following.masked_fill(goes_on, 0).sum(-1).masked_fill(~mask[:, 1:], 1)
+        ends = functional.pad(ends, (0, 1), value=1.0)
+        rows = zip(chunks, own.tolist(), next_own.tolist(), ends.tolist())
+        return [
+            [
+                min(1.0, first[start] * math.prod(then[start : end - 1]) * last[end - 1])
+                for start, end, _ in sentence
+            ]
+            for sentence, first, then, last in rows
+        ]
+
+    def _going_on(self, device: torch.device) -> torch.Tensor:
+        """(labels, labels): whether the column's label goes on with the chunk of the row's."""
+        if self._goes_on is None:
+            labels = self.labels
+            pairs = [[chunks_of((a, b)) for b in labels] for a in labels]
+            self._goes_on = torch.tensor(
+                [[bool(pair) and pair[0][:2] == (0, 2) for pair in row] for row in pairs]
+            )
+        self._goes_on = self._goes_on.to(device)
+        return self._goes_on
+
     def averaged(self, total: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """`total`, summed over the words of a batch, divided as `average` says."""
         count = mask.any(-1).sum() if self.average == "sentence" else mask.sum()
@@ -89,3 +156,8 @@ class AffineTagHead(TagHead):
     @overrides
     def scores(self, states: torch.Tensor) -> torch.Tensor:
         return self.projection(states)
+
+
+def at_least_float32(scores: torch.Tensor) -> torch.Tensor:
+    """Float16 and bfloat16 as float32."""
+    return scores.to(torch.promote_types(scores.dtype, torch.float32))

@@ -100,11 +100,12 @@ class TestEveryHead:
         assert (head.probabilities(scores, mask) == 0).all()
 
     @pytest.mark.parametrize("weights", [None, {"BAD": 5.0}])
-    def test_bfloat16(self, name, weights):
+    @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+    def test_low_precision(self, name, weights, dtype):
         """Low-precision scores cost no more than their own rounding."""
         head = make(name, label_weights=weights)
         states, mask, tags = batch_of([40, 30])
-        rounded = head.scores(states).bfloat16().detach()
+        rounded = head.scores(states).to(dtype).detach()
         expected = head.loss(rounded.float(), mask, tags)
         scores = rounded.clone().requires_grad_()
         loss = head.loss(scores, mask, tags)
@@ -116,9 +117,31 @@ class TestEveryHead:
         probabilities = head.probabilities(scores, mask)
         assert probabilities.dtype == torch.float32
         torch.testing.assert_close(probabilities.sum(-1), mask.float())
+
+    def test_a_head_in_bfloat16(self, name):
+        head = make(name)
+        states, mask, tags = batch_of([40, 30])
+        expected = head.loss(head.scores(states), mask, tags)
         head = head.bfloat16()
         loss = head.loss(head.scores(states.bfloat16()), mask, tags)
         torch.testing.assert_close(loss.float(), expected, rtol=0.01, atol=0)
+
+    def test_autocast(self, name):
+        """The affine in bfloat16, all else in float32: a sum over 2,000 words in bfloat16 would be off by percents."""
+        head = make(name)
+        states, mask, tags = batch_of([2000, 1500])
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            scores = head.scores(states)
+            assert scores.dtype == torch.bfloat16
+            found = head.loss(scores, mask, tags), head.probabilities(scores, mask)
+            decoded = head.decode(scores, mask)
+        exact = head.double()
+        scores = scores.double()
+        expected = exact.loss(scores, mask, tags), exact.probabilities(scores, mask)
+        for actual, wanted in zip(found, expected):
+            assert actual.dtype == torch.float32
+            torch.testing.assert_close(actual, wanted.float(), rtol=1e-5, atol=1e-6)
+        assert torch.equal(decoded, exact.decode(scores, mask))
 
     @pytest.mark.parametrize(
         "options, message",

@@ -1,0 +1,156 @@
+import math
+
+import pytest
+import torch
+
+from allennlp_nef.data.formats.chunks import Chunk, chunks_of
+from tests import oracles
+from tests.modules.tag_heads.small_head import LABELS, SCHEMES, batch_of, make
+
+LENGTHS = [5, 1, 0, 3, 2, 4]
+
+
+def example(head_name, name, seed=0, lengths=LENGTHS, **options):
+    """A head, its scores with NaN in padding, the mask, random tags, and their chunks."""
+    head = make(head_name, seed, labels=LABELS[name], **options).double()
+    with torch.no_grad():
+        for key, parameter in head.named_parameters():
+            if key.startswith("chain"):
+                parameter.normal_(std=2)
+    states, mask, tags = batch_of(lengths, seed=seed)
+    tags += 2 * torch.randint(2, tags.shape, generator=torch.Generator().manual_seed(seed))
+    scores = head.scores(3 * states.double()).detach()
+    return head, scores.masked_fill(~mask.unsqueeze(-1), math.nan), mask, tags.masked_fill(~mask, 0)
+
+
+def names_of(name, tags):
+    return [LABELS[name][tag] for tag in tags]
+
+
+def chunks_in(name, tags, mask):
+    return [chunks_of(names_of(name, row[kept])) for row, kept in zip(tags, mask)]
+
+
+def paths_of(head, scores):
+    """{path: score} in the chain, or of independent words."""
+    size = len(head.labels)
+    if hasattr(head, "chain"):
+        chain = head.chain
+        chain = chain.transitions, chain.start_transitions, chain.end_transitions
+    else:
+        chain = torch.zeros(size, size), torch.zeros(size), torch.zeros(size)
+    return oracles.path_scores(scores.numpy(), *(p.detach().numpy() for p in chain))
+
+
+def normalized(paths):
+    log_z = oracles.log_sum_exp(paths.values())
+    return {path: math.exp(score - log_z) for path, score in paths.items()}
+
+
+@pytest.mark.parametrize("name", sorted(LABELS))
+@pytest.mark.parametrize("head_name", ["crf", "softmax"])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_against_all_paths(head_name, name, seed):
+    """Of any tags, ill-formed ones too: the taggings that have these tags there, where the chunk ends there."""
+    head, scores, mask, tags = example(head_name, name, seed)
+    chunks = chunks_in(name, tags, mask)
+    found = head.chunk_probabilities(scores, mask, tags, chunks)
+    assert sum(map(len, chunks)) > 4
+    assert [len(row) for row in found] == [len(row) for row in chunks]
+    for row, length in enumerate(LENGTHS):
+        if not length:
+            continue
+        paths = normalized(paths_of(head, scores[row, :length]))
+        for (start, end, kind), actual in zip(chunks[row], found[row]):
+            span = tuple(tags[row, start:end].tolist())
+            expected = sum(
+                probability
+                for path, probability in paths.items()
+                if path[start:end] == span
+                and Chunk(0, end - start, kind) in chunks_of(names_of(name, path[start:]))
+            )
+            assert actual == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", sorted(LABELS))
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_constrained_is_that_of_exactly_the_chunk(name, seed):
+    head, scores, mask, _ = example("crf", name, seed, constraints=SCHEMES[name])
+    tags = head.decode(scores, mask)
+    chunks = chunks_in(name, tags, mask)
+    assert any(chunks)
+    found = head.chunk_probabilities(scores, mask, tags, chunks)
+    forbidden = head.forbidden_transitions, head.forbidden_start, head.forbidden_end
+    for row, length in enumerate(LENGTHS):
+        if not length:
+            continue
+        paths = normalized(
+            {
+                path: score
+                for path, score in paths_of(head, scores[row, :length]).items()
+                if not forbidden[1][path[0]]
+                and not forbidden[2][path[-1]]
+                and not any(forbidden[0][step] for step in zip(path, path[1:]))
+            }
+        )
+        for chunk, actual in zip(chunks[row], found[row]):
+            expected = sum(
+                probability
+                for path, probability in paths.items()
+                if chunk in chunks_of(names_of(name, path))
+            )
+            assert actual == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", sorted(LABELS))
+def test_a_chain_without_transitions_agrees_with_independent_words(name):
+    crf, scores, mask, tags = example("crf", name)
+    softmax = example("softmax", name)[0]
+    with torch.no_grad():
+        for parameter in crf.chain.parameters():
+            parameter.zero_()
+    chunks = chunks_in(name, tags, mask)
+    expected = softmax.chunk_probabilities(scores, mask, tags, chunks)
+    for row, other in zip(crf.chunk_probabilities(scores, mask, tags, chunks), expected):
+        assert row == pytest.approx(other, rel=1e-9)
+
+
+def test_by_hand():
+    """Words 0.2 / 0.3 / 0.5 for O / B-X / I-X, each."""
+    head = make("softmax", labels=("O", "B-X", "I-X"))
+    scores = torch.tensor([0.2, 0.3, 0.5]).log().expand(1, 4, 3)
+    mask = torch.ones(1, 4, dtype=torch.bool)
+    tags = torch.tensor([[1, 2, 0, 1]])
+    (found,) = head.chunk_probabilities(scores, mask, tags, [[Chunk(0, 2, "X"), Chunk(3, 4, "X")]])
+    assert found == pytest.approx([0.3 * 0.5 * (0.2 + 0.3), 0.3])
+
+
+@pytest.mark.parametrize("head_name", ["crf", "softmax"])
+def test_a_batch_gives_what_each_gets_alone(head_name):
+    head, scores, mask, tags = example(head_name, "BIO")
+    chunks = chunks_in("BIO", tags, mask)
+    together = head.chunk_probabilities(scores, mask, tags, chunks)
+    for row, length in enumerate(LENGTHS):
+        alone = (x[row : row + 1, :length] for x in (scores, mask, tags))
+        (found,) = head.chunk_probabilities(*alone, chunks[row : row + 1])
+        assert found == pytest.approx(together[row], rel=1e-9)
+
+
+@pytest.mark.parametrize("head_name", ["crf", "softmax"])
+def test_certain_chunks_of_long_sentences(head_name):
+    """Probabilities that are 1 up to rounding never exceed it."""
+    head, scores, mask, _ = example(head_name, "BIO", lengths=[300, 200])
+    scores = (50 * scores).bfloat16()
+    tags = head.decode(scores, mask)
+    found = head.float().chunk_probabilities(scores, mask, tags, chunks_in("BIO", tags, mask))
+    values = [value for row in found for value in row]
+    assert max(values) > 0.999
+    assert all(0 <= value <= 1 for value in values)
+
+
+@pytest.mark.parametrize("head_name", ["crf", "softmax"])
+def test_labels_that_are_no_chunk_tags(head_name):
+    head = make(head_name)
+    states, mask, tags = batch_of([2])
+    with pytest.raises(ValueError, match="expected O or a chunk tag such as B-PER, got 'OK'"):
+        head.chunk_probabilities(head.scores(states), mask, tags, [[Chunk(0, 1, "X")]])
