@@ -15,30 +15,16 @@ class ConstrainedSoftmaxFunction(torch.autograd.Function):
 
     The unchecked core of `constrained_softmax`, for finite scores and bounds in [0, 1]: it never synchronises a device
     and never returns NaN. Bounds that leave no solution give weights that sum to less than 1. Float16 and bfloat16 are
-    computed in float32.
+    computed in float32. The saturated set is found by a sort, or on a CPU in a few rounds without one.
     """
 
     @staticmethod
     def forward(ctx: Any, scores: torch.Tensor, upper_bounds: torch.Tensor) -> torch.Tensor:
         compute_dtype = torch.promote_types(scores.dtype, torch.float32)
         z, u = scores.to(compute_dtype), upper_bounds.to(compute_dtype)
-        # Alg. 3 visits positions by exp(z) / u, largest first, so the saturated ones form a prefix. A position with
-        # bound 0 has key +inf and saturates first.
-        keys, order = (z - u.log()).sort(dim=-1, descending=True)
-        sorted_z, sorted_u = z.gather(-1, order), u.gather(-1, order)
-        # Suffix sums give log Z, prefix sums the mass, as they are when each position is visited.
-        log_normalizers = sorted_z.flip(-1).logcumsumexp(-1).flip(-1)
-        masses = (1 - (sorted_u.cumsum(-1) - sorted_u)).clamp_(min=0)
-        # exp(z) (1 - s) / Z > u: strictly, for a tie is not saturated. Once false it stays false.
-        saturates = keys + masses.log() > log_normalizers
-        saturates[..., -1] = False  # the last position visited always stays in A
-        num_saturated = saturates.to(torch.uint8).argmin(dim=-1, keepdim=True)
-        mass = masses.gather(-1, num_saturated)
-        ranks = torch.arange(z.size(-1), device=z.device).expand_as(order)
-        free = torch.empty_like(order, dtype=torch.bool).scatter_(-1, order, ranks >= num_saturated)
-        # Softmax over A: sums to 1 whatever the mass, so the backward pass never divides by a vanishing mass.
-        shares = (z - log_normalizers.gather(-1, num_saturated)).exp_().masked_fill_(~free, 0)
-        weights = torch.where(free, torch.minimum(shares * mass, u), u)
+        solve = _by_rounds if z.device.type == "cpu" else _by_order
+        weights, shares, mass, free = solve(z, u)
+        # The softmax over A sums to 1 whatever the mass, so the backward pass never divides by a vanishing mass.
         ctx.save_for_backward(shares, mass, free)
         ctx.dtypes = scores.dtype, upper_bounds.dtype
         return weights.to(scores.dtype)
@@ -52,6 +38,59 @@ class ConstrainedSoftmaxFunction(torch.autograd.Function):
         grad_scores = shares * mass * centred
         grad_bounds = centred.masked_fill(free, 0)
         return grad_scores.to(ctx.dtypes[0]), grad_bounds.to(ctx.dtypes[1])
+
+
+_Solution = Tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
+"""The weights; the softmax over A, 0 elsewhere; 1 - s, (..., 1); and which positions are in A."""
+
+
+def _by_rounds(z: torch.Tensor, u: torch.Tensor) -> _Solution:
+    """Saturates all positions whose share of the mass is above the bound, until there is none.
+
+    The mass that is left grows for each score unit with every position that saturates, so one that is above its bound
+    stays so: the set is that of Alg. 3.
+    """
+    lowest = torch.finfo(z.dtype).min
+    free = u > 0
+    shares = torch.where(free, z, z.new_tensor(lowest)).softmax(-1)
+    mass = z.new_ones((*z.shape[:-1], 1))
+    weights = shares
+    above = (weights > u) & free  # strictly, for a tie is not saturated
+    while bool(above.any()):
+        free = free ^ above
+        mass = (1 - u.masked_fill(free, 0).sum(-1, keepdim=True)).clamp_(min=0)
+        shares = torch.where(free, z, z.new_tensor(lowest)).softmax(-1)
+        weights = shares * mass
+        above = (weights > u) & free
+    some_free = free.any(-1, keepdim=True)
+    if not bool(some_free.all()):
+        # The last position that Alg. 3 visits always stays in A.
+        last = (z - u.log()).argmin(-1, keepdim=True)
+        alone = torch.zeros_like(free).scatter_(-1, last, True)
+        free = torch.where(some_free, free, alone)
+        shares = torch.where(some_free, shares, alone.to(z.dtype))
+        mass = (1 - u.masked_fill(free, 0).sum(-1, keepdim=True)).clamp_(min=0)
+        weights = torch.minimum(shares * mass, u)
+    return torch.where(free, weights, u), shares, mass, free
+
+
+def _by_order(z: torch.Tensor, u: torch.Tensor) -> _Solution:
+    """Alg. 3 with one sort: it visits positions by exp(z) / u, largest first, so the saturated ones form a prefix."""
+    # A position with bound 0 has key +inf and saturates first.
+    keys, order = (z - u.log()).sort(dim=-1, descending=True)
+    sorted_z, sorted_u = z.gather(-1, order), u.gather(-1, order)
+    # Suffix sums give log Z, prefix sums the mass, as they are when each position is visited.
+    log_normalizers = sorted_z.flip(-1).logcumsumexp(-1).flip(-1)
+    masses = (1 - (sorted_u.cumsum(-1) - sorted_u)).clamp_(min=0)
+    # exp(z) (1 - s) / Z > u: strictly, for a tie is not saturated. Once false it stays false.
+    saturates = keys + masses.log() > log_normalizers
+    saturates[..., -1] = False  # the last position visited always stays in A
+    num_saturated = saturates.to(torch.uint8).argmin(dim=-1, keepdim=True)
+    mass = masses.gather(-1, num_saturated)
+    ranks = torch.arange(z.size(-1), device=z.device).expand_as(order)
+    free = torch.empty_like(order, dtype=torch.bool).scatter_(-1, order, ranks >= num_saturated)
+    shares = (z - log_normalizers.gather(-1, num_saturated)).exp_().masked_fill_(~free, 0)
+    return torch.where(free, torch.minimum(shares * mass, u), u), shares, mass, free
 
 
 def constrained_softmax(

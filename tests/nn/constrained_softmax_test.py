@@ -3,9 +3,15 @@ import math
 import pytest
 import torch
 
-from allennlp_nef.nn.constrained_softmax import ConstrainedSoftmaxFunction, constrained_softmax
+from allennlp_nef.nn.constrained_softmax import (
+    ConstrainedSoftmaxFunction,
+    _by_order,
+    _by_rounds,
+    constrained_softmax,
+)
 from tests.nn.csoftmax_problems import FLOATS, KINDS, rows_by_oracle, values_of
 
+SOLVERS = [_by_rounds, _by_order]
 LOW_PRECISION = [torch.bfloat16, torch.float16]
 
 
@@ -89,10 +95,27 @@ class TestShapesAndTypes:
         assert torch.isfinite(z.grad).all()
 
     def test_saturated_mass_rounded_above_one(self):
-        """The bounds of all but the first sum to more than 1 in float32: nothing is left for it, not less."""
+        """The bounds of all but the first sum to more than 1 in float32: nothing is left for it, and not less."""
         z = torch.tensor([-18.342687606811523, 6.131958484649658, 0.5682884454727173])
         u = torch.tensor([8.480831752422091e-07, 0.5448907613754272, 0.45510929822921753])
-        assert constrained_softmax(z, u).tolist() == [0, *u[1:].tolist()]
+        for solve in SOLVERS:
+            weights = solve(z, u)[0]
+            assert 0 <= weights[0] < 1e-8
+            torch.testing.assert_close(weights[1:], u[1:])
+
+    @pytest.mark.parametrize("dtype", FLOATS)
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_ways_to_solve_it(self, kind, dtype):
+        """The one of CPUs and the one of other devices find the same set."""
+        for length in (1, 2, 7, 60):
+            z, u = (tensor.to(dtype) for tensor in values_of(kind, length, seed=7, batch=20))
+            for first, second in zip(*(solve(z, u) for solve in SOLVERS)):
+                torch.testing.assert_close(first, second)
+            u[3] = 0  # padding, or a sentence that is done
+            for solve in SOLVERS:
+                weights, _, _, free = solve(z, u)
+                assert (weights[3] == 0).all()
+                assert free[3].sum() == 1
 
     def test_extreme_scores(self):
         z = torch.tensor([1e4, 0.0, -1e4])
