@@ -106,3 +106,51 @@ def aligned_pair(
                 features.append(source[right] if right < len(source) else source_boundaries[1])
         rows.append(numpy.concatenate(features))
     return numpy.stack(rows)
+
+
+def conlleval(sentences):
+    """What the script conlleval.pl counts, token by token, with its tables of where chunks start and end.
+
+    `sentences` are lists of (gold tag, predicted tag), both in B, I, O. Returns the tokens, those with the right tag,
+    and {type: [right chunks, predicted chunks, gold chunks]}.
+    """
+
+    def split(tag):
+        prefix, _, kind = tag.partition("-")
+        return prefix, kind
+
+    def ends(previous, tag, previous_type, kind):
+        if (previous, tag) in (("B", "B"), ("B", "O"), ("I", "B"), ("I", "O")):
+            return True
+        return previous != "O" and previous_type != kind
+
+    def starts(previous, tag, previous_type, kind):
+        if (previous, tag) in (("B", "B"), ("I", "B"), ("O", "B"), ("O", "I")):
+            return True
+        return tag != "O" and previous_type != kind
+
+    rows = [row for sentence in sentences for row in [*sentence, None]]  # None: a boundary
+    tokens = hits = 0
+    counts = {}
+    in_correct = False
+    last_gold = last_said = ("O", "")
+    for row in rows:
+        gold, said = (split(tag) for tag in row or ("O", "O"))
+        of_gold = (last_gold[0], gold[0], last_gold[1], gold[1])
+        of_said = (last_said[0], said[0], last_said[1], said[1])
+        if in_correct:
+            if ends(*of_gold) and ends(*of_said) and last_gold[1] == last_said[1]:
+                in_correct = False
+                counts[last_gold[1]][0] += 1
+            elif ends(*of_gold) != ends(*of_said) or gold[1] != said[1]:
+                in_correct = False
+        if starts(*of_gold) and starts(*of_said) and gold[1] == said[1]:
+            in_correct = True
+        for place, change, kind in ((2, of_gold, gold[1]), (1, of_said, said[1])):
+            if starts(*change):
+                counts.setdefault(kind, [0, 0, 0])[place] += 1
+        if row:
+            tokens += 1
+            hits += gold == said
+        last_gold, last_said = gold, said
+    return tokens, hits, counts

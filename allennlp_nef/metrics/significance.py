@@ -7,6 +7,7 @@ confusion matrix, whose sum over the sentences is all that the score needs.
 from typing import Callable, NamedTuple
 
 import numpy
+from tqdm import tqdm  # type: ignore[import-untyped]
 
 Score = Callable[[numpy.ndarray], numpy.ndarray]
 """Counts (..., counts) -> scores (...)."""
@@ -36,7 +37,7 @@ def compare(
 
     The test (Noreen, 1989; Yeh, COLING 2000): under the null hypothesis the two outputs for a sentence could as well be
     swapped. p is the share of `trials` random swaps, the observed outcome counted in, that differ at least as
-    much as was observed.
+    much as was observed. On a terminal, a bar shows the progress of what takes longer than two seconds.
 
     # Parameters
 
@@ -67,7 +68,10 @@ def compare(
 
     observed = float(difference(first.sum(1), second.sum(1)))
     at_least, resampled = 0, []
-    for start in range(0, trials, 500):  # bounds the memory
+    starts = range(0, trials, 500)  # bounds the memory
+    for start in tqdm(
+        starts, desc="trials", unit="", unit_scale=500, delay=2, leave=False, disable=None
+    ):
         chunk = min(500, trials - start)
         # (chunk, sentences) x (runs, sentences, counts) -> (runs, chunk, counts)
         swapped = generator.integers(0, 2, (chunk, sentences)) @ (second - first)

@@ -1,6 +1,7 @@
-import math
-from typing import Dict, Optional, Sequence
+from collections import Counter
+from typing import Dict, List, Optional, Sequence
 
+import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
@@ -73,25 +74,49 @@ class WordQeMetric(Metric):
         self._counts = [0, 0, 0, 0]
 
 
+def count_word_qe(
+    gold: Sequence[str], predicted: Sequence[str], bad_label: str = "BAD"
+) -> List[int]:
+    """The counts that `word_qe_scores` takes, of the tags of some words.
+
+    Raises `ValueError` if there are not as many predicted tags as gold ones.
+    """
+    if len(gold) != len(predicted):
+        raise ValueError(
+            f"predicted: expected {len(gold)} tags, as many as gold ones, got {len(predicted)}"
+        )
+    pairs = Counter((g == bad_label, p == bad_label) for g, p in zip(gold, predicted))
+    return [pairs[is_bad, says_bad] for is_bad in (True, False) for says_bad in (True, False)]
+
+
 def word_qe_scores(counts: Sequence[int]) -> Dict[str, float]:
     """The scores of `WordQeMetric` from a confusion matrix.
 
     `counts` are the words that are BAD and tagged BAD, BAD and tagged OK, OK and tagged BAD, OK and tagged OK.
     """
-    bad_bad, bad_ok, ok_bad, ok_ok = (int(count) for count in counts)
-    f1_ok = _ratio(2 * ok_ok, 2 * ok_ok + bad_ok + ok_bad)
-    f1_bad = _ratio(2 * bad_bad, 2 * bad_bad + bad_ok + ok_bad)
-    spread = math.sqrt((bad_bad + bad_ok) * (bad_bad + ok_bad)) * math.sqrt(
+    arrays = word_qe_score_arrays(numpy.asarray(counts, dtype=numpy.float64))
+    return {name: float(array) for name, array in arrays.items()}
+
+
+def word_qe_score_arrays(counts: numpy.ndarray) -> Dict[str, numpy.ndarray]:
+    """The scores of many confusion matrices: counts (..., 4), as `word_qe_scores` takes them, to scores (...)."""
+    bad_bad, bad_ok, ok_bad, ok_ok = numpy.moveaxis(counts.astype(numpy.float64), -1, 0)
+    wrong = bad_ok + ok_bad
+    f1_ok = ratio(2 * ok_ok, 2 * ok_ok + wrong)
+    f1_bad = ratio(2 * bad_bad, 2 * bad_bad + wrong)
+    spread = numpy.sqrt((bad_bad + bad_ok) * (bad_bad + ok_bad)) * numpy.sqrt(
         (ok_ok + bad_ok) * (ok_ok + ok_bad)
     )
     return {
         "f1_ok": f1_ok,
         "f1_bad": f1_bad,
         "f1_mult": f1_ok * f1_bad,
-        "mcc": _ratio(bad_bad * ok_ok - bad_ok * ok_bad, spread),
-        "accuracy": _ratio(bad_bad + ok_ok, bad_bad + bad_ok + ok_bad + ok_ok),
+        "mcc": ratio(bad_bad * ok_ok - bad_ok * ok_bad, spread),
+        "accuracy": ratio(bad_bad + ok_ok, bad_bad + ok_ok + wrong),
     }
 
 
-def _ratio(numerator: float, denominator: float) -> float:
-    return numerator / denominator if denominator else 0.0
+def ratio(numerator: numpy.ndarray, denominator: numpy.ndarray) -> numpy.ndarray:
+    """Element by element; 0 where the denominator is 0."""
+    out = numpy.zeros(numpy.shape(denominator))
+    return numpy.divide(numerator, denominator, out=out, where=denominator != 0)[()]

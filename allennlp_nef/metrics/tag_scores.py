@@ -1,0 +1,150 @@
+"""
+Scores of predicted tags against gold ones.
+
+A `Scorer` counts every sentence once. The scores of a data set, and those of the resamples of it that a significance
+test draws, come from sums of those counts:
+
+    counts = CHUNKS.count(gold, predicted)
+    CHUNKS.scores(counts.sentences.sum(0))["f1-overall"]
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Callable, Dict, Iterable, List, NamedTuple, Sequence, Tuple
+
+import numpy
+
+from allennlp_nef.data.formats.chunks import chunks_of, convert_tags, split_tag
+from allennlp_nef.metrics.word_qe import count_word_qe, ratio, word_qe_score_arrays
+
+Tags = Sequence[Sequence[str]]
+"""The tags of each sentence."""
+
+
+class TypeCounts(NamedTuple):
+    """Of one type of chunk, or of one tag."""
+
+    correct: int
+    predicted: int
+    gold: int
+
+    def precision_recall_f1(self, scale: float = 1) -> Tuple[float, float, float]:
+        """Each in [0, scale], and 0 where it would divide by zero.
+
+        The order of operations is that of `conlleval`: with a scale of 100 they round as the script's do.
+        """
+        precision = scale * self.correct / self.predicted if self.predicted else 0.0
+        recall = scale * self.correct / self.gold if self.gold else 0.0
+        f1 = 2 * precision * recall / (precision + recall) if self.correct else 0.0
+        return precision, recall, f1
+
+
+class TagCounts(NamedTuple):
+    """What a `Scorer` counts."""
+
+    sentences: numpy.ndarray
+    """(sentences, counts); the scorer knows what they are."""
+    types: Dict[str, TypeCounts]
+    """Of all sentences, in the order of the names."""
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A way to score tags."""
+
+    count: Callable[[Tags, Tags], TagCounts]
+    """Gold and predicted tags to counts. Raises `ValueError` where they are not as many, or no tags of this kind."""
+    scores: Callable[[numpy.ndarray], Dict[str, numpy.ndarray]]
+    """Counts (..., counts) to scores (...): fractions of 1."""
+    main: Tuple[str, ...]
+    """The scores that systems are compared by."""
+
+
+def count_chunks(gold: Tags, predicted: Tags) -> TagCounts:
+    """
+    Counts chunks as `conlleval` does: one is right if both sequences have it, with the same tokens and the same type.
+
+    The counts are the chunks that are right, predicted and gold, the tokens with the right tag, and the tokens.
+    Tags are compared as they are; where a side has BIOUL tags, all its tags are brought to BIO before.
+    """
+    gold, predicted = without_bioul(gold), without_bioul(predicted)
+    rows = []
+    by_type: Tuple[Counter, ...] = (Counter(), Counter(), Counter())
+    for expected, said in _sentences(gold, predicted):
+        gold_chunks, predicted_chunks = set(chunks_of(expected)), set(chunks_of(said))
+        groups = (gold_chunks & predicted_chunks, predicted_chunks, gold_chunks)
+        for counter, group in zip(by_type, groups):
+            counter.update(chunk.type for chunk in group)
+        rows.append([*map(len, groups), _hits(expected, said), len(expected)])
+    return TagCounts(_array(rows, 5), _types(by_type))
+
+
+def chunk_scores(counts: numpy.ndarray) -> Dict[str, numpy.ndarray]:
+    """The scores of the counts of `count_chunks`."""
+    correct, predicted, gold, hits, tokens = numpy.moveaxis(counts, -1, 0)
+    return {
+        "precision-overall": ratio(correct, predicted),
+        "recall-overall": ratio(correct, gold),
+        "f1-overall": ratio(2 * correct, predicted + gold),
+        "accuracy": ratio(hits, tokens),
+    }
+
+
+def count_tags(gold: Tags, predicted: Tags) -> TagCounts:
+    """Counts tags that are what they are, such as parts of speech: the tokens with the right one, and the tokens."""
+    rows = []
+    by_type: Tuple[Counter, ...] = (Counter(), Counter(), Counter())
+    for expected, said in _sentences(gold, predicted):
+        by_type[0].update(tag for tag, other in zip(expected, said) if tag == other)
+        by_type[1].update(said)
+        by_type[2].update(expected)
+        rows.append([_hits(expected, said), len(expected)])
+    return TagCounts(_array(rows, 2), _types(by_type))
+
+
+def tag_scores(counts: numpy.ndarray) -> Dict[str, numpy.ndarray]:
+    """The scores of the counts of `count_tags`."""
+    return {"accuracy": ratio(counts[..., 0], counts[..., 1])}
+
+
+def count_word_qe_tags(gold: Tags, predicted: Tags) -> TagCounts:
+    """Counts OK and BAD: the words that are BAD and tagged BAD, BAD and OK, OK and BAD, OK and OK."""
+    rows = [count_word_qe(expected, said) for expected, said in _sentences(gold, predicted)]
+    return TagCounts(_array(rows, 4), count_tags(gold, predicted).types)
+
+
+CHUNKS = Scorer(count_chunks, chunk_scores, ("f1-overall",))
+TAGS = Scorer(count_tags, tag_scores, ("accuracy",))
+WORD_QE = Scorer(count_word_qe_tags, word_qe_score_arrays, ("f1_mult", "mcc"))
+
+
+def without_bioul(sentences: Tags) -> Tags:
+    """The tags in BIO if some are BIOUL tags, else as they are. Raises the `ValueError` of `split_tag`."""
+    prefixes = {split_tag(tag)[0] for tag in {tag for tags in sentences for tag in tags}}
+    if prefixes <= {"B", "I", "O"}:
+        return sentences
+    return [convert_tags(tags, "BIO") for tags in sentences]
+
+
+def _sentences(gold: Tags, predicted: Tags) -> Iterable[Tuple[Sequence[str], Sequence[str]]]:
+    if [len(tags) for tags in gold] != [len(tags) for tags in predicted]:
+        raise ValueError(
+            "predicted: expected as many sentences as gold ones, each with as many tags"
+        )
+    return zip(gold, predicted)
+
+
+def _hits(gold: Sequence[str], predicted: Sequence[str]) -> int:
+    return sum(tag == other for tag, other in zip(gold, predicted))
+
+
+def _types(by_type: Tuple[Counter, ...]) -> Dict[str, TypeCounts]:
+    _, predicted, gold = by_type
+    return {
+        name: TypeCounts(*(counter[name] for counter in by_type))
+        for name in sorted({*predicted, *gold})
+    }
+
+
+def _array(rows: List[List[int]], width: int) -> numpy.ndarray:
+    return numpy.array(rows, dtype=numpy.int64).reshape(-1, width)

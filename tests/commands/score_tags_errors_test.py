@@ -1,0 +1,129 @@
+"""`allennlp score-tags` on what cannot be scored: one line, and the exit status 2."""
+
+import pytest
+
+from tests.commands.conllu import conllu
+
+GOLD = "a O\nb B-A\n\nc O\n"
+
+
+class TestFiles:
+    @pytest.mark.parametrize(
+        "predicted, message",
+        [
+            ("a O\nx O\n\nc O\n", "{p}:2: expected the word 'b' of {g}:2, got 'x'"),
+            (
+                "a O\n\nc O\n",
+                "{p}:2: expected the token of {g}:2, 'b', got the end of the sentence",
+            ),
+            (
+                "a O\nb O\n",
+                "{p}:3: expected a sentence such as that of {g}:4, got the end of the file",
+            ),
+            ("", "{p}:1: expected at least one sentence, got an empty file"),
+            ("a O\nb\n", "{p}:2: expected 2 columns as in line 1, got 1: 'b'"),
+            ("a O\nb A\n", "{p}:2: expected O or a chunk tag such as B-PER, got 'A' in column -1"),
+        ],
+    )
+    def test_files(self, fail, write, predicted, message):
+        gold, path = write("gold", GOLD), write("predicted", predicted)
+        expected = "error: " + message.format(g=gold, p=path)
+        assert fail(gold, path, "--format", "conll") == expected
+        assert fail(gold, gold, path, "--format", "conll", "--json") == expected
+
+    def test_undecodable_bytes(self, fail, write, tmp_path):
+        gold, path = write("gold", GOLD), tmp_path / "predicted"
+        path.write_bytes(b"a O\n\xff O\n")
+        message = f"error: {path}:2: expected utf-8, got byte 0xff as byte 5 of the file"
+        assert fail(gold, path, "--format", "conll") == message
+        assert fail(gold, gold, "--format", "conll", "--encoding", "x") == (
+            "error: encoding: expected one that Python knows, got 'x'"
+        )
+
+    def test_encoding(self, score, tmp_path):
+        path = tmp_path / "both"
+        path.write_bytes(b"caf\xe9 O O\n")
+        assert score(path, "--format", "conll", "--encoding", "latin-1").startswith("processed 1 ")
+
+    def test_no_such_file(self, fail, write, tmp_path):
+        gold = write("gold", GOLD)
+        message = f"error: {tmp_path}/none: expected a file, got no such file"
+        assert fail(gold, tmp_path / "none", "--format", "conll") == message
+
+    def test_a_file_that_cannot_be_read(self, fail, write, monkeypatch):
+        def refuse(*arguments):
+            raise PermissionError(13, "Permission denied", "gold")
+
+        monkeypatch.setattr("allennlp_nef.commands.score_tags._read", refuse)
+        message = "error: gold: expected a file that can be read, got 'Permission denied'"
+        assert fail("gold", "--format", "conll") == message
+
+    def test_unlabelled_gold(self, fail, write):
+        gold, said = write("gold", conllu("_", "_")), write("said", conllu("X", "Y"))
+        message = f"error: {gold}:3: expected tags, got '_' for every word"
+        assert fail(gold, said, "--format", "conllu") == message
+
+    def test_wmt(self, fail, write):
+        gold, said = write("gold", "OK OK\nOK\n"), write("said", "OK OK\nOK OK\n")
+        assert fail(gold, said, "--format", "wmt") == (
+            f"error: {said}:2: expected 1 tags as in {gold}:2 (3 where only one has gaps), got 2"
+        )
+
+    @pytest.mark.parametrize(
+        "arguments, message",
+        [
+            (("--format", "wmt"), "PREDICTED: expected a file with predicted tags, got none"),
+            (("--format", "conllu"), "PREDICTED: expected a file with predicted tags, got none"),
+            (
+                ("--format", "conll", "--runs", 2),
+                "PREDICTED: expected a file with predicted tags, got none",
+            ),
+            (
+                ("p", "p", "p", "--format", "conll"),
+                "PREDICTED: expected 1 or 2 files (--runs 1), got 3",
+            ),
+            (
+                ("p", "p", "p", "--format", "conll", "--runs", 2),
+                "PREDICTED: expected 2 or 4 files (--runs 2), got 3",
+            ),
+            (
+                ("--format", "conll", "--gold-column", -1),
+                "--gold-column: expected another column than --predicted-column in one file, got -1",
+            ),
+            (
+                ("p", "--format", "conllu", "--gold-column", 1),
+                "--gold-column: expected --format conll, got conllu",
+            ),
+            (
+                ("p", "--format", "wmt", "--predicted-column", 0),
+                "--predicted-column: expected --format conll, got wmt",
+            ),
+            (
+                ("p", "--format", "wmt", "--no-chunks"),
+                "--no-chunks: expected --format conll, got wmt",
+            ),
+            (
+                ("p", "--format", "conll", "--column", "upos"),
+                "--column: expected --format conllu, got conll",
+            ),
+            (
+                ("p", "--format", "conll", "--gaps", "no"),
+                "--gaps: expected --format wmt, got conll",
+            ),
+        ],
+    )
+    def test_arguments(self, fail, arguments, message):
+        assert fail("gold", *arguments) == f"error: {message}"
+
+    @pytest.mark.parametrize(
+        "arguments, message",
+        [
+            (("--format", "xml"), "invalid choice: 'xml'"),
+            ((), "required: --format"),
+            (("--format", "conll", "--trials", 0), "expected an integer of at least 1, got '0'"),
+            (("--format", "conll", "--runs", "x"), "expected an integer of at least 1, got 'x'"),
+            (("--format", "conll", "--seed", -1), "expected an integer of at least 0, got '-1'"),
+        ],
+    )
+    def test_values(self, fail, arguments, message):
+        assert message in fail("gold", "predicted", *arguments).splitlines()[-1]

@@ -1,0 +1,198 @@
+import json
+import os
+import random
+
+import pytest
+import torch
+import torch.distributed
+import torch.multiprocessing
+from allennlp.common.checks import ConfigurationError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from allennlp_nef.metrics import ConllEvalMetric
+from tests.metrics.chunk_batches import PREFIXES, expected_scores, make, scores_of, tags_of
+
+
+@st.composite
+def random_batches(draw, scheme):
+    """Any sequences; about half of the predictions are right."""
+    tag = st.sampled_from(tags_of(scheme))
+    batches = []
+    for _ in range(draw(st.integers(1, 3))):
+        batch = []
+        for _ in range(draw(st.integers(1, 3))):
+            gold = draw(st.lists(tag, min_size=1, max_size=7))
+            batch.append((gold, [draw(st.sampled_from([old, draw(tag)])) for old in gold]))
+        batches.append(batch)
+    return batches
+
+
+class TestOracle:
+    @pytest.mark.parametrize("scheme", list(PREFIXES))
+    @settings(deadline=None, derandomize=True)
+    @given(data=st.data(), order=st.randoms(use_true_random=False), left=st.booleans())
+    def test_any_sequences(self, scheme, data, order, left):
+        batches = data.draw(random_batches(scheme))
+        labels = tags_of(scheme)
+        order.shuffle(labels)
+        scores = scores_of(make(labels), labels, batches, left=left)
+        sentences = [pair for batch in batches for pair in batch]
+        assert scores == pytest.approx(expected_scores(sentences, labels))
+        assert all(type(value) is float for value in scores.values())
+
+    @pytest.mark.parametrize("scheme", list(PREFIXES))
+    def test_one_long_batch(self, scheme):
+        rng = random.Random(1)
+        labels = tags_of(scheme, ("A", "B", "C", "D"))
+        gold = [rng.choices(labels, k=rng.randint(1, 60)) for _ in range(40)]
+        sentences = [
+            ([tag if rng.random() < 0.7 else rng.choice(labels) for tag in tags], tags)
+            for tags in gold
+        ]
+        scores = scores_of(make(labels), labels, [sentences])
+        assert scores == pytest.approx(expected_scores(sentences, labels))
+        assert 0.1 < scores["f1-overall"] < 0.9
+
+
+@pytest.mark.parametrize(
+    "gold, predicted, right, said, of_gold, accuracy",
+    [
+        ("O O", "O O", 0, 0, 0, 1),
+        ("B-X I-X O", "B-X I-X O", 1, 1, 1, 1),
+        # Part of a chunk, another type, one for two and two for one are wrong.
+        ("B-X I-X O", "B-X O O", 0, 1, 1, 2 / 3),
+        ("B-X I-X", "B-Y I-Y", 0, 1, 1, 0),
+        ("B-X I-X", "B-X B-X", 0, 2, 1, 1 / 2),
+        ("B-X B-X", "B-X I-X", 0, 1, 2, 1 / 2),
+        # I-X after O, at the start or after another type begins a chunk: right chunks with wrong tags.
+        ("B-X I-X O", "I-X I-X O", 1, 1, 1, 2 / 3),
+        ("O B-X I-X", "O I-X I-X", 1, 1, 1, 2 / 3),
+        ("B-Y B-X", "B-Y I-X", 2, 2, 2, 1 / 2),
+        ("I-Y I-X", "I-Y I-X", 2, 2, 2, 1),
+        # The first of two chunks is right though a longer one follows.
+        ("B-X B-Y I-Y", "B-X B-Y O", 1, 2, 2, 2 / 3),
+    ],
+)
+def test_by_hand(gold, predicted, right, said, of_gold, accuracy):
+    labels = tags_of("BIO", ("X", "Y"))
+    scores = scores_of(make(labels), labels, [[(gold.split(), predicted.split())]])
+    assert scores["precision-overall"] == pytest.approx(right / said if said else 0)
+    assert scores["recall-overall"] == pytest.approx(right / of_gold if of_gold else 0)
+    assert scores["accuracy"] == pytest.approx(accuracy)
+
+
+def test_names_and_order():
+    labels = tags_of("BIO", ("PER", "A-B"))
+    names = [f"{n}-{t}" for t in ("overall", "A-B", "PER") for n in ("precision", "recall", "f1")]
+    assert list(make(labels).get_metric()) == [*names, "accuracy"]
+    assert list(make(labels, per_type=False).get_metric()) == [*names[:3], "accuracy"]
+    assert isinstance(make(labels), ConllEvalMetric)
+
+
+def test_sentences_of_a_batch_are_apart():
+    labels = tags_of("BIO", ("X",))
+    sentences = [(["O", "B-X"], ["O", "B-X"]), (["I-X", "O"], ["I-X", "O"])]
+    assert scores_of(make(labels), labels, [sentences])["f1-overall"] == 1
+    joined = [(["B-X", "I-X"], ["B-X", "B-X"])]
+    assert scores_of(make(labels), labels, [joined])["f1-overall"] == 0
+
+
+def test_accuracy_of_bioul_is_that_of_bio():
+    labels = tags_of("BIOUL", ("X",))
+    gold, predicted = ["U-X", "B-X", "L-X"], ["B-X", "U-X", "I-X"]
+    assert scores_of(make(labels), labels, [[(gold, predicted)]])["accuracy"] == pytest.approx(
+        2 / 3
+    )
+    assert scores_of(make(labels), labels, [[(gold, gold)]])["accuracy"] == 1
+
+
+class TestState:
+    labels = tags_of("BIO")
+    pair = (["B-X", "I-X", "O"], ["B-X", "O", "B-Y-Z"])
+
+    def test_before_any_batch(self):
+        assert set(make(self.labels).get_metric().values()) == {0.0}
+
+    def test_nothing_in_the_mask(self):
+        metric = make(self.labels)
+        for shape in ((2, 3), (0, 3), (2, 0)):
+            tags = torch.zeros(shape, dtype=torch.long)
+            metric(tags, tags, torch.zeros(shape, dtype=torch.bool))
+        assert set(metric.get_metric().values()) == {0.0}
+
+    def test_without_mask(self):
+        predictions, gold = torch.tensor([[1, 2], [0, 0]]), torch.tensor([[1, 2], [1, 0]])
+        metric = make(self.labels)
+        metric(predictions, gold)
+        assert metric.get_metric()["recall-overall"] == 0.5
+        assert metric.get_metric()["accuracy"] == 0.75
+
+    def test_reset(self):
+        metric = make(self.labels)
+        first = scores_of(metric, self.labels, [[self.pair]])
+        assert metric.get_metric() == first
+        assert metric.get_metric(reset=True) == first
+        assert set(metric.get_metric().values()) == {0.0}
+        assert scores_of(metric, self.labels, [[self.pair]]) == first
+
+    def test_is_plain_numbers(self):
+        metric = make(self.labels)
+        scores_of(metric, self.labels, [[self.pair]])
+        numbers = [*metric._hits, *(count for row in metric._counts for count in row)]
+        assert all(type(number) is int for number in numbers)
+        assert sum(numbers) > 0
+
+    def test_batches_are_not_kept(self):
+        """A metric's score is of counts: the order and the cut of batches do not matter."""
+        rng = random.Random(2)
+        sentences = [
+            [rng.choices(self.labels, k=length) for _ in range(2)] for length in (5, 1, 3, 4)
+        ]
+        together = scores_of(make(self.labels), self.labels, [sentences])
+        alone = scores_of(make(self.labels), self.labels, [[s] for s in reversed(sentences)])
+        assert alone == together
+
+
+@pytest.mark.parametrize(
+    "labels", [["O", "NOUN"], ["@@PADDING@@", "@@UNKNOWN@@", "O"], ["OK", "BAD"]]
+)
+def test_labels_that_are_none_of_chunks(labels):
+    with pytest.raises(
+        ConfigurationError, match="conlleval: the labels: expected O or a chunk tag"
+    ):
+        make(labels)
+
+
+def distributed_batches():
+    rng = random.Random(3)
+    labels = tags_of("BIO")
+    return labels, [
+        [tuple(rng.choices(labels, k=length) for _ in range(2)) for length in (4, 1, 6)]
+        for _ in range(4)
+    ]
+
+
+def run_worker(rank, folder):
+    """One of two processes: its half of the batches, then the scores to a file."""
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2
+    )
+    labels, batches = distributed_batches()
+    scores = scores_of(make(labels), labels, batches[rank::2])
+    (folder / f"{rank}.json").write_text(json.dumps(scores), encoding="utf-8")
+    torch.distributed.barrier()
+    torch.distributed.destroy_process_group()
+
+
+def test_distributed(tmp_path):
+    """Two processes both know the scores of all words."""
+    torch.multiprocessing.start_processes(
+        run_worker, args=(tmp_path,), nprocs=2, start_method="fork"
+    )
+    labels, batches = distributed_batches()
+    expected = expected_scores([pair for batch in batches for pair in batch], labels)
+    for rank in (0, 1):
+        scores = json.loads((tmp_path / f"{rank}.json").read_text(encoding="utf-8"))
+        assert scores == pytest.approx(expected)
