@@ -1,12 +1,14 @@
-from typing import Tuple
+from typing import Optional, Tuple
 
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.data.fields.text_field import TextFieldTensors
 from allennlp.modules import TextFieldEmbedder
 from allennlp.nn.util import get_text_field_mask
 from overrides import overrides
 
 from allennlp_nef.modules.input_representations.input_representation import InputRepresentation
+from allennlp_nef.modules.input_representations.rare_words import RareWords
 
 
 @InputRepresentation.register("sentence")
@@ -18,11 +20,24 @@ class SentenceRepresentation(InputRepresentation):
     # Parameters
 
     text_field_embedder : `TextFieldEmbedder`
+    rare_words : `RareWords`, optional (default = `None`)
+        Replaces rare words by the unknown word while training.
+    dropout : `float`, optional (default = `0.0`)
+        In [0, 1): of the embedded words. The model's own dropout also acts on the states of the encoder.
     """
 
-    def __init__(self, text_field_embedder: TextFieldEmbedder) -> None:
+    def __init__(
+        self,
+        text_field_embedder: TextFieldEmbedder,
+        rare_words: Optional[RareWords] = None,
+        dropout: float = 0.0,
+    ) -> None:
         super().__init__()
+        if not 0 <= dropout < 1:
+            raise ConfigurationError(f"dropout: expected a number in [0, 1), got {dropout}")
         self.text_field_embedder = text_field_embedder
+        self.rare_words = rare_words
+        self.dropout = torch.nn.Dropout(dropout)
 
     @overrides
     def get_output_dim(self) -> int:
@@ -30,4 +45,7 @@ class SentenceRepresentation(InputRepresentation):
 
     @overrides(check_signature=False)
     def forward(self, tokens: TextFieldTensors) -> Tuple[torch.Tensor, torch.Tensor]:
-        return self.text_field_embedder(tokens), get_text_field_mask(tokens)
+        mask = get_text_field_mask(tokens)
+        if self.rare_words is not None:
+            tokens = self.rare_words(tokens)
+        return self.dropout(self.text_field_embedder(tokens)), mask

@@ -1,5 +1,7 @@
+import pytest
 import torch
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Instance, Token, Vocabulary
 from allennlp.data.fields import TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
@@ -9,28 +11,62 @@ from allennlp_nef.modules.input_representations import (
     SentenceRepresentation,
 )
 
+INSTANCES = [
+    Instance({"tokens": TextField(list(map(Token, words)), {"tokens": SingleIdTokenIndexer()})})
+    for words in (["a", "b", "c"], ["b"])
+]
+VOCAB = Vocabulary.from_instances(INSTANCES)
+EMBEDDER = {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 4}}}
+
+
+def make(**options):
+    torch.manual_seed(0)
+    params = Params({"text_field_embedder": EMBEDDER, **options}).duplicate()
+    return InputRepresentation.from_params(params, vocab=VOCAB)  # the default type
+
+
+def batch():
+    some = Batch(INSTANCES)
+    some.index_instances(VOCAB)
+    return some.as_tensor_dict()
+
 
 def test_embedded_words():
-    indexers = {"tokens": SingleIdTokenIndexer()}
-    sentences = [["a", "b", "c"], ["b"]]
-    instances = [
-        Instance({"tokens": TextField([Token(word) for word in words], indexers)})
-        for words in sentences
-    ]
-    vocab = Vocabulary.from_instances(instances)
-    batch = Batch(instances)
-    batch.index_instances(vocab)
-    embedder = {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 4}}}
-    torch.manual_seed(0)
-    representation = InputRepresentation.from_params(
-        Params({"text_field_embedder": embedder}),  # the default type
-        vocab=vocab,
-    )
+    representation = make()
     assert isinstance(representation, SentenceRepresentation)
     assert representation.get_output_dim() == 4
-    vectors, mask = representation(**batch.as_tensor_dict())
+    vectors, mask = representation(**batch())
     assert mask.tolist() == [[True, True, True], [True, False, False]]
     table = representation.text_field_embedder.token_embedder_tokens.weight
-    for row, words in enumerate(sentences):
-        for column, word in enumerate(words):
-            assert torch.equal(vectors[row, column], table[vocab.get_token_index(word)])
+    for row, instance in enumerate(INSTANCES):
+        for column, token in enumerate(instance["tokens"]):
+            assert torch.equal(vectors[row, column], table[VOCAB.get_token_index(token.text)])
+
+
+def test_rare_words_are_the_unknown_word_in_training():
+    representation = make(rare_words={"probability": 1.0})
+    vectors, mask = representation(**batch())
+    assert mask.tolist() == [[True, True, True], [True, False, False]]
+    table = representation.text_field_embedder.token_embedder_tokens.weight
+    unknown, b = table[1], table[VOCAB.get_token_index("b")]
+    assert torch.equal(vectors[0], torch.stack([unknown, b, unknown]))
+    assert torch.equal(vectors[1, 0], b)
+
+    expected, _ = make()(**batch())
+    assert torch.equal(representation.eval()(**batch())[0], expected)
+
+
+def test_dropout_of_the_vectors_in_training():
+    representation = make(dropout=0.5)
+    expected, _ = make()(**batch())
+    vectors, _ = representation(**batch())
+    kept = vectors != 0
+    assert 0 < kept.sum() < (expected != 0).sum()
+    assert torch.equal(vectors[kept], 2 * expected[kept])
+    assert torch.equal(representation.eval()(**batch())[0], expected)
+
+
+@pytest.mark.parametrize("dropout", [-0.1, 1.0, float("nan")])
+def test_dropout_out_of_range(dropout):
+    with pytest.raises(ConfigurationError, match=r"dropout: expected a number in \[0, 1\), got"):
+        make(dropout=dropout)

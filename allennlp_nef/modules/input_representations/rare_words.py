@@ -1,0 +1,127 @@
+from typing import Any, Dict
+
+import torch
+from allennlp.common import FromParams
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.data.fields.text_field import TextFieldTensors
+from overrides import overrides
+
+NOT_COUNTED = -1
+
+
+class RareWords(torch.nn.Module, FromParams):
+    """Replaces rare words by the unknown word while training, each with a probability and drawn anew each time.
+
+    So the embedding of the unknown word is trained. Section 4.1 of Lample et al., "Neural Architectures for Named
+    Entity Recognition" (NAACL 2016): words seen once, with probability 0.5. Only the indices of the words change:
+    characters, affixes and case of a replaced word stay.
+
+    The counts are those of the vocabulary, which must have been made from the training instances alone
+    (`"datasets_for_vocab_creation": ["train"]`). They are part of the model's state, so that a model that was
+    loaded can be trained further; words that its vocabulary was extended by are not rare. The workers of
+    distributed training read the vocabulary from files, which hold no counts: they can only train such a loaded model.
+
+    # Parameters
+
+    vocab : `Vocabulary`
+        Filled in by AllenNLP.
+    probability : `float`
+        Above 0, at most 1.
+    namespace : `str`, optional (default = `"tokens"`)
+        That of the indexer.
+    indexer : `str`, optional (default = `"tokens"`)
+        The name of the `single_id` indexer of the words.
+    max_count : `int`, optional (default = `1`)
+        At least 1: words seen at most so often are rare. Words that the vocabulary leaves out (`min_count`) are unknown
+        anyway; if all rare words are, that is an error.
+
+    # Raises
+
+    `ConfigurationError`: a value out of range; rare words of which none is in the vocabulary; training without counts.
+    """
+
+    counts: torch.Tensor
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        probability: float,
+        namespace: str = "tokens",
+        indexer: str = "tokens",
+        max_count: int = 1,
+    ) -> None:
+        super().__init__()
+        if not 0 < probability <= 1:
+            raise ConfigurationError(
+                f"rare_words.probability: expected a number above 0 and at most 1, got {probability}"
+            )
+        if type(max_count) is not int or max_count < 1:
+            raise ConfigurationError(
+                f"rare_words.max_count: expected an integer of at least 1, got {max_count!r}"
+            )
+        counters = vocab._retained_counter or {}
+        namespaces = {*vocab.get_namespaces(), *counters}
+        if namespace not in namespaces or not vocab.is_padded(namespace):
+            words = ", ".join(sorted(filter(vocab.is_padded, namespaces)))
+            raise ConfigurationError(
+                f"rare_words.namespace: expected one with an unknown word, of {words}; got {namespace!r}"
+            )
+        self.probability = probability
+        self.namespace = namespace
+        self.indexer = indexer
+        self.max_count = max_count
+        indices = vocab.get_token_to_index_vocabulary(namespace)
+        self._unknown = indices[vocab._oov_token]
+        # By index: how often a word was seen in training.
+        self.register_buffer("counts", torch.full((len(indices),), NOT_COUNTED))
+        if namespace in counters:
+            self._set_counts(counters[namespace], indices)
+        self._is_checked = False
+
+    def _set_counts(self, counted: Dict[str, int], indices: Dict[str, int]) -> None:
+        padding = 0
+        self.counts.zero_()
+        for word, count in counted.items():
+            if indices.get(word, padding) not in (padding, self._unknown):
+                self.counts[indices[word]] = count
+        num_rare = sum(count <= self.max_count for count in counted.values())
+        if num_rare and not ((self.counts > 0) & (self.counts <= self.max_count)).any():
+            raise ConfigurationError(
+                f"rare_words: the vocabulary leaves out all {num_rare} words seen at most {self.max_count} times in "
+                f"training (rare_words.max_count), so they are unknown anyway; lower vocabulary.min_count of "
+                f"{self.namespace!r}, or leave rare_words out"
+            )
+
+    @overrides(check_signature=False)
+    def forward(self, tokens: TextFieldTensors) -> TextFieldTensors:
+        """The tensors of a `TextField`; while training, with rare words replaced."""
+        if not self.training:
+            return tokens
+        if not self._is_checked:  # once: it waits for the device
+            self._check(tokens)
+        words = tokens[self.indexer]["tokens"]  # (batch, tokens)
+        counts = self.counts[words]
+        is_rare = (counts > 0) & (counts <= self.max_count)
+        is_drawn = torch.rand(words.shape, device=words.device) < self.probability
+        replaced = words.masked_fill(is_rare & is_drawn, self._unknown)
+        return {**tokens, self.indexer: {**tokens[self.indexer], "tokens": replaced}}
+
+    def _check(self, tokens: TextFieldTensors) -> None:
+        if "tokens" not in tokens.get(self.indexer, {}):
+            raise ConfigurationError(
+                f"rare_words.indexer: expected the name of a single_id indexer, of {', '.join(tokens)}; "
+                f"got {self.indexer!r}"
+            )
+        if self.counts.min() == NOT_COUNTED:
+            raise ConfigurationError(
+                "rare_words: training needs to know how often each word occurs, and a vocabulary read from files does "
+                "not; make it from the training instances, or leave rare_words out"
+            )
+        self._is_checked = True
+
+    def extend_vocab(self, extended_vocab: Vocabulary, **_: Any) -> None:
+        """Makes room for the words that the vocabulary was extended by; they are not rare. AllenNLP calls it."""
+        num_new = extended_vocab.get_vocab_size(self.namespace) - self.counts.numel()
+        if num_new > 0:
+            self.counts = torch.cat([self.counts, self.counts.new_zeros(num_new)])
