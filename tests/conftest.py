@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -128,14 +129,39 @@ def archive_path(allennlp, small, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def word_qe(archive_path):
-    """`word_qe(**arguments)`: the predictor "word_qe" of that model."""
+def pos_archive(allennlp, small, tmp_path_factory):
+    """The archive of a part-of-speech tagger that saw few sentences."""
+    folder = tmp_path_factory.mktemp("trained_pos") / "run"
+    config = "training_configs/pos_nef_f_csoftmax.jsonnet"
+    allennlp("train", config, "-s", folder, *small(sentences=150))
+    return folder / "model.tar.gz"
+
+
+@pytest.fixture(scope="session")
+def ner_archive(allennlp, small, tmp_path_factory):
+    """The archive of a tagger of named entities, with a CRF, that saw few sentences."""
+    folder = tmp_path_factory.mktemp("trained_ner") / "run"
+    allennlp("train", "training_configs/ner_nef_f_crf_5.jsonnet", "-s", folder, *small())
+    return folder / "model.tar.gz"
+
+
+@pytest.fixture(scope="session")
+def predictor_of():
+    """`predictor_of(archive_path, name, **arguments)`: a predictor, the model's default if `name` is None."""
     from allennlp.models import load_archive
     from allennlp.predictors import Predictor
 
-    archive = load_archive(str(archive_path))
+    archives = {}
 
-    def make(**arguments):
-        return Predictor.from_archive(archive, "word_qe", extra_args=arguments)
+    def make(path, name=None, **arguments):
+        if path not in archives:
+            archives[path] = load_archive(str(path))
+        return Predictor.from_archive(archives[path], name, extra_args=arguments)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def word_qe(archive_path, predictor_of):
+    """`word_qe(**arguments)`: the predictor "word_qe" of the quality estimator."""
+    return partial(predictor_of, archive_path, "word_qe")

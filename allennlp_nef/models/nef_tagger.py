@@ -1,4 +1,6 @@
-from typing import Any, Dict, List, Optional
+import logging
+from collections import Counter
+from typing import Any, Dict, Iterable, List, Optional
 
 import torch
 from allennlp.common import Lazy
@@ -10,11 +12,14 @@ from allennlp.nn import InitializerApplicator
 from allennlp.training.metrics import Metric
 from overrides import overrides
 
+from allennlp_nef.data.formats.chunks import chunks_of, split_tag
 from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.metrics import TagAccuracy
 from allennlp_nef.modules.input_representations import InputRepresentation
 from allennlp_nef.modules.seq2seq_encoders import TracedEncoder
 from allennlp_nef.modules.tag_heads import SoftmaxTagHead, TagHead
+
+logger = logging.getLogger(__name__)
 
 
 @Model.register("nef_tagger")
@@ -42,7 +47,7 @@ class NefTagger(Model):
     initializer : `InitializerApplicator`, optional
     """
 
-    default_predictor = "word_qe"
+    default_predictor = "nef_tagger"
 
     def __init__(
         self,
@@ -80,6 +85,11 @@ class NefTagger(Model):
                 f"label_namespace: no label is known in {label_namespace!r}; the training data hold no tags, or the "
                 "reader puts them in another namespace"
             )
+        if vocab.is_padded(label_namespace):
+            raise ConfigurationError(
+                "label_namespace: expected one whose name ends with labels or tags, or is listed in "
+                f"vocabulary.non_padded_namespaces, got {label_namespace!r}"
+            )
         self.input_representation = input_representation
         self.encoder = encoder
         self.decoder = decoder
@@ -92,6 +102,8 @@ class NefTagger(Model):
             metric.construct(vocab=vocab, label_namespace=label_namespace)
             for metric in metrics or [Lazy(TagAccuracy)]
         ]
+        self._has_chunks = _are_chunk_tags(vocab.get_token_to_index_vocabulary(label_namespace))
+        self._unseen: Counter = Counter()
         initializer(self)
 
     @overrides(check_signature=False)
@@ -105,7 +117,8 @@ class NefTagger(Model):
         # Parameters
 
         tags : `torch.LongTensor`, (batch, tokens), optional (default = `None`)
-            The gold labels, where known.
+            The gold labels, where known; -1 for one that the vocabulary lacks. Such a label is never right, its
+            sentence is left out of the loss, and a warning counts it.
         metadata : `List[TaggingMetadata]`, optional (default = `None`)
             Whose `keep_trace` asks for the trace of an instance. What other readers put there is passed on.
         inputs
@@ -116,8 +129,8 @@ class NefTagger(Model):
         `Dict[str, Any]`
             - `tag_ids`: (batch, tokens), the predicted labels.
             - `mask`: (batch, tokens), bool.
-            - `probabilities`: (batch, tokens, labels); not while training.
-            - `loss`: scalar, if `tags` are given.
+            - `scores`, `probabilities`: (batch, tokens, labels); not while training.
+            - `loss`: scalar, if `tags` are given; 0 where every sentence is left out of it.
             - `metadata`, if given.
             - `trace`: the decoder's, if any instance wants it and the decoder keeps one.
         """
@@ -142,10 +155,15 @@ class NefTagger(Model):
             states = self.decoder(states, mask)
         scores = self.tag_head.scores(states)
         if tags is not None:
-            output["loss"] = self.tag_head.loss(scores, mask, tags)
+            # A sentence with a label that the vocabulary lacks has no likelihood.
+            is_unseen = (tags < 0) & mask
+            has_loss = mask & ~is_unseen.any(-1, keepdim=True)
+            output["loss"] = self.tag_head.loss(scores, has_loss, tags.clamp(min=0))
+            self._count_unseen(is_unseen, metadata)
         with torch.no_grad():
             output["tag_ids"] = self.tag_head.decode(scores, mask)
             if not self.training:
+                output["scores"] = scores
                 output["probabilities"] = self.tag_head.probabilities(scores, mask)
         if tags is not None:
             for metric in self.metrics:
@@ -158,25 +176,37 @@ class NefTagger(Model):
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
         """One entry an instance, each as long as its sentence.
 
-        `tokens` (where the metadata have them), `tags` (the labels), `probabilities` (label -> probability, for each
-        word), `metadata`; and `attention` (steps x tokens, or None where the trace was not wanted) if there is a trace.
+        - `tokens` (where the metadata have them) and `tags` (the labels).
+        - `probabilities`: of the tag, for each word; `label_probabilities`: an array (words, labels).
+        - `spans`, if the labels are those of chunks: objects with `start` and `end` (words, from 0, the end exclusive),
+          `type`, `probability` and, where the tokens are known, `text`.
+        - `attention` (steps x tokens, or None where the trace was not wanted) if there is a trace.
+        - `metadata`.
         """
         names = self.vocab.get_index_to_token_vocabulary(self.label_namespace)
-        lengths = output_dict["mask"].sum(-1).tolist()
-        rows = zip(output_dict["tag_ids"].tolist(), lengths)
+        mask, tag_ids = output_dict["mask"], output_dict["tag_ids"]
+        lengths = mask.sum(-1).tolist()
         readable: Dict[str, Any] = {
-            "tags": [[names[tag] for tag in row[:length]] for row, length in rows]
-        }
-        if "probabilities" in output_dict:
-            table = zip(output_dict["probabilities"].float().tolist(), lengths)
-            readable["probabilities"] = [
-                [{names[i]: p for i, p in enumerate(word)} for word in words[:length]]
-                for words, length in table
+            "tags": [
+                [names[tag] for tag in row[:length]]
+                for row, length in zip(tag_ids.tolist(), lengths)
             ]
-        if "metadata" in output_dict:
-            readable["metadata"] = output_dict["metadata"]
-        if all(isinstance(item, TaggingMetadata) for item in output_dict.get("metadata", [None])):
-            readable["tokens"] = [item.tokens for item in output_dict["metadata"]]
+        }
+        metadata = output_dict.get("metadata")
+        if metadata is not None:
+            readable["metadata"] = metadata
+        if metadata and all(isinstance(item, TaggingMetadata) for item in metadata):
+            readable["tokens"] = [item.tokens for item in metadata]
+        if "probabilities" in output_dict:
+            table = output_dict["probabilities"].float()
+            chosen = table.gather(-1, tag_ids.unsqueeze(-1)).squeeze(-1).tolist()
+            readable["probabilities"] = [row[:length] for row, length in zip(chosen, lengths)]
+            arrays = table.cpu().numpy()
+            readable["label_probabilities"] = [
+                rows[:length] for rows, length in zip(arrays, lengths)
+            ]
+            if self._has_chunks:
+                readable["spans"] = self._spans(output_dict, readable)
         if "trace" in output_dict:
             trace = output_dict["trace"]
             readable["attention"] = [
@@ -187,13 +217,56 @@ class NefTagger(Model):
             ]
         return readable
 
+    def _spans(
+        self, output_dict: Dict[str, Any], readable: Dict[str, Any]
+    ) -> List[List[Dict[str, Any]]]:
+        """The predicted chunks of each sentence, as JSON objects."""
+        chunks = [chunks_of(tags) for tags in readable["tags"]]
+        probabilities = self.tag_head.chunk_probabilities(
+            output_dict["scores"], output_dict["mask"], output_dict["tag_ids"], chunks
+        )
+        words = readable.get("tokens", [[]] * len(chunks))
+        return [
+            [
+                {
+                    **chunk._asdict(),
+                    **({"text": " ".join(tokens[chunk.start : chunk.end])} if tokens else {}),
+                    "probability": probability,
+                }
+                for chunk, probability in zip(*sentence)
+            ]
+            for tokens, *sentence in zip(words, chunks, probabilities)
+        ]
+
     @overrides
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         scores: Dict[str, float] = {}
         for metric in self.metrics:
             scores.update(metric.get_metric(reset))
+        if reset and self._unseen:
+            labels = [f"{label} ({count})" for label, count in self._unseen.most_common()]
+            logger.warning(
+                "%d gold tags are labels that the vocabulary lacks: no prediction is right for them, and their "
+                "sentences are left out of the loss. They are %s.",
+                sum(self._unseen.values()),
+                ", ".join(labels[:20]) + (f" and {len(labels) - 20} others" if labels[20:] else ""),
+            )
+            self._unseen.clear()
         return scores
+
+    def _count_unseen(self, is_unseen: torch.Tensor, metadata: Optional[List[Any]]) -> None:
+        for row, word in is_unseen.nonzero().tolist():
+            gold = getattr(metadata[row], "tags", None) if metadata else None
+            self._unseen[gold[word] if gold else "?"] += 1
 
 
 def _wants_trace(metadata: Any) -> bool:
     return isinstance(metadata, TaggingMetadata) and metadata.keep_trace
+
+
+def _are_chunk_tags(labels: Iterable[str]) -> bool:
+    """Whether some label is that of a chunk, and each is that or O."""
+    try:
+        return any(kind for _, kind in map(split_tag, labels))
+    except ValueError:
+        return False

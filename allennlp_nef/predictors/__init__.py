@@ -1,3 +1,4 @@
+from allennlp_nef.predictors.nef_tagger import NefTaggerPredictor
 from allennlp_nef.predictors.word_qe import WordQePredictor
 
-__all__ = ["WordQePredictor"]
+__all__ = ["NefTaggerPredictor", "WordQePredictor"]

@@ -1,7 +1,8 @@
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, List, NamedTuple, Tuple
 
 from allennlp_nef.data.formats.wmt_word_qe import DataFormatError, parse_alignments
 from allennlp_nef.predictors.errors import describe, request_error
+from allennlp_nef.predictors.requests import check_fields, flag_of, words_of
 
 FIELDS = ("source", "target", "alignments", "attention")
 
@@ -32,44 +33,11 @@ def parse_request(request: Any, max_tokens: int, where: str = "") -> WordQeReque
 
     The error of `request_error`, a `ValueError`: it names the field, what was expected and what came.
     """
-    if not isinstance(request, dict):
-        raise request_error(
-            f"{where}expected an object with the fields source and target, got {describe(request)}"
-        )
-    for name in request:
-        if name not in FIELDS:
-            raise request_error(
-                f"{where}expected the fields {', '.join(FIELDS)}, got {describe(name)}"
-            )
-    source = _words(request, "source", max_tokens, where)
-    target = _words(request, "target", max_tokens, where)
+    check_fields(request, FIELDS, "fields source and target", where)
+    source = words_of(request, "source", max_tokens, where)
+    target = words_of(request, "target", max_tokens, where)
     alignments = _alignments(request.get("alignments"), len(source), len(target), where)
-    attention = request.get("attention")
-    if attention is not None and not isinstance(attention, bool):
-        raise request_error(f"{where}attention: expected true or false, got {describe(attention)}")
-    return WordQeRequest(source, target, alignments, bool(attention))
-
-
-def _words(request: Dict[str, Any], name: str, max_tokens: int, where: str) -> List[str]:
-    value = request.get(name)
-    if isinstance(value, str):
-        words = value.split()
-    elif isinstance(value, list):
-        words = value
-    else:
-        got = describe(value) if name in request else "no such field"
-        raise request_error(f"{where}{name}: expected a string or a list of words, got {got}")
-    if not words:
-        raise request_error(f"{where}{name}: expected at least one word, got {describe(value)}")
-    if len(words) > max_tokens:
-        raise request_error(f"{where}{name}: expected at most {max_tokens} words, got {len(words)}")
-    for index, word in enumerate(words):
-        if not isinstance(word, str) or word.split() != [word]:
-            raise request_error(
-                f"{where}{name}: expected words without whitespace, got {describe(word)} "
-                f"at index {index}"
-            )
-    return words
+    return WordQeRequest(source, target, alignments, flag_of(request, "attention", where))
 
 
 def _alignments(

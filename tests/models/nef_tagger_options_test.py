@@ -95,7 +95,7 @@ class TestOptions:
         assert isinstance(model.tag_head, CrfTagHead)
         assert model.tag_head.input_dim == model.decoder.get_output_dim() == 8
         assert make().tag_head.input_dim == 6
-        assert make().default_predictor == "word_qe"
+        assert make().default_predictor == "nef_tagger"
 
     def test_dropout(self):
         """Of the input vectors and of h; none when evaluating."""

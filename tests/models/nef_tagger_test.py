@@ -30,7 +30,7 @@ class TestForward:
     def test_output(self, options):
         model = make(**options)
         output = model(**batch_of())
-        keys = {"mask", "tag_ids", "probabilities", "loss", "metadata"}
+        keys = {"mask", "tag_ids", "scores", "probabilities", "loss", "metadata"}
         assert set(output) == keys
         assert output["mask"].sum(-1).tolist() == LENGTHS
         assert output["tag_ids"].shape == (3, 5)
@@ -39,16 +39,16 @@ class TestForward:
         torch.testing.assert_close(output["probabilities"].sum(-1), output["mask"].float())
         assert output["loss"].item() > 0
         assert not output["tag_ids"].requires_grad
-        assert set(model.train()(**batch_of())) == keys - {"probabilities"}
+        assert set(model.train()(**batch_of())) == keys - {"scores", "probabilities"}
 
     def test_without_tags(self, options):
         model = make(**options)
         output = model(**batch_of(instances(tags=False)))
-        assert set(output) == {"mask", "tag_ids", "probabilities", "metadata"}
+        expected = {"mask", "tag_ids", "scores", "probabilities"}
+        assert set(output) == expected | {"metadata"}
         assert model.get_metrics() == {"accuracy": 0.0}
         batch = batch_of(instances(tags=False))
         del batch["metadata"]
-        expected = {"mask", "tag_ids", "probabilities"}
         assert set(model(**batch)) == expected
 
     def test_training_without_tags(self, options):
@@ -101,15 +101,17 @@ class TestReadable:
     def test_entries(self):
         model = make(decoder=decoder())
         readable = model.make_output_human_readable(model(**batch_of()))
-        assert set(readable) == {"tags", "probabilities", "metadata", "tokens"}
+        tables = readable["label_probabilities"]
+        names = {"tags", "probabilities", "label_probabilities", "metadata", "tokens"}
+        assert set(readable) == names
         assert readable["tokens"] == [pair[1].split() for pair in PAIRS]
         assert [len(tags) for tags in readable["tags"]] == LENGTHS
-        assert [len(words) for words in readable["probabilities"]] == LENGTHS
-        for tags, words in zip(readable["tags"], readable["probabilities"]):
-            for tag, word in zip(tags, words):
-                assert set(word) == {"OK", "BAD"}
-                assert sum(word.values()) == pytest.approx(1)
-                assert tag == max(word, key=word.get)
+        assert [table.shape for table in tables] == [(length, 2) for length in LENGTHS]
+        labels = VOCAB.get_token_to_index_vocabulary("labels")
+        for tags, chosen, table in zip(readable["tags"], readable["probabilities"], tables):
+            assert table.sum(-1) == pytest.approx(1)
+            assert chosen == table.max(-1).tolist()
+            assert [labels[tag] for tag in tags] == table.argmax(-1).tolist()
 
     def test_on_instances(self):
         """Through AllenNLP's own route, one dictionary an instance."""

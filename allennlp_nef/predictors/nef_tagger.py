@@ -1,0 +1,140 @@
+import re
+from typing import Any, Dict, List, NamedTuple, Union
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import JsonDict
+from allennlp.data import DatasetReader, Instance
+from allennlp.models import Model
+from allennlp.predictors import Predictor
+from overrides import overrides
+
+from allennlp_nef.data.dataset_readers import (
+    ConllTagsReader,
+    ConlluTagsReader,
+    SentenceReader,
+    WmtWordQeReader,
+)
+from allennlp_nef.data.formats.chunks import convert_tags
+from allennlp_nef.data.formats.conll_columns import ColumnSentence, format_columns
+from allennlp_nef.data.formats.conllu import ConlluSentence, format_conllu
+from allennlp_nef.predictors.errors import describe, request_error
+from allennlp_nef.predictors.requests import check_fields, flag_of, words_of
+from allennlp_nef.predictors.tagging_predictor import Answer, TaggingPredictor
+from allennlp_nef.predictors.word_qe import WordQePredictor
+
+FIELDS = ("sentence", "tokens", "attention")
+
+
+class TaggingRequest(NamedTuple):
+    """A checked request."""
+
+    tokens: List[str]
+    attention: bool
+
+
+@Predictor.register("nef_tagger", constructor="for_task")
+class NefTaggerPredictor(TaggingPredictor):
+    """Tags sentences: parts of speech, named entities, or whatever the model was trained on.
+
+    A request is a JSON object:
+
+        {"sentence": "Anna met Paul in Rome .", "attention": true}
+
+    `sentence` is split on whitespace; in its place may stand `tokens`, a list of words. `attention` (optional) asks
+    for the attention of each step. The answer has `tokens`, `tags` and `probabilities` (of the tag, one a word); if the
+    tags are those of chunks such as entities, `spans`, each with `start` and `end` (words, from 0, the end exclusive),
+    `type`, `text` and `probability`; and, if asked for, `attention` (steps x words; `null` where the model has no
+    steps).
+
+    Registered as a `Predictor` with name "nef_tagger". For a model of word-level quality estimation it is `word_qe`.
+
+    # Parameters
+
+    model : `Model`
+        `nef_tagger`.
+    dataset_reader : `DatasetReader`
+        `conll_tags` or `conllu_tags`.
+    output_format : `str`, optional (default = `"json"`)
+        "json"; "conll", columns separated by a blank: those of the input file other than the tag's, the gold tag if it
+        is known, and the predicted tag, as `conlleval` reads them (chunk tags as BIO; a blank within a word as `_`);
+        "conllu", CoNLL-U: the sentence of the input file with the reader's column filled in, all else as it was.
+    attention, max_tokens, batch_size
+        See `TaggingPredictor`.
+    """
+
+    output_formats = ("json", "conll", "conllu")
+    _dataset_reader: SentenceReader
+
+    @classmethod
+    def for_task(
+        cls, model: Model, dataset_reader: DatasetReader, **options: Any
+    ) -> TaggingPredictor:
+        """This predictor, or `word_qe` where the reader is that of quality estimation."""
+        predictor = WordQePredictor if isinstance(dataset_reader, WmtWordQeReader) else cls
+        return predictor(model, dataset_reader, **options)
+
+    def __init__(self, model: Model, dataset_reader: DatasetReader, **options: Any) -> None:
+        super().__init__(model, dataset_reader, **options)
+        if not isinstance(dataset_reader, SentenceReader):
+            raise ConfigurationError(
+                "dataset_reader: the predictor nef_tagger expects conll_tags, conllu_tags or wmt_word_qe, got "
+                f"{type(dataset_reader).__name__}"
+            )
+        if self.output_format == "conllu" and not isinstance(dataset_reader, ConlluTagsReader):
+            raise ConfigurationError(
+                "output_format: conllu needs a model whose dataset_reader is conllu_tags, got "
+                f"{type(dataset_reader).__name__}"
+            )
+
+    def predict(self, sentence: Union[str, List[str]], attention: bool = False) -> JsonDict:
+        """The answer to one request, from Python: a string, split on whitespace, or a list of words."""
+        name = "sentence" if isinstance(sentence, str) else "tokens"
+        return self.predict_json({name: sentence, "attention": attention})
+
+    @overrides
+    def parse(self, request: Any, where: str = "") -> TaggingRequest:
+        check_fields(request, FIELDS, "field sentence or tokens", where)
+        given = [name for name in ("sentence", "tokens") if request.get(name) is not None]
+        if len(given) != 1:
+            got = "both" if given else "neither"
+            raise request_error(f"{where}expected one of the fields sentence and tokens, got {got}")
+        name = given[0]
+        wanted = str if name == "sentence" else list
+        if not isinstance(request[name], wanted):
+            expected = "a string" if name == "sentence" else "a list of words"
+            raise request_error(
+                f"{where}{name}: expected {expected}, got {describe(request[name])}"
+            )
+        words = words_of(request, name, self.max_tokens, where, _is_word)
+        return TaggingRequest(words, flag_of(request, "attention", where))
+
+    @overrides
+    def to_instance(self, request: Any) -> Instance:
+        return self._dataset_reader.text_to_instance(request.tokens, keep_trace=request.attention)
+
+    @overrides
+    def to_answer(self, output: Dict[str, Any]) -> JsonDict:
+        names = ("tokens", "tags", "probabilities", "spans")
+        return {name: output[name] for name in names if name in output}
+
+    @overrides
+    def format(self, answer: Answer, index: int) -> str:
+        sentence = answer.metadata.sentence
+        reader = self._dataset_reader
+        if isinstance(reader, ConlluTagsReader) and self.output_format == "conllu":
+            if isinstance(sentence, ConlluSentence):
+                return sentence.with_column(reader.column, answer["tags"])
+            return format_conllu(answer["tokens"], reader.column, answer["tags"])
+        rows = [[re.sub(r"\s+", "_", token)] for token in answer["tokens"]]
+        if isinstance(sentence, ColumnSentence) and isinstance(reader, ConllTagsReader):
+            rows = [reader.without_tag(row) for row in sentence.rows]
+        for tags in (answer.metadata.tags, answer["tags"]):
+            if tags is not None:
+                tags = convert_tags(tags, "BIO") if "spans" in answer else tags
+                rows = [[*row, tag] for row, tag in zip(rows, tags)]
+        return format_columns(rows)
+
+
+def _is_word(text: str) -> bool:
+    """CoNLL-U has words with no-break spaces in them."""
+    return bool(text.strip()) and not re.search(r"[ \t\r\n\f\v]", text)

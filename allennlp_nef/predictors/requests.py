@@ -1,0 +1,56 @@
+"""Checks of requests, decoded from JSON.
+
+Each error is that of `request_error`: it names the field, what was expected and what came; `where` stands before it.
+"""
+
+from typing import Any, Callable, Dict, List, Sequence
+
+from allennlp_nef.predictors.errors import describe, request_error
+
+
+def check_fields(request: Any, fields: Sequence[str], needed: str, where: str) -> None:
+    """That a request is an object, and has no field but the `fields`."""
+    if not isinstance(request, dict):
+        raise request_error(f"{where}expected an object with the {needed}, got {describe(request)}")
+    for name in request:
+        if name not in fields:
+            raise request_error(
+                f"{where}expected the fields {', '.join(fields)}, got {describe(name)}"
+            )
+
+
+def words_of(
+    request: Dict[str, Any],
+    name: str,
+    max_tokens: int,
+    where: str,
+    is_word: Callable[[str], bool] = lambda text: text.split() == [text],
+) -> List[str]:
+    """The words of a field, which is a string, split on whitespace, or a list of words."""
+    value = request.get(name)
+    if isinstance(value, str):
+        words = value.split()
+    elif isinstance(value, list):
+        words = value
+    else:
+        got = describe(value) if name in request else "no such field"
+        raise request_error(f"{where}{name}: expected a string or a list of words, got {got}")
+    if not words:
+        raise request_error(f"{where}{name}: expected at least one word, got {describe(value)}")
+    if len(words) > max_tokens:
+        raise request_error(f"{where}{name}: expected at most {max_tokens} words, got {len(words)}")
+    for index, word in enumerate(words):
+        if not isinstance(word, str) or not (isinstance(value, str) or is_word(word)):
+            raise request_error(
+                f"{where}{name}: expected words without whitespace, got {describe(word)} "
+                f"at index {index}"
+            )
+    return words
+
+
+def flag_of(request: Dict[str, Any], name: str, where: str) -> bool:
+    """A field that is true, false, null or missing."""
+    value = request.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise request_error(f"{where}{name}: expected true or false, got {describe(value)}")
+    return bool(value)

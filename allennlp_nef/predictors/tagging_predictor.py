@@ -1,0 +1,141 @@
+import json
+from typing import Any, ClassVar, Dict, Iterator, List, Tuple, cast
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import JsonDict, lazy_groups_of
+from allennlp.data import DatasetReader, Instance
+from allennlp.models import Model
+from allennlp.predictors import Predictor
+from overrides import overrides
+
+from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.predictors.errors import describe, request_error
+
+
+class Answer(Dict[str, Any]):
+    """A JSON object that knows the sentence which it answers for."""
+
+    metadata: TaggingMetadata
+
+
+class TaggingPredictor(Predictor):
+    """What the predictors of this package share: checked requests, batches, output formats.
+
+    A request that cannot be answered raises a `ValueError` that names the field, and in a list of requests the item,
+    from 0; `allennlp serve` answers it with status 400. Implement `parse`, `to_instance`, `to_answer` and `format`.
+
+    # Parameters
+
+    model : `Model`
+    dataset_reader : `DatasetReader`
+    output_format : `str`, optional (default = `"json"`)
+        What `allennlp predict` writes: one of `output_formats`; "json" is an object a line. Lone surrogates, which
+        UTF-8 has no bytes for, are written as escapes.
+    attention : `bool`, optional (default = `False`)
+        Whether to answer every request with the attention, asked for or not.
+    max_tokens : `int`, optional (default = `1000`)
+        At least 1. Requests with more words than this are refused. (What a dataset reader reads is not limited.)
+    batch_size : `int`, optional (default = `64`)
+        At least 1. How many requests of a list go through the model at once.
+    """
+
+    output_formats: ClassVar[Tuple[str, ...]] = ("json",)
+
+    def __init__(
+        self,
+        model: Model,
+        dataset_reader: DatasetReader,
+        output_format: str = "json",
+        attention: bool = False,
+        max_tokens: int = 1000,
+        batch_size: int = 64,
+    ) -> None:
+        super().__init__(model, dataset_reader)
+        if output_format not in self.output_formats:
+            raise ConfigurationError(
+                f"output_format: expected one of {', '.join(self.output_formats)}, got {output_format!r}"
+            )
+        for name, value in (("max_tokens", max_tokens), ("batch_size", batch_size)):
+            if type(value) is not int or value < 1:
+                raise ConfigurationError(
+                    f"{name}: expected an integer of at least 1, got {value!r}"
+                )
+        if not isinstance(attention, bool):
+            raise ConfigurationError(f"attention: expected true or false, got {attention!r}")
+        self.output_format = output_format
+        self.attention = attention
+        self.max_tokens = max_tokens
+        self.batch_size = batch_size
+        self._requests_loaded = 0
+        self._sentences_dumped = 0
+
+    def parse(self, request: Any, where: str = "") -> Any:
+        """Checks a request, decoded from JSON; `where` stands before each message. Raises `request_error`."""
+        raise NotImplementedError
+
+    def to_instance(self, request: Any) -> Instance:
+        """The instance of a request that `parse` returned."""
+        raise NotImplementedError
+
+    def to_answer(self, output: Dict[str, Any]) -> JsonDict:
+        """The answer, from what the model puts out for a sentence."""
+        raise NotImplementedError
+
+    def format(self, answer: Answer, index: int) -> str:
+        """Answer number `index`, from 0, in the `output_format`, which is not "json"; with its line end."""
+        raise NotImplementedError
+
+    @overrides
+    def load_line(self, line: str) -> JsonDict:
+        """The request of a line, checked here since this is where its number is known (blank lines are not counted)."""
+        self._requests_loaded += 1
+        where = f"request {self._requests_loaded}: "
+        try:
+            request = json.loads(line.lstrip("\ufeff"))
+        except (ValueError, RecursionError) as error:
+            raise request_error(
+                f"{where}expected a JSON object on one line, got {describe(line.strip())} ({error})"
+            ) from error
+        self.parse(request, where)
+        return request
+
+    @overrides
+    def dump_line(self, outputs: JsonDict) -> str:
+        index = self._sentences_dumped
+        self._sentences_dumped += 1
+        if self.output_format == "json":
+            return json.dumps(outputs) + "\n"
+        text = self.format(cast(Answer, outputs), index)
+        return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+    @overrides
+    def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
+        if not isinstance(inputs, list):
+            raise request_error(f"expected a list of objects, got {describe(inputs)}")
+        requests = [self.parse(item, f"item {index}: ") for index, item in enumerate(inputs)]
+        return self.predict_batch_instance([self.to_instance(request) for request in requests])
+
+    @overrides
+    def predict_instance(self, instance: Instance) -> JsonDict:
+        return self.predict_batch_instance([instance])[0]
+
+    @overrides
+    def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
+        return list(self._answers(instances))
+
+    @overrides
+    def _json_to_instance(self, json_dict: JsonDict) -> Instance:
+        return self.to_instance(self.parse(json_dict))
+
+    def _answers(self, instances: List[Instance]) -> Iterator[JsonDict]:
+        for group in lazy_groups_of(instances, self.batch_size):
+            for instance in group:
+                self._dataset_reader.apply_token_indexers(instance)
+                if self.attention:
+                    instance.fields["metadata"].metadata.keep_trace = True  # type: ignore[attr-defined]
+            for output in self._model.forward_on_instances(group):
+                answer = Answer(self.to_answer(output))
+                answer.metadata = cast(TaggingMetadata, output["metadata"])
+                if answer.metadata.keep_trace:
+                    answer["attention"] = output.get("attention")
+                yield answer

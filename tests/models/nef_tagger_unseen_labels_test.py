@@ -1,0 +1,224 @@
+"""Evaluation on data with gold labels that the training data lack."""
+
+import copy
+import json
+import logging
+from functools import lru_cache
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Vocabulary
+from allennlp.data.data_loaders import SimpleDataLoader
+from allennlp.models.archival import archive_model, load_archive
+from allennlp.training.util import evaluate
+
+from allennlp_nef.data import ConllTagsReader, ConlluTagsReader
+from tests.models.small_tagger import batch_of, config_of, lstm, make
+
+INDEXERS = {"tokens": {"type": "single_id"}, "affixes": {"type": "affixes", "case": True}}
+EMBEDDERS = {
+    "tokens": {"type": "embedding", "embedding_dim": 4},
+    "affixes": {"type": "affixes", "embedding_dim": 3, "case_dim": 2},
+}
+READER = {"type": "conll_tags", "token_indexers": INDEXERS}
+MODEL = {
+    "input_representation": {
+        "type": "sentence",
+        "text_field_embedder": {"token_embedders": EMBEDDERS},
+    },
+    "encoder": lstm(12),
+    "metrics": ["tag_accuracy", "conlleval"],
+}
+HEADS = {"softmax": {}, "crf": {"tag_head": {"type": "crf"}}}
+TRAIN = [
+    ("Anna sleeps", "B-PER O"),
+    ("in Rome today", "O B-LOC O"),
+    ("Ann Lee left", "B-PER I-PER O"),
+]
+# New: I-LOC after B-LOC, B-ORG and I-ORG. The second sentence has none.
+TEST = [
+    ("New York sleeps", "B-LOC I-LOC O"),
+    ("Anna left", "B-PER O"),
+    ("Red Cross and Red Cross", "B-ORG I-ORG O B-ORG I-ORG"),
+]
+
+
+def reader():
+    return DatasetReader.from_params(Params(copy.deepcopy(READER)))
+
+
+def instances(sentences):
+    made = reader()
+    found = [made.text_to_instance(words.split(), tags.split()) for words, tags in sentences]
+    for instance in found:
+        made.apply_token_indexers(instance)
+    return found
+
+
+VOCAB = Vocabulary.from_instances(instances(TRAIN))
+
+
+def unseen_warnings(caplog):
+    messages = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    return [message for message in messages if "the vocabulary lacks" in message]
+
+
+@lru_cache(maxsize=None)
+def learned(head):
+    """A model that knows its training data by heart."""
+    model = make(VOCAB, **MODEL, **HEADS[head]).train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+    for _ in range(60):
+        optimizer.zero_grad()
+        model(**batch_of(instances(TRAIN), VOCAB))["loss"].backward()
+        optimizer.step()
+    model.get_metrics(reset=True)
+    return model.eval()
+
+
+@pytest.mark.parametrize("head", list(HEADS))
+class TestEvaluation:
+    @pytest.mark.parametrize("batch_size", [1, 2, 3])
+    def test_through_allennlp(self, head, batch_size, caplog):
+        model = learned(head)
+        model.get_metrics(reset=True)
+        loader = SimpleDataLoader(instances(TEST), batch_size, vocab=VOCAB)
+        for _ in range(2):  # the counts begin anew
+            caplog.clear()
+            scores = evaluate(model, loader)
+            assert unseen_warnings(caplog) == [
+                "5 gold tags are labels that the vocabulary lacks: no prediction is right for them, and their "
+                "sentences are left out of the loss. They are B-ORG (2), I-ORG (2), I-LOC (1)."
+            ]
+        tags = [model.forward_on_instance(instance)["tags"] for instance in instances(TEST)]
+        pairs = [pair for (_, gold), row in zip(TEST, tags) for pair in zip(gold.split(), row)]
+        assert scores["accuracy"] == sum(gold == tag for gold, tag in pairs) / len(pairs)
+        assert scores["accuracy"] <= 5 / 10
+        assert scores["recall-overall"] <= 1 / 4
+        assert torch.isfinite(torch.tensor(scores["loss"]))
+
+    def test_the_loss_is_of_the_other_sentences(self, head):
+        model = make(VOCAB, **MODEL, **HEADS[head])
+        known = model(**batch_of(instances(TEST[1:2]), VOCAB))["loss"]
+        with_others = model(**batch_of(instances(TEST), VOCAB))["loss"]
+        torch.testing.assert_close(with_others, known)
+
+    def test_no_other_sentence(self, head):
+        model = make(VOCAB, **MODEL, **HEADS[head]).train()
+        loss = model(**batch_of(instances(TEST[::2]), VOCAB))["loss"]
+        assert loss.item() == 0
+        loss.backward()
+        assert all(p.grad is None or not p.grad.any() for p in model.parameters())
+
+    def test_tag_heads_get_indices_of_labels(self, head, monkeypatch):
+        """Outside of the mask too."""
+        model, seen = make(VOCAB, **MODEL, **HEADS[head]), []
+        loss = model.tag_head.loss
+
+        def spy(scores, mask, tags):
+            seen.append(tags)
+            return loss(scores, mask, tags)
+
+        monkeypatch.setattr(model.tag_head, "loss", spy)
+        model(**batch_of(instances(TEST), VOCAB))
+        assert seen[0].min() == 0
+        assert seen[0].max() < VOCAB.get_vocab_size("labels")
+
+    def test_negative_tags_in_padding_are_no_labels(self, head, caplog):
+        """As other readers pad."""
+        model = make(VOCAB, **MODEL, **HEADS[head])
+        batch = batch_of(instances(TRAIN), VOCAB)
+        expected = model(**batch)
+        scores = model.get_metrics(reset=True)
+        batch["tags"][~expected["mask"]] = -100
+        assert (batch["tags"] < 0).any()
+        assert torch.equal(model(**batch)["loss"], expected["loss"])
+        assert model.get_metrics(reset=True) == scores
+        assert unseen_warnings(caplog) == []
+
+    def test_predictions_do_not_depend_on_gold_labels(self, head):
+        model = make(VOCAB, **MODEL, **HEADS[head])
+        batch = batch_of(instances(TEST), VOCAB)
+        with_tags = model(**batch)
+        del batch["tags"]
+        assert torch.equal(with_tags["tag_ids"], model(**batch)["tag_ids"])
+
+
+def test_a_warning_in_training_too(caplog):
+    """With a vocabulary from elsewhere, sentences must not drop out of the loss in silence."""
+    model = make(VOCAB, **MODEL).train()
+    model(**batch_of(instances(TEST), VOCAB))
+    model.get_metrics()
+    assert unseen_warnings(caplog) == []
+    model.get_metrics(reset=True)
+    assert len(unseen_warnings(caplog)) == 1
+    model.get_metrics(reset=True)
+    assert len(unseen_warnings(caplog)) == 1
+
+
+def test_a_long_list_is_cut(caplog):
+    tags = " ".join(f"B-T{i}" for i in range(30))
+    model = make(VOCAB, **MODEL)
+    model(**batch_of(instances([(tags, tags)]), VOCAB))
+    model.get_metrics(reset=True)
+    (message,) = unseen_warnings(caplog)
+    assert message.startswith("30 gold tags are labels that the vocabulary lacks")
+    assert message.endswith("B-T19 (1) and 10 others.")
+
+
+def test_without_metadata(caplog):
+    """Nothing else knows the names."""
+    model = make(VOCAB, **MODEL)
+    batch = batch_of(instances(TEST), VOCAB)
+    del batch["metadata"]
+    model(**batch)
+    model.get_metrics(reset=True)
+    (message,) = unseen_warnings(caplog)
+    assert message.endswith("They are ? (5).")
+
+
+def test_parts_of_speech(caplog):
+    made = ConlluTagsReader()
+    train, test = made.text_to_instance(["a", "b"], ["X", "Y"]), made.text_to_instance(["a"], ["Z"])
+    for instance in (train, test):
+        made.apply_token_indexers(instance)
+    vocab = Vocabulary.from_instances([train])
+    representation = {"text_field_embedder": {"token_embedders": {"tokens": EMBEDDERS["tokens"]}}}
+    model = make(vocab, input_representation=representation, encoder=lstm(4))
+    assert model(**batch_of([test], vocab))["loss"].item() == 0
+    assert model.get_metrics(reset=True) == {"accuracy": 0.0}
+    assert "1 gold tags are" in unseen_warnings(caplog)[0]
+
+
+def test_a_namespace_with_padding_is_refused():
+    made = ConllTagsReader(label_namespace="entities")
+    instance = made.text_to_instance(["a"], ["O"])
+    made.apply_token_indexers(instance)
+    vocab = Vocabulary.from_instances([instance])
+    representation = {"text_field_embedder": {"token_embedders": {"tokens": EMBEDDERS["tokens"]}}}
+    options = {"input_representation": representation, "encoder": lstm(4)}
+    with pytest.raises(ConfigurationError, match="label_namespace: expected one whose name ends "):
+        make(vocab, label_namespace="entities", **options)
+    vocab = Vocabulary.from_instances([instance], non_padded_namespaces=["entities"])
+    assert make(vocab, label_namespace="entities", **options).tag_head.num_labels == 1
+
+
+def test_archive(tmp_path):
+    """A model with affixes tags as before; what is made from the vocabulary is made again."""
+    model = learned("crf")
+    config = {"model": config_of(**MODEL, **HEADS["crf"]), "dataset_reader": READER}
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    VOCAB.save_to_files(str(tmp_path / "vocabulary"))
+    torch.save(model.state_dict(), str(tmp_path / "weights.th"))
+    archive_model(str(tmp_path), weights="weights.th")
+    loaded = load_archive(str(tmp_path / "model.tar.gz")).model.eval()
+    name = "input_representation.text_field_embedder.token_embedder_affixes.prefix_offsets"
+    buffers = dict(loaded.named_buffers())
+    assert torch.equal(buffers[name], dict(model.named_buffers())[name])
+    assert name not in model.state_dict()
+    batch = batch_of(instances(TRAIN + TEST), VOCAB)
+    expected, output = model(**batch), loaded(**batch)
+    assert torch.equal(output["probabilities"], expected["probabilities"])
+    assert torch.equal(output["loss"], expected["loss"])

@@ -1,0 +1,213 @@
+import json
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_nef.data.formats.chunks import chunks_of, convert_tags
+from allennlp_nef.data.formats.conll_columns import read_columns
+from allennlp_nef.data.formats.conllu import read_conllu
+from allennlp_nef.metrics.tag_scores import CHUNKS
+from allennlp_nef.predictors import NefTaggerPredictor, WordQePredictor
+
+SENTENCE = "Anna Berg met officials in Rome ."
+
+
+@pytest.fixture(scope="module")
+def ner(predictor_of, ner_archive):
+    return predictor_of(ner_archive)
+
+
+@pytest.fixture(scope="module")
+def pos(predictor_of, pos_archive):
+    return predictor_of(pos_archive)
+
+
+def instances_of(predictor, path):
+    return list(predictor._dataset_reader.read(str(path)))
+
+
+class TestAnswer:
+    def test_parts_of_speech(self, pos):
+        answer = pos.predict_json({"sentence": " Les  enfants\tdorment . "})
+        assert set(answer) == {"tokens", "tags", "probabilities"}
+        assert answer["tokens"] == ["Les", "enfants", "dorment", "."]
+        assert len(answer["tags"]) == len(answer["probabilities"]) == 4
+        assert all(type(p) is float and 0 < p <= 1 for p in answer["probabilities"])
+        json.dumps(answer)
+
+    def test_entities(self, ner, root):
+        answers = ner.predict_batch_instance(instances_of(ner, root / "fixtures/ner/dev.conll"))
+        assert sum(len(answer["spans"]) for answer in answers) > 20
+        for answer in answers:
+            assert set(answer) == {"tokens", "tags", "probabilities", "spans"}
+            spans = [(span["start"], span["end"], span["type"]) for span in answer["spans"]]
+            assert spans == chunks_of(answer["tags"])
+            for span in answer["spans"]:
+                words = answer["tokens"][span["start"] : span["end"]]
+                assert span["text"] == " ".join(words)
+                assert type(span["probability"]) is float
+                # A chunk is right only if each of its words is.
+                least = min(answer["probabilities"][span["start"] : span["end"]])
+                assert 0 < span["probability"] <= least + 1e-5
+            json.dumps(answer)
+
+    def test_ways_to_write_a_request(self, ner):
+        expected = ner.predict_json({"sentence": SENTENCE})
+        for request in (
+            {"tokens": SENTENCE.split()},
+            {"tokens": SENTENCE.split(), "sentence": None, "attention": False},
+            {"sentence": SENTENCE.replace(" ", "\u00a0\n"), "attention": None},
+        ):
+            assert ner.predict_json(request) == expected
+        assert ner.predict(SENTENCE) == expected
+        assert ner.predict(SENTENCE.split()) == expected
+
+    def test_no_break_spaces_in_a_word(self, pos):
+        assert pos.predict(["10\u00a0000", "chats"])["tokens"] == ["10\u00a0000", "chats"]
+
+    def test_attention(self, ner, pos):
+        asked = ner.predict(SENTENCE, attention=True)
+        assert [len(step) for step in asked["attention"]] == [7] * 5
+        assert {k: v for k, v in asked.items() if k != "attention"} == ner.predict(SENTENCE)
+        assert [len(step) for step in pos.predict("un chat", attention=True)["attention"]] == [2, 2]
+
+    def test_batch(self, ner):
+        """As each gets alone, whatever the size of the batches; the attention only where it was asked for."""
+        requests = [{"sentence": SENTENCE}, {"tokens": ["Rome"], "attention": True}]
+        batch = ner.predict_batch_json(requests)
+        for answer, request in zip(batch, requests):
+            alone = ner.predict_json(request)
+            assert set(answer) == set(alone)
+            assert answer["tags"] == alone["tags"]
+            assert answer["probabilities"] == pytest.approx(alone["probabilities"], abs=1e-5)
+        assert ner.predict_batch_json([]) == []
+
+    def test_quality_estimation_by_default(self, predictor_of, archive_path, ner):
+        assert type(ner) is NefTaggerPredictor
+        predictor = predictor_of(archive_path, output_format="tsv", method="a")
+        assert type(predictor) is WordQePredictor
+        assert predictor.output_format == "tsv" and predictor.method == "a"
+
+
+class TestColumns:
+    def written(self, predictor, path):
+        answers = predictor.predict_batch_instance(instances_of(predictor, path))
+        return answers, "".join(map(predictor.dump_line, answers))
+
+    def test_gold_and_predicted_tags_come_last(self, predictor_of, ner_archive, root, tmp_path):
+        predictor = predictor_of(ner_archive, output_format="conll")
+        path = root / "fixtures/ner/dev.conll"
+        answers, text = self.written(predictor, path)
+        output = tmp_path / "output.conll"
+        output.write_text(text, encoding="utf-8")
+        written, given = list(read_columns(str(output))), list(read_columns(str(path)))
+        assert len(written) == len(given) == len(answers)
+        for new, old, answer in zip(written, given, answers):
+            *columns, gold, predicted = zip(*new.rows)
+            *expected, tags = zip(*old.rows)
+            assert columns == expected
+            assert list(gold) == convert_tags(tags, "BIO")
+            assert list(predicted) == convert_tags(answer["tags"], "BIO")
+        gold, predicted = ([[row[i] for row in s.rows] for s in written] for i in (-2, -1))
+        scores = CHUNKS.scores(CHUNKS.count(gold, predicted).sentences.sum(0))
+        assert 0 < scores["f1-overall"] < 1
+
+    def test_without_gold_tags(self, predictor_of, ner_archive, tmp_path):
+        predictor = predictor_of(ner_archive, output_format="conll")
+        path = tmp_path / "words.conll"
+        path.write_text("Anna\nsleeps\n\nRome\n", encoding="utf-8")
+        answers, text = self.written(predictor, path)
+        tags = [tag for answer in answers for tag in convert_tags(answer["tags"], "BIO")]
+        assert text == "Anna {}\nsleeps {}\n\nRome {}\n\n".format(*tags)
+        answer = predictor.predict("Anna sleeps")
+        assert predictor.dump_line(answer) == text.split("\n\n")[0] + "\n\n"
+
+    def test_parts_of_speech(self, predictor_of, pos_archive, root):
+        predictor = predictor_of(pos_archive, output_format="conll")
+        answers, text = self.written(predictor, root / "fixtures/pos/dev.conllu")
+        sentences = list(read_conllu(str(root / "fixtures/pos/dev.conllu")))
+        assert any(" " in form for sentence in sentences for form in sentence.column("form"))
+        for sentence, answer, lines in zip(sentences, answers, text.split("\n\n")):
+            forms = [form.replace(" ", "_") for form in sentence.column("form")]
+            rows = zip(forms, sentence.column("upos"), answer["tags"])
+            assert lines.splitlines() == [" ".join(row) for row in rows]
+
+    def test_lone_surrogate(self, predictor_of, ner_archive):
+        predictor = predictor_of(ner_archive, output_format="conll")
+        assert predictor.dump_line(predictor.predict("\ud800")).startswith("\\ud800 ")
+
+
+class TestConllu:
+    def test_only_the_column_changes(self, predictor_of, pos_archive, root):
+        predictor = predictor_of(pos_archive, output_format="conllu")
+        path = root / "fixtures/pos/dev.conllu"
+        instances = instances_of(predictor, path)
+        answers = predictor.predict_batch_instance(instances)
+        written = "".join(map(predictor.dump_line, answers)).splitlines()
+        given = path.read_text(encoding="utf-8").splitlines()
+        assert len(written) == len(given)
+        tags = iter([tag for answer in answers for tag in answer["tags"]])
+        changed = 0
+        for new, old in zip(written, given):
+            columns = old.split("\t")
+            if columns[0].isdigit():
+                tag = next(tags)
+                changed += tag != columns[3]
+                columns[3] = tag
+            assert new == "\t".join(columns)
+        assert next(tags, None) is None
+        assert changed > 0
+
+    def test_from_words(self, predictor_of, pos_archive):
+        predictor = predictor_of(pos_archive, output_format="conllu")
+        answer = predictor.predict("un chat")
+        first, second = answer["tags"]
+        assert predictor.dump_line(answer) == (
+            "# text = un chat\n"
+            f"1\tun\t_\t{first}\t_\t_\t_\t_\t_\t_\n"
+            f"2\tchat\t_\t{second}\t_\t_\t_\t_\t_\t_\n\n"
+        )
+
+    def test_needs_a_reader_of_conllu(self, predictor_of, ner_archive):
+        with pytest.raises(ConfigurationError, match="output_format: conllu needs a model whose"):
+            predictor_of(ner_archive, output_format="conllu")
+
+
+class TestBadRequests:
+    ONE = "expected one of the fields sentence and tokens, got "
+    WORDS = "tokens: expected words without whitespace, got "
+
+    @pytest.mark.parametrize(
+        ("request_", "message"),
+        [
+            (None, "expected an object with the field sentence or tokens, got null"),
+            ([{}], "expected an object with the field sentence or tokens, got [{}]"),
+            ({}, ONE + "neither"),
+            ({"sentence": "a", "tokens": ["a"]}, ONE + "both"),
+            ({"text": "a"}, 'expected the fields sentence, tokens, attention, got "text"'),
+            ({"sentence": ["a"]}, 'sentence: expected a string, got ["a"]'),
+            ({"tokens": "a b"}, 'tokens: expected a list of words, got "a b"'),
+            ({"sentence": " "}, 'sentence: expected at least one word, got " "'),
+            ({"tokens": []}, "tokens: expected at least one word, got []"),
+            ({"tokens": ["a", "b c"]}, WORDS + '"b c" at index 1'),
+            ({"tokens": ["a\n"]}, WORDS + r'"a\n" at index 0'),
+            ({"tokens": ["\u00a0"]}, WORDS + r'"\u00a0" at index 0'),
+            ({"tokens": [None]}, WORDS + "null at index 0"),
+            ({"tokens": ["a"] * 1001}, "tokens: expected at most 1000 words, got 1001"),
+            ({"sentence": "a", "attention": 1}, "attention: expected true or false, got 1"),
+        ],
+    )
+    def test_message(self, ner, request_, message):
+        with pytest.raises(ValueError) as caught:
+            ner.predict_json(request_)
+        assert str(caught.value) == message
+        with pytest.raises(ValueError) as caught:
+            ner.predict_batch_json([{"sentence": "a"}, request_])
+        assert str(caught.value) == f"item 1: {message}"
+
+    def test_wrong_reader(self, predictor_of, ner_archive):
+        from allennlp.data.dataset_readers import SequenceTaggingDatasetReader
+
+        model = predictor_of(ner_archive)._model
+        with pytest.raises(ConfigurationError, match="expects conll_tags, conllu_tags or wmt"):
+            NefTaggerPredictor(model, SequenceTaggingDatasetReader())

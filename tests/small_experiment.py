@@ -1,0 +1,49 @@
+"""Small experiments: what a config describes, with the first few instances of its data."""
+
+from pathlib import Path
+
+import torch
+from allennlp.commands.train import TrainModel
+from allennlp.common import Params
+from allennlp.nn.util import move_to_device
+
+import allennlp_nef  # noqa: F401  # registers the components
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def experiment(path, folder, instances=10):
+    """The `TrainModel` of a config; its data paths are relative to the current folder."""
+    params = Params.from_file(str(path))
+    for reader in ("dataset_reader", "validation_dataset_reader"):
+        if reader in params:
+            params[reader]["max_instances"] = instances
+    torch.manual_seed(0)
+    return TrainModel.from_params(
+        params=params, serialization_dir=str(folder), local_rank=0, batch_weight_key=""
+    )
+
+
+def step(trainer, without_gradient=()):
+    """One forward and backward pass and one update; returns the loss and the names of the parameters that changed."""
+    model = trainer.model.train()
+    parameters = {
+        name: parameter
+        for name, parameter in model.named_parameters()
+        if not any(part in name for part in without_gradient)
+    }
+    before = {name: parameter.detach().clone() for name, parameter in parameters.items()}
+    batch = move_to_device(next(iter(trainer.data_loader)), torch.device("cpu"))
+    loss = model(**batch)["loss"]
+    loss.backward()
+    for name, parameter in parameters.items():
+        assert parameter.grad is not None, f"{name} has no gradient"
+        assert parameter.grad.isfinite().all(), name
+    trainer.optimizer.step()
+    changed = {name for name, parameter in parameters.items() if (parameter != before[name]).any()}
+    return loss.item(), changed
+
+
+def parts_of(names):
+    """The parts of the model that parameters belong to."""
+    return {name.split(".")[0] for name in names}

@@ -1,0 +1,207 @@
+"""The knobs of the builders in `training_configs/parts`: each has an effect, and dimensions follow."""
+
+import json
+import math
+
+import _jsonnet
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from tests.small_experiment import ROOT, experiment, parts_of, step
+
+PARTS = ROOT / "training_configs" / "parts"
+# Values other than the default.
+SENTENCE = {
+    "embedding_dim": ["6", "0"],
+    "pretrained_file": ["'vectors.txt'"],
+    "unknown_probability": ["0.5"],
+    "affix_dim": ["7", "0"],
+    "case_dim": ["3"],
+    "character_dim": ["5"],
+    "character_lstm_dim": ["4"],
+    "input_dropout": ["0.1"],
+    "dropout": ["0.4"],
+    "encoder_type": ["'gru'"],
+    "lstm_dim": ["9"],
+    "num_layers": ["2"],
+    "min_count": ["1"],
+    "batch_size": ["4"],
+    "optimizer": ["{ type: 'adam' }"],
+    "decoder": ["self.neural_easy_first('full', 2)"],
+    "tag_head": ["{ type: 'crf' }"],
+    "num_epochs": ["2"],
+    "patience": ["2"],
+}
+KNOBS = {
+    "pos": {**SENTENCE, "column": ["'xpos'", "'feats'"]},
+    "ner": {**SENTENCE, "tag_scheme": ["'BIOUL'"]},
+}
+# What a knob needs to have an effect.
+NEEDED = {"character_lstm_dim": "character_dim: 5"}
+# Hidden fields that are no knobs: a config may use or replace them.
+BUILDERS = {
+    *("token_indexers", "token_embedders", "input_dim", "encoder", "neural_easy_first"),
+    *("reader", "metrics", "validation_metric", "crf"),
+}
+
+
+def snippet(task, *knobs):
+    return f"(import '{PARTS}/{task}.libsonnet') " + " ".join(f"{{ {some} }}" for some in knobs)
+
+
+def evaluate(task, *knobs):
+    return json.loads(_jsonnet.evaluate_snippet("config", snippet(task, *knobs)))
+
+
+@pytest.fixture
+def build(tmp_path, monkeypatch):
+    """`build(task, *knobs)`: a `TrainModel`; later knobs take precedence."""
+    monkeypatch.chdir(ROOT)
+
+    def make(task, *knobs):
+        path = tmp_path / "config.jsonnet"
+        path.write_text(snippet(task, *knobs), encoding="utf-8")
+        return experiment(path, tmp_path / "run")
+
+    return make
+
+
+@pytest.mark.parametrize("task", KNOBS)
+def test_these_are_all_the_knobs(task):
+    fields = f"""local fields = {snippet(task)};
+    std.setDiff(std.objectFieldsAll(fields), std.objectFields(fields))"""
+    hidden = set(json.loads(_jsonnet.evaluate_snippet("fields", fields)))
+    assert hidden - BUILDERS == set(KNOBS[task])
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "value"),
+    [(task, name, value) for task in KNOBS for name in KNOBS[task] for value in KNOBS[task][name]],
+)
+def test_knob_has_an_effect(task, name, value):
+    needed = NEEDED.get(name, "")
+    assert evaluate(task, needed, f"{name}: {value}") != evaluate(task, needed)
+
+
+@pytest.mark.parametrize(
+    ("knobs", "message"),
+    [
+        ("case_dim: 2, affix_dim: 0", "case_dim: needs affix_dim"),
+        ("pretrained_file: 'a', embedding_dim: 0", "pretrained_file: needs embedding_dim"),
+        ("unknown_probability: 0.5, embedding_dim: 0", "unknown_probability: needs embedding_dim"),
+    ],
+)
+def test_knobs_that_contradict_each_other(knobs, message):
+    with pytest.raises(RuntimeError, match=message):
+        evaluate("ner", knobs)
+
+
+DECODERS = [
+    ("null", "{ type: 'softmax' }", 10),
+    ("self.neural_easy_first('single', 2)", "{ type: 'crf' }", 60),
+    ("self.neural_easy_first('full', 'length')", "{ type: 'softmax' }", 60),
+]
+
+
+class TestDimensionsFollow:
+    @pytest.mark.parametrize("task", ["pos", "ner"])
+    @pytest.mark.parametrize(
+        ("knobs", "input_dim"),
+        [
+            ("", 26),
+            ("affix_dim: 0", 6),
+            ("case_dim: 3", 29),
+            ("character_dim: 2, character_lstm_dim: 4", 34),
+            ("embedding_dim: 0, affix_dim: 0, character_dim: 2, character_lstm_dim: 4", 8),
+        ],
+    )
+    @pytest.mark.parametrize(("decoder", "tag_head", "states_dim"), DECODERS)
+    def test_sentence(self, build, task, knobs, input_dim, decoder, tag_head, states_dim):
+        trainer = build(
+            task,
+            "embedding_dim: 6, affix_dim: 10, lstm_dim: 5, dropout: 0.1",
+            f"decoder: {decoder}, tag_head: {tag_head}",
+            knobs,
+        ).trainer
+        self.check(trainer, input_dim, states_dim, 0.1)
+
+    @pytest.mark.parametrize("neighbours", [True, False])
+    @pytest.mark.parametrize(("decoder", "tag_head", "states_dim"), DECODERS)
+    def test_quality_estimation(self, build, neighbours, decoder, tag_head, states_dim):
+        trainer = build(
+            "qe",
+            "embedding_dim: 6, lstm_dim: 5, dropout: 0.2, bad_weight: 3, min_count: 1, "
+            f"neighbours: {str(neighbours).lower()}, decoder: {decoder}, "
+            f"tag_head_type: ({tag_head}).type",
+        ).trainer
+        self.check(trainer, 36 if neighbours else 12, states_dim, 0.2)
+
+    @staticmethod
+    def check(trainer, input_dim, states_dim, dropout):
+        model = trainer.model
+        assert model.input_representation.get_output_dim() == input_dim
+        assert model.encoder.get_input_dim() == input_dim
+        assert model.encoder.get_output_dim() == 10
+        assert model.tag_head.input_dim == states_dim
+        assert model.dropout.p == dropout
+        loss, changed = step(trainer)
+        assert math.isfinite(loss)
+        assert changed
+
+
+@pytest.mark.parametrize(
+    ("encoder", "dim"),
+    [
+        ("encoder_type: 'gru'", 100),
+        ("num_layers: 2", 100),
+        (
+            "encoder: { type: 'stacked_bidirectional_lstm', input_size: 164, hidden_size: 7, num_layers: 2 }",
+            14,
+        ),
+    ],
+)
+def test_encoders(build, encoder, dim):
+    trainer = build("ner", encoder).trainer
+    assert trainer.model.encoder.get_output_dim() == dim
+    loss, changed = step(trainer)
+    assert math.isfinite(loss)
+    assert parts_of(changed) >= {"encoder", "tag_head"}
+
+
+class TestPretrainedFile:
+    """Words with a vector are known, whether training has them or not, and have it at first."""
+
+    VECTORS = {"Lisbon": [1.0, 2.0, 3.0], "Zanzibar": [4.0, 5.0, 6.0]}
+
+    @pytest.fixture(params=["", "2 3\n"], ids=["GloVe", "word2vec"])
+    def path(self, request, tmp_path):
+        lines = [" ".join([word, *map(str, vector)]) for word, vector in self.VECTORS.items()]
+        path = tmp_path / "vectors.txt"
+        path.write_text(request.param + "\n".join(lines) + "\n", encoding="utf-8")
+        return path
+
+    def test_vectors(self, build, path):
+        model = build("ner", f"pretrained_file: '{path}', embedding_dim: 3").model
+        vocab = model.vocab
+        table = model.input_representation.text_field_embedder.token_embedder_tokens.weight
+        for word, vector in self.VECTORS.items():
+            index = vocab.get_token_to_index_vocabulary()[word]
+            assert table[index].tolist() == vector
+        assert "Houses" not in vocab.get_token_to_index_vocabulary()  # once, in training
+
+
+def test_rare_words_need_to_be_in_the_vocabulary(build):
+    with pytest.raises(ConfigurationError, match="lower vocabulary.min_count of 'tokens'"):
+        build("ner", "unknown_probability: 0.5")
+
+
+def test_rare_words(build):
+    trainer = build("ner", "unknown_probability: 0.5, min_count: 1").trainer
+    rare_words = trainer.model.input_representation.rare_words
+    assert rare_words.probability == 0.5
+    batch = next(iter(trainer.data_loader))["tokens"]
+    torch.manual_seed(0)
+    before, after = (tokens["tokens"]["tokens"] for tokens in (batch, rare_words(batch)))
+    assert (before != 1).all()
+    assert 0 < (after == 1).sum() < (before != 0).sum()
