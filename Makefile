@@ -11,8 +11,11 @@ LEGACY_PYTHON ?= python3.10
 LEGACY_VENV ?= .venv-legacy
 # LOCKED=1 installs the exact versions of requirements-lock.txt.
 LOCKED ?=
-# Folder with train, dev and test20 of the word-level quality estimation data set (make results-qe).
+# Folders of the data sets that the results-* targets read, and the language of CoNLL-2002: esp or ned.
 QE_DATA ?=
+POS_DATA ?=
+NER_DATA ?=
+NER_LANGUAGE ?= esp
 
 empty :=
 space := $(empty) $(empty)
@@ -50,7 +53,7 @@ echo "== Python $$want environment in $(2)"; \
 "$(1)" -m venv --clear "$(2)"; touch "$(2)/.allennlp_nef"
 endef
 
-.PHONY: help install train test lint format test-legacy results-qe clean
+.PHONY: help install train test lint format test-legacy results-qe results-pos results-ner clean
 
 help:
 	@echo 'make train        install, train NEF-F on the fixtures, evaluate it, print three tagged sentences'
@@ -59,7 +62,9 @@ help:
 	@echo 'make lint         ruff and mypy'
 	@echo 'make format       ruff fixes and formatting'
 	@echo 'make test-legacy  the tests on AllenNLP 2.10.1 with its own pins (Python 3.8 to 3.10, torch 1.12.1)'
-	@echo 'make results-qe   the word-level quality estimation table (QE_DATA=<folder of the data set>)'
+	@echo 'make results-qe   the results on MLQE-PE English-German (QE_DATA=<folder of train.*, dev.*, test20.*>)'
+	@echo 'make results-pos  the results on a treebank of UD (POS_DATA=<folder of *-train.conllu, *-dev.conllu, *-test.conllu>)'
+	@echo 'make results-ner  the results on CoNLL-2002 (NER_DATA=<folder of esp.train, esp.testa, ...> NER_LANGUAGE=esp or ned)'
 	@echo 'make clean        remove caches, runs and the environments made here'
 	@echo
 	@echo 'Variables: PYTHON=$(PYTHON) VENV=$(VENV) LEGACY_PYTHON=$(LEGACY_PYTHON) LEGACY_VENV=$(LEGACY_VENV)'
@@ -113,9 +118,12 @@ $(call escape,$(LEGACY_MARK)): setup.py requirements-legacy.txt
 test-legacy: $(call escape,$(LEGACY_MARK))
 	OMP_NUM_THREADS=1 "$(LEGACY_VENV)/bin/python" -m pytest -n 2
 
-results-qe: install
-	@if [ -z "$(QE_DATA)" ]; then echo 'Name the data set: make results-qe QE_DATA=<folder>' >&2; exit 2; fi
-	"$(VENV)/bin/python" benchmarks/results_qe.py --data "$(QE_DATA)"
+results-qe: DATA = $(QE_DATA)
+results-pos: DATA = $(POS_DATA)
+results-ner: DATA = $(NER_DATA)
+results-qe results-pos results-ner: install
+	@if [ -z "$(DATA)" ]; then echo 'Name the data set, as in make help' >&2; exit 2; fi
+	"$(VENV)/bin/python" benchmarks/results.py $(@:results-%=%) --data "$(DATA)" --language "$(NER_LANGUAGE)"
 
 clean:
 	rm -rf runs build .mypy_cache .pytest_cache .ruff_cache .hypothesis allennlp_nef.egg-info

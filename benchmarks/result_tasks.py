@@ -1,0 +1,121 @@
+"""What `results.py` runs: for each task its rows, with their seeds, its files, its scores, and what is compared."""
+
+from typing import Dict, List, NamedTuple, Tuple
+
+ONE, THREE = [1], [1, 2, 3]
+
+
+class Task(NamedTuple):
+    configs: Dict[str, List[int]]
+    """Seeds of each row."""
+    only: Dict[str, List[str]]
+    """Languages for which some rows are left out: the rows that stay."""
+    files: Dict[str, str]
+    """Of train, dev and test: what the name matches in the folder of the data."""
+    output_format: str
+    """Of the predictor."""
+    ending: str
+    """Of the files with predictions."""
+    scorer: str
+    """In `allennlp_nef.metrics.tag_scores`."""
+    scores: List[Tuple[str, str]]
+    """Name and title; the first is compared."""
+    comparisons: List[Tuple[str, str]]
+
+    def rows(self, language: str) -> Dict[str, List[int]]:
+        """The rows for a language, with their seeds."""
+        names = self.only.get(language, list(self.configs))
+        return {name: self.configs[name] if language not in self.only else ONE for name in names}
+
+
+TASKS = {
+    "qe": Task(
+        configs=dict.fromkeys(
+            (
+                "qe_bilstm",
+                "qe_nef_s",
+                "qe_nef_s_length",
+                "qe_nef_f",
+                "qe_nef_f_length",
+                "qe_nef_f_crf",
+                "qe_nef_f_tuned",
+            ),
+            THREE,
+        ),
+        only={},
+        files={"train": "train.src", "dev": "dev.src", "test": "test20.src"},
+        output_format="tags",
+        ending="tags",
+        scorer="WORD_QE",
+        scores=[("f1_mult", "F1-MULT"), ("mcc", "MCC")],
+        comparisons=[("qe_nef_f", "qe_bilstm"), ("qe_nef_s", "qe_bilstm")],
+    ),
+    "pos": Task(
+        configs={
+            "pos_bilstm": THREE,
+            "pos_easy_first": ONE,
+            "pos_nef_s_csoftmax": ONE,
+            "pos_nef_f_softmax": ONE,
+            "pos_nef_f_sparsemax": ONE,
+            "pos_nef_f_csoftmax": THREE,
+        },
+        only={},
+        files={"train": "*-train.conllu", "dev": "*-dev.conllu", "test": "*-test.conllu"},
+        output_format="conllu",
+        ending="conllu",
+        scorer="TAGS",
+        scores=[("accuracy", "accuracy")],
+        comparisons=[
+            ("pos_nef_f_csoftmax", "pos_bilstm"),
+            ("pos_nef_f_csoftmax", "pos_nef_f_softmax"),
+            ("pos_nef_f_csoftmax", "pos_nef_f_sparsemax"),
+            ("pos_nef_f_csoftmax", "pos_nef_s_csoftmax"),
+            ("pos_nef_f_csoftmax", "pos_easy_first"),
+        ],
+    ),
+    "ner": Task(
+        configs={
+            "ner_bilstm": ONE,
+            "ner_nef_f_5": ONE,
+            "ner_bilstm_crf": THREE,
+            "ner_nef_s_crf_5": ONE,
+            "ner_nef_f_crf_5": THREE,
+            "ner_nef_f_crf_length": ONE,
+            "ner_nef_f_crf_5_no_concat": ONE,
+            "ner_uniform_crf_5": ONE,
+            "ner_easy_first_crf_5": ONE,
+            "ner_easy_first_crf_length": ONE,
+            "ner_left_to_right_crf_length": ONE,
+            "ner_right_to_left_crf_length": ONE,
+        },
+        only={
+            "ned": [
+                "ner_bilstm",
+                "ner_nef_f_5",
+                "ner_bilstm_crf",
+                "ner_nef_s_crf_5",
+                "ner_nef_f_crf_5",
+                "ner_nef_f_crf_length",
+            ]
+        },
+        files={"train": "{language}.train", "dev": "{language}.testa", "test": "{language}.testb"},
+        output_format="conll",
+        ending="conll",
+        scorer="CHUNKS",
+        scores=[("f1-overall", "F1")],
+        comparisons=[
+            ("ner_nef_f_5", "ner_bilstm"),
+            ("ner_bilstm_crf", "ner_bilstm"),
+            ("ner_nef_f_crf_5", "ner_nef_f_5"),
+            ("ner_nef_f_crf_5", "ner_bilstm_crf"),
+            ("ner_nef_s_crf_5", "ner_bilstm_crf"),
+            ("ner_nef_f_crf_length", "ner_bilstm_crf"),
+            ("ner_nef_f_crf_5", "ner_nef_f_crf_5_no_concat"),
+            ("ner_nef_f_crf_5", "ner_uniform_crf_5"),
+            ("ner_nef_f_crf_5", "ner_easy_first_crf_5"),
+            ("ner_nef_f_crf_5", "ner_easy_first_crf_length"),
+            ("ner_nef_f_crf_5", "ner_left_to_right_crf_length"),
+            ("ner_nef_f_crf_5", "ner_right_to_left_crf_length"),
+        ],
+    ),
+}

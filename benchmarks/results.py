@@ -1,0 +1,210 @@
+"""Trains and scores the rows of the paper's tables on real data, several seeds each; writes the tables of RESULTS.md.
+
+    python benchmarks/results.py qe --data FOLDER                    train.*, dev.*, test20.* of MLQE-PE English-German
+    python benchmarks/results.py pos --data FOLDER                   *-train.conllu, *-dev.conllu, *-test.conllu
+    python benchmarks/results.py ner --data FOLDER --language esp    esp.train, esp.testa, esp.testb of CoNLL-2002
+
+Each run is `allennlp train` with its data paths and seed overridden, in a process of its own with one thread; best
+epoch by dev. Then dev and test are tagged once, into files that `allennlp score-tags` reads. Finished runs are kept and
+not repeated. Writes `results.md` and `results.json` into the output folder.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Dict, List
+
+import numpy
+from result_tasks import TASKS, Task
+from tqdm import tqdm
+
+ROOT = Path(__file__).resolve().parent.parent
+Results = Dict[str, List[Dict[str, Any]]]
+"""The runs of each config, by seed."""
+
+
+def run_one(
+    task: Task, config: str, seed: int, files: Dict[str, str], folder: Path, overrides: Dict
+) -> None:
+    """Trains one model, and keeps its predictions and its counts for each sentence in `folder`."""
+    import torch
+    from allennlp.commands.train import train_model_from_file
+    from allennlp.common.util import import_module_and_submodules
+    from allennlp.models.archival import load_archive
+    from allennlp.predictors import Predictor
+
+    from allennlp_nef.metrics import tag_scores
+
+    torch.set_num_threads(1)
+    import_module_and_submodules("allennlp_nef")
+    if not (folder / "metrics.json").exists():
+        train_model_from_file(
+            str(ROOT / "training_configs" / f"{config}.jsonnet"),
+            str(folder),
+            force=True,
+            overrides=json.dumps(
+                {
+                    "train_data_path": files["train"],
+                    "validation_data_path": files["dev"],
+                    "random_seed": seed,
+                    "numpy_seed": seed,
+                    "pytorch_seed": seed,
+                    **overrides,
+                }
+            ),
+        )
+    metrics = json.loads((folder / "metrics.json").read_text())
+    hours, minutes, seconds = metrics["training_duration"].split(":")
+    duration = timedelta(hours=int(hours), minutes=int(minutes), seconds=float(seconds))
+    result: Dict[str, Any] = {
+        "best_epoch": metrics["best_epoch"] + 1,
+        "epochs": metrics["epoch"] + 1,
+        "seconds": duration.total_seconds(),
+        "counts": {},
+    }
+    archive = load_archive(folder / "model.tar.gz")
+    scorer = getattr(tag_scores, task.scorer)
+    for part in ("dev", "test"):
+        options = {"output_format": task.output_format}
+        predictor = Predictor.from_archive(archive, extra_args=options)
+        instances = list(predictor._dataset_reader.read(files[part]))
+        answers = predictor.predict_batch_instance(instances)
+        with open(folder / f"{part}.{task.ending}", "w", encoding="utf-8") as file:
+            file.writelines(predictor.dump_line(answer) for answer in answers)
+        gold = [instance["metadata"].metadata.tags for instance in instances]
+        counts = scorer.count(gold, [answer["tags"] for answer in answers])
+        result["counts"][part] = counts.sentences.tolist()
+    (folder / "result.json").write_text(json.dumps(result))
+
+
+def table(task: Task, results: Results) -> str:
+    """Markdown: mean and standard deviation of the scores over the seeds, in percent; median times."""
+    from allennlp_nef.metrics import tag_scores
+
+    scorer = getattr(tag_scores, task.scorer)
+    columns = [f"{part} {title}" for _, title in task.scores for part in ("dev", "test")]
+    header = ["config", *columns, "seeds", "s/epoch", "training"]
+    lines = [header, ["---"] * len(header)]
+    for config, runs in results.items():
+        cells = [f"`{config}`"]
+        for name, _ in task.scores:
+            for part in ("dev", "test"):
+                totals = numpy.array([numpy.sum(run["counts"][part], axis=0) for run in runs])
+                scores = 100 * scorer.scores(totals)[name]
+                spread = f" ± {numpy.std(scores, ddof=1):.2f}" if len(runs) > 1 else ""
+                cells.append(f"{numpy.mean(scores):.2f}{spread}")
+        per_epoch = numpy.median([run["seconds"] / run["epochs"] for run in runs])
+        minutes = numpy.median([run["seconds"] for run in runs]) / 60
+        lines.append([*cells, str(len(runs)), f"{per_epoch:.1f}", f"{minutes:.1f} min"])
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def comparisons(task: Task, results: Results) -> str:
+    """Paired tests, each over the sentences and all seeds that both configs have."""
+    from allennlp_nef.metrics import tag_scores
+    from allennlp_nef.metrics.significance import compare
+
+    scorer = getattr(tag_scores, task.scorer)
+    name, title = task.scores[0]
+    header = ["", f"dev {title}", "95% interval", "p", f"test {title}", "95% interval", "p"]
+    lines = [header, ["---"] * len(header)]
+    for first, second in task.comparisons:
+        if not {first, second} <= set(results):
+            continue
+        seeds = min(len(results[first]), len(results[second]))
+        cells = [f"`{first}` less `{second}`" + (f", {seeds} seeds" if seeds > 1 else "")]
+        for part in ("dev", "test"):
+            counts = [
+                numpy.array([run["counts"][part] for run in results[config][:seeds]])
+                for config in (first, second)
+            ]
+            result = compare(*counts, lambda sums: scorer.scores(sums)[name])
+            cells += [
+                f"{100 * result.difference:+.2f}",
+                f"{100 * result.low:+.2f} to {100 * result.high:+.2f}",
+                f"{result.p_value:.4f}",
+            ]
+        lines.append(cells)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def find_files(parser: argparse.ArgumentParser, task: Task, args: argparse.Namespace) -> Dict:
+    """The data path of each part."""
+    files = {}
+    for part, pattern in task.files.items():
+        pattern = pattern.format(language=args.language)
+        found = sorted(args.data.glob(pattern))
+        if len(found) != 1:
+            parser.error(f"--data: expected one file {pattern} in {args.data}, got {len(found)}")
+        path = str(found[0])
+        files[part] = path[: -len(".src")] if path.endswith(".src") else path
+    return files
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("task", choices=TASKS)
+    parser.add_argument("--data", type=Path, required=True, help="folder of the data set")
+    parser.add_argument("--language", default="esp", choices=["esp", "ned"], help="of ner (esp)")
+    parser.add_argument("--configs", nargs="+", help="(the task's)")
+    parser.add_argument("--seeds", type=int, nargs="+", help="(1 2 3 or 1, by row)")
+    parser.add_argument(
+        "--jobs", type=int, default=2, choices=range(1, 65), metavar="N", help="runs at a time (2)"
+    )
+    parser.add_argument("--output", type=Path, help="(runs/results/TASK)")
+    parser.add_argument("--overrides", type=json.loads, default={}, help="JSON, for every run")
+    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    task = TASKS[args.task]
+    args.data = args.data.resolve()
+    files = find_files(parser, task, args)
+    if args.one:
+        run_one(task, args.configs[0], args.seeds[0], files, args.output, args.overrides)
+        return
+    rows = task.rows(args.language)
+    unknown = set(args.configs or ()) - set(rows)
+    if unknown:
+        parser.error(f"--configs: expected some of {', '.join(rows)}, got {', '.join(unknown)}")
+    name = f"{args.task}_{args.language}" if args.task == "ner" else args.task
+    output = (args.output or ROOT / "runs" / "results" / name).resolve()
+
+    def launch(config: str, seed: int) -> Dict[str, Any]:
+        folder = output / config / str(seed)
+        if not (folder / "result.json").exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            command = [sys.executable, __file__, args.task, "--one", "--data", str(args.data)]
+            command += ["--language", args.language, "--configs", config, "--seeds", str(seed)]
+            command += ["--output", str(folder), "--overrides", json.dumps(args.overrides)]
+            log = folder.with_suffix(".log")
+            environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+            with log.open("w") as stream:
+                status = subprocess.call(
+                    command, stdout=stream, stderr=stream, cwd=str(ROOT), env=environment
+                )
+            if status:
+                raise RuntimeError(f"{config}, seed {seed} ended with status {status}: see {log}")
+        progress.update()
+        return json.loads((folder / "result.json").read_text())
+
+    seeds = {config: args.seeds or rows[config] for config in args.configs or rows}
+    jobs = [(config, seed) for config in seeds for seed in seeds[config]]
+    with tqdm(total=len(jobs), desc="runs") as progress, ThreadPoolExecutor(args.jobs) as pool:
+        finished = list(pool.map(lambda job: launch(*job), jobs))
+    results: Results = {config: [] for config in seeds}
+    for (config, _), result in zip(jobs, finished):
+        results[config].append(result)
+    text = table(task, results) + "\n\n" + comparisons(task, results) + "\n"
+    (output / "results.md").write_text(text)
+    (output / "results.json").write_text(json.dumps(results))
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
