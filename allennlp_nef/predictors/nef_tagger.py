@@ -56,7 +56,7 @@ class NefTaggerPredictor(TaggingPredictor):
         `conll_tags` or `conllu_tags`.
     output_format : `str`, optional (default = `"json"`)
         "json"; "conll", columns separated by a blank: those of the input file other than the tag's, the gold tag if it
-        is known, and the predicted tag, as `conlleval` reads them (chunk tags as BIO; a blank within a word as `_`);
+        is known, and the predicted tag, as `conlleval` reads them (BIOUL as BIO; a blank within a word as `_`);
         "conllu", CoNLL-U: the sentence of the input file with the reader's column filled in, all else as it was.
     attention, max_tokens, batch_size
         See `TaggingPredictor`.
@@ -126,11 +126,14 @@ class NefTaggerPredictor(TaggingPredictor):
                 return sentence.with_column(reader.column, answer["tags"])
             return format_conllu(answer["tokens"], reader.column, answer["tags"])
         rows = [[re.sub(r"\s+", "_", token)] for token in answer["tokens"]]
-        if isinstance(sentence, ColumnSentence) and isinstance(reader, ConllTagsReader):
-            rows = [reader.without_tag(row) for row in sentence.rows]
+        is_bioul = False
+        if isinstance(reader, ConllTagsReader):
+            is_bioul = reader.tag_scheme == "BIOUL"
+            if isinstance(sentence, ColumnSentence):
+                rows = [reader.without_tag(row) for row in sentence.rows]
         for tags in (answer.metadata.tags, answer["tags"]):
             if tags is not None:
-                tags = convert_tags(tags, "BIO") if "spans" in answer else tags
+                tags = convert_tags(tags, "BIO") if is_bioul else tags
                 rows = [[*row, tag] for row, tag in zip(rows, tags)]
         return format_columns(rows)
 

@@ -6,8 +6,10 @@ from allennlp.common.checks import ConfigurationError
 from allennlp_nef.data.formats.chunks import chunks_of, convert_tags
 from allennlp_nef.data.formats.conll_columns import read_columns
 from allennlp_nef.data.formats.conllu import read_conllu
+from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.metrics.tag_scores import CHUNKS
 from allennlp_nef.predictors import NefTaggerPredictor, WordQePredictor
+from allennlp_nef.predictors.tagging_predictor import Answer
 
 SENTENCE = "Anna Berg met officials in Rome ."
 
@@ -107,17 +109,25 @@ class TestColumns:
             *expected, tags = zip(*old.rows)
             assert columns == expected
             assert list(gold) == convert_tags(tags, "BIO")
-            assert list(predicted) == convert_tags(answer["tags"], "BIO")
+            assert list(predicted) == answer["tags"]
         gold, predicted = ([[row[i] for row in s.rows] for s in written] for i in (-2, -1))
         scores = CHUNKS.scores(CHUNKS.count(gold, predicted).sentences.sum(0))
         assert 0 < scores["f1-overall"] < 1
+
+    def test_bioul(self, predictor_of, ner_archive, monkeypatch):
+        predictor = predictor_of(ner_archive, output_format="conll")
+        monkeypatch.setattr(predictor._dataset_reader, "tag_scheme", "BIOUL")
+        tags = ["B-PER", "L-PER", "U-LOC"]
+        answer = Answer({"tokens": ["a", "b", "c"], "tags": tags, "spans": []})
+        answer.metadata = TaggingMetadata(["a", "b", "c"], tags=["O", "U-ORG", "O"])
+        assert predictor.dump_line(answer) == "a O B-PER\nb B-ORG I-PER\nc O B-LOC\n\n"
 
     def test_without_gold_tags(self, predictor_of, ner_archive, tmp_path):
         predictor = predictor_of(ner_archive, output_format="conll")
         path = tmp_path / "words.conll"
         path.write_text("Anna\nsleeps\n\nRome\n", encoding="utf-8")
         answers, text = self.written(predictor, path)
-        tags = [tag for answer in answers for tag in convert_tags(answer["tags"], "BIO")]
+        tags = [tag for answer in answers for tag in answer["tags"]]
         assert text == "Anna {}\nsleeps {}\n\nRome {}\n\n".format(*tags)
         answer = predictor.predict("Anna sleeps")
         assert predictor.dump_line(answer) == text.split("\n\n")[0] + "\n\n"
