@@ -159,7 +159,8 @@ def _score(args: argparse.Namespace) -> Report:
     is_chunks = args.format == "conll" and not args.no_chunks
     if is_chunks and not _is_bio(gold) and all(map(_is_bio, predicted)):
         logger.warning(
-            "%s is no BIO, the predictions are: the accuracy compares tags as they are.", gold.path
+            "The tags of %s are no BIO, those of the predictions are: the accuracy is that of the tags as they are.",
+            gold.path,
         )
     scorer = WORD_QE if args.format == "wmt" else CHUNKS if is_chunks else TAGS
     systems = [predicted[i : i + args.runs] for i in range(0, len(predicted), args.runs)]

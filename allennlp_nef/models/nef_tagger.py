@@ -103,6 +103,7 @@ class NefTagger(Model):
             for metric in metrics or [Lazy(TagAccuracy)]
         ]
         self._has_chunks = _are_chunk_tags(vocab.get_token_to_index_vocabulary(label_namespace))
+        self._has_gold = False
         self._unseen: Counter = Counter()
         initializer(self)
 
@@ -166,6 +167,7 @@ class NefTagger(Model):
                 output["scores"] = scores
                 output["probabilities"] = self.tag_head.probabilities(scores, mask)
         if tags is not None:
+            self._has_gold = True
             for metric in self.metrics:
                 metric(output["tag_ids"], tags, mask)
         if metadata is not None:
@@ -240,9 +242,13 @@ class NefTagger(Model):
 
     @overrides
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+        """Those of all metrics; none where no gold tags came since the last reset."""
         scores: Dict[str, float] = {}
+        if not self._has_gold:
+            return scores
         for metric in self.metrics:
             scores.update(metric.get_metric(reset))
+        self._has_gold = not reset
         if reset and self._unseen:
             labels = [f"{label} ({count})" for label, count in self._unseen.most_common()]
             logger.warning(

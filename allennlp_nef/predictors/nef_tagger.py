@@ -15,7 +15,7 @@ from allennlp_nef.data.dataset_readers import (
     WmtWordQeReader,
 )
 from allennlp_nef.data.formats.chunks import convert_tags
-from allennlp_nef.data.formats.conll_columns import ColumnSentence, format_columns
+from allennlp_nef.data.formats.conll_columns import ColumnSentence, as_column, format_columns
 from allennlp_nef.data.formats.conllu import ConlluSentence, format_conllu
 from allennlp_nef.predictors.errors import describe, request_error
 from allennlp_nef.predictors.requests import check_fields, flag_of, words_of
@@ -125,7 +125,7 @@ class NefTaggerPredictor(TaggingPredictor):
             if isinstance(sentence, ConlluSentence):
                 return sentence.with_column(reader.column, answer["tags"])
             return format_conllu(answer["tokens"], reader.column, answer["tags"])
-        rows = [[re.sub(r"\s+", "_", token)] for token in answer["tokens"]]
+        rows = [[as_column(token)] for token in answer["tokens"]]
         is_bioul = False
         if isinstance(reader, ConllTagsReader):
             is_bioul = reader.tag_scheme == "BIOUL"
@@ -134,7 +134,7 @@ class NefTaggerPredictor(TaggingPredictor):
         for tags in (answer.metadata.tags, answer["tags"]):
             if tags is not None:
                 tags = convert_tags(tags, "BIO") if is_bioul else tags
-                rows = [[*row, tag] for row, tag in zip(rows, tags)]
+                rows = [[*row, as_column(tag)] for row, tag in zip(rows, tags)]
         return format_columns(rows)
 
 

@@ -71,7 +71,10 @@ class ConllTagsReader(SentenceReader):
                 )
             tag_index = self._tag_index(width)
             if tag_index is None and self.tag_column is not None and not warned:
-                self.warn("%s has no column of tags: the sentences are unlabelled.", file_path)
+                self.warn(
+                    "%s has no column of tags: the sentences are unlabelled (tag_column is %d, of %d columns).",
+                    *(file_path, self.tag_column, width),
+                )
                 warned = True
             yield sentence, self._tags(sentence, tag_index, file_path)
 

@@ -40,6 +40,8 @@ class TaggingReader(DatasetReader):
         )
         if max_tokens is not None and max_tokens < 1:
             raise ConfigurationError(f"max_tokens: expected at least 1 or null, got {max_tokens}")
+        if not isinstance(label_namespace, str):
+            raise ConfigurationError(f"label_namespace: expected a name, got {label_namespace!r}")
         self._max_tokens = max_tokens
         self._label_namespace = label_namespace
 
@@ -60,7 +62,7 @@ class TaggingReader(DatasetReader):
         """Raises `DataFormatError`, a `ValueError`."""
         examples = self.examples(file_path)
         if self._max_tokens is not None:
-            examples = self._leave_out_long(examples, self._max_tokens)
+            examples = self._leave_out_long(examples, self._max_tokens, file_path)
         try:
             for example in self.shard_iterable(examples):
                 yield self.to_instance(example)
@@ -77,7 +79,9 @@ class TaggingReader(DatasetReader):
         if worker is None or worker.id == 0:
             logger.warning(message, *values)
 
-    def _leave_out_long(self, examples: Iterable[Any], max_tokens: int) -> Iterator[Any]:
+    def _leave_out_long(
+        self, examples: Iterable[Any], max_tokens: int, file_path: str
+    ) -> Iterator[Any]:
         number_read = number_left_out = 0
         try:
             for example in examples:
@@ -88,7 +92,7 @@ class TaggingReader(DatasetReader):
                     yield example
             if number_left_out == number_read:
                 raise DataFormatError(
-                    f"max_tokens: expected some sentence of at most {max_tokens} tokens, "
+                    f"{file_path}: expected some sentence of at most {max_tokens} tokens (max_tokens), "
                     f"got none among {number_read}"
                 )
         finally:  # also where the reader's max_instances ends the reading

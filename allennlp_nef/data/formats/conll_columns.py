@@ -2,7 +2,8 @@
 Columns of the CoNLL shared tasks (CoNLL-2000, 2002, 2003): a token a line, an empty line after each sentence.
 
 Columns are separated by blanks or tabs; what they hold is the user's to say. Every token line of a file has the same
-number of them. A line whose first column is `-DOCSTART-` stands between documents and is no token.
+number of them. A line whose first column is `-DOCSTART-` stands between documents, one with `-X-` ends a sentence as it
+does for `conlleval`; they are no tokens.
 """
 
 import re
@@ -11,7 +12,7 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 from allennlp_nef.data.formats.errors import DataFormatError, quote
 from allennlp_nef.data.formats.text_files import is_blank, read_blocks
 
-DOCUMENT_START = "-DOCSTART-"
+BOUNDARIES = ("-DOCSTART-", "-X-")
 _SEPARATOR = re.compile(r"[ \t]+")
 
 
@@ -40,8 +41,8 @@ def read_columns(path: str, encoding: str = "utf-8") -> Iterator[ColumnSentence]
             if is_blank(line):
                 continue
             row = tuple(_SEPARATOR.split(line.strip(" \t\r\n")))
-            if row[0] == DOCUMENT_START:
-                if rows:  # without the usual empty line before it
+            if row[0] in BOUNDARIES:
+                if rows:  # without an empty line before it
                     yield ColumnSentence(rows, numbers)
                     rows, numbers = [], []
                 continue
@@ -79,3 +80,9 @@ def format_columns(rows: Sequence[Sequence[str]], tags: Optional[Sequence[str]] 
                     f"column: expected text without whitespace, got {quote(column)}"
                 )
     return "".join(" ".join(row) + "\n" for row in rows) + "\n"
+
+
+def as_column(text: str) -> str:
+    """How a word or tag from elsewhere stands in a column: whitespace as `_`, and one of the `BOUNDARIES` as `_X_`."""
+    text = re.sub(r"\s+", "_", text)
+    return text.replace("-", "_") if text in BOUNDARIES else text

@@ -8,9 +8,6 @@ from allennlp_nef.data.formats.conll_columns import read_columns
 from allennlp_nef.data.formats.conllu import UNKNOWN, read_conllu
 from allennlp_nef.data.formats.errors import DataFormatError, quote
 
-BOUNDARY = "-X-"
-"""A row of columns that begins with it ends a sentence and is no token, as for `conlleval`."""
-
 
 class TaggedSentence(NamedTuple):
     """The tags of a sentence, and where they are from."""
@@ -63,14 +60,8 @@ def read_tag_column(
                 f"{path}:{lines[0]}: expected a column {column} with the tags (from 0, or -1 for the last), "
                 f"got {width} columns"
             )
-        start = 0
-        for end in [i for i, row in enumerate(rows) if row[0] == BOUNDARY] + [len(rows)]:
-            if end > start:
-                tags = [row[column] for row in rows[start:end]]
-                has_words = column % width != 0
-                words = [row[0] for row in rows[start:end]] if has_words else None
-                sentences.append(TaggedSentence(tags, lines[start:end], words))
-            start = end + 1
+        words = [row[0] for row in rows] if column % width else None
+        sentences.append(TaggedSentence([row[column] for row in rows], lines, words))
     for sentence in sentences if chunks else ():
         for tag, line in zip(sentence.tags, sentence.lines):
             if tag not in known:
@@ -79,8 +70,6 @@ def read_tag_column(
                 except ValueError as error:
                     raise DataFormatError(f"{path}:{line}: {error} in column {column}") from None
                 known.add(tag)
-    if not sentences:
-        raise DataFormatError(f"{path}:1: expected at least one sentence, got none")
     return TagFile(path, sentences)
 
 

@@ -22,7 +22,8 @@ def read_blocks(path: str, encoding: str = "utf-8") -> Iterator[Block]:
 
     # Raises
 
-    `DataFormatError`: no such file, an unknown encoding, undecodable bytes, a file of nothing but empty lines.
+    `DataFormatError`: no such file, an unknown encoding, undecodable bytes, a carriage return within a line, a file of
+    nothing but empty lines.
     """
     lines: List[str] = []
     first, has_text, is_complete = 1, False, False
@@ -68,12 +69,26 @@ def _read_lines(path: str, encoding: str) -> List[str]:
     except UnicodeDecodeError as error:
         # Some codecs drop a byte order mark first, and count without it.
         position = len(data) - len(error.object) + error.start
-        line = data[:position].decode(encoding, "ignore").count("\n") + 1
+        try:
+            line = data[:position].decode(encoding, "ignore").count("\n") + 1
+        except UnicodeError:  # the codec cannot ignore anything
+            line = data[:position].count(b"\n") + 1
         raise DataFormatError(
             f"{path}:{line}: expected {encoding}, got byte 0x{data[position]:02x} as byte {position + 1} of the file"
+        ) from None
+    except UnicodeError as error:  # of codecs that do not say where
+        reason = str(error).splitlines()[0]
+        raise DataFormatError(
+            f"{path}: expected {encoding}, got bytes that are not ({reason})"
         ) from None
     if text.startswith("\ufeff"):
         text = text[1:]
     parts = text.split("\n")
+    for number, part in enumerate(parts, 1):
+        if "\r" in part[:-1]:
+            raise DataFormatError(
+                f"{path}:{number}: expected lines that end in a line feed, or a carriage return and one, got a "
+                "carriage return within the line"
+            )
     lines = [part + "\n" for part in parts[:-1]]
     return lines + parts[-1:] if parts[-1] else lines

@@ -51,8 +51,8 @@ class AffixesEmbedder(TokenEmbedder):
         self._prefixes, self._suffixes = affix_namespaces(namespace, max_length)
         if not vocab.get_namespaces().intersection(self._prefixes):
             raise ConfigurationError(
-                f"namespace: the vocabulary has no affixes in {namespace!r}; the affixes indexer has another "
-                "namespace, or vocabulary.min_count leaves none"
+                f"namespace: the vocabulary has no affixes in {namespace!r}; the training data are too few for "
+                "vocabulary.min_count, or the affixes indexer has another namespace"
             )
         self.prefix_weight = _tables(vocab, self._prefixes, embedding_dim)
         self.suffix_weight = _tables(vocab, self._suffixes, embedding_dim)

@@ -115,7 +115,7 @@ def test_max_tokens_counts_target_words(tmp_path: Path, caplog: pytest.LogCaptur
 
 
 def test_all_left_out(tmp_path: Path) -> None:
-    with pytest.raises(DataFormatError, match="max_tokens: expected some .* got none among 2"):
+    with pytest.raises(DataFormatError, match="expected some .* got none among 2"):
         list(WmtWordQeReader(max_tokens=1).read(write(tmp_path, [3, 2])))
 
 

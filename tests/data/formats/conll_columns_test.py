@@ -5,7 +5,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from allennlp_nef.data.formats import DataFormatError
-from allennlp_nef.data.formats.conll_columns import DOCUMENT_START, format_columns, read_columns
+from allennlp_nef.data.formats.conll_columns import (
+    BOUNDARIES,
+    as_column,
+    format_columns,
+    read_columns,
+)
 
 # Neither separators, line ends nor surrogates. Much that looks like them: NBSP, form feed, U+0085, U+2028.
 CHARACTERS = st.characters(blacklist_categories=("Cs",), blacklist_characters=" \t\r\n\ufeff")
@@ -37,7 +42,7 @@ def files(draw):
     """Sentences of a file with one number of columns."""
     cells = st.lists(CELLS, min_size=0, max_size=3)
     width = len(draw(cells)) + 1
-    row = st.tuples(*[CELLS] * width).filter(lambda row: row[0] != DOCUMENT_START)
+    row = st.tuples(*[CELLS] * width).filter(lambda row: row[0] not in BOUNDARIES)
     return draw(st.lists(st.lists(row, min_size=1, max_size=4), min_size=1, max_size=4))
 
 
@@ -175,3 +180,26 @@ def test_a_sentence_of_20000_tokens(path):
     (sentence,) = read(path, text)
     assert time.perf_counter() - start < 5
     assert (len(sentence.rows), sentence.lines[-1]) == (20000, 20000)
+
+
+def test_boundary_of_conlleval(tmp_path):
+    path = tmp_path / "x.conll"
+    path.write_text("a O\n-X- x y z\nb O\n\n-X- O\n\nc-X- O\n", encoding="utf-8")
+    sentences = list(read_columns(str(path)))
+    assert [sentence.lines for sentence in sentences] == [[1], [3], [7]]
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("a-b", "a-b"),
+        ("1 250", "1_250"),
+        ("a\u00a0\tb", "a_b"),
+        ("-X-", "_X_"),
+        ("-DOCSTART-", "_DOCSTART_"),
+        ("-", "-"),
+    ],
+)
+def test_as_column(text, column):
+    assert as_column(text) == column
+    assert len(format_columns([[as_column(text)]]).split()) == 1

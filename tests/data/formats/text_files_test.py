@@ -8,7 +8,7 @@ from allennlp_nef.data.formats import DataFormatError
 from allennlp_nef.data.formats.text_files import check_encoding, is_blank, read_blocks
 
 LINES = st.sampled_from(
-    ["", " ", "\t", " \t ", "\r", "a", " a", "a b\t", "\u2028", "\x85", "\xa0", "\x0c", "a\rb"]
+    ["", " ", "\t", " \t ", "\r", "a", " a", "a b\t", "\u2028", "\x85", "\xa0", "\x0c", "a\r"]
 )
 
 
@@ -26,6 +26,21 @@ def error_of(path, data, encoding="utf-8"):
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "x.txt"
+
+
+@pytest.mark.parametrize("data", ["a\n\nb\rc\n", "a\n\n\r\r\n", "a\n\nb\r\r"])
+def test_carriage_return_within_a_line(path, data):
+    assert error_of(path, data) == (
+        f"{path}:3: expected lines that end in a line feed, or a carriage return and one, got a carriage return within "
+        "the line"
+    )
+
+
+@pytest.mark.parametrize("encoding", ["punycode", "idna"])
+def test_codec_that_does_not_say_where(path, encoding):
+    message = error_of(path, b"a O\n\nb\xff O\n", encoding)
+    assert message.startswith(f"{path}") and f"expected {encoding}, got b" in message
+    assert "\n" not in message
 
 
 @settings(
