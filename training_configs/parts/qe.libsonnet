@@ -47,6 +47,7 @@
   validation_dataset_reader: { type: 'wmt_word_qe' },
   train_data_path: 'fixtures/qe/train',
   validation_data_path: 'fixtures/qe/dev',
+  datasets_for_vocab_creation: ['train'],  // AllenNLP would count the words of the development data too
   vocabulary: {
     min_count: { source_tokens: knobs.min_count, target_tokens: knobs.min_count },
     tokens_to_add: { labels: ['OK', 'BAD'] },  // even where the training data lack one
