@@ -153,7 +153,6 @@ def _run(args: argparse.Namespace) -> None:
 def _score(args: argparse.Namespace) -> Report:
     _check(args)
     gold, *predicted = _read(args)
-    check_labelled(gold)
     for file in predicted:
         check_lines_up(gold, file)
     is_chunks = args.format == "conll" and not args.no_chunks
@@ -190,7 +189,11 @@ def _read(args: argparse.Namespace) -> List[TagFile]:
     """The gold file, then the predicted ones."""
     paths = [args.gold, *(args.predicted or [args.gold])]
     if args.format == "conllu":
-        return [read_conllu_tags(path, args.column or "upos", args.encoding) for path in paths]
+        column = args.column or "upos"
+        files = [read_conllu_tags(path, column, args.encoding) for path in paths]
+        for file in files:
+            check_labelled(file, column)
+        return files
     if args.format == "wmt":
         gaps = {"yes": True, "no": False, None: None}[args.gaps]
         return read_word_qe_tags(paths, gaps, args.encoding)

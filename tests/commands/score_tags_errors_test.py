@@ -62,6 +62,8 @@ class TestFiles:
         gold, said = write("gold", conllu("_", "_")), write("said", conllu("X", "Y"))
         message = f"error: {gold}:3: expected tags, got '_' for every word"
         assert fail(gold, said, "--format", "conllu") == message
+        message = f"error: {gold}:3: expected tags, got '_' for every word"
+        assert fail(said, gold, "--format", "conllu") == message
 
     def test_wmt(self, fail, write):
         gold, said = write("gold", "OK OK\nOK\n"), write("said", "OK OK\nOK OK\n")

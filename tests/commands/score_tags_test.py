@@ -130,20 +130,21 @@ precision  recall      F1     gold  predicted  tag
 
 
 @pytest.mark.parametrize(
-    "arguments, column", [((), 3), (("--column", "xpos"), 4), (("--column", "feats"), 5)]
+    "arguments, column, other",
+    [((), 3, "Z"), (("--column", "xpos"), 4, "_"), (("--column", "feats"), 5, "_")],
 )
-def test_conllu(score, write, arguments, column):
-    gold = write("gold", conllu("X", "Y", column=column) + conllu("X", "_", column=column))
+def test_conllu(score, write, arguments, column, other):
+    gold = write("gold", conllu("X", "Y", column=column) + conllu("X", other, column=column))
     said = write("said", conllu("X", "X", column=column) + conllu("X", "Y", column=column))
     assert (
         score(gold, said, "--format", "conllu", *arguments)
-        == """processed 4 tokens in 2 sentences
+        == f"""processed 4 tokens in 2 sentences
 accuracy:  50.00
 
 precision  recall      F1     gold  predicted  tag
     66.67  100.00   80.00        2          3  X
      0.00    0.00    0.00        1          1  Y
-     0.00    0.00    0.00        1          0  _
+     0.00    0.00    0.00        1          0  {other}
 """
     )
 

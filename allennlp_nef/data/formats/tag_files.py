@@ -84,11 +84,21 @@ def read_conllu_tags(path: str, column: str = "upos", encoding: str = "utf-8") -
     )
 
 
-def check_labelled(file: TagFile) -> None:
-    """Raises a `DataFormatError` where every tag is `_`, as in CoNLL-U that nobody tagged."""
-    if all(tag == UNKNOWN for tags in file.tags for tag in tags):
+def check_labelled(file: TagFile, column: str) -> None:
+    """Raises a `DataFormatError` where CoNLL-U is not tagged: all is `_`, or in UPOS, which has no `_`, some."""
+    untagged = [
+        line
+        for sentence in file.sentences
+        for line, tag in zip(sentence.lines, sentence.tags)
+        if tag == UNKNOWN
+    ]
+    if len(untagged) == sum(map(len, file.tags)):
         line = file.sentences[0].lines[0]
         raise DataFormatError(f"{file.path}:{line}: expected tags, got {UNKNOWN!r} for every word")
+    if untagged and column == "upos":
+        raise DataFormatError(
+            f"{file.path}:{untagged[0]}: expected a UPOS tag, as other words have, got {UNKNOWN!r}"
+        )
 
 
 def check_lines_up(gold: TagFile, predicted: TagFile) -> None:

@@ -111,11 +111,16 @@ class TestConllu:
 
     def test_labelled(self, write):
         path = write(CONLLU)
-        check_labelled(read_conllu_tags(path, "feats"))
+        check_labelled(read_conllu_tags(path, "feats"), "feats")
         with pytest.raises(
             DataFormatError, match=f"{path}:3: expected tags, got '_' for every word"
         ):
-            check_labelled(read_conllu_tags(path, "xpos"))
+            check_labelled(read_conllu_tags(path, "xpos"), "xpos")
+        path = write(CONLLU.replace("INTJ", "_"))
+        with pytest.raises(
+            DataFormatError, match=f"{path}:7: expected a UPOS tag, as other words have, got '_'"
+        ):
+            check_labelled(read_conllu_tags(path), "upos")
 
 
 class TestLinesUp:
