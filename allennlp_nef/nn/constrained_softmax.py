@@ -4,77 +4,121 @@ Martins & Kreutzer, "Learning What's Easy: Fully Differentiable Neural Easy-Firs
 Section 3.3, Proposition 1, and Algorithms 3 (forward) and 4 (backward).
 """
 
-from typing import Any, Optional, Tuple
+from typing import Any, NamedTuple, Optional, Tuple
 
 import torch
 from torch.autograd.function import once_differentiable
 
 
+class Solution(NamedTuple):
+    """The weights and what their gradients need."""
+
+    weights: torch.Tensor
+    """alpha: (..., n)."""
+    shares: torch.Tensor
+    """The softmax over A, the positions below their bounds, 0 elsewhere: (..., n).
+
+    It sums to 1 whatever the mass, so the backward pass never divides by a vanishing mass.
+    """
+    mass: Optional[torch.Tensor]
+    """What the saturated positions leave to A, 1 - s: (..., 1); None if that is 1 everywhere."""
+    closed: Optional[torch.Tensor]
+    """The positions that are not in A: (..., n), bool; None if there is none."""
+
+
 class ConstrainedSoftmaxFunction(torch.autograd.Function):
     """csoftmax over the last dimension, forward and backward in closed form.
 
-    The unchecked core of `constrained_softmax`, for finite scores and bounds in [0, 1]: it never synchronises a device
-    and never returns NaN. Bounds that leave no solution give weights that sum to less than 1. Float16 and bfloat16 are
-    computed in float32. The saturated set is found by a sort, or on a CPU in a few rounds without one.
+    The unchecked core of `constrained_softmax`, for finite scores and bounds in [0, 1]: it never returns NaN, and never
+    synchronises a device other than a CPU. Bounds that leave no solution give weights that sum to less than 1. Float16
+    and bfloat16 are computed in float32.
     """
 
     @staticmethod
     def forward(ctx: Any, scores: torch.Tensor, upper_bounds: torch.Tensor) -> torch.Tensor:
         compute_dtype = torch.promote_types(scores.dtype, torch.float32)
-        z, u = scores.to(compute_dtype), upper_bounds.to(compute_dtype)
-        solve = _by_rounds if z.device.type == "cpu" else _by_order
-        weights, shares, mass, free = solve(z, u)
-        # The softmax over A sums to 1 whatever the mass, so the backward pass never divides by a vanishing mass.
-        ctx.save_for_backward(shares, mass, free)
+        u = upper_bounds.to(compute_dtype)
+        solution = solve(scores.to(compute_dtype), u, u <= 0)
+        ctx.save_for_backward(*solution[1:])
         ctx.dtypes = scores.dtype, upper_bounds.dtype
-        return weights.to(scores.dtype)
+        return solution.weights.to(scores.dtype)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
-        shares, mass, free = ctx.saved_tensors
-        centred = grad.to(shares.dtype)
-        centred = centred - (shares * centred).sum(-1, keepdim=True)  # Eqs. 12 and 13: d alpha - m
-        grad_scores = shares * mass * centred
-        grad_bounds = centred.masked_fill(free, 0)
-        return grad_scores.to(ctx.dtypes[0]), grad_bounds.to(ctx.dtypes[1])
+    def backward(ctx: Any, grad: torch.Tensor) -> Tuple[torch.Tensor, Optional[torch.Tensor]]:
+        shares, mass, closed = ctx.saved_tensors
+        solution = Solution(shares, shares, mass, closed)
+        grad_scores, grad_bounds = gradients(solution, grad.to(shares.dtype))
+        scores_dtype, bounds_dtype = ctx.dtypes
+        if grad_bounds is not None:
+            grad_bounds = grad_bounds.to(bounds_dtype)
+        return grad_scores.to(scores_dtype), grad_bounds
 
 
-_Solution = Tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
-"""The weights; the softmax over A, 0 elsewhere; 1 - s, (..., 1); and which positions are in A."""
+def solve(z: torch.Tensor, u: torch.Tensor, closed: Optional[torch.Tensor]) -> Solution:
+    """csoftmax over the last dimension (Alg. 3), without autograd.
+
+    # Parameters
+
+    z, u : `torch.Tensor`, (..., n)
+        Finite scores; bounds in [0, 1]. In float32 at least.
+    closed : `torch.BoolTensor`, (..., n), or None
+        Where bounds are 0; None if nowhere.
+    """
+    return (_by_rounds if z.device.type == "cpu" else _by_order)(z, u, closed)
 
 
-def _by_rounds(z: torch.Tensor, u: torch.Tensor) -> _Solution:
+def gradients(
+    solution: Solution, grad: torch.Tensor
+) -> Tuple[torch.Tensor, Optional[torch.Tensor]]:
+    """The gradient of the weights -> those of the scores and of the bounds (Alg. 4), None for zeros."""
+    _, shares, mass, closed = solution
+    centred = grad - (shares * grad).sum(-1, keepdim=True)  # Eqs. 12 and 13: d alpha - m
+    grad_scores = shares * centred
+    if mass is not None:
+        grad_scores *= mass
+    return grad_scores, None if closed is None else centred * closed
+
+
+def _by_rounds(z: torch.Tensor, u: torch.Tensor, closed: Optional[torch.Tensor]) -> Solution:
     """Saturates all positions whose share of the mass is above the bound, until there is none.
 
     The mass that is left grows for each score unit with every position that saturates, so one that is above its bound
-    stays so: the set is that of Alg. 3.
+    stays so: the set is that of Alg. 3. No sort, but a CPU can look whether there is another round at no cost.
     """
-    lowest = torch.finfo(z.dtype).min
-    free = u > 0
-    shares = torch.where(free, z, z.new_tensor(lowest)).softmax(-1)
-    mass = z.new_ones((*z.shape[:-1], 1))
-    weights = shares
-    above = (weights > u) & free  # strictly, for a tie is not saturated
-    while bool(above.any()):
-        free = free ^ above
-        mass = (1 - u.masked_fill(free, 0).sum(-1, keepdim=True)).clamp_(min=0)
-        shares = torch.where(free, z, z.new_tensor(lowest)).softmax(-1)
+    shares = open_softmax(z, closed)
+    above = shares > u  # strictly, for a tie is not saturated
+    if not bool(above.any()):
+        return Solution(shares, shares, None, closed)
+    closed = above if closed is None else closed | above
+    while True:
+        mass = (1 - (u * closed).sum(-1, keepdim=True)).clamp_(min=0)
+        shares = open_softmax(z, closed)
         weights = shares * mass
-        above = (weights > u) & free
-    some_free = free.any(-1, keepdim=True)
-    if not bool(some_free.all()):
+        above = (weights > u) & ~closed
+        if not bool(above.any()):
+            break
+        closed = closed | above
+    full = closed.all(-1, keepdim=True)
+    if bool(full.any()):
         # The last position that Alg. 3 visits always stays in A.
         last = (z - u.log()).argmin(-1, keepdim=True)
-        alone = torch.zeros_like(free).scatter_(-1, last, True)
-        free = torch.where(some_free, free, alone)
-        shares = torch.where(some_free, shares, alone.to(z.dtype))
-        mass = (1 - u.masked_fill(free, 0).sum(-1, keepdim=True)).clamp_(min=0)
+        alone = torch.zeros_like(closed).scatter_(-1, last, True) & full
+        closed = closed & ~alone
+        shares = torch.where(full, alone.to(z.dtype), shares)
+        mass = (1 - (u * closed).sum(-1, keepdim=True)).clamp_(min=0)
         weights = torch.minimum(shares * mass, u)
-    return torch.where(free, weights, u), shares, mass, free
+    return Solution(torch.where(closed, u, weights), shares, mass, closed)
 
 
-def _by_order(z: torch.Tensor, u: torch.Tensor) -> _Solution:
+def open_softmax(z: torch.Tensor, closed: Optional[torch.Tensor]) -> torch.Tensor:
+    """The softmax over the open positions: the most negative number rather than -inf keeps a row of none finite."""
+    if closed is not None:
+        z = z.masked_fill(closed, torch.finfo(z.dtype).min)
+    return z.softmax(-1)
+
+
+def _by_order(z: torch.Tensor, u: torch.Tensor, closed: Optional[torch.Tensor]) -> Solution:
     """Alg. 3 with one sort: it visits positions by exp(z) / u, largest first, so the saturated ones form a prefix."""
     # A position with bound 0 has key +inf and saturates first.
     keys, order = (z - u.log()).sort(dim=-1, descending=True)
@@ -88,9 +132,9 @@ def _by_order(z: torch.Tensor, u: torch.Tensor) -> _Solution:
     num_saturated = saturates.to(torch.uint8).argmin(dim=-1, keepdim=True)
     mass = masses.gather(-1, num_saturated)
     ranks = torch.arange(z.size(-1), device=z.device).expand_as(order)
-    free = torch.empty_like(order, dtype=torch.bool).scatter_(-1, order, ranks >= num_saturated)
-    shares = (z - log_normalizers.gather(-1, num_saturated)).exp_().masked_fill_(~free, 0)
-    return torch.where(free, torch.minimum(shares * mass, u), u), shares, mass, free
+    closed = torch.empty_like(order, dtype=torch.bool).scatter_(-1, order, ranks < num_saturated)
+    shares = (z - log_normalizers.gather(-1, num_saturated)).exp_().masked_fill_(closed, 0)
+    return Solution(torch.where(closed, u, torch.minimum(shares * mass, u)), shares, mass, closed)
 
 
 def constrained_softmax(

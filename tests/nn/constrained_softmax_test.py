@@ -8,6 +8,7 @@ from allennlp_nef.nn.constrained_softmax import (
     _by_order,
     _by_rounds,
     constrained_softmax,
+    gradients,
 )
 from tests.nn.csoftmax_problems import FLOATS, KINDS, rows_by_oracle, values_of
 
@@ -99,7 +100,7 @@ class TestShapesAndTypes:
         z = torch.tensor([-18.342687606811523, 6.131958484649658, 0.5682884454727173])
         u = torch.tensor([8.480831752422091e-07, 0.5448907613754272, 0.45510929822921753])
         for solve in SOLVERS:
-            weights = solve(z, u)[0]
+            weights = solve(z, u, u <= 0)[0]
             assert 0 <= weights[0] < 1e-8
             torch.testing.assert_close(weights[1:], u[1:])
 
@@ -109,13 +110,26 @@ class TestShapesAndTypes:
         """The one of CPUs and the one of other devices find the same set."""
         for length in (1, 2, 7, 60):
             z, u = (tensor.to(dtype) for tensor in values_of(kind, length, seed=7, batch=20))
-            for first, second in zip(*(solve(z, u) for solve in SOLVERS)):
+            gradient = torch.randn(z.shape, generator=torch.Generator().manual_seed(8)).to(dtype)
+            solutions = [solve(z, u, u <= 0) for solve in SOLVERS]
+            results = [(one.weights, *gradients(one, gradient)) for one in solutions]
+            for first, second in zip(*results):
                 torch.testing.assert_close(first, second)
             u[3] = 0  # padding, or a sentence that is done
             for solve in SOLVERS:
-                weights, _, _, free = solve(z, u)
-                assert (weights[3] == 0).all()
-                assert free[3].sum() == 1
+                solution = solve(z, u, u <= 0)
+                assert (solution.weights[3] == 0).all()
+                assert (~solution.closed[3]).sum() == 1
+                assert torch.isfinite(torch.cat(gradients(solution, gradient))).all()
+
+    @pytest.mark.parametrize("dtype", FLOATS)
+    def test_nothing_closed(self, dtype):
+        """No bound is 0 and none binds: a softmax, with nothing to say about the bounds."""
+        z, _ = values_of("tight", 7, batch=2)
+        z = z.to(dtype)
+        solution = _by_rounds(z, torch.ones_like(z), None)
+        assert torch.equal(solution.weights, z.softmax(-1))
+        assert solution.closed is None and gradients(solution, z)[1] is None
 
     def test_extreme_scores(self):
         z = torch.tensor([1e4, 0.0, -1e4])

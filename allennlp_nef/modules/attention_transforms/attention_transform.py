@@ -6,6 +6,7 @@ from allennlp.common.checks import ConfigurationError
 from overrides import overrides
 
 from allennlp_nef.nn.sketching import SketchState
+from allennlp_nef.nn.stepwise_attention import RecordedAttention, StepwiseAttention
 
 
 class AttentionTransform(torch.nn.Module, Registrable):
@@ -17,8 +18,21 @@ class AttentionTransform(torch.nn.Module, Registrable):
 
     default_implementation = "csoftmax"
 
+    recomputable = False
+    """Whether a recursion with a backward pass of its own may do the steps, and some of them a second time.
+
+    Only for a transform without parameters and without chance that does not look at the tag scores.
+    """
+
     def forward(self, scores: torch.Tensor, state: SketchState) -> torch.Tensor:
         raise NotImplementedError
+
+    def stepwise(self, mask: torch.Tensor, dtype: torch.dtype) -> StepwiseAttention:
+        """The same attention for the recursion with a backward pass of its own, where `recomputable`.
+
+        mask: (batch, tokens), bool, True = keep; dtype: of the scores.
+        """
+        return RecordedAttention(self, mask, dtype)
 
 
 class ScoredAttentionTransform(AttentionTransform):
@@ -56,6 +70,8 @@ class ScoredAttentionTransform(AttentionTransform):
 
 class MaskedAttentionTransform(ScoredAttentionTransform):
     """A `ScoredAttentionTransform` that normalises the scores of the words, and of nothing else."""
+
+    recomputable = True
 
     @overrides
     def forward(self, scores: torch.Tensor, state: SketchState) -> torch.Tensor:

@@ -7,6 +7,7 @@ from allennlp_nef.modules.attention_transforms.attention_transform import (
 )
 from allennlp_nef.nn.constrained_softmax import ConstrainedSoftmaxFunction
 from allennlp_nef.nn.sketching import SketchState
+from allennlp_nef.nn.stepwise_attention import ConstrainedSoftmaxSteps, StepwiseAttention
 
 
 @AttentionTransform.register("csoftmax")
@@ -17,6 +18,8 @@ class ConstrainedSoftmaxTransform(ScoredAttentionTransform):
     name "csoftmax". Parameters: see `ScoredAttentionTransform`.
     """
 
+    recomputable = True
+
     @overrides
     def forward(self, scores: torch.Tensor, state: SketchState) -> torch.Tensor:
         scores = self.adjusted_scores(scores, state)
@@ -25,3 +28,7 @@ class ConstrainedSoftmaxTransform(ScoredAttentionTransform):
         weights = ConstrainedSoftmaxFunction.apply(scores, upper_bounds)
         # Padding has 0 already; this keeps gradients that reach it from the rest of the sentence.
         return weights.masked_fill(~state.mask, 0)
+
+    @overrides
+    def stepwise(self, mask: torch.Tensor, dtype: torch.dtype) -> StepwiseAttention:
+        return ConstrainedSoftmaxSteps(mask, dtype, self.temperature, self.coverage_penalty)

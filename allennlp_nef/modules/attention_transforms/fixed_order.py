@@ -10,6 +10,8 @@ from allennlp_nef.nn.sketching import SketchState
 class FixedAttentionTransform(AttentionTransform):
     """An `AttentionTransform` of the step and the sentence's length alone."""
 
+    recomputable = True
+
     @overrides
     def forward(self, scores: torch.Tensor, state: SketchState) -> torch.Tensor:
         # The scores get a gradient of zero rather than none: distributed training waits for every parameter's.

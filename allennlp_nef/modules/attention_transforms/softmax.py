@@ -5,6 +5,7 @@ from allennlp_nef.modules.attention_transforms.attention_transform import (
     AttentionTransform,
     MaskedAttentionTransform,
 )
+from allennlp_nef.nn.stepwise_attention import SoftmaxSteps, StepwiseAttention
 
 
 @AttentionTransform.register("softmax")
@@ -17,3 +18,7 @@ class SoftmaxTransform(MaskedAttentionTransform):
     @overrides
     def normalize(self, scores: torch.Tensor) -> torch.Tensor:
         return scores.softmax(-1)
+
+    @overrides
+    def stepwise(self, mask: torch.Tensor, dtype: torch.dtype) -> StepwiseAttention:
+        return SoftmaxSteps(mask, dtype, self.temperature, self.coverage_penalty)

@@ -12,6 +12,7 @@ from allennlp_nef.modules.attention_transforms import (
     ConstrainedSoftmaxTransform,
 )
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import TagScorer, TracedEncoder
+from allennlp_nef.nn.recomputed_sketching import recompute_sketches
 from allennlp_nef.nn.sketching import ScoreUpdates, SketchTrace, sketch_full, sketch_single, windows
 
 
@@ -155,19 +156,21 @@ class NeuralEasyFirst(TracedEncoder):
             def score_updates(updates: torch.Tensor) -> torch.Tensor:
                 return tag_scorer(self._joined(inputs, updates)).max(dim=-1).values
 
-        recursion = sketch_full if self.sketch_update == "full" else sketch_single
-        sketches, trace = recursion(
-            preactivation,
-            self.sketch_weight,
-            self.attention_vector,
-            self.attention,
-            mask,
-            self._steps_of(mask),
-            self.context_size,
-            keep_trace,
-            score_updates,
-        )
+        parameters = preactivation, self.sketch_weight, self.attention_vector
+        rest = mask, self._steps_of(mask), self.context_size
+        if not keep_trace and self._recomputable:
+            trace = None
+            sketches = recompute_sketches(
+                self.sketch_update, *parameters, self.attention.stepwise, *rest
+            )
+        else:
+            sketch = sketch_full if self.sketch_update == "full" else sketch_single
+            sketches, trace = sketch(*parameters, self.attention, *rest, keep_trace, score_updates)
         return self._dropout(self._joined(inputs, sketches)), trace
+
+    @property
+    def _recomputable(self) -> bool:
+        return self.attention.recomputable and not any(True for _ in self.attention.parameters())
 
     def _joined(self, inputs: torch.Tensor, sketches: torch.Tensor) -> torch.Tensor:
         return torch.cat([inputs, sketches], dim=-1) if self.concat_input else sketches

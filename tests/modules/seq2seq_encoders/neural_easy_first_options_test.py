@@ -91,7 +91,7 @@ class TestOptions:
         # None inside the steps.
         assert torch.equal(trace.sketches, expected_trace.sketches)
         encoder.eval()
-        assert torch.equal(encoder(inputs, mask), expected)
+        torch.testing.assert_close(encoder(inputs, mask), expected)
 
     def test_bidirectional(self):
         assert make().is_bidirectional()
@@ -160,3 +160,21 @@ class TestConfiguration:
         params = Params({"type": "neural_easy_first", "input_dim": 3, "steps": 4})
         with pytest.raises(ConfigurationError, match="steps"):
             Seq2SeqEncoder.from_params(params)
+
+
+class _LearntTemperature(SoftmaxTransform):
+    """A transform with a parameter, which only autograd can train."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.ones(()))
+
+    def forward(self, scores, state):
+        return super().forward(self.scale * scores, state)
+
+
+def test_a_transform_with_parameters_learns():
+    inputs, mask = batch_of([4, 2])
+    transform = _LearntTemperature()
+    make(attention=transform)(inputs, mask).square().sum().backward()
+    assert transform.scale.grad.abs() > 0
