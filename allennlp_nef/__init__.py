@@ -3,4 +3,12 @@
 from allennlp_nef import _stack  # noqa: F401  # first: says what to install
 
 # isort: split
-from allennlp_nef import commands, data, metrics, models, modules, predictors  # noqa: F401
+from allennlp_nef import (  # noqa: F401
+    commands,
+    data,
+    metrics,
+    models,
+    modules,
+    predictors,
+    training,
+)

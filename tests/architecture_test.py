@@ -8,7 +8,12 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "allennlp_nef"
 # A subpackage imports itself and lower layers, never its neighbours in a layer or what is above.
-LAYERS = [{"nn"}, {"data", "modules", "metrics"}, {"models"}, {"predictors", "commands"}]
+LAYERS = [
+    {"nn"},
+    {"data", "modules", "metrics"},
+    {"models"},
+    {"predictors", "commands", "training"},
+]
 RANKS = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 # They know nothing of AllenNLP, nor of anything in the package but themselves; all else may import them.
 INDEPENDENT = [f"{PACKAGE}.nn", f"{PACKAGE}.data.formats"]

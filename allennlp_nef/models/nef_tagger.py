@@ -15,6 +15,7 @@ from overrides import overrides
 from allennlp_nef.data.formats.chunks import chunks_of, split_tag
 from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.metrics import TagAccuracy
+from allennlp_nef.models.out_of_memory import BatchShape, explaining_memory
 from allennlp_nef.modules.input_representations import InputRepresentation
 from allennlp_nef.modules.seq2seq_encoders import TracedEncoder
 from allennlp_nef.modules.tag_heads import SoftmaxTagHead, TagHead
@@ -104,6 +105,8 @@ class NefTagger(Model):
         ]
         self._has_chunks = _are_chunk_tags(vocab.get_token_to_index_vocabulary(label_namespace))
         self._has_gold = False
+        self.batch_shape: Optional[BatchShape] = None
+        """That of the last batch."""
         self._unseen: Counter = Counter()
         initializer(self)
 
@@ -140,7 +143,22 @@ class NefTagger(Model):
                 "tags: expected gold tags in the training data, got sentences without any; do the files of "
                 "train_data_path have them?"
             )
-        vectors, mask = self.input_representation(**inputs)
+        with explaining_memory(None):
+            vectors, mask = self.input_representation(**inputs)
+        self.batch_shape = mask.size(0), mask.size(1)
+        with explaining_memory(self.batch_shape):
+            output = self._forward(vectors, mask, tags, metadata)
+        if metadata is not None:
+            output["metadata"] = metadata
+        return output
+
+    def _forward(
+        self,
+        vectors: torch.Tensor,
+        mask: torch.BoolTensor,
+        tags: Optional[torch.Tensor],
+        metadata: Optional[List[Any]],
+    ) -> Dict[str, Any]:
         padding = ~mask.unsqueeze(-1)  # (batch, tokens, 1)
         states = self.encoder(self.dropout(vectors.masked_fill(padding, 0)), mask)
         states = self.dropout(states.masked_fill(padding, 0))
@@ -170,8 +188,6 @@ class NefTagger(Model):
             self._has_gold = True
             for metric in self.metrics:
                 metric(output["tag_ids"], tags, mask)
-        if metadata is not None:
-            output["metadata"] = metadata
         return output
 
     @overrides(check_signature=False)

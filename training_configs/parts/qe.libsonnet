@@ -85,5 +85,6 @@
     validation_metric: '+f1_mult',
     grad_norm: 5.0,
     checkpointer: { keep_most_recent_by_count: 1 },
+    callbacks: [{ type: 'explain_out_of_memory' }],
   },
 }

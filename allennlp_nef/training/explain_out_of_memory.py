@@ -1,0 +1,33 @@
+import sys
+from typing import Any
+
+from allennlp.training.callbacks import TrainerCallback
+from overrides import overrides
+
+from allennlp_nef.models.out_of_memory import (
+    OutOfMemoryError,
+    is_out_of_memory,
+    out_of_memory_error,
+)
+
+
+@TrainerCallback.register("explain_out_of_memory")
+class ExplainOutOfMemory(TrainerCallback):
+    """Ends a training for which memory is too small with an error that says what to change.
+
+    In whatever part of a step that is; the model itself explains only its forward pass.
+
+    Registered as a `TrainerCallback` with name "explain_out_of_memory". The checkpoints stay as they are.
+
+    # Raises
+
+    `OutOfMemoryError`, in place of torch's.
+    """
+
+    @overrides(check_signature=False)
+    def on_end(self, trainer: Any, *args: Any, **kwargs: Any) -> None:
+        error = sys.exc_info()[1]  # the trainer calls this on its way out of an exception too
+        if error is None or isinstance(error, OutOfMemoryError) or not is_out_of_memory(error):
+            return
+        shape = getattr(trainer.model, "batch_shape", None)
+        raise out_of_memory_error(error, shape) from error

@@ -1,0 +1,104 @@
+import re
+import shutil
+
+import pytest
+import torch
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+
+from allennlp_nef.models import NefTagger
+from allennlp_nef.models.out_of_memory import OutOfMemoryError, explaining_memory
+
+CUDA = "CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 1.00 GiB total)\nand more lines"
+ADVICE = (
+    r"memory ran out with a batch of \d+ sentences with up to \d+ words: lower batch_size in data_loader .*"
+    r"--recover` goes on after the last epoch that was finished \(CUDA out of memory. Tried to allocate 2.00 GiB "
+    r"\(GPU 0; 1.00 GiB total\)\)"
+)
+
+
+@pytest.fixture
+def train(root, tmp_path, monkeypatch):
+    monkeypatch.chdir(root)
+
+    def run():
+        path = root / "training_configs" / "pos_bilstm.jsonnet"
+        params = Params.from_file(str(path), params_overrides='{"trainer.num_epochs": 2}')
+        train_model(params, str(tmp_path / "run"), include_package=["allennlp_nef"])
+
+    return run
+
+
+class _TooLarge(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, loss):
+        return loss.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        raise RuntimeError(CUDA)
+
+
+def fail_in_backward_pass(monkeypatch, after):
+    """Memory runs out in the backward pass of a batch."""
+    forward = NefTagger.forward
+    batches = []
+
+    def too_large(model, *args, **kwargs):
+        output = forward(model, *args, **kwargs)
+        if model.training:
+            batches.append(model.batch_shape)
+            if len(batches) > after:
+                output["loss"] = _TooLarge.apply(output["loss"])
+        return output
+
+    monkeypatch.setattr(NefTagger, "forward", too_large)
+    return batches
+
+
+def test_backward_pass(train, monkeypatch):
+    batches = fail_in_backward_pass(monkeypatch, after=0)
+    with pytest.raises(OutOfMemoryError, match=ADVICE) as raised:
+        train()
+    sentences, words = batches[-1]
+    assert f"a batch of {sentences} sentences with up to {words} words" in str(raised.value)
+    assert isinstance(raised.value.__cause__, RuntimeError)
+
+
+def test_finished_epochs_are_kept(train, monkeypatch, tmp_path):
+    """What `--recover` needs."""
+    with monkeypatch.context() as patch:
+        batches = fail_in_backward_pass(patch, after=10**9)
+        train()
+    a_batch_of_the_second_epoch = len(batches) // 2
+    shutil.rmtree(tmp_path / "run")
+    fail_in_backward_pass(monkeypatch, after=a_batch_of_the_second_epoch)
+    with pytest.raises(OutOfMemoryError, match=ADVICE):
+        train()
+    (state,) = (tmp_path / "run").glob("training_state_e*.th")
+    assert "_e1_" in state.name
+
+
+def test_other_errors_are_left_alone(train, monkeypatch):
+    monkeypatch.setattr(NefTagger, "forward", lambda *args, **kwargs: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        train()
+
+
+def test_real_allocation():
+    with pytest.raises(
+        OutOfMemoryError, match=re.escape("a batch of 3 sentences with up to 4,000 words")
+    ), explaining_memory((3, 4000)):
+        torch.empty(2**60)
+
+
+def test_explained_once():
+    first = OutOfMemoryError("memory ran out with a batch: out of memory")
+    with pytest.raises(OutOfMemoryError) as raised, explaining_memory((3, 4)):
+        raise first
+    assert raised.value is first
+
+
+def test_other_runtime_errors():
+    with pytest.raises(RuntimeError, match="^shapes differ$"), explaining_memory((3, 4)):
+        raise RuntimeError("shapes differ")
