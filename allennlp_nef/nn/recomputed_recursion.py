@@ -81,7 +81,7 @@ class Recursion:
         return self.gradients()
 
     def _start_attention(self) -> None:
-        self.kept: Dict[int, Tuple[torch.Tensor, ...]] = {}
+        self.kept: Dict[int, Tuple[Any, ...]] = {}
         self.attention = self.make_attention(self.mask, float32_at_least(self.dtype))
 
     def _advance(self, segment: range, keep: bool) -> None:
@@ -119,9 +119,8 @@ class Recursion:
         """Of the pre-activation, W_s and v."""
         raise NotImplementedError
 
-    def attend(self, step: int, hidden: torch.Tensor, keep: bool) -> torch.Tensor:
-        """The units of Eq. 2 (sentences * tokens, preattention_dim) -> alpha (sentences, tokens)."""
-        scores = hidden.mv(self.vector).view(-1, self.tokens)
+    def attend(self, step: int, scores: torch.Tensor, keep: bool) -> torch.Tensor:
+        """The scores of Eq. 2 (sentences, tokens) -> alpha (sentences, tokens)."""
         return self.attention.forward(step, scores.to(float32_at_least(self.dtype)), keep)
 
     def zeros(self, *shape: int) -> torch.Tensor:

@@ -33,7 +33,8 @@ class SingleRecursion(Recursion):
         current = self._current[:size]
         hidden = current[..., : self.preattention_dim].clone(memory_format=torch.contiguous_format)
         hidden = tanh_(hidden).view(size * self.tokens, -1)
-        alpha = self.attend(step, hidden, keep)
+        scores = hidden.mv(self.vector).view(size, self.tokens)
+        alpha = self.attend(step, scores, keep)
         weights, update = self._alphas[step, :size], self._updates[step, :size]
         weights.copy_(alpha)
         of_sketch = current[..., self.preattention_dim :]
@@ -72,7 +73,8 @@ class SingleRecursion(Recursion):
             of_scores = of_scores.to(self.dtype).reshape(-1)
             self._grad_vector += hidden.t().mv(of_scores)
             of_hidden = tanh_backward_(of_scores.unsqueeze(-1) * self.vector, hidden)
-            grad[..., : self.preattention_dim] += of_hidden.view(size, self.tokens, -1)
+            of_attention = grad[..., : self.preattention_dim]
+            of_attention.add_(of_hidden.view(size, self.tokens, -1))
 
     def _undo_change(
         self, step: int, columns: torch.Tensor, of_weights: torch.Tensor, of_update: torch.Tensor

@@ -11,6 +11,9 @@ import torch
 from allennlp_nef.nn import constrained_softmax
 from allennlp_nef.nn.sketching import Attend, SketchState
 
+OPEN_SHARE = 0.9
+"""Of the words, at most, for it to pay to leave the others out."""
+
 
 class StepwiseAttention:
     """The attention of one run of a recursion.
@@ -31,6 +34,13 @@ class StepwiseAttention:
         Once for each step that was kept, the last one first.
         """
         raise NotImplementedError
+
+    def open_words(self, size: int) -> Optional[torch.Tensor]:
+        """The words of the first sentences that may have attention in the next step, flat: (words,), long.
+
+        None for all of them, and where too few are left out for that to pay.
+        """
+        return None
 
     def state(self) -> Any:
         """What `restore` goes back to."""
@@ -142,6 +152,9 @@ class SoftmaxSteps(_ScoredSteps):
     def coverage(self, size: int) -> torch.Tensor:
         return self._coverage[:size]
 
+    def open_words(self, size: int) -> Optional[torch.Tensor]:
+        return _words_but(self._padding, size)
+
     def solve(self, scores: torch.Tensor) -> constrained_softmax.Solution:
         size = scores.size(0)
         padding = None if self._padding is None else self._padding[:size]
@@ -170,6 +183,9 @@ class ConstrainedSoftmaxSteps(_ScoredSteps):
     def coverage(self, size: int) -> torch.Tensor:
         return 1 - self._bounds[:size]
 
+    def open_words(self, size: int) -> Optional[torch.Tensor]:
+        return _words_but(self._closed, size)
+
     def solve(self, scores: torch.Tensor) -> constrained_softmax.Solution:
         size = scores.size(0)
         bounds = self._bounds[:size]
@@ -189,3 +205,14 @@ class ConstrainedSoftmaxSteps(_ScoredSteps):
 def _all(mask: torch.Tensor) -> bool:
     """Whether there is no padding, if that can be known without synchronising a device."""
     return mask.device.type == "cpu" and bool(mask.all())
+
+
+def _words_but(closed: Optional[torch.Tensor], size: int) -> Optional[torch.Tensor]:
+    """What `open_words` gives where some of the words (sentences, tokens) are closed."""
+    if (
+        closed is None or closed.device.type != "cpu"
+    ):  # elsewhere their number is not known without waiting
+        return None
+    closed = closed[:size]
+    words = (~closed).reshape(-1).nonzero().squeeze(1)
+    return words if len(words) < OPEN_SHARE * closed.numel() else None
