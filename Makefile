@@ -16,6 +16,8 @@ QE_DATA ?=
 POS_DATA ?=
 NER_DATA ?=
 NER_LANGUAGE ?= esp
+# Options of benchmarks/speed.py.
+BENCH ?=
 
 empty :=
 space := $(empty) $(empty)
@@ -53,11 +55,12 @@ echo "== Python $$want environment in $(2)"; \
 "$(1)" -m venv --clear "$(2)"; touch "$(2)/.allennlp_nef"
 endef
 
-.PHONY: help install train test lint format test-legacy results-qe results-pos results-ner clean
+.PHONY: help install train test bench lint format test-legacy results-qe results-pos results-ner clean
 
 help:
 	@echo 'make train        install, train NEF-F on the fixtures, evaluate it, print three tagged sentences'
 	@echo 'make test         install, then lint, types and tests'
+	@echo 'make bench        the speed, against taggers of AllenNLP itself, in less than 10 minutes (BENCH="--json FILE")'
 	@echo 'make install      virtual environment with the package and its requirements (LOCKED=1: exact versions)'
 	@echo 'make lint         ruff and mypy'
 	@echo 'make format       ruff fixes and formatting'
@@ -117,6 +120,9 @@ $(call escape,$(LEGACY_MARK)): setup.py requirements-legacy.txt
 
 test-legacy: $(call escape,$(LEGACY_MARK))
 	OMP_NUM_THREADS=1 "$(LEGACY_VENV)/bin/python" -m pytest -n 2
+
+bench: install
+	"$(VENV)/bin/python" benchmarks/speed.py $(BENCH)
 
 results-qe: DATA = $(QE_DATA)
 results-pos: DATA = $(POS_DATA)

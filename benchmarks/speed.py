@@ -1,0 +1,161 @@
+"""Measures the taggers against AllenNLP's `simple_tagger` with the same BiLSTM; prints a table of ratios of times.
+
+    python benchmarks/speed.py                          all parts, in less than 10 minutes on 2 cores
+    python benchmarks/speed.py --only 1 3 --json FILE   parts by their numbers; FILE keeps every ratio
+
+Ours and the baseline run in turn, after a warm-up. A line has the median of the ratios of these pairs, and their
+quartiles; below 1, ours is faster. Targets are for one CPU thread.
+"""
+
+import argparse
+import gc
+import json
+import os
+import platform
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import Any, Callable, Dict, List, NamedTuple
+
+import torch
+from allennlp.version import VERSION
+from speed_commands import commands
+from speed_functions import attention, chain
+from speed_harness import Case, Row, Settings, steady_allocator
+from speed_scaling import scaling
+from speed_taggers import inference, product_rate, training_steps
+from tqdm import tqdm
+
+
+def on_cuda(settings: Settings) -> List[Case]:
+    """Part 7: parts 1 to 3 on a CUDA device, if there is one."""
+    return on_device(settings, torch.device("cuda")) if torch.cuda.is_available() else []
+
+
+def on_device(settings: Settings, device: torch.device) -> List[Case]:
+    """Parts 1 to 3 on a device, by batch size, in float32 and in bfloat16."""
+
+    def case(what: str, inner: Case) -> List[Row]:
+        return [row._replace(what=f"{row.what} ({what})", target=None) for row in inner()]
+
+    cases: List[Case] = []
+    for low_precision in (False, True):
+        there = settings._replace(device=device, low_precision=low_precision, seconds=1)
+        precision = "bfloat16" if low_precision else "float32"
+        for size in (32, 256):
+            sized = there._replace(batch_size=size)
+            for title, part in (("training step", training_steps), ("inference", inference)):
+                what = f"{title}, batch {size}, {precision}"
+                cases += [partial(case, what, inner) for inner in part(sized)]
+        cases += [partial(case, precision, inner) for inner in attention(there)]
+    return cases
+
+
+class Part(NamedTuple):
+    title: str
+    cases: Callable[[Settings], List[Case]]
+
+
+PARTS = {
+    1: Part("training step", training_steps),
+    2: Part("inference", inference),
+    3: Part("forward and backward", attention),
+    4: Part("CRF", chain),
+    5: Part("one sentence", scaling),
+    6: Part("whole command", commands),
+    7: Part("CUDA", on_cuda),
+}
+
+
+def machine(settings: Settings) -> Dict[str, Any]:
+    """What the figures depend on."""
+    cuda = torch.cuda.is_available()
+    return {
+        "cores": os.cpu_count(),
+        "threads": settings.threads,
+        "product_gflops": round(product_rate(settings)),
+        "clock": "CPU time" if settings.cpu_time else "wall clock",
+        "cuda": torch.cuda.get_device_name() if cuda else None,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "allennlp": VERSION,
+    }
+
+
+def line(part: Part, row: Row) -> str:
+    """A row as Markdown."""
+    low, median, high = row.summary()
+    digits, unit = (0, " MB") if row.unit == "MB" else (2, "")
+    target = ""
+    if row.target:
+        target = f"{row.target.at_most:g} (aim {row.target.aim:g})"
+        target += ", missed" * (median > row.target.at_most)
+    cells = [part.title, row.what, row.baseline, f"{median:.{digits}f}{unit}"]
+    return f"| {' | '.join([*cells, f'{low:.{digits}f} to {high:.{digits}f}', target])} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    names = "; ".join(f"{number} {part.title}" for number, part in PARTS.items())
+    parser.add_argument(
+        "--only", type=int, nargs="+", choices=PARTS, default=list(PARTS), metavar="N", help=names
+    )
+    parser.add_argument("--json", type=Path, help="file for all that was measured")
+    parser.add_argument("--data", type=Path, help="CoNLL-U file for part 6 (the fixtures)")
+    parser.add_argument("--threads", type=int, default=1, choices=range(1, 65), metavar="N")
+    parser.add_argument(
+        "--cpu-time",
+        action="store_true",
+        help="measure CPU time, for a machine that is busy with other things (not on CUDA)",
+    )
+    parser.add_argument("--quick", action="store_true", help="each thing once: a test that it runs")
+    args = parser.parse_args()
+    if args.data and not args.data.is_file():
+        parser.error(f"--data: expected a CoNLL-U file, got {args.data}")
+    if args.cpu_time and args.threads > 1:
+        parser.error("--cpu-time: is that of all threads together; expected --threads 1")
+
+    steady_allocator()
+    torch.set_num_threads(args.threads)
+    gc.freeze()  # what is imported is not looked through again before each measurement
+    numbers = sorted(set(args.only))
+    lines = ["| part | | over | median | quartiles | at most |", "|---|---|---|---|---|---|"]
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings(
+            Path(folder),
+            quick=args.quick,
+            cpu_time=args.cpu_time,
+            threads=args.threads,
+            data=args.data and args.data.resolve(),
+            seconds=0 if args.quick else Settings._field_defaults["seconds"],
+        )
+        report: Dict[str, Any] = {"machine": machine(settings), "quick": args.quick, "parts": {}}
+        cases = {number: PARTS[number].cases(settings) for number in numbers}
+        with tqdm(total=sum(map(len, cases.values()))) as progress:
+            for number in numbers:
+                part, rows = PARTS[number], []
+                progress.set_description(part.title)
+                for case in cases[number]:
+                    rows += case()
+                    progress.update()
+                lines += [line(part, row) for row in rows]
+                report["parts"][str(number)] = {
+                    "title": part.title,
+                    "rows": [row.to_json() for row in rows],
+                }
+                if args.json:  # part by part: a run that is cut off keeps what it has
+                    args.json.write_text(json.dumps(report) + "\n")
+    print("\n".join(lines))
+    about = report["machine"]
+    print(
+        f"\n{about['cores']} cores, {about['threads']} thread{'s' * (args.threads > 1)}, {about['clock']}; "
+        f"Python {about['python']}, torch {about['torch']}, AllenNLP {about['allennlp']}; "
+        f"800x250x100 matrix products at {about['product_gflops']} GFlop/s; "
+        + (f"CUDA: {about['cuda']}." if about["cuda"] else "no CUDA device, so no part 7.")
+    )
+
+
+if __name__ == "__main__":
+    main()

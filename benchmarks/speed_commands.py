@@ -1,0 +1,137 @@
+"""Part 6 of `speed.py`: `allennlp train` and `allennlp predict` as programs, `nef_tagger` against `simple_tagger`.
+
+Ours reads CoNLL-U with its own reader, and has the dropout of its config. `simple_tagger` reads the same words and tags
+with AllenNLP's `sequence_tagging`, has the same embedders and BiLSTM, and AllenNLP's plain `Predictor` writes its
+answers: the one that it has by default loads a model of spaCy's. All else is the same.
+"""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from copy import deepcopy
+from functools import partial
+from itertools import cycle, islice
+from typing import Any, Dict, List, Tuple
+
+from speed_harness import ROOT, Case, Row, Settings, Target, paired
+from speed_taggers import BASELINE, Decoder, config, nef_tagger, simple_tagger
+
+from allennlp_nef.data.formats.conllu import UNKNOWN, read_conllu
+
+SENTENCES = 5000
+PAIRS = 3
+DECODER = Decoder("full", 5, "csoftmax")
+PREDICT_TARGET = Target(1.3, 1.2)
+BASE_PREDICTOR = "allennlp.predictors.predictor.Predictor"
+COLUMN = "upos"
+
+
+def write_data(settings: Settings) -> Tuple[int, int]:
+    """Writes the sentences of a file, again and again, in both formats; how many sentences and words.
+
+    A tenth of them are also in a file of their own, for validation.
+    """
+    path = settings.data or ROOT / "fixtures" / "pos" / "train.conllu"
+    sentences = [
+        sentence for sentence in read_conllu(str(path)) if UNKNOWN not in sentence.column(COLUMN)
+    ]
+    if not sentences:
+        raise ValueError(f"{path}: expected sentences with tags in {COLUMN}, got none")
+    wanted = 50 if settings.quick else SENTENCES
+    sentences = list(islice(cycle(sentences), wanted))
+    for name, some in (("all", sentences), ("dev", sentences[: wanted // 10])):
+        conllu = "".join(sentence.with_column(COLUMN, sentence.column(COLUMN)) for sentence in some)
+        (settings.folder / f"{name}.conllu").write_text(conllu, encoding="utf-8")
+        lines = [
+            "\t".join(map("###".join, zip(sentence.column("form"), sentence.column(COLUMN)))) + "\n"
+            for sentence in some
+        ]
+        (settings.folder / f"{name}.txt").write_text("".join(lines), encoding="utf-8")
+    return len(sentences), sum(len(sentence.words) for sentence in sentences)
+
+
+def write_configs(settings: Settings) -> None:
+    """One epoch over the data, with all its sentences: `ours.json` and `theirs.json`."""
+    ours = deepcopy(config())
+    ours["model"] = nef_tagger(DECODER, dropout=ours["model"]["dropout"])
+    ours["trainer"]["num_epochs"] = 1
+    ours["dataset_reader"]["max_tokens"] = None
+    theirs = deepcopy(ours)
+    theirs["model"] = simple_tagger()
+    for reader in ("dataset_reader", "validation_dataset_reader"):
+        indexers = theirs[reader]["token_indexers"]
+        theirs[reader] = {
+            "type": "sequence_tagging",
+            "token_delimiter": "\t",
+            "token_indexers": indexers,
+        }
+    for name, experiment, ending in (("ours", ours, "conllu"), ("theirs", theirs, "txt")):
+        for key, data in (("train_data_path", "all"), ("validation_data_path", "dev")):
+            experiment[key] = str(settings.folder / f"{data}.{ending}")
+        (settings.folder / f"{name}.json").write_text(json.dumps(experiment))
+
+
+def run(settings: Settings, name: str, *arguments: str) -> float:
+    """The seconds of an `allennlp` command; what it prints goes to a log."""
+    log = settings.folder / f"{name}.log"
+    command = [sys.executable, "-m", "allennlp", *arguments, "--include-package", "allennlp_nef"]
+    threads = str(settings.threads)
+    environment = {**os.environ, "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
+    begin, used = time.perf_counter(), _cpu_time_of_children()
+    with log.open("w") as stream:
+        status = subprocess.call(
+            command, stdout=stream, stderr=stream, cwd=str(ROOT), env=environment
+        )
+    if status:
+        end = "\n".join(log.read_text(encoding="utf-8").splitlines()[-20:])
+        raise RuntimeError(f"{' '.join(command)} ended with status {status}:\n{end}")
+    return _cpu_time_of_children() - used if settings.cpu_time else time.perf_counter() - begin
+
+
+def _cpu_time_of_children() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def train(settings: Settings, name: str) -> float:
+    folder = settings.folder
+    return run(
+        settings, name, "train", str(folder / f"{name}.json"), "-f", "-s", str(folder / name)
+    )
+
+
+def predict(settings: Settings, name: str) -> float:
+    folder = settings.folder
+    arguments = ["--use-dataset-reader", "--batch-size", "64", "--silent"]
+    arguments += ["--output-file", str(folder / f"{name}.jsonl")]
+    if name == "theirs":
+        arguments += ["--predictor", BASE_PREDICTOR]
+    data = folder / ("all.conllu" if name == "ours" else "all.txt")
+    return run(
+        settings, name, "predict", str(folder / name / "model.tar.gz"), str(data), *arguments
+    )
+
+
+def commands(settings: Settings) -> List[Case]:
+    """Part 6: one epoch of training, then prediction with what was trained; NEF-F, N = 5."""
+    counts: Dict[str, Any] = {}
+
+    def case(what: str, command: Any, *target: Target) -> List[Row]:
+        if not counts:
+            write_configs(settings)
+            counts["sentences"], counts["words"] = write_data(settings)
+        pairs = [
+            (command(settings, "ours"), command(settings, "theirs"))
+            for _ in range(settings.rounds(PAIRS))
+        ]
+        title = f"{what}, {counts['sentences']:,} sentences, NEF-F N=5"
+        row = paired(title, BASELINE, pairs, *target)
+        return [row._replace(details={**(row.details or {}), **counts})]
+
+    return [
+        partial(case, "allennlp train, one epoch of", train),
+        partial(case, "allennlp predict", predict, PREDICT_TARGET),
+    ]

@@ -1,0 +1,112 @@
+"""Part 5 of `speed.py`: time and memory of a training step of one sentence, against its length.
+
+The exponents are slopes of least squares in logarithms. What short sentences cost is mostly overhead, so there is a
+second fit without them.
+"""
+
+import multiprocessing
+import resource
+import sys
+from functools import partial
+from typing import Dict, List, Optional, Sequence, Tuple, Union
+
+import numpy
+import torch
+from speed_harness import Case, Row, Settings, Target, measure, warm_up
+from speed_taggers import Decoder, Run, nef_tagger, random_batch
+
+Steps = Union[int, str]
+LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
+LONG = 128
+"""From here on it is not overhead that counts."""
+ROUNDS = 5
+TIME_TARGETS: Dict[Steps, Target] = {5: Target(1.1, 1.05), "length": Target(2.1, 2.0)}
+MEMORY_TARGETS: Dict[Steps, Target] = {"length": Target(600, 100)}
+
+
+def run_of(settings: Settings, num_steps: Steps, *lengths: int) -> Run:
+    """NEF-F with csoftmax, and batches of one sentence."""
+    torch.manual_seed(1)
+    batches = [random_batch(settings, 1, length) for length in lengths]
+    return Run(settings, nef_tagger(Decoder("full", num_steps, "csoftmax")), batches)
+
+
+def extra_memory(settings: Settings, num_steps: Steps, length: int) -> float:
+    """The peak of a training step over what the process held before it, in MB. Call it in a new process.
+
+    What it holds before are the model, its gradients and the optimizer's state, after a step with two words.
+    """
+    torch.set_num_threads(settings.threads)
+    run = run_of(settings, num_steps, 2, length)
+    run.train()
+    try:
+        with open("/proc/self/clear_refs", "w") as file:
+            file.write("5")  # the peak so far is forgotten
+    except OSError:
+        pass  # there is none such but on Linux: the peak of loading then hides what is below it
+    before = _peak()
+    run.train()
+    return _peak() - before
+
+
+def _peak() -> float:
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
+
+
+def exponents(lengths: Sequence[int], rounds: Sequence[Sequence[float]]) -> List[float]:
+    """The exponent that fits each round, a value for each length."""
+    logs = numpy.log(lengths)
+    return [float(numpy.polyfit(logs, numpy.log(values), 1)[0]) for values in rounds]
+
+
+def scaling(settings: Settings) -> List[Case]:
+    """Part 5: NEF-F with csoftmax, N = 5 and N = L."""
+    lengths = LENGTHS[:2] if settings.quick else LENGTHS
+
+    def fits(what: str, rounds: List[List[float]], target: Optional[Target] = None) -> List[Row]:
+        """What short sentences need of memory is too little to be measured: their exponent is that of time only."""
+        details = {"lengths": lengths, "rounds": rounds}
+        rows = []
+        if target:
+            rows.append(Row(what, "", exponents(lengths, rounds), target, "exponent", details))
+        long = [i for i, length in enumerate(lengths) if length >= LONG]
+        if long:
+            tails = [[values[i] for i in long] for values in rounds]
+            slopes = exponents([lengths[i] for i in long], tails)
+            rows.append(Row(f"{what}, from {LONG} words", "", slopes, target, "exponent"))
+        return rows
+
+    def time_case(num_steps: Steps) -> List[Row]:
+        steps = [run_of(settings, num_steps, length).train for length in lengths]
+        calls = [warm_up(settings, step) for step in steps]
+        rounds = [
+            [measure(settings, step, count) for step, count in zip(steps, calls)]
+            for _ in range(settings.rounds(ROUNDS))
+        ]
+        return fits(f"exponent of time, {_title(num_steps)}", rounds, TIME_TARGETS[num_steps])
+
+    def memory_case(num_steps: Steps) -> List[Row]:
+        jobs = [(settings, num_steps, length) for length in lengths]
+        rounds = [_in_new_processes(jobs) for _ in range(settings.rounds(3))]
+        name = f"peak memory, {_title(num_steps)}"
+        last = [values[-1] for values in rounds]
+        what, target = f"{name}, {lengths[-1]:,} words", MEMORY_TARGETS.get(num_steps)
+        details = {"lengths": lengths, "rounds": rounds}
+        fitted = fits(f"exponent of {name}", rounds)
+        return [*fitted, Row(what, "", last, target, "MB", details)]
+
+    cases: List[Case] = [partial(time_case, num_steps) for num_steps in TIME_TARGETS]
+    return cases + [partial(memory_case, num_steps) for num_steps in TIME_TARGETS]
+
+
+def _title(num_steps: Steps) -> str:
+    return f"NEF-F N={'L' if num_steps == 'length' else num_steps}"
+
+
+def _in_new_processes(jobs: List[Tuple[Settings, Steps, int]]) -> List[float]:
+    """`extra_memory` of each, one after the other."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["allennlp_nef"])  # once for all of them
+    with context.Pool(1, maxtasksperchild=1) as pool:
+        return pool.starmap(extra_memory, jobs, chunksize=1)

@@ -1,0 +1,251 @@
+"""Parts 1 and 2 of `speed.py`: a training step, and inference, of `nef_tagger` against AllenNLP's `simple_tagger`.
+
+Both have the dimensions and the optimizer of `training_configs/pos_*`, and sentences of 25 random words. The
+vocabulary is as large as that of UD French-Sequoia: optimizer and gradient norm pass over all of its embeddings.
+`simple_tagger` has no dropout, so ours has none, but for the rows that say so.
+"""
+
+from copy import deepcopy
+from functools import lru_cache, partial
+from itertools import cycle
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Union
+
+import torch
+from allennlp.common import Params
+from allennlp.data import Vocabulary
+from allennlp.models import Model
+from speed_harness import ROOT, Case, Row, Settings, Target, compare, measure, warm_up
+
+import allennlp_nef  # noqa: F401  # registers the components
+
+TOKENS = 25
+LABELS = 17
+SIZES = {
+    "tokens": 3143,
+    **{f"affixes_prefix_{i}": size for i, size in enumerate((94, 567, 1381, 1928), 1)},
+    **{f"affixes_suffix_{i}": size for i, size in enumerate((87, 443, 917, 1632), 1)},
+}
+"""Words and affixes seen twice in the training data of UD French-Sequoia, padding and the unknown one included."""
+STEPS_BEFORE = 10
+"""Training steps before anything is measured: attention is flat at first."""
+BASELINE = "simple_tagger"
+TRAINING_TARGETS = {
+    ("full", 5): Target(1.6, 1.5),
+    ("full", "length"): Target(5.0, 4.0),
+    ("single", 5): Target(1.25, 1.2),
+    ("single", "length"): Target(2.5, 2.0),
+}
+FORMS = {"full": "NEF-F", "single": "NEF-S"}
+
+
+class Decoder(NamedTuple):
+    sketch_update: str
+    num_steps: Union[int, str]
+    attention: str
+
+    @property
+    def title(self) -> str:
+        steps = "L" if self.num_steps == "length" else self.num_steps
+        return f"{FORMS[self.sketch_update]} N={steps}, {self.attention}"
+
+    def overrides(self) -> Dict[str, Any]:
+        """What it changes in the config of a decoder."""
+        return {**self._asdict(), "attention": {"type": self.attention}}
+
+
+Action = Callable[["Run"], None]
+DECODERS = [
+    Decoder(form, steps, attention)
+    for form in FORMS
+    for steps in (5, 10, "length")
+    for attention in ("csoftmax", "softmax")
+]
+
+
+@lru_cache(maxsize=None)
+def vocabulary() -> Vocabulary:
+    vocab = Vocabulary()
+    for namespace, size in {**SIZES, "labels": LABELS}.items():
+        for i in range(size - vocab.get_vocab_size(namespace)):
+            vocab.add_token_to_namespace(str(i), namespace)
+    return vocab
+
+
+@lru_cache(maxsize=None)
+def config() -> Dict[str, Any]:
+    """Of the experiment that the models are from."""
+    return Params.from_file(str(ROOT / "training_configs" / "pos_nef_f_csoftmax.jsonnet")).as_dict()
+
+
+def nef_tagger(*decoder: Decoder, dropout: float = 0.0) -> Dict[str, Any]:
+    """The config of our tagger, with or without a decoder."""
+    model = deepcopy(config()["model"])
+    model["dropout"] = dropout
+    if decoder:
+        model["decoder"].update(decoder[0].overrides(), dropout=dropout)
+    else:
+        del model["decoder"]
+    return model
+
+
+def simple_tagger() -> Dict[str, Any]:
+    """The config of AllenNLP's tagger with the same embedders and the same BiLSTM."""
+    model = nef_tagger()
+    embedder = model["input_representation"]["text_field_embedder"]
+    return {"type": BASELINE, "text_field_embedder": embedder, "encoder": model["encoder"]}
+
+
+def random_batch(settings: Settings, sentences: int, tokens: int) -> Dict[str, Any]:
+    """A batch whose tags can be learnt."""
+
+    def draw(*namespaces: str) -> torch.Tensor:
+        columns = [torch.randint(2, SIZES[name], (sentences, tokens)) for name in namespaces]
+        return torch.stack(columns, -1).to(settings.device)
+
+    words = draw("tokens").squeeze(-1)
+    affixes = {
+        f"{side}es": draw(*[f"affixes_{side}_{i}" for i in range(1, 5)])
+        for side in ("prefix", "suffix")
+    }
+    return {"tokens": {"tokens": {"tokens": words}, "affixes": affixes}, "tags": words % LABELS}
+
+
+class Run:
+    """A model with its optimizer, and batches that come again and again."""
+
+    def __init__(
+        self, settings: Settings, model: Dict[str, Any], batches: List[Dict[str, Any]]
+    ) -> None:
+        torch.manual_seed(0)
+        self.model = Model.from_params(Params(deepcopy(model)), vocab=vocabulary())
+        self.model.to(settings.device).train()
+        self.parameters = [p for p in self.model.parameters() if p.requires_grad]
+        trainer = config()["trainer"]
+        self.grad_norm, rate = trainer["grad_norm"], trainer["optimizer"]["lr"]
+        self.optimizer = torch.optim.Adagrad(self.parameters, lr=rate)
+        self.batches = cycle(batches)
+        self._autocast = partial(
+            torch.autocast,
+            settings.device.type,
+            dtype=torch.bfloat16,
+            enabled=settings.low_precision,
+        )
+
+    def train(self) -> None:
+        """What AllenNLP's trainer does with a batch."""
+        self.optimizer.zero_grad()
+        with self._autocast():
+            loss = self.model(**next(self.batches))["loss"]
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.parameters, self.grad_norm).item()
+        self.optimizer.step()
+
+    @torch.no_grad()
+    def infer(self) -> None:
+        """The forward pass without gold tags."""
+        with self._autocast():
+            self.model(tokens=next(self.batches)["tokens"])
+
+
+def training_steps(settings: Settings) -> List[Case]:
+    """Part 1: forward pass, backward pass, clipping of the gradient's norm and update of Adagrad."""
+    cases = _cases(settings, Run.train, TRAINING_TARGETS)
+    for decoder in ((), DECODERS[:1]):
+        model = nef_tagger(*decoder, dropout=config()["model"]["dropout"])
+        what = f"{_title(*decoder)}, with dropout"
+        cases.append(partial(_case, settings, Run.train, what, model))
+    return cases + [partial(_floor_case, settings, decoder) for decoder in DECODERS[::2]]
+
+
+def _floor_case(settings: Settings, decoder: Decoder) -> List[Row]:
+    """What no code can go below: the baseline's step, and the matrix products of the decoder with nothing between."""
+    torch.manual_seed(1)
+    batches = [random_batch(settings, settings.batch_size, TOKENS) for _ in range(8)]
+    run = Run(settings, simple_tagger(), batches)
+    products = matrix_products(settings, decoder)
+
+    def with_products() -> None:
+        run.train()
+        for product in products:
+            product()
+
+    title = decoder.title.split(",")[0]
+    what = f"floor of {title}: {BASELINE} and the matrix products of {title}"
+    return [compare(settings, what, BASELINE, with_products, run.train)]
+
+
+def matrix_products(settings: Settings, decoder: Decoder) -> List[Callable[[], Any]]:
+    """Those of a training step: each forward one has two in the backward pass, of the same size.
+
+    W_h * h once, and W_s * s for each step but the first, where s = 0; NEF-S, whose update is one vector a sentence,
+    multiplies that by W_s, and the outcome by the attention.
+    """
+    module = Model.from_params(vocab=vocabulary(), params=Params(nef_tagger(decoder))).decoder
+    words = settings.batch_size * TOKENS
+    steps = TOKENS if decoder.num_steps == "length" else int(decoder.num_steps)
+
+    def three(rows: int, inner: int, columns: int, batch: int = 1) -> List[Callable[[], Any]]:
+        a, b, c = (
+            torch.randn(batch, *size, device=settings.device)
+            for size in ((rows, inner), (inner, columns), (rows, columns))
+        )
+        pairs = (a, b), (c, b.transpose(1, 2)), (a.transpose(1, 2), c)
+        return [partial(torch.bmm if batch > 1 else _mm, x, y) for x, y in pairs]
+
+    rows, window = module.sketch_weight.shape
+    products = three(words, module.input_weight.size(1), rows)
+    if decoder.sketch_update == "full":
+        return products + three(words, window, rows) * (steps - 1)
+    places = 2 * module.context_size + 1
+    step = three(settings.batch_size, window // places, places * rows)
+    step += three(TOKENS, places, rows, settings.batch_size)
+    return products + step * (steps - 1)
+
+
+def _mm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return a[0].mm(b[0])
+
+
+def product_rate(settings: Settings) -> float:
+    """The rate of matrix products of the size of NEF-F's: 10^9 operations a second."""
+    a, b = torch.randn(800, 250), torch.randn(250, 100)
+    run = partial(torch.mm, a, b)
+    calls = warm_up(settings, run)
+    seconds = min(measure(settings, run, calls) for _ in range(settings.rounds(5)))
+    return 2 * a.numel() * b.size(1) / seconds / 1e9
+
+
+def inference(settings: Settings) -> List[Case]:
+    """Part 2: the forward pass, in evaluation and without gradient."""
+    return _cases(settings, Run.infer, {})
+
+
+def _cases(settings: Settings, action: Action, targets: Dict) -> List[Case]:
+    cases: List[Case] = [partial(_case, settings, action, _title(), nef_tagger())]
+    for decoder in DECODERS:
+        target = targets.get((decoder.sketch_update, decoder.num_steps))
+        model = nef_tagger(decoder)
+        cases.append(partial(_case, settings, action, decoder.title, model, target))
+    return cases
+
+
+def _case(
+    settings: Settings,
+    action: Action,
+    what: str,
+    model: Dict[str, Any],
+    target: Optional[Target] = None,
+) -> List[Row]:
+    torch.manual_seed(1)
+    batches = [random_batch(settings, settings.batch_size, TOKENS) for _ in range(8)]
+    runs = [Run(settings, some, batches) for some in (model, simple_tagger())]
+    for run in runs:
+        for _ in range(settings.rounds(STEPS_BEFORE)):
+            run.train()
+        run.model.train(action is Run.train)
+    ours, theirs = (partial(action, run) for run in runs)
+    return [compare(settings, what, BASELINE, ours, theirs, target)]
+
+
+def _title(*decoder: Decoder) -> str:
+    return decoder[0].title if decoder else "no decoder"

@@ -1,0 +1,200 @@
+"""`benchmarks/speed.py`: what it measures with, and a quick run of all its parts."""
+
+import json
+import math
+import subprocess
+import sys
+import time
+from functools import partial
+
+import pytest
+import torch
+
+
+@pytest.fixture
+def benchmarks(monkeypatch, root):
+    """Its modules can be imported."""
+    monkeypatch.syspath_prepend(str(root / "benchmarks"))
+
+
+@pytest.fixture
+def settings(benchmarks, tmp_path):
+    from speed_harness import Settings
+
+    return Settings(tmp_path, quick=True, seconds=0)
+
+
+def speed(root, *arguments):
+    return subprocess.run(
+        [sys.executable, str(root / "benchmarks" / "speed.py"), *map(str, arguments)],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def report(root, tmp_path_factory):
+    """What a quick run prints, and its JSON."""
+    path = tmp_path_factory.mktemp("speed") / "report.json"
+    done = speed(root, "--quick", "--cpu-time", "--json", path)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, json.loads(path.read_text())
+
+
+def rows_of(report, number):
+    return {(row["what"], row["baseline"]): row for row in report[1]["parts"][str(number)]["rows"]}
+
+
+def test_quick_run_has_all_parts(report):
+    out, data = report
+    assert list(data["parts"]) == list("1234567")
+    rows = [row for number in range(1, 8) for row in rows_of(report, number).values()]
+    cells = [
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in out.splitlines()
+        if line.startswith("|")
+    ]
+    assert [row[1:3] for row in cells[2:]] == [[row["what"], row["baseline"] or ""] for row in rows]
+    for row in rows:
+        low, high = row["quartiles"]
+        assert math.isfinite(row["median"]) and low <= row["median"] <= high
+        assert row["unit"] == "MB" or row["unit"] == "exponent" or low > 0
+    assert bool(data["parts"]["7"]["rows"]) is torch.cuda.is_available()
+    assert data["machine"]["threads"] == 1 and data["machine"]["clock"] == "CPU time"
+
+
+def test_rows_and_targets(report):
+    for number in (1, 2):
+        rows = rows_of(report, number)
+        for form in ("NEF-F", "NEF-S"):
+            for steps in ("5", "10", "L"):
+                for attention in ("csoftmax", "softmax"):
+                    row = rows[f"{form} N={steps}, {attention}", "simple_tagger"]
+                    assert bool(row["target"]) is (number == 1 and steps != "10")
+        assert ("no decoder", "simple_tagger") in rows
+    target = rows_of(report, 1)["NEF-F N=5, csoftmax", "simple_tagger"]["target"]
+    assert target == {"at_most": 1.6, "aim": 1.5}
+
+    rows = rows_of(report, 3)
+    for shape in ("32x25", "32x100", "256x50", "8x1000"):
+        for moment in ("fresh", "half-way", "late"):
+            assert rows[f"csoftmax {shape}, {moment}", "sparsemax"]["target"]["at_most"] == 1
+            assert not rows[f"csoftmax {shape}, {moment}", "softmax"]["target"]
+    assert rows_of(report, 4)["CRF Viterbi, 45 tags", "AllenNLP's"]["target"]["at_most"] == 0.12
+    assert {what for what, _ in rows_of(report, 5)} == {
+        f"{what}{steps}{words}"
+        for steps in "5L"
+        for what, words in (
+            ("exponent of time, NEF-F N=", ""),
+            ("peak memory, NEF-F N=", ", 32 words"),
+        )
+    }
+    row = rows_of(report, 6)["allennlp predict, 50 sentences, NEF-F N=5", "simple_tagger"]
+    assert row["target"] == {"at_most": 1.3, "aim": 1.2} and row["words"] > 150
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--only", "8"], "invalid choice: 8"),
+        (["--data", "nowhere.conllu"], "expected a CoNLL-U file, got nowhere.conllu"),
+        (["--cpu-time", "--threads", "2"], "expected --threads 1"),
+    ],
+)
+def test_wrong_arguments(root, arguments, message):
+    done = speed(root, *arguments)
+    assert done.returncode == 2 and message in done.stderr
+
+
+def test_pairs_take_turns_after_a_warm_up(settings):
+    from speed_harness import compare
+
+    calls = []
+
+    def wait(name, seconds):
+        calls.append(name)
+        time.sleep(seconds)
+
+    settings = settings._replace(quick=False, least_pairs=3)
+    row = compare(settings, "this", "that", partial(wait, "o", 0.04), partial(wait, "t", 0.02))
+    assert "".join(calls) == "oott" + "ototot"
+    assert len(row.values) == 3 and row.summary()[1] > 1
+    row = compare(settings, "this", "that", partial(wait, "o", 0.001), partial(wait, "t", 0.02))
+    assert calls.count("o") > 5 + 2 + 3 and row.summary()[1] < 1
+
+
+def test_exponents(benchmarks):
+    from speed_scaling import exponents
+
+    lengths = [16, 64, 256]
+    rounds = [[3 * length**1.5 for length in lengths], [0.1 * length for length in lengths]]
+    assert exponents(lengths, rounds) == pytest.approx([1.5, 1])
+
+
+def test_bounds_after_steps(benchmarks):
+    from speed_functions import bounds_after
+
+    torch.manual_seed(0)
+    bounds = bounds_after(4, (3, 10), torch.device("cpu"))
+    assert bounds.min() >= 0
+    assert bounds.sum(-1).tolist() == pytest.approx([6] * 3, abs=1e-5)
+
+
+def test_both_crfs_compute_the_same(benchmarks):
+    from speed_functions import crf_functions, crf_pair
+
+    torch.manual_seed(0)
+    scores, tags = torch.randn(3, 6, 5, requires_grad=True), torch.randint(5, (3, 6))
+    functions = crf_functions(*crf_pair(5), scores, tags)
+    likelihood, viterbi, marginals = ((ours(), theirs()) for _, _, ours, theirs, _ in functions)
+    assert len(likelihood[0]) == 4
+    for ours, theirs in zip(*likelihood):
+        torch.testing.assert_close(ours, theirs)
+    assert viterbi[0].tolist() == [path for path, _ in viterbi[1]]
+    torch.testing.assert_close(marginals[0], marginals[1][0])
+
+
+def test_parts_on_a_device(settings):
+    """What part 7 does, on a CPU."""
+    from speed import on_device
+
+    cases = on_device(settings._replace(batch_size=2), torch.device("cpu"))
+    names = []
+    for case in (cases[0], cases[-1]):
+        for row in case():
+            names.append(row.what)
+            assert row.values[0] > 0 and row.target is None
+    assert names[0] == "no decoder (training step, batch 32, float32)"
+    assert names[-1] == "checked csoftmax 8x1000, late (bfloat16)"
+
+
+def test_baseline_learns_from_the_same_files(settings):
+    from speed_commands import write_configs, write_data
+
+    write_configs(settings)
+    sentences, words = write_data(settings)
+    ours, theirs = (
+        json.loads((settings.folder / f"{n}.json").read_text()) for n in ("ours", "theirs")
+    )
+    assert ours["model"]["decoder"]["num_steps"] == 5
+    assert theirs["model"]["encoder"] == ours["model"]["encoder"]
+    assert theirs["trainer"] == ours["trainer"] and ours["trainer"]["num_epochs"] == 1
+
+    def read(experiment):
+        from allennlp.common import Params
+        from allennlp.data import DatasetReader
+
+        reader = DatasetReader.from_params(Params(experiment["dataset_reader"]))
+        return [
+            (instance["tokens"].tokens, instance["tags"].labels)
+            for instance in reader.read(experiment["train_data_path"])
+        ]
+
+    read_by_ours, read_by_theirs = read(ours), read(theirs)
+    assert [[token.text for token in tokens] for tokens, _ in read_by_ours] == [
+        [token.text for token in tokens] for tokens, _ in read_by_theirs
+    ]
+    assert [list(tags) for _, tags in read_by_ours] == [list(tags) for _, tags in read_by_theirs]
+    assert len(read_by_ours) == sentences == 50
+    assert sum(len(tokens) for tokens, _ in read_by_ours) == words
