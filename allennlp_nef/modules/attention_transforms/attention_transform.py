@@ -21,7 +21,8 @@ class AttentionTransform(torch.nn.Module, Registrable):
     recomputable = False
     """Whether a recursion with a backward pass of its own may do the steps, and some of them a second time.
 
-    Only for a transform without parameters and without chance that does not look at the tag scores.
+    Only for a transform without parameters and without chance that does not look at the tag scores. It is not
+    inherited: a subclass, which may do something else, says it anew.
     """
 
     def forward(self, scores: torch.Tensor, state: SketchState) -> torch.Tensor:
@@ -70,8 +71,6 @@ class ScoredAttentionTransform(AttentionTransform):
 
 class MaskedAttentionTransform(ScoredAttentionTransform):
     """A `ScoredAttentionTransform` that normalises the scores of the words, and of nothing else."""
-
-    recomputable = True
 
     @overrides
     def forward(self, scores: torch.Tensor, state: SketchState) -> torch.Tensor:

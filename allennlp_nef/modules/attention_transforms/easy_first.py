@@ -19,8 +19,6 @@ class EasyFirstTransform(FixedAttentionTransform):
     `ConfigurationError`. Registered as an `AttentionTransform` with name "easy_first".
     """
 
-    recomputable = False  # it needs the tag scores
-
     @overrides
     def weights(self, state: SketchState) -> torch.Tensor:
         if state.tag_scores is None:

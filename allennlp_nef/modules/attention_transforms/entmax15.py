@@ -16,6 +16,8 @@ class Entmax15Transform(MaskedAttentionTransform):
     paper. Registered as an `AttentionTransform` with name "entmax15". Parameters: see `ScoredAttentionTransform`.
     """
 
+    recomputable = True
+
     @overrides
     def normalize(self, scores: torch.Tensor) -> torch.Tensor:
         return entmax.entmax15(scores, -1)

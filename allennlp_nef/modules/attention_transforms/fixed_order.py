@@ -10,8 +10,6 @@ from allennlp_nef.nn.sketching import SketchState
 class FixedAttentionTransform(AttentionTransform):
     """An `AttentionTransform` of the step and the sentence's length alone."""
 
-    recomputable = True
-
     @overrides
     def forward(self, scores: torch.Tensor, state: SketchState) -> torch.Tensor:
         # The scores get a gradient of zero rather than none: distributed training waits for every parameter's.
@@ -26,6 +24,8 @@ class FixedAttentionTransform(AttentionTransform):
 class UniformTransform(FixedAttentionTransform):
     """1 / L for each of the L words, at every step. Registered as an `AttentionTransform` with name "uniform"."""
 
+    recomputable = True
+
     @overrides
     def weights(self, state: SketchState) -> torch.Tensor:
         return state.mask / state.lengths.clamp(min=1).unsqueeze(-1)
@@ -38,6 +38,8 @@ class LeftToRightTransform(FixedAttentionTransform):
     Registered as an `AttentionTransform` with name "left_to_right".
     """
 
+    recomputable = True
+
     @overrides
     def weights(self, state: SketchState) -> torch.Tensor:
         return (state.mask.cumsum(-1) == state.step + 1) & state.mask
@@ -49,6 +51,8 @@ class RightToLeftTransform(FixedAttentionTransform):
 
     Registered as an `AttentionTransform` with name "right_to_left".
     """
+
+    recomputable = True
 
     @overrides
     def weights(self, state: SketchState) -> torch.Tensor:

@@ -15,6 +15,8 @@ class SoftmaxTransform(MaskedAttentionTransform):
     Registered as an `AttentionTransform` with name "softmax". Parameters: see `ScoredAttentionTransform`.
     """
 
+    recomputable = True
+
     @overrides
     def normalize(self, scores: torch.Tensor) -> torch.Tensor:
         return scores.softmax(-1)

@@ -15,6 +15,8 @@ class SparsemaxTransform(MaskedAttentionTransform):
     Registered as an `AttentionTransform` with name "sparsemax". Parameters: see `ScoredAttentionTransform`.
     """
 
+    recomputable = True
+
     @overrides
     def normalize(self, scores: torch.Tensor) -> torch.Tensor:
         return entmax.sparsemax(scores, -1)

@@ -170,7 +170,7 @@ class NeuralEasyFirst(TracedEncoder):
 
     @property
     def _recomputable(self) -> bool:
-        return self.attention.recomputable and not any(True for _ in self.attention.parameters())
+        return bool(vars(type(self.attention)).get("recomputable"))  # not inherited
 
     def _joined(self, inputs: torch.Tensor, sketches: torch.Tensor) -> torch.Tensor:
         return torch.cat([inputs, sketches], dim=-1) if self.concat_input else sketches

@@ -178,3 +178,16 @@ def test_a_transform_with_parameters_learns():
     transform = _LearntTemperature()
     make(attention=transform)(inputs, mask).square().sum().backward()
     assert transform.scale.grad.abs() > 0
+
+
+class _OneWord(SoftmaxTransform):
+    """All attention to the first word."""
+
+    def normalize(self, scores):
+        return torch.nn.functional.one_hot(scores.argmax(-1) * 0, scores.size(-1)).to(scores.dtype)
+
+
+def test_what_a_subclass_overrides():
+    inputs, mask = batch_of([4, 2])
+    output = make(attention=_OneWord(), concat_input=False)(inputs, mask)
+    assert (output[:, 0] != 0).any() and (output[:, 1:] == 0).all()
