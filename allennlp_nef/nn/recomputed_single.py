@@ -67,7 +67,9 @@ class SingleRecursion(Recursion):
         of_average = tanh_backward_(of_update.contiguous(), update)
         of_weights = of_weights + (of_sketch * of_average.unsqueeze(1)).sum(-1)
         grad = self._grad_current[:size]
-        grad[..., self.preattention_dim :].addcmul_(weights.unsqueeze(-1), of_average.unsqueeze(1))
+        grad[..., self.preattention_dim :].addcmul_(
+            weights.unsqueeze(-1).to(grad.dtype), of_average.unsqueeze(1).to(grad.dtype)
+        )
         of_scores = self.attention.backward(step, of_weights.to(float32_at_least(self.dtype)))
         if of_scores is not None:
             of_scores = of_scores.to(self.dtype).reshape(-1)
