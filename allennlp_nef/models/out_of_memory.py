@@ -19,7 +19,9 @@ def is_out_of_memory(error: Optional[BaseException]) -> bool:
     )
 
 
-def out_of_memory_error(error: BaseException, shape: Optional[BatchShape]) -> OutOfMemoryError:
+def out_of_memory_error(
+    error: Optional[BaseException], shape: Optional[BatchShape]
+) -> OutOfMemoryError:
     """The error that explains another one."""
     batch = "a batch"
     if shape is not None:

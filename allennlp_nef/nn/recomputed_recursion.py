@@ -76,8 +76,12 @@ class Recursion:
                 self.restore(state)
                 self.attention.restore(of_attention)
                 self._advance(segment, True)
-            for step in reversed(segment):
-                self.undo(step, self.sizes[step])
+            try:
+                for step in reversed(segment):
+                    self.undo(step, self.sizes[step])
+            except BaseException:
+                self.kept.clear()  # another backward pass starts from the states
+                raise
         return self.gradients()
 
     def _start_attention(self) -> None:

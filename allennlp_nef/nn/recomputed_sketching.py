@@ -10,6 +10,7 @@ The same mathematics as `sketching`, which is the plain form to read and to test
 - Sentences are sorted by their steps, so that those that are done leave the batch.
 """
 
+from contextlib import nullcontext
 from typing import Any, Dict, List, Optional, Tuple, Type
 
 import torch
@@ -52,16 +53,14 @@ def recompute_sketches(
         order = num_steps.argsort(descending=True)
         steps = num_steps[order].tolist()
         preactivation, mask = preactivation[order], mask[order]
-    sketches: torch.Tensor = _Recomputed.apply(
-        preactivation,
-        sketch_weight,
-        attention_vector,
-        FORMS[sketch_update],
-        make_attention,
-        mask,
-        steps,
-        context_size,
-    )
+    inputs = preactivation, sketch_weight, attention_vector
+    form = FORMS[sketch_update]
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs):
+        sketches = _Recomputed.apply(*inputs, form, make_attention, mask, steps, context_size)
+    else:
+        run = form(*inputs, make_attention, mask, steps, context_size)
+        with _full_precision(mask.device):
+            sketches = run.forward(keep=False)
     return sketches if order is None else sketches[order.argsort()]
 
 
@@ -81,17 +80,22 @@ class _Recomputed(torch.autograd.Function):
         context_size: int,
     ) -> torch.Tensor:
         inputs = preactivation, sketch_weight, attention_vector
-        run = form(*inputs, make_attention, mask, steps, context_size)
-        keep = any(ctx.needs_input_grad[:3])
-        sketches = run.forward(keep)
-        if keep:
-            ctx.save_for_backward(*inputs)
-            ctx.run = run
-        return sketches
+        ctx.run = form(*inputs, make_attention, mask, steps, context_size)
+        ctx.save_for_backward(*inputs, mask)
+        with _full_precision(mask.device):
+            return ctx.run.forward(keep=True)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
-        inputs = ctx.saved_tensors  # complains if one of them was changed since
-        gradients = ctx.run.backward(grad)
+        *inputs, mask = ctx.saved_tensors  # complains if one of them was changed since
+        with _full_precision(mask.device):
+            gradients = ctx.run.backward(grad)
         return (*(g.to(x.dtype) for g, x in zip(gradients, inputs)), None, None, None, None, None)
+
+
+def _full_precision(device: torch.device) -> Any:
+    """Without autocast: the types are those of the pre-activations, forward and backward."""
+    if device.type in ("cpu", "cuda"):
+        return torch.autocast(device.type, enabled=False)
+    return nullcontext()

@@ -25,9 +25,14 @@ class ExplainOutOfMemory(TrainerCallback):
     """
 
     @overrides(check_signature=False)
+    def on_start(self, trainer: Any, *args: Any, **kwargs: Any) -> None:
+        self._handled = sys.exc_info()[1]  # of the caller, who may train in an `except` clause
+
+    @overrides(check_signature=False)
     def on_end(self, trainer: Any, *args: Any, **kwargs: Any) -> None:
         error = sys.exc_info()[1]  # the trainer calls this on its way out of an exception too
-        if error is None or isinstance(error, OutOfMemoryError) or not is_out_of_memory(error):
+        if error is self._handled or isinstance(error, OutOfMemoryError):
             return
-        shape = getattr(trainer.model, "batch_shape", None)
-        raise out_of_memory_error(error, shape) from error
+        if is_out_of_memory(error):
+            shape = getattr(trainer.model, "batch_shape", None)
+            raise out_of_memory_error(error, shape) from error

@@ -169,6 +169,59 @@ class TestFunction:
         torch.testing.assert_close(sketches, problem.plain(form, transform, *problem.inputs))
         assert not sketches.requires_grad
 
+    @pytest.mark.parametrize("no_gradient", [torch.no_grad, torch.inference_mode])
+    def test_nothing_is_kept_without_gradient(self, form, no_gradient, monkeypatch):
+        kept = []
+        forward = recomputed_recursion.Recursion.forward
+
+        def watched(run, keep):
+            sketches = forward(run, keep)
+            kept.append((keep, len(run.kept), len(run._states)))
+            return sketches
+
+        monkeypatch.setattr(recomputed_recursion.Recursion, "forward", watched)
+        problem = Problem([4, 2], None)
+        inputs = [tensor.requires_grad_() for tensor in problem.inputs]
+        with no_gradient():
+            problem.recomputed(form, ConstrainedSoftmaxTransform(), *inputs)
+        assert kept == [(False, 0, 0)]
+
+    def test_autocast_around_either_pass(self, form):
+        problem = Problem([4, 2], None, dtype=torch.float32)
+        transform = ConstrainedSoftmaxTransform()
+        expected = problem.results(problem.recomputed, form, transform)
+
+        def under_autocast(*arguments):
+            with torch.autocast("cpu", torch.bfloat16):
+                return problem.recomputed(*arguments)
+
+        for run in (problem.recomputed, under_autocast):
+            with torch.autocast("cpu", torch.bfloat16, enabled=run is problem.recomputed):
+                results = problem.results(run, form, transform)
+            for ours, wanted in zip(results, expected):
+                assert torch.equal(ours, wanted)
+
+    def test_an_error_in_the_backward_pass(self, form, monkeypatch):
+        problem = Problem([4, 2], None)
+        inputs = [tensor.requires_grad_() for tensor in problem.inputs]
+        sketches = problem.recomputed(form, ConstrainedSoftmaxTransform(), *inputs)
+        expected = torch.autograd.grad(sketches, inputs, problem.gradient, retain_graph=True)
+        with monkeypatch.context() as patch:
+            steps = ConstrainedSoftmaxTransform().stepwise(problem.mask, torch.float64)
+            backward = type(steps).backward
+
+            def fail(attention, step, grad):
+                if step == 1:
+                    raise KeyboardInterrupt
+                return backward(attention, step, grad)
+
+            patch.setattr(type(steps), "backward", fail)
+            with pytest.raises(KeyboardInterrupt):
+                torch.autograd.grad(sketches, inputs, problem.gradient, retain_graph=True)
+        again = torch.autograd.grad(sketches, inputs, problem.gradient)
+        for one, other in zip(again, expected):
+            assert torch.equal(one, other)
+
     def test_inputs_stay_as_they_are(self, form):
         problem = Problem([4, 2], None, dtype=torch.float32)
         before = [tensor.clone() for tensor in problem.inputs]
@@ -176,12 +229,19 @@ class TestFunction:
         for tensor, copy in zip(problem.inputs, before):
             assert torch.equal(tensor, copy)
 
-    def test_inputs_that_change_before_the_backward_pass(self, form):
+    @pytest.mark.parametrize(
+        "changed",
+        [
+            lambda problem, inputs: inputs[1].add_(1),
+            lambda problem, inputs: problem.mask.logical_not_(),
+        ],
+    )
+    def test_inputs_that_change_before_the_backward_pass(self, form, changed):
         problem = Problem([4], None)
         inputs = [tensor.requires_grad_() for tensor in problem.inputs]
         sketches = problem.recomputed(form, ConstrainedSoftmaxTransform(), *inputs)
         with torch.no_grad():
-            inputs[1] += 1
+            changed(problem, inputs)
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             sketches.sum().backward()
 

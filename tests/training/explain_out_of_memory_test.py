@@ -79,6 +79,14 @@ def test_finished_epochs_are_kept(train, monkeypatch, tmp_path):
     assert "_e1_" in state.name
 
 
+def test_a_second_try(train, monkeypatch):
+    """Training again in the `except` clause of what ran out of memory."""
+    try:
+        raise RuntimeError(CUDA)
+    except RuntimeError:
+        train()
+
+
 def test_other_errors_are_left_alone(train, monkeypatch):
     monkeypatch.setattr(NefTagger, "forward", lambda *args, **kwargs: 1 / 0)
     with pytest.raises(ZeroDivisionError):
