@@ -19,6 +19,8 @@ Steps = Union[int, str]
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
 LONG = 128
 """From here on it is not overhead that counts."""
+LONG_FOR_MEMORY = 256
+"""Shorter sentences need less than can be measured."""
 ROUNDS = 5
 TIME_TARGETS: Dict[Steps, Target] = {5: Target(1.1, 1.05), "length": Target(2.1, 2.0)}
 MEMORY_TARGETS: Dict[Steps, Target] = {"length": Target(600, 100)}
@@ -64,18 +66,18 @@ def scaling(settings: Settings) -> List[Case]:
     """Part 5: NEF-F with csoftmax, N = 5 and N = L."""
     lengths = LENGTHS[:2] if settings.quick else LENGTHS
 
-    def fits(what: str, rounds: List[List[float]], target: Optional[Target] = None) -> List[Row]:
-        """What short sentences need of memory is too little to be measured: their exponent is that of time only."""
+    def fit(
+        what: str, rounds: List[List[float]], least: int, target: Optional[Target] = None
+    ) -> List[Row]:
+        """The row of the exponent over the lengths from `least` on; none where there are not two."""
+        which = [i for i, length in enumerate(lengths) if length >= least]
+        if len(which) < 2:
+            return []
+        slopes = exponents([lengths[i] for i in which], [[row[i] for i in which] for row in rounds])
+        if least > lengths[0]:
+            what = f"{what}, from {least} words"
         details = {"lengths": lengths, "rounds": rounds}
-        rows = []
-        if target:
-            rows.append(Row(what, "", exponents(lengths, rounds), target, "exponent", details))
-        long = [i for i, length in enumerate(lengths) if length >= LONG]
-        if long:
-            tails = [[values[i] for i in long] for values in rounds]
-            slopes = exponents([lengths[i] for i in long], tails)
-            rows.append(Row(f"{what}, from {LONG} words", "", slopes, target, "exponent"))
-        return rows
+        return [Row(what, "", slopes, target, "exponent", details)]
 
     def time_case(num_steps: Steps) -> List[Row]:
         steps = [run_of(settings, num_steps, length).train for length in lengths]
@@ -84,7 +86,8 @@ def scaling(settings: Settings) -> List[Case]:
             [measure(settings, step, count) for step, count in zip(steps, calls)]
             for _ in range(settings.rounds(ROUNDS))
         ]
-        return fits(f"exponent of time, {_title(num_steps)}", rounds, TIME_TARGETS[num_steps])
+        what, target = f"exponent of time, {_title(num_steps)}", TIME_TARGETS[num_steps]
+        return [row for least in (0, LONG) for row in fit(what, rounds, least, target)]
 
     def memory_case(num_steps: Steps) -> List[Row]:
         jobs = [(settings, num_steps, length) for length in lengths]
@@ -93,7 +96,7 @@ def scaling(settings: Settings) -> List[Case]:
         last = [values[-1] for values in rounds]
         what, target = f"{name}, {lengths[-1]:,} words", MEMORY_TARGETS.get(num_steps)
         details = {"lengths": lengths, "rounds": rounds}
-        fitted = fits(f"exponent of {name}", rounds)
+        fitted = fit(f"exponent of {name}", rounds, LONG_FOR_MEMORY)
         return [*fitted, Row(what, "", last, target, "MB", details)]
 
     cases: List[Case] = [partial(time_case, num_steps) for num_steps in TIME_TARGETS]
