@@ -22,6 +22,8 @@ class TaggingMetadata:
     """Whether the trace of the decoder is wanted in the output."""
     sentence: Union[ColumnSentence, ConlluSentence, None] = None
     """The sentence as it stood in its file, where it came from a file of CoNLL columns or CoNLL-U."""
+    keep_decisions: bool = False
+    """Whether the tags after each step of the decoder are wanted, with its trace."""
 
     def to_json(self) -> Dict[str, Any]:
         """What AllenNLP writes of it, in `allennlp evaluate --predictions-output-file`."""

@@ -15,6 +15,12 @@ from overrides import overrides
 from allennlp_nef.data.formats.chunks import chunks_of, split_tag
 from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.metrics import TagAccuracy
+from allennlp_nef.models.decision_trace import (
+    provisional_tags,
+    readable_traces,
+    wants_decisions,
+    wants_trace,
+)
 from allennlp_nef.models.out_of_memory import BatchShape, explaining_memory
 from allennlp_nef.modules.input_representations import InputRepresentation
 from allennlp_nef.modules.seq2seq_encoders import TracedEncoder
@@ -137,6 +143,7 @@ class NefTagger(Model):
             - `loss`: scalar, if `tags` are given; 0 where every sentence is left out of it.
             - `metadata`, if given.
             - `trace`: the decoder's, if any instance wants it and the decoder keeps one.
+            - `decisions`: the `ProvisionalTags`, if any instance wants them too.
         """
         if self.training and tags is None:
             raise ConfigurationError(
@@ -164,12 +171,18 @@ class NefTagger(Model):
         states = self.dropout(states.masked_fill(padding, 0))
         output: Dict[str, Any] = {"mask": mask}
         if isinstance(self.decoder, TracedEncoder):
-            wants_trace = any(map(_wants_trace, metadata or []))
+            inputs = states
             states, trace = self.decoder.encode(
-                states, mask, keep_trace=wants_trace, tag_scorer=self.tag_head.scores
+                states,
+                mask,
+                keep_trace=any(map(wants_trace, metadata or [])),
+                tag_scorer=self.tag_head.scores,
             )
             if trace is not None:
                 output["trace"] = trace
+                if any(map(wants_decisions, metadata or [])):
+                    outputs = self.decoder.outputs(inputs, trace)
+                    output["decisions"] = provisional_tags(self.tag_head, outputs, mask)
         elif self.decoder is not None:
             states = self.decoder(states, mask)
         scores = self.tag_head.scores(states)
@@ -199,6 +212,7 @@ class NefTagger(Model):
         - `spans`, if the labels are those of chunks: objects with `start` and `end` (words, from 0, the end exclusive),
           `type`, `probability` and, where the tokens are known, `text`.
         - `attention` (steps x tokens, or None where the trace was not wanted) if there is a trace.
+        - `decisions`: a `DecisionTrace`, or None where it was not wanted, if any was.
         - `metadata`.
         """
         names = self.vocab.get_index_to_token_vocabulary(self.label_namespace)
@@ -226,13 +240,7 @@ class NefTagger(Model):
             if self._has_chunks:
                 readable["spans"] = self._spans(output_dict, readable)
         if "trace" in output_dict:
-            trace = output_dict["trace"]
-            readable["attention"] = [
-                trace.attention[i, : trace.num_steps[i], :length].tolist()
-                if _wants_trace(item)
-                else None
-                for i, (item, length) in enumerate(zip(output_dict["metadata"], lengths))
-            ]
+            readable.update(readable_traces(output_dict, lengths, names))
         return readable
 
     def _spans(
@@ -280,10 +288,6 @@ class NefTagger(Model):
         for row, word in is_unseen.nonzero().tolist():
             gold = getattr(metadata[row], "tags", None) if metadata else None
             self._unseen[gold[word] if gold else "?"] += 1
-
-
-def _wants_trace(metadata: Any) -> bool:
-    return isinstance(metadata, TaggingMetadata) and metadata.keep_trace
 
 
 def _are_chunk_tags(labels: Iterable[str]) -> bool:

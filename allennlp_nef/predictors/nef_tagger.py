@@ -17,12 +17,13 @@ from allennlp_nef.data.dataset_readers import (
 from allennlp_nef.data.formats.chunks import convert_tags
 from allennlp_nef.data.formats.conll_columns import ColumnSentence, as_column, format_columns
 from allennlp_nef.data.formats.conllu import ConlluSentence, format_conllu
+from allennlp_nef.models.decision_trace import DecisionTrace
 from allennlp_nef.predictors.errors import describe, request_error
 from allennlp_nef.predictors.requests import check_fields, flag_of, words_of
 from allennlp_nef.predictors.tagging_predictor import Answer, TaggingPredictor
 from allennlp_nef.predictors.word_qe import WordQePredictor
 
-FIELDS = ("sentence", "tokens", "attention")
+FIELDS = ("sentence", "tokens", "attention", "trace")
 
 
 class TaggingRequest(NamedTuple):
@@ -30,6 +31,7 @@ class TaggingRequest(NamedTuple):
 
     tokens: List[str]
     attention: bool
+    trace: bool
 
 
 @Predictor.register("nef_tagger", constructor="for_task")
@@ -41,10 +43,10 @@ class NefTaggerPredictor(TaggingPredictor):
         {"sentence": "Anna met Paul in Rome .", "attention": true}
 
     `sentence` is split on whitespace; in its place may stand `tokens`, a list of words. `attention` (optional) asks
-    for the attention of each step. The answer has `tokens`, `tags` and `probabilities` (of the tag, one a word); if the
-    tags are those of chunks such as entities, `spans`, each with `start` and `end` (words, from 0, the end exclusive),
-    `type`, `text` and `probability`; and, if asked for, `attention` (steps x words; `null` where the model has no
-    steps).
+    for the attention of each step, `trace` (optional) for the fields of a `DecisionTrace`. The answer has `tokens`,
+    `tags` and `probabilities` (of the tag, one a word); if the tags are those of chunks such as entities, `spans`, each
+    with `start` and `end` (words, from 0, the end exclusive), `type`, `text` and `probability`; and, if asked for,
+    `attention` (steps x words) and `trace` (an object); `null` where the model has no steps.
 
     Registered as a `Predictor` with name "nef_tagger". For a model of word-level quality estimation it is `word_qe`.
 
@@ -58,7 +60,7 @@ class NefTaggerPredictor(TaggingPredictor):
         "json"; "conll", columns separated by a blank: those of the input file other than the tag's, the gold tag if it
         is known, and the predicted tag, as `conlleval` reads them (BIOUL as BIO; a blank within a word as `_`);
         "conllu", CoNLL-U: the sentence of the input file with the reader's column filled in, all else as it was.
-    attention, max_tokens, batch_size
+    attention, trace, max_tokens, batch_size
         See `TaggingPredictor`.
     """
 
@@ -91,6 +93,10 @@ class NefTaggerPredictor(TaggingPredictor):
         name = "sentence" if isinstance(sentence, str) else "tokens"
         return self.predict_json({name: sentence, "attention": attention})
 
+    def trace(self, sentence: Union[str, List[str]]) -> DecisionTrace:
+        """What the decoder did to a sentence, step by step. `ConfigurationError` if the model has no steps."""
+        return self._trace_of({"sentence" if isinstance(sentence, str) else "tokens": sentence})
+
     @overrides
     def parse(self, request: Any, where: str = "") -> TaggingRequest:
         check_fields(request, FIELDS, "field sentence or tokens", where)
@@ -106,11 +112,14 @@ class NefTaggerPredictor(TaggingPredictor):
                 f"{where}{name}: expected {expected}, got {describe(request[name])}"
             )
         words = words_of(request, name, self.max_tokens, where, _is_word)
-        return TaggingRequest(words, flag_of(request, "attention", where))
+        flags = (flag_of(request, flag, where) for flag in ("attention", "trace"))
+        return TaggingRequest(words, *flags)
 
     @overrides
     def to_instance(self, request: Any) -> Instance:
-        return self._dataset_reader.text_to_instance(request.tokens, keep_trace=request.attention)
+        return self._dataset_reader.text_to_instance(
+            request.tokens, keep_trace=request.attention, keep_decisions=request.trace
+        )
 
     @overrides
     def to_answer(self, output: Dict[str, Any]) -> JsonDict:

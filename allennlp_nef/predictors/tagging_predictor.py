@@ -9,6 +9,7 @@ from allennlp.predictors import Predictor
 from overrides import overrides
 
 from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.models.decision_trace import DecisionTrace
 from allennlp_nef.predictors.errors import describe, request_error
 
 
@@ -33,6 +34,8 @@ class TaggingPredictor(Predictor):
         UTF-8 has no bytes for, are written as escapes.
     attention : `bool`, optional (default = `False`)
         Whether to answer every request with the attention, asked for or not.
+    trace : `bool`, optional (default = `False`)
+        Whether to answer every request with its `DecisionTrace`, asked for or not.
     max_tokens : `int`, optional (default = `1000`)
         At least 1. Requests with more words than this are refused. (What a dataset reader reads is not limited.)
     batch_size : `int`, optional (default = `64`)
@@ -47,6 +50,7 @@ class TaggingPredictor(Predictor):
         dataset_reader: DatasetReader,
         output_format: str = "json",
         attention: bool = False,
+        trace: bool = False,
         max_tokens: int = 1000,
         batch_size: int = 64,
     ) -> None:
@@ -60,10 +64,12 @@ class TaggingPredictor(Predictor):
                 raise ConfigurationError(
                     f"{name}: expected an integer of at least 1, got {value!r}"
                 )
-        if not isinstance(attention, bool):
-            raise ConfigurationError(f"attention: expected true or false, got {attention!r}")
+        for name, wanted in (("attention", attention), ("trace", trace)):
+            if not isinstance(wanted, bool):
+                raise ConfigurationError(f"{name}: expected true or false, got {wanted!r}")
         self.output_format = output_format
         self.attention = attention
+        self.always_trace = trace
         self.max_tokens = max_tokens
         self.batch_size = batch_size
         self._requests_loaded = 0
@@ -127,15 +133,30 @@ class TaggingPredictor(Predictor):
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
         return self.to_instance(self.parse(json_dict))
 
+    def _trace_of(self, request: JsonDict) -> DecisionTrace:
+        """Raises `ConfigurationError` where the model's decoder has no steps."""
+        instance = self._json_to_instance({**request, "trace": True})
+        self._dataset_reader.apply_token_indexers(instance)
+        output: Dict[str, Any] = self._model.forward_on_instances([instance])[0]
+        if output.get("decisions") is None:
+            raise ConfigurationError(
+                "trace: expected a model whose decoder is neural_easy_first, got one without steps"
+            )
+        return output["decisions"]
+
     def _answers(self, instances: List[Instance]) -> Iterator[JsonDict]:
         for group in lazy_groups_of(instances, self.batch_size):
             for instance in group:
                 self._dataset_reader.apply_token_indexers(instance)
-                if self.attention:
-                    instance.fields["metadata"].metadata.keep_trace = True  # type: ignore[attr-defined]
+                metadata = cast(TaggingMetadata, instance["metadata"].metadata)  # type: ignore[attr-defined]
+                metadata.keep_trace |= self.attention
+                metadata.keep_decisions |= self.always_trace
             for output in self._model.forward_on_instances(group):
                 answer = Answer(self.to_answer(output))
                 answer.metadata = cast(TaggingMetadata, output["metadata"])
                 if answer.metadata.keep_trace:
                     answer["attention"] = output.get("attention")
+                if answer.metadata.keep_decisions:
+                    decisions: Any = output.get("decisions")
+                    answer["trace"] = decisions and decisions.to_json()
                 yield answer

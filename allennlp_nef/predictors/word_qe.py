@@ -9,6 +9,7 @@ from overrides import overrides
 
 from allennlp_nef.data.dataset_readers import WmtWordQeReader
 from allennlp_nef.data.formats.wmt_word_qe import format_submission, format_tags
+from allennlp_nef.models.decision_trace import DecisionTrace
 from allennlp_nef.predictors.tagging_predictor import Answer, TaggingPredictor
 from allennlp_nef.predictors.word_qe_request import WordQeRequest, parse_request
 
@@ -23,9 +24,9 @@ class WordQePredictor(TaggingPredictor):
 
     `source` and `target` are strings, split on whitespace, or lists of words; `alignments` (optional) a string of
     `i-j`, source word i with target word j, from 0, or a list of such strings or of pairs; `attention` (optional) asks
-    for the attention of each step. The answer has `tokens` (the words of the target), `tags` (OK or BAD, one a word),
-    `bad_probabilities` (the probability of BAD, one a word), and, if asked for, `attention` (steps x words; `null`
-    where the model has no steps).
+    for the attention of each step, `trace` (optional) for the fields of a `DecisionTrace`. The answer has `tokens` (the
+    words of the target), `tags` (OK or BAD, one a word), `bad_probabilities` (the probability of BAD, one a word), and,
+    if asked for, `attention` (steps x words) and `trace` (an object); `null` where the model has no steps.
 
     Registered as a `Predictor` with name "word_qe".
 
@@ -40,7 +41,7 @@ class WordQePredictor(TaggingPredictor):
         sentence, word index, word, tag; from 0); "text", the words, `/BAD` behind the bad ones.
     method : `str`, optional (default = `"allennlp_nef"`)
         The method's name in the submission format.
-    attention, max_tokens, batch_size
+    attention, trace, max_tokens, batch_size
         See `TaggingPredictor`; `max_tokens` is the limit for either side.
     """
 
@@ -83,6 +84,15 @@ class WordQePredictor(TaggingPredictor):
         request = {"source": source, "target": target, "alignments": alignments}
         return self.predict_json({**request, "attention": attention})
 
+    def trace(
+        self,
+        source: Union[str, List[str]],
+        target: Union[str, List[str]],
+        alignments: Union[None, str, List[Any]] = None,
+    ) -> DecisionTrace:
+        """What the decoder did to one request, step by step. `ConfigurationError` if the model has no steps."""
+        return self._trace_of({"source": source, "target": target, "alignments": alignments})
+
     @overrides
     def parse(self, request: Any, where: str = "") -> WordQeRequest:
         return parse_request(request, self.max_tokens, where)
@@ -90,7 +100,11 @@ class WordQePredictor(TaggingPredictor):
     @overrides
     def to_instance(self, request: Any) -> Instance:
         return self._dataset_reader.text_to_instance(
-            request.source, request.target, request.alignments, keep_trace=request.attention
+            request.source,
+            request.target,
+            request.alignments,
+            keep_trace=request.attention,
+            keep_decisions=request.trace,
         )
 
     @overrides

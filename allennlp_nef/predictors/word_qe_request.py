@@ -4,7 +4,7 @@ from allennlp_nef.data.formats.wmt_word_qe import DataFormatError, parse_alignme
 from allennlp_nef.predictors.errors import describe, request_error
 from allennlp_nef.predictors.requests import check_fields, flag_of, words_of
 
-FIELDS = ("source", "target", "alignments", "attention")
+FIELDS = ("source", "target", "alignments", "attention", "trace")
 
 
 class WordQeRequest(NamedTuple):
@@ -15,6 +15,7 @@ class WordQeRequest(NamedTuple):
     alignments: List[Tuple[int, int]]
     """Pairs (source index, target index), from 0."""
     attention: bool
+    trace: bool
 
 
 def parse_request(request: Any, max_tokens: int, where: str = "") -> WordQeRequest:
@@ -23,7 +24,7 @@ def parse_request(request: Any, max_tokens: int, where: str = "") -> WordQeReque
     # Parameters
 
     request : `Any`
-        An object with the `FIELDS`, the last two optional; null is as good as none.
+        An object with the `FIELDS`, the first two needed; null is as good as none.
     max_tokens : `int`
         At most so many words on either side.
     where : `str`, optional (default = `""`)
@@ -37,7 +38,8 @@ def parse_request(request: Any, max_tokens: int, where: str = "") -> WordQeReque
     source = words_of(request, "source", max_tokens, where)
     target = words_of(request, "target", max_tokens, where)
     alignments = _alignments(request.get("alignments"), len(source), len(target), where)
-    return WordQeRequest(source, target, alignments, flag_of(request, "attention", where))
+    flags = (flag_of(request, name, where) for name in ("attention", "trace"))
+    return WordQeRequest(source, target, alignments, *flags)
 
 
 def _alignments(

@@ -1,7 +1,10 @@
 import json
 
 import pytest
+import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.models import load_archive
+from allennlp.predictors import Predictor
 
 from allennlp_nef.data.formats.chunks import chunks_of, convert_tags
 from allennlp_nef.data.formats.conll_columns import read_columns
@@ -74,6 +77,36 @@ class TestAnswer:
         assert set(asked) == {*answer, "attention"} and asked["tags"] == answer["tags"]
         assert asked["probabilities"] == pytest.approx(answer["probabilities"], abs=1e-5)
         assert [len(step) for step in pos.predict("un chat", attention=True)["attention"]] == [2, 2]
+
+    def test_trace(self, ner, pos):
+        answer = ner.predict_json({"sentence": SENTENCE, "trace": True})
+        assert "attention" not in answer
+        trace = ner.trace(SENTENCE)
+        assert answer["trace"] == trace.to_json()
+        assert answer["trace"]["tags"] == answer["tags"]
+        assert trace.attention.shape == (5, 7)
+        assert ner.trace(SENTENCE.split()).tokens == SENTENCE.split()
+        assert pos.trace("un chat").coverage.shape == (2, 2)
+        both = ner.predict_json({"sentence": SENTENCE, "trace": True, "attention": True})
+        assert both["attention"] == both["trace"]["attention"]
+        json.dumps(both)
+
+    def test_trace_of_all(self, predictor_of, pos_archive):
+        predictor = predictor_of(pos_archive, trace=True)
+        assert set(predictor.predict("un chat")) == {"tokens", "tags", "probabilities", "trace"}
+        with pytest.raises(ConfigurationError, match="trace: expected true or false, got 1"):
+            predictor_of(pos_archive, trace=1)
+
+    def test_no_trace_without_steps(self, ner_archive):
+        class Widen(torch.nn.Module):
+            def forward(self, states, mask):
+                return torch.nn.functional.pad(states, (0, 50))
+
+        predictor = Predictor.from_archive(load_archive(str(ner_archive)))  # one of its own
+        predictor._model.decoder = Widen()
+        with pytest.raises(ConfigurationError, match="decoder is neural_easy_first"):
+            predictor.trace(SENTENCE)
+        assert predictor.predict_json({"sentence": SENTENCE, "trace": True})["trace"] is None
 
     def test_batch(self, ner):
         """As each gets alone, whatever the size of the batches; the attention only where it was asked for."""
@@ -196,7 +229,7 @@ class TestBadRequests:
             ([{}], "expected an object with the field sentence or tokens, got [{}]"),
             ({}, ONE + "neither"),
             ({"sentence": "a", "tokens": ["a"]}, ONE + "both"),
-            ({"text": "a"}, 'expected the fields sentence, tokens, attention, got "text"'),
+            ({"text": "a"}, 'expected the fields sentence, tokens, attention, trace, got "text"'),
             ({"sentence": ["a"]}, 'sentence: expected a string, got ["a"]'),
             ({"tokens": "a b"}, 'tokens: expected a list of words, got "a b"'),
             ({"sentence": " "}, 'sentence: expected at least one word, got " "'),

@@ -85,11 +85,11 @@ CHANGES = [
     ({"attention": []}, "attention: expected true or false, got []"),
     (
         {"alignment": "0-0"},
-        'expected the fields source, target, alignments, attention, got "alignment"',
+        'expected the fields source, target, alignments, attention, trace, got "alignment"',
     ),
     (
         {"\ud800\n": 1},
-        r'expected the fields source, target, alignments, attention, got "\ud800\n"',
+        r'expected the fields source, target, alignments, attention, trace, got "\ud800\n"',
     ),
 ]
 CASES = [

@@ -54,6 +54,7 @@ class SentenceReader(TaggingReader):
         tokens: List[str],
         tags: Optional[List[str]] = None,
         keep_trace: bool = False,
+        keep_decisions: bool = False,
         sentence: Union[ColumnSentence, ConlluSentence, None] = None,
     ) -> Instance:
         """
@@ -64,7 +65,9 @@ class SentenceReader(TaggingReader):
         tags : `List[str]`, optional (default = `None`, unlabelled)
             One a word, as the model has them.
         keep_trace : `bool`, optional (default = `False`)
-            Whether the model returns the trace of its decisions for this sentence.
+            Whether the model returns the attention of every step for this sentence.
+        keep_decisions : `bool`, optional (default = `False`)
+            Whether it returns the tags after every step too, with the trace.
         sentence : `ColumnSentence` or `ConlluSentence`, optional (default = `None`)
             Where it came from.
 
@@ -87,7 +90,7 @@ class SentenceReader(TaggingReader):
                     f"tags: expected {len(tokens)} tags (one a word), got {len(tags)}"
                 )
             fields["tags"] = TagsField(tags, field, self._label_namespace)
-        metadata = TaggingMetadata(tokens, None, tags, keep_trace, sentence)
+        metadata = TaggingMetadata(tokens, None, tags, keep_trace, sentence, keep_decisions)
         fields["metadata"] = MetadataField(metadata)
         return Instance(fields)
 

@@ -79,6 +79,7 @@ class WmtWordQeReader(TaggingReader):
         alignments: Optional[Sequence[Sequence[int]]] = None,
         tags: Optional[List[str]] = None,
         keep_trace: bool = False,
+        keep_decisions: bool = False,
     ) -> Instance:
         """
         # Parameters
@@ -91,6 +92,8 @@ class WmtWordQeReader(TaggingReader):
             OK or BAD for each target word.
         keep_trace : `bool`, optional (default = `False`)
             Whether the model returns the attention of every step for this sentence.
+        keep_decisions : `bool`, optional (default = `False`)
+            Whether it returns the tags after every step too, with the trace.
 
         # Raises
 
@@ -114,7 +117,9 @@ class WmtWordQeReader(TaggingReader):
                 )
             check_tags(tags)
             fields["tags"] = SequenceLabelField(tags, target_field, self._label_namespace)
-        fields["metadata"] = MetadataField(TaggingMetadata(target, source, tags, keep_trace))
+        fields["metadata"] = MetadataField(
+            TaggingMetadata(target, source, tags, keep_trace, None, keep_decisions)
+        )
         return Instance(fields)
 
     @overrides

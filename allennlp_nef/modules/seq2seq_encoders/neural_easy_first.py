@@ -1,5 +1,5 @@
 import math
-from typing import Any, Optional, Tuple
+from typing import Any, Iterator, Optional, Tuple
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -167,6 +167,11 @@ class NeuralEasyFirst(TracedEncoder):
             sketch = sketch_full if self.sketch_update == "full" else sketch_single
             sketches, trace = sketch(*parameters, self.attention, *rest, keep_trace, score_updates)
         return self._dropout(self._joined(inputs, sketches)), trace
+
+    @overrides
+    def outputs(self, inputs: torch.Tensor, trace: Any) -> Iterator[torch.Tensor]:
+        for sketches in trace.sketches.unbind(1):
+            yield self._joined(inputs, sketches)
 
     @property
     def _recomputable(self) -> bool:

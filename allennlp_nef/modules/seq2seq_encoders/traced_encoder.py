@@ -1,4 +1,4 @@
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Callable, Iterator, Optional, Tuple
 
 import torch
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
@@ -11,7 +11,7 @@ TagScorer = Callable[[torch.Tensor], torch.Tensor]
 class TracedEncoder(Seq2SeqEncoder):
     """A `Seq2SeqEncoder` that can tell how it came to its output.
 
-    Implement `encode`; `forward` is then that of every `Seq2SeqEncoder`.
+    Implement `encode` and `outputs`; `forward` is then that of every `Seq2SeqEncoder`.
     """
 
     def encode(
@@ -31,6 +31,13 @@ class TracedEncoder(Seq2SeqEncoder):
             Costs nothing when False.
         tag_scorer : `TagScorer`, optional (default = `None`)
             The model's output layer, for encoders that choose by its scores.
+        """
+        raise NotImplementedError
+
+    def outputs(self, inputs: torch.Tensor, trace: Any) -> Iterator[torch.Tensor]:
+        """What the output (batch, tokens, output_dim) would be after each step of a trace, if it were the last one.
+
+        Without dropout. inputs: those that the trace is of.
         """
         raise NotImplementedError
 
