@@ -127,11 +127,11 @@ def commands(settings: Settings) -> List[Case]:
             (command(settings, "ours"), command(settings, "theirs"))
             for _ in range(settings.rounds(PAIRS))
         ]
-        title = f"{what}, {counts['sentences']:,} sentences, NEF-F N=5"
+        title = f"{what} {counts['sentences']:,} sentences, NEF-F N=5"
         row = paired(title, BASELINE, pairs, *target)
         return [row._replace(details={**(row.details or {}), **counts})]
 
     return [
         partial(case, "allennlp train, one epoch of", train),
-        partial(case, "allennlp predict", predict, PREDICT_TARGET),
+        partial(case, "allennlp predict of", predict, PREDICT_TARGET),
     ]

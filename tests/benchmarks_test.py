@@ -90,7 +90,7 @@ def test_rows_and_targets(report):
             ("peak memory, NEF-F N=", ", 32 words"),
         )
     }
-    row = rows_of(report, 6)["allennlp predict, 50 sentences, NEF-F N=5", "simple_tagger"]
+    row = rows_of(report, 6)["allennlp predict of 50 sentences, NEF-F N=5", "simple_tagger"]
     assert row["target"] == {"at_most": 1.3, "aim": 1.2} and row["words"] > 150
 
 
@@ -100,6 +100,8 @@ def test_rows_and_targets(report):
         (["--only", "8"], "invalid choice: 8"),
         (["--data", "nowhere.conllu"], "expected a CoNLL-U file, got nowhere.conllu"),
         (["--cpu-time", "--threads", "2"], "expected --threads 1"),
+        (["--json", "nowhere/report.json"], "expected a file in a folder that exists, got nowhere"),
+        (["--data", __file__], "benchmarks_test.py:1: expected"),
     ],
 )
 def test_wrong_arguments(root, arguments, message):

@@ -21,7 +21,7 @@ from allennlp_nef.models.decision_trace import (
     wants_decisions,
     wants_trace,
 )
-from allennlp_nef.models.out_of_memory import BatchShape, explaining_memory
+from allennlp_nef.models.out_of_memory import BatchShape, batch_shape, explaining_memory
 from allennlp_nef.modules.input_representations import InputRepresentation
 from allennlp_nef.modules.seq2seq_encoders import TracedEncoder
 from allennlp_nef.modules.tag_heads import SoftmaxTagHead, TagHead
@@ -150,10 +150,9 @@ class NefTagger(Model):
                 "tags: expected gold tags in the training data, got sentences without any; do the files of "
                 "train_data_path have them?"
             )
-        with explaining_memory(None):
+        self.batch_shape = batch_shape(inputs)
+        with explaining_memory(self.batch_shape, self.training):
             vectors, mask = self.input_representation(**inputs)
-        self.batch_shape = mask.size(0), mask.size(1)
-        with explaining_memory(self.batch_shape):
             output = self._forward(vectors, mask, tags, metadata)
         if metadata is not None:
             output["metadata"] = metadata

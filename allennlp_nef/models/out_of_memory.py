@@ -1,10 +1,13 @@
 """What to do when memory runs out."""
 
 from contextlib import contextmanager
-from typing import Iterator, Optional, Tuple
+from typing import Any, Iterator, Optional, Tuple
+
+import torch
 
 BatchShape = Tuple[int, int]
 """The sentences of a batch, and the words of the longest."""
+SIGNS = ("out of memory", "can't allocate memory", "bad_alloc")
 
 
 class OutOfMemoryError(RuntimeError):
@@ -12,34 +15,45 @@ class OutOfMemoryError(RuntimeError):
 
 
 def is_out_of_memory(error: Optional[BaseException]) -> bool:
-    """Whether torch raised it for want of memory, on a CPU or on another device."""
+    """Whether it was raised for want of memory, on a CPU or on another device."""
     said = str(error).lower()
-    return isinstance(error, RuntimeError) and (
-        "out of memory" in said or "can't allocate memory" in said
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and any(sign in said for sign in SIGNS)
     )
 
 
+def batch_shape(inputs: Any) -> Optional[BatchShape]:
+    """That of the first tensor (batch, tokens, ...) among the inputs of a model, nested in dicts."""
+    if isinstance(inputs, torch.Tensor):
+        return (inputs.size(0), inputs.size(1)) if inputs.dim() > 1 else None
+    values = inputs.values() if isinstance(inputs, dict) else ()
+    return next(filter(None, map(batch_shape, values)), None)
+
+
 def out_of_memory_error(
-    error: Optional[BaseException], shape: Optional[BatchShape]
+    error: Optional[BaseException], shape: Optional[BatchShape], training: bool
 ) -> OutOfMemoryError:
     """The error that explains another one."""
     batch = "a batch"
     if shape is not None:
         batch = f"a batch of {shape[0]:,} sentences with up to {shape[1]:,} words"
-    reason = str(error).strip().splitlines()[0]
-    return OutOfMemoryError(
-        f"memory ran out with {batch}: lower batch_size in data_loader or validation_data_loader (--batch-size of "
-        "allennlp predict), or leave long sentences out with max_tokens of the dataset reader; `allennlp train "
-        f"--recover` goes on after the last epoch that was finished ({reason})"
-    )
+    change = "lower --batch-size, or batch_size in validation_data_loader"
+    if training:
+        change = (
+            "lower batch_size in data_loader, or leave long sentences out with max_tokens in dataset_reader; with the "
+            "same change in config.json of the run's folder, `allennlp train --recover` goes on after the last epoch "
+            "that was finished"
+        )
+    reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return OutOfMemoryError(f"memory ran out with {batch}: {change} ({reason})")
 
 
 @contextmanager
-def explaining_memory(shape: Optional[BatchShape]) -> Iterator[None]:
+def explaining_memory(shape: Optional[BatchShape], training: bool) -> Iterator[None]:
     """Raises an `OutOfMemoryError` where memory runs out."""
     try:
         yield
-    except RuntimeError as error:
+    except (RuntimeError, MemoryError) as error:
         if isinstance(error, OutOfMemoryError) or not is_out_of_memory(error):
             raise
-        raise out_of_memory_error(error, shape) from error
+        raise out_of_memory_error(error, shape, training) from error

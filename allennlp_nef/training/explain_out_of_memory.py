@@ -35,4 +35,4 @@ class ExplainOutOfMemory(TrainerCallback):
             return
         if is_out_of_memory(error):
             shape = getattr(trainer.model, "batch_shape", None)
-            raise out_of_memory_error(error, shape) from error
+            raise out_of_memory_error(error, shape, training=True) from error

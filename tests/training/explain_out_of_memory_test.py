@@ -8,12 +8,13 @@ from allennlp.common import Params
 
 from allennlp_nef.models import NefTagger
 from allennlp_nef.models.out_of_memory import OutOfMemoryError, explaining_memory
+from allennlp_nef.modules.input_representations import SentenceRepresentation
 
 CUDA = "CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 1.00 GiB total)\nand more lines"
 ADVICE = (
-    r"memory ran out with a batch of \d+ sentences with up to \d+ words: lower batch_size in data_loader .*"
-    r"--recover` goes on after the last epoch that was finished \(CUDA out of memory. Tried to allocate 2.00 GiB "
-    r"\(GPU 0; 1.00 GiB total\)\)"
+    r"^memory ran out with a batch of \d+ sentences with up to \d+ words: lower batch_size in data_loader, .*"
+    r"with the same change in config.json .*`allennlp train --recover` goes on .*"
+    r"\(CUDA out of memory. Tried to allocate 2.00 GiB \(GPU 0; 1.00 GiB total\)\)$"
 )
 
 
@@ -96,17 +97,35 @@ def test_other_errors_are_left_alone(train, monkeypatch):
 def test_real_allocation():
     with pytest.raises(
         OutOfMemoryError, match=re.escape("a batch of 3 sentences with up to 4,000 words")
-    ), explaining_memory((3, 4000)):
+    ), explaining_memory((3, 4000), training=False):
         torch.empty(2**60)
 
 
 def test_explained_once():
     first = OutOfMemoryError("memory ran out with a batch: out of memory")
-    with pytest.raises(OutOfMemoryError) as raised, explaining_memory((3, 4)):
+    with pytest.raises(OutOfMemoryError) as raised, explaining_memory((3, 4), training=True):
         raise first
     assert raised.value is first
 
 
 def test_other_runtime_errors():
-    with pytest.raises(RuntimeError, match="^shapes differ$"), explaining_memory((3, 4)):
+    with pytest.raises(RuntimeError, match="^shapes differ$"), explaining_memory(
+        (3, 4), training=True
+    ):
         raise RuntimeError("shapes differ")
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("std::bad_alloc")])
+def test_other_signs(error):
+    advice = "lower --batch-size, or batch_size in validation_data_loader"
+    with pytest.raises(OutOfMemoryError, match=advice), explaining_memory(None, training=False):
+        raise error
+
+
+def test_the_embedder_too(train, monkeypatch):
+    def too_large(representation, **inputs):
+        raise RuntimeError(CUDA)
+
+    monkeypatch.setattr(SentenceRepresentation, "forward", too_large)
+    with pytest.raises(OutOfMemoryError, match=ADVICE):
+        train()
