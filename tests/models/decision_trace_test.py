@@ -40,43 +40,42 @@ def test_by_hand():
 @pytest.mark.parametrize("head", ["softmax", "crf"])
 @pytest.mark.parametrize("concat_input", [True, False])
 @pytest.mark.parametrize("steps", [1, 3, "length"])
-class TestModel:
-    def test_of_each_sentence(self, head, concat_input, steps):
-        options = {"num_steps": steps, "concat_input": concat_input, "dropout": 0.5}
-        model = make(decoder=decoder(**options), tag_head={"type": head})
-        results = model.forward_on_instances(wanting(0, 1, 2))
-        for result, length in zip(results, LENGTHS):
-            trace = result["decisions"]
-            count = length if steps == "length" else min(steps, length)
-            assert trace.attention.shape == trace.coverage.shape == (count, length)
-            assert trace.provisional_probabilities.shape == (count, length)
-            assert trace.tokens == result["tokens"]
-            # After the last step: what the model says.
-            assert trace.tags == trace.provisional_tags[-1] == result["tags"]
-            numpy.testing.assert_allclose(
-                trace.provisional_probabilities[-1], result["probabilities"], atol=1e-6
-            )
-            numpy.testing.assert_allclose(trace.attention, result["attention"])
-            for word in range(length):
-                column = [row[word] for row in trace.provisional_tags]
-                settled = trace.settled_at[word]
-                assert len(set(column[settled - 1 :])) == 1
-                assert settled == 1 or column[settled - 2] != column[settled - 1]
+def test_of_each_sentence(head, concat_input, steps):
+    options = {"num_steps": steps, "concat_input": concat_input, "dropout": 0.5}
+    model = make(decoder=decoder(**options), tag_head={"type": head})
+    results = model.forward_on_instances(wanting(0, 1, 2))
+    for result, length in zip(results, LENGTHS):
+        trace = result["decisions"]
+        count = length if steps == "length" else min(steps, length)
+        assert trace.attention.shape == trace.coverage.shape == (count, length)
+        assert trace.provisional_probabilities.shape == (count, length)
+        assert trace.tokens == result["tokens"]
+        # After the last step: what the model says.
+        assert trace.tags == trace.provisional_tags[-1] == result["tags"]
+        numpy.testing.assert_allclose(
+            trace.provisional_probabilities[-1], result["probabilities"], atol=1e-6
+        )
+        numpy.testing.assert_allclose(trace.attention, result["attention"])
+        for word in range(length):
+            column = [row[word] for row in trace.provisional_tags]
+            settled = trace.settled_at[word]
+            assert len(set(column[settled - 1 :])) == 1
+            assert settled == 1 or column[settled - 2] != column[settled - 1]
 
-    def test_is_that_of_fewer_steps(self, head, concat_input, steps):
-        """The tags after n steps are those of the same tagger with n steps."""
-        if steps != 3:
-            pytest.skip("one case is enough")
-        options = {"concat_input": concat_input}
-        model = make(decoder=decoder(num_steps=3, **options), tag_head={"type": head})
-        trace = model.forward_on_instances(wanting(0))[0]["decisions"]
-        for count in (1, 2, 3):
-            model.decoder.num_steps = count
-            result = model.forward_on_instances(instances())[0]
-            assert trace.provisional_tags[count - 1] == result["tags"]
-            numpy.testing.assert_allclose(
-                trace.provisional_probabilities[count - 1], result["probabilities"], atol=1e-5
-            )
+
+@pytest.mark.parametrize("head", ["softmax", "crf"])
+@pytest.mark.parametrize("concat_input", [True, False])
+def test_is_that_of_fewer_steps(head, concat_input):
+    """The tags after n steps are those of the same tagger with n steps."""
+    model = make(decoder=decoder(concat_input=concat_input), tag_head={"type": head})
+    trace = model.forward_on_instances(wanting(0))[0]["decisions"]
+    for count in (1, 2, 3):
+        model.decoder.num_steps = count
+        result = model.forward_on_instances(instances())[0]
+        assert trace.provisional_tags[count - 1] == result["tags"]
+        numpy.testing.assert_allclose(
+            trace.provisional_probabilities[count - 1], result["probabilities"], atol=1e-5
+        )
 
 
 def test_only_for_those_that_want_it():
