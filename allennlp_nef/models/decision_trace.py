@@ -85,18 +85,20 @@ def readable_traces(
     attention: List[Any] = []
     decisions: List[Any] = []
     for i, (item, length) in enumerate(zip(output["metadata"], lengths)):
+        attention.append(None)
+        decisions.append(None)
+        if not wants_trace(item):
+            continue
         weights = _array(trace.attention[i, : trace.num_steps[i], :length])
-        attention.append(weights.tolist() if wants_trace(item) else None)
-        decision = None
+        attention[-1] = weights.tolist()
         if provisional is not None and wants_decisions(item):
-            decision = decision_trace(
+            decisions[-1] = decision_trace(
                 item.tokens,
                 weights,
                 provisional.tag_ids[i, : len(weights), :length].cpu().numpy(),
                 _array(provisional.probabilities[i, : len(weights), :length]),
                 names,
             )
-        decisions.append(decision)
     return {"attention": attention, **({} if provisional is None else {"decisions": decisions})}
 
 

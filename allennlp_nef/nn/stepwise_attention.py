@@ -73,18 +73,16 @@ class RecordedAttention(StepwiseAttention):
 
     def backward(self, step: int, grad: torch.Tensor) -> Optional[torch.Tensor]:
         z, coverage, alpha = self._kept.pop(step)
-        if self._grad_coverage is not None:
-            grad = grad.clone()
-            grad[: self._grad_coverage.size(0)] += self._grad_coverage
-        later, self._grad_coverage = self._grad_coverage, grad.new_zeros(grad.shape)
+        later = _for_all(self._grad_coverage, grad)
         if later is not None:
-            self._grad_coverage[: later.size(0)] += later
+            grad = grad + later
+        self._grad_coverage = later
         if not alpha.requires_grad:
             return None
         inputs = (z, coverage) if coverage.requires_grad else (z,)
         of_scores, *of_coverage = torch.autograd.grad(alpha, inputs, grad, allow_unused=True)
         if of_coverage and of_coverage[0] is not None:
-            self._grad_coverage += of_coverage[0]
+            self._grad_coverage = of_coverage[0] if later is None else later + of_coverage[0]
         return of_scores
 
     def state(self) -> torch.Tensor:
@@ -113,11 +111,8 @@ class _ScoredSteps(StepwiseAttention):
         return solution.weights
 
     def backward(self, step: int, grad: torch.Tensor) -> torch.Tensor:
-        later = self._grad_coverage
+        later = _for_all(self._grad_coverage, grad)
         if later is not None:
-            missing = grad.size(0) - later.size(0)
-            if missing:
-                later = torch.cat([later, later.new_zeros(missing, grad.size(1))])
             grad = grad + later
         of_scores, of_bounds = constrained_softmax.gradients(self._kept.pop(step), grad)
         if self._temperature != 1:
@@ -202,6 +197,13 @@ class ConstrainedSoftmaxSteps(_ScoredSteps):
         self._bounds, self._closed = state
 
 
+def _for_all(later: Optional[torch.Tensor], grad: torch.Tensor) -> Optional[torch.Tensor]:
+    """The gradient of the coverage after a step, for all sentences of that step: those that leave with it have 0."""
+    if later is None or len(later) == len(grad):
+        return later
+    return torch.cat([later, later.new_zeros(len(grad) - len(later), grad.size(1))])
+
+
 def _all(mask: torch.Tensor) -> bool:
     """Whether there is no padding, if that can be known without synchronising a device."""
     return mask.device.type == "cpu" and bool(mask.all())
@@ -209,9 +211,8 @@ def _all(mask: torch.Tensor) -> bool:
 
 def _words_but(closed: Optional[torch.Tensor], size: int) -> Optional[torch.Tensor]:
     """What `open_words` gives where some of the words (sentences, tokens) are closed."""
-    if (
-        closed is None or closed.device.type != "cpu"
-    ):  # elsewhere their number is not known without waiting
+    # Elsewhere their number is not known without waiting.
+    if closed is None or closed.device.type != "cpu":
         return None
     closed = closed[:size]
     words = (~closed).reshape(-1).nonzero().squeeze(1)
