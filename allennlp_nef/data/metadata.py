@@ -1,5 +1,5 @@
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Optional, Sequence, Union
 
 from allennlp_nef.data.formats.conll_columns import ColumnSentence
 from allennlp_nef.data.formats.conllu import ConlluSentence
@@ -24,6 +24,8 @@ class TaggingMetadata:
     """The sentence as it stood in its file, where it came from a file of CoNLL columns or CoNLL-U."""
     keep_decisions: bool = False
     """Whether the tags after each step of the decoder are wanted, with its trace."""
+    alignments: Optional[Sequence[Sequence[int]]] = None
+    """Pairs (source index, target index), from 0, where there is a source."""
 
     def to_json(self) -> Dict[str, Any]:
         """What AllenNLP writes of it, in `allennlp evaluate --predictions-output-file`."""

@@ -30,11 +30,8 @@ class DecisionTrace(NamedTuple):
     """The step of a word's largest attention, from 1, the first of several: (words,)."""
 
     def to_json(self) -> Dict[str, Any]:
-        """The same fields as lists."""
-        return {
-            name: value.tolist() if isinstance(value, numpy.ndarray) else value
-            for name, value in self._asdict().items()
-        }
+        """The same fields as lists, numbers rounded to 6 decimals."""
+        return {name: _as_json(value) for name, value in self._asdict().items()}
 
 
 class ProvisionalTags(NamedTuple):
@@ -129,6 +126,14 @@ def _settled_at(tag_ids: numpy.ndarray) -> numpy.ndarray:
     # Counted from the end: the steps since the last one with another tag.
     same = numpy.cumprod(~is_other[::-1], axis=0).sum(0)
     return len(tag_ids) - same + 1
+
+
+def _as_json(value: Any) -> Any:
+    if not isinstance(value, numpy.ndarray):
+        return value
+    if value.dtype.kind == "f":
+        value = value.astype(float).round(6)  # in float64, which has these decimals
+    return value.tolist()
 
 
 def _array(tensor: torch.Tensor) -> numpy.ndarray:

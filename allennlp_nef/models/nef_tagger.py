@@ -109,7 +109,8 @@ class NefTagger(Model):
             metric.construct(vocab=vocab, label_namespace=label_namespace)
             for metric in metrics or [Lazy(TagAccuracy)]
         ]
-        self._has_chunks = _are_chunk_tags(vocab.get_token_to_index_vocabulary(label_namespace))
+        self.has_chunks = _are_chunk_tags(vocab.get_token_to_index_vocabulary(label_namespace))
+        """Whether the labels are those of chunks, such as entities."""
         self._has_gold = False
         self.batch_shape: Optional[BatchShape] = None
         """That of the last batch."""
@@ -236,7 +237,7 @@ class NefTagger(Model):
             readable["label_probabilities"] = [
                 rows[:length] for rows, length in zip(arrays, lengths)
             ]
-            if self._has_chunks:
+            if self.has_chunks:
                 readable["spans"] = self._spans(output_dict, readable)
         if "trace" in output_dict:
             readable.update(readable_traces(output_dict, lengths, names))

@@ -19,7 +19,7 @@ from allennlp_nef.data.formats.conll_columns import ColumnSentence, as_column, f
 from allennlp_nef.data.formats.conllu import ConlluSentence, format_conllu
 from allennlp_nef.models.decision_trace import DecisionTrace
 from allennlp_nef.predictors.errors import describe, request_error
-from allennlp_nef.predictors.requests import check_fields, flag_of, words_of
+from allennlp_nef.predictors.requests import check_fields, trace_flags, words_of
 from allennlp_nef.predictors.tagging_predictor import Answer, TaggingPredictor
 from allennlp_nef.predictors.word_qe import WordQePredictor
 
@@ -60,7 +60,7 @@ class NefTaggerPredictor(TaggingPredictor):
         "json"; "conll", columns separated by a blank: those of the input file other than the tag's, the gold tag if it
         is known, and the predicted tag, as `conlleval` reads them (BIOUL as BIO; a blank within a word as `_`);
         "conllu", CoNLL-U: the sentence of the input file with the reader's column filled in, all else as it was.
-    attention, trace, max_tokens, batch_size
+    attention, trace, max_tokens, max_batch, batch_size
         See `TaggingPredictor`.
     """
 
@@ -97,6 +97,10 @@ class NefTaggerPredictor(TaggingPredictor):
         """What the decoder did to a sentence, step by step. `ConfigurationError` if the model has no steps."""
         return self._trace_of({"sentence" if isinstance(sentence, str) else "tokens": sentence})
 
+    @property
+    def task(self) -> str:
+        return "chunks" if self._model.has_chunks else "tags"
+
     @overrides
     def parse(self, request: Any, where: str = "") -> TaggingRequest:
         check_fields(request, FIELDS, "field sentence or tokens", where)
@@ -112,8 +116,7 @@ class NefTaggerPredictor(TaggingPredictor):
                 f"{where}{name}: expected {expected}, got {describe(request[name])}"
             )
         words = words_of(request, name, self.max_tokens, where, _is_word)
-        flags = (flag_of(request, flag, where) for flag in ("attention", "trace"))
-        return TaggingRequest(words, *flags)
+        return TaggingRequest(words, *trace_flags(request, where))
 
     @overrides
     def to_instance(self, request: Any) -> Instance:

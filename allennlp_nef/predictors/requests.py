@@ -3,7 +3,7 @@
 Each error is that of `request_error`: it names the field, what was expected and what came; `where` stands before it.
 """
 
-from typing import Any, Callable, Dict, List, Sequence
+from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 from allennlp_nef.predictors.errors import describe, request_error
 
@@ -17,6 +17,11 @@ def check_fields(request: Any, fields: Sequence[str], needed: str, where: str) -
             raise request_error(
                 f"{where}expected the fields {', '.join(fields)}, got {describe(name)}"
             )
+
+
+def trace_flags(request: Dict[str, Any], where: str) -> Tuple[bool, bool]:
+    """What a request wants to know of the steps: the fields `attention` and `trace`."""
+    return flag_of(request, "attention", where), flag_of(request, "trace", where)
 
 
 def words_of(

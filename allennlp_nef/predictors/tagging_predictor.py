@@ -9,7 +9,10 @@ from allennlp.predictors import Predictor
 from overrides import overrides
 
 from allennlp_nef.data.metadata import TaggingMetadata
-from allennlp_nef.models.decision_trace import DecisionTrace
+from allennlp_nef.models import NefTagger
+from allennlp_nef.models.decision_trace import DecisionTrace, wants_trace
+from allennlp_nef.models.description import description_of
+from allennlp_nef.models.tag_colours import tag_colours
 from allennlp_nef.predictors.errors import describe, request_error
 
 
@@ -23,7 +26,10 @@ class TaggingPredictor(Predictor):
     """What the predictors of this package share: checked requests, batches, output formats.
 
     A request that cannot be answered raises a `ValueError` that names the field, and in a list of requests the item,
-    from 0; `allennlp serve` answers it with status 400. Implement `parse`, `to_instance`, `to_answer` and `format`.
+    from 0; `allennlp serve` answers it with status 400. Implement `task`, `parse`, `to_instance`, `to_answer` and
+    `format`.
+
+    The request `{"describe": true}` is answered with what a page for the model has to know (`description`).
 
     # Parameters
 
@@ -38,10 +44,14 @@ class TaggingPredictor(Predictor):
         Whether to answer every request with its `DecisionTrace`, asked for or not.
     max_tokens : `int`, optional (default = `1000`)
         At least 1. Requests with more words than this are refused. (What a dataset reader reads is not limited.)
+    max_batch : `int`, optional (default = `1000`)
+        At least 1. Lists of more requests than this are refused; and lists that ask for the steps of long sentences,
+        where the squares of their lengths add up to more than the square of `max_tokens`.
     batch_size : `int`, optional (default = `64`)
         At least 1. How many requests of a list go through the model at once.
     """
 
+    _model: NefTagger
     output_formats: ClassVar[Tuple[str, ...]] = ("json",)
 
     def __init__(
@@ -52,6 +62,7 @@ class TaggingPredictor(Predictor):
         attention: bool = False,
         trace: bool = False,
         max_tokens: int = 1000,
+        max_batch: int = 1000,
         batch_size: int = 64,
     ) -> None:
         super().__init__(model, dataset_reader)
@@ -59,7 +70,11 @@ class TaggingPredictor(Predictor):
             raise ConfigurationError(
                 f"output_format: expected one of {', '.join(self.output_formats)}, got {output_format!r}"
             )
-        for name, value in (("max_tokens", max_tokens), ("batch_size", batch_size)):
+        for name, value in (
+            ("max_tokens", max_tokens),
+            ("max_batch", max_batch),
+            ("batch_size", batch_size),
+        ):
             if type(value) is not int or value < 1:
                 raise ConfigurationError(
                     f"{name}: expected an integer of at least 1, got {value!r}"
@@ -71,9 +86,15 @@ class TaggingPredictor(Predictor):
         self.attention = attention
         self.always_trace = trace
         self.max_tokens = max_tokens
+        self.max_batch = max_batch
         self.batch_size = batch_size
         self._requests_loaded = 0
         self._sentences_dumped = 0
+
+    @property
+    def task(self) -> str:
+        """What the model does: "word_qe", "chunks" (entities and the like) or "tags"."""
+        raise NotImplementedError
 
     def parse(self, request: Any, where: str = "") -> Any:
         """Checks a request, decoded from JSON; `where` stands before each message. Raises `request_error`."""
@@ -114,12 +135,45 @@ class TaggingPredictor(Predictor):
         text = self.format(cast(Answer, outputs), index)
         return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
+    def description(self) -> JsonDict:
+        """What the model is, as a JSON object.
+
+        `task`; `title`, such as "NEF-F csoftmax, N = 5"; `labels`; `colours`, one for each label; `step_name`, what a
+        row of a trace is, or null where the model keeps none; `max_tokens` and `max_batch`, the limits of a request.
+        """
+        outside = description_of(self._model)
+        return {
+            "task": self.task,
+            "title": outside.title,
+            "labels": outside.labels,
+            "colours": tag_colours(outside.labels),
+            "step_name": outside.step_name,
+            "max_tokens": self.max_tokens,
+            "max_batch": self.max_batch,
+        }
+
+    @overrides
+    def predict_json(self, inputs: JsonDict) -> JsonDict:
+        if inputs == {"describe": True}:
+            return self.description()
+        return super().predict_json(inputs)
+
     @overrides
     def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
         if not isinstance(inputs, list):
             raise request_error(f"expected a list of objects, got {describe(inputs)}")
+        if len(inputs) > self.max_batch:
+            raise request_error(f"expected at most {self.max_batch} items, got {len(inputs)}")
         requests = [self.parse(item, f"item {index}: ") for index, item in enumerate(inputs)]
-        return self.predict_batch_instance([self.to_instance(request) for request in requests])
+        instances = [self.to_instance(request) for request in requests]
+        # The steps of a sentence are at most as many as its words: so many numbers an array.
+        size = sum(len(item.tokens) ** 2 for item in map(_metadata, instances) if wants_trace(item))
+        if size > self.max_tokens**2:
+            raise request_error(
+                "attention, trace: expected sentences the squares of whose lengths add up to at most "
+                f"{self.max_tokens**2}, got {size}"
+            )
+        return self.predict_batch_instance(instances)
 
     @overrides
     def predict_instance(self, instance: Instance) -> JsonDict:
@@ -148,7 +202,7 @@ class TaggingPredictor(Predictor):
         for group in lazy_groups_of(instances, self.batch_size):
             for instance in group:
                 self._dataset_reader.apply_token_indexers(instance)
-                metadata = cast(TaggingMetadata, instance["metadata"].metadata)  # type: ignore[attr-defined]
+                metadata = _metadata(instance)
                 metadata.keep_trace |= self.attention
                 metadata.keep_decisions |= self.always_trace
             for output in self._model.forward_on_instances(group):
@@ -160,3 +214,8 @@ class TaggingPredictor(Predictor):
                     decisions: Any = output.get("decisions")
                     answer["trace"] = decisions and decisions.to_json()
                 yield answer
+
+
+def _metadata(instance: Instance) -> TaggingMetadata:
+    field: Any = instance["metadata"]
+    return field.metadata

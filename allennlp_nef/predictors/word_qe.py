@@ -9,6 +9,7 @@ from overrides import overrides
 
 from allennlp_nef.data.dataset_readers import WmtWordQeReader
 from allennlp_nef.data.formats.wmt_word_qe import format_submission, format_tags
+from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.models.decision_trace import DecisionTrace
 from allennlp_nef.predictors.tagging_predictor import Answer, TaggingPredictor
 from allennlp_nef.predictors.word_qe_request import WordQeRequest, parse_request
@@ -26,7 +27,8 @@ class WordQePredictor(TaggingPredictor):
     `i-j`, source word i with target word j, from 0, or a list of such strings or of pairs; `attention` (optional) asks
     for the attention of each step, `trace` (optional) for the fields of a `DecisionTrace`. The answer has `tokens` (the
     words of the target), `tags` (OK or BAD, one a word), `bad_probabilities` (the probability of BAD, one a word), and,
-    if asked for, `attention` (steps x words) and `trace` (an object); `null` where the model has no steps.
+    if asked for, `attention` (steps x words) and `trace` (an object); `null` where the model has no steps. With a trace
+    come `source` (its words) and `alignments` (pairs), as they were understood.
 
     Registered as a `Predictor` with name "word_qe".
 
@@ -41,10 +43,11 @@ class WordQePredictor(TaggingPredictor):
         sentence, word index, word, tag; from 0); "text", the words, `/BAD` behind the bad ones.
     method : `str`, optional (default = `"allennlp_nef"`)
         The method's name in the submission format.
-    attention, trace, max_tokens, batch_size
+    attention, trace, max_tokens, max_batch, batch_size
         See `TaggingPredictor`; `max_tokens` is the limit for either side.
     """
 
+    task = "word_qe"
     output_formats = ("json", "tags", "tsv", "text")
     _dataset_reader: WmtWordQeReader
 
@@ -114,7 +117,12 @@ class WordQePredictor(TaggingPredictor):
         # Without the label: no word of the training data was BAD.
         table = output["label_probabilities"]
         bad = table[:, labels["BAD"]].tolist() if "BAD" in labels else [0.0] * len(table)
-        return {"tokens": output["tokens"], "tags": output["tags"], "bad_probabilities": bad}
+        answer = {"tokens": output["tokens"], "tags": output["tags"], "bad_probabilities": bad}
+        metadata: TaggingMetadata = output["metadata"]
+        if metadata.keep_decisions:
+            answer["source"] = metadata.source
+            answer["alignments"] = [list(pair) for pair in metadata.alignments or ()]
+        return answer
 
     @overrides
     def format(self, answer: Answer, index: int) -> str:

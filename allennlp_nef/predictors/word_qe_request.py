@@ -2,7 +2,7 @@ from typing import Any, List, NamedTuple, Tuple
 
 from allennlp_nef.data.formats.wmt_word_qe import DataFormatError, parse_alignments
 from allennlp_nef.predictors.errors import describe, request_error
-from allennlp_nef.predictors.requests import check_fields, flag_of, words_of
+from allennlp_nef.predictors.requests import check_fields, trace_flags, words_of
 
 FIELDS = ("source", "target", "alignments", "attention", "trace")
 
@@ -38,8 +38,7 @@ def parse_request(request: Any, max_tokens: int, where: str = "") -> WordQeReque
     source = words_of(request, "source", max_tokens, where)
     target = words_of(request, "target", max_tokens, where)
     alignments = _alignments(request.get("alignments"), len(source), len(target), where)
-    flags = (flag_of(request, name, where) for name in ("attention", "trace"))
-    return WordQeRequest(source, target, alignments, *flags)
+    return WordQeRequest(source, target, alignments, *trace_flags(request, where))
 
 
 def _alignments(

@@ -118,7 +118,7 @@ class WmtWordQeReader(TaggingReader):
             check_tags(tags)
             fields["tags"] = SequenceLabelField(tags, target_field, self._label_namespace)
         fields["metadata"] = MetadataField(
-            TaggingMetadata(target, source, tags, keep_trace, None, keep_decisions)
+            TaggingMetadata(target, source, tags, keep_trace, None, keep_decisions, pairs)
         )
         return Instance(fields)
 

@@ -11,6 +11,7 @@ from allennlp_nef.modules.attention_transforms import (
     AttentionTransform,
     ConstrainedSoftmaxTransform,
 )
+from allennlp_nef.modules.registered_name import registered_name
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import TagScorer, TracedEncoder
 from allennlp_nef.nn.recomputed_sketching import recompute_sketches
 from allennlp_nef.nn.sketching import ScoreUpdates, SketchTrace, sketch_full, sketch_single, windows
@@ -123,6 +124,12 @@ class NeuralEasyFirst(TracedEncoder):
         bound = math.sqrt(6 / (preattention_dim + 1))
         torch.nn.init.uniform_(self.attention_vector, -bound, bound)
         torch.nn.init.zeros_(self.bias)
+
+    @property
+    def title(self) -> str:
+        kind = "NEF-F" if self.sketch_update == "full" else "NEF-S"
+        steps = "L" if self.num_steps == "length" else self.num_steps
+        return f"{kind} {registered_name(AttentionTransform, self.attention)}, N = {steps}"
 
     @overrides
     def get_input_dim(self) -> int:

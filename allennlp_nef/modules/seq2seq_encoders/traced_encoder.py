@@ -14,6 +14,14 @@ class TracedEncoder(Seq2SeqEncoder):
     Implement `encode` and `outputs`; `forward` is then that of every `Seq2SeqEncoder`.
     """
 
+    step_name = "step"
+    """What a row of the trace is, in words for a reader."""
+
+    @property
+    def title(self) -> str:
+        """What the encoder is, in a few words for a reader."""
+        return type(self).__name__
+
     def encode(
         self,
         inputs: torch.Tensor,

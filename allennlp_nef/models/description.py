@@ -1,0 +1,43 @@
+"""What a tagger is and does, for those who draw its decisions."""
+
+from typing import List, NamedTuple, Optional
+
+from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
+
+from allennlp_nef.models.nef_tagger import NefTagger
+from allennlp_nef.modules.registered_name import registered_name
+from allennlp_nef.modules.seq2seq_encoders import TracedEncoder
+from allennlp_nef.modules.tag_heads import CrfTagHead
+
+
+class Description(NamedTuple):
+    """The outside of a tagger."""
+
+    title: str
+    """Such as "NEF-F csoftmax, N = 5"."""
+    labels: List[str]
+    """All tags."""
+    has_chunks: bool
+    """Whether the tags are those of chunks, such as entities."""
+    step_name: Optional[str]
+    """What a row of its trace is; None where it keeps no trace."""
+
+
+def description_of(model: NefTagger) -> Description:
+    """The description of a tagger."""
+    decoder = model.decoder
+    if isinstance(decoder, TracedEncoder):
+        title, step_name = decoder.title, decoder.step_name
+    else:
+        encoders = [part for part in (model.encoder, decoder) if part is not None]
+        title = " + ".join(registered_name(Seq2SeqEncoder, encoder) for encoder in encoders)
+        step_name = None
+    if isinstance(model.tag_head, CrfTagHead):
+        title += " + CRF"
+    labels = model.vocab.get_index_to_token_vocabulary(model.label_namespace)
+    return Description(
+        title,
+        [labels[i] for i in sorted(labels)],
+        model.has_chunks,
+        step_name,
+    )

@@ -1,0 +1,97 @@
+"""What the predictors tell of their models, and the limits of a list of requests."""
+
+import json
+
+import pytest
+
+from allennlp_nef.models.tag_colours import tag_colours
+
+REQUESTS = {
+    "word_qe": {"source": "a cup", "target": "eine Tasse", "alignments": "1-1 0-0"},
+    "chunks": {"sentence": "Anna slept ."},
+    "tags": {"sentence": "Anna dort ."},
+}
+
+
+@pytest.fixture(scope="module")
+def archives(archive_path, ner_archive, pos_archive):
+    return {"word_qe": archive_path, "chunks": ner_archive, "tags": pos_archive}
+
+
+@pytest.mark.parametrize(
+    "task, title",
+    [
+        ("word_qe", "NEF-F csoftmax, N = 5"),
+        ("chunks", "NEF-F csoftmax, N = 5 + CRF"),
+        ("tags", "NEF-F csoftmax, N = L"),
+    ],
+)
+def test_description(predictor_of, archives, task, title):
+    predictor = predictor_of(archives[task], max_tokens=9, max_batch=8)
+    description = predictor.predict_json({"describe": True})
+    assert description == predictor.description() == json.loads(json.dumps(description))
+    labels = description["labels"]
+    vocab = predictor._model.vocab
+    assert labels == [vocab.get_token_from_index(i, "labels") for i in range(len(labels))]
+    assert len(labels) == vocab.get_vocab_size("labels")
+    assert description == {
+        "task": task,
+        "title": title,
+        "labels": labels,
+        "colours": tag_colours(labels),
+        "step_name": "step",
+        "max_tokens": 9,
+        "max_batch": 8,
+    }
+
+
+def test_it_stands_alone(predictor_of, archives):
+    predictor = predictor_of(archives["tags"])
+    for request in ({"describe": False}, {"describe": True, "sentence": "a"}, {"describe": None}):
+        with pytest.raises(ValueError, match='expected the fields sentence, .* got "describe"'):
+            predictor.predict_json(request)
+    with pytest.raises(ValueError, match='item 0: .* got "describe"'):
+        predictor.predict_batch_json([{"describe": True}])
+
+
+@pytest.mark.parametrize("task", REQUESTS)
+def test_most_requests_of_a_list(predictor_of, archives, task):
+    predictor = predictor_of(archives[task], max_batch=2)
+    assert len(predictor.predict_batch_json([REQUESTS[task]] * 2)) == 2
+    with pytest.raises(ValueError, match="^expected at most 2 items, got 3$"):
+        predictor.predict_batch_json([REQUESTS[task]] * 3)
+
+
+@pytest.mark.parametrize("flag", ["attention", "trace"])
+@pytest.mark.parametrize("task", REQUESTS)
+def test_most_steps_of_a_list(predictor_of, archives, task, flag):
+    """Sentences of 2 or 3 words, 4 or 9 numbers each; those that ask for no steps do not count."""
+    predictor = predictor_of(archives[task], max_tokens=4)
+    asked = {**REQUESTS[task], flag: True}
+    fitting = 4 if task == "word_qe" else 1
+    assert (
+        len(predictor.predict_batch_json([asked] * fitting + [REQUESTS[task]] * 5)) == fitting + 5
+    )
+    size = 20 if task == "word_qe" else 18
+    message = f"add up to at most 16, got {size}$"
+    with pytest.raises(ValueError, match=message):
+        predictor.predict_batch_json([asked] * (fitting + 1))
+
+
+def test_source_and_alignments_come_with_a_trace(predictor_of, archives):
+    predictor = predictor_of(archives["word_qe"])
+    assert "source" not in predictor.predict_json(REQUESTS["word_qe"])
+    answer = predictor.predict_json({**REQUESTS["word_qe"], "trace": True})
+    assert answer["source"] == ["a", "cup"]
+    assert sorted(answer["alignments"]) == [[0, 0], [1, 1]]
+    json.dumps(answer)
+
+
+def test_numbers_of_a_trace_are_short(predictor_of, archives):
+    predictor = predictor_of(archives["chunks"])
+    trace = predictor.trace("Anna slept in Rome .")
+    written = trace.to_json()
+    for name in ("attention", "coverage", "provisional_probabilities"):
+        numbers = [number for row in written[name] for number in row]
+        assert numbers == pytest.approx(getattr(trace, name).ravel().tolist(), abs=6e-7)
+        assert all(len(f"{number:.10f}".rstrip("0").partition(".")[2]) <= 6 for number in numbers)
