@@ -18,6 +18,9 @@ NER_DATA ?=
 NER_LANGUAGE ?= esp
 # Options of benchmarks/speed.py.
 BENCH ?=
+# no: without the tests in a browser.
+BROWSER ?= yes
+WITHOUT_BROWSER := $(if $(filter no,$(BROWSER)),-m 'not browser')
 
 empty :=
 space := $(empty) $(empty)
@@ -55,11 +58,11 @@ echo "== Python $$want environment in $(2)"; \
 "$(1)" -m venv --clear "$(2)"; touch "$(2)/.allennlp_nef"
 endef
 
-.PHONY: help install train test bench lint format test-legacy results-qe results-pos results-ner clean
+.PHONY: help install train test browser bench lint format test-legacy results-qe results-pos results-ner clean
 
 help:
 	@echo 'make train        install, train NEF-F on the fixtures, evaluate it, print three tagged sentences'
-	@echo 'make test         install, then lint, types and tests'
+	@echo 'make test         install, then lint, types and tests, some in Chromium (BROWSER=no leaves those out)'
 	@echo 'make bench        the speed, against taggers of AllenNLP itself, in less than 10 minutes (BENCH="--json FILE")'
 	@echo 'make install      virtual environment with the package and its requirements (LOCKED=1: exact versions)'
 	@echo 'make lint         ruff and mypy'
@@ -104,8 +107,18 @@ format: install
 	"$(VENV)/bin/python" -m ruff check --fix .
 	"$(VENV)/bin/python" -m ruff format .
 
-test: lint
-	OMP_NUM_THREADS=1 "$(VENV)/bin/python" -m pytest -n 2
+# The page is tested in Chromium; BROWSER=no leaves these tests out.
+browser:
+ifneq ($(BROWSER),no)
+	@if command -v chromedriver >/dev/null && { command -v chromium || command -v google-chrome; } >/dev/null; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo '== Chromium'; apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver; exit; fi; \
+	echo 'make test needs chromium and chromedriver: install them (on Debian: apt-get install chromium chromium-driver), or leave the' \
+		'tests in a browser out with BROWSER=no' >&2; exit 2
+endif
+
+test: lint browser
+	OMP_NUM_THREADS=1 "$(VENV)/bin/python" -m pytest -n 2 $(WITHOUT_BROWSER)
 
 $(call escape,$(LEGACY_MARK)): setup.py requirements-legacy.txt
 	$(call make-venv,$(LEGACY_PYTHON),$(LEGACY_VENV),LEGACY_PYTHON,LEGACY_VENV)
@@ -118,8 +131,8 @@ $(call escape,$(LEGACY_MARK)): setup.py requirements-legacy.txt
 	@touch "$@"
 	@echo '== Installed in $(LEGACY_VENV)'
 
-test-legacy: $(call escape,$(LEGACY_MARK))
-	OMP_NUM_THREADS=1 "$(LEGACY_VENV)/bin/python" -m pytest -n 2
+test-legacy: $(call escape,$(LEGACY_MARK)) browser
+	OMP_NUM_THREADS=1 "$(LEGACY_VENV)/bin/python" -m pytest -n 2 $(WITHOUT_BROWSER)
 
 bench: install
 	"$(VENV)/bin/python" benchmarks/speed.py $(BENCH)

@@ -18,6 +18,7 @@ setup(
     license_files=["LICENSE"],
     author="The allennlp_nef authors",
     packages=find_packages(include=["allennlp_nef", "allennlp_nef.*"]),
+    package_data={"allennlp_nef": ["demo/*"]},
     python_requires=">=3.8",
     install_requires=[
         "torch>=1.12,<1.13; " + LEGACY,
@@ -32,13 +33,14 @@ setup(
     ],
     extras_require={
         "serve": ["flask>=2.3", "flask-cors>=4", "gevent>=22.10"],
-        "plot": ["matplotlib>=3.5"],
+        "plot": ["matplotlib>=3.6"],
         "dev": [
             "hypothesis>=6.100",
             "mypy>=2.4,<2.5; " + MODERN,
             "pytest>=7",
             "pytest-xdist>=3.5",
             "ruff>=0.17.5,<0.18; " + MODERN,
+            "selenium>=4.10",
             "seqeval>=1.2.2,<2",
             "setuptools>=70.1",
         ],

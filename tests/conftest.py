@@ -3,8 +3,10 @@
 import json
 import logging
 import os
+import socket
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -85,6 +87,33 @@ def start_allennlp():
         finally:
             process.kill()
             process.wait()
+
+    return start
+
+
+@pytest.fixture(scope="session")
+def serve(start_allennlp):
+    """`serve(folder, archive, predictor, *arguments)`: `allennlp serve` as a program, at a free port.
+
+    A context manager of the process and the port, entered once it listens."""
+
+    @contextmanager
+    def start(folder, archive, predictor, *arguments):
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            port = listener.getsockname()[1]
+        options = ("--archive-path", archive, "--predictor", predictor, "--port", port)
+        with start_allennlp(folder, "serve", *options, *arguments) as process:
+            end = time.monotonic() + 240
+            while True:
+                assert process.poll() is None, (folder / "stderr.txt").read_text()
+                try:
+                    socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                    break
+                except OSError:
+                    assert time.monotonic() < end, "the server does not listen"
+                    time.sleep(0.1)
+            yield process, port
 
     return start
 

@@ -1,7 +1,5 @@
 import http.client
 import json
-import socket
-import time
 
 import pytest
 
@@ -10,26 +8,7 @@ pytest.importorskip("allennlp_server")
 GOOD = {"source": "the red house", "target": "das rote Haus", "alignments": "0-0 1-1 2-2"}
 
 
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-def wait_for_server(process, port):
-    end = time.monotonic() + 240
-    while time.monotonic() < end:
-        assert process.poll() is None, "the server ended"
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
-        except OSError:
-            time.sleep(0.1)
-    raise AssertionError("the server does not listen")
-
-
-def test_serve(start_allennlp, archive_path, word_qe, tmp_path):
-    port = free_port()
+def test_serve(serve, archive_path, word_qe, tmp_path):
 
     def post(path, body):
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
@@ -42,10 +21,7 @@ def test_serve(start_allennlp, archive_path, word_qe, tmp_path):
             return response.status, json.loads(content.decode("utf-8"))
         return response.status, kind.split(";")[0]
 
-    arguments = ("--archive-path", archive_path, "--predictor", "word_qe", "--port", port)
-    with start_allennlp(tmp_path, "serve", *arguments) as process:
-        wait_for_server(process, port)
-
+    with serve(tmp_path, archive_path, "word_qe") as (process, port):
         status, answer = post("/predict", GOOD)
         expected = word_qe().predict_json(GOOD)
         assert status == 200

@@ -1,0 +1,133 @@
+// The form of index.html: asks the server what its model does, sends what is typed, and shows the answer.
+"use strict";
+
+const TITLES = {
+  word_qe: ["Word-level quality estimation", "Estimate"],
+  chunks: ["Named entities", "Tag"],
+  tags: ["Sequence tagging", "Tag"],
+};
+const FIELDS = { word_qe: ["source", "target", "alignments"] };
+
+const byId = (id) => document.getElementById(id);
+let description = null;
+let stop = () => {};
+let waiting = null; // what cancels the request under way
+
+/** The answer to a request, as an object; throws an Error that can be read. */
+async function ask(request, signal) {
+  let response;
+  try {
+    response = await fetch("predict", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(request),
+      signal,
+    });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Error("The server does not answer. Is it still running?");
+  }
+  let answer = null;
+  try {
+    answer = await response.json();
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Error(`The server answered with status ${response.status}, and with something other than JSON.`);
+  }
+  if (!response.ok) throw new Error(sentence(answer.message || `The server answered with status ${response.status}`));
+  return answer;
+}
+
+/** A message of the server's, such as `target: expected words`, as a sentence. */
+function sentence(message) {
+  const text = message[0].toUpperCase() + message.slice(1);
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
+function showError(message) {
+  byId("error").textContent = message;
+  byId("error").hidden = message === "";
+}
+
+const fields = () => FIELDS[description.task] || ["sentence"];
+
+async function submit() {
+  if (waiting) waiting.abort();
+  const own = new AbortController();
+  waiting = own;
+  const request = { trace: true };
+  for (const name of fields()) request[name] = byId(name).value;
+  byId("form").setAttribute("aria-busy", "true");
+  try {
+    const answer = await ask(request, own.signal);
+    showError("");
+    stop();
+    byId("result").hidden = false;
+    stop = Replay.show(byId("replay"), answer, description);
+    byId("result-title").focus({ preventScroll: true });
+    byId("result").scrollIntoView({ block: "nearest" });
+  } catch (error) {
+    if (error.name === "AbortError") return; // another request took its place
+    stop();
+    byId("result").hidden = true;
+    showError(error.message);
+  } finally {
+    if (waiting === own) {
+      waiting = null;
+      byId("form").removeAttribute("aria-busy");
+    }
+  }
+}
+
+function showExamples(examples) {
+  const items = examples.map((example) => {
+    const button = Replay.element("button", { type: "button" });
+    button.append(
+      ...fields()
+        .filter((name) => example[name] && name !== "alignments")
+        .map((name) => Replay.element("span", { dir: "auto" }, example[name])),
+    );
+    button.addEventListener("click", () => {
+      for (const name of fields()) byId(name).value = example[name] || "";
+      submit();
+    });
+    return Replay.element("li", {}, button);
+  });
+  byId("example-list").append(...items);
+  byId("examples").hidden = items.length === 0;
+}
+
+async function start() {
+  try {
+    description = await ask({ describe: true });
+    if (!description.task) throw new Error("not one of ours");
+  } catch (error) {
+    byId("model").textContent = "";
+    showError(
+      `The server does not say what its model does: ${error.message} ` +
+        "This page is for models of allennlp_nef, served with the predictor nef_tagger or word_qe.",
+    );
+    return;
+  }
+  const [title, verb] = TITLES[description.task];
+  document.title = title;
+  byId("title").textContent = title;
+  byId("model").textContent = `${description.title}. Tags: ${description.labels.join(", ")}.`;
+  byId("submit").textContent = verb;
+  byId(description.task === "word_qe" ? "pair-fields" : "sentence-fields").hidden = false;
+  byId("form").hidden = false;
+  byId("form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    submit();
+  });
+  byId("form").addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      submit();
+    }
+  });
+  const response = await fetch("examples.json");
+  if (response.ok) showExamples((await response.json())[description.task]);
+}
+
+start();
