@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from email import message_from_string
 from pathlib import Path
 
@@ -127,6 +128,26 @@ class TestMetadata:
         for requirement in wanted:
             (version,) = locked[requirement.name.lower()].specifier
             assert requirement.specifier.contains(version.version), requirement
+
+
+def test_the_page_is_installed_with_the_package(tmp_path):
+    """Its files are those of demo/, which `allennlp plot-sketches --html` needs."""
+    for name in ("setup.py", "pyproject.toml", "LICENSE", "README.md"):
+        shutil.copy(str(ROOT / name), str(tmp_path))
+    for name in ("allennlp_nef", "demo"):
+        shutil.copytree(str(ROOT / name), str(tmp_path / name), symlinks=True)
+    code = "from setuptools import build_meta; print(build_meta.build_wheel('.'))"
+    subprocess.run([sys.executable, "-c", code], cwd=str(tmp_path), check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(str(wheel)) as archive:
+        installed = {
+            name: archive.read(name)
+            for name in archive.namelist()
+            if name.startswith("allennlp_nef/demo/")
+        }
+    files = [path for path in (ROOT / "demo").iterdir() if path.is_file()]
+    assert {"replay.js", "style.css"} <= {path.name for path in files}
+    assert installed == {f"allennlp_nef/demo/{path.name}": path.read_bytes() for path in files}
 
 
 class TestRequirementsFiles:

@@ -50,6 +50,7 @@ TABLE_4 = {
 }
 OTHERS = {
     "qe_nef_f_crf": ("full", "csoftmax", 5),
+    "qe_nef_f_tensorboard": ("full", "csoftmax", 5),
     "ner_nef_f_crf_5_gru": ("full", "csoftmax", 5),
     "ner_nef_f_crf_5_stacked": ("full", "csoftmax", 5),
 }
