@@ -2,103 +2,22 @@
 
 import http.client
 import json
-import shutil
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
+from tests.demo.chromium import chromium
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 WIDE, NARROW = (1100, 800), (320, 640)
 
 
-def program(*names):
-    for name in names:
-        path = shutil.which(name)
-        if path:
-            return path
-    raise RuntimeError(
-        f"expected one of {', '.join(names)} on the PATH, got none: install Debian's chromium and chromium-driver, or "
-        'leave the tests in a browser out (pytest -m "not browser")'
-    )
-
-
-class Browser:
-    """What the tests do in Chromium, and what it noted meanwhile."""
-
-    def __init__(self, driver):
-        self.driver = driver
-
-    def resize(self, size):
-        width, height = size
-        self.driver.execute_cdp_cmd(
-            "Emulation.setDeviceMetricsOverride",
-            {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600},
-        )
-
-    def run(self, script, *arguments):
-        return self.driver.execute_script(script, *arguments)
-
-    def all(self, selector):
-        return self.driver.find_elements("css selector", selector)
-
-    def one(self, selector):
-        return self.driver.find_element("css selector", selector)
-
-    def texts(self, selector):
-        script = "return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)"
-        return self.run(script, selector)
-
-    def wait(self, condition):
-        from selenium.webdriver.support.wait import WebDriverWait
-
-        return WebDriverWait(self.driver, 30, poll_frequency=0.02).until(lambda _: condition())
-
-    def press(self, *keys):
-        from selenium.webdriver.common.action_chains import ActionChains
-
-        ActionChains(self.driver).send_keys(*keys).perform()
-
-    def errors(self):
-        """The messages in the console since the last call."""
-        return [entry["message"] for entry in self.driver.get_log("browser")]
-
-    def requested(self):
-        """The addresses asked for since the last call."""
-        messages = [json.loads(e["message"])["message"] for e in self.driver.get_log("performance")]
-        return [
-            message["params"]["request"]["url"]
-            for message in messages
-            if message["method"] == "Network.requestWillBeSent"
-        ]
-
-
 @pytest.fixture(scope="session")
 def browser():
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = program("chromium", "google-chrome")
-    for flag in FLAGS:
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    service = webdriver.ChromeService(program("chromedriver"))
-    driver = webdriver.Chrome(options=options, service=service)
-    try:
-        yield Browser(driver)
-    finally:
-        driver.quit()
+    with chromium() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,105 @@
+"""Headless Chromium, driven by selenium."""
+
+import base64
+import json
+import shutil
+from contextlib import contextmanager
+
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+def program(*names):
+    for name in names:
+        path = shutil.which(name)
+        if path:
+            return path
+    raise RuntimeError(
+        f"expected one of {', '.join(names)} on the PATH, got none: install Debian's chromium and chromium-driver, or "
+        'leave the tests in a browser out (pytest -m "not browser")'
+    )
+
+
+class Browser:
+    """What the tests do in Chromium, and what it noted meanwhile."""
+
+    def __init__(self, driver):
+        self.driver = driver
+
+    def resize(self, size):
+        width, height = size
+        self.driver.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600},
+        )
+
+    def run(self, script, *arguments):
+        return self.driver.execute_script(script, *arguments)
+
+    def all(self, selector):
+        return self.driver.find_elements("css selector", selector)
+
+    def one(self, selector):
+        return self.driver.find_element("css selector", selector)
+
+    def texts(self, selector):
+        script = "return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)"
+        return self.run(script, selector)
+
+    def wait(self, condition):
+        from selenium.webdriver.support.wait import WebDriverWait
+
+        return WebDriverWait(self.driver, 30, poll_frequency=0.02).until(lambda _: condition())
+
+    def press(self, *keys):
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        ActionChains(self.driver).send_keys(*keys).perform()
+
+    def errors(self):
+        """The messages in the console since the last call."""
+        return [entry["message"] for entry in self.driver.get_log("browser")]
+
+    def requested(self):
+        """The addresses asked for since the last call."""
+        messages = [json.loads(e["message"])["message"] for e in self.driver.get_log("performance")]
+        return [
+            message["params"]["request"]["url"]
+            for message in messages
+            if message["method"] == "Network.requestWillBeSent"
+        ]
+
+    def screenshot(self, height=None):
+        """The page from its top, as PNG; all of it or of that height."""
+        size = self.driver.execute_cdp_cmd("Page.getLayoutMetrics", {})["cssContentSize"]
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": height or size["height"]}
+        options = {"captureBeyondViewport": True, "clip": {**clip, "scale": 1}}
+        return base64.b64decode(
+            self.driver.execute_cdp_cmd("Page.captureScreenshot", options)["data"]
+        )
+
+
+@contextmanager
+def chromium():
+    """A `Browser`, gone at the end."""
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = program("chromium", "google-chrome")
+    for flag in FLAGS:
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    service = webdriver.ChromeService(program("chromedriver"))
+    driver = webdriver.Chrome(options=options, service=service)
+    try:
+        yield Browser(driver)
+    finally:
+        driver.quit()
