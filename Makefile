@@ -16,7 +16,7 @@ QE_DATA ?=
 POS_DATA ?=
 NER_DATA ?=
 NER_LANGUAGE ?= esp
-# Options of benchmarks/speed.py.
+# Options of benchmarks/speed.py, or of benchmarks/serving.py.
 BENCH ?=
 # no: without the tests in a browser.
 BROWSER ?= yes
@@ -58,12 +58,14 @@ echo "== Python $$want environment in $(2)"; \
 "$(1)" -m venv --clear "$(2)"; touch "$(2)/.allennlp_nef"
 endef
 
-.PHONY: help install train test browser bench lint format test-legacy results-qe results-pos results-ner clean
+.PHONY: help install train test browser bench bench-serving pictures lint format test-legacy results-qe results-pos results-ner clean
 
 help:
 	@echo 'make train        install, train NEF-F on the fixtures, evaluate it, print three tagged sentences'
 	@echo 'make test         install, then lint, types and tests, some in Chromium (BROWSER=no leaves those out)'
 	@echo 'make bench        the speed, against taggers of AllenNLP itself, in less than 10 minutes (BENCH="--json FILE")'
+	@echo 'make bench-serving 2,000 requests to allennlp serve from 32 connections, each answer checked, in about a minute'
+	@echo 'make pictures     the pictures of the README'
 	@echo 'make install      virtual environment with the package and its requirements (LOCKED=1: exact versions)'
 	@echo 'make lint         ruff and mypy'
 	@echo 'make format       ruff fixes and formatting'
@@ -136,6 +138,12 @@ test-legacy: $(call escape,$(LEGACY_MARK)) browser
 
 bench: install
 	"$(VENV)/bin/python" benchmarks/speed.py $(BENCH)
+
+bench-serving: install
+	"$(VENV)/bin/python" benchmarks/serving.py $(BENCH)
+
+pictures: install browser
+	"$(VENV)/bin/python" -m tests.demo.pictures
 
 results-qe: DATA = $(QE_DATA)
 results-pos: DATA = $(POS_DATA)

@@ -7,6 +7,9 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 from allennlp_nef.predictors.errors import describe, request_error
 
+CHARACTERS_A_WORD = 1000
+"""How many characters, times the words that it may have, a sentence has at most if all were as long as the longest."""
+
 
 def check_fields(request: Any, fields: Sequence[str], needed: str, where: str) -> None:
     """That a request is an object, and has no field but the `fields`."""
@@ -50,6 +53,13 @@ def words_of(
                 f"{where}{name}: expected words without whitespace, got {describe(word)} "
                 f"at index {index}"
             )
+    # Embedders of characters pad each word to the longest.
+    longest = max(map(len, words))
+    if longest * len(words) > CHARACTERS_A_WORD * max_tokens:
+        raise request_error(
+            f"{where}{name}: expected words of at most {CHARACTERS_A_WORD * max_tokens // len(words)} characters "
+            f"(in {len(words)} words), got {longest}"
+        )
     return words
 
 

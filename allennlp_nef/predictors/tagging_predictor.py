@@ -2,7 +2,7 @@ import json
 from typing import Any, ClassVar, Dict, Iterator, List, Tuple, cast
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import JsonDict, lazy_groups_of
+from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.predictors import Predictor
@@ -13,7 +13,11 @@ from allennlp_nef.models import NefTagger
 from allennlp_nef.models.decision_trace import DecisionTrace, wants_trace
 from allennlp_nef.models.description import description_of
 from allennlp_nef.models.tag_colours import tag_colours
+from allennlp_nef.predictors.batches import batches_of, metadata_of
 from allennlp_nef.predictors.errors import describe, request_error
+
+WORDS_AN_ITEM = 50
+"""How many words, times the items that it may have, a list has at most."""
 
 
 class Answer(Dict[str, Any]):
@@ -43,12 +47,14 @@ class TaggingPredictor(Predictor):
     trace : `bool`, optional (default = `False`)
         Whether to answer every request with its `DecisionTrace`, asked for or not.
     max_tokens : `int`, optional (default = `1000`)
-        At least 1. Requests with more words than this are refused. (What a dataset reader reads is not limited.)
+        At least 1. Requests with more words than this are refused, and those whose longest word, times their words, has
+        more characters than 1000 times this. (What a dataset reader reads is not limited.)
     max_batch : `int`, optional (default = `1000`)
-        At least 1. Lists of more requests than this are refused; and lists that ask for the steps of long sentences,
-        where the squares of their lengths add up to more than the square of `max_tokens`.
+        At least 1. Lists of more requests than this are refused, and lists of more words than 50 times this. So are
+        lists that ask for the steps of long sentences, the squares of whose lengths add up to more than the square of
+        `max_tokens`.
     batch_size : `int`, optional (default = `64`)
-        At least 1. How many requests of a list go through the model at once.
+        At least 1. How many sentences go through the model at once; fewer where they are long.
     """
 
     _model: NefTagger
@@ -154,7 +160,7 @@ class TaggingPredictor(Predictor):
 
     @overrides
     def predict_json(self, inputs: JsonDict) -> JsonDict:
-        if inputs == {"describe": True}:
+        if inputs == {"describe": True} and inputs["describe"] is True:  # 1 is equal to it
             return self.description()
         return super().predict_json(inputs)
 
@@ -166,8 +172,17 @@ class TaggingPredictor(Predictor):
             raise request_error(f"expected at most {self.max_batch} items, got {len(inputs)}")
         requests = [self.parse(item, f"item {index}: ") for index, item in enumerate(inputs)]
         instances = [self.to_instance(request) for request in requests]
+        words = sum(
+            len(item.tokens) + len(item.source or ()) for item in map(metadata_of, instances)
+        )
+        if words > WORDS_AN_ITEM * self.max_batch:
+            raise request_error(
+                f"expected at most {WORDS_AN_ITEM * self.max_batch} words in all, got {words}"
+            )
         # The steps of a sentence are at most as many as its words: so many numbers an array.
-        size = sum(len(item.tokens) ** 2 for item in map(_metadata, instances) if wants_trace(item))
+        size = sum(
+            len(item.tokens) ** 2 for item in map(metadata_of, instances) if wants_trace(item)
+        )
         if size > self.max_tokens**2:
             raise request_error(
                 "attention, trace: expected sentences the squares of whose lengths add up to at most "
@@ -199,10 +214,10 @@ class TaggingPredictor(Predictor):
         return output["decisions"]
 
     def _answers(self, instances: List[Instance]) -> Iterator[JsonDict]:
-        for group in lazy_groups_of(instances, self.batch_size):
+        for group in batches_of(instances, self.batch_size):
             for instance in group:
                 self._dataset_reader.apply_token_indexers(instance)
-                metadata = _metadata(instance)
+                metadata = metadata_of(instance)
                 metadata.keep_trace |= self.attention
                 metadata.keep_decisions |= self.always_trace
             for output in self._model.forward_on_instances(group):
@@ -214,8 +229,3 @@ class TaggingPredictor(Predictor):
                     decisions: Any = output.get("decisions")
                     answer["trace"] = decisions and decisions.to_json()
                 yield answer
-
-
-def _metadata(instance: Instance) -> TaggingMetadata:
-    field: Any = instance["metadata"]
-    return field.metadata

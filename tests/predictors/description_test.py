@@ -95,3 +95,30 @@ def test_numbers_of_a_trace_are_short(predictor_of, archives):
         numbers = [number for row in written[name] for number in row]
         assert numbers == pytest.approx(getattr(trace, name).ravel().tolist(), abs=6e-7)
         assert all(len(f"{number:.10f}".rstrip("0").partition(".")[2]) <= 6 for number in numbers)
+
+
+@pytest.mark.parametrize("task", REQUESTS)
+def test_longest_word(predictor_of, archives, task):
+    """Embedders of characters pad all words to it."""
+    predictor = predictor_of(archives[task], max_tokens=4)
+    name = "target" if task == "word_qe" else "tokens"
+    for words in (["x" * 1000] * 4, ["a", "x" * 2000], ["x" * 4000]):
+        request = {**({"source": "a"} if task == "word_qe" else {}), name: words}
+        assert predictor.predict_json(request)["tokens"] == words
+        request[name] = [*words[:-1], words[-1] + "x"]
+        most = 4000 // len(words)
+        message = f"{name}: expected words of at most {most} characters .in {len(words)} words., got {most + 1}$"
+        with pytest.raises(ValueError, match=message):
+            predictor.predict_json(request)
+
+
+@pytest.mark.parametrize("task", REQUESTS)
+def test_most_words_of_a_list(predictor_of, archives, task):
+    predictor = predictor_of(archives[task], max_batch=2)
+    words = ["a"] * (25 if task == "word_qe" else 50)
+    name = "target" if task == "word_qe" else "tokens"
+    request = {**({"source": words} if task == "word_qe" else {}), name: words}
+    assert len(predictor.predict_batch_json([request] * 2)) == 2
+    longer = {**request, name: [*words, "a"]}
+    with pytest.raises(ValueError, match="^expected at most 100 words in all, got 101$"):
+        predictor.predict_batch_json([request, longer])

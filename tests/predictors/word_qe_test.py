@@ -75,7 +75,7 @@ class TestRequest:
         assert other["bad_probabilities"] != pytest.approx(expected, abs=1e-4)
 
     @pytest.mark.parametrize(
-        "word", ["\x00", "\x7f", "\u200b", "\ud800", "x" * 10**6, "@@PADDING@@"]
+        "word", ["\x00", "\x7f", "\u200b", "\ud800", "x" * 10**5, "@@PADDING@@"]
     )
     def test_unusual_words(self, predictor, word):
         answer = predictor.predict_json(

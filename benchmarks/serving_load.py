@@ -1,0 +1,156 @@
+"""Sends requests to a server from many connections at once; what is wrong with its responses; the memory it holds."""
+
+import http.client
+import json
+import math
+import queue
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence
+
+from serving_requests import JSON, PAGE, Request
+
+TIMEOUT = 60
+"""Seconds: a request that has no response by then is lost."""
+TOLERANCE = 1e-5
+"""How far numbers may be from those of `allennlp predict`."""
+
+
+class Response(NamedTuple):
+    status: Optional[int]
+    """None where there was no response; the body says why."""
+    content_type: str
+    body: bytes
+    seconds: float
+
+
+def send(
+    port: int,
+    requests: Sequence[Request],
+    connections: int,
+    progress: Callable[[], Any] = lambda: None,
+) -> List[Response]:
+    """Sends the requests to 127.0.0.1, in their order, each over the next connection that is free.
+
+    The connections are kept alive; where the server says that it closes one, another takes its place. Nothing is sent
+    twice.
+
+    # Parameters
+
+    port : `int`
+    requests : `Sequence[Request]`
+    connections : `int`
+        How many requests are on their way at once.
+    progress : `Callable[[], Any]`, optional
+        Called after each request, in any thread.
+
+    # Returns
+
+    A response a request, in the order of the requests.
+    """
+    responses: List[Response] = [Response(None, "", b"not sent", 0.0)] * len(requests)
+    waiting: queue.Queue[int] = queue.Queue()
+    for index in range(len(requests)):
+        waiting.put(index)
+
+    def work() -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
+        try:
+            while True:
+                index = waiting.get_nowait()
+                responses[index] = _exchange(connection, requests[index])
+                progress()
+        except queue.Empty:
+            connection.close()
+
+    with ThreadPoolExecutor(connections) as pool:
+        for done in [pool.submit(work) for _ in range(connections)]:
+            done.result()
+    return responses
+
+
+def problems(requests: Sequence[Request], responses: Sequence[Response]) -> List[str]:
+    """What is wrong with the responses, a line each."""
+    found = []
+    for index, (request, response) in enumerate(zip(requests, responses)):
+        wrong = _problem(request, response)
+        if wrong:
+            found.append(f"request {index} ({request.kind}): {wrong}")
+    return found
+
+
+def difference(expected: Any, got: Any) -> float:
+    """The largest difference of two floats in JSON values that are otherwise equal; infinite where they are not."""
+    if type(expected) is not type(got):
+        return math.inf
+    if isinstance(expected, float):
+        return abs(expected - got) if math.isfinite(expected - got) else math.inf
+    if isinstance(expected, list):
+        if len(expected) != len(got):
+            return math.inf
+        return max(map(difference, expected, got), default=0.0)
+    if isinstance(expected, dict):
+        if set(expected) != set(got):
+            return math.inf
+        return max((difference(expected[name], got[name]) for name in expected), default=0.0)
+    return 0.0 if expected == got else math.inf
+
+
+def differences(requests: Sequence[Request], responses: Sequence[Response]) -> List[float]:
+    """That of each good request which is answered."""
+    return [
+        difference(request.answer, json.loads(response.body.decode("utf-8")))
+        for request, response in zip(requests, responses)
+        if request.statuses == (200,) and response.status == 200
+    ]
+
+
+def resident(process: int) -> float:
+    """The memory that a process has in use, in MB (of 10^6 bytes); 0 where it has just ended. Linux only."""
+    status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
+    sizes = [line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:")]
+    return sum(map(int, sizes)) * 1024 / 1e6
+
+
+def memory_problems(before: float, after: float, bound: float) -> List[str]:
+    """That memory, in MB, grew by more than the bound."""
+    if after - before <= bound:
+        return []
+    return [
+        f"memory: expected at most {bound:g} MB more than {before:.1f} MB after the same requests again, "
+        f"got {after:.1f} MB"
+    ]
+
+
+def _exchange(connection: http.client.HTTPConnection, request: Request) -> Response:
+    begin = time.perf_counter()
+    try:
+        connection.request(
+            "POST", request.path, request.body, {"Content-Type": request.content_type}
+        )
+        response = connection.getresponse()
+        body = response.read()
+    except (OSError, http.client.HTTPException) as error:
+        connection.close()  # the next request opens it again
+        return Response(None, "", repr(error).encode(), time.perf_counter() - begin)
+    kind = response.getheader("Content-Type", "").split(";")[0]
+    return Response(response.status, kind, body, time.perf_counter() - begin)
+
+
+def _problem(request: Request, response: Response) -> str:
+    if response.status is None:
+        return f"lost: {response.body.decode()}"
+    got = f"{response.status}, {response.content_type}: {response.body[:200]!r}"
+    expected = "text/html" if request.answer is PAGE else JSON
+    if response.status not in request.statuses or response.content_type != expected:
+        return f"expected {request.statuses[0]}, {expected}, got {got}"
+    if request.answer is PAGE:
+        return ""
+    try:
+        answer = json.loads(response.body.decode("utf-8"))
+    except ValueError as error:
+        return f"expected JSON, got {got} ({error})"
+    if difference(request.answer, answer) <= TOLERANCE:
+        return ""
+    return f"expected {json.dumps(request.answer)[:200]}, got {got}"

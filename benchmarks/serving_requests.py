@@ -1,0 +1,161 @@
+"""The requests that `serving.py` sends: good ones of many kinds, and malformed ones with the answers they must get."""
+
+import json
+import random
+from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+
+from speed_harness import ROOT
+
+LONGEST = 60
+"""Words of a good sentence, at most."""
+LARGEST_LIST = 6
+PAGE = "an error page"
+"""The `answer` of a request that the server itself refuses, with a page of HTML."""
+UNUSUAL = [
+    *(
+        "Straße",
+        "Ελλάδα",
+        "日本語",
+        "e\u0301tude",
+        "\U0001f469\u200d\U0001f52c",
+        '"\\"',
+        "<b>",
+        "0-0",
+    ),
+    *("\x00", "\ud800", "x" * 500),
+]
+JSON = "application/json"
+
+
+class Request(NamedTuple):
+    kind: str
+    """For messages."""
+    path: str
+    body: bytes
+    answer: Any
+    """The JSON value that it must be answered with, or `PAGE`."""
+    statuses: Tuple[int, ...] = (200,)
+    content_type: str = JSON
+
+
+class Good(NamedTuple):
+    """A request that can be answered: one sentence, or a list of them."""
+
+    path: str
+    items: List[Dict[str, Any]]
+
+    def with_answers(self, answers: Iterator[Any]) -> Request:
+        """The request, with the next answers to its items."""
+        given = [next(answers) for _ in self.items]
+        is_list = self.path == "/predict_batch"
+        value, answer = (self.items, given) if is_list else (self.items[0], given[0])
+        kind = f"list of {len(given)}" if is_list else "sentence"
+        # Half of the bodies are ASCII, and what UTF-8 has no bytes for is an escape in all of them.
+        text = json.dumps(value, ensure_ascii=len(repr(value)) % 2 == 0)
+        return Request(kind, self.path, text.encode("utf-8", "backslashreplace"), answer)
+
+
+def good_requests(count: int, seed: int) -> List[Good]:
+    """Sentences of 1 to `LONGEST` words; each tenth request is a list of up to `LARGEST_LIST` of them."""
+    rng = random.Random(seed)
+    words = {side: _vocabulary(side) + UNUSUAL for side in ("src", "mt")}
+
+    def item(length: int, can_trace: bool) -> Dict[str, Any]:
+        source = rng.choices(words["src"], k=rng.randint(1, LONGEST))
+        target = rng.choices(words["mt"], k=length)
+        made: Dict[str, Any] = {}
+        for name, side in (("source", source), ("target", target)):
+            separator = rng.choice([" ", "  ", "\t", "\n"])
+            made[name] = side if rng.random() < 0.5 else separator.join(side)
+        pairs = sorted({(rng.randrange(len(source)), rng.randrange(length)) for _ in range(length)})
+        texts = [f"{i}-{j}" for i, j in pairs]
+        form = rng.choice([None, list(map(list, pairs)), texts, " ".join(texts)])
+        if form is not None:
+            made["alignments"] = form
+        # No traces in lists, where sums are made in another order: the step of a word's largest attention may differ if
+        # two are all but equal.
+        for name in ("attention", "trace") if can_trace else ("attention",):
+            if rng.random() < 0.25:
+                made[name] = rng.random() < 0.75
+        return made
+
+    requests = []
+    for index in range(count):
+        if index % 10 == 9:
+            lengths = rng.choices(range(1, LONGEST + 1), k=rng.randint(0, LARGEST_LIST))
+            requests.append(Good("/predict_batch", [item(length, False) for length in lengths]))
+        else:
+            requests.append(Good("/predict", [item(1 + index % LONGEST, True)]))
+    return requests
+
+
+def bad_requests(count: int) -> List[Request]:
+    """As many malformed requests, of all kinds in turn."""
+    kinds = _bad_kinds()
+    return [kinds[index % len(kinds)] for index in range(count)]
+
+
+def _vocabulary(ending: str) -> List[str]:
+    path = ROOT / "fixtures" / "qe" / f"train.{ending}"
+    return sorted(set(path.read_text(encoding="utf-8").split()))
+
+
+def _bad_kinds() -> List[Request]:
+    good = {"source": "the red house", "target": "das rote Haus"}
+    whole = json.dumps(good).encode()
+
+    def page(kind: str, body: bytes, **options: Any) -> Request:
+        return Request(kind, "/predict", body, PAGE, **{"statuses": (400,), **options})
+
+    def refused(kind: str, value: Any, message: str, path: str = "/predict") -> Request:
+        return Request(kind, path, json.dumps(value).encode(), {"message": message}, (400,))
+
+    object_ = "expected an object with the fields source and target, got "
+    text = "expected a string or a list of words, got "
+    plain = "expected words without whitespace, got "
+    fields = "expected the fields source, target, alignments, attention, trace, got "
+    pairs = (
+        'expected pairs [source index, target index] or strings such as "0-1", from 0, got [0] '
+        "at index 0"
+    )
+    deep: Any = []
+    for _ in range(200):
+        deep = [deep]
+    shown = "[" * 57 + "..."
+    batch = "/predict_batch"
+    return [
+        page("not JSON", b"not JSON"),
+        page("empty", b""),
+        page("cut off", whole[:-5]),
+        page("not UTF-8", whole.replace(b"das", b"d\xe4s")),
+        # Flask before 2.3 has a 400 for it.
+        page("not declared as JSON", whole, content_type="text/plain", statuses=(415, 400)),
+        refused("null", None, f"{object_}null"),
+        refused("number", 17, f"{object_}17"),
+        refused("NaN", float("nan"), f"{object_}NaN"),
+        refused("string", "a", f'{object_}"a"'),
+        refused("list to /predict", [], f"{object_}[]"),
+        refused("no target", {"source": "a"}, f"target: {text}no such field"),
+        refused("unknown field", {**good, "reference": "a"}, f'{fields}"reference"'),
+        refused("number for words", {**good, "target": 1.5}, f"target: {text}1.5"),
+        refused("number as a word", {**good, "source": ["a", 2]}, f"source: {plain}2 at index 1"),
+        refused("blank in a word", {**good, "source": ["a b"]}, f'source: {plain}"a b" at index 0'),
+        refused("no words", {**good, "target": " "}, 'target: expected at least one word, got " "'),
+        refused(
+            "too many words",
+            {**good, "target": "a " * 1001},
+            "target: expected at most 1000 words, got 1001",
+        ),
+        refused(
+            "alignment outside",
+            {**good, "alignments": "0-0 1-3"},
+            "alignments: expected target indices from 0 to 2, got 3 in 1-3",
+        ),
+        refused("half an alignment", {**good, "alignments": [[0]]}, f"alignments: {pairs}"),
+        refused("no flag", {**good, "trace": 1}, "trace: expected true or false, got 1"),
+        refused("deep", deep, f"{object_}{shown}"),
+        refused("deep field", {**good, "source": {"a": deep}}, f'source: {text}{{"a": {shown[6:]}'),
+        refused("no list", good, f"expected a list of objects, got {json.dumps(good)}", batch),
+        refused("null in a list", [good, None], f"item 1: {object_}null", batch),
+        refused("long list", [good] * 1001, "expected at most 1000 items, got 1001", batch),
+    ]

@@ -1,0 +1,274 @@
+"""`benchmarks/serving.py`: a smaller run of it, and that it notices what can go wrong."""
+
+import http.server
+import json
+import math
+import os
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("allennlp_server")
+
+JSON = "application/json"
+ANSWER = {"tokens": ["das", "Haus"], "tags": ["OK", "BAD"], "bad_probabilities": [0.25, 1.0]}
+ERROR = {"message": "expected an object with the fields source and target, got null"}
+
+
+@pytest.fixture(autouse=True)
+def benchmarks(monkeypatch, root):
+    """Its modules can be imported."""
+    monkeypatch.syspath_prepend(str(root / "benchmarks"))
+
+
+@contextmanager
+def server(respond):
+    """The port of a server in this process; `respond(body)` gives status, content type and body, or None for none."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self):
+            response = respond(self.rfile.read(int(self.headers["Content-Length"])))
+            if response is None:
+                self.close_connection = True
+                return
+            status, content_type, body = response
+            self.send_response(status)
+            self.send_header("Content-Type", content_type)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *arguments):
+            """Nothing is printed."""
+
+    listening = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    listening.daemon_threads = True
+    thread = threading.Thread(target=listening.serve_forever)
+    thread.start()
+    try:
+        yield listening.server_address[1]
+    finally:
+        listening.shutdown()
+        thread.join()
+        listening.server_close()
+
+
+def requests_of():
+    """A good one, a bad one, and one that is not JSON; by their kinds."""
+    from serving_requests import PAGE, Request
+
+    return [
+        Request("good", "/predict", b"good", ANSWER),
+        Request("bad", "/predict", b"bad", ERROR, (400,)),
+        Request("no JSON", "/predict", b"no JSON", PAGE, (400,)),
+    ]
+
+
+def right(body):
+    responses = {
+        b"good": (200, JSON, json.dumps(ANSWER).encode()),
+        b"bad": (400, JSON, json.dumps(ERROR).encode()),
+        b"no JSON": (400, "text/html; charset=utf-8", b"<title>400 Bad Request</title>"),
+    }
+    return responses[body]
+
+
+def problems_with(respond, connections=2):
+    from serving_load import problems, send
+
+    requests = requests_of() * 5
+    with server(respond) as port:
+        return problems(requests, send(port, requests, connections))
+
+
+def test_small_run(root, archive_path, tmp_path):
+    path = tmp_path / "report.json"
+    done = subprocess.run(
+        [
+            *(sys.executable, str(root / "benchmarks" / "serving.py"), "--quick"),
+            *("--connections", "8", "--archive", str(archive_path), "--json", str(path)),
+        ],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads(path.read_text())
+    assert report["problems"] == []
+    assert (report["requests"], report["malformed"], report["connections"]) == (250, 25, 8)
+    assert list(report["memory_mb"]) == ["idle", "half", "all", "again"]
+    assert all(size > 50 for size in report["memory_mb"].values())
+    latency = report["milliseconds"]
+    assert 0 < latency["median"] <= latency["95%"] <= latency["99%"]
+    assert report["requests_per_second"] > 0 and report["largest_difference"] <= 1e-5
+    assert "every answer as expected, none lost" in done.stdout
+
+
+def test_requests_are_of_all_kinds():
+    from serving_requests import bad_requests, good_requests
+
+    items = [item for request in good_requests(200, 0) for item in request.items]
+    lengths = {
+        len(words if isinstance(words, list) else words.split())
+        for words in (item["target"] for item in items)
+    }
+    assert lengths == set(range(1, 61))
+    assert {type(item["target"]) for item in items} == {str, list}
+    assert {type(item.get("alignments")) for item in items} == {str, list, type(None)}
+    for name in ("trace", "attention"):
+        assert {item.get(name) for item in items} == {True, False, None}
+    assert any("日本語" in item["target"] for item in items)
+    assert {len(request.items) for request in good_requests(200, 0)} == set(range(7))
+    assert good_requests(30, 1) == good_requests(30, 1) != good_requests(30, 2)
+    assert len({request.kind for request in bad_requests(25)}) == 25
+    assert len(bad_requests(60)) == 60
+
+
+def test_right_responses(benchmarks):
+    from serving_load import send
+
+    assert problems_with(right) == []
+    sent = []
+    with server(right) as port:
+        responses = send(port, requests_of(), 2, lambda: sent.append(1))
+    assert len(sent) == 3
+    assert [response.status for response in responses] == [200, 400, 400]
+    assert all(response.seconds > 0 for response in responses)
+
+
+def with_probability(value):
+    return 200, JSON, json.dumps({**ANSWER, "bad_probabilities": [value, 1.0]}).encode()
+
+
+@pytest.mark.parametrize(
+    ("kind", "response", "problem"),
+    [
+        (b"good", with_probability(0.2501), "0.2501"),
+        (b"good", with_probability(math.nan), "NaN"),
+        (b"good", with_probability(1), "expected {"),
+        (b"good", (200, JSON, json.dumps({**ANSWER, "tags": ["OK", "OK"]}).encode()), "expected {"),
+        (b"good", (200, JSON, b"[]"), "expected {"),
+        (b"good", (200, JSON, b"{"), "expected JSON, got 200"),
+        (b"good", (400, JSON, json.dumps(ANSWER).encode()), "expected 200, application/json, got"),
+        (b"good", (200, "text/html", json.dumps(ANSWER).encode()), "expected 200, application"),
+        (b"bad", (500, "text/html", b"Internal Server Error"), "expected 400, application/json"),
+        (b"bad", (200, JSON, json.dumps(ERROR).encode()), "expected 400, application/json, got"),
+        (b"bad", (400, JSON, b'{"message": "expected something else"}'), "something else"),
+        (b"no JSON", (500, "text/html", b""), "expected 400, text/html, got 500"),
+        (b"no JSON", (400, JSON, b"{}"), "expected 400, text/html, got 400"),
+        (b"good", None, "lost: RemoteDisconnected"),
+        (b"bad", None, "lost: RemoteDisconnected"),
+    ],
+)
+def test_wrong_responses_are_noticed(kind, response, problem):
+    found = problems_with(lambda body: response if body == kind else right(body))
+    assert len(found) == 5
+    assert all(f"({kind.decode()}): " in line and problem in line for line in found)
+
+
+def test_one_wrong_response_is_noticed():
+    lost = iter([None])
+    found = problems_with(lambda body: next(lost, right(body)))
+    assert len(found) == 1 and "lost: " in found[0]
+    found = problems_with(
+        lambda body: with_probability(0.250005) if body == b"good" else right(body)
+    )
+    assert found == []
+
+
+def test_no_server_loses_all_requests():
+    from serving_load import problems, send
+
+    with server(right) as port:
+        pass
+    found = problems(requests_of(), send(port, requests_of(), 2))
+    assert len(found) == 3 and all("lost: ConnectionRefused" in line for line in found)
+
+
+def test_memory():
+    from serving_load import memory_problems, resident
+
+    assert memory_problems(600.0, 600.5, 5) == memory_problems(600.0, 580.0, 5) == []
+    (problem,) = memory_problems(600.0, 605.5, 5)
+    assert problem.endswith(
+        "at most 5 MB more than 600.0 MB after the same requests again, got 605.5 MB"
+    )
+    before = resident(os.getpid())
+    ballast = b"x" * 50_000_000
+    assert 40 < resident(os.getpid()) - before < 70
+    assert len(ballast) == 50_000_000
+
+
+@pytest.mark.parametrize(
+    ("log", "sizes", "status", "problem"),
+    [
+        ("", [1, 1, 1, 1], None, None),
+        ("Traceback (most recent call last):", [1, 1, 1, 1], None, "the server logged a traceback"),
+        ("", [1, 1, 1, 7], None, "memory: expected at most 5 MB more"),
+        ("", [1, 8, 9, 9], None, None),
+        ("", [1, 1, 1, 1], -9, "the server ended with status -9"),
+    ],
+)
+def test_what_a_server_does_besides(monkeypatch, tmp_path, log, sizes, status, problem):
+    import serving
+
+    @contextmanager
+    def fake(archive, folder):
+        (folder / "serve.log").write_text(log)
+        with server(right) as port:
+            yield SimpleNamespace(pid=1, poll=lambda: status), port
+
+    sizes = iter(sizes)
+    monkeypatch.setattr(serving, "serving", fake)
+    monkeypatch.setattr(serving, "make_requests", lambda *_: requests_of())
+    monkeypatch.setattr(serving, "resident", lambda _: next(sizes))
+    found, figures = serving.measure(tmp_path / "model.tar.gz", tmp_path, 3, 2)
+    assert len(found) == (problem is not None)
+    assert all(problem in line for line in found)
+    assert figures["malformed"] == 2
+
+
+def test_wrong_answers_end_with_1(monkeypatch, tmp_path, capsys):
+    import serving
+
+    report = serving.Report(
+        ["request 3 (sentence): lost: TimeoutError()"] * 30,
+        {
+            "malformed": 25,
+            "requests_per_second": 1.0,
+            "milliseconds": {"median": 1.0, "95%": 1.0, "99%": 1.0},
+            "memory_mb": {"idle": 1.0, "half": 1.0, "all": 1.0, "again": 1.0},
+        },
+    )
+    monkeypatch.setattr(serving, "measure", lambda *_: report)
+    monkeypatch.setattr(sys, "argv", ["serving.py", "--archive", __file__, "--quick"])
+    with pytest.raises(SystemExit) as end:
+        serving.main()
+    assert end.value.code == 1
+    err = capsys.readouterr().err.splitlines()
+    assert err[0] == "30 problems:" and len(err) == 21 and "lost: Timeout" in err[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--archive", "nowhere.tar.gz"], "expected a file, got nowhere.tar.gz"),
+        (["--requests", "0"], "expected an integer of at least 1, got 0"),
+        (["--connections", "x"], "expected an integer of at least 1, got x"),
+        (["--json", "nowhere/x.json"], "expected a file in a folder that exists, got nowhere"),
+    ],
+)
+def test_wrong_arguments(monkeypatch, capsys, arguments, message):
+    import serving
+
+    monkeypatch.setattr(sys, "argv", ["serving.py", *arguments])
+    with pytest.raises(SystemExit) as end:
+        serving.main()
+    assert end.value.code == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,42 @@
+import pytest
+from allennlp.data import Instance
+from allennlp.data.fields import MetadataField
+
+from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.predictors import batches
+from allennlp_nef.predictors.batches import batches_of
+
+
+def sentence(length, width=1, source=None):
+    metadata = TaggingMetadata(["a"] * (length - 1) + ["x" * width], source)
+    return Instance({"metadata": MetadataField(metadata)})
+
+
+def sizes(instances, batch_size=4):
+    made = list(batches_of(iter(instances), batch_size))
+    assert [instance for batch in made for instance in batch] == instances
+    return [len(batch) for batch in made]
+
+
+@pytest.mark.parametrize("count, expected", [(0, []), (1, [1]), (4, [4]), (9, [4, 4, 1])])
+def test_as_many_as_asked_for(count, expected):
+    assert sizes([sentence(3)] * count) == expected
+
+
+def test_fewer_long_sentences(monkeypatch):
+    monkeypatch.setattr(batches, "MOST_WORDS", 12)
+    assert sizes([sentence(3)] * 5) == [4, 1]
+    assert sizes([sentence(4)] * 5) == [3, 2]
+    assert sizes([sentence(1), sentence(7), sentence(1), sentence(1), sentence(5)]) == [1, 1, 2, 1]
+    assert sizes([sentence(50), sentence(1), sentence(1)]) == [1, 2]
+    # Of quality estimation, the longer side counts.
+    assert sizes([sentence(1, source=["a"] * 6)] * 3) == [2, 1]
+
+
+def test_fewer_sentences_of_long_words(monkeypatch):
+    monkeypatch.setattr(batches, "MOST_CHARACTERS", 60)
+    assert sizes([sentence(3, width=5)] * 5) == [4, 1]
+    assert sizes([sentence(3, width=10)] * 5) == [2, 2, 1]
+    assert sizes([sentence(3), sentence(3), sentence(1, width=20), sentence(3)]) == [2, 1, 1]
+    assert sizes([sentence(1, source=["a" * 30])] * 3) == [2, 1]
+    assert sizes([sentence(2, width=1000), sentence(2)]) == [1, 1]
