@@ -12,7 +12,8 @@ LAYERS = [
     {"nn"},
     {"data", "modules", "metrics"},
     {"models"},
-    {"predictors", "commands", "training"},
+    {"predictors", "training"},
+    {"commands"},
 ]
 RANKS = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 # They know nothing of AllenNLP, nor of anything in the package but themselves; all else may import them.
@@ -108,6 +109,9 @@ def test_imports(path):
         ("models.a", "from allennlp_nef.data.metadata import b", True),
         ("models.a", "from allennlp_nef.commands import b", False),
         ("predictors.a", "from allennlp_nef.models import b", True),
+        ("predictors.a", "from allennlp_nef.commands import b", False),
+        ("commands.a", "from allennlp_nef.predictors.b import c", True),
+        ("commands.a", "from allennlp_nef.training import b", True),
     ],
 )
 def test_the_rules(module, source, is_right):

@@ -1,3 +1,4 @@
+from allennlp_nef.commands.plot_sketches import PlotSketches
 from allennlp_nef.commands.score_tags import ScoreTags
 
-__all__ = ["ScoreTags"]
+__all__ = ["PlotSketches", "ScoreTags"]

@@ -1,11 +1,12 @@
 import argparse
 import logging
 import sys
-from typing import Callable, List, Tuple
+from typing import List, Tuple
 
 from allennlp.commands.subcommand import Subcommand
 from overrides import overrides
 
+from allennlp_nef.commands.arguments import integer
 from allennlp_nef.commands.score_report import Report, evaluate
 from allennlp_nef.data.formats.chunks import convert_tags
 from allennlp_nef.data.formats.conllu import TAG_COLUMNS
@@ -80,13 +81,13 @@ class ScoreTags(Subcommand):
         add("--format", required=True, choices=("conll", "conllu", "wmt"))
         add(
             "--runs",
-            type=_integer(1),
+            type=integer(1),
             default=1,
             metavar="N",
             help="files of each system, such as one a seed; the first N are the first system's",
         )
-        add("--trials", type=_integer(1), default=10_000, metavar="N", help="of the comparison")
-        add("--seed", type=_integer(0), default=0, metavar="N", help="of the comparison")
+        add("--trials", type=integer(1), default=10_000, metavar="N", help="of the comparison")
+        add("--seed", type=integer(0), default=0, metavar="N", help="of the comparison")
         add("--json", action="store_true", help="print JSON instead of tables")
         add("--encoding", default="utf-8", help="of the files")
         add = subparser.add_argument_group("with --format conll").add_argument
@@ -119,21 +120,6 @@ class ScoreTags(Subcommand):
         )
         subparser.set_defaults(func=_run)
         return subparser
-
-
-def _integer(minimum: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            value = minimum - 1
-        if value < minimum:
-            raise argparse.ArgumentTypeError(
-                f"expected an integer of at least {minimum}, got {text!r}"
-            )
-        return value
-
-    return parse
 
 
 def _run(args: argparse.Namespace) -> None:

@@ -1,6 +1,5 @@
 """Headless Chromium, driven by selenium."""
 
-import base64
 import json
 import shutil
 from contextlib import contextmanager
@@ -77,14 +76,13 @@ class Browser:
             if message["method"] == "Network.requestWillBeSent"
         ]
 
-    def screenshot(self, height=None):
-        """The page from its top, as PNG; all of it or of that height."""
-        size = self.driver.execute_cdp_cmd("Page.getLayoutMetrics", {})["cssContentSize"]
-        clip = {"x": 0, "y": 0, "width": size["width"], "height": height or size["height"]}
-        options = {"captureBeyondViewport": True, "clip": {**clip, "scale": 1}}
-        return base64.b64decode(
-            self.driver.execute_cdp_cmd("Page.captureScreenshot", options)["data"]
-        )
+    def screenshot(self, width):
+        """All of the page, so wide, as PNG."""
+        self.resize((width, 800))
+        self.resize((width, self.run("return document.documentElement.scrollHeight")))
+        drawn = "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))"
+        self.driver.execute_async_script(drawn)
+        return self.driver.get_screenshot_as_png()
 
 
 @contextmanager

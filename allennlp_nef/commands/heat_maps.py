@@ -1,0 +1,206 @@
+"""Heat maps of the attention of each step, as in Figures 2 to 4 of Martins & Kreutzer (EMNLP 2017)."""
+
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
+
+import numpy
+
+from allennlp_nef.commands.figures import DPI, INK, LINE, Sides, literal, overhang, place, shown
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# In inches.
+CELL = 0.28
+MOST = 28.0  # of the side of a map; more words or steps get smaller cells, and not each of them a label
+_LABEL = 0.2  # the least distance of labels
+_MARGIN, _GAP, _BAR_WIDTH, _BAR_HEIGHT, _BAR_LABELS = 0.15, 0.35, 0.14, 5 * CELL, 0.65
+
+SCALE = ("#ffffff", "#4338ca", "#17124f")
+"""The colours of attention 0, 0.25 and 1."""
+TICKS = (0, 0.05, 0.2, 0.5, 1)
+"""Of the colour bar."""
+UNKNOWN = INK
+"""The colour of gold tags that the model does not know."""
+_CROSS: Dict[str, Any] = {
+    "linestyle": "none",
+    "marker": "x",
+    "markersize": 4,
+    "markeredgewidth": 1.2,
+}
+_PAD, _PAD_OF_CROSSES = 4, 10  # of words above the map, in points
+
+
+class _Panel(NamedTuple):
+    axes: "Axes"
+    size: Tuple[float, float]
+    """Of the map, in inches."""
+    over: Sides
+    """How far its labels reach beyond it, in inches."""
+
+
+def colour_scale() -> Any:
+    """The `ScalarMappable` of all maps: attention 0 to 1, by its square root, so that small weights show."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import LinearSegmentedColormap, PowerNorm
+
+    colours = LinearSegmentedColormap.from_list("attention", SCALE)
+    return ScalarMappable(PowerNorm(0.5, vmin=0, vmax=1), colours)
+
+
+def heat_map(
+    answers: Sequence[Mapping[str, Any]], descriptions: Sequence[Mapping[str, Any]]
+) -> "Figure":
+    """The heat maps of one sentence, side by side: a row a step, from top to bottom, a column a word.
+
+    Words have the colours of their predicted tags. Where gold tags are known, a cross below a word marks a wrong
+    tag, in the colour of the gold tag. To be called, and the figure saved, within `drawing`.
+
+    # Parameters
+
+    answers : `Sequence[Mapping[str, Any]]`
+        Of the predictors, one a model, with `trace`; `gold` has the gold tags or None.
+    descriptions : `Sequence[Mapping[str, Any]]`
+        Those of the predictors: `title`, `colours`, `step_name`.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 10), dpi=DPI)
+    FigureCanvasAgg(figure)
+    pad = _PAD_OF_CROSSES if any(any(_wrong(answer)) for answer in answers) else _PAD
+    # As many words in each, but perhaps not as many steps.
+    longest = max(max(numpy.shape(answer["trace"]["attention"])) for answer in answers)
+    cell = min(CELL, MOST / longest)
+    panels = [_panel(figure, *pair, cell, pad) for pair in zip(answers, descriptions)]
+    panels[0].axes.set_ylabel(descriptions[0]["step_name"])
+    panels[0] = panels[0]._replace(over=overhang(panels[0].axes))
+    bar = figure.add_axes((0, 0, 0.1, 0.1), label="attention")
+    colour_bar = figure.colorbar(colour_scale(), cax=bar, ticks=TICKS, label="attention")
+    colour_bar.ax.set_yticklabels([f"{tick:g}" for tick in TICKS])
+    colour_bar.outline.set_edgecolor(LINE)
+    legend = _legend(figure, answers, descriptions)
+    _arrange(figure, panels, bar, legend)
+    return figure
+
+
+def _panel(
+    figure: "Figure",
+    answer: Mapping[str, Any],
+    description: Mapping[str, Any],
+    cell: float,
+    pad: float,
+) -> _Panel:
+    attention = numpy.array(answer["trace"]["attention"])
+    steps, words = attention.shape
+    size = (words * cell, steps * cell)
+    scale = colour_scale()
+    axes = figure.add_axes((0.1, 0.1, *(size / figure.get_size_inches())))
+    axes.imshow(attention, cmap=scale.cmap, norm=scale.norm, aspect="auto", interpolation="none")
+    if cell == CELL:
+        axes.set_xticks(numpy.arange(1, words) - 0.5, minor=True)
+        axes.set_yticks(numpy.arange(1, steps) - 0.5, minor=True)
+        axes.grid(True, which="minor", color=LINE, linewidth=0.5)
+    axes.tick_params(which="both", length=0)
+    for spine in axes.spines.values():
+        spine.set(visible=True, linewidth=0.5)
+
+    every = int(numpy.ceil(_LABEL / cell))
+    axes.set_yticks(range(0, steps, every), [str(n + 1) for n in range(0, steps, every)])
+    _label_words(axes, answer, description["colours"], every, pad)
+    for index in numpy.flatnonzero(_wrong(answer)):
+        colour = description["colours"].get(answer["gold"][index], UNKNOWN)
+        axes.plot(index, 1, **_CROSS, color=colour, clip_on=False, transform=_above(axes, 4))
+    axes.set_xlim(-0.5, words - 0.5)
+    above = (overhang(axes).above + 0.1) / size[1]
+    literal(axes.set_title(description["title"], y=1 + above, pad=0))
+    return _Panel(axes, size, overhang(axes))
+
+
+def _label_words(
+    axes: "Axes", answer: Mapping[str, Any], colours: Mapping[str, str], every: int, pad: float
+) -> None:
+    shown_at = range(0, len(answer["tokens"]), every)
+    axes.xaxis.tick_top()
+    axes.set_xticks(shown_at, [shown(answer["tokens"][i]) for i in shown_at])
+    axes.tick_params(axis="x", which="major", pad=pad, length=0)
+    for i, label in zip(shown_at, axes.get_xticklabels()):
+        literal(label).set(color=colours[answer["tags"][i]], rotation=45, rotation_mode="anchor")
+        label.set(horizontalalignment="left", verticalalignment="center")
+
+
+def _legend(
+    figure: "Figure",
+    answers: Sequence[Mapping[str, Any]],
+    descriptions: Sequence[Mapping[str, Any]],
+) -> Any:
+    """An entry a colour: the tags that have it, of those that occur; and what a cross is."""
+    from matplotlib.lines import Line2D
+
+    tags: Dict[str, List[str]] = {}
+    for answer, description in zip(answers, descriptions):
+        wrong = [gold for gold, is_wrong in zip(answer["gold"] or (), _wrong(answer)) if is_wrong]
+        for tag in sorted({*answer["tags"], *wrong}):
+            with_colour = tags.setdefault(description["colours"].get(tag, UNKNOWN), [])
+            if tag not in with_colour:
+                with_colour.append(tag)
+    ordered = sorted(tags.items(), key=lambda item: item[1])
+    handles = [
+        Line2D([], [], color=colour, linestyle="none", marker="s", markersize=6)
+        for colour, _ in ordered
+    ]
+    texts = [", ".join(map(shown, names)) for _, names in ordered]
+    if any(any(_wrong(answer)) for answer in answers):
+        handles.append(Line2D([], [], color=INK, **_CROSS))
+        texts.append("wrong, in the\ncolour of the gold tag")
+    legend = figure.legend(
+        handles,
+        [" "] * len(handles),  # matplotlib would leave out what begins with "_"
+        loc="upper left",
+        bbox_transform=figure.dpi_scale_trans,
+        borderpad=0,
+        borderaxespad=0,
+        handlelength=1,
+        handletextpad=0.4,
+    )
+    for text, label in zip(legend.get_texts(), texts):
+        literal(text).set_text(label)
+    return legend
+
+
+def _arrange(figure: "Figure", panels: Sequence[_Panel], bar: "Axes", legend: Any) -> None:
+    """Sets the size of the figure, and the places of its parts in it."""
+    renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
+    extent = legend.get_window_extent(renderer)
+    legend_width, legend_height = extent.width / DPI, extent.height / DPI
+    right = panels[-1].over.right
+    # The last words, and the title, lean over the bar.
+    bar_x = _MARGIN + sum(p.over.left + p.size[0] + p.over.right + _GAP for p in panels) - right
+    width = bar_x + max(_BAR_WIDTH + _BAR_LABELS + legend_width, right - _GAP) + _MARGIN
+    above = max(panel.over.above for panel in panels)
+    below = max(panel.size[1] + panel.over.below for panel in panels)
+    height = _MARGIN + above + max(below, _BAR_HEIGHT + 0.1, legend_height) + _MARGIN
+    figure.set_size_inches(width, height)
+
+    top, x = height - _MARGIN - above, _MARGIN
+    for panel in panels:
+        x += panel.over.left
+        place(panel.axes, x, top - panel.size[1], *panel.size)
+        x += panel.size[0] + panel.over.right + _GAP
+    place(bar, bar_x, top - _BAR_HEIGHT, _BAR_WIDTH, _BAR_HEIGHT)
+    corner = (bar_x + _BAR_WIDTH + _BAR_LABELS, top)
+    legend.set_bbox_to_anchor(corner, figure.dpi_scale_trans)
+
+
+def _above(axes: "Axes", points: float) -> Any:
+    """Words by their number, and `points` above the map where y is 1."""
+    from matplotlib.transforms import ScaledTranslation
+
+    up = ScaledTranslation(0, points / 72, axes.figure.dpi_scale_trans)
+    return axes.get_xaxis_transform() + up
+
+
+def _wrong(answer: Mapping[str, Any]) -> List[bool]:
+    """Whether the tag of each word is known to be wrong."""
+    gold = answer["gold"] or answer["tags"]
+    return [tag != right for tag, right in zip(answer["tags"], gold)]

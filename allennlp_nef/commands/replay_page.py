@@ -1,0 +1,76 @@
+"""The page with the replay, in one file that needs no other and no network."""
+
+import json
+from pathlib import Path
+from string import Template
+from typing import Any, Mapping, Sequence
+
+DEMO = Path(__file__).resolve().parent.parent / "demo"
+TITLE = "Neural easy-first tagging, step by step"
+
+# Not from a file: the Content-Security-Policy is what keeps it from the network.
+_PAGE = Template(
+    """<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; \
+script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'">
+    <title>$title</title>
+    <link rel="icon" href="data:,">
+    <style>
+$style
+    </style>
+  </head>
+  <body>
+    <noscript><p class="error">This page needs JavaScript.</p></noscript>
+    <script type="application/json" id="replay-data">$data</script>
+    <script>
+$replay
+    </script>
+    <script>
+$standalone
+    </script>
+  </body>
+</html>
+"""
+)
+
+
+def write_page(path: Path, models: Sequence[Mapping[str, Any]]) -> None:
+    """
+    Writes the page that replays how models tagged sentences.
+
+    # Parameters
+
+    path : `Path`
+        Written over if it exists.
+    models : `Sequence[Mapping[str, Any]]`
+        Of each its `description`, that of the predictor, and its `sentences`, the same ones for each model: the answers
+        with `trace`, and `gold`, the gold tags or None.
+    """
+    page = _PAGE.substitute(
+        title=TITLE,
+        style=_inline("style.css", "</style"),
+        data=_as_script({"models": models}),
+        replay=_inline("replay.js", "</script"),
+        standalone=_inline("standalone.js", "</script"),
+    )
+    path.write_text(page, encoding="utf-8")
+
+
+def _inline(name: str, end: str) -> str:
+    """The text of a file, which does not end the element that it is put into."""
+    text = (DEMO / name).read_text(encoding="utf-8")
+    if end in text.lower() or "<!--" in text:
+        raise ValueError(f"{DEMO / name}: expected text without {end} and <!--")
+    return text
+
+
+def _as_script(data: Any) -> str:
+    """JSON in ASCII, in which nothing is markup."""
+    text = json.dumps(data, separators=(",", ":"))
+    for letter in "<>&":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text

@@ -1,0 +1,232 @@
+"""Where a model looks first, when words settle, and whether attention goes to wrong tags: over a corpus."""
+
+from collections import defaultdict
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+
+import numpy
+
+ENDS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 50)
+"""The last steps of the rows of a summary; one more row has all steps beyond."""
+NAMES = [*map(str, ENDS[:10]), "11-20", "21-50", "51+"]
+
+
+class SketchSummary:
+    """Counts over the sentences that were added; the numbers are those of `results`.
+
+    # Parameters
+
+    title : `str`
+        Of the model.
+    archive : `str`
+        Where it came from.
+    """
+
+    def __init__(self, title: str, archive: str) -> None:
+        self._title, self._archive = title, archive
+        self._sentences = self._labelled = self._most_steps = 0
+        # By kind of tag and tag: words, sentences that look there first, attention of their first step.
+        self._first: Dict[str, Dict[str, Any]] = {
+            kind: defaultdict(lambda: numpy.zeros(3)) for kind in ("gold", "predicted")
+        }
+        # By row: words that settle there, those of them that are right, words that are right after its last step.
+        self._settling = numpy.zeros((len(NAMES), 3))
+        # By row: wrong words, their attention, right words, theirs, steps, sum of the shares of wrong words.
+        self._attention = numpy.zeros((len(NAMES), 6))
+
+    def add(self, answer: Mapping[str, Any]) -> None:
+        """Counts a sentence: the answer of a predictor with `trace`, and with `gold`, the gold tags or None."""
+        trace, gold = answer["trace"], answer["gold"]
+        attention = numpy.array(trace["attention"])  # (steps, words)
+        self._sentences += 1
+        self._labelled += gold is not None
+        self._most_steps = max(self._most_steps, len(attention))
+        first = attention[0].argmax()
+        for kind, tags in (("gold", gold), ("predicted", answer["tags"])):
+            for i, tag in enumerate(tags or ()):
+                self._first[kind][tag] += (1, i == first, attention[0, i])
+
+        rows = _rows(trace["settled_at"])
+        settled = [numpy.bincount(rows, minlength=len(NAMES))]
+        if gold is not None:
+            tags = numpy.array(trace["provisional_tags"], dtype=object)
+            is_right = tags == numpy.array(gold, dtype=object)  # (steps, words)
+            settled.append(numpy.bincount(rows, is_right[-1], minlength=len(NAMES)))
+            # A sentence with fewer steps keeps its last tags.
+            last = numpy.minimum([*ENDS, len(tags)], len(tags)) - 1
+            settled.append(is_right[last].sum(1))
+            self._add_attention(attention[1:], ~is_right[:-1])
+        self._settling[:, : len(settled)] += numpy.stack(settled, 1)
+
+    def _add_attention(self, attention: numpy.ndarray, is_wrong: numpy.ndarray) -> None:
+        """Both (steps, words): the attention of a step, and whether the tag was wrong before it."""
+        columns = (
+            *(is_wrong.sum(1), (attention * is_wrong).sum(1)),
+            *((~is_wrong).sum(1), (attention * ~is_wrong).sum(1)),
+            *(numpy.ones(len(attention)), is_wrong.mean(1)),
+        )
+        # The first of these steps is the second one of the sentence.
+        numpy.add.at(
+            self._attention, _rows(numpy.arange(len(attention)) + 2), numpy.stack(columns, 1)
+        )
+
+    def results(self) -> Dict[str, Any]:
+        """
+        A JSON object; shares and accuracies are fractions of 1, those of nothing None. `has_gold`: whether all
+        sentences have gold tags; else there are no accuracies, and `attention_on_wrong` is None.
+
+        - `first_step`, by tag (the gold one, else the predicted one), the most frequent first: `words` and
+          `word_share`; the `sentences` whose largest attention at step 1 is on such a word and `sentence_share`;
+          `attention_share`, of all attention at step 1. (Martins & Kreutzer, EMNLP 2017: 57% of English test
+          sentences on a verb.)
+        - `settling`, by step: the `words` whose tag no longer changes after it, but did at it (all that never change:
+          step 1), `word_share`, their `accuracy`; and `accuracy_after`, of all words after this step (after the last
+          one of several), where a sentence that has no more steps keeps its last tags.
+        - `attention_on_wrong`, by step from the second one, and of all: words whose tag after the step *before* is
+          `wrong` or `right`, which is what the step finds; the mean attention that they get from it,
+          `attention_wrong` and `attention_right`; `share_on_wrong`, the share of attention that goes to wrong words,
+          and `even_share`, what it would be if each word of a sentence got the same.
+        """
+        has_gold = self._labelled == self._sentences
+        words, right, after = self._settling.T
+        total = words.sum()
+        return {
+            "title": self._title,
+            "archive": self._archive,
+            "sentences": self._sentences,
+            "words": int(total),
+            "has_gold": has_gold,
+            "accuracy": _ratio(after[-1], total) if has_gold else None,
+            "first_step": self._first_step("gold" if has_gold else "predicted"),
+            "settling": [
+                {
+                    "step": NAMES[row],
+                    "words": int(words[row]),
+                    "word_share": _ratio(words[row], total),
+                    "accuracy": _ratio(right[row], words[row]) if has_gold else None,
+                    "accuracy_after": _ratio(after[row], total) if has_gold else None,
+                }
+                for row in range(self._num_rows())
+            ],
+            "attention_on_wrong": self._attention_on_wrong() if has_gold else None,
+        }
+
+    def _num_rows(self) -> int:
+        return int(_rows([self._most_steps])[0]) + 1
+
+    def _first_step(self, kind: str) -> List[Dict[str, Any]]:
+        counts = self._first[kind]
+        words, sentences, attention = sum(counts.values(), numpy.zeros(3))
+        ordered = sorted(counts, key=lambda tag: (*-counts[tag][[1, 0]], tag))
+        return [
+            {
+                "tag": tag,
+                "words": int(counts[tag][0]),
+                "word_share": _ratio(counts[tag][0], words),
+                "sentences": int(counts[tag][1]),
+                "sentence_share": _ratio(counts[tag][1], sentences),
+                "attention_share": _ratio(counts[tag][2], attention),
+            }
+            for tag in ordered
+        ]
+
+    def _attention_on_wrong(self) -> List[Dict[str, Any]]:
+        used = self._attention[1 : self._num_rows()]
+        names = [*NAMES[1 : self._num_rows()], "all"]
+        return [
+            {
+                "step": name,
+                "wrong": int(wrong),
+                "right": int(right),
+                "attention_wrong": _ratio(on_wrong, wrong),
+                "attention_right": _ratio(on_right, right),
+                "share_on_wrong": _ratio(on_wrong, on_wrong + on_right),
+                "even_share": _ratio(even, steps),
+            }
+            for name, (wrong, on_wrong, right, on_right, steps, even) in zip(
+                names, [*used, used.sum(0)]
+            )
+        ]
+
+
+def as_text(results: Mapping[str, Any]) -> str:
+    """The tables of `SketchSummary.results`: shares and accuracies are percentages."""
+    has_gold = results["has_gold"]
+    counts = f"{results['sentences']} sentences, {results['words']} words"
+    if has_gold:
+        counts += f", accuracy {_percent(results['accuracy'])}%"
+    parts = [
+        f"{results['title']}: {results['archive']}\n{counts}",
+        f"The first step, by the {'gold' if has_gold else 'predicted'} tag: words; sentences whose largest attention "
+        "is on such a word; attention.\n" + _table(_FIRST_STEP, results["first_step"]),
+    ]
+    settling = "Settling: words by the first step after which their tag no longer changes"
+    if has_gold:
+        parts += [
+            f"{settling}; their accuracy, and\nthat of all words after this step (sentences with fewer steps keep "
+            "their last tags).\n" + _table(_SETTLING, results["settling"]),
+            "Attention on wrong words: words whose tag was wrong, or right, after the step before; the mean attention\n"
+            "that they get; the share of attention that goes to the wrong ones, and what it would be if all words\n"
+            "of a sentence got the same.\n" + _table(_ATTENTION, results["attention_on_wrong"]),
+        ]
+    else:
+        parts += [
+            f"{settling}.\n" + _table(_SETTLING[:3], results["settling"]),
+            "Not all sentences have gold tags: no accuracies, and nothing on wrong words.",
+        ]
+    return "\n\n".join(parts)
+
+
+def _table(
+    columns: Sequence[Tuple[str, str, Callable[[Any], str]]], rows: Sequence[Mapping[str, Any]]
+) -> str:
+    """Names to the left in the first column, numbers to the right below their heads."""
+    cells = [[head for head, _, _ in columns]]
+    cells += [[write(row[name]) for _, name, write in columns] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells)]
+    return "\n".join(
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in cells
+    )
+
+
+def _percent(share: Optional[float]) -> str:
+    return "-" if share is None else f"{100 * share:.2f}"
+
+
+def _decimals(attention: Optional[float]) -> str:
+    return "-" if attention is None else f"{attention:.4f}"
+
+
+# Head, name in the results, and how a value is written.
+_FIRST_STEP = (
+    ("tag", "tag", str),
+    ("words", "words", str),
+    ("%", "word_share", _percent),
+    ("sentences", "sentences", str),
+    ("%", "sentence_share", _percent),
+    ("attention %", "attention_share", _percent),
+)
+_SETTLING = (
+    ("step", "step", str),
+    ("words", "words", str),
+    ("%", "word_share", _percent),
+    ("their accuracy %", "accuracy", _percent),
+    ("of all words %", "accuracy_after", _percent),
+)
+_ATTENTION = (
+    ("step", "step", str),
+    ("wrong", "wrong", str),
+    ("right", "right", str),
+    ("on a wrong one", "attention_wrong", _decimals),
+    ("on a right one", "attention_right", _decimals),
+    ("on all wrong %", "share_on_wrong", _percent),
+    ("if even %", "even_share", _percent),
+)
+
+
+def _rows(steps: Any) -> numpy.ndarray:
+    """The rows of steps, which count from 1."""
+    return numpy.searchsorted(ENDS, steps)
+
+
+def _ratio(part: float, whole: float) -> Optional[float]:
+    return float(part / whole) if whole else None

@@ -1,0 +1,254 @@
+"""Heat maps by their data: the arrays, labels, colours and places of their parts, and the files."""
+
+import warnings
+from xml.etree import ElementTree
+
+import numpy
+import pytest
+
+from allennlp_nef.commands.figures import DPI, drawing, save, shown
+from allennlp_nef.commands.heat_maps import CELL, MOST, TICKS, UNKNOWN, heat_map
+from tests.commands.sketch_answers import COLOURS, DESCRIPTION, answer_of, random_answer
+
+ODD_WORDS = ["$x_1$", "a$b", "_a", "\\frac{", "<b>&amp;</b>", '"', "日本語", "שלום", "مرحبا", "🙂"]
+
+
+@pytest.fixture(autouse=True)
+def look():
+    with drawing():
+        yield
+
+
+def draw(*answers, **changes):
+    """The figure, its maps and the axes of the colour bar."""
+    descriptions = [{**DESCRIPTION, "title": f"model {i}", **changes} for i in range(len(answers))]
+    figure = heat_map(answers, descriptions)
+    *maps, bar = figure.axes
+    assert len(maps) == len(answers)
+    return figure, maps, bar
+
+
+def tagged(tokens, tags, gold=None):
+    attention = numpy.full((1, len(tokens)), 1 / len(tokens))
+    return answer_of(tokens, attention, [tags], gold)
+
+
+def labels_of(axes):
+    return [(label.get_text(), label.get_color()) for label in axes.get_xticklabels()]
+
+
+def crosses_of(axes):
+    return [(int(line.get_xdata()[0]), line.get_color()) for line in axes.lines]
+
+
+def legend_of(figure):
+    (legend,) = figure.legends
+    colours = [handle.get_color() for handle in legend.legend_handles]
+    return list(zip((text.get_text() for text in legend.get_texts()), colours))
+
+
+class TestMaps:
+    @pytest.mark.parametrize("words, steps", [(1, 1), (5, 5), (50, 5), (50, 50)])
+    def test_the_array_is_the_trace(self, words, steps):
+        answer = random_answer(words, steps)
+        _, (axes,), _ = draw(answer)
+        (image,) = axes.images
+        assert numpy.array_equal(image.get_array(), answer["trace"]["attention"])
+        # Step 1 is at the top, a cell a word and step.
+        assert axes.get_xlim() == (-0.5, words - 0.5)
+        assert axes.get_ylim() == (steps - 0.5, -0.5)
+        names = [label.get_text() for label in axes.get_yticklabels()]
+        assert names == [str(n) for n in range(1, steps + 1)]
+        assert axes.get_ylabel() == "step"
+
+    def test_one_scale(self):
+        figures = [
+            draw(random_answer(4, 3)),
+            draw(tagged("a", "N")),
+            draw(random_answer(2, 2, 1), random_answer(2, 1)),
+        ]
+        seen = set()
+        for _, maps, bar in figures:
+            assert list(bar.get_yticks()) == list(TICKS)
+            for axes in maps:
+                (image,) = axes.images
+                norm = image.norm
+                seen.add(
+                    (
+                        norm.vmin,
+                        norm.vmax,
+                        norm.gamma,
+                        image.cmap(0.0),
+                        image.cmap(0.5),
+                        image.cmap(1.0),
+                    )
+                )
+        assert len(seen) == 1
+        ((low, high, gamma, white, *_),) = seen
+        assert (low, high, gamma, white) == (0, 1, 0.5, (1, 1, 1, 1))
+
+    def test_words_have_the_colours_of_their_predicted_tags(self):
+        _, (axes,), _ = draw(tagged(["a", "b", "c"], "NVN", gold="VVN"))
+        assert labels_of(axes) == [("a", COLOURS["N"]), ("b", COLOURS["V"]), ("c", COLOURS["N"])]
+
+    def test_several_models(self):
+        first, second = tagged("ab", "NV", gold="NP"), tagged("ab", "PP", gold="NP")
+        figure, maps, _ = draw(first, second)
+        assert [labels_of(axes) for axes in maps] == [
+            [("a", COLOURS["N"]), ("b", COLOURS["V"])],
+            [("a", COLOURS["P"]), ("b", COLOURS["P"])],
+        ]
+        assert [axes.get_title("left") for axes in maps] == ["model 0", "model 1"]
+        assert [axes.get_ylabel() for axes in maps] == ["step", ""]
+        assert [crosses_of(axes) for axes in maps] == [[(1, COLOURS["P"])], [(0, COLOURS["N"])]]
+        assert [text for text, _ in legend_of(figure)[:-1]] == ["N", "P", "V"]
+
+
+class TestWrongTags:
+    def test_crosses_have_the_colour_of_the_gold_tag(self):
+        figure, (axes,), _ = draw(tagged("abcd", "NVNV", gold="NPX" + "V"))
+        assert crosses_of(axes) == [(1, COLOURS["P"]), (2, UNKNOWN)]
+        assert legend_of(figure) == [
+            *(("N", COLOURS["N"]), ("P", COLOURS["P"]), ("V", COLOURS["V"]), ("X", UNKNOWN)),
+            ("wrong, in the\ncolour of the gold tag", UNKNOWN),
+        ]
+
+    @pytest.mark.parametrize("gold", [None, "NVN"])
+    def test_none(self, gold):
+        figure, (axes,), _ = draw(tagged("abc", "NVN", gold))
+        assert not axes.lines
+        assert legend_of(figure) == [("N", COLOURS["N"]), ("V", COLOURS["V"])]
+
+    def test_tags_of_one_colour_share_an_entry(self):
+        colours = {"B-A": "#000001", "B-B": "#000001", "O": "#000002", "_": "#000003"}
+        answer = tagged("abcd", ["O", "B-B", "B-A", "_"])
+        figure, _, _ = draw(answer, colours=colours)
+        assert legend_of(figure) == [("B-A, B-B", "#000001"), ("O", "#000002"), ("_", "#000003")]
+
+
+class TestPlaces:
+    @pytest.mark.parametrize("words, steps", [(1, 1), (5, 5), (12, 5), (50, 50)])
+    def test_cells_have_one_size(self, words, steps):
+        figure, maps, _ = draw(random_answer(words, steps), random_answer(words, 1))
+        for axes, rows in zip(maps, (steps, 1)):
+            box = axes.get_window_extent()
+            size = numpy.array([box.width, box.height]) / figure.dpi
+            assert size == pytest.approx([words * CELL, rows * CELL])
+
+    def test_the_figure_grows(self):
+        sizes = [draw(random_answer(n, n))[0].get_size_inches() for n in (5, 25, 50)]
+        for smaller, larger in zip(sizes, sizes[1:]):
+            assert (larger - smaller == pytest.approx(25 * CELL, abs=6 * CELL)) and all(
+                larger > smaller
+            )
+
+    @pytest.mark.parametrize(
+        "words, steps, models", [(1, 1, 1), (1, 1, 3), (5, 5, 3), (50, 50, 1), (30, 1, 2)]
+    )
+    def test_nothing_overlaps_or_is_cut(self, words, steps, models):
+        answers = [random_answer(words, steps, seed) for seed in range(models)]
+        for answer in answers:
+            answer["tokens"][-1] = "Donaudampfschifffahrtsgesellschaft"
+        figure, maps, bar = draw(*answers, title="NEF-F csoftmax, N = 5 (a folder)")
+        renderer = figure.canvas.get_renderer()
+        boxes = [axes.get_tightbbox(renderer) for axes in (*maps, bar)]
+        boxes.append(figure.legends[0].get_window_extent(renderer))
+        for box in boxes:
+            assert 0 <= box.x0 < box.x1 <= figure.bbox.width
+            assert 0 <= box.y0 < box.y1 <= figure.bbox.height
+        for left, right in zip(boxes[: models - 1], boxes[1:models]):
+            assert left.x1 < right.x0
+        # The last words may lean over the bar, which begins below them.
+        assert maps[-1].get_window_extent().x1 < boxes[-2].x0
+        assert bar.get_window_extent().y1 <= maps[-1].get_window_extent().y1 + 0.5
+        assert boxes[-2].x1 < boxes[-1].x0
+        titles = [axes._left_title.get_window_extent(renderer) for axes in maps]
+        for axes, title in zip(maps, titles):
+            assert title.y0 == pytest.approx(titles[0].y0, abs=0.5)
+            for label in axes.get_xticklabels():
+                assert label.get_window_extent(renderer).y1 < title.y0
+
+    def test_many_words(self):
+        answer = random_answer(400, 400)
+        figure, (axes,), _ = draw(answer)
+        assert numpy.array_equal(axes.images[0].get_array(), answer["trace"]["attention"])
+        assert axes.get_window_extent().width / figure.dpi == pytest.approx(MOST)
+        assert [text for text, _ in labels_of(axes)] == answer["tokens"][::3]
+        assert [label.get_text() for label in axes.get_yticklabels()][:2] == ["1", "4"]
+
+    def test_many_steps(self):
+        """Of one model: the cells of the other one are as small."""
+        _, maps, _ = draw(random_answer(3, 1), random_answer(3, 200))
+        widths = [axes.get_window_extent().width / DPI for axes in maps]
+        assert widths == pytest.approx([3 * MOST / 200] * 2)
+
+
+class TestWords:
+    @pytest.mark.parametrize(
+        "word, expected",
+        [
+            ("a" * 24, "a" * 24),
+            ("a" * 25, "a" * 23 + "…"),
+            ("a\x00\x85\ud800\uffff", "a\\x00\\x85\\ud800\\uffff"),
+            ("a\u00a0b\u200d\\", "a\u00a0b\u200d\\"),
+        ],
+    )
+    def test_shown(self, word, expected):
+        assert shown(word) == expected
+
+    def test_odd_words_are_text(self, tmp_path):
+        words = [*ODD_WORDS, "\ud800", "\x01", "x" * 30]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            with drawing():
+                figure, (axes,), _ = draw(tagged(words, "N" * len(words)), title="$a$ _b")
+                png, svg = save(figure, tmp_path / "sentence.1", ["png", "svg"])
+        assert not caught
+        assert [text for text, _ in labels_of(axes)] == [shown(word) for word in words]
+        assert not any(label.get_parse_math() for label in axes.get_xticklabels())
+        texts = texts_of(svg)
+        assert set(map(shown, words)) <= texts
+        assert "$a$ _b" in texts
+
+    def test_other_warnings_are_shown(self):
+        with pytest.warns(UserWarning, match="another"), drawing():
+            warnings.warn("another", UserWarning, stacklevel=1)
+
+
+class TestFiles:
+    def test_formats(self, tmp_path):
+        from PIL import Image
+
+        figure, _, _ = draw(random_answer(5, 5))
+        paths = save(figure, tmp_path / "map", ["svg", "png"])
+        assert paths == [tmp_path / "map.svg", tmp_path / "map.png"]
+        with Image.open(str(paths[1])) as image:
+            assert image.format == "PNG"
+            expected = figure.get_size_inches() * DPI
+            assert numpy.array(image.size) == pytest.approx(expected, abs=1)
+        assert {"word0", "word4", "NEF", "step"} - texts_of(paths[0]) == {"NEF"}
+
+    def test_they_are_the_same_each_time(self, tmp_path):
+        for name in "ab":
+            save(draw(random_answer(5, 5))[0], tmp_path / name, ["png", "svg"])
+        for ending in ("png", "svg"):
+            first, second = ((tmp_path / f"{name}.{ending}").read_bytes() for name in "ab")
+            assert first == second
+
+    def test_the_users_settings_do_not_matter(self, tmp_path):
+        import matplotlib
+
+        expected = draw(random_answer(3, 3))[0].get_size_inches()
+        with matplotlib.rc_context(
+            {"text.usetex": True, "font.size": 30, "svg.fonttype": "path"}
+        ), drawing():
+            figure, _, _ = draw(random_answer(3, 3))
+            (svg,) = save(figure, tmp_path / "map", ["svg"])
+        assert figure.get_size_inches() == pytest.approx(expected)
+        assert "word2" in texts_of(svg)
+
+
+def texts_of(svg):
+    root = ElementTree.parse(str(svg)).getroot()
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    return {"".join(element.itertext()).strip() for element in root.iter(root.tag[:-3] + "text")}

@@ -1,0 +1,418 @@
+"""`allennlp plot-sketches`, from archives to files."""
+
+import json
+import shutil
+import sys
+import tarfile
+from itertools import islice
+
+import pytest
+
+from allennlp_nef.commands import plot_sketches
+from allennlp_nef.commands.sketch_summary import as_text
+from allennlp_nef.commands.sketched_sentences import SketchModel, load_models, read_answers
+from allennlp_nef.data.formats.errors import DataFormatError
+from tests.commands.sketch_answers import DESCRIPTION, random_answer
+
+PNG = b"\x89PNG\r\n"
+WORDS = "$x$ <b> a_b \\frac 日本語 é"
+
+
+@pytest.fixture
+def plot(allennlp, capsys, tmp_path):
+    """`plot(*arguments)`: the names of the files, and what the command prints; the folder is `tmp_path / "out"`."""
+
+    def plot(*arguments):
+        capsys.readouterr()
+        allennlp("plot-sketches", *arguments, "--output", tmp_path / "out")
+        names = sorted(path.name for path in (tmp_path / "out").iterdir())
+        return names, capsys.readouterr().out
+
+    return plot
+
+
+@pytest.fixture
+def fail(allennlp, capsys, tmp_path):
+    """`fail(*arguments)`: the last line that the command prints before it exits with 2."""
+
+    def fail(*arguments):
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            allennlp("plot-sketches", *arguments, "--output", tmp_path / "out")
+        assert end.value.code == 2
+        out, err = capsys.readouterr()
+        assert not out
+        assert "Traceback" not in err
+        return err.splitlines()[-1]
+
+    return fail
+
+
+@pytest.fixture
+def maps(monkeypatch):
+    """What the heat maps are drawn of, one a sentence; nothing is drawn."""
+    drawn = []
+
+    def heat_map(answers, descriptions):
+        drawn.append((answers, [description["title"] for description in descriptions]))
+
+    monkeypatch.setattr(plot_sketches, "heat_map", heat_map)
+    monkeypatch.setattr(plot_sketches, "save", lambda *arguments: [])
+    return drawn
+
+
+@pytest.fixture(scope="session")
+def other_archive(archive_path, tmp_path_factory):
+    """The folder of the quality estimator, with softmax in place of csoftmax."""
+    folder = tmp_path_factory.mktemp("other") / "qe_softmax"
+    with tarfile.open(str(archive_path)) as archive:
+        archive.extractall(str(folder))
+    config = json.loads((folder / "config.json").read_text())
+    config["model"]["decoder"]["attention"] = {"type": "softmax"}
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def archive_without_steps(allennlp, small, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trained_bilstm") / "run"
+    allennlp("train", "training_configs/qe_bilstm.jsonnet", "-s", folder, *small(24, epochs=1))
+    return folder / "model.tar.gz"
+
+
+def requests_file(tmp_path, *requests, name="requests.txt"):
+    path = tmp_path / name
+    path.write_text("\ufeff" + "\n\n".join(map(json.dumps, requests)), encoding="utf-8")
+    return path
+
+
+class TestFiles:
+    def test_all_of_them(self, plot, ner_archive, tmp_path):
+        names, out = plot(
+            ner_archive, "fixtures/ner/test.conll", "--limit", 2, "--html", "--summary"
+        )
+        assert names == [
+            "index.html",
+            *(f"sentence-000{i}.{ending}" for i in (1, 2) for ending in ("png", "svg")),
+            *("summary.json", "summary.png", "summary.svg", "summary.txt"),
+        ]
+        folder = tmp_path / "out"
+        for path in folder.glob("*.png"):
+            assert path.read_bytes().startswith(PNG)
+        for path in folder.glob("*.svg"):
+            assert "<svg " in path.read_text(encoding="utf-8")
+        text = (folder / "summary.txt").read_text(encoding="utf-8")
+        assert out.splitlines() == [
+            *text.splitlines(),
+            "",
+            f"2 heat maps: {folder / 'sentence-0001.png'} to {folder / 'sentence-0002.png'}",
+            f"2 heat maps: {folder / 'sentence-0001.svg'} to {folder / 'sentence-0002.svg'}",
+            f"1 page: {folder / 'index.html'}",
+            f"1 summary: summary.txt, summary.json, summary.png, summary.svg in {folder}",
+        ]
+        # The summary is of all sentences.
+        (results,) = json.loads((folder / "summary.json").read_text())
+        assert results["sentences"] == 100
+        assert as_text(results) + "\n" == text
+        assert {row["tag"] for row in results["first_step"]} >= {"B-PER", "I-PER", "O"}
+
+    def test_one_format(self, plot, ner_archive, tmp_path):
+        path = requests_file(tmp_path, {"sentence": WORDS})
+        names, out = plot(ner_archive, path, "--format", "svg", "svg")
+        assert names == ["sentence-0001.svg"]
+        assert out == f"1 heat map: {tmp_path / 'out' / 'sentence-0001.svg'}\n"
+        text = (tmp_path / "out" / "sentence-0001.svg").read_text(encoding="utf-8")
+        for word in ("$x$", "&lt;b&gt;", "a_b", "\\frac", "日本語"):
+            assert f">{word}</text>" in text
+
+    def test_only_a_summary(self, plot, pos_archive, tmp_path):
+        arguments = ("--limit", 0, "--summary", "--format", "png")
+        names, out = plot(pos_archive, "fixtures/pos/test.conllu", *arguments)
+        assert names == ["summary.json", "summary.png", "summary.txt"]
+        assert out.startswith("NEF-F csoftmax, N = L: ")
+        names, _ = plot(pos_archive, "fixtures/pos/dev.conllu", *arguments)
+        assert len(names) == 3  # written over
+        assert (tmp_path / "out" / "summary.txt").read_text(encoding="utf-8") not in out
+
+    def test_the_page(self, plot, maps, archive_path, word_qe, tmp_path):
+        plot(archive_path, "fixtures/qe/test", "--limit", 3, "--html")
+        text = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+        data = text.split('id="replay-data">')[1].split("</script>")[0]
+        (model,) = json.loads(data)["models"]
+        predictor = word_qe(trace=True)
+        assert model["description"] == predictor.description()
+        instances = list(islice(predictor._dataset_reader.read("fixtures/qe/test"), 3))
+        answers = predictor.predict_batch_instance(instances)
+        expected = [{**answer, "gold": answer.metadata.tags} for answer in answers]
+        for sentence, answer in zip(model["sentences"], json.loads(json.dumps(expected))):
+            assert set(sentence) == set(answer) >= {"source", "alignments", "trace", "gold"}
+            assert sentence["tokens"] == answer["tokens"]
+            assert sentence["gold"] == answer["gold"]
+        assert [sentence for (sentence,) in zip(model["sentences"])] == [
+            answers for (answers,) in (m[0] for m in maps)
+        ]
+
+
+class TestInput:
+    @pytest.mark.parametrize("batch_size, limit", [(64, None), (3, None), (3, 7), (64, 2)])
+    def test_data(self, plot, maps, archive_path, root, batch_size, limit):
+        chosen = () if limit is None else ("--limit", limit)
+        plot(archive_path, "fixtures/qe/test", "--batch-size", batch_size, *chosen)
+        lines = (root / "fixtures" / "qe" / "test.mt").read_text(encoding="utf-8").splitlines()
+        tags = (root / "fixtures" / "qe" / "test.tags").read_text(encoding="utf-8").splitlines()
+        answers = [answer for (answer,), _ in maps]
+        assert [" ".join(answer["tokens"]) for answer in answers] == lines[:limit]
+        assert [" ".join(answer["gold"]) for answer in answers] == tags[:limit]
+        for answer in answers:
+            assert len(answer["trace"]["attention"]) == min(5, len(answer["tokens"]))
+
+    @pytest.mark.parametrize("name", ["requests.txt", "requests.jsonl"])
+    def test_requests(self, plot, maps, ner_archive, tmp_path, name):
+        path = requests_file(
+            tmp_path, {"sentence": WORDS, "attention": True}, {"tokens": ["Rome"]}, name=name
+        )
+        _, out = plot(ner_archive, path, "--summary")
+        assert [answer["tokens"] for (answer,), _ in maps] == [WORDS.split(), ["Rome"]]
+        assert all(answer["gold"] is None and answer["trace"] for (answer,), _ in maps)
+        assert "Not all sentences have gold tags" in out
+
+    def test_unlabelled_data(self, plot, maps, ner_archive, tmp_path):
+        path = tmp_path / "words.conll"
+        path.write_text("Rome\n.\n")
+        plot(ner_archive, path)
+        assert [(answer["tokens"], answer["gold"]) for (answer,), _ in maps] == [
+            (["Rome", "."], None)
+        ]
+
+    def test_long_requests_are_no_problem(self, plot, maps, ner_archive, tmp_path):
+        """A predictor takes no list of requests that add up to so many steps."""
+        path = requests_file(tmp_path, *[{"tokens": ["mot"] * 400}] * 7)
+        plot(ner_archive, path)
+        assert len(maps) == 7
+
+    def test_batches_are_not_kept(self, archive_path):
+        """No more sentences are read than are asked for."""
+        models = load_models([str(archive_path)], batch_size=4)
+        read = []
+        reader = models[0].predictor._dataset_reader
+        original = reader.to_instance
+        reader.to_instance = lambda example: read.append(example) or original(example)
+        answers = read_answers(models, "fixtures/qe/test", 4)
+        for number, expected in enumerate([4, 4, 4, 4, 8], 1):
+            next(answers)
+            assert len(read) == expected, number
+
+
+class TestCompare:
+    def test_several_archives(self, plot, maps, archive_path, other_archive, tmp_path):
+        arguments = ("--compare", other_archive, "--limit", 2, "--summary", "--html")
+        _, out = plot(archive_path, "fixtures/qe/test", *arguments)
+        titles = ["NEF-F csoftmax, N = 5", "NEF-F softmax, N = 5"]
+        assert [own for _, own in maps] == [titles] * 2
+        for answers, _ in maps:
+            first, second = answers
+            assert first["tokens"] == second["tokens"]
+            assert first["trace"]["attention"] != second["trace"]["attention"]
+        results = json.loads((tmp_path / "out" / "summary.json").read_text())
+        assert [(one["title"], one["archive"]) for one in results] == [
+            *((titles[0], str(archive_path)), (titles[1], str(other_archive))),
+        ]
+        text = (tmp_path / "out" / "summary.txt").read_text(encoding="utf-8")
+        assert text == "\n\n\n".join(map(as_text, results)) + "\n"
+        assert text in out
+
+    def test_equal_titles(self, plot, maps, archive_path, other_archive):
+        others = ("--compare", archive_path, other_archive)
+        plot(archive_path, "fixtures/qe/test", "--limit", 1, *others)
+        ((_, titles),) = maps
+        assert titles == [
+            *(f"NEF-F csoftmax, N = 5 ({archive_path})",) * 2,
+            "NEF-F softmax, N = 5",
+        ]
+
+    def test_folders_tell_equal_titles_apart(self, plot, maps, archive_path, tmp_path):
+        for name in ("a", "b"):
+            (tmp_path / name).mkdir()
+            shutil.copy(str(archive_path), str(tmp_path / name / "model.tar.gz"))
+        paths = [tmp_path / name / "model.tar.gz" for name in "ab"]
+        plot(paths[0], "fixtures/qe/test", "--limit", 1, "--compare", paths[1])
+        ((_, titles),) = maps
+        assert titles == ["NEF-F csoftmax, N = 5 (a)", "NEF-F csoftmax, N = 5 (b)"]
+
+    def test_another_task(self, fail, archive_path, ner_archive):
+        assert fail(ner_archive, "fixtures/ner/test.conll", "--compare", archive_path) == (
+            f"error: {archive_path}: expected a model of the task chunks like {ner_archive}, got word_qe"
+        )
+
+    @pytest.mark.parametrize(
+        "words, message",
+        [
+            (
+                ["ab", "xd"],
+                "sentence 2: expected the same words for each archive, got 'c' for A and 'x' for B as word 1",
+            ),
+            (["ab"], "expected as many sentences for each archive, got 1 for B"),
+            (["ab", "cd", "ef"], "expected as many sentences for each archive, got 2 for A"),
+            (
+                ["ab", "c"],
+                "sentence 2: expected the same words for each archive, got 2 for A and 1 for B",
+            ),
+        ],
+    )
+    def test_other_words(self, words, message):
+        models = [
+            SketchModel(name, FakePredictor(sentences), DESCRIPTION)
+            for name, sentences in (("A", ["ab", "cd"]), ("B", words))
+        ]
+        with pytest.raises(DataFormatError) as error:
+            list(read_answers(models, "input", 2))
+        assert str(error.value) == f"input: {message}"
+
+
+class FakePredictor:
+    """Of sentences of one-letter words."""
+
+    def __init__(self, sentences):
+        self.sentences = sentences
+        self._dataset_reader = self
+
+    def read(self, path):
+        yield from self.sentences
+
+    def predict_batch_instance(self, batch):
+        return [{**random_answer(len(words), 1), "tokens": list(words)} for words in batch]
+
+
+class TestErrors:
+    def test_archives(self, fail, archive_path, archive_without_steps, tmp_path):
+        expected = "expected the archive of a trained model, got"
+        none = tmp_path / "none.tar.gz"
+        text = tmp_path / "text.tar.gz"
+        text.write_text("no archive")
+        cut = tmp_path / "cut.tar.gz"
+        cut.write_bytes(archive_path.read_bytes()[:5000])
+        for path in (none, text, cut, tmp_path):
+            for arguments in ((path, "x"), (archive_path, "x", "--compare", path)):
+                assert fail(*arguments).startswith(f"error: {path}: {expected} ")
+        assert fail(archive_without_steps, "fixtures/qe/test") == (
+            f"error: {archive_without_steps}: expected a model with steps to plot, whose decoder is "
+            "neural_easy_first, got lstm"
+        )
+
+    def test_weights_of_another_model(self, fail, other_archive, tmp_path):
+        folder = tmp_path / "archive"
+        shutil.copytree(str(other_archive), str(folder))
+        for text in (
+            '{"model": {"type": "nef_tagger"',
+            '{"model": {"type": "none"}, "dataset_reader": {}}',
+        ):
+            (folder / "config.json").write_text(text)
+            assert fail(folder, "x").startswith(f"error: {folder}: expected the archive of a")
+
+    def test_another_type_of_model(self, fail, allennlp, small, tmp_path):
+        (tmp_path / "words.txt").write_text("a###N b###V\n")
+        config = {
+            "dataset_reader": {"type": "sequence_tagging"},
+            "train_data_path": str(tmp_path / "words.txt"),
+            "model": {
+                "type": "simple_tagger",
+                "text_field_embedder": {
+                    "token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 2}}
+                },
+                "encoder": {"type": "pass_through", "input_dim": 2},
+            },
+            "data_loader": {"batch_size": 4},
+            "trainer": {"optimizer": {"type": "sgd", "lr": 0.1}, "num_epochs": 1},
+        }
+        (tmp_path / "config.json").write_text(json.dumps(config))
+        allennlp("train", tmp_path / "config.json", "-s", tmp_path / "run")
+        path = tmp_path / "run" / "model.tar.gz"
+        assert fail(path, tmp_path / "words.txt") == (
+            f"error: {path}: expected a model of the type nef_tagger, got SimpleTagger"
+        )
+
+    def test_input(self, fail, ner_archive, tmp_path):
+        none = tmp_path / "none.conll"
+        assert fail(ner_archive, none) == f"error: {none}: expected a file, got no such file"
+        wrong = tmp_path / "wrong.conll"
+        wrong.write_text("a O\nb B-X c\n")
+        assert fail(ner_archive, wrong).startswith(f"error: {wrong}:2: expected ")
+        wrong.write_bytes(b"a O\n\xff O\n")
+        assert fail(ner_archive, wrong).startswith(f"error: {wrong}:2: expected utf-8")
+
+    @pytest.mark.parametrize(
+        "line, message",
+        [
+            (
+                '{"sentenc": "a"}',
+                'request 2: expected the fields sentence, tokens, attention, trace, got "sentenc"',
+            ),
+            ('{"sentence": ""}', 'request 2: sentence: expected at least one word, got ""'),
+            ("[1]", "request 2: expected an object with the field sentence or tokens, got [1]"),
+            ("{", 'request 2: expected a JSON object on one line, got "{" ('),
+        ],
+    )
+    def test_requests(self, fail, ner_archive, tmp_path, line, message):
+        path = tmp_path / "requests"
+        path.write_text(f'{{"sentence": "a b"}}\n\n{line}\n')
+        assert fail(ner_archive, path).startswith(f"error: {path}: {message}")
+
+    def test_requests_that_are_none(self, fail, ner_archive, tmp_path):
+        path = tmp_path / "requests.jsonl"
+        path.write_text("\n \n")
+        assert fail(ner_archive, path) == f"error: {path}: expected at least one sentence, got none"
+        path.write_bytes(b'{"sentence": "\xff"}')
+        assert fail(ner_archive, path).startswith(f"error: {path}: expected utf-8, got invalid ")
+
+    @pytest.mark.parametrize(
+        "arguments, message",
+        [
+            (
+                ("--limit", 0),
+                "--limit: expected 0 only with --summary and without --html, or at least 1",
+            ),
+            (
+                ("--limit", 0, "--summary", "--html"),
+                "--limit: expected 0 only with --summary and without --html, or at least 1",
+            ),
+            (("--cuda-device", 99), "--cuda-device: expected -1 or the number of a GPU, got 99 ("),
+        ],
+    )
+    def test_options(self, fail, arguments, message):
+        assert fail("archive", "input", *arguments).startswith(f"error: {message}")
+
+    @pytest.mark.parametrize(
+        "arguments, message",
+        [
+            (("--limit", -1), "expected an integer of at least 0, got '-1'"),
+            (("--batch-size", 0), "expected an integer of at least 1, got '0'"),
+            (("--format", "pdf"), "invalid choice: 'pdf'"),
+            (("--cuda-device", "x"), "invalid int value: 'x'"),
+        ],
+    )
+    def test_values(self, fail, arguments, message):
+        assert message in fail("archive", "input", *arguments)
+
+    def test_output(self, fail, tmp_path):
+        (tmp_path / "out").write_text("a file")
+        message = f"error: --output: expected a folder, got the file {tmp_path / 'out'}"
+        assert fail("archive", "input") == message
+
+    def test_output_that_cannot_be_written(self, fail, ner_archive, tmp_path):
+        path = tmp_path / "out" / "sentence-0001.png"
+        path.mkdir(parents=True)
+        assert fail(ner_archive, "fixtures/ner/test.conll", "--limit", 1) == (
+            f"error: {path}: expected a file that can be used, got 'Is a directory'"
+        )
+
+    def test_without_matplotlib(self, fail, monkeypatch):
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
+        message = fail("archive", "input")
+        assert message.startswith("error: expected matplotlib: pip install matplotlib (")
+
+
+def test_no_module_imports_matplotlib(root):
+    """But within functions, and for types: `import allennlp_nef` stays quick."""
+    for path in (root / "allennlp_nef").rglob("*.py"):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            assert not line.startswith(("import matplotlib", "from matplotlib")), path

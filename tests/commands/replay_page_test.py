@@ -1,0 +1,114 @@
+"""The page with the replay: one file, which holds the data as data."""
+
+import json
+from html.parser import HTMLParser
+
+import pytest
+
+from allennlp_nef.commands import replay_page
+from allennlp_nef.commands.replay_page import write_page
+
+ASSETS = ("style.css", "replay.js", "standalone.js")
+ODD = "</script><script>alert(1)</script> <!-- & \u2028 \u2029 \ud800 $x ${y} \\u003c ü"
+
+
+class Page(HTMLParser):
+    """Elements as (tag, attributes, text)."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.elements, self.open = [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append([tag, dict(attrs), ""])
+
+    def handle_data(self, data):
+        if self.elements:
+            self.elements[-1][2] += data
+
+    def of(self, tag):
+        return [(attributes, text) for name, attributes, text in self.elements if name == tag]
+
+
+def written(tmp_path, models):
+    path = tmp_path / "index.html"
+    path.write_text("an older one")
+    write_page(path, models)
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def assets(tmp_path, monkeypatch):
+    """`assets(name=text)`: a folder of its own with the three files."""
+    folder = tmp_path / "demo"
+    folder.mkdir()
+    for name in ASSETS:
+        (folder / name).write_text(f"/* {name}: ü ${{x}} $$ \\1 */", encoding="utf-8")
+    monkeypatch.setattr(replay_page, "DEMO", folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "models", [[], [{"sentences": [{"tokens": [ODD]}], "description": {ODD: None}}]]
+)
+def test_the_data_are_in_it(tmp_path, assets, models):
+    text = written(tmp_path, models)
+    ((attributes, data),) = [
+        script for script in Page(text).of("script") if script[0].get("type") == "application/json"
+    ]
+    assert attributes == {"type": "application/json", "id": "replay-data"}
+    assert data.isascii()
+    assert not set("<>&") & set(data)
+    assert json.loads(data) == {"models": models}
+
+
+def test_the_files_are_in_it(tmp_path, assets):
+    page = Page(written(tmp_path, []))
+    ((_, style),) = page.of("style")
+    _, (first, replay), (second, standalone) = page.of("script")
+    assert first == second == {}
+    for name, got in zip(ASSETS, (style, replay, standalone)):
+        assert got.strip() == (assets / name).read_text(encoding="utf-8")
+
+
+def test_it_needs_nothing_else(tmp_path):
+    """With the files of the package."""
+    text = written(tmp_path, [])
+    page = Page(text)
+    assert text.startswith("<!doctype html>\n")
+    assert page.of("html")[0][0] == {"lang": "en"}
+    metas = [attributes for attributes, _ in page.of("meta")]
+    assert metas[0] == {"charset": "utf-8"}
+    policy = next(meta["content"] for meta in metas if "http-equiv" in meta)
+    assert {part.strip() for part in policy.split(";")} >= {
+        *("default-src 'none'", "style-src 'unsafe-inline'", "script-src 'unsafe-inline'"),
+        "img-src data:",
+    }
+    assert any(meta.get("name") == "viewport" for meta in metas)
+    assert page.of("title")[0][1]
+    assert page.of("link") == [({"rel": "icon", "href": "data:,"}, page.of("link")[0][1])]
+    assert not any("src" in attributes for _, attributes, _ in page.elements)
+    assert "@import" not in text
+    assert "url(" not in text
+    # The scripts come after the body has begun, and the data before the scripts.
+    names = [name for name, _, _ in page.elements]
+    assert names.index("body") < names.index("script")
+    assert page.of("script")[0][0]["id"] == "replay-data"
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        ("replay.js", "'</script>'"),
+        ("standalone.js", "'</SCRIPT >'"),
+        ("standalone.js", "'<!-- <script'"),
+        ("style.css", "a { content: '</style>' }"),
+    ],
+)
+def test_a_file_that_would_end_its_element(tmp_path, assets, name, text):
+    (assets / name).write_text(text)
+    with pytest.raises(ValueError, match=f"{name}: expected text without </s"):
+        write_page(tmp_path / "index.html", [])
+    assert not (tmp_path / "index.html").exists()

@@ -1,0 +1,91 @@
+"""Makes the pictures of the README, from models trained on the fixtures: `make pictures`."""
+
+import argparse
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+from allennlp.predictors import Predictor
+from PIL import Image
+
+from tests.demo.chromium import chromium
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+CONFIGS = {"word_qe": "qe_nef_f", "chunks": "ner_nef_f_crf_5"}
+
+
+def allennlp(*arguments):
+    command = [sys.executable, "-m", "allennlp", *map(str, arguments)]
+    subprocess.run(command, cwd=str(ROOT), env={**os.environ, "OMP_NUM_THREADS": "1"}, check=True)
+
+
+def save(png, path):
+    image = Image.open(io.BytesIO(png)).convert("RGB")
+    image.save(str(path), optimize=True)
+    print(f"{path}: {image.width} x {image.height}, {path.stat().st_size // 1024} KiB")
+
+
+@contextmanager
+def served(archive, name):
+    """The address of the page, from the application of `allennlp serve`."""
+    from allennlp_server.commands.server_simple import make_app
+    from werkzeug.serving import make_server
+
+    app = make_app(Predictor.from_path(str(archive), name), static_dir=str(ROOT / "demo"))
+    server = make_server("127.0.0.1", 0, app)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/"
+    finally:
+        server.shutdown()
+
+
+def photograph(browser, address, width, example, step):
+    """The page with an example, at a step."""
+    browser.resize((width, 800))
+    browser.driver.get(address)
+    browser.wait(lambda: browser.all("#example-list button"))
+    browser.all("#example-list button")[example].click()
+    browser.wait(lambda: browser.all(".heat tbody tr"))
+    browser.all(".heat tbody tr")[step - 1].click()
+    browser.run("document.activeElement.blur(); window.scrollTo(0, 0)")
+    return browser.screenshot(width)
+
+
+def plot(archive, requests, folder):
+    path = folder / "requests.jsonl"
+    path.write_text("".join(json.dumps(request) + "\n" for request in requests), encoding="utf-8")
+    allennlp("plot-sketches", archive, path, "--output", folder, "--format", "png")
+    return (folder / "sentence-0001.png").read_bytes()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--output", type=Path, default=ROOT / "demo" / "pictures")
+    output = parser.parse_args().output
+    output.mkdir(parents=True, exist_ok=True)
+    examples = json.loads((ROOT / "demo" / "examples.json").read_text(encoding="utf-8"))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        archives = {}
+        for task, config in CONFIGS.items():
+            allennlp("train", f"training_configs/{config}.jsonnet", "-s", folder / task)
+            archives[task] = folder / task / "model.tar.gz"
+        with chromium() as browser:
+            with served(archives["word_qe"], "word_qe") as address:
+                save(photograph(browser, address, 1000, 0, 3), output / "page-wide.png")
+            with served(archives["chunks"], "nef_tagger") as address:
+                save(photograph(browser, address, 390, 2, 2), output / "page-narrow.png")
+        for task, example in (("word_qe", 2), ("chunks", 1)):
+            png = plot(archives[task], [examples[task][example]], folder)
+            save(png, output / f"sketches-{task.replace('_', '-')}.png")
+
+
+if __name__ == "__main__":
+    main()

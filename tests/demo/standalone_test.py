@@ -1,0 +1,54 @@
+"""The page that `allennlp plot-sketches --html` writes, from disk."""
+
+import json
+import re
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def page(allennlp, archive_path, tmp_path):
+    """The page of two sentences, one with markup in it, by the same model twice; and its data."""
+    requests = [
+        {"source": "a cup", "target": ["eine", "</script><img", "src=x", "onerror=alert(1)>"]},
+        {"source": "the red house", "target": "das rote Haus", "alignments": "0-0 1-1 2-2"},
+    ]
+    path = tmp_path / "requests.jsonl"
+    path.write_text("".join(json.dumps(request) + "\n" for request in requests))
+    options = ("--output", tmp_path / "plots", "--html", "--compare", archive_path)
+    allennlp("plot-sketches", archive_path, path, *options, "--format", "png")
+    html = tmp_path / "plots" / "index.html"
+    data = re.search('id="replay-data">(.*)</script>', html.read_text(encoding="utf-8")).group(1)
+    return html, json.loads(data)["models"]
+
+
+def test_it_replays_without_a_server(page, browser):
+    path, models = page
+    browser.errors(), browser.requested()
+    browser.resize((1100, 800))
+    browser.driver.get(path.as_uri())
+    assert [len(model["sentences"]) for model in models] == [2, 2]
+    assert browser.texts("h2") == [model["description"]["title"] for model in models]
+    previous, following = browser.all(".chooser button")
+    for index in (0, 1):
+        answers = [model["sentences"][index] for model in models]
+        words = [token for answer in answers for token in answer["tokens"]]
+        assert browser.texts(".chip .word") == words
+        assert browser.texts(".chip .tag") == [tag for answer in answers for tag in answer["tags"]]
+        cells = browser.run(
+            "return [...document.querySelectorAll('.heat td[data-attention]')].map((e) => Number(e.dataset.attention))"
+        )
+        weights = [w for answer in answers for row in answer["trace"]["attention"] for w in row]
+        assert cells == weights
+        assert (previous.is_enabled(), following.is_enabled()) == (index > 0, index < 1)
+        if index == 0:
+            following.click()
+    # Each replay has a slider of its own.
+    browser.all(".heat")[1].find_elements("css selector", "tbody tr")[0].click()
+    assert [e.get_attribute("value") for e in browser.all("input[type=range]")] == ["3", "1"]
+    previous.click()
+    assert len(browser.all("select option")) == 2 and not browser.all("img")
+    assert browser.errors() == []
+    assert {url for url in browser.requested() if not url.startswith("data:")} == {path.as_uri()}
