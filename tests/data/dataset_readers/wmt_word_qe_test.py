@@ -59,7 +59,10 @@ def test_instances(tmp_path: Path) -> None:
     assert second["tags"].labels == ["BAD", "OK"]
     assert second["alignments"].tensor.tolist() == [[False, True, False], [False, False, False]]
     assert second["metadata"].metadata == TaggingMetadata(
-        tokens=["t1_0", "t1_1"], source=["s1_0", "s1_1", "s1_2"], tags=["BAD", "OK"]
+        tokens=["t1_0", "t1_1"],
+        source=["s1_0", "s1_1", "s1_2"],
+        tags=["BAD", "OK"],
+        alignments=[(1, 0)],
     )
 
 
