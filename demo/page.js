@@ -10,7 +10,7 @@ const FIELDS = { word_qe: ["source", "target", "alignments"] };
 
 const byId = (id) => document.getElementById(id);
 let description = null;
-let stop = () => {};
+let replay = { stop: () => {} };
 let waiting = null; // what cancels the request under way
 
 /** The answer to a request, as an object; throws an Error that can be read. */
@@ -34,7 +34,10 @@ async function ask(request, signal) {
     if (error.name === "AbortError") throw error;
     throw new Error(`The server answered with status ${response.status}, and with something other than JSON.`);
   }
-  if (!response.ok) throw new Error(sentence(answer.message || `The server answered with status ${response.status}`));
+  if (!response.ok) {
+    const message = typeof answer?.message === "string" && answer.message;
+    throw new Error(sentence(message || `The server answered with status ${response.status}`));
+  }
   return answer;
 }
 
@@ -44,9 +47,17 @@ function sentence(message) {
   return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
+/** Beside the form; the field that the message begins with is marked. An empty message: there is no error. */
 function showError(message) {
-  byId("error").textContent = message;
-  byId("error").hidden = message === "";
+  const error = byId("error");
+  error.textContent = message;
+  error.hidden = message === "";
+  if (message) error.scrollIntoView({ block: "nearest" });
+  for (const field of document.querySelectorAll("textarea, input")) {
+    const isWrong = message.toLowerCase().startsWith(`${field.id}:`);
+    field.setAttribute("aria-invalid", isWrong);
+    field.setAttribute("aria-describedby", isWrong ? `${field.id}-hint error` : `${field.id}-hint`);
+  }
 }
 
 const fields = () => FIELDS[description.task] || ["sentence"];
@@ -61,14 +72,14 @@ async function submit() {
   try {
     const answer = await ask(request, own.signal);
     showError("");
-    stop();
+    replay.stop();
     byId("result").hidden = false;
-    stop = Replay.show(byId("replay"), answer, description);
+    replay = shown(answer);
     byId("result-title").focus({ preventScroll: true });
     byId("result").scrollIntoView({ block: "nearest" });
   } catch (error) {
     if (error.name === "AbortError") return; // another request took its place
-    stop();
+    replay.stop();
     byId("result").hidden = true;
     showError(error.message);
   } finally {
@@ -79,19 +90,40 @@ async function submit() {
   }
 }
 
-function showExamples(examples) {
+/** The replay of an answer. */
+function shown(answer) {
+  try {
+    return Replay.show(byId("replay"), answer, description);
+  } catch (error) {
+    console.error(error);
+    throw new Error("The server's answer is not what this page expects: is it from a model of allennlp_nef?");
+  }
+}
+
+async function showExamples() {
+  let examples = [];
+  try {
+    const response = await fetch("examples.json");
+    if (response.ok) examples = (await response.json())[description.task] || [];
+    if (!Array.isArray(examples) || examples.some((one) => typeof one?.[fields()[0]] !== "string")) {
+      throw new Error(`expected a list of requests under ${description.task}`);
+    }
+  } catch (error) {
+    showError(`The examples cannot be shown. examples.json: ${sentence(error.message)}`);
+    return;
+  }
   const items = examples.map((example) => {
-    const button = Replay.element("button", { type: "button" });
+    const button = element("button", { type: "button" });
     button.append(
       ...fields()
         .filter((name) => example[name] && name !== "alignments")
-        .map((name) => Replay.element("span", { dir: "auto" }, example[name])),
+        .map((name) => element("span", { dir: "auto" }, example[name])),
     );
     button.addEventListener("click", () => {
       for (const name of fields()) byId(name).value = example[name] || "";
       submit();
     });
-    return Replay.element("li", {}, button);
+    return element("li", {}, button);
   });
   byId("example-list").append(...items);
   byId("examples").hidden = items.length === 0;
@@ -100,7 +132,9 @@ function showExamples(examples) {
 async function start() {
   try {
     description = await ask({ describe: true });
-    if (!description.task) throw new Error("not one of ours");
+    if (!Object.hasOwn(TITLES, description?.task) || !Array.isArray(description.labels)) {
+      throw new Error("It answered with something else.");
+    }
   } catch (error) {
     byId("model").textContent = "";
     showError(
@@ -126,8 +160,7 @@ async function start() {
       submit();
     }
   });
-  const response = await fetch("examples.json");
-  if (response.ok) showExamples((await response.json())[description.task]);
+  await showExamples();
 }
 
 start();

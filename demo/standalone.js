@@ -4,7 +4,6 @@
 
 (() => {
   const { models } = JSON.parse(document.getElementById("replay-data").textContent);
-  const { element, show } = Replay;
   const sentences = models[0].sentences;
   const select = element("select", { id: "sentence" });
   sentences.forEach(({ tokens }, i) => {
@@ -13,30 +12,37 @@
   });
   const previous = element("button", { type: "button" }, "Previous");
   const next = element("button", { type: "button" }, "Next");
-  const parts = models.map(({ description }) => {
-    const replay = element("div");
-    return { node: element("section", {}, element("h2", {}, description.title), replay), replay };
-  });
-  let stops = [];
+  const boxes = models.map(() => element("div"));
+  const sections = models.map(({ description }, i) =>
+    element("section", { "aria-labelledby": `model-${i}` }, element("h2", { id: `model-${i}` }, description.title), boxes[i]),
+  );
+  let replays = [];
 
   function choose(index) {
     select.value = index;
     previous.disabled = index === 0;
     next.disabled = index === sentences.length - 1;
-    stops.forEach((stop) => stop());
-    stops = models.map(({ description, sentences: own }, i) => show(parts[i].replay, own[index], description));
+    replays.forEach(({ stop }) => stop());
+    replays = models.map(({ description, sentences: own }, i) =>
+      // All models show the same step.
+      Replay.show(boxes[i], own[index], description, (n) => replays.forEach((other, k) => k !== i && other.choose(n))),
+    );
   }
 
   select.addEventListener("change", () => choose(Number(select.value)));
-  previous.addEventListener("click", () => choose(Number(select.value) - 1));
-  next.addEventListener("click", () => choose(Number(select.value) + 1));
+  for (const [button, other, step] of [[previous, next, -1], [next, previous, 1]]) {
+    button.addEventListener("click", () => {
+      choose(Number(select.value) + step);
+      if (button.disabled) other.focus(); // which would be lost with the button
+    });
+  }
   document.body.append(
     element("header", {}, element("h1", {}, document.title)),
     element(
       "main",
       {},
       element("div", { class: "chooser" }, element("label", { for: "sentence" }, "Sentence"), select, previous, next),
-      ...parts.map(({ node }) => node),
+      ...sections,
     ),
   );
   choose(0);

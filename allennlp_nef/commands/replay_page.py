@@ -6,6 +6,7 @@ from string import Template
 from typing import Any, Mapping, Sequence
 
 DEMO = Path(__file__).resolve().parent.parent / "demo"
+SCRIPTS = ("elements.js", "heat_map.js", "replay.js", "standalone.js")
 TITLE = "Neural easy-first tagging, step by step"
 
 # Not from a file: the Content-Security-Policy is what keeps it from the network.
@@ -26,12 +27,7 @@ $style
   <body>
     <noscript><p class="error">This page needs JavaScript.</p></noscript>
     <script type="application/json" id="replay-data">$data</script>
-    <script>
-$replay
-    </script>
-    <script>
-$standalone
-    </script>
+$scripts
   </body>
 </html>
 """
@@ -54,8 +50,9 @@ def write_page(path: Path, models: Sequence[Mapping[str, Any]]) -> None:
         title=TITLE,
         style=_inline("style.css", "</style"),
         data=_as_script({"models": models}),
-        replay=_inline("replay.js", "</script"),
-        standalone=_inline("standalone.js", "</script"),
+        scripts="\n".join(
+            "    <script>\n" + _inline(name, "</script") + "\n    </script>" for name in SCRIPTS
+        ),
     )
     path.write_text(page, encoding="utf-8")
 

@@ -8,7 +8,7 @@ import pytest
 from allennlp_nef.commands import replay_page
 from allennlp_nef.commands.replay_page import write_page
 
-ASSETS = ("style.css", "replay.js", "standalone.js")
+ASSETS = ("style.css", *replay_page.SCRIPTS)
 ODD = "</script><script>alert(1)</script> <!-- & \u2028 \u2029 \ud800 $x ${y} \\u003c ü"
 
 
@@ -67,9 +67,9 @@ def test_the_data_are_in_it(tmp_path, assets, models):
 def test_the_files_are_in_it(tmp_path, assets):
     page = Page(written(tmp_path, []))
     ((_, style),) = page.of("style")
-    _, (first, replay), (second, standalone) = page.of("script")
-    assert first == second == {}
-    for name, got in zip(ASSETS, (style, replay, standalone)):
+    _, *scripts = page.of("script")
+    assert [attributes for attributes, _ in scripts] == [{}] * len(replay_page.SCRIPTS)
+    for name, got in zip(ASSETS, (style, *(text for _, text in scripts))):
         assert got.strip() == (assets / name).read_text(encoding="utf-8")
 
 

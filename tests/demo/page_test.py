@@ -2,6 +2,7 @@
 
 import json
 
+import numpy
 import pytest
 
 from tests.demo.conftest import NARROW, ROOT
@@ -16,7 +17,7 @@ def shown(browser):
     """What the page shows of the step that is chosen."""
     rows = browser.run(
         "return [...document.querySelectorAll('.heat tbody tr')].map("
-        "(row) => [...row.querySelectorAll('td')].map((cell) => Number(cell.dataset.attention)))"
+        "(row) => [...row.querySelectorAll('td')].map((cell) => Number(cell.dataset.weight)))"
     )
     current = browser.run(
         "return [...document.querySelectorAll('.heat tbody tr')].map((row) => row.getAttribute('aria-current'))"
@@ -162,7 +163,8 @@ def test_play(open_page):
     play.click()
     assert play.text == "Pause"
     browser.wait(lambda: play.text == "Play")
-    assert browser.run("return window.seen") == ["1", "2", "3", "4", "5"]
+    seen = list(map(int, browser.run("return window.seen")))
+    assert seen[0] == 1 and seen[-1] == 5 and seen == sorted(set(seen))
     # It can be stopped, by itself and by the slider.
     play.click()
     play.click()
@@ -189,6 +191,68 @@ def test_markup_in_words_is_text(open_page, task, field):
     assert browser.texts(".heat thead th") == words
     assert browser.all("#result img, #result script, #result b, #result i") == []
     assert browser.run("return window.ran === undefined")
+
+
+@pytest.mark.parametrize("task", ["tags", "word_qe"])
+def test_right_to_left(open_page, task):
+    from selenium.webdriver.common.keys import Keys
+
+    browser = open_page(task)
+    words = ["قال", "محمد", "Lisbon", "."]
+    name = "target" if task == "word_qe" else "sentence"
+    submit(
+        browser, **({"source": "he said"} if task == "word_qe" else {}), **{name: " ".join(words)}
+    )
+    wait_for_result(browser)
+    assert browser.texts(".chip .word") == words
+    for selector in (".chip", ".heat thead th"):
+        lefts = [element.rect["x"] for element in browser.all(selector)]
+        assert lefts == sorted(lefts, reverse=True), selector
+    browser.run("arguments[0].focus()", browser.all(".chip")[0])
+    browser.press(Keys.ARROW_LEFT)
+    assert (
+        browser.run("return document.activeElement.querySelector('.word').textContent") == words[1]
+    )
+    # The source has a direction of its own.
+    if task == "word_qe":
+        lefts = [element.rect["x"] for element in browser.all(".source li")]
+        assert lefts == sorted(lefts)
+
+
+@pytest.mark.parametrize("task", EXAMPLES)
+def test_long_words_fit(open_page, task):
+    browser = open_page(task, NARROW)
+    name = "target" if task == "word_qe" else "sentence"
+    word = "Marlow" * 50
+    submit(browser, **({"source": word} if task == "word_qe" else {}), **{name: f"Judge {word} ."})
+    wait_for_result(browser)
+    assert browser.run("return document.documentElement.scrollWidth") <= NARROW[0]
+    assert browser.all(".heat thead th")[1].get_attribute("title") == word
+
+
+def test_one_word(open_page):
+    browser = open_page("tags")
+    submit(browser, sentence="Paul")
+    wait_for_result(browser)
+    assert shown(browser)["current"] == [1]
+    assert not browser.one(".play").is_displayed()  # there is nothing to play
+
+
+def test_errors_can_be_seen_on_a_phone(open_page):
+    open_page.expects = ["status of 400"]
+    browser = open_page("tags", NARROW)
+    submit(browser, sentence=" ")
+    browser.wait(lambda: browser.one("#error").is_displayed())
+    top, bottom = browser.run(
+        "const r = document.getElementById('error').getBoundingClientRect(); return [r.top, r.bottom]"
+    )
+    assert 0 <= top < bottom <= NARROW[1]
+    field = browser.one("#sentence")
+    assert field.get_attribute("aria-invalid") == "true"
+    assert "error" in field.get_attribute("aria-describedby")
+    submit(browser, sentence="Paul dort .")
+    wait_for_result(browser)
+    assert field.get_attribute("aria-invalid") == "false"
 
 
 def test_errors_are_sentences(open_page, browser):
@@ -240,11 +304,16 @@ def test_a_long_sentence_has_a_picture(open_page, sites):
     trace = sites["tags"].ask({"sentence": text, "trace": True})["trace"]
     pixels = browser.run(
         "const c = document.querySelector('canvas'); "
-        "return [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data].filter((_, i) => i % 4 == 3)"
+        "return [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data]"
     )
-    flat = [attention for row in trace["attention"] for attention in row]
-    assert len(pixels) == len(flat) == 80 * 80
-    assert pixels == pytest.approx([255 * attention**0.5 for attention in flat], abs=1)
+    # White, indigo at 0.25, dark blue at 1, by the square root.
+    scale = numpy.array([[255, 255, 255], [0x43, 0x38, 0xCA], [0x17, 0x12, 0x4F]])
+    roots = numpy.sqrt(trace["attention"]).clip(0, 1).ravel()
+    expected = [numpy.interp(roots, [0, 0.5, 1], channel) for channel in scale.T]
+    assert len(pixels) == 4 * 80 * 80
+    for channel, values in enumerate(expected):
+        assert pixels[channel::4] == pytest.approx(values, abs=1.1)
+    assert set(pixels[3::4]) == {255}
     canvas = browser.one("canvas")
     browser.run("arguments[0].addEventListener('click', (e) => { window.at = e.offsetY; })", canvas)
     browser.run("arguments[0].scrollIntoView({block: 'start'})", canvas)

@@ -38,17 +38,18 @@ def test_it_replays_without_a_server(page, browser):
         assert browser.texts(".chip .word") == words
         assert browser.texts(".chip .tag") == [tag for answer in answers for tag in answer["tags"]]
         cells = browser.run(
-            "return [...document.querySelectorAll('.heat td[data-attention]')].map((e) => Number(e.dataset.attention))"
+            "return [...document.querySelectorAll('.heat td[data-weight]')].map((e) => Number(e.dataset.weight))"
         )
         weights = [w for answer in answers for row in answer["trace"]["attention"] for w in row]
         assert cells == weights
         assert (previous.is_enabled(), following.is_enabled()) == (index > 0, index < 1)
         if index == 0:
             following.click()
-    # Each replay has a slider of its own.
+    # All models show the same step.
     browser.all(".heat")[1].find_elements("css selector", "tbody tr")[0].click()
-    assert [e.get_attribute("value") for e in browser.all("input[type=range]")] == ["3", "1"]
+    assert [e.get_attribute("value") for e in browser.all("input[type=range]")] == ["1", "1"]
     previous.click()
+    assert browser.run("return document.activeElement.textContent") == "Next"
     assert len(browser.all("select option")) == 2 and not browser.all("img")
     assert browser.errors() == []
     assert {url for url in browser.requested() if not url.startswith("data:")} == {path.as_uri()}

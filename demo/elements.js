@@ -1,0 +1,22 @@
+// Elements of a page. Words are always put in as text, so markup in them stays text.
+"use strict";
+
+function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
+const hidden = (text) => element("span", { class: "visually-hidden" }, text);
+const decimals = (value) => value.toFixed(2);
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
+
+// "ltr" or "rtl", by the first letter that has a direction.
+function directionOf(words) {
+  const probe = element("p", { dir: "auto" }, words.join(" "));
+  document.body.append(probe);
+  const { direction } = getComputedStyle(probe);
+  probe.remove();
+  return direction;
+}
