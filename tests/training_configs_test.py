@@ -79,7 +79,7 @@ def test_first_lines_name_the_table_of_each_row(number):
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_first_line_names_the_row_of_the_paper(path):
     line = path.read_text(encoding="utf-8").splitlines()[0]
-    assert re.match(r"// .*\b(Table|Tables|Section|Figure) \d", line), line
+    assert re.match(r"// .*\b(Table|Tables|Section|Figure) [\dIVX]", line), line
 
 
 @pytest.mark.parametrize("path", LOCAL, ids=lambda path: path.stem)

@@ -1,37 +1,73 @@
-"""What a decoder did to a sentence, step by step: Figures 2 to 4 of Martins & Kreutzer (EMNLP 2017) as data."""
+"""How a tagger came to its tags, as data.
 
-from typing import Any, Dict, Iterable, List, NamedTuple, Sequence
+What the figures show of Martins & Kreutzer (EMNLP 2017, Figures 2 to 4), Cui & Zhang (EMNLP 2019, Figure 1) and Wei et
+al., "Position-Aware Self-Attention based Neural Sequence Labeling" (Figure 6).
+"""
+
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union
 
 import numpy
 import torch
 
 from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.models.encoding import Traced
+from allennlp_nef.modules.seq2seq_encoders.position_aware_self_attention import (
+    SelfAttentionTrace,
+)
+from allennlp_nef.modules.seq2seq_encoders.traced_encoder import Decision
 from allennlp_nef.modules.tag_heads import TagHead
 
 
 class DecisionTrace(NamedTuple):
-    """The decisions for one sentence. Steps and words count from 0 in the arrays, steps from 1 in their values."""
+    """The decisions for one sentence, of the steps of `neural_easy_first` or of the layers of `label_attention`.
+
+    Steps and words count from 0 in the arrays, steps from 1 in their values.
+    """
 
     tokens: List[str]
     """The words; empty where they are not known."""
     tags: List[str]
     """The predicted labels, those after the last step."""
-    attention: numpy.ndarray
-    """alpha: (steps, words)."""
-    coverage: numpy.ndarray
-    """beta after each step, the sum of the attention so far: (steps, words)."""
+    attention: Optional[numpy.ndarray]
+    """alpha: (steps, words); None for layers, which attend to no words."""
+    coverage: Optional[numpy.ndarray]
+    """beta after each step, the sum of the attention so far: (steps, words); or None."""
     provisional_tags: List[List[str]]
-    """The labels if each step were the last one, from the output layer on [h; s^n]: steps x words."""
+    """The labels if each step were the last one: steps x words. Of `neural_easy_first` those of the output layer on
+    [h; s^n]; of `label_attention` the most probable ones of each layer's attention, its heads averaged."""
     provisional_probabilities: numpy.ndarray
     """The probabilities of those: (steps, words)."""
     settled_at: numpy.ndarray
     """The first step after which a word's label no longer changes, from 1: (words,)."""
-    most_attended_at: numpy.ndarray
-    """The step of a word's largest attention, from 1, the first of several: (words,)."""
+    most_attended_at: Optional[numpy.ndarray]
+    """The step of a word's largest attention, from 1, the first of several: (words,); or None."""
 
     def to_json(self) -> Dict[str, Any]:
         """The same fields as lists, numbers rounded to 6 decimals."""
         return {name: _as_json(value) for name, value in self._asdict().items()}
+
+
+class FusionTrace(NamedTuple):
+    """Where the words of one sentence looked, of `position_aware_self_attention`."""
+
+    tokens: List[str]
+    """The words; empty where they are not known."""
+    tags: List[str]
+    """The predicted labels."""
+    attention: numpy.ndarray
+    """a: (words, words), a row of what each word attends to."""
+    gates: numpy.ndarray
+    """lambda, how much of each number of its own vector a word keeps: (words, dim)."""
+
+    def to_json(self) -> Dict[str, Any]:
+        """The same fields as lists, numbers rounded to 6 decimals; of the gates, the mean of each word."""
+        return {
+            name: _as_json(value.mean(1) if name == "gates" else value)
+            for name, value in self._asdict().items()
+        }
+
+
+Trace = Union[DecisionTrace, FusionTrace]
 
 
 class ProvisionalTags(NamedTuple):
@@ -45,17 +81,20 @@ class ProvisionalTags(NamedTuple):
 
 @torch.no_grad()
 def provisional_tags(
-    tag_head: TagHead, outputs: Iterable[torch.Tensor], mask: torch.Tensor
-) -> ProvisionalTags:
-    """The tags after each step, from what the decoder's output (batch, tokens, dim) is then."""
-    tag_ids: List[torch.Tensor] = []
-    probabilities: List[torch.Tensor] = []
-    for output in outputs:
+    tag_head: TagHead, traced: Traced, mask: torch.Tensor
+) -> Optional[ProvisionalTags]:
+    """The tags after each step of an encoder, in a batch; None if it has no steps."""
+
+    def decide(output: torch.Tensor) -> Decision:
         scores = tag_head.scores(output)
         chosen = tag_head.decode(scores, mask)
         table = tag_head.probabilities(scores, mask)
-        tag_ids.append(chosen)
-        probabilities.append(table.gather(-1, chosen.unsqueeze(-1)).squeeze(-1))
+        return chosen, table.gather(-1, chosen.unsqueeze(-1)).squeeze(-1)
+
+    decisions = list(traced.encoder.decisions(traced.inputs, traced.trace, decide))
+    if not decisions:
+        return None
+    tag_ids, probabilities = zip(*decisions)
     return ProvisionalTags(torch.stack(tag_ids, 1), torch.stack(probabilities, 1))
 
 
@@ -72,11 +111,14 @@ def wants_decisions(metadata: Any) -> bool:
 
 
 def readable_traces(
-    output: Dict[str, Any], lengths: Sequence[int], names: Dict[int, str]
+    output: Dict[str, Any],
+    lengths: Sequence[int],
+    names: Dict[int, str],
+    tags: Sequence[List[str]],
 ) -> Dict[str, List[Any]]:
     """`attention` and, if any instance wanted it, `decisions`, from the output of the model: one entry an instance.
 
-    None where it was not wanted. names: the labels.
+    None where it was not wanted. names: the labels; tags: the predicted ones of each instance.
     """
     trace, provisional = output["trace"], output.get("decisions")
     attention: List[Any] = []
@@ -86,37 +128,46 @@ def readable_traces(
         decisions.append(None)
         if not wants_trace(item):
             continue
-        weights = _array(trace.attention[i, : trace.num_steps[i], :length])
-        attention[-1] = weights.tolist()
-        if provisional is not None and wants_decisions(item):
+        rows = slice(int(trace.num_steps[i]))
+        weights = None
+        if trace.attention is not None:
+            weights = _array(trace.attention[i, rows, :length])
+            attention[-1] = weights.tolist()
+        if not wants_decisions(item):
+            continue
+        if isinstance(trace, SelfAttentionTrace):
+            attended, gates = trace.attention[i, rows, :length], trace.gates[i, rows]
+            decisions[-1] = FusionTrace(item.tokens, tags[i], _array(attended), _array(gates))
+        elif provisional is not None:
             decisions[-1] = decision_trace(
                 item.tokens,
                 weights,
-                provisional.tag_ids[i, : len(weights), :length].cpu().numpy(),
-                _array(provisional.probabilities[i, : len(weights), :length]),
+                provisional.tag_ids[i, rows, :length].cpu().numpy(),
+                _array(provisional.probabilities[i, rows, :length]),
                 names,
             )
-    return {"attention": attention, **({} if provisional is None else {"decisions": decisions})}
+    has_decisions = any(decision is not None for decision in decisions)
+    return {"attention": attention, **({"decisions": decisions} if has_decisions else {})}
 
 
 def decision_trace(
     tokens: List[str],
-    attention: numpy.ndarray,
+    attention: Optional[numpy.ndarray],
     tag_ids: numpy.ndarray,
     probabilities: numpy.ndarray,
     names: Dict[int, str],
 ) -> DecisionTrace:
-    """From the attention, the provisional tags and their probabilities, (steps, words) each, of one sentence."""
+    """Of a sentence, from its attention, if any, provisional tags and their probabilities: (steps, words) each."""
     tags = [[names[tag] for tag in row] for row in tag_ids.tolist()]
     return DecisionTrace(
         tokens,
         tags[-1],
         attention,
-        attention.cumsum(0),
+        None if attention is None else attention.cumsum(0),
         tags,
         probabilities,
         _settled_at(tag_ids),
-        attention.argmax(0) + 1,
+        None if attention is None else attention.argmax(0) + 1,
     )
 
 

@@ -25,11 +25,11 @@ class Description(NamedTuple):
 
 def description_of(model: NefTagger) -> Description:
     """The description of a tagger."""
-    decoder = model.decoder
-    if isinstance(decoder, TracedEncoder):
-        title, step_name = decoder.title, decoder.step_name
+    encoders = [part for part in (model.encoder, model.decoder) if part is not None]
+    last = encoders[-1]
+    if isinstance(last, TracedEncoder):
+        title, step_name = last.title, last.step_name
     else:
-        encoders = [part for part in (model.encoder, decoder) if part is not None]
         title = " + ".join(registered_name(Seq2SeqEncoder, encoder) for encoder in encoders)
         step_name = None
     if isinstance(model.tag_head, CrfTagHead):

@@ -21,9 +21,9 @@ from allennlp_nef.models.decision_trace import (
     wants_decisions,
     wants_trace,
 )
+from allennlp_nef.models.encoding import encode, shared_label_table
 from allennlp_nef.models.out_of_memory import BatchShape, batch_shape, explaining_memory
 from allennlp_nef.modules.input_representations import InputRepresentation
-from allennlp_nef.modules.seq2seq_encoders import TracedEncoder
 from allennlp_nef.modules.tag_heads import SoftmaxTagHead, TagHead
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,8 @@ class NefTagger(Model):
     encoder : `Seq2SeqEncoder`
         Gives the states h.
     decoder : `Seq2SeqEncoder`, optional (default = `None`)
-        `neural_easy_first`, or any other. The trace that a caller may ask for is that of a `TracedEncoder`.
+        `neural_easy_first`, or any other. The trace that a caller may ask for is its own if it is a `TracedEncoder`, or
+        the encoder's where there is no decoder.
     tag_head : `TagHead`, optional (default = `softmax`)
     dropout : `float`, optional (default = `0.0`)
         In [0, 1): of the input vectors, and of h. The decoder's own is of [h; s^N].
@@ -102,8 +103,12 @@ class NefTagger(Model):
         self.decoder = decoder
         self.label_namespace = label_namespace
         self.dropout = torch.nn.Dropout(dropout)
+        label_table = shared_label_table(encoder)
         self.tag_head = tag_head.construct(
-            input_dim=states_dim, vocab=vocab, label_namespace=label_namespace
+            input_dim=states_dim,
+            vocab=vocab,
+            label_namespace=label_namespace,
+            **({} if label_table is None else {"label_table": label_table}),
         )
         self.metrics = [
             metric.construct(vocab=vocab, label_namespace=label_namespace)
@@ -144,7 +149,7 @@ class NefTagger(Model):
             - `loss`: scalar, if `tags` are given; 0 where every sentence is left out of it.
             - `metadata`, if given.
             - `trace`: the decoder's, if any instance wants it and the decoder keeps one.
-            - `decisions`: the `ProvisionalTags`, if any instance wants them too.
+            - `decisions`: the `ProvisionalTags`, if any instance wants them too; None where the trace has no steps.
         """
         if self.training and tags is None:
             raise ConfigurationError(
@@ -167,24 +172,17 @@ class NefTagger(Model):
         metadata: Optional[List[Any]],
     ) -> Dict[str, Any]:
         padding = ~mask.unsqueeze(-1)  # (batch, tokens, 1)
-        states = self.encoder(self.dropout(vectors.masked_fill(padding, 0)), mask)
+        vectors = self.dropout(vectors.masked_fill(padding, 0))
+        keep_trace = any(map(wants_trace, metadata or []))
+        states, traced = encode(self.encoder, vectors, mask, keep_trace and self.decoder is None)
         states = self.dropout(states.masked_fill(padding, 0))
         output: Dict[str, Any] = {"mask": mask}
-        if isinstance(self.decoder, TracedEncoder):
-            inputs = states
-            states, trace = self.decoder.encode(
-                states,
-                mask,
-                keep_trace=any(map(wants_trace, metadata or [])),
-                tag_scorer=self.tag_head.scores,
-            )
-            if trace is not None:
-                output["trace"] = trace
-                if any(map(wants_decisions, metadata or [])):
-                    outputs = self.decoder.outputs(inputs, trace)
-                    output["decisions"] = provisional_tags(self.tag_head, outputs, mask)
-        elif self.decoder is not None:
-            states = self.decoder(states, mask)
+        if self.decoder is not None:
+            states, traced = encode(self.decoder, states, mask, keep_trace, self.tag_head.scores)
+        if traced is not None:
+            output["trace"] = traced.trace
+            if any(map(wants_decisions, metadata or [])):
+                output["decisions"] = provisional_tags(self.tag_head, traced, mask)
         scores = self.tag_head.scores(states)
         if tags is not None:
             # A sentence with a label that the vocabulary lacks has no likelihood.
@@ -212,7 +210,7 @@ class NefTagger(Model):
         - `spans`, if the labels are those of chunks: objects with `start` and `end` (words, from 0, the end exclusive),
           `type`, `probability` and, where the tokens are known, `text`.
         - `attention` (steps x tokens, or None where the trace was not wanted) if there is a trace.
-        - `decisions`: a `DecisionTrace`, or None where it was not wanted, if any was.
+        - `decisions`: a `DecisionTrace` or `FusionTrace`, or None where it was not wanted, if any was.
         - `metadata`.
         """
         names = self.vocab.get_index_to_token_vocabulary(self.label_namespace)
@@ -240,7 +238,7 @@ class NefTagger(Model):
             if self.has_chunks:
                 readable["spans"] = self._spans(output_dict, readable)
         if "trace" in output_dict:
-            readable.update(readable_traces(output_dict, lengths, names))
+            readable.update(readable_traces(output_dict, lengths, names, readable["tags"]))
         return readable
 
     def _spans(

@@ -9,6 +9,7 @@
   reader:: { type: 'conllu_tags', column: knobs.column },
   metrics:: [{ type: 'tag_accuracy' }],
   validation_metric:: '+accuracy',
+  crf:: { type: 'crf' },  // a tag_head
 
   train_data_path: 'fixtures/pos/train.conllu',
   validation_data_path: 'fixtures/pos/dev.conllu',

@@ -12,7 +12,12 @@ from allennlp_nef.modules.attention_transforms import (
     ConstrainedSoftmaxTransform,
 )
 from allennlp_nef.modules.registered_name import registered_name
-from allennlp_nef.modules.seq2seq_encoders.traced_encoder import TagScorer, TracedEncoder
+from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
+    Decide,
+    Decision,
+    TagScorer,
+    TracedEncoder,
+)
 from allennlp_nef.nn.recomputed_sketching import recompute_sketches
 from allennlp_nef.nn.sketching import ScoreUpdates, SketchTrace, sketch_full, sketch_single, windows
 
@@ -176,9 +181,9 @@ class NeuralEasyFirst(TracedEncoder):
         return self._dropout(self._joined(inputs, sketches)), trace
 
     @overrides
-    def outputs(self, inputs: torch.Tensor, trace: Any) -> Iterator[torch.Tensor]:
+    def decisions(self, inputs: torch.Tensor, trace: Any, decide: Decide) -> Iterator[Decision]:
         for sketches in trace.sketches.unbind(1):
-            yield self._joined(inputs, sketches)
+            yield decide(self._joined(inputs, sketches))
 
     @property
     def _recomputable(self) -> bool:

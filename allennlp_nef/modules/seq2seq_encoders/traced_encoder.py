@@ -7,11 +7,17 @@ from overrides import overrides
 TagScorer = Callable[[torch.Tensor], torch.Tensor]
 """Output of the encoder (batch, tokens, output_dim) -> a score for each tag (batch, tokens, tags)."""
 
+Decision = Tuple[torch.Tensor, torch.Tensor]
+"""Tags, and their probabilities: (batch, tokens) each."""
+
+Decide = Callable[[torch.Tensor], Decision]
+"""Output of the encoder (batch, tokens, output_dim) -> the tags that the model chooses then."""
+
 
 class TracedEncoder(Seq2SeqEncoder):
     """A `Seq2SeqEncoder` that can tell how it came to its output.
 
-    Implement `encode` and `outputs`; `forward` is then that of every `Seq2SeqEncoder`.
+    Implement `encode` and `decisions`; `forward` is then that of every `Seq2SeqEncoder`.
     """
 
     step_name = "step"
@@ -42,10 +48,16 @@ class TracedEncoder(Seq2SeqEncoder):
         """
         raise NotImplementedError
 
-    def outputs(self, inputs: torch.Tensor, trace: Any) -> Iterator[torch.Tensor]:
-        """What the output (batch, tokens, output_dim) would be after each step of a trace, if it were the last one.
+    def decisions(self, inputs: torch.Tensor, trace: Any, decide: Decide) -> Iterator[Decision]:
+        """The tags that each row of a trace comes to, if it were the last one.
 
-        Without dropout. inputs: those that the trace is of.
+        # Parameters
+
+        inputs : `torch.Tensor`
+            Those that the trace is of.
+        trace : `Any`
+        decide : `Decide`
+            The model's output layer, for encoders whose rows are states.
         """
         raise NotImplementedError
 

@@ -1,5 +1,6 @@
 from allennlp_nef.modules.tag_heads.crf import CrfTagHead
+from allennlp_nef.modules.tag_heads.label_attention import LabelAttentionTagHead
 from allennlp_nef.modules.tag_heads.softmax import SoftmaxTagHead
 from allennlp_nef.modules.tag_heads.tag_head import AffineTagHead, TagHead
 
-__all__ = ["AffineTagHead", "CrfTagHead", "SoftmaxTagHead", "TagHead"]
+__all__ = ["AffineTagHead", "CrfTagHead", "LabelAttentionTagHead", "SoftmaxTagHead", "TagHead"]

@@ -5,12 +5,8 @@ from torch.nn import functional
 from allennlp_nef.modules.tag_heads.tag_head import AffineTagHead, TagHead, at_least_float32
 
 
-@TagHead.register("softmax")
-class SoftmaxTagHead(AffineTagHead):
-    """Each word's tag on its own: p_i = softmax(affine(state_i)) (Eq. 6 of Martins & Kreutzer, EMNLP 2017).
-
-    Registered as a `TagHead` with name "softmax". Parameters: see `TagHead`.
-    """
+class SoftmaxDecoding(TagHead):
+    """A `TagHead` that chooses each word's tag on its own: p_i = softmax(scores_i)."""
 
     @overrides
     def loss(self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor) -> torch.Tensor:
@@ -27,3 +23,11 @@ class SoftmaxTagHead(AffineTagHead):
     @overrides
     def probabilities(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         return at_least_float32(scores).softmax(-1).masked_fill(~mask.unsqueeze(-1), 0)
+
+
+@TagHead.register("softmax")
+class SoftmaxTagHead(AffineTagHead, SoftmaxDecoding):
+    """Each word's tag on its own: p_i = softmax(affine(state_i)) (Eq. 6 of Martins & Kreutzer, EMNLP 2017).
+
+    Registered as a `TagHead` with name "softmax". Parameters: see `TagHead`.
+    """

@@ -26,7 +26,7 @@ class TagHead(torch.nn.Module, Registrable):
         What a word counts in the loss by its gold label, above 0; a label that is not named counts 1.
     average : `str`, optional (default = `"sentence"`)
         The loss of a batch is summed over its words, and divided by its sentences ("sentence", as in the
-        authors' implementation, where a batch is one) or by its words ("token").
+        authors' implementation, where a batch is one), by its words ("token"), or by nothing ("none").
     """
 
     default_implementation = "softmax"
@@ -41,8 +41,10 @@ class TagHead(torch.nn.Module, Registrable):
         average: str = "sentence",
     ) -> None:
         super().__init__()
-        if average not in ("sentence", "token"):
-            raise ConfigurationError(f'average: expected "sentence" or "token", got {average!r}')
+        if average not in ("sentence", "token", "none"):
+            raise ConfigurationError(
+                f'average: expected "sentence", "token" or "none", got {average!r}'
+            )
         self.input_dim = input_dim
         self.average = average
         names = vocab.get_index_to_token_vocabulary(label_namespace)
@@ -142,6 +144,8 @@ class TagHead(torch.nn.Module, Registrable):
 
     def averaged(self, total: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """`total`, summed over the words of a batch, divided as `average` says."""
+        if self.average == "none":
+            return total
         count = mask.any(-1).sum() if self.average == "sentence" else mask.sum()
         return total / count.clamp(min=1)
 

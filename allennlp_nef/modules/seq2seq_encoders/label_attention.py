@@ -1,0 +1,161 @@
+from typing import Any, Iterator, NamedTuple, Optional, Tuple
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.modules.seq2seq_encoders import LstmSeq2SeqEncoder, Seq2SeqEncoder
+from overrides import overrides
+
+from allennlp_nef.modules.label_table import LabelTable
+from allennlp_nef.modules.seq2seq_encoders.label_attention_layer import LabelAttentionLayer
+from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
+    Decide,
+    Decision,
+    TagScorer,
+    TracedEncoder,
+)
+from allennlp_nef.nn.label_attention import label_scale
+
+
+class LabelTrace(NamedTuple):
+    """How the layers refined the labels of each word."""
+
+    distributions: torch.Tensor
+    """The mean of alpha over the heads: (batch, layers that attend, tokens, labels)."""
+    output: torch.Tensor
+    """(batch, tokens, output_dim)."""
+    num_steps: torch.Tensor
+    """(batch,): the layers that attend, and the output of the model."""
+    attention: None = None
+    """There is none from word to word."""
+
+
+@Seq2SeqEncoder.register("label_attention")
+class LabelAttention(TracedEncoder):
+    """BiLSTM-LAN layers: the states of a word attend to embeddings of the labels, and the next layer sees the outcome.
+
+    Cui & Zhang, "Hierarchically-Refined Label Attention Network for Sequence Labeling" (EMNLP 2019), Section 3. A
+    layer is
+
+        H^w = BiLSTM(x),  H^l = concat(head_1, ..., head_k) + H^w,  head_i = attention(H^w W^Q_i, x^l W^K_i, x^l W^V_i)
+
+    and puts out [H^w; H^l]. One table x^l of labels serves all layers. The last layer of the paper's network has the
+    BiLSTM only (`attend_last` is false), since its attention is the output: that is the tag head `label_attention`,
+    which `nef_tagger` gives the same table.
+
+    Registered as a `Seq2SeqEncoder` with name "label_attention".
+
+    # Parameters
+
+    vocab : `Vocabulary`
+        Has the labels; AllenNLP fills it in.
+    input_dim : `int`
+    hidden_dim : `int`, optional (default = `400`)
+        d_h, of both directions together, and of a label: an even multiple of `num_heads`.
+    num_layers : `int`, optional (default = `1`)
+    num_heads : `int`, optional (default = `5`)
+        k.
+    attend_last : `bool`, optional (default = `True`)
+        Whether the last layer attends.
+    scale_by_head : `bool`, optional (default = `False`)
+        The scores are divided by sqrt(d_h), as in the paper; if true, by sqrt(d_h / k), as in its authors' code.
+    dropout : `float`, optional (default = `0.0`)
+        In [0, 1), of H^w in the layers that attend. That of the output is the model's.
+    label_namespace : `str`, optional (default = `"labels"`)
+    """
+
+    step_name = "layer"
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        input_dim: int,
+        hidden_dim: int = 400,
+        num_layers: int = 1,
+        num_heads: int = 5,
+        attend_last: bool = True,
+        scale_by_head: bool = False,
+        dropout: float = 0.0,
+        label_namespace: str = "labels",
+    ) -> None:
+        super().__init__()
+        sizes = {"input_dim": input_dim, "hidden_dim": hidden_dim}
+        sizes.update({"num_layers": num_layers, "num_heads": num_heads})
+        for name, value in sizes.items():
+            if type(value) is not int or value < 1:
+                raise ConfigurationError(
+                    f"{name}: expected an integer of at least 1, got {value!r}"
+                )
+        if hidden_dim % 2 or hidden_dim % num_heads:
+            raise ConfigurationError(
+                f"hidden_dim: expected an even multiple of num_heads ({num_heads}), got {hidden_dim}"
+            )
+        if not 0 <= dropout < 1:
+            raise ConfigurationError(f"dropout: expected a number in [0, 1), got {dropout}")
+        num_labels = vocab.get_vocab_size(label_namespace)
+        if not num_labels:
+            raise ConfigurationError(f"label_namespace: no label is known in {label_namespace!r}")
+        self.label_table = LabelTable(num_labels, hidden_dim)
+        scale = label_scale(hidden_dim, num_heads, scale_by_head)
+        dims = [input_dim, *[2 * hidden_dim] * num_layers]
+        attending = num_layers if attend_last else num_layers - 1
+        self.layers = torch.nn.ModuleList(
+            LabelAttentionLayer(dim, hidden_dim, num_heads, scale, dropout)
+            for dim in dims[:attending]
+        )
+        self.last_lstm: Optional[Seq2SeqEncoder] = None
+        if not attend_last:
+            self.last_lstm = LstmSeq2SeqEncoder(
+                dims[attending], hidden_dim // 2, bidirectional=True
+            )
+        self._input_dim = input_dim
+        self._output_dim = 2 * hidden_dim if attend_last else hidden_dim
+
+    @property
+    def title(self) -> str:
+        count = len(self.layers) + (self.last_lstm is not None)
+        return f"BiLSTM-LAN, {count} layer{'s' if count > 1 else ''}"
+
+    @overrides
+    def get_input_dim(self) -> int:
+        return self._input_dim
+
+    @overrides
+    def get_output_dim(self) -> int:
+        return self._output_dim
+
+    @overrides
+    def is_bidirectional(self) -> bool:
+        return True
+
+    @overrides
+    def encode(
+        self,
+        inputs: torch.Tensor,
+        mask: Optional[torch.Tensor] = None,
+        keep_trace: bool = False,
+        tag_scorer: Optional[TagScorer] = None,
+    ) -> Tuple[torch.Tensor, Optional[LabelTrace]]:
+        if mask is None:
+            mask = inputs.new_ones(inputs.shape[:2], dtype=torch.bool)
+        states = inputs.masked_fill(~mask.unsqueeze(-1), 0)
+        distributions = []
+        for layer in self.layers:
+            states, weights = layer(states, mask, self.label_table.weight)
+            if keep_trace:
+                distributions.append(weights.mean(2))
+        if self.last_lstm is not None:
+            states = self.last_lstm(states, mask)
+        if not keep_trace:
+            return states, None
+        kept = states.new_zeros(len(states), 0, states.size(1), len(self.label_table.weight))
+        kept = torch.stack(distributions, 1) if distributions else kept
+        num_steps = mask.any(-1).long() * (kept.size(1) + 1)
+        return states, LabelTrace(kept, states, num_steps)
+
+    @overrides
+    def decisions(self, inputs: torch.Tensor, trace: Any, decide: Decide) -> Iterator[Decision]:
+        for table in trace.distributions.unbind(1):
+            probabilities, tags = table.max(-1)
+            yield tags, probabilities
+        yield decide(trace.output)

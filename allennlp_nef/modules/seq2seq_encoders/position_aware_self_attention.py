@@ -1,0 +1,198 @@
+import math
+from typing import Any, Iterator, NamedTuple, Optional, Tuple
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
+from overrides import overrides
+
+from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
+    Decide,
+    Decision,
+    TagScorer,
+    TracedEncoder,
+)
+from allennlp_nef.nn.additive_scores import additive_scores
+from allennlp_nef.nn.relative_positions import gaussian_bias, relative_bias, sinusoids
+
+
+class SelfAttentionTrace(NamedTuple):
+    """Where each word looked, and how much it kept of itself."""
+
+    attention: torch.Tensor
+    """a: (batch, tokens, tokens), a row a word."""
+    gates: torch.Tensor
+    """lambda: (batch, tokens, dim)."""
+    num_steps: torch.Tensor
+    """(batch,): the words."""
+
+
+@Seq2SeqEncoder.register("position_aware_self_attention")
+class PositionAwareSelfAttention(TracedEncoder):
+    """Self-attention that knows distances, fused with its input by a gate.
+
+    Wei et al., "Position-Aware Self-Attention based Neural Sequence Labeling". From word vectors x to as many, of the
+    same dimension:
+
+        f_ij = w^T tanh(W_1 x_i + W_2 x_j + b) + Psi_ij,  Psi = M + alpha G + (1 - alpha) P  (Eqs. 4 to 6)
+        M_ij = -inf if i = j, else 0                                                         (Eq. 9)
+        G_ij = -(i - j)^2 / (2 eps^2),  eps = k / 2                                          (Eq. 10)
+        P_ij = x_i^T R_d + v^T R_d,  d = min(|i - j|, k)                                     (Eq. 11)
+        a_i = softmax_j f_ij,  s_i = sum_j a_ij x_j                                          (Eqs. 7 and 8)
+        s~ = tanh(W_z2 tanh(W_z1 s + b_z))                                                   (Eq. 12)
+        lambda = sigmoid(W_f3 tanh(W_f1 x + W_f2 s~)),  output = lambda x + (1 - lambda) s~  (Eqs. 13 and 14)
+
+    The paper does not say which sigma Eq. 5 has; it is tanh here. Its Eq. 11 also adds a number b', the same for all j,
+    which the softmax does not see; it is left out. alpha is the sigmoid of a trained number, at first 1/2. A word alone
+    in its sentence has nothing to attend to: s~ = 0.
+
+    Registered as a `Seq2SeqEncoder` with name "position_aware_self_attention".
+
+    # Parameters
+
+    input_dim : `int`
+    hidden_dim : `int`, optional (default = `input_dim`)
+        Of the scores, w.
+    window : `int`, optional (default = `10`)
+        k, at least 1.
+    mask_self : `bool`, optional (default = `True`)
+        Whether there is M.
+    gaussian : `bool`, optional (default = `True`)
+        Whether there is G.
+    relative : `bool`, optional (default = `True`)
+        Whether there is P.
+    absolute : `bool`, optional (default = `False`)
+        Whether the scores see an absolute position encoding added to x (Table VI).
+    dropout : `float`, optional (default = `0.0`)
+        In [0, 1), of s.
+    bidirectional : `bool`, optional (default = `True`)
+        What `is_bidirectional()` says: `compose` wants all its encoders to agree.
+    """
+
+    step_name = "word"
+    title = "Position-aware self-attention"
+
+    def __init__(
+        self,
+        input_dim: int,
+        hidden_dim: Optional[int] = None,
+        window: int = 10,
+        mask_self: bool = True,
+        gaussian: bool = True,
+        relative: bool = True,
+        absolute: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = True,
+    ) -> None:
+        super().__init__()
+        hidden_dim = input_dim if hidden_dim is None else hidden_dim
+        for name, value in (
+            ("input_dim", input_dim),
+            ("hidden_dim", hidden_dim),
+            ("window", window),
+        ):
+            if type(value) is not int or value < 1:
+                raise ConfigurationError(
+                    f"{name}: expected an integer of at least 1, got {value!r}"
+                )
+        if not 0 <= dropout < 1:
+            raise ConfigurationError(f"dropout: expected a number in [0, 1), got {dropout}")
+        self.window = window
+        self.mask_self = mask_self
+        self.gaussian = gaussian
+        self.relative = relative
+        self.absolute = absolute
+        self._input_dim = input_dim
+        self._bidirectional = bidirectional
+        self._dropout = torch.nn.Dropout(dropout)
+        linear = torch.nn.Linear
+        # Eq. 5: W_1 and, with the bias, W_2; w.
+        self.query = linear(input_dim, hidden_dim, bias=False)
+        self.key = linear(input_dim, hidden_dim)
+        self.vector = torch.nn.Parameter(torch.empty(hidden_dim))
+        # Eqs. 4 and 11; what is not used is not there.
+        if gaussian or relative:
+            self.mixture = torch.nn.Parameter(torch.zeros(()))
+        if relative:
+            self.distances = torch.nn.Parameter(torch.empty(window + 1, input_dim))
+            self.distance_vector = torch.nn.Parameter(torch.empty(input_dim))
+        # Eqs. 12 and 13.
+        self.fusion_1 = linear(input_dim, input_dim)
+        self.fusion_2, self.gate_1, self.gate_2, self.gate_3 = (
+            linear(input_dim, input_dim, bias=False) for _ in range(4)
+        )
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Glorot uniform for matrices and vectors, zero for biases; alpha is 1/2."""
+        for parameter in self.parameters():
+            if parameter.dim() > 1:
+                torch.nn.init.xavier_uniform_(parameter)
+        for vector in (self.vector, self.distance_vector) if self.relative else (self.vector,):
+            bound = math.sqrt(6 / (len(vector) + 1))
+            torch.nn.init.uniform_(vector, -bound, bound)
+        for bias in (self.key.bias, self.fusion_1.bias):
+            torch.nn.init.zeros_(bias)
+
+    @property
+    def alpha(self) -> torch.Tensor:
+        """The weight of G against that of P: a scalar in [0, 1]."""
+        return self.mixture.sigmoid()
+
+    @overrides
+    def get_input_dim(self) -> int:
+        return self._input_dim
+
+    @overrides
+    def get_output_dim(self) -> int:
+        return self._input_dim
+
+    @overrides
+    def is_bidirectional(self) -> bool:
+        return self._bidirectional
+
+    @overrides
+    def encode(
+        self,
+        inputs: torch.Tensor,
+        mask: Optional[torch.Tensor] = None,
+        keep_trace: bool = False,
+        tag_scorer: Optional[TagScorer] = None,
+    ) -> Tuple[torch.Tensor, Optional[SelfAttentionTrace]]:
+        if mask is None:
+            mask = inputs.new_ones(inputs.shape[:2], dtype=torch.bool)
+        inputs = inputs.masked_fill(~mask.unsqueeze(-1), 0)
+        attention = self._attention(inputs, mask)
+        attended = self._dropout(attention.to(inputs.dtype) @ inputs)  # (batch, tokens, dim)
+        fused = torch.tanh(self.fusion_2(torch.tanh(self.fusion_1(attended))))
+        # Where there is nothing to attend to.
+        fused = fused.masked_fill(~attention.any(-1, keepdim=True), 0)
+        gates = torch.sigmoid(self.gate_3(torch.tanh(self.gate_1(inputs) + self.gate_2(fused))))
+        output = (fused + gates * (inputs - fused)).masked_fill(~mask.unsqueeze(-1), 0)
+        trace = SelfAttentionTrace(attention, gates, mask.sum(-1)) if keep_trace else None
+        return output, trace
+
+    @overrides
+    def decisions(self, inputs: torch.Tensor, trace: Any, decide: Decide) -> Iterator[Decision]:
+        """None: its rows are words."""
+        return iter(())
+
+    def _attention(self, inputs: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """a: (batch, tokens, tokens), in float32 at least; rows of padding, and those with nothing to see, are 0."""
+        length, device = inputs.size(1), inputs.device
+        placed = inputs
+        if self.absolute:
+            placed = inputs + sinusoids(length, self._input_dim, device).to(inputs.dtype)
+        scores = additive_scores(self.query(placed), self.key(placed), self.vector)
+        if self.gaussian:
+            bias = gaussian_bias(length, self.window, device).to(scores.dtype)
+            scores = scores + self.alpha * bias
+        if self.relative:
+            bias = relative_bias(inputs, self.distances, self.distance_vector)
+            scores = scores + (1 - self.alpha) * bias
+        is_seen = mask.unsqueeze(1) & mask.unsqueeze(2)  # (batch, tokens, tokens)
+        if self.mask_self:
+            is_seen = is_seen & ~torch.eye(length, dtype=torch.bool, device=device)
+        # The most negative number rather than -inf: rows with nothing to see stay finite.
+        scores = scores.masked_fill(~is_seen, torch.finfo(scores.dtype).min)
+        return scores.softmax(-1).masked_fill(~is_seen, 0)
