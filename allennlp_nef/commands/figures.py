@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterator, List, NamedTuple, Sequence
 
+from allennlp_nef.commands.output_files import writing
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -77,7 +79,12 @@ def literal(text: Any) -> Any:
 def shown(word: str, most: int = 24) -> str:
     """A word as it stands in a figure: cut to `most` characters, what cannot be printed as escapes."""
     word = word if len(word) <= most else word[: most - 1] + "\u2026"
-    return "".join(map(_printable, word))
+    return printable(word)
+
+
+def printable(text: str) -> str:
+    """A text on one line; what cannot be printed as escapes."""
+    return "".join(map(_printable, text))
 
 
 def overhang(axes: "Axes") -> Sides:
@@ -102,7 +109,8 @@ def save(figure: "Figure", stem: Path, formats: Sequence[str]) -> List[Path]:
     for path, ending in zip(paths, formats):
         # Without the date.
         metadata = {"Date": None} if ending == "svg" else None
-        figure.savefig(str(path), format=ending, dpi=DPI, metadata=metadata)
+        with writing(path):
+            figure.savefig(str(path), format=ending, dpi=DPI, metadata=metadata)
     return paths
 
 

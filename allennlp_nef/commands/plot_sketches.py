@@ -1,5 +1,6 @@
 import argparse
 import json
+import os
 import sys
 from itertools import islice
 from pathlib import Path
@@ -10,8 +11,9 @@ from allennlp.common import Tqdm
 from overrides import overrides
 
 from allennlp_nef.commands.arguments import integer
-from allennlp_nef.commands.figures import drawing, save
+from allennlp_nef.commands.figures import drawing, printable, save
 from allennlp_nef.commands.heat_maps import heat_map
+from allennlp_nef.commands.output_files import writing
 from allennlp_nef.commands.replay_page import write_page
 from allennlp_nef.commands.sketch_summary import SketchSummary, as_text
 from allennlp_nef.commands.sketch_summary_plot import summary_plot
@@ -20,9 +22,10 @@ from allennlp_nef.data.formats.errors import DataFormatError
 
 _SUMMARY = "Plot what the steps of a tagger attend to, sentence by sentence or over a corpus."
 _DETAILS = """
-A heat map a sentence, sentence-0001.png and so on: a row a step, a column a word, the darker the more attention, on
-one scale for all. Words have the colours of their predicted tags. A cross below a word says that its tag is wrong,
-where INPUT has gold tags.
+A heat map a sentence, sentence-0001.png and so on: a row a step, a column a word, the darker the more attention (by its
+square root), on one scale for all. Words have the colours of their predicted tags. A cross below a word says that its
+tag is wrong, where INPUT has gold tags. All of INPUT is plotted, some three sentences a second, if --limit does not say
+less.
 
 INPUT is a file of JSON requests, one a line, as for `allennlp predict`; or what the dataset reader of the model reads,
 as for `allennlp evaluate`: a file, or for quality estimation the prefix of several.
@@ -58,7 +61,7 @@ class PlotSketches(Subcommand):
         )
         add = subparser.add_argument
         add("archive", metavar="ARCHIVE", help="of a model whose decoder is neural_easy_first")
-        add("input", metavar="INPUT", help="sentences")
+        add("input", metavar="INPUT", help="requests, or data of the model's reader: see above")
         add("--output", metavar="DIR", required=True, help="folder; files in it are written over")
         add(
             "--compare",
@@ -81,31 +84,51 @@ class PlotSketches(Subcommand):
         )
         add("--html", action="store_true", help="write index.html too, which replays the steps")
         add("--summary", action="store_true", help="report on all of INPUT")
-        add("--batch-size", type=integer(1), default=64, metavar="N", help="of a model")
-        add("--cuda-device", type=int, default=-1, metavar="I", help="-1 for the CPU")
+        add(
+            "--batch-size",
+            type=integer(1),
+            default=64,
+            metavar="N",
+            help="sentences that go through a model at once (default = 64)",
+        )
+        add(
+            "--cuda-device",
+            type=integer(-1),
+            default=-1,
+            metavar="I",
+            help="the number of a GPU (default = -1, the CPU)",
+        )
         subparser.set_defaults(func=_run)
         return subparser
 
 
 def _run(args: argparse.Namespace) -> None:
+    status = 2
     try:
         for line in _plot(args):
-            print(line)
+            # What the terminal has no letters for is written as escapes.
+            encoding = sys.stdout.encoding or "utf-8"
+            print(line.encode(encoding, "backslashreplace").decode(encoding))
         return
     except DataFormatError as error:
         message = str(error)
     except OSError as error:
-        message = f"{error.filename}: expected a file that can be used, got {error.strerror!r}"
-    print(f"error: {message}", file=sys.stderr)
-    sys.exit(2)
+        name = error.filename or "standard output"
+        message = f"{name}: expected a file that can be used, got {error.strerror!r}"
+    except KeyboardInterrupt:
+        message, status = "interrupted", 130
+    print(f"error: {printable(message)}", file=sys.stderr)
+    sys.exit(status)
 
 
 def _plot(args: argparse.Namespace) -> Iterator[str]:
     """Writes the files; what is to be printed."""
-    folder = _prepare(args)
+    _check(args)
     formats = list(dict.fromkeys(args.format or _FORMATS))
     models = load_models([args.archive, *args.compare], args.cuda_device, args.batch_size)
     descriptions = [model.description for model in models]
+    folder = Path(args.output)
+    folder.mkdir(parents=True, exist_ok=True)
     pages: List[Dict[str, Any]] = [{"description": one, "sentences": []} for one in descriptions]
     summaries = [SketchSummary(model.description["title"], model.path) for model in models]
     stems = []
@@ -125,15 +148,16 @@ def _plot(args: argparse.Namespace) -> Iterator[str]:
         first, last = (folder / f"{stem}.{ending}" for stem in (stems[0], stems[-1]))
         yield f"{len(stems)} heat maps: {first} to {last}" if stems[1:] else f"1 heat map: {first}"
     if args.html:
-        write_page(folder / "index.html", pages)
+        with writing(folder / "index.html") as path:
+            write_page(path, pages)
         yield f"1 page: {folder / 'index.html'}"
     if args.summary:
         names = ", ".join(f"summary.{ending}" for ending in ("txt", "json", *formats))
         yield f"1 summary: {names} in {folder}"
 
 
-def _prepare(args: argparse.Namespace) -> Path:
-    """The folder for the output, after a look at what else can be known to fail later."""
+def _check(args: argparse.Namespace) -> None:
+    """What can be known to fail later."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
@@ -142,11 +166,10 @@ def _prepare(args: argparse.Namespace) -> Path:
         raise DataFormatError(
             "--limit: expected 0 only with --summary and without --html, or at least 1"
         )
-    folder = Path(args.output)
-    if folder.exists() and not folder.is_dir():
-        raise DataFormatError(f"--output: expected a folder, got the file {folder}")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    if not args.output:
+        raise DataFormatError("--output: expected the name of a folder, got ''")
+    if os.path.exists(args.output) and not os.path.isdir(args.output):
+        raise DataFormatError(f"--output: expected a folder, got the file {args.output}")
 
 
 def _sentences(
@@ -170,8 +193,9 @@ def _write_summary(
     """The text of the files that it writes."""
     results = [summary.results() for summary in summaries]
     text = "\n\n\n".join(map(as_text, results)) + "\n"
-    (folder / "summary.txt").write_text(text, encoding="utf-8")
-    (folder / "summary.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    for name, content in (("txt", text), ("json", json.dumps(results, indent=2) + "\n")):
+        with writing(folder / f"summary.{name}") as path:
+            path.write_text(content, encoding="utf-8", errors="backslashreplace")
     with drawing():
         figure = summary_plot(results, [description["colours"] for description in descriptions])
         save(figure, folder / "summary", formats)

@@ -1,19 +1,34 @@
 import json
-import zlib
+import os
+from typing import Iterator, Tuple
 
-from allennlp.common.file_utils import open_compressed
+from allennlp_nef.data.formats.text_files import read_lines
+
+MOST_BYTES = 2**20
+"""Of the first line, as far as it is looked at."""
 
 
 def holds_requests(path: str) -> bool:
-    """Whether a file holds JSON requests: it is named `.jsonl`, or the first line that is not blank is a JSON object.
+    """Whether a file holds JSON requests, one a line.
 
-    Any other input is what a dataset reader reads, which need not be the name of a file.
+    It is named `.jsonl`, or its first line that is not blank is a JSON object, or begins like one. Any other input is
+    what a dataset reader reads, which need not be the name of a file.
     """
-    if path.endswith((".jsonl", ".jsonl.gz")):
+    if path.endswith(".jsonl"):
         return True
-    try:
-        with open_compressed(path) as lines:
-            first = next((line for line in lines if line.strip()), "")
-        return isinstance(json.loads(first.lstrip("\ufeff")), dict)
-    except (OSError, ValueError, RecursionError, EOFError, zlib.error):
+    if not os.path.isfile(path):
         return False
+    with open(path, "rb") as file:
+        start = file.read(MOST_BYTES).decode("utf-8-sig", "replace").lstrip()
+    first = start.split("\n", 1)[0]
+    try:
+        return isinstance(json.loads(first), dict)
+    except (ValueError, RecursionError):
+        return first.startswith('{"')
+
+
+def read_requests(path: str) -> Iterator[Tuple[int, str]]:
+    """The lines of a file that are not blank, with their numbers from 1. Raises as `read_lines` does."""
+    for number, line in enumerate(read_lines(path), 1):
+        if line.strip():
+            yield number, line

@@ -5,6 +5,8 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy
 
+from allennlp_nef.commands.figures import printable
+
 ENDS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 50)
 """The last steps of the rows of a summary; one more row has all steps beyond."""
 NAMES = [*map(str, ENDS[:10]), "11-20", "21-50", "51+"]
@@ -164,9 +166,10 @@ def as_text(results: Mapping[str, Any]) -> str:
         parts += [
             f"{settling}; their accuracy, and\nthat of all words after this step (sentences with fewer steps keep "
             "their last tags).\n" + _table(_SETTLING, results["settling"]),
-            "Attention on wrong words: words whose tag was wrong, or right, after the step before; the mean attention\n"
-            "that they get; the share of attention that goes to the wrong ones, and what it would be if all words\n"
-            "of a sentence got the same.\n" + _table(_ATTENTION, results["attention_on_wrong"]),
+            "Attention on wrong words: words, once for each step of their sentence, whose tag was wrong, or right,\n"
+            "after the step before; the mean attention that they get; the share of attention that goes to the wrong\n"
+            "ones, and what it would be if all words of a sentence got the same.\n"
+            + _table(_ATTENTION, results["attention_on_wrong"]),
         ]
     else:
         parts += [
@@ -198,7 +201,7 @@ def _decimals(attention: Optional[float]) -> str:
 
 # Head, name in the results, and how a value is written.
 _FIRST_STEP = (
-    ("tag", "tag", str),
+    ("tag", "tag", printable),
     ("words", "words", str),
     ("%", "word_share", _percent),
     ("sentences", "sentences", str),

@@ -82,8 +82,8 @@ def _first_step(axes: "Axes", summary: Mapping[str, Any], colours: Mapping[str, 
     places = range(len(rows))
     bar_colours = [colours.get(row["tag"], INK) for row in rows]
     axes.barh(places, _percent(rows, "sentence_share"), color=bar_colours, height=0.7)
-    axes.barh(0, 0, color=SOFT, label="sentences")  # for the key
-    axes.plot(_percent(rows, "word_share"), places, **_TICK, label="words")
+    axes.barh(0, 0, color=SOFT, label="sentences that look there")  # for the key
+    axes.plot(_percent(rows, "word_share"), places, **_TICK, label="all words")
     axes.set_yticks(places, [shown(row["tag"]) for row in rows])
     for label in axes.get_yticklabels():
         literal(label)
@@ -120,7 +120,7 @@ def _steps(axes: "Axes", rows: Sequence[Mapping[str, Any]]) -> Sequence[int]:
     """Labels both axes; returns the places of the steps."""
     labels = [row["step"].replace("-", "\u2013\n") for row in rows]
     axes.set_xticks(range(len(rows)), labels)
-    axes.set_xlim(-0.6, max(len(rows), 5) - 0.4)
+    axes.set_xlim(-0.6, len(rows) - 0.4)
     axes.set_xlabel("step")
     axes.set_ylabel("%")
     return range(len(rows))

@@ -1,31 +1,20 @@
 """The sentences of a file, and the steps in which the models of archives tagged them."""
 
-import pickle
-import tarfile
-import zlib
 from collections import Counter
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Sequence
 
 from allennlp.common.checks import ConfigurationError, check_for_gpu
-from allennlp.common.file_utils import open_compressed
 from allennlp.common.util import lazy_groups_of
 from allennlp.data import Instance
 from allennlp.models import load_archive
 from allennlp.predictors import Predictor
 
-from allennlp_nef.commands.request_files import holds_requests
+from allennlp_nef.commands.request_files import holds_requests, read_requests
 from allennlp_nef.data.formats.errors import DataFormatError, quote
 from allennlp_nef.models import NefTagger
 from allennlp_nef.predictors.tagging_predictor import Answer, TaggingPredictor
-
-# What AllenNLP lets through of files that are no archives, or those of other versions.
-_NO_ARCHIVE = (
-    *(ConfigurationError, OSError, EOFError, RuntimeError, ValueError),
-    *(AttributeError, KeyError, TypeError),
-    *(tarfile.TarError, zlib.error, pickle.UnpicklingError),
-)
 
 
 class SketchModel(NamedTuple):
@@ -49,7 +38,7 @@ def load_models(
     """
     try:
         check_for_gpu(cuda_device)
-    except (ConfigurationError, RuntimeError) as error:
+    except (ConfigurationError, RuntimeError, ValueError) as error:
         raise DataFormatError(
             f"--cuda-device: expected -1 or the number of a GPU, got {cuda_device} ({_line(error)})"
         ) from error
@@ -118,23 +107,18 @@ def _answers(
 def _instances(predictor: TaggingPredictor, path: str, is_requests: bool) -> Iterator[Instance]:
     try:
         if is_requests:
-            with open_compressed(path) as lines:
-                for line in lines:
-                    if line.strip():
-                        yield predictor._json_to_instance(predictor.load_line(line))
+            for number, line in read_requests(path):
+                yield predictor.instance_of_line(line, f"{path}:{number}: ")
         else:
             yield from predictor._dataset_reader.read(path)
-    except UnicodeDecodeError as error:
-        raise DataFormatError(f"{path}: expected {error.encoding}, got {error.reason}") from error
     except (ValueError, ConfigurationError) as error:
-        where = f"{path}: " if is_requests else ""
-        raise DataFormatError(where + _line(error)) from error
+        raise DataFormatError(_line(error)) from error
 
 
 def _predictor(path: str, cuda_device: int, batch_size: int) -> TaggingPredictor:
     try:
         archive = load_archive(path, cuda_device=cuda_device)
-    except _NO_ARCHIVE as error:
+    except Exception as error:  # of whatever reads, unpacks, fetches or builds it
         raise DataFormatError(
             f"{path}: expected the archive of a trained model, got {type(error).__name__}: {_line(error)}"
         ) from error

@@ -17,7 +17,7 @@ from allennlp_nef.data.dataset_readers import (
 from allennlp_nef.data.formats.chunks import convert_tags
 from allennlp_nef.data.formats.conll_columns import ColumnSentence, as_column, format_columns
 from allennlp_nef.data.formats.conllu import ConlluSentence, format_conllu
-from allennlp_nef.models.decision_trace import DecisionTrace
+from allennlp_nef.models.decision_trace import Trace
 from allennlp_nef.predictors.errors import describe, request_error
 from allennlp_nef.predictors.requests import check_fields, trace_flags, words_of
 from allennlp_nef.predictors.tagging_predictor import Answer, TaggingPredictor
@@ -43,10 +43,12 @@ class NefTaggerPredictor(TaggingPredictor):
         {"sentence": "Anna met Paul in Rome .", "attention": true}
 
     `sentence` is split on whitespace; in its place may stand `tokens`, a list of words. `attention` (optional) asks
-    for the attention of each step, `trace` (optional) for the fields of a `DecisionTrace`. The answer has `tokens`,
-    `tags` and `probabilities` (of the tag, one a word); if the tags are those of chunks such as entities, `spans`, each
-    with `start` and `end` (words, from 0, the end exclusive), `type`, `text` and `probability`; and, if asked for,
-    `attention` (steps x words) and `trace` (an object); `null` where the model has no steps.
+    for the attention of each step, `trace` (optional) for the fields of a `DecisionTrace` or `FusionTrace`.
+
+    The answer has `tokens`, `tags` and `probabilities` (of the tag, one a word); if the tags are those of chunks (such
+    as entities) `spans`, each with `start` and `end` (words, from 0, the end exclusive), `type`, `text` and
+    `probability`; and, if asked for, `attention` (steps x words) and `trace` (an object); `null` where the model has no
+    steps.
 
     Registered as a `Predictor` with name "nef_tagger". For a model of word-level quality estimation it is `word_qe`.
 
@@ -93,7 +95,7 @@ class NefTaggerPredictor(TaggingPredictor):
         name = "sentence" if isinstance(sentence, str) else "tokens"
         return self.predict_json({name: sentence, "attention": attention})
 
-    def trace(self, sentence: Union[str, List[str]]) -> DecisionTrace:
+    def trace(self, sentence: Union[str, List[str]]) -> Trace:
         """What the decoder did to a sentence, step by step. `ConfigurationError` if the model has no steps."""
         return self._trace_of({"sentence" if isinstance(sentence, str) else "tokens": sentence})
 

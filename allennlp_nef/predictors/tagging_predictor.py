@@ -10,7 +10,7 @@ from overrides import overrides
 
 from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.models import NefTagger
-from allennlp_nef.models.decision_trace import DecisionTrace, wants_trace
+from allennlp_nef.models.decision_trace import Trace, wants_trace
 from allennlp_nef.models.description import description_of
 from allennlp_nef.models.tag_colours import tag_colours
 from allennlp_nef.predictors.batches import batches_of, metadata_of
@@ -45,7 +45,7 @@ class TaggingPredictor(Predictor):
     attention : `bool`, optional (default = `False`)
         Whether to answer every request with the attention, asked for or not.
     trace : `bool`, optional (default = `False`)
-        Whether to answer every request with its `DecisionTrace`, asked for or not.
+        Whether to answer every request with its `Trace`, asked for or not.
     max_tokens : `int`, optional (default = `1000`)
         At least 1. Requests with more words than this are refused, and those whose longest word, times their words, has
         more characters than 1000 times this. (What a dataset reader reads is not limited.)
@@ -88,6 +88,10 @@ class TaggingPredictor(Predictor):
         for name, wanted in (("attention", attention), ("trace", trace)):
             if not isinstance(wanted, bool):
                 raise ConfigurationError(f"{name}: expected true or false, got {wanted!r}")
+        if output_format != "json" and (attention or trace):
+            raise ConfigurationError(
+                f"attention, trace: expected output_format json, which has them, got {output_format}"
+            )
         self.output_format = output_format
         self.attention = attention
         self.always_trace = trace
@@ -122,7 +126,13 @@ class TaggingPredictor(Predictor):
     def load_line(self, line: str) -> JsonDict:
         """The request of a line, checked here since this is where its number is known (blank lines are not counted)."""
         self._requests_loaded += 1
-        where = f"request {self._requests_loaded}: "
+        return self._load(line, f"request {self._requests_loaded}: ")
+
+    def instance_of_line(self, line: str, where: str) -> Instance:
+        """The instance of a line that holds a request; `where` stands before each message. Raises `request_error`."""
+        return self._json_to_instance(self._load(line, where))
+
+    def _load(self, line: str, where: str) -> JsonDict:
         try:
             request = json.loads(line.lstrip("\ufeff"))
         except (ValueError, RecursionError) as error:
@@ -171,7 +181,7 @@ class TaggingPredictor(Predictor):
         if len(inputs) > self.max_batch:
             raise request_error(f"expected at most {self.max_batch} items, got {len(inputs)}")
         requests = [self.parse(item, f"item {index}: ") for index, item in enumerate(inputs)]
-        instances = [self.to_instance(request) for request in requests]
+        instances = [self._prepared(self.to_instance(request)) for request in requests]
         words = sum(
             len(item.tokens) + len(item.source or ()) for item in map(metadata_of, instances)
         )
@@ -202,24 +212,28 @@ class TaggingPredictor(Predictor):
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
         return self.to_instance(self.parse(json_dict))
 
-    def _trace_of(self, request: JsonDict) -> DecisionTrace:
+    def _trace_of(self, request: JsonDict) -> Trace:
         """Raises `ConfigurationError` where the model's decoder has no steps."""
         instance = self._json_to_instance({**request, "trace": True})
         self._dataset_reader.apply_token_indexers(instance)
         output: Dict[str, Any] = self._model.forward_on_instances([instance])[0]
         if output.get("decisions") is None:
             raise ConfigurationError(
-                "trace: expected a model whose decoder is neural_easy_first, got one without steps"
+                "trace: expected a model with neural_easy_first, label_attention or position_aware_self_attention, "
+                "got one that keeps no trace"
             )
         return output["decisions"]
 
+    def _prepared(self, instance: Instance) -> Instance:
+        """The instance, with what the options ask for."""
+        self._dataset_reader.apply_token_indexers(instance)
+        metadata = metadata_of(instance)
+        metadata.keep_trace |= self.attention
+        metadata.keep_decisions |= self.always_trace
+        return instance
+
     def _answers(self, instances: List[Instance]) -> Iterator[JsonDict]:
-        for group in batches_of(instances, self.batch_size):
-            for instance in group:
-                self._dataset_reader.apply_token_indexers(instance)
-                metadata = metadata_of(instance)
-                metadata.keep_trace |= self.attention
-                metadata.keep_decisions |= self.always_trace
+        for group in batches_of(map(self._prepared, instances), self.batch_size):
             for output in self._model.forward_on_instances(group):
                 answer = Answer(self.to_answer(output))
                 answer.metadata = cast(TaggingMetadata, output["metadata"])

@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, Union
+from typing import Any, Dict, List, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -10,7 +10,7 @@ from overrides import overrides
 from allennlp_nef.data.dataset_readers import WmtWordQeReader
 from allennlp_nef.data.formats.wmt_word_qe import format_submission, format_tags
 from allennlp_nef.data.metadata import TaggingMetadata
-from allennlp_nef.models.decision_trace import DecisionTrace
+from allennlp_nef.models.decision_trace import Trace
 from allennlp_nef.predictors.tagging_predictor import Answer, TaggingPredictor
 from allennlp_nef.predictors.word_qe_request import WordQeRequest, parse_request
 
@@ -25,10 +25,11 @@ class WordQePredictor(TaggingPredictor):
 
     `source` and `target` are strings, split on whitespace, or lists of words; `alignments` (optional) a string of
     `i-j`, source word i with target word j, from 0, or a list of such strings or of pairs; `attention` (optional) asks
-    for the attention of each step, `trace` (optional) for the fields of a `DecisionTrace`. The answer has `tokens` (the
-    words of the target), `tags` (OK or BAD, one a word), `bad_probabilities` (the probability of BAD, one a word), and,
-    if asked for, `attention` (steps x words) and `trace` (an object); `null` where the model has no steps. With a trace
-    come `source` (its words) and `alignments` (pairs), as they were understood.
+    for the attention of each step, `trace` (optional) for the fields of a `DecisionTrace` or `FusionTrace`.
+
+    The answer has `tokens` (the words of the target), `tags` (OK or BAD, one a word), `bad_probabilities` (the
+    probability of BAD, one a word), and, if asked for, `attention` (steps x words) and `trace` (an object); `null`
+    where the model has no steps. With a trace come `source` (its words) and `alignments` (pairs), as understood.
 
     Registered as a `Predictor` with name "word_qe".
 
@@ -42,7 +43,7 @@ class WordQePredictor(TaggingPredictor):
         "json"; "tags", a line of tags a sentence (the WMT `.tags` format); "tsv", the WMT submission format (method,
         sentence, word index, word, tag; from 0); "text", the words, `/BAD` behind the bad ones.
     method : `str`, optional (default = `"allennlp_nef"`)
-        The method's name in the submission format.
+        The method's name, in the submission format only.
     attention, trace, max_tokens, max_batch, batch_size
         See `TaggingPredictor`; `max_tokens` is the limit for either side.
     """
@@ -56,7 +57,7 @@ class WordQePredictor(TaggingPredictor):
         model: Model,
         dataset_reader: DatasetReader,
         output_format: str = "json",
-        method: str = "allennlp_nef",
+        method: Optional[str] = None,
         **options: Any,
     ) -> None:
         super().__init__(model, dataset_reader, output_format, **options)
@@ -65,16 +66,16 @@ class WordQePredictor(TaggingPredictor):
                 "dataset_reader: the predictor word_qe expects wmt_word_qe, got "
                 f"{type(dataset_reader).__name__}"
             )
-        if (
-            not isinstance(method, str)
-            or not method
-            or len(method.splitlines()) != 1
-            or "\t" in method
-        ):
+        name = "allennlp_nef" if method is None else method
+        if not isinstance(name, str) or len(name.splitlines()) != 1 or "\t" in name:
             raise ConfigurationError(
                 f"method: expected text without tabs and line ends, got {method!r}"
             )
-        self.method = method
+        if method is not None and output_format != "tsv":
+            raise ConfigurationError(
+                f"method: expected output_format tsv, which has it, got {output_format}"
+            )
+        self.method = name
 
     def predict(
         self,
@@ -92,7 +93,7 @@ class WordQePredictor(TaggingPredictor):
         source: Union[str, List[str]],
         target: Union[str, List[str]],
         alignments: Union[None, str, List[Any]] = None,
-    ) -> DecisionTrace:
+    ) -> Trace:
         """What the decoder did to one request, step by step. `ConfigurationError` if the model has no steps."""
         return self._trace_of({"source": source, "target": target, "alignments": alignments})
 

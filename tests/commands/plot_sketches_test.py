@@ -1,10 +1,13 @@
 """`allennlp plot-sketches`, from archives to files."""
 
+import errno
 import json
+import os
 import shutil
 import sys
 import tarfile
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
@@ -345,24 +348,26 @@ class TestErrors:
         [
             (
                 '{"sentenc": "a"}',
-                'request 2: expected the fields sentence, tokens, attention, trace, got "sentenc"',
+                'expected the fields sentence, tokens, attention, trace, got "sentenc"',
             ),
-            ('{"sentence": ""}', 'request 2: sentence: expected at least one word, got ""'),
-            ("[1]", "request 2: expected an object with the field sentence or tokens, got [1]"),
-            ("{", 'request 2: expected a JSON object on one line, got "{" ('),
+            ('{"sentence": ""}', 'sentence: expected at least one word, got ""'),
+            ("[1]", "expected an object with the field sentence or tokens, got [1]"),
+            ("{", 'expected a JSON object on one line, got "{" ('),
         ],
     )
     def test_requests(self, fail, ner_archive, tmp_path, line, message):
         path = tmp_path / "requests"
         path.write_text(f'{{"sentence": "a b"}}\n\n{line}\n')
-        assert fail(ner_archive, path).startswith(f"error: {path}: {message}")
+        assert fail(ner_archive, path).startswith(f"error: {path}:3: {message}")
 
     def test_requests_that_are_none(self, fail, ner_archive, tmp_path):
         path = tmp_path / "requests.jsonl"
         path.write_text("\n \n")
         assert fail(ner_archive, path) == f"error: {path}: expected at least one sentence, got none"
         path.write_bytes(b'{"sentence": "\xff"}')
-        assert fail(ner_archive, path).startswith(f"error: {path}: expected utf-8, got invalid ")
+        assert fail(ner_archive, path).startswith(
+            f"error: {path}:1: expected utf-8, got byte 0xff "
+        )
 
     @pytest.mark.parametrize(
         "arguments, message",
@@ -387,7 +392,7 @@ class TestErrors:
             (("--limit", -1), "expected an integer of at least 0, got '-1'"),
             (("--batch-size", 0), "expected an integer of at least 1, got '0'"),
             (("--format", "pdf"), "invalid choice: 'pdf'"),
-            (("--cuda-device", "x"), "invalid int value: 'x'"),
+            (("--cuda-device", "x"), "expected an integer of at least -1, got 'x'"),
         ],
     )
     def test_values(self, fail, arguments, message):
@@ -402,8 +407,65 @@ class TestErrors:
         path = tmp_path / "out" / "sentence-0001.png"
         path.mkdir(parents=True)
         assert fail(ner_archive, "fixtures/ner/test.conll", "--limit", 1) == (
-            f"error: {path}: expected a file that can be used, got 'Is a directory'"
+            f"error: {path}: expected a file that can be written, got 'Is a directory'"
         )
+
+    def test_a_full_disk(self, fail, ner_archive, tmp_path, monkeypatch):
+        from matplotlib.figure import Figure
+
+        def savefig(self, path, **options):
+            Path(path).write_bytes(b"half")
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(Figure, "savefig", savefig)
+        path = tmp_path / "out" / "sentence-0001.png"
+        assert fail(ner_archive, "fixtures/ner/test.conll", "--limit", 1) == (
+            f"error: {path}: expected a file that can be written, got 'No space left on device'"
+        )
+        assert not path.exists()
+
+    def test_a_pipe(self, fail, ner_archive, tmp_path):
+        """It could be read only once."""
+        path = tmp_path / "pipe"
+        os.mkfifo(str(path))
+        assert fail(ner_archive, path) == (
+            f"error: {path}: expected a file, got a broken link or a special file"
+        )
+
+    @pytest.mark.parametrize("name", ["/nope.jsonl", "/nope.conll"])
+    def test_no_file(self, fail, ner_archive, name):
+        assert fail(ner_archive, name) == f"error: {name}: expected a file, got no such file"
+
+    def test_a_request_that_begins_badly(self, fail, ner_archive, tmp_path):
+        path = tmp_path / "requests"
+        path.write_text('{"sentence": "a b}\n{"sentence": "a b"}\n')
+        assert fail(ner_archive, path).startswith(f"error: {path}:1: expected a JSON object on one")
+
+    def test_no_output(self, allennlp, ner_archive, capsys):
+        with pytest.raises(SystemExit) as end:
+            allennlp("plot-sketches", ner_archive, "input", "--output", "")
+        assert end.value.code == 2
+        message = "error: --output: expected the name of a folder, got ''\n"
+        assert capsys.readouterr().err == message
+
+    def test_a_failure_leaves_no_folder(self, fail, ner_archive, tmp_path):
+        fail("nothing", "fixtures/ner/test.conll")
+        assert not (tmp_path / "out").exists()
+
+    def test_line_ends_in_names(self, fail, ner_archive, tmp_path):
+        assert fail(f"{tmp_path}/a\nb", "input").startswith(
+            f"error: {tmp_path}/a\\nb: expected the"
+        )
+
+    def test_interrupted(self, allennlp, ner_archive, tmp_path, monkeypatch, capsys):
+        def interrupt(*arguments, **options):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("allennlp_nef.commands.plot_sketches.load_models", interrupt)
+        with pytest.raises(SystemExit) as end:
+            allennlp("plot-sketches", ner_archive, "input", "--output", tmp_path / "out")
+        assert end.value.code == 130
+        assert capsys.readouterr().err == "error: interrupted\n"
 
     def test_without_matplotlib(self, fail, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib", None)

@@ -7,8 +7,8 @@ from allennlp_nef.predictors import batches
 from allennlp_nef.predictors.batches import batches_of
 
 
-def sentence(length, width=1, source=None):
-    metadata = TaggingMetadata(["a"] * (length - 1) + ["x" * width], source)
+def sentence(length, width=1, source=None, **wanted):
+    metadata = TaggingMetadata(["a"] * (length - 1) + ["x" * width], source, **wanted)
     return Instance({"metadata": MetadataField(metadata)})
 
 
@@ -40,3 +40,14 @@ def test_fewer_sentences_of_long_words(monkeypatch):
     assert sizes([sentence(3), sentence(3), sentence(1, width=20), sentence(3)]) == [2, 1, 1]
     assert sizes([sentence(1, source=["a" * 30])] * 3) == [2, 1]
     assert sizes([sentence(2, width=1000), sentence(2)]) == [1, 1]
+
+
+@pytest.mark.parametrize("wanted", ["keep_trace", "keep_decisions"])
+def test_fewer_traces(monkeypatch, wanted):
+    """Those of a sentence are as many as its words squared, and as the longest one's with padding."""
+    monkeypatch.setattr(batches, "MOST_STEPS", 32)
+    assert sizes([sentence(4, **{wanted: True})] * 5) == [2, 2, 1]
+    assert sizes([sentence(n, **{wanted: True}) for n in (1, 1, 4, 4, 9, 1)]) == [2, 2, 1, 1]
+    assert sizes([sentence(4)] * 3) == [3]
+    # The others of a list are not traced with them.
+    assert sizes([sentence(2), sentence(2, **{wanted: True}), sentence(2)]) == [1, 1, 1]

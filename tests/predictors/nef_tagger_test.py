@@ -105,7 +105,9 @@ class TestAnswer:
 
         predictor = Predictor.from_archive(load_archive(str(ner_archive)))  # one of its own
         predictor._model.decoder = Widen()
-        with pytest.raises(ConfigurationError, match="decoder is neural_easy_first"):
+        with pytest.raises(
+            ConfigurationError, match="expected a model with neural_easy_first, label_attention or"
+        ):
             predictor.trace(SENTENCE)
         assert predictor.predict_json({"sentence": SENTENCE, "trace": True})["trace"] is None
 

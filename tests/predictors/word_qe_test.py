@@ -115,7 +115,8 @@ class TestBatch:
     def test_empty(self, predictor):
         assert predictor.predict_batch_json([]) == []
 
-    @pytest.mark.parametrize(("batch_size", "sizes"), [(2, [2, 2, 1]), (64, [5])])
+    @pytest.mark.parametrize(("batch_size", "sizes"), [(2, [2, 1, 2]), (64, [2, 1, 2])])
+    # The third wants its attention.
     def test_batch_size(self, word_qe, monkeypatch, batch_size, sizes):
         predictor = word_qe(batch_size=batch_size)
         seen = []
@@ -276,6 +277,11 @@ class TestConstruction:
             ({"batch_size": 2.5}, "batch_size: expected an integer of at least 1, got 2.5"),
             ({"attention": "false"}, "attention: expected true or false, got 'false'"),
             ({"method": 5}, "method: expected text without tabs and line ends, got 5"),
+            ({"method": "a"}, "method: expected output_format tsv, which has it, got json"),
+            (
+                {"output_format": "tags", "trace": True},
+                "attention, trace: expected output_format json, which has them, got tags",
+            ),
         ],
     )
     def test_bad_arguments(self, word_qe, arguments, message):

@@ -27,7 +27,7 @@ def read_blocks(path: str, encoding: str = "utf-8") -> Iterator[Block]:
     """
     lines: List[str] = []
     first, has_text, is_complete = 1, False, False
-    for number, line in enumerate(_read_lines(path, encoding), 1):
+    for number, line in enumerate(read_lines(path, encoding), 1):
         is_empty = is_blank(line)
         if is_complete and not is_empty:
             yield Block(lines, first)
@@ -55,7 +55,13 @@ def check_encoding(encoding: str) -> None:
         ) from None
 
 
-def _read_lines(path: str, encoding: str) -> List[str]:
+def read_lines(path: str, encoding: str = "utf-8") -> List[str]:
+    """The lines of a text file, with their ends; the last one may have none.
+
+    # Raises
+
+    `DataFormatError`: as `read_blocks`, but for a file of empty lines.
+    """
     check_encoding(encoding)
     if not os.path.isfile(path):
         kind = "no such file"
