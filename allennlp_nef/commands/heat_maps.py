@@ -1,5 +1,9 @@
-"""Heat maps of the attention of each step, as in Figures 2 to 4 of Martins & Kreutzer (EMNLP 2017)."""
+"""Heat maps of the attention of each step, as in Figures 2 to 4 of Martins & Kreutzer (EMNLP 2017).
 
+Of label attention a row is a layer, with the probabilities of its tags; of self-attention a row is a word.
+"""
+
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 import numpy
@@ -13,6 +17,7 @@ if TYPE_CHECKING:
 # In inches.
 CELL = 0.28
 MOST = 28.0  # of the side of a map; more words or steps get smaller cells, and not each of them a label
+MOST_WIDTH = 20.0  # of maps side by side; wider ones stand below each other
 _LABEL = 0.2  # the least distance of labels
 _MARGIN, _GAP, _BAR_WIDTH, _BAR_HEIGHT, _BAR_LABELS = 0.15, 0.35, 0.14, 5 * CELL, 0.65
 
@@ -53,8 +58,9 @@ def heat_map(
 ) -> "Figure":
     """The heat maps of one sentence, side by side: a row a step, from top to bottom, a column a word.
 
-    Words have the colours of their predicted tags. Where gold tags are known, a cross below a word marks a wrong
-    tag, in the colour of the gold tag. To be called, and the figure saved, within `drawing`.
+    Words have the colours of their predicted tags; tags that share a colour stand below the map. Where gold tags are
+    known, a cross below a word marks a wrong tag, in the colour of the gold tag. To be called, and the figure saved,
+    within `drawing`.
 
     # Parameters
 
@@ -70,13 +76,16 @@ def heat_map(
     FigureCanvasAgg(figure)
     pad = _PAD_OF_CROSSES if any(any(_wrong(answer)) for answer in answers) else _PAD
     # As many words in each, but perhaps not as many steps.
-    longest = max(max(numpy.shape(answer["trace"]["attention"])) for answer in answers)
+    longest = max(max(numpy.shape(_weights(answer))) for answer in answers)
     cell = min(CELL, MOST / longest)
     panels = [_panel(figure, *pair, cell, pad) for pair in zip(answers, descriptions)]
     panels[0].axes.set_ylabel(descriptions[0]["step_name"])
     panels[0] = panels[0]._replace(over=overhang(panels[0].axes))
     bar = figure.add_axes((0, 0, 0.1, 0.1), label="attention")
-    colour_bar = figure.colorbar(colour_scale(), cax=bar, ticks=TICKS, label="attention")
+    label = (
+        "attention" if any(answer["trace"]["attention"] for answer in answers) else "probability"
+    )
+    colour_bar = figure.colorbar(colour_scale(), cax=bar, ticks=TICKS, label=label)
     colour_bar.ax.set_yticklabels([f"{tick:g}" for tick in TICKS])
     colour_bar.outline.set_edgecolor(LINE)
     legend = _legend(figure, answers, descriptions)
@@ -91,12 +100,12 @@ def _panel(
     cell: float,
     pad: float,
 ) -> _Panel:
-    attention = numpy.array(answer["trace"]["attention"])
-    steps, words = attention.shape
+    weights = numpy.array(_weights(answer))
+    steps, words = weights.shape
     size = (words * cell, steps * cell)
     scale = colour_scale()
     axes = figure.add_axes((0.1, 0.1, *(size / figure.get_size_inches())))
-    axes.imshow(attention, cmap=scale.cmap, norm=scale.norm, aspect="auto", interpolation="none")
+    axes.imshow(weights, cmap=scale.cmap, norm=scale.norm, aspect="auto", interpolation="none")
     if cell == CELL:
         axes.set_xticks(numpy.arange(1, words) - 0.5, minor=True)
         axes.set_yticks(numpy.arange(1, steps) - 0.5, minor=True)
@@ -106,8 +115,13 @@ def _panel(
         spine.set(visible=True, linewidth=0.5)
 
     every = int(numpy.ceil(_LABEL / cell))
-    axes.set_yticks(range(0, steps, every), [str(n + 1) for n in range(0, steps, every)])
+    rows = range(0, steps, every)
+    names = answer["tokens"] if "gates" in answer["trace"] else list(map(str, range(1, steps + 1)))
+    axes.set_yticks(rows, [shown(names[n], 12) for n in rows])
+    for label in axes.get_yticklabels():
+        literal(label)
     _label_words(axes, answer, description["colours"], every, pad)
+    _label_tags(axes, answer, description["colours"], every)
     for index in numpy.flatnonzero(_wrong(answer)):
         colour = description["colours"].get(answer["gold"][index], UNKNOWN)
         axes.plot(index, 1, **_CROSS, color=colour, clip_on=False, transform=_above(axes, 4))
@@ -127,6 +141,30 @@ def _label_words(
     for i, label in zip(shown_at, axes.get_xticklabels()):
         literal(label).set(color=colours[answer["tags"][i]], rotation=45, rotation_mode="anchor")
         label.set(horizontalalignment="left", verticalalignment="center")
+
+
+def _label_tags(
+    axes: "Axes", answer: Mapping[str, Any], colours: Mapping[str, str], every: int
+) -> None:
+    """Below the map, those that the colours of the words do not tell apart; O goes without saying."""
+    shared = [colour for colour, count in Counter(colours.values()).items() if count > 1]
+    for i in range(0, len(answer["tokens"]), every):
+        tag = answer["tags"][i]
+        if colours[tag] in shared and tag != "O":
+            label = axes.annotate(
+                shown(tag, 12),
+                (i, 0),
+                (3, -4),
+                xycoords=axes.get_xaxis_transform(),
+                textcoords="offset points",
+                color=colours[tag],
+                fontsize=7,
+                rotation=45,
+                rotation_mode="anchor",
+                horizontalalignment="right",
+                verticalalignment="top",
+            )
+            literal(label)
 
 
 def _legend(
@@ -175,18 +213,28 @@ def _arrange(figure: "Figure", panels: Sequence[_Panel], bar: "Axes", legend: An
     legend_width, legend_height = extent.width / DPI, extent.height / DPI
     right = panels[-1].over.right
     # The last words, and the title, lean over the bar.
-    bar_x = _MARGIN + sum(p.over.left + p.size[0] + p.over.right + _GAP for p in panels) - right
+    widths = [p.over.left + p.size[0] + p.over.right + _GAP for p in panels]
+    is_stacked = sum(widths) > MOST_WIDTH
+    bar_x = _MARGIN + (max(widths) if is_stacked else sum(widths)) - right
     width = bar_x + max(_BAR_WIDTH + _BAR_LABELS + legend_width, right - _GAP) + _MARGIN
     above = max(panel.over.above for panel in panels)
     below = max(panel.size[1] + panel.over.below for panel in panels)
-    height = _MARGIN + above + max(below, _BAR_HEIGHT + 0.1, legend_height) + _MARGIN
+    row = above + below + _GAP
+    rows = len(panels) if is_stacked else 1
+    height = 2 * _MARGIN + rows * row - _GAP
+    height = max(height, 2 * _MARGIN + above + max(_BAR_HEIGHT + 0.1, legend_height))
     figure.set_size_inches(width, height)
 
-    top, x = height - _MARGIN - above, _MARGIN
-    for panel in panels:
-        x += panel.over.left
-        place(panel.axes, x, top - panel.size[1], *panel.size)
-        x += panel.size[0] + panel.over.right + _GAP
+    top = height - _MARGIN - above
+    left = max(panel.over.left for panel in panels)
+    x = _MARGIN
+    for number, panel in enumerate(panels):
+        if is_stacked:
+            place(panel.axes, _MARGIN + left, top - number * row - panel.size[1], *panel.size)
+        else:
+            x += panel.over.left
+            place(panel.axes, x, top - panel.size[1], *panel.size)
+            x += panel.size[0] + panel.over.right + _GAP
     place(bar, bar_x, top - _BAR_HEIGHT, _BAR_WIDTH, _BAR_HEIGHT)
     corner = (bar_x + _BAR_WIDTH + _BAR_LABELS, top)
     legend.set_bbox_to_anchor(corner, figure.dpi_scale_trans)
@@ -198,6 +246,12 @@ def _above(axes: "Axes", points: float) -> Any:
 
     up = ScaledTranslation(0, points / 72, axes.figure.dpi_scale_trans)
     return axes.get_xaxis_transform() + up
+
+
+def _weights(answer: Mapping[str, Any]) -> Any:
+    """The numbers of the map: rows x words."""
+    trace = answer["trace"]
+    return trace["attention"] or trace["provisional_probabilities"]
 
 
 def _wrong(answer: Mapping[str, Any]) -> List[bool]:

@@ -60,7 +60,7 @@ class PlotSketches(Subcommand):
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         add = subparser.add_argument
-        add("archive", metavar="ARCHIVE", help="of a model whose decoder is neural_easy_first")
+        add("archive", metavar="ARCHIVE", help="of a model with steps, layers or self-attention")
         add("input", metavar="INPUT", help="requests, or data of the model's reader: see above")
         add("--output", metavar="DIR", required=True, help="folder; files in it are written over")
         add(
@@ -68,7 +68,7 @@ class PlotSketches(Subcommand):
             nargs="+",
             default=[],
             metavar="ARCHIVE",
-            help="further models, whose maps stand to the right of the first one's",
+            help="further models, whose maps stand beside the first one's, or below where they are wide",
         )
         add(
             "--format",
@@ -127,6 +127,12 @@ def _plot(args: argparse.Namespace) -> Iterator[str]:
     formats = list(dict.fromkeys(args.format or _FORMATS))
     models = load_models([args.archive, *args.compare], args.cuda_device, args.batch_size)
     descriptions = [model.description for model in models]
+    for model in models if args.summary else ():
+        if model.description["step_name"] != "step":
+            raise DataFormatError(
+                f"{model.path}: expected a model with neural_easy_first for --summary, "
+                f"got {model.description['title']}"
+            )
     folder = Path(args.output)
     folder.mkdir(parents=True, exist_ok=True)
     pages: List[Dict[str, Any]] = [{"description": one, "sentences": []} for one in descriptions]

@@ -47,8 +47,8 @@ def load_models(
     for path, description in zip(paths, descriptions):
         if description["step_name"] is None:
             raise DataFormatError(
-                f"{path}: expected a model with steps to plot, whose decoder is neural_easy_first, "
-                f"got {description['title']}"
+                f"{path}: expected a model with neural_easy_first, label_attention or "
+                f"position_aware_self_attention to plot, got {description['title']}"
             )
         if description["task"] != descriptions[0]["task"]:
             raise DataFormatError(

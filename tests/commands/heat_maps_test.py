@@ -7,7 +7,7 @@ import numpy
 import pytest
 
 from allennlp_nef.commands.figures import DPI, drawing, save, shown
-from allennlp_nef.commands.heat_maps import CELL, MOST, TICKS, UNKNOWN, heat_map
+from allennlp_nef.commands.heat_maps import CELL, MOST, MOST_WIDTH, TICKS, UNKNOWN, heat_map
 from tests.commands.sketch_answers import COLOURS, DESCRIPTION, answer_of, random_answer
 
 ODD_WORDS = ["$x_1$", "a$b", "_a", "\\frac{", "<b>&amp;</b>", '"', "日本語", "שלום", "مرحبا", "🙂"]
@@ -143,7 +143,8 @@ class TestPlaces:
             )
 
     @pytest.mark.parametrize(
-        "words, steps, models", [(1, 1, 1), (1, 1, 3), (5, 5, 3), (50, 50, 1), (30, 1, 2)]
+        "words, steps, models",
+        [(1, 1, 1), (1, 1, 3), (5, 5, 3), (50, 50, 1), (30, 1, 2), (50, 5, 3)],
     )
     def test_nothing_overlaps_or_is_cut(self, words, steps, models):
         answers = [random_answer(words, steps, seed) for seed in range(models)]
@@ -156,15 +157,18 @@ class TestPlaces:
         for box in boxes:
             assert 0 <= box.x0 < box.x1 <= figure.bbox.width
             assert 0 <= box.y0 < box.y1 <= figure.bbox.height
-        for left, right in zip(boxes[: models - 1], boxes[1:models]):
-            assert left.x1 < right.x0
+        is_stacked = maps[-1].get_window_extent().y1 < maps[0].get_window_extent().y0
+        assert is_stacked == (words * models > 50 and models > 1)
+        assert is_stacked or figure.get_size_inches()[0] < MOST_WIDTH + 5
+        for one, other in zip(boxes[: models - 1], boxes[1:models]):
+            assert one.y0 > other.y1 if is_stacked else one.x1 < other.x0
         # The last words may lean over the bar, which begins below them.
         assert maps[-1].get_window_extent().x1 < boxes[-2].x0
-        assert bar.get_window_extent().y1 <= maps[-1].get_window_extent().y1 + 0.5
+        assert bar.get_window_extent().y1 <= maps[0].get_window_extent().y1 + 0.5
         assert boxes[-2].x1 < boxes[-1].x0
         titles = [axes._left_title.get_window_extent(renderer) for axes in maps]
         for axes, title in zip(maps, titles):
-            assert title.y0 == pytest.approx(titles[0].y0, abs=0.5)
+            assert is_stacked or title.y0 == pytest.approx(titles[0].y0, abs=0.5)
             for label in axes.get_xticklabels():
                 assert label.get_window_extent(renderer).y1 < title.y0
 
@@ -252,3 +256,44 @@ def texts_of(svg):
     root = ElementTree.parse(str(svg)).getroot()
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     return {"".join(element.itertext()).strip() for element in root.iter(root.tag[:-3] + "text")}
+
+
+class TestOtherTraces:
+    def test_layers(self):
+        """Of label attention: the probabilities of the tags."""
+        answer = random_answer(4, 3)
+        probabilities = answer["trace"]["attention"]
+        answer["trace"].update(attention=None, provisional_probabilities=probabilities)
+        _, (axes,), bar = draw(answer)
+        assert numpy.array_equal(axes.images[0].get_array(), probabilities)
+        assert bar.get_ylabel() == "probability"
+
+    def test_words_that_attend_to_words(self):
+        answer = random_answer(3, 3)
+        trace = {"attention": answer["trace"]["attention"], "gates": [0.5, 0.25, 0.75]}
+        answer["trace"], answer["tokens"] = trace, ["a$b$", "_", "c" * 20]
+        _, (axes,), bar = draw(answer)
+        assert numpy.array_equal(axes.images[0].get_array(), trace["attention"])
+        names = [label.get_text() for label in axes.get_yticklabels()]
+        assert names == ["a$b$", "_", "c" * 11 + "\u2026"]
+        assert bar.get_ylabel() == "attention"
+
+
+class TestTagsThatShareAColour:
+    def below(self, tags, colours):
+        answer = random_answer(len(tags), 2)
+        answer["tags"], answer["gold"] = tags, None
+        description = {**DESCRIPTION, "colours": colours}
+        with drawing():
+            figure = heat_map([answer], [description])
+        return [(text.get_text(), text.get_color(), text.xy[0]) for text in figure.axes[0].texts]
+
+    def test_they_stand_below(self):
+        blue, red, green = "#0000ff", "#ff0000", "#00ff00"
+        colours = {"B-X": blue, "B-Y": blue, "I-X": red, "I-Y": red, "O": green}
+        tags = ["B-X", "I-X", "O", "B-Y"]
+        expected = [("B-X", blue, 0), ("I-X", red, 1), ("B-Y", blue, 3)]
+        assert self.below(tags, colours) == expected
+
+    def test_others_do_not(self):
+        assert self.below(["A", "B", "A"], {"A": "#0000ff", "B": "#ff0000"}) == []

@@ -298,8 +298,8 @@ class TestErrors:
             for arguments in ((path, "x"), (archive_path, "x", "--compare", path)):
                 assert fail(*arguments).startswith(f"error: {path}: {expected} ")
         assert fail(archive_without_steps, "fixtures/qe/test") == (
-            f"error: {archive_without_steps}: expected a model with steps to plot, whose decoder is "
-            "neural_easy_first, got lstm"
+            f"error: {archive_without_steps}: expected a model with neural_easy_first, "
+            "label_attention or position_aware_self_attention to plot, got lstm"
         )
 
     def test_weights_of_another_model(self, fail, other_archive, tmp_path):
