@@ -4,6 +4,7 @@ from typing import List, NamedTuple, Optional
 
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
+from allennlp_nef.models.encoding import parts_of
 from allennlp_nef.models.nef_tagger import NefTagger
 from allennlp_nef.modules.registered_name import registered_name
 from allennlp_nef.modules.seq2seq_encoders import TracedEncoder
@@ -26,7 +27,7 @@ class Description(NamedTuple):
 def description_of(model: NefTagger) -> Description:
     """The description of a tagger."""
     encoders = [part for part in (model.encoder, model.decoder) if part is not None]
-    last = encoders[-1]
+    last = parts_of(encoders[-1])[-1]
     if isinstance(last, TracedEncoder):
         title, step_name = last.title, last.step_name
     else:

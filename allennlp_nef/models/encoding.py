@@ -1,8 +1,9 @@
 """The encoders of a tagger, with what they tell of their work."""
 
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, List, NamedTuple, Optional, Tuple
 
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.modules.seq2seq_encoders import ComposeEncoder, Seq2SeqEncoder
 
 from allennlp_nef.modules.label_table import LabelTable
@@ -31,7 +32,7 @@ def encode(
     Of encoders that `compose` joins the trace is that of the last one, if that keeps one.
     """
     traced = None
-    for part in encoder.encoders if isinstance(encoder, ComposeEncoder) else [encoder]:
+    for part in parts_of(encoder):
         traced = None
         if isinstance(part, TracedEncoder):
             states, trace = part.encode(inputs, mask, keep_trace, tag_scorer)
@@ -43,9 +44,27 @@ def encode(
     return inputs, traced
 
 
-def shared_label_table(encoder: torch.nn.Module) -> Optional[LabelTable]:
-    """Has all layers of label attention use one table, that of the first one; None where there are no such layers."""
-    layers = [module for module in encoder.modules() if isinstance(module, LabelAttention)]
-    for layer in layers[1:]:
-        layer.label_table = layers[0].label_table
-    return layers[0].label_table if layers else None
+def parts_of(encoder: Seq2SeqEncoder) -> List[Seq2SeqEncoder]:
+    """The encoders that `compose` joins, from the first to the last; of any other, itself."""
+    if not isinstance(encoder, ComposeEncoder):
+        return [encoder]
+    return [part for inner in encoder.encoders for part in parts_of(inner)]
+
+
+def shared_label_table(*encoders: Optional[torch.nn.Module]) -> Optional[LabelTable]:
+    """Has all layers of label attention use one table, that of the first; None where there are no such layers.
+
+    Raises `ConfigurationError` where they want tables of different shapes.
+    """
+    modules = [module for encoder in encoders if encoder for module in encoder.modules()]
+    layers = [module for module in modules if isinstance(module, LabelAttention)]
+    tables = [layer.label_table for layer in layers]
+    for layer, table in zip(layers, tables):
+        expected, got = tables[0].weight.shape, table.weight.shape
+        if got != expected:
+            raise ConfigurationError(
+                "label_attention: expected layers with the same hidden_dim and label_namespace, which share their "
+                f"table of labels, got tables of {tuple(expected)} and {tuple(got)}"
+            )
+        layer.label_table = tables[0]
+    return tables[0] if tables else None

@@ -103,7 +103,7 @@ class NefTagger(Model):
         self.decoder = decoder
         self.label_namespace = label_namespace
         self.dropout = torch.nn.Dropout(dropout)
-        label_table = shared_label_table(encoder)
+        label_table = shared_label_table(encoder, decoder)
         self.tag_head = tag_head.construct(
             input_dim=states_dim,
             vocab=vocab,

@@ -4,7 +4,8 @@ import torch
 from allennlp_nef.models.description import description_of
 from allennlp_nef.modules.attention_transforms import AttentionTransform
 from allennlp_nef.modules.registered_name import registered_name
-from tests.models.small_tagger import decoder, make
+from tests.models.small_encoders import HEAD, compose, label_attention, self_attention
+from tests.models.small_tagger import decoder, lstm, make
 
 
 @pytest.mark.parametrize(
@@ -45,3 +46,11 @@ def test_the_name_of_what_is_not_registered():
 
     assert registered_name(AttentionTransform, Own()) == "Own"
     assert registered_name(AttentionTransform, torch.nn.Identity()) == "Identity"
+
+
+def test_of_layers_and_self_attention():
+    """Also as the last of encoders that are joined."""
+    model = make(encoder=label_attention(num_layers=2, attend_last=False), tag_head=HEAD)
+    assert description_of(model)[0::3] == ("BiLSTM-LAN, 2 layers", "layer")
+    model = make(encoder=compose(lstm(), self_attention(6)), tag_head={"type": "crf"})
+    assert description_of(model)[0::3] == ("Position-aware self-attention + CRF", "word")

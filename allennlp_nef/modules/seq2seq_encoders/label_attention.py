@@ -93,8 +93,10 @@ class LabelAttention(TracedEncoder):
         if not 0 <= dropout < 1:
             raise ConfigurationError(f"dropout: expected a number in [0, 1), got {dropout}")
         num_labels = vocab.get_vocab_size(label_namespace)
-        if not num_labels:
-            raise ConfigurationError(f"label_namespace: no label is known in {label_namespace!r}")
+        if not num_labels or vocab.is_padded(label_namespace):
+            raise ConfigurationError(
+                f"label_namespace: expected the namespace of the labels, got {label_namespace!r}"
+            )
         self.label_table = LabelTable(num_labels, hidden_dim)
         scale = label_scale(hidden_dim, num_heads, scale_by_head)
         dims = [input_dim, *[2 * hidden_dim] * num_layers]

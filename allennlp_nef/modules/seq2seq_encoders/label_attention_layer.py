@@ -1,4 +1,4 @@
-from typing import Any, Optional, Tuple
+from typing import Any, List, NamedTuple, Optional, Tuple
 
 import torch
 from allennlp.modules.seq2seq_encoders import LstmSeq2SeqEncoder
@@ -30,7 +30,7 @@ class LabelAttentionLayer(torch.nn.Module):
         self._num_heads = num_heads
         self._scale = scale
         self._dropout = torch.nn.Dropout(dropout)
-        self._kept: Optional[Tuple[Any, LabelProjections]] = None
+        self._kept: Optional[_Kept] = None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -64,17 +64,33 @@ class LabelAttentionLayer(torch.nn.Module):
     def _projections(self, labels: torch.Tensor) -> LabelProjections:
         """Those of the labels; in an evaluation they are made once, not once a batch."""
         weights = labels, self.query_weight, self.key_weight, self.value_weight
-        if self.training or torch.is_grad_enabled() or _is_autocast():
+        is_kept = not (self.training or torch.is_grad_enabled() or _is_autocast(labels.device))
+        if not is_kept or any(weight.is_inference() for weight in weights):
             return project_labels(*weights, self._num_heads, self._scale)
-        # As long as the weights are these, and nobody has changed one in place.
-        key = [(id(weight), weight._version, weight.device, weight.dtype) for weight in weights]
-        if self._kept is None or self._kept[0] != key:
-            self._kept = key, project_labels(*weights, self._num_heads, self._scale)
-        return self._kept[1]
+        # As long as the weights are these, and nobody has changed or moved one in place.
+        kept, states = self._kept, [_state_of(weight) for weight in weights]
+        is_same = kept is not None and all(a is b for a, b in zip(kept.weights, weights))
+        if kept is None or not is_same or kept.states != states:
+            projections = project_labels(*weights, self._num_heads, self._scale)
+            kept = self._kept = _Kept(weights, states, projections)
+        return kept.projections
 
 
-def _is_autocast() -> bool:
+class _Kept(NamedTuple):
+    """Projections, and what they were made of."""
+
+    weights: Tuple[torch.Tensor, ...]
+    states: List[Any]
+    projections: LabelProjections
+
+
+def _state_of(weight: torch.Tensor) -> Any:
+    return weight._version, weight.data_ptr(), weight.dtype, weight.device
+
+
+def _is_autocast(device: torch.device) -> bool:
     """Under autocast products have another type than the weights."""
-    if torch.is_autocast_enabled():
-        return True
-    return bool(torch.is_autocast_cpu_enabled())
+    try:
+        return torch.is_autocast_enabled(device.type)
+    except TypeError:  # torch 1.12
+        return torch.is_autocast_enabled() or torch.is_autocast_cpu_enabled()

@@ -146,7 +146,10 @@ class TestEveryHead:
     @pytest.mark.parametrize(
         "options, message",
         [
-            ({"average": "batch"}, 'average: expected "sentence" or "token", got \'batch\''),
+            (
+                {"average": "batch"},
+                'average: expected "sentence", "token" or "none", got \'batch\'',
+            ),
             ({"label_weights": {"B": 5.0}}, "expected labels among OK, BAD, GAP, got 'B'"),
             ({"label_weights": {"BAD": 0.0}}, "expected a number above 0 for 'BAD', got 0.0"),
             ({"label_weights": {"BAD": -2.0}}, "above 0 for 'BAD', got -2.0"),

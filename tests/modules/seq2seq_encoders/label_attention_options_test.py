@@ -1,0 +1,143 @@
+import math
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
+
+from allennlp_nef.modules.label_table import LABEL_SCALE
+from allennlp_nef.modules.seq2seq_encoders import LabelAttention
+from tests.modules.seq2seq_encoders.small_label_attention import (
+    HIDDEN_DIM,
+    INPUT_DIM,
+    batch_of,
+    make,
+)
+from tests.modules.tag_heads.small_head import vocabulary
+
+
+class TestOptions:
+    @pytest.mark.parametrize(
+        "options",
+        [{"num_layers": 3}, {"num_heads": 4}, {"attend_last": False}, {"scale_by_head": True}],
+        ids=str,
+    )
+    def test_changes_the_output(self, options):
+        inputs, mask = batch_of([7, 6])
+        one, other = (make(**{"num_layers": 2, **some}) for some in ({}, options))
+        if "num_layers" not in options:
+            other.load_state_dict(one.state_dict(), strict="attend_last" not in options)
+        found, expected = other(inputs, mask), one(inputs, mask)
+        size = min(found.size(-1), expected.size(-1))
+        assert not torch.allclose(found[..., :size], expected[..., :size], atol=1e-3)
+
+    def test_dimensions(self):
+        encoder = make(num_layers=2)
+        assert (encoder.get_input_dim(), encoder.get_output_dim()) == (3, 16)
+        assert encoder.is_bidirectional()
+        assert make(num_layers=2, attend_last=False).get_output_dim() == 8
+        shapes = {
+            name: tuple(p.shape) for name, p in encoder.named_parameters() if "lstm" not in name
+        }
+        assert shapes == {
+            "label_table.weight": (3, 8),
+            **{
+                f"layers.{i}.{name}_weight": (8, 8)
+                for i in (0, 1)
+                for name in ("query", "key", "value")
+            },
+        }
+
+    def test_label_namespace(self):
+        vocab = Vocabulary()
+        vocab.add_token_to_namespace("only", "pos_tags")
+        encoder = LabelAttention(vocab, INPUT_DIM, 8, num_heads=2, label_namespace="pos_tags")
+        assert encoder.label_table.weight.shape == (1, 8)
+
+    def test_dropout(self):
+        """Of H^w in the layers that attend, hence of both halves of their output; the other layer has none."""
+        inputs, mask = batch_of([50, 50])
+        encoder = make(dropout=0.5)
+        torch.manual_seed(0)
+        states = encoder(inputs, mask)[..., :HIDDEN_DIM]
+        dropped = states == 0
+        assert 0.4 < dropped.float().mean() < 0.6
+        expected = encoder.eval()(inputs, mask)
+        torch.testing.assert_close(states[~dropped], 2 * expected[..., :HIDDEN_DIM][~dropped])
+        torch.testing.assert_close(expected, make()(inputs, mask))
+        last = make(dropout=0.5, attend_last=False)
+        assert torch.equal(last(inputs, mask), last(inputs, mask))
+
+    def test_initial_values(self):
+        torch.manual_seed(0)
+        encoder = LabelAttention(vocabulary(), 5)
+        layer = encoder.layers[0]
+        assert encoder.label_table.weight.shape == (3, 400)
+        assert 0.9 * LABEL_SCALE < encoder.label_table.weight.abs().max() <= LABEL_SCALE == 0.0025
+        bound = math.sqrt(6 / (400 + 80))  # Glorot: a head's matrix is 400 x 80
+        for weight in (layer.query_weight, layer.key_weight, layer.value_weight):
+            assert 0.99 * bound < weight.abs().max() <= bound
+        assert encoder.get_output_dim() == 800
+
+    def test_every_parameter_has_a_gradient(self):
+        for options in ({}, {"attend_last": False}):
+            encoder = make(num_layers=2, **options)
+            encoder(*batch_of([4, 2])).sum().backward()
+            assert not [name for name, p in encoder.named_parameters() if p.grad is None]
+
+    def test_state_dict_round_trip(self):
+        first, second = (make(seed, num_layers=2) for seed in (0, 1))
+        inputs, mask = batch_of([5, 3])
+        assert not torch.equal(first(inputs, mask), second(inputs, mask))
+        second.load_state_dict(first.state_dict())
+        assert torch.equal(first(inputs, mask), second(inputs, mask))
+
+
+class TestConfiguration:
+    def test_from_params(self):
+        params = {
+            "type": "label_attention",
+            "input_dim": 3,
+            "hidden_dim": 12,
+            "num_layers": 2,
+            "num_heads": 3,
+            "attend_last": False,
+            "scale_by_head": True,
+            "dropout": 0.1,
+            "label_namespace": "labels",
+        }
+        encoder = Seq2SeqEncoder.from_params(Params(params), vocab=vocabulary())
+        assert isinstance(encoder, LabelAttention)
+        assert encoder.get_output_dim() == 12
+
+    @pytest.mark.parametrize(
+        "options, message",
+        [
+            ({"input_dim": 0}, "input_dim: expected an integer of at least 1, got 0"),
+            ({"hidden_dim": -2}, "hidden_dim: expected an integer of at least 1, got -2"),
+            ({"num_layers": 0}, "num_layers: .* got 0"),
+            ({"num_layers": True}, "num_layers: .* got True"),
+            ({"num_heads": 2.0}, "num_heads: .* got 2.0"),
+            ({"hidden_dim": 7, "num_heads": 1}, r"hidden_dim: .* even multiple .* \(1\), got 7"),
+            ({"hidden_dim": 8, "num_heads": 3}, r"hidden_dim: .* num_heads \(3\), got 8"),
+            ({"dropout": 1.0}, r"dropout: expected a number in \[0, 1\), got 1.0"),
+            ({"dropout": -0.1}, "dropout: .* got -0.1"),
+            (
+                {"label_namespace": "tags"},
+                "label_namespace: expected the namespace of the labels, got 'tags'",
+            ),
+        ],
+        ids=str,
+    )
+    def test_errors(self, options, message):
+        vocab = Vocabulary()
+        vocab.add_token_to_namespace("OK", "labels")
+        with pytest.raises(ConfigurationError, match=message):
+            LabelAttention(vocab, **{"input_dim": 3, **options})
+
+    def test_unknown_option(self):
+        params = Params({"type": "label_attention", "input_dim": 3, "heads": 4})
+        with pytest.raises(ConfigurationError, match="heads"):
+            Seq2SeqEncoder.from_params(params, vocab=vocabulary())

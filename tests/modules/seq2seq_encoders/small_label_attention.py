@@ -1,0 +1,30 @@
+"""A small `label_attention` encoder and batches for it."""
+
+import torch
+
+from allennlp_nef.modules.seq2seq_encoders import LabelAttention
+from tests.modules.tag_heads.small_head import vocabulary
+
+INPUT_DIM, HIDDEN_DIM = 3, 8
+
+
+def make(seed=0, dtype=torch.float32, num_labels=3, **options):
+    """A small encoder whose labels are far from each other."""
+    torch.manual_seed(seed)
+    options = {"input_dim": INPUT_DIM, "hidden_dim": HIDDEN_DIM, "num_heads": 2, **options}
+    encoder = LabelAttention(vocabulary([f"L{i}" for i in range(num_labels)]), **options)
+    with torch.no_grad():
+        encoder.label_table.weight.normal_()
+        for name, parameter in encoder.named_parameters():
+            if "lstm" in name:
+                parameter.normal_()
+    return encoder.to(dtype)
+
+
+def batch_of(lengths, dtype=torch.float32, padding=0.0, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    shape = len(lengths), max(lengths), INPUT_DIM
+    inputs = torch.randn(*shape, generator=generator, dtype=torch.float64).to(dtype)
+    mask = torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)
+    inputs[~mask] = padding
+    return inputs, mask

@@ -1,0 +1,91 @@
+"""What distances do to scores, against Eqs. 10 and 11 of Wei et al. in loops."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.autograd import gradcheck
+
+from allennlp_nef.nn.relative_positions import (
+    distances,
+    gaussian_bias,
+    relative_bias,
+    sinusoids,
+)
+
+CPU = torch.device("cpu")
+LENGTHS = st.integers(1, 12)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(LENGTHS, st.integers(1, 15))
+def test_distances(length, most):
+    expected = [[min(abs(i - j), most) for j in range(length)] for i in range(length)]
+    found = distances(length, most, CPU)
+    assert found.dtype == torch.long
+    assert found.tolist() == expected
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(LENGTHS, st.integers(1, 15))
+def test_gaussian_bias(length, window):
+    epsilon = window / 2
+    expected = torch.tensor(
+        [[-((i - j) ** 2) / (2 * epsilon**2) for j in range(length)] for i in range(length)]
+    )
+    torch.testing.assert_close(gaussian_bias(length, window, CPU), expected)
+
+
+def test_gaussian_bias_by_hand():
+    """k = 10: 5 words away is one standard deviation."""
+    bias = gaussian_bias(11, 10, CPU)
+    assert bias[0, 5].item() == pytest.approx(-0.5)
+    assert bias[10, 0].item() == pytest.approx(-2.0)  # not cut off at k
+    assert (bias.diagonal() == 0).all()
+
+
+def problem(length, reach, dim=3, batch=2, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    shapes = (batch, length, dim), (reach + 1, dim), (dim,)
+    return [torch.randn(*shape, generator=generator, dtype=torch.float64) for shape in shapes]
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(LENGTHS, st.integers(1, 15), st.integers(0, 1000))
+def test_relative_bias(length, reach, seed):
+    states, embeddings, vector = problem(length, reach, seed=seed)
+    found = relative_bias(states, embeddings, vector)
+    assert found.shape == (2, length, length)
+    for row, i, j in torch.ones_like(found).nonzero().tolist():
+        of_distance = embeddings[min(abs(i - j), reach)]
+        expected = states[row, i] @ of_distance + vector @ of_distance
+        torch.testing.assert_close(found[row, i, j], expected)
+
+
+@pytest.mark.parametrize("reach", [1, 2, 9])
+def test_gradcheck_of_relative_bias(reach):
+    assert gradcheck(relative_bias, [tensor.requires_grad_() for tensor in problem(4, reach)])
+
+
+def test_distances_beyond_the_window_share_an_embedding():
+    states, embeddings, vector = problem(8, 2)
+    bias = relative_bias(states, embeddings, vector)
+    assert (bias[:, 0, 2:] == bias[:, 0, 2:3]).all()
+    assert (bias[:, 0, 1] != bias[:, 0, 2]).all()
+    # Both sides of a word look alike; the words themselves do not.
+    assert torch.equal(bias[:, 4, 3], bias[:, 4, 5])
+    assert (bias[:, 3, 4] != bias[:, 4, 3]).all()
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(LENGTHS, st.integers(1, 9))
+def test_sinusoids(length, dim):
+    found = sinusoids(length, dim, CPU)
+    assert found.shape == (length, dim)
+    for position in range(length):
+        for place in range(dim):
+            angle = position / 10000 ** (2 * (place // 2) / dim)
+            expected = math.cos(angle) if place % 2 else math.sin(angle)
+            assert found[position, place].item() == pytest.approx(expected, abs=1e-5)
