@@ -136,7 +136,10 @@ def _plot(args: argparse.Namespace) -> Iterator[str]:
     folder = Path(args.output)
     folder.mkdir(parents=True, exist_ok=True)
     pages: List[Dict[str, Any]] = [{"description": one, "sentences": []} for one in descriptions]
-    summaries = [SketchSummary(model.description["title"], model.path) for model in models]
+    summaries = [
+        SketchSummary(model.description["title"], model.path)
+        for model in (models if args.summary else [])
+    ]
     stems = []
     for number, answers in enumerate(_sentences(args, models), 1):
         if args.limit is None or number <= args.limit:
