@@ -114,7 +114,7 @@ browser:
 ifneq ($(BROWSER),no)
 	@if command -v chromedriver >/dev/null && { command -v chromium || command -v google-chrome; } >/dev/null; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		echo '== Chromium'; apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver; exit; fi; \
+		echo '== Chromium'; export DEBIAN_FRONTEND=noninteractive; apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver; exit; fi; \
 	echo 'make test needs chromium and chromedriver: install them (on Debian: apt-get install chromium chromium-driver), or leave the' \
 		'tests in a browser out with BROWSER=no' >&2; exit 2
 endif

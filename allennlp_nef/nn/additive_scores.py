@@ -1,10 +1,11 @@
 """Scores of additive attention, in bounded memory."""
 
-from contextlib import nullcontext
 from typing import Any, Optional, Tuple
 
 import torch
 from torch.autograd.function import once_differentiable
+
+from allennlp_nef.nn.full_precision import full_precision
 
 MOST_NUMBERS = 2**22
 """Of the hidden layer that are held at once, and kept for the backward pass: 16 MiB of float32."""
@@ -46,7 +47,7 @@ class _AdditiveScores(torch.autograd.Function):
     ) -> torch.Tensor:
         scores = queries.new_empty(*queries.shape[:2], keys.size(1))
         ctx.kept = None
-        with _full_precision(queries.device):
+        with full_precision(queries.device):
             ctx.layer = _HiddenLayer(queries, keys)
             for rows in ctx.layer.blocks:
                 halves = ctx.layer.halves(rows)
@@ -65,7 +66,7 @@ class _AdditiveScores(torch.autograd.Function):
         kept: Optional[torch.Tensor] = ctx.kept
         ctx.kept = None  # written over below; a second backward pass makes it again
         grad_queries, grad_keys = torch.empty_like(queries), torch.zeros_like(keys)
-        with _full_precision(grad.device):
+        with full_precision(grad.device):
             grad_vector = grad.sum().expand_as(vector).clone()
             for rows in ctx.layer.blocks:
                 halves = ctx.layer.halves(rows) if kept is None else kept
@@ -103,9 +104,3 @@ class _HiddenLayer:
         if self._is_small:
             return torch.addcmul(self._one, queries, keys).reciprocal_()
         return (queries + keys).mul_(-2).sigmoid_()
-
-
-def _full_precision(device: torch.device) -> Any:
-    if device.type in ("cpu", "cuda"):
-        return torch.autocast(device.type, enabled=False)
-    return nullcontext()

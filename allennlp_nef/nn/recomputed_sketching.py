@@ -10,12 +10,12 @@ The same mathematics as `sketching`, which is the plain form to read and to test
 - Sentences are sorted by their steps, so that those that are done leave the batch.
 """
 
-from contextlib import nullcontext
 from typing import Any, Dict, List, Optional, Tuple, Type
 
 import torch
 from torch.autograd.function import once_differentiable
 
+from allennlp_nef.nn.full_precision import full_precision
 from allennlp_nef.nn.recomputed_full import FullRecursion
 from allennlp_nef.nn.recomputed_recursion import MakeAttention, Recursion
 from allennlp_nef.nn.recomputed_single import SingleRecursion
@@ -59,7 +59,7 @@ def recompute_sketches(
         sketches = _Recomputed.apply(*inputs, form, make_attention, mask, steps, context_size)
     else:
         run = form(*inputs, make_attention, mask, steps, context_size)
-        with _full_precision(mask.device):
+        with full_precision(mask.device):
             sketches = run.forward(keep=False)
     return sketches if order is None else sketches[order.argsort()]
 
@@ -82,20 +82,13 @@ class _Recomputed(torch.autograd.Function):
         inputs = preactivation, sketch_weight, attention_vector
         ctx.run = form(*inputs, make_attention, mask, steps, context_size)
         ctx.save_for_backward(*inputs, mask)
-        with _full_precision(mask.device):
+        with full_precision(mask.device):
             return ctx.run.forward(keep=True)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
         *inputs, mask = ctx.saved_tensors  # complains if one of them was changed since
-        with _full_precision(mask.device):
+        with full_precision(mask.device):
             gradients = ctx.run.backward(grad)
         return (*(g.to(x.dtype) for g, x in zip(gradients, inputs)), None, None, None, None, None)
-
-
-def _full_precision(device: torch.device) -> Any:
-    """Without autocast: the types are those of the pre-activations, forward and backward."""
-    if device.type in ("cpu", "cuda"):
-        return torch.autocast(device.type, enabled=False)
-    return nullcontext()
