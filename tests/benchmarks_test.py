@@ -4,8 +4,8 @@ import json
 import math
 import subprocess
 import sys
-import time
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -109,14 +109,16 @@ def test_wrong_arguments(root, arguments, message):
     assert done.returncode == 2 and message in done.stderr
 
 
-def test_pairs_take_turns_after_a_warm_up(settings):
+def test_pairs_take_turns_after_a_warm_up(settings, monkeypatch):
+    import speed_harness
     from speed_harness import compare
 
-    calls = []
+    calls, now = [], [0.0]
+    monkeypatch.setattr(speed_harness, "time", SimpleNamespace(perf_counter=lambda: now[0]))
 
     def wait(name, seconds):
         calls.append(name)
-        time.sleep(seconds)
+        now[0] += seconds
 
     settings = settings._replace(quick=False, least_pairs=3)
     row = compare(settings, "this", "that", partial(wait, "o", 0.04), partial(wait, "t", 0.02))
