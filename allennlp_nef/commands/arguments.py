@@ -18,3 +18,15 @@ def integer(minimum: int) -> Callable[[str], int]:
         return value
 
     return parse
+
+
+def add_parser(
+    parsers: argparse._SubParsersAction, name: str, summary: str, details: str
+) -> argparse.ArgumentParser:
+    """The parser of a command; `details` are printed as they stand."""
+    return parsers.add_parser(
+        name,
+        help=summary,
+        description=f"{summary}\n{details}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )

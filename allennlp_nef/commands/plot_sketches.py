@@ -10,7 +10,7 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Tqdm
 from overrides import overrides
 
-from allennlp_nef.commands.arguments import integer
+from allennlp_nef.commands.arguments import add_parser, integer
 from allennlp_nef.commands.figures import drawing, printable, save
 from allennlp_nef.commands.heat_maps import heat_map
 from allennlp_nef.commands.output_files import writing
@@ -53,12 +53,7 @@ class PlotSketches(Subcommand):
 
     @overrides
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        subparser = parser.add_parser(
-            self.name,
-            help=_SUMMARY,
-            description=f"{_SUMMARY}\n{_DETAILS}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
+        subparser = add_parser(parser, self.name, _SUMMARY, _DETAILS)
         add = subparser.add_argument
         add("archive", metavar="ARCHIVE", help="of a model with steps, layers or self-attention")
         add("input", metavar="INPUT", help="requests, or data of the model's reader: see above")

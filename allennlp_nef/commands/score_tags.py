@@ -6,7 +6,7 @@ from typing import List, Tuple
 from allennlp.commands.subcommand import Subcommand
 from overrides import overrides
 
-from allennlp_nef.commands.arguments import integer
+from allennlp_nef.commands.arguments import add_parser, integer
 from allennlp_nef.commands.score_report import Report, evaluate
 from allennlp_nef.data.formats.chunks import convert_tags
 from allennlp_nef.data.formats.conllu import TAG_COLUMNS
@@ -64,12 +64,7 @@ class ScoreTags(Subcommand):
 
     @overrides
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        subparser = parser.add_parser(
-            self.name,
-            help=_SUMMARY,
-            description=f"{_SUMMARY}\n{_DETAILS}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
+        subparser = add_parser(parser, self.name, _SUMMARY, _DETAILS)
         add = subparser.add_argument
         add("gold", metavar="GOLD", help="file with the gold tags")
         add(

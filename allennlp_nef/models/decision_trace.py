@@ -129,15 +129,15 @@ def readable_traces(
         if not wants_trace(item):
             continue
         rows = slice(int(trace.num_steps[i]))
-        weights = None
+        weights: Any = None
         if trace.attention is not None:
             weights = _array(trace.attention[i, rows, :length])
             attention[-1] = weights.tolist()
         if not wants_decisions(item):
             continue
         if isinstance(trace, SelfAttentionTrace):
-            attended, gates = trace.attention[i, rows, :length], trace.gates[i, rows]
-            decisions[-1] = FusionTrace(item.tokens, tags[i], _array(attended), _array(gates))
+            gates = _array(trace.gates[i, rows])
+            decisions[-1] = FusionTrace(item.tokens, tags[i], weights, gates)
         elif provisional is not None:
             decisions[-1] = decision_trace(
                 item.tokens,

@@ -23,6 +23,7 @@ from allennlp_nef.models.decision_trace import (
 )
 from allennlp_nef.models.encoding import encode, shared_label_table
 from allennlp_nef.models.out_of_memory import BatchShape, batch_shape, explaining_memory
+from allennlp_nef.modules.checks import check_dropout
 from allennlp_nef.modules.input_representations import InputRepresentation
 from allennlp_nef.modules.tag_heads import SoftmaxTagHead, TagHead
 
@@ -86,8 +87,7 @@ class NefTagger(Model):
                 "input dimension of decoder",
             )
             states_dim = decoder.get_output_dim()
-        if not 0 <= dropout < 1:
-            raise ConfigurationError(f"dropout: expected a number in [0, 1), got {dropout}")
+        check_dropout(dropout)
         if not vocab.get_vocab_size(label_namespace):
             raise ConfigurationError(
                 f"label_namespace: no label is known in {label_namespace!r}; the training data hold no tags, or the "

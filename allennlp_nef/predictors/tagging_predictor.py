@@ -13,6 +13,7 @@ from allennlp_nef.models import NefTagger
 from allennlp_nef.models.decision_trace import Trace, wants_trace
 from allennlp_nef.models.description import description_of
 from allennlp_nef.models.tag_colours import tag_colours
+from allennlp_nef.modules.checks import check_integers
 from allennlp_nef.predictors.batches import batches_of, metadata_of
 from allennlp_nef.predictors.errors import describe, request_error
 
@@ -76,15 +77,7 @@ class TaggingPredictor(Predictor):
             raise ConfigurationError(
                 f"output_format: expected one of {', '.join(self.output_formats)}, got {output_format!r}"
             )
-        for name, value in (
-            ("max_tokens", max_tokens),
-            ("max_batch", max_batch),
-            ("batch_size", batch_size),
-        ):
-            if type(value) is not int or value < 1:
-                raise ConfigurationError(
-                    f"{name}: expected an integer of at least 1, got {value!r}"
-                )
+        check_integers(max_tokens=max_tokens, max_batch=max_batch, batch_size=batch_size)
         for name, wanted in (("attention", attention), ("trace", trace)):
             if not isinstance(wanted, bool):
                 raise ConfigurationError(f"{name}: expected true or false, got {wanted!r}")

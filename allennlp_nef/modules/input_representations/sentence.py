@@ -1,12 +1,12 @@
 from typing import Optional, Tuple
 
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.data.fields.text_field import TextFieldTensors
 from allennlp.modules import TextFieldEmbedder
 from allennlp.nn.util import get_text_field_mask
 from overrides import overrides
 
+from allennlp_nef.modules.checks import check_dropout
 from allennlp_nef.modules.input_representations.input_representation import InputRepresentation
 from allennlp_nef.modules.input_representations.rare_words import RareWords
 
@@ -33,8 +33,7 @@ class SentenceRepresentation(InputRepresentation):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        if not 0 <= dropout < 1:
-            raise ConfigurationError(f"dropout: expected a number in [0, 1), got {dropout}")
+        check_dropout(dropout)
         self.text_field_embedder = text_field_embedder
         self.rare_words = rare_words
         self.dropout = torch.nn.Dropout(dropout)

@@ -6,6 +6,7 @@ from allennlp.data import Vocabulary
 from allennlp.modules.seq2seq_encoders import LstmSeq2SeqEncoder, Seq2SeqEncoder
 from overrides import overrides
 
+from allennlp_nef.modules.checks import check_dropout, check_integers
 from allennlp_nef.modules.label_table import LabelTable
 from allennlp_nef.modules.seq2seq_encoders.label_attention_layer import LabelAttentionLayer
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
@@ -13,6 +14,7 @@ from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
     Decision,
     TagScorer,
     TracedEncoder,
+    without_padding,
 )
 from allennlp_nef.nn.label_attention import label_scale
 
@@ -79,19 +81,13 @@ class LabelAttention(TracedEncoder):
         label_namespace: str = "labels",
     ) -> None:
         super().__init__()
-        sizes = {"input_dim": input_dim, "hidden_dim": hidden_dim}
-        sizes.update({"num_layers": num_layers, "num_heads": num_heads})
-        for name, value in sizes.items():
-            if type(value) is not int or value < 1:
-                raise ConfigurationError(
-                    f"{name}: expected an integer of at least 1, got {value!r}"
-                )
+        check_integers(input_dim=input_dim, hidden_dim=hidden_dim)
+        check_integers(num_layers=num_layers, num_heads=num_heads)
         if hidden_dim % 2 or hidden_dim % num_heads:
             raise ConfigurationError(
                 f"hidden_dim: expected an even multiple of num_heads ({num_heads}), got {hidden_dim}"
             )
-        if not 0 <= dropout < 1:
-            raise ConfigurationError(f"dropout: expected a number in [0, 1), got {dropout}")
+        check_dropout(dropout)
         num_labels = vocab.get_vocab_size(label_namespace)
         if not num_labels or vocab.is_padded(label_namespace):
             raise ConfigurationError(
@@ -119,18 +115,6 @@ class LabelAttention(TracedEncoder):
         return f"BiLSTM-LAN, {count} layer{'s' if count > 1 else ''}"
 
     @overrides
-    def get_input_dim(self) -> int:
-        return self._input_dim
-
-    @overrides
-    def get_output_dim(self) -> int:
-        return self._output_dim
-
-    @overrides
-    def is_bidirectional(self) -> bool:
-        return True
-
-    @overrides
     def encode(
         self,
         inputs: torch.Tensor,
@@ -138,9 +122,7 @@ class LabelAttention(TracedEncoder):
         keep_trace: bool = False,
         tag_scorer: Optional[TagScorer] = None,
     ) -> Tuple[torch.Tensor, Optional[LabelTrace]]:
-        if mask is None:
-            mask = inputs.new_ones(inputs.shape[:2], dtype=torch.bool)
-        states = inputs.masked_fill(~mask.unsqueeze(-1), 0)
+        states, mask = without_padding(inputs, mask)
         distributions = []
         for layer in self.layers:
             states, weights = layer(states, mask, self.label_table.weight)

@@ -11,12 +11,14 @@ from allennlp_nef.modules.attention_transforms import (
     AttentionTransform,
     ConstrainedSoftmaxTransform,
 )
+from allennlp_nef.modules.checks import check_dropout, check_integers, is_integer
 from allennlp_nef.modules.registered_name import registered_name
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
     Decide,
     Decision,
     TagScorer,
     TracedEncoder,
+    without_padding,
 )
 from allennlp_nef.nn.recomputed_sketching import recompute_sketches
 from allennlp_nef.nn.sketching import ScoreUpdates, SketchTrace, sketch_full, sketch_single, windows
@@ -77,22 +79,14 @@ class NeuralEasyFirst(TracedEncoder):
             raise ConfigurationError(
                 f'sketch_update: expected "single" or "full", got {sketch_update!r}'
             )
-        if num_steps != "length" and not _is_integer(num_steps, 1):
+        if num_steps != "length" and not is_integer(num_steps):
             raise ConfigurationError(
                 f'num_steps: expected an integer of at least 1 or "length", got {num_steps!r}'
             )
-        for name, value, least in (
-            ("input_dim", input_dim, 1),
-            ("context_size", context_size, 0),
-            ("preattention_dim", preattention_dim, 1),
-            ("sketch_dim", sketch_dim, 1),
-        ):
-            if not _is_integer(value, least):
-                raise ConfigurationError(
-                    f"{name}: expected an integer of at least {least}, got {value!r}"
-                )
-        if dropout is None or not 0 <= dropout < 1:
-            raise ConfigurationError(f"dropout: expected a number in [0, 1), got {dropout}")
+        check_integers(input_dim=input_dim)
+        check_integers(0, context_size=context_size)
+        check_integers(preattention_dim=preattention_dim, sketch_dim=sketch_dim)
+        check_dropout(dropout)
         self.attention = attention or ConstrainedSoftmaxTransform()
         if not cap_steps and isinstance(self.attention, ConstrainedSoftmaxTransform):
             raise ConfigurationError(
@@ -137,18 +131,6 @@ class NeuralEasyFirst(TracedEncoder):
         return f"{kind} {registered_name(AttentionTransform, self.attention)}, N = {steps}"
 
     @overrides
-    def get_input_dim(self) -> int:
-        return self._input_dim
-
-    @overrides
-    def get_output_dim(self) -> int:
-        return self._output_dim
-
-    @overrides
-    def is_bidirectional(self) -> bool:
-        return self._bidirectional
-
-    @overrides
     def encode(
         self,
         inputs: torch.Tensor,
@@ -156,9 +138,7 @@ class NeuralEasyFirst(TracedEncoder):
         keep_trace: bool = False,
         tag_scorer: Optional[TagScorer] = None,
     ) -> Tuple[torch.Tensor, Optional[SketchTrace]]:
-        if mask is None:
-            mask = inputs.new_ones(inputs.shape[:2], dtype=torch.bool)
-        inputs = inputs.masked_fill(~mask.unsqueeze(-1), 0)
+        inputs, mask = without_padding(inputs, mask)
         preactivation = functional.linear(
             windows(inputs, self.context_size), self.input_weight, self.bias
         )
@@ -200,7 +180,3 @@ class NeuralEasyFirst(TracedEncoder):
         if self.cap_steps:
             return lengths.clamp(max=int(self.num_steps))
         return (lengths > 0).long() * int(self.num_steps)
-
-
-def _is_integer(value: Any, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least

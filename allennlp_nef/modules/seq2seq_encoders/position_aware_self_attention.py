@@ -2,15 +2,16 @@ import math
 from typing import Any, Iterator, NamedTuple, Optional, Tuple
 
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from overrides import overrides
 
+from allennlp_nef.modules.checks import check_dropout, check_integers
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
     Decide,
     Decision,
     TagScorer,
     TracedEncoder,
+    without_padding,
 )
 from allennlp_nef.nn.additive_scores import additive_scores
 from allennlp_nef.nn.relative_positions import gaussian_bias, relative_bias, sinusoids
@@ -86,23 +87,14 @@ class PositionAwareSelfAttention(TracedEncoder):
     ) -> None:
         super().__init__()
         hidden_dim = input_dim if hidden_dim is None else hidden_dim
-        for name, value in (
-            ("input_dim", input_dim),
-            ("hidden_dim", hidden_dim),
-            ("window", window),
-        ):
-            if type(value) is not int or value < 1:
-                raise ConfigurationError(
-                    f"{name}: expected an integer of at least 1, got {value!r}"
-                )
-        if not 0 <= dropout < 1:
-            raise ConfigurationError(f"dropout: expected a number in [0, 1), got {dropout}")
+        check_integers(input_dim=input_dim, hidden_dim=hidden_dim, window=window)
+        check_dropout(dropout)
         self.window = window
         self.mask_self = mask_self
         self.gaussian = gaussian
         self.relative = relative
         self.absolute = absolute
-        self._input_dim = input_dim
+        self._input_dim = self._output_dim = input_dim
         self._bidirectional = bidirectional
         self._dropout = torch.nn.Dropout(dropout)
         linear = torch.nn.Linear
@@ -140,18 +132,6 @@ class PositionAwareSelfAttention(TracedEncoder):
         return self.mixture.sigmoid()
 
     @overrides
-    def get_input_dim(self) -> int:
-        return self._input_dim
-
-    @overrides
-    def get_output_dim(self) -> int:
-        return self._input_dim
-
-    @overrides
-    def is_bidirectional(self) -> bool:
-        return self._bidirectional
-
-    @overrides
     def encode(
         self,
         inputs: torch.Tensor,
@@ -159,9 +139,7 @@ class PositionAwareSelfAttention(TracedEncoder):
         keep_trace: bool = False,
         tag_scorer: Optional[TagScorer] = None,
     ) -> Tuple[torch.Tensor, Optional[SelfAttentionTrace]]:
-        if mask is None:
-            mask = inputs.new_ones(inputs.shape[:2], dtype=torch.bool)
-        inputs = inputs.masked_fill(~mask.unsqueeze(-1), 0)
+        inputs, mask = without_padding(inputs, mask)
         attention = self._attention(inputs, mask)
         attended = self._dropout(attention.to(inputs.dtype) @ inputs)  # (batch, tokens, dim)
         fused = torch.tanh(self.fusion_2(torch.tanh(self.fusion_1(attended))))

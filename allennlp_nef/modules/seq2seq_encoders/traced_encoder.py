@@ -1,8 +1,9 @@
 from typing import Any, Callable, Iterator, Optional, Tuple
 
 import torch
-from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from overrides import overrides
+
+from allennlp_nef.modules.seq2seq_encoders.sized_encoder import SizedEncoder
 
 TagScorer = Callable[[torch.Tensor], torch.Tensor]
 """Output of the encoder (batch, tokens, output_dim) -> a score for each tag (batch, tokens, tags)."""
@@ -14,7 +15,7 @@ Decide = Callable[[torch.Tensor], Decision]
 """Output of the encoder (batch, tokens, output_dim) -> the tags that the model chooses then."""
 
 
-class TracedEncoder(Seq2SeqEncoder):
+class TracedEncoder(SizedEncoder):
     """A `Seq2SeqEncoder` that can tell how it came to its output.
 
     Implement `encode` and `decisions`; `forward` is then that of every `Seq2SeqEncoder`.
@@ -64,3 +65,12 @@ class TracedEncoder(Seq2SeqEncoder):
     @overrides(check_signature=False)
     def forward(self, inputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
         return self.encode(inputs, mask)[0]
+
+
+def without_padding(
+    inputs: torch.Tensor, mask: Optional[torch.Tensor]
+) -> Tuple[torch.Tensor, torch.Tensor]:
+    """The inputs (batch, tokens, dim) with 0 in padding, and the mask: all is kept where there is none."""
+    if mask is None:
+        mask = inputs.new_ones(inputs.shape[:2], dtype=torch.bool)
+    return inputs.masked_fill(~mask.unsqueeze(-1), 0), mask

@@ -1,11 +1,15 @@
 """A small `label_attention` encoder and batches for it."""
 
+from functools import partial
+
 import torch
 
 from allennlp_nef.modules.seq2seq_encoders import LabelAttention
+from tests.modules.seq2seq_encoders import padded_batches
 from tests.modules.tag_heads.small_head import vocabulary
 
 INPUT_DIM, HIDDEN_DIM = 3, 8
+batch_of = partial(padded_batches.batch_of, INPUT_DIM)
 
 
 def make(seed=0, dtype=torch.float32, num_labels=3, **options):
@@ -19,12 +23,3 @@ def make(seed=0, dtype=torch.float32, num_labels=3, **options):
             if "lstm" in name:
                 parameter.normal_()
     return encoder.to(dtype)
-
-
-def batch_of(lengths, dtype=torch.float32, padding=0.0, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    shape = len(lengths), max(lengths), INPUT_DIM
-    inputs = torch.randn(*shape, generator=generator, dtype=torch.float64).to(dtype)
-    mask = torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)
-    inputs[~mask] = padding
-    return inputs, mask

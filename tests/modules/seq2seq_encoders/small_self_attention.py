@@ -1,10 +1,14 @@
 """A small `position_aware_self_attention` encoder and batches for it."""
 
+from functools import partial
+
 import torch
 
 from allennlp_nef.modules.seq2seq_encoders import PositionAwareSelfAttention
+from tests.modules.seq2seq_encoders import padded_batches
 
 DIM = 4
+batch_of = partial(padded_batches.batch_of, DIM)
 SWITCHES = ["mask_self", "gaussian", "relative", "absolute"]
 
 
@@ -17,12 +21,3 @@ def make(seed=0, dtype=torch.float32, **options):
         for parameter in encoder.parameters():
             parameter.normal_()
     return encoder.to(dtype)
-
-
-def batch_of(lengths, dtype=torch.float32, padding=0.0, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    shape = len(lengths), max(lengths), DIM
-    inputs = torch.randn(*shape, generator=generator, dtype=torch.float64).to(dtype)
-    mask = torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)
-    inputs[~mask] = padding
-    return inputs, mask
