@@ -1,5 +1,5 @@
 import json
-from typing import Any, ClassVar, Dict, Iterator, List, Tuple, cast
+from typing import Any, ClassVar, Dict, Iterable, Iterator, List, Tuple, cast
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -191,7 +191,7 @@ class TaggingPredictor(Predictor):
                 "attention, trace: expected sentences the squares of whose lengths add up to at most "
                 f"{self.max_tokens**2}, got {size}"
             )
-        return self.predict_batch_instance(instances)
+        return list(self._answers(instances))
 
     @overrides
     def predict_instance(self, instance: Instance) -> JsonDict:
@@ -199,7 +199,7 @@ class TaggingPredictor(Predictor):
 
     @overrides
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
-        return list(self._answers(instances))
+        return list(self._answers(map(self._prepared, instances)))
 
     @overrides
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
@@ -207,8 +207,7 @@ class TaggingPredictor(Predictor):
 
     def _trace_of(self, request: JsonDict) -> Trace:
         """Raises `ConfigurationError` where the model's decoder has no steps."""
-        instance = self._json_to_instance({**request, "trace": True})
-        self._dataset_reader.apply_token_indexers(instance)
+        instance = self._prepared(self._json_to_instance({**request, "trace": True}))
         output: Dict[str, Any] = self._model.forward_on_instances([instance])[0]
         if output.get("decisions") is None:
             raise ConfigurationError(
@@ -218,15 +217,15 @@ class TaggingPredictor(Predictor):
         return output["decisions"]
 
     def _prepared(self, instance: Instance) -> Instance:
-        """The instance, with what the options ask for."""
+        """The instance, ready for the model, with what the options ask for."""
         self._dataset_reader.apply_token_indexers(instance)
         metadata = metadata_of(instance)
         metadata.keep_trace |= self.attention
         metadata.keep_decisions |= self.always_trace
         return instance
 
-    def _answers(self, instances: List[Instance]) -> Iterator[JsonDict]:
-        for group in batches_of(map(self._prepared, instances), self.batch_size):
+    def _answers(self, instances: Iterable[Instance]) -> Iterator[JsonDict]:
+        for group in batches_of(instances, self.batch_size):
             for output in self._model.forward_on_instances(group):
                 answer = Answer(self.to_answer(output))
                 answer.metadata = cast(TaggingMetadata, output["metadata"])

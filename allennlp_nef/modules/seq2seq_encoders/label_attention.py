@@ -132,8 +132,10 @@ class LabelAttention(TracedEncoder):
             states = self.last_lstm(states, mask)
         if not keep_trace:
             return states, None
-        kept = states.new_zeros(len(states), 0, states.size(1), len(self.label_table.weight))
-        kept = torch.stack(distributions, 1) if distributions else kept
+        if distributions:
+            kept = torch.stack(distributions, 1)
+        else:
+            kept = states.new_zeros(len(states), 0, states.size(1), len(self.label_table.weight))
         num_steps = mask.any(-1).long() * (kept.size(1) + 1)
         return states, LabelTrace(kept, states, num_steps)
 
