@@ -1,6 +1,6 @@
 """What `results.py` runs: for each task its rows, with their seeds, its files, its scores, and what is compared."""
 
-from typing import Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 ONE, THREE = [1], [1, 2, 3]
 
@@ -21,6 +21,8 @@ class Task(NamedTuple):
     scores: List[Tuple[str, str]]
     """Name and title; the first is compared."""
     comparisons: List[Tuple[str, str]]
+    overrides: Dict[str, Any] = {}
+    """For every row."""
 
     def rows(self, language: str) -> Dict[str, List[int]]:
         """The rows for a language, with their seeds."""
@@ -119,3 +121,27 @@ TASKS = {
         ],
     ),
 }
+
+
+def neighbours(name: str, overrides: Dict[str, Any]) -> Task:
+    """Label attention and self-attention beside taggers with the same input, one learning rate for all of them."""
+    softmax, crf, nef = baselines = tuple(
+        f"{name}_lan_{row}" for row in ("bilstm_softmax", "bilstm_crf", "nef_f_crf")
+    )
+    lan, psa = f"{name}_lan_unscaled", f"{name}_psa"
+    others = [(row, baseline) for row in (lan, psa) for baseline in baselines]
+    return TASKS[name]._replace(
+        configs=dict.fromkeys((*baselines, lan, psa), THREE),
+        only={},
+        comparisons=[(crf, softmax), (nef, crf), *others, (lan, psa)],
+        overrides=overrides,
+    )
+
+
+RATE = "trainer.optimizer.lr"
+TASKS.update(
+    {
+        "pos-neighbours": neighbours("pos", {RATE: 0.1, "trainer.num_epochs": 15}),
+        "ner-neighbours": neighbours("ner", {RATE: 0.1, "trainer.num_epochs": 8}),
+    }
+)

@@ -3,6 +3,8 @@
     python benchmarks/results.py qe --data FOLDER                    train.*, dev.*, test20.* of MLQE-PE English-German
     python benchmarks/results.py pos --data FOLDER                   *-train.conllu, *-dev.conllu, *-test.conllu
     python benchmarks/results.py ner --data FOLDER --language esp    esp.train, esp.testa, esp.testb of CoNLL-2002
+    python benchmarks/results.py pos-neighbours --data FOLDER        label attention and self-attention on the data of
+    python benchmarks/results.py ner-neighbours --data FOLDER        pos and of ner
 
 Each run is `allennlp train` with its data paths and seed overridden, in a process of its own with one thread; best
 epoch by dev. Then dev and test are tagged once, into files that `allennlp score-tags` reads. Finished runs are kept and
@@ -54,6 +56,7 @@ def run_one(
                     "random_seed": seed,
                     "numpy_seed": seed,
                     "pytorch_seed": seed,
+                    **task.overrides,
                     **overrides,
                 }
             ),
@@ -152,7 +155,9 @@ def main() -> None:
     )
     parser.add_argument("task", choices=TASKS)
     parser.add_argument("--data", type=Path, required=True, help="folder of the data set")
-    parser.add_argument("--language", default="esp", choices=["esp", "ned"], help="of ner (esp)")
+    parser.add_argument(
+        "--language", default="esp", choices=["esp", "ned"], help="of named entities (esp)"
+    )
     parser.add_argument("--configs", nargs="+", help="(the task's)")
     parser.add_argument("--seeds", type=int, nargs="+", help="(1 2 3 or 1, by row)")
     parser.add_argument(
@@ -172,7 +177,7 @@ def main() -> None:
     unknown = set(args.configs or ()) - set(rows)
     if unknown:
         parser.error(f"--configs: expected some of {', '.join(rows)}, got {', '.join(unknown)}")
-    name = f"{args.task}_{args.language}" if args.task == "ner" else args.task
+    name = f"{args.task}_{args.language}" if args.task.startswith("ner") else args.task
     output = (args.output or ROOT / "runs" / "results" / name).resolve()
 
     def launch(config: str, seed: int) -> Dict[str, Any]:

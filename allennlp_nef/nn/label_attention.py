@@ -2,7 +2,7 @@
 (EMNLP 2019), Section 3."""
 
 import math
-from typing import NamedTuple, Optional, Tuple
+from typing import NamedTuple, Optional
 
 import torch
 
@@ -55,13 +55,11 @@ def project_labels(
     return LabelProjections(None, folded, values)
 
 
-def attend_to_labels(
-    states: torch.Tensor, projections: LabelProjections
-) -> Tuple[torch.Tensor, torch.Tensor]:
+def attend_to_labels(states: torch.Tensor, projections: LabelProjections) -> torch.Tensor:
     """
-    Multi-head scaled dot-product attention of each word to the labels.
+    Where each head of a multi-head scaled dot-product attention looks, from each word to the labels.
 
-        head_i = softmax(Q W^Q_i (K W^K_i)^T * scale) V W^V_i,  Q = H^w, K = V = x^l
+        alpha_i = softmax(Q W^Q_i (K W^K_i)^T * scale),  Q = H^w, K = x^l
 
     # Parameters
 
@@ -71,22 +69,61 @@ def attend_to_labels(
 
     # Returns
 
-    `Tuple[torch.Tensor, torch.Tensor]`
-        The heads side by side (batch, tokens, dim), and the distribution over the labels of each (batch, tokens, heads,
-        labels).
+    `torch.Tensor`, (batch, tokens, heads, labels)
     """
     queries, keys, values = projections
     num_heads, num_labels, _ = values.shape
-    words = states.flatten(0, -2)  # (words, dim)
     if queries is None:
-        scores = (words @ keys).view(-1, num_heads, num_labels).transpose(0, 1)
-    else:
-        split = len(words), num_heads, keys.size(1)
-        scores = (words @ queries).view(split).transpose(0, 1) @ keys
-    weights = scores.softmax(-1)  # (heads, words, labels)
-    heads = (weights @ values).transpose(0, 1).reshape(states.shape)
-    weights = weights.transpose(0, 1).reshape(*states.shape[:-1], num_heads, num_labels)
-    return heads, weights
+        scores = (states @ keys).view(*states.shape[:-1], num_heads, num_labels)
+        return scores.softmax(-1)
+    words = states.flatten(0, -2)  # (words, dim)
+    split = len(words), num_heads, keys.size(1)
+    scores = (words @ queries).view(split).transpose(0, 1) @ keys  # (heads, words, labels)
+    weights = scores.softmax(-1).transpose(0, 1)
+    return weights.reshape(*states.shape[:-1], num_heads, num_labels)
+
+
+def refined_states(
+    states: torch.Tensor, weights: torch.Tensor, values: torch.Tensor
+) -> torch.Tensor:
+    """
+    H^l = concat(alpha_1 V W^V_1, ..., alpha_k V W^V_k) + H^w: (batch, tokens, dim).
+
+    # Parameters
+
+    states : `torch.Tensor`, (batch, tokens, dim)
+        H^w.
+    weights : `torch.Tensor`, (batch, tokens, heads, labels)
+        alpha.
+    values : `torch.Tensor`, (heads, labels, dim / heads)
+        V W^V.
+    """
+    by_head = weights.flatten(0, -3).transpose(0, 1)  # (heads, words, labels)
+    return states + (by_head @ values).transpose(0, 1).reshape(states.shape)
+
+
+def folded_weight(weight: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """
+    What a matrix that is to multiply [H^w; H^l] is for [H^w; alpha]: for A and B, its halves, [A + B; B (V W^V)^T].
+
+    H^l adds a sum over labels to H^w: where labels are few, the product with their distribution is the smaller one.
+
+    # Parameters
+
+    weight : `torch.Tensor`, (rows, 2 * dim)
+        [A; B].
+    values : `torch.Tensor`, (heads, labels, dim / heads)
+        V W^V.
+
+    # Returns
+
+    `torch.Tensor`, (rows, dim + heads * labels)
+    """
+    of_words, of_labels = weight.chunk(2, dim=1)
+    num_heads, _, size = values.shape
+    by_head = of_labels.view(-1, num_heads, size).transpose(0, 1)  # (heads, rows, dim / heads)
+    folded = (by_head @ values.transpose(1, 2)).transpose(0, 1)  # (rows, heads, labels)
+    return torch.cat([of_words + of_labels, folded.flatten(1)], dim=1)
 
 
 def label_scale(dim: int, num_heads: int, of_head: bool) -> float:

@@ -208,7 +208,7 @@ def test_one_layer_is_softmax_with_shared_weights(scaled):
     other = make(encoder=lstm())
     state = {}
     for name, value in model.state_dict().items():
-        state[name.replace("encoder.last_lstm.", "encoder.")] = value
+        state[name.replace("encoder.last_lstm.lstm.", "encoder._module.")] = value
     factor = 6**-0.5 if scaled else 1.0
     state["tag_head.projection.weight"] = state.pop(TABLE) * factor
     state["tag_head.projection.bias"] = torch.zeros(2)
@@ -223,7 +223,7 @@ def test_one_layer_is_softmax_with_shared_weights(scaled):
         if name == TABLE:
             expected = factor * gradients["tag_head.projection.weight"]
         else:
-            expected = gradients[name.replace("encoder.last_lstm.", "encoder.")]
+            expected = gradients[name.replace("encoder.last_lstm.lstm.", "encoder._module.")]
         torch.testing.assert_close(parameter.grad, expected)
 
 

@@ -12,8 +12,10 @@ from torch.autograd import gradcheck
 from allennlp_nef.nn.label_attention import (
     LabelProjections,
     attend_to_labels,
+    folded_weight,
     label_scale,
     project_labels,
+    refined_states,
 )
 from tests import oracles
 
@@ -45,7 +47,14 @@ def problem(num_labels, shape=(2, 3), dim=DIM, seed=0, dtype=torch.float64):
 
 
 def attend(states, labels, *matrices, num_heads=2, scale=0.7):
-    return attend_to_labels(states, project_labels(labels, *matrices, num_heads, scale))
+    """H^l - H^w, and alpha."""
+    projections = project_labels(labels, *matrices, num_heads, scale)
+    return attended(states, projections)
+
+
+def attended(states, projections):
+    weights = attend_to_labels(states, projections)
+    return refined_states(torch.zeros_like(states), weights, projections.values), weights
 
 
 def is_folded(projections):
@@ -84,9 +93,7 @@ class TestFolding:
         split = num_labels, num_heads, DIM // num_heads
         keys = (0.7 * labels @ matrices[1]).view(split).permute(1, 2, 0)
         apart = LabelProjections(matrices[0], keys, projections.values)
-        for ours, other in zip(
-            attend_to_labels(states, projections), attend_to_labels(states, apart)
-        ):
+        for ours, other in zip(attended(states, projections), attended(states, apart)):
             torch.testing.assert_close(ours, other, rtol=1e-10, atol=1e-10)
 
     @pytest.mark.parametrize("num_heads", [1, 2, 3, 6])
@@ -160,3 +167,29 @@ def test_scale():
     small, large = (attend(states, *rest, scale=scale)[1] for scale in (0.1, 1.0))
     assert large.max() > small.max() + 0.1
     torch.testing.assert_close(attend(10 * states, *rest, scale=0.1)[1], large)
+
+
+@pytest.mark.parametrize("num_labels", [1, 3, 8])
+class TestFoldedWeight:
+    """A matrix that reads [H^w; alpha] in place of [H^w; H^l]."""
+
+    def test_product_is_the_same(self, num_labels):
+        states, labels, *matrices = problem(num_labels)
+        values = project_labels(labels, *matrices, 2, 0.7).values
+        _, weights = attend(states, labels, *matrices)
+        weight = torch.cat(matrices[:2], 1)
+        joined = torch.cat([states, refined_states(states, weights, values)], -1)
+        folded = folded_weight(weight, values)
+        assert folded.shape == (DIM, DIM + 2 * num_labels)
+        torch.testing.assert_close(
+            torch.cat([states, weights.flatten(2)], -1) @ folded.t(),
+            joined @ weight.t(),
+            rtol=1e-10,
+            atol=1e-10,
+        )
+
+    def test_gradcheck(self, num_labels):
+        _, labels, *matrices = problem(num_labels)
+        values = project_labels(labels, *matrices, 2, 0.7).values.detach().requires_grad_()
+        weight = torch.cat(matrices[:2], 1).requires_grad_()
+        assert gradcheck(folded_weight, [weight, values])

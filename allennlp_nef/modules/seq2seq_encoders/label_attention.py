@@ -1,14 +1,15 @@
-from typing import Any, Iterator, NamedTuple, Optional, Tuple
+from typing import Any, Iterator, NamedTuple, Optional, Tuple, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
-from allennlp.modules.seq2seq_encoders import LstmSeq2SeqEncoder, Seq2SeqEncoder
+from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from overrides import overrides
 
 from allennlp_nef.modules.checks import check_dropout, check_integers
 from allennlp_nef.modules.label_table import LabelTable
 from allennlp_nef.modules.seq2seq_encoders.label_attention_layer import LabelAttentionLayer
+from allennlp_nef.modules.seq2seq_encoders.label_lstm import LabelLstm, LabelStates
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
     Decide,
     Decision,
@@ -101,11 +102,7 @@ class LabelAttention(TracedEncoder):
             LabelAttentionLayer(dim, hidden_dim, num_heads, scale, dropout)
             for dim in dims[:attending]
         )
-        self.last_lstm: Optional[Seq2SeqEncoder] = None
-        if not attend_last:
-            self.last_lstm = LstmSeq2SeqEncoder(
-                dims[attending], hidden_dim // 2, bidirectional=True
-            )
+        self.last_lstm = None if attend_last else LabelLstm(dims[attending], hidden_dim)
         self._input_dim = input_dim
         self._output_dim = 2 * hidden_dim if attend_last else hidden_dim
 
@@ -122,14 +119,15 @@ class LabelAttention(TracedEncoder):
         keep_trace: bool = False,
         tag_scorer: Optional[TagScorer] = None,
     ) -> Tuple[torch.Tensor, Optional[LabelTrace]]:
-        states, mask = without_padding(inputs, mask)
+        inputs, mask = without_padding(inputs, mask)
         distributions = []
+        words: Union[torch.Tensor, LabelStates] = inputs
         for layer in self.layers:
-            states, weights = layer(states, mask, self.label_table.weight)
+            refined: LabelStates = layer(words, mask, self.label_table.weight)
+            words = refined
             if keep_trace:
-                distributions.append(weights.mean(2))
-        if self.last_lstm is not None:
-            states = self.last_lstm(states, mask)
+                distributions.append(refined.weights.mean(2))
+        states = self.last_lstm(words, mask) if self.last_lstm is not None else refined.joined()
         if not keep_trace:
             return states, None
         if distributions:

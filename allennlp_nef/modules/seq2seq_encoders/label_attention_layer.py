@@ -1,9 +1,11 @@
-from typing import Any, List, NamedTuple, Optional, Tuple
+from functools import partial
+from typing import Union
 
 import torch
-from allennlp.modules.seq2seq_encoders import LstmSeq2SeqEncoder
 from overrides import overrides
 
+from allennlp_nef.modules.kept import KeptInEvaluation
+from allennlp_nef.modules.seq2seq_encoders.label_lstm import LabelLstm, LabelStates
 from allennlp_nef.nn.label_attention import LabelProjections, attend_to_labels, project_labels
 
 
@@ -23,14 +25,14 @@ class LabelAttentionLayer(torch.nn.Module):
         self, input_dim: int, hidden_dim: int, num_heads: int, scale: float, dropout: float
     ) -> None:
         super().__init__()
-        self.lstm = LstmSeq2SeqEncoder(input_dim, hidden_dim // 2, bidirectional=True)
+        self.lstm = LabelLstm(input_dim, hidden_dim)
         self.query_weight, self.key_weight, self.value_weight = (
             torch.nn.Parameter(torch.empty(hidden_dim, hidden_dim)) for _ in range(3)
         )
         self._num_heads = num_heads
         self._scale = scale
         self._dropout = torch.nn.Dropout(dropout)
-        self._kept: Optional[_Kept] = None
+        self._kept: KeptInEvaluation[LabelProjections] = KeptInEvaluation()
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -42,55 +44,24 @@ class LabelAttentionLayer(torch.nn.Module):
 
     @overrides(check_signature=False)
     def forward(
-        self, inputs: torch.Tensor, mask: torch.Tensor, labels: torch.Tensor
-    ) -> Tuple[torch.Tensor, torch.Tensor]:
-        """[H^w; H^l] (batch, tokens, 2 * hidden_dim), and alpha (batch, tokens, heads, labels).
+        self, inputs: Union[torch.Tensor, LabelStates], mask: torch.Tensor, labels: torch.Tensor
+    ) -> LabelStates:
+        """H^w, alpha and V W^V.
 
         # Parameters
 
-        inputs : `torch.Tensor`, (batch, tokens, input_dim)
+        inputs : `Union[torch.Tensor, LabelStates]`
+            Words (batch, tokens, input_dim), or what the layer before puts out.
         mask : `torch.BoolTensor`, (batch, tokens)
         labels : `torch.Tensor`, (labels, hidden_dim)
         """
         states = self._dropout(self.lstm(inputs, mask))
-        heads, weights = attend_to_labels(states, self._projections(labels))
-        return torch.cat([states, heads + states], dim=-1), weights
+        weights = labels, self.query_weight, self.key_weight, self.value_weight
+        project = partial(project_labels, num_heads=self._num_heads, scale=self._scale)
+        projections = self._kept.get(project, weights, self.training)
+        return LabelStates(states, attend_to_labels(states, projections), projections.values)
 
     @overrides
     def train(self, mode: bool = True) -> "LabelAttentionLayer":
-        self._kept = None
+        self._kept.drop()
         return super().train(mode)
-
-    def _projections(self, labels: torch.Tensor) -> LabelProjections:
-        """Those of the labels; in an evaluation they are made once, not once a batch."""
-        weights = labels, self.query_weight, self.key_weight, self.value_weight
-        is_kept = not (self.training or torch.is_grad_enabled() or _is_autocast(labels.device))
-        if not is_kept or any(weight.is_inference() for weight in weights):
-            return project_labels(*weights, self._num_heads, self._scale)
-        # As long as the weights are these, and nobody has changed or moved one in place.
-        kept, states = self._kept, [_state_of(weight) for weight in weights]
-        is_same = kept is not None and all(a is b for a, b in zip(kept.weights, weights))
-        if kept is None or not is_same or kept.states != states:
-            projections = project_labels(*weights, self._num_heads, self._scale)
-            kept = self._kept = _Kept(weights, states, projections)
-        return kept.projections
-
-
-class _Kept(NamedTuple):
-    """Projections, and what they were made of."""
-
-    weights: Tuple[torch.Tensor, ...]
-    states: List[Any]
-    projections: LabelProjections
-
-
-def _state_of(weight: torch.Tensor) -> Any:
-    return weight._version, weight.data_ptr(), weight.dtype, weight.device
-
-
-def _is_autocast(device: torch.device) -> bool:
-    """Under autocast products have another type than the weights."""
-    try:
-        return torch.is_autocast_enabled(device.type)
-    except TypeError:  # torch 1.12
-        return torch.is_autocast_enabled() or torch.is_autocast_cpu_enabled()

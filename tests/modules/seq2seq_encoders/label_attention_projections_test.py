@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from allennlp_nef.modules.label_table import LabelTable
-from allennlp_nef.modules.seq2seq_encoders import label_attention_layer
+from allennlp_nef.modules.seq2seq_encoders import label_attention_layer, label_lstm
 from tests.modules.seq2seq_encoders.small_label_attention import HIDDEN_DIM, batch_of, make
 
 
@@ -20,7 +20,7 @@ def counted(monkeypatch):
         patch.setattr(
             label_attention_layer,
             "project_labels",
-            lambda *arguments: (made.append(None), project(*arguments))[1],
+            lambda *arguments, **options: (made.append(None), project(*arguments, **options))[1],
         )
         yield made
 
@@ -44,8 +44,8 @@ def overwrite_values(encoder):
         encoder.layers[0].value_weight.mul_(2)
 
 
-def replace_table(encoder):
-    encoder.label_table = LabelTable(3, HIDDEN_DIM)
+def replace_table(encoder, num_labels=3):
+    encoder.label_table = LabelTable(num_labels, HIDDEN_DIM)
 
 
 CHANGES = {
@@ -57,6 +57,65 @@ CHANGES = {
     "double": lambda encoder: encoder.double(),
     "bfloat16": lambda encoder: encoder.bfloat16(),
 }
+
+
+class TestFoldedWeightsInAnEvaluation:
+    """Those that read the distributions of few labels in place of their mixture."""
+
+    @staticmethod
+    def count(monkeypatch):
+        made, fold = [], label_lstm.folded_weight
+        monkeypatch.setattr(
+            label_lstm, "folded_weight", lambda *arguments: (made.append(None), fold(*arguments))[1]
+        )
+        return made
+
+    @pytest.mark.parametrize("num_labels, is_folded", [(4, True), (5, False)])
+    def test_are_made_once(self, monkeypatch, num_labels, is_folded):
+        encoder = make(num_labels=num_labels, num_layers=3, attend_last=False).eval()
+        made = self.count(monkeypatch)
+        with torch.no_grad():
+            expected = encoder(*batch_of([5, 3]))
+            assert len(made) == 2 * 2 * is_folded  # layers, directions
+            assert torch.equal(encoder(*batch_of([5, 3])), expected)
+            assert len(made) == 2 * 2 * is_folded
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            "optimizer of the table",
+            "in place",
+            "another table",
+            "of the BiLSTM",
+            "of one direction",
+        ],
+    )
+    def test_are_made_anew(self, change):
+        encoder = make(num_labels=2, num_layers=2).eval()
+        changes = {
+            **CHANGES,
+            "another table": lambda encoder: replace_table(encoder, 2),
+            "of the BiLSTM": lambda encoder: encoder.layers[1].lstm.lstm.weight_ih_l0.mul_(2),
+            "of one direction": lambda encoder: encoder.layers[
+                1
+            ].lstm.lstm.weight_ih_l0_reverse.mul_(2),
+        }
+        with torch.no_grad():
+            before = encoder(*batch_of([5, 3]))
+            changes[change](encoder)
+            after = encoder(*batch_of([5, 3]))
+            assert not torch.equal(before, after)
+            encoder.train().eval()
+            assert torch.equal(encoder(*batch_of([5, 3])), after)
+
+    @pytest.mark.parametrize("num_labels", [2, 4])  # 4: not folded in training
+    def test_are_not_those_of_training(self, num_labels):
+        encoder = make(num_labels=num_labels, num_layers=2).eval()
+        with torch.no_grad():
+            expected = encoder(*batch_of([5, 3]))
+        torch.testing.assert_close(encoder.train()(*batch_of([5, 3])), expected)
+        encoder.eval()(*batch_of([5, 3])).sum().backward()
+        assert all(p.grad is not None for p in encoder.parameters())
 
 
 class TestProjectionsInAnEvaluation:
@@ -91,9 +150,7 @@ class TestProjectionsInAnEvaluation:
             with counted(monkeypatch) as made:
                 found = encoder(inputs, mask)
             assert len(made) == 1
-            fresh = copy.deepcopy(encoder)
-            for layer in fresh.layers:
-                layer._kept = None
+            fresh = copy.deepcopy(encoder).train().eval()
             assert torch.equal(found, fresh(inputs, mask))
 
     @pytest.mark.parametrize("mode", [True, False])

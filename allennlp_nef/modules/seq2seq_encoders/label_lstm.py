@@ -1,0 +1,106 @@
+from typing import List, NamedTuple, Tuple, Union
+
+import torch
+from overrides import overrides
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+
+from allennlp_nef.modules.kept import KeptInEvaluation
+from allennlp_nef.nn.label_attention import folded_weight, refined_states
+
+
+class LabelStates(NamedTuple):
+    """What a layer of label attention puts out, not yet put together."""
+
+    states: torch.Tensor
+    """H^w: (batch, tokens, dim)."""
+    weights: torch.Tensor
+    """alpha: (batch, tokens, heads, labels)."""
+    values: torch.Tensor
+    """V W^V: (heads, labels, dim / heads)."""
+
+    def joined(self) -> torch.Tensor:
+        """[H^w; H^l]: (batch, tokens, 2 * dim)."""
+        return torch.cat([self.states, refined_states(*self)], dim=-1)
+
+
+class LabelLstm(torch.nn.Module):
+    """A BiLSTM of one layer over words, or over what a layer of label attention puts out.
+
+    # Parameters
+
+    input_dim : `int`
+    hidden_dim : `int`
+        Of both directions together.
+    """
+
+    def __init__(self, input_dim: int, hidden_dim: int) -> None:
+        super().__init__()
+        self.lstm = torch.nn.LSTM(input_dim, hidden_dim // 2, batch_first=True, bidirectional=True)
+        self._folded: KeptInEvaluation[Tuple[torch.Tensor, torch.Tensor]] = KeptInEvaluation()
+
+    @overrides(check_signature=False)
+    def forward(self, inputs: Union[torch.Tensor, LabelStates], mask: torch.Tensor) -> torch.Tensor:
+        """(batch, tokens, input_dim) -> (batch, tokens, hidden_dim), with 0 in padding.
+
+        # Parameters
+
+        inputs : `Union[torch.Tensor, LabelStates]`
+        mask : `torch.BoolTensor`, (batch, tokens)
+        """
+        if isinstance(inputs, LabelStates) and self._pays(inputs):
+            # In place of H^l its distributions, with weights to match.
+            distributions = inputs.weights.flatten(2)
+            words = torch.cat([inputs.states, distributions.to(inputs.states.dtype)], dim=-1)
+            packed = self._read(_packed(words, mask), self._weights(inputs.values))
+        else:
+            words = inputs.joined() if isinstance(inputs, LabelStates) else inputs
+            packed, _ = self.lstm(_packed(words, mask))
+        states, _ = pad_packed_sequence(packed, batch_first=True, total_length=mask.size(1))
+        return states.masked_fill(~mask.unsqueeze(-1), 0)
+
+    @overrides
+    def train(self, mode: bool = True) -> "LabelLstm":
+        self._folded.drop()
+        return super().train(mode)
+
+    def _pays(self, inputs: LabelStates) -> bool:
+        """Whether the distributions are so much smaller than H^l that weights for them are worth making."""
+        _, _, num_heads, num_labels = inputs.weights.shape
+        cost = 2 if self.training else 1  # in training they are made anew for each batch
+        return cost * num_heads * num_labels <= inputs.states.size(-1)
+
+    def _weights(self, values: torch.Tensor) -> List[torch.Tensor]:
+        """Those of torch.nn.LSTM, in its order, for folded inputs."""
+        own = [getattr(self.lstm, name) for name, _ in self.lstm.named_parameters()]
+        forth, back = 0, len(own) // 2
+        own[forth], own[back] = self._folded.get(
+            _folded, (values, own[forth], own[back]), self.training
+        )
+        return own
+
+    def _read(self, words: PackedSequence, weights: List[torch.Tensor]) -> PackedSequence:
+        """What `self.lstm` makes of its input, with other weights."""
+        zeros = words.data.new_zeros(2, int(words.batch_sizes[0]), self.lstm.hidden_size)
+        states, _, _ = torch.lstm(
+            words.data,
+            words.batch_sizes,
+            (zeros, zeros),
+            weights,
+            has_biases=True,
+            num_layers=1,
+            dropout=0.0,
+            train=self.training,
+            bidirectional=True,
+        )
+        return words._replace(data=states)
+
+
+def _packed(words: torch.Tensor, mask: torch.Tensor) -> PackedSequence:
+    lengths = mask.sum(-1).clamp_(min=1).cpu()  # a sentence without words has padding for one
+    return pack_padded_sequence(words, lengths, batch_first=True, enforce_sorted=False)
+
+
+def _folded(
+    values: torch.Tensor, forth: torch.Tensor, back: torch.Tensor
+) -> Tuple[torch.Tensor, torch.Tensor]:
+    return folded_weight(forth, values), folded_weight(back, values)
