@@ -22,6 +22,7 @@ from allennlp.version import VERSION
 from speed_commands import commands
 from speed_functions import attention, chain
 from speed_harness import Case, Row, Settings, steady_allocator
+from speed_neighbours import neighbours
 from speed_scaling import scaling
 from speed_taggers import inference, product_rate, training_steps
 from tqdm import tqdm
@@ -30,12 +31,12 @@ from allennlp_nef.data.formats.conllu import read_conllu
 
 
 def on_cuda(settings: Settings) -> List[Case]:
-    """Part 7: parts 1 to 3 on a CUDA device, if there is one."""
+    """Part 8: parts 1 to 3 and 7 on a CUDA device, if there is one."""
     return on_device(settings, torch.device("cuda")) if torch.cuda.is_available() else []
 
 
 def on_device(settings: Settings, device: torch.device) -> List[Case]:
-    """Parts 1 to 3 on a device, by batch size, in float32 and in bfloat16."""
+    """Parts 1 to 3 on a device, by batch size, in float32 and in bfloat16; part 7 in float32."""
 
     def case(what: str, inner: Case) -> List[Row]:
         return [row._replace(what=f"{row.what} ({what})", target=None) for row in inner()]
@@ -50,6 +51,8 @@ def on_device(settings: Settings, device: torch.device) -> List[Case]:
                 what = f"{title}, batch {size}, {precision}"
                 cases += [partial(case, what, inner) for inner in part(sized)]
         cases += [partial(case, precision, inner) for inner in attention(there)]
+    in_float32 = settings._replace(device=device, seconds=1)
+    cases += [partial(case, "float32", inner) for inner in neighbours(in_float32)]
     return cases
 
 
@@ -65,7 +68,8 @@ PARTS = {
     4: Part("CRF", chain),
     5: Part("one sentence", scaling),
     6: Part("whole command", commands),
-    7: Part("CUDA", on_cuda),
+    7: Part("neighbours", neighbours),
+    8: Part("CUDA", on_cuda),
 }
 
 
@@ -164,7 +168,7 @@ def main() -> None:
         f"\n{about['cores']} cores, {about['threads']} thread{'s' * (args.threads > 1)}, {about['clock']}; "
         f"Python {about['python']}, torch {about['torch']}, AllenNLP {about['allennlp']}; "
         f"800x250x100 matrix products at {about['product_gflops']} GFlop/s; "
-        + (f"CUDA: {about['cuda']}." if about["cuda"] else "no CUDA device, so no part 7.")
+        + (f"CUDA: {about['cuda']}." if about["cuda"] else "no CUDA device, so no part 8.")
     )
 
 

@@ -14,6 +14,7 @@ import torch
 from allennlp.common import Params
 from allennlp.data import Vocabulary
 from allennlp.models import Model
+from allennlp.training.optimizers import Optimizer
 from speed_harness import ROOT, Case, Row, Settings, Target, compare, measure, warm_up
 
 import allennlp_nef  # noqa: F401  # registers the components
@@ -22,10 +23,11 @@ TOKENS = 25
 LABELS = 17
 SIZES = {
     "tokens": 3143,
+    "token_characters": 107,
     **{f"affixes_prefix_{i}": size for i, size in enumerate((94, 567, 1381, 1928), 1)},
     **{f"affixes_suffix_{i}": size for i, size in enumerate((87, 443, 917, 1632), 1)},
 }
-"""Words and affixes seen twice in the training data of UD French-Sequoia, padding and the unknown one included."""
+"""Characters, and words and affixes seen twice, in UD French-Sequoia; padding and the unknown one included."""
 STEPS_BEFORE = 10
 """Training steps before anything is measured: attention is flat at first."""
 BASELINE = "simple_tagger"
@@ -63,9 +65,9 @@ DECODERS = [
 
 
 @lru_cache(maxsize=None)
-def vocabulary() -> Vocabulary:
+def vocabulary(labels: int = LABELS) -> Vocabulary:
     vocab = Vocabulary()
-    for namespace, size in {**SIZES, "labels": LABELS}.items():
+    for namespace, size in {**SIZES, "labels": labels}.items():
         for i in range(size - vocab.get_vocab_size(namespace)):
             vocab.add_token_to_namespace(str(i), namespace)
     return vocab
@@ -114,15 +116,22 @@ class Run:
     """A model with its optimizer, and batches that come again and again."""
 
     def __init__(
-        self, settings: Settings, model: Dict[str, Any], batches: List[Dict[str, Any]]
+        self,
+        settings: Settings,
+        model: Dict[str, Any],
+        batches: List[Dict[str, Any]],
+        labels: int = LABELS,
+        trainer: Optional[Dict[str, Any]] = None,
     ) -> None:
         torch.manual_seed(0)
-        self.model = Model.from_params(Params(deepcopy(model)), vocab=vocabulary())
+        self.model = Model.from_params(Params(deepcopy(model)), vocab=vocabulary(labels))
         self.model.to(settings.device).train()
-        self.parameters = [p for p in self.model.parameters() if p.requires_grad]
-        trainer = config()["trainer"]
-        self.grad_norm, rate = trainer["grad_norm"], trainer["optimizer"]["lr"]
-        self.optimizer = torch.optim.Adagrad(self.parameters, lr=rate)
+        named = [pair for pair in self.model.named_parameters() if pair[1].requires_grad]
+        self.parameters = [parameter for _, parameter in named]
+        trainer = trainer or config()["trainer"]
+        self.grad_norm = trainer["grad_norm"]
+        optimizer = Params(deepcopy(trainer["optimizer"]))
+        self.optimizer = Optimizer.from_params(optimizer, model_parameters=named)
         self.batches = cycle(batches)
         self._autocast = partial(
             torch.autocast,
@@ -184,14 +193,7 @@ def matrix_products(settings: Settings, decoder: Decoder) -> List[Callable[[], A
     words = settings.batch_size * TOKENS
     steps = TOKENS if decoder.num_steps == "length" else int(decoder.num_steps)
 
-    def three(rows: int, inner: int, columns: int, batch: int = 1) -> List[Callable[[], Any]]:
-        a, b, c = (
-            torch.randn(batch, *size, device=settings.device)
-            for size in ((rows, inner), (inner, columns), (rows, columns))
-        )
-        pairs = (a, b), (c, b.transpose(1, 2)), (a.transpose(1, 2), c)
-        return [partial(torch.bmm if batch > 1 else _mm, x, y) for x, y in pairs]
-
+    three = partial(products_of, settings)
     rows, window = module.sketch_weight.shape
     products = three(words, module.input_weight.size(1), rows)
     if decoder.sketch_update == "full":
@@ -200,6 +202,25 @@ def matrix_products(settings: Settings, decoder: Decoder) -> List[Callable[[], A
     step = three(settings.batch_size, window // places, places * rows)
     step += three(TOKENS, places, rows, settings.batch_size)
     return products + step * (steps - 1)
+
+
+def products_of(
+    settings: Settings,
+    rows: int,
+    inner: int,
+    columns: int,
+    batch: int = 1,
+    backward: bool = True,
+) -> List[Callable[[], Any]]:
+    """A matrix product, or a batch of them, and, if `backward`, those for its two gradients."""
+    a, b, c = (
+        torch.randn(batch, *size, device=settings.device)
+        for size in ((rows, inner), (inner, columns), (rows, columns))
+    )
+    pairs = (a, b), (c, b.transpose(1, 2)), (a.transpose(1, 2), c)
+    return [
+        partial(torch.bmm if batch > 1 else _mm, x, y) for x, y in pairs[: 3 if backward else 1]
+    ]
 
 
 def _mm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

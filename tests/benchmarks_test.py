@@ -48,8 +48,8 @@ def rows_of(report, number):
 
 def test_quick_run_has_all_parts(report):
     out, data = report
-    assert list(data["parts"]) == list("1234567")
-    rows = [row for number in range(1, 8) for row in rows_of(report, number).values()]
+    assert list(data["parts"]) == list("12345678")
+    rows = [row for number in range(1, 9) for row in rows_of(report, number).values()]
     cells = [
         [cell.strip() for cell in line.split("|")[1:-1]]
         for line in out.splitlines()
@@ -60,7 +60,7 @@ def test_quick_run_has_all_parts(report):
         low, high = row["quartiles"]
         assert math.isfinite(row["median"]) and low <= row["median"] <= high
         assert row["unit"] == "MB" or row["unit"] == "exponent" or low > 0
-    assert bool(data["parts"]["7"]["rows"]) is torch.cuda.is_available()
+    assert bool(data["parts"]["8"]["rows"]) is torch.cuda.is_available()
     assert data["machine"]["threads"] == 1 and data["machine"]["clock"] == "CPU time"
 
 
@@ -90,6 +90,14 @@ def test_rows_and_targets(report):
             ("peak memory, NEF-F N=", ", 32 words"),
         )
     }
+    rows = rows_of(report, 7)
+    for kind, target in (
+        ("training", {"at_most": 0.95, "aim": 0.89}),
+        ("decoding", {"at_most": 1, "aim": 1}),
+    ):
+        assert rows[f"LAN, {kind}, 45 tags", "BiLSTM-CRF"]["target"] == target
+        assert not rows[f"LAN, {kind}, 45 tags", "BiLSTM with AllenNLP's CRF"]["target"]
+        assert bool(rows[f"PSA, {kind}", "BiLSTM-CRF"]["target"]) is (kind == "training")
     row = rows_of(report, 6)["allennlp predict of 50 sentences, NEF-F N=5", "simple_tagger"]
     assert row["target"] == {"at_most": 1.3, "aim": 1.2} and row["words"] > 150
 
@@ -97,7 +105,7 @@ def test_rows_and_targets(report):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--only", "8"], "invalid choice: 8"),
+        (["--only", "9"], "invalid choice: 9"),
         (["--data", "nowhere.conllu"], "expected a CoNLL-U file, got nowhere.conllu"),
         (["--cpu-time", "--threads", "2"], "expected --threads 1"),
         (["--json", "nowhere/report.json"], "expected a file in a folder that exists, got nowhere"),
@@ -160,17 +168,57 @@ def test_both_crfs_compute_the_same(benchmarks):
 
 
 def test_parts_on_a_device(settings):
-    """What part 7 does, on a CPU."""
+    """What part 8 does, on a CPU."""
     from speed import on_device
 
     cases = on_device(settings._replace(batch_size=2), torch.device("cpu"))
-    names = []
-    for case in (cases[0], cases[-1]):
-        for row in case():
-            names.append(row.what)
-            assert row.values[0] > 0 and row.target is None
+    rows = [row for case in (cases[0], cases[-7], cases[-1]) for row in case()]
+    assert all(row.values[0] > 0 and row.target is None for row in rows)
+    names = [row.what for row in rows]
     assert names[0] == "no decoder (training step, batch 32, float32)"
-    assert names[-1] == "checked csoftmax 8x1000, late (bfloat16)"
+    assert names[-4:] == [
+        "checked csoftmax 8x1000, late (bfloat16)",
+        "PSA, decoding (float32)",
+        "floor of PSA: BiLSTM-CRF and its products, decoding (float32)",
+        "PSA, decoding (float32)",
+    ]
+
+
+def test_neighbours_and_their_baselines(benchmarks):
+    """Three layers each, the same input, and AllenNLP's CRF in the place of ours."""
+    import speed_neighbours
+    from allennlp.common import Params
+    from allennlp.models import Model
+    from speed_taggers import vocabulary
+
+    settings = speed_neighbours.Settings(None)
+    layers = "{ num_layers:: 3 }"
+    lan = speed_neighbours.Tagger(speed_neighbours.experiment("pos_lan"))
+    crf = speed_neighbours.Tagger(speed_neighbours.experiment("pos_lan_bilstm_crf", layers))
+    first, second = (
+        Model.from_params(Params(tagger.experiment["model"]), vocab=vocabulary())
+        for tagger in (lan, crf.with_allennlp())
+    )
+    assert len(first.encoder.layers) == 2 and first.encoder.last_lstm is not None
+    assert second.encoder._module.num_layers == 3
+    batch = speed_neighbours.random_batch(settings, lan.labels)
+    for model in (first, second):
+        assert model(**batch)["loss"] > 0
+        assert model.eval()(tokens=batch["tokens"])["tag_ids"].shape == batch["tags"].shape
+
+
+@pytest.mark.parametrize(
+    "labels, training, decoding", [(17, 6, 2), (45, 6, 2), (90, 6, 3), (425, 6, 4)]
+)
+def test_products_of_label_attention(benchmarks, labels, training, decoding):
+    """The products of each of two layers; in training with those of two gradients each."""
+    import speed_neighbours
+
+    settings = speed_neighbours.Settings(None)
+    bilstm = speed_neighbours.experiment("pos_lan_bilstm_softmax", "{ num_layers:: 3 }")
+    tagger = speed_neighbours.Tagger(bilstm, labels)
+    assert len(speed_neighbours.label_products(settings, tagger, True)) == 2 * 3 * training
+    assert len(speed_neighbours.label_products(settings, tagger, False)) == 2 * decoding
 
 
 def test_baseline_learns_from_the_same_files(settings):

@@ -1,0 +1,196 @@
+"""Part 7 of `speed.py`: label attention (LAN) and self-attention (PSA) against a BiLSTM-CRF with the same input.
+
+Whole taggers: words and the BiLSTM over their characters, loss, gradient norm and SGD; or, decoding, what
+`allennlp predict` does with a batch. The dimensions, the optimizer and the batches of 10 are those of the papers
+(`training_configs/pos_lan*`, `pos_psa`); sentences of 25 random words, and the vocabulary of UD French-Sequoia.
+"""
+
+import json
+from functools import partial
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
+
+import _jsonnet
+import torch
+from allennlp.data import Vocabulary
+from allennlp.modules import ConditionalRandomField
+from speed_harness import ROOT, Case, Row, Settings, Target, compare
+from speed_taggers import SIZES, STEPS_BEFORE, TOKENS, Action, Run, products_of
+from torch.nn.utils.rnn import pad_sequence
+
+from allennlp_nef.modules.tag_heads import TagHead
+from allennlp_nef.modules.tag_heads.tag_head import AffineTagHead
+
+BATCH = 10
+LETTERS = 10
+"""Of the longest word."""
+TAGS = (17, 45, 425)
+"""Of UD, of the Penn Treebank and of CCG."""
+HEADS = 5
+CRF, SOFTMAX, ALLENNLP = "BiLSTM-CRF", "BiLSTM-softmax", "BiLSTM with AllenNLP's CRF"
+ACTIONS: Dict[str, Action] = {"training": Run.train, "decoding": Run.infer}
+LAN_TARGETS = {
+    ("training", 45): Target(0.95, 0.89),
+    ("training", 425): Target(0.42, 0.42),
+    **{("decoding", labels): Target(1.0, 1.0) for labels in TAGS},
+}
+PSA_TARGETS = {"training": Target(1.6, 1.15)}
+
+
+class AllenNlpCrf(AffineTagHead):
+    """AllenNLP's CRF, with what its `crf_tagger` computes: no marginals."""
+
+    name = "allennlp_crf"
+
+    def __init__(self, input_dim: int, vocab: Vocabulary, **kwargs: Any) -> None:
+        super().__init__(input_dim, vocab, **kwargs)
+        self.chain = ConditionalRandomField(self.num_labels)
+
+    def loss(self, scores: torch.Tensor, mask: Any, tags: Any) -> torch.Tensor:
+        return self.averaged(-self.chain(scores, tags, mask), mask)
+
+    def decode(self, scores: torch.Tensor, mask: Any) -> torch.Tensor:
+        paths = [torch.tensor(path) for path, _ in self.chain.viterbi_tags(scores, mask)]
+        return pad_sequence(paths, batch_first=True).to(scores.device)
+
+    def probabilities(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return torch.zeros_like(scores)
+
+
+TagHead.register(AllenNlpCrf.name, exist_ok=True)(AllenNlpCrf)
+
+
+class Tagger(NamedTuple):
+    """What its model and trainer are."""
+
+    experiment: Dict[str, Any]
+    labels: int = TAGS[0]
+
+    def run(self, settings: Settings, action: Action) -> Callable[[], None]:
+        """What is measured of it, after some steps of training."""
+        torch.manual_seed(1)
+        batches = [random_batch(settings, self.labels) for _ in range(8)]
+        model, trainer = self.experiment["model"], self.experiment["trainer"]
+        run = Run(settings, model, batches, self.labels, trainer)
+        for _ in range(settings.rounds(STEPS_BEFORE)):
+            run.train()
+        run.model.train(action is Run.train)
+        return partial(action, run)
+
+    def with_allennlp(self) -> "Tagger":
+        """The same with AllenNLP's CRF."""
+        model = {
+            **self.experiment["model"],
+            "tag_head": {"type": AllenNlpCrf.name, "average": "none"},
+        }
+        return self._replace(experiment={**self.experiment, "model": model})
+
+
+def neighbours(settings: Settings) -> List[Case]:
+    """Training steps and decoding of LAN by number of tags, and of PSA, with their floors."""
+    cases: List[Case] = []
+    sizes = TAGS[:2] if settings.quick else TAGS
+    for kind in ACTIONS:
+        cases += [partial(_label_attention, settings, kind, labels) for labels in sizes]
+        cases.append(partial(_self_attention, settings, kind))
+    return cases
+
+
+def _label_attention(settings: Settings, kind: str, labels: int) -> List[Row]:
+    layers = "{ num_layers:: 3 }"
+    title = f"{kind}, {labels} tags"
+    lan = Tagger(experiment("pos_lan"), labels)
+    crf = Tagger(experiment("pos_lan_bilstm_crf", layers), labels)
+    softmax = Tagger(experiment("pos_lan_bilstm_softmax", layers), labels)
+    ours, theirs, bilstm, other = (
+        tagger.run(settings, ACTIONS[kind]) for tagger in (lan, crf, softmax, crf.with_allennlp())
+    )
+    products = label_products(settings, softmax, kind == "training")
+    floor = partial(_with, bilstm, products)
+    target = LAN_TARGETS.get((kind, labels))
+    return [
+        compare(settings, f"LAN, {title}", CRF, ours, theirs, target),
+        compare(settings, f"{SOFTMAX}, {title}", CRF, bilstm, theirs),
+        compare(settings, f"floor of LAN: {SOFTMAX} and its products, {title}", CRF, floor, theirs),
+        compare(settings, f"LAN, {title}", ALLENNLP, ours, other),
+    ]
+
+
+def _self_attention(settings: Settings, kind: str) -> List[Row]:
+    psa = Tagger(experiment("pos_psa"))
+    crf = Tagger(experiment("pos_psa", "{ order:: ['bilstm'] }"))
+    ours, theirs, other = (
+        tagger.run(settings, ACTIONS[kind]) for tagger in (psa, crf, crf.with_allennlp())
+    )
+    products = fusion_products(settings, psa, kind == "training")
+    floor = partial(_with, theirs, products)
+    return [
+        compare(settings, f"PSA, {kind}", CRF, ours, theirs, PSA_TARGETS.get(kind)),
+        compare(settings, f"floor of PSA: {CRF} and its products, {kind}", CRF, floor, theirs),
+        compare(settings, f"PSA, {kind}", ALLENNLP, ours, other),
+    ]
+
+
+def label_products(settings: Settings, bilstm: Tagger, backward: bool) -> List[Callable[[], Any]]:
+    """What LAN multiplies more than a BiLSTM of as many layers, in the cheaper of the ways to do it.
+
+    In each layer but the last: the labels by W^K and W^V, and W^Q by the keys; words by that; and the input of the next
+    layer, that has H^l or the distributions besides H^w. What depends on labels alone is left out in decoding.
+    """
+    encoder = bilstm.experiment["model"]["encoder"]
+    dim, labels = 2 * encoder["hidden_size"], bilstm.labels
+    gates, size, words = 4 * dim, dim // HEADS, BATCH * TOKENS
+    product = partial(products_of, settings, backward=backward)
+    own = HEADS * labels
+    products: List[Callable[[], Any]] = []
+    if backward:
+        products += product(labels, dim, dim) + product(labels, dim, dim)
+    if own <= dim + labels:
+        products += product(words, dim, own)
+        products += product(dim, size, labels, HEADS) * backward
+    else:
+        products += product(words, dim, dim) + product(words, size, labels, HEADS)
+    folded = own * gates * words + own * gates * size * backward
+    if folded < dim * gates * words + words * labels * dim:
+        products += product(words, own, gates) + product(gates, size, labels, HEADS) * backward
+    else:
+        products += product(words, dim, gates) + product(words, labels, size, HEADS)
+    return products * (encoder["num_layers"] - 1)
+
+
+def fusion_products(settings: Settings, tagger: Tagger, backward: bool) -> List[Callable[[], Any]]:
+    """The seven matrices of each fusion layer (Eqs. 5, 12 and 13 of Wei et al.), by words."""
+    product = partial(products_of, settings, backward=backward)
+    products: List[Callable[[], Any]] = []
+    for part in tagger.experiment["model"]["encoder"]["encoders"]:
+        if part["type"] == "position_aware_self_attention":
+            dim = part["input_dim"]
+            products += [call for _ in range(7) for call in product(BATCH * TOKENS, dim, dim)]
+    return products
+
+
+def _with(action: Callable[[], None], products: List[Callable[[], Any]]) -> None:
+    action()
+    for product in products:
+        product()
+
+
+def random_batch(settings: Settings, labels: int) -> Dict[str, Any]:
+    """A batch whose tags can be learnt, of words of 1 to `LETTERS` letters."""
+    shape = BATCH, TOKENS
+    words = torch.randint(2, SIZES["tokens"], shape)
+    letters = torch.randint(2, SIZES["token_characters"], (*shape, LETTERS))
+    lengths = torch.randint(1, LETTERS + 1, (*shape, 1))
+    letters[torch.arange(LETTERS) >= lengths] = 0
+    tokens = {"tokens": {"tokens": words}, "characters": {"token_characters": letters}}
+    moved = {
+        name: {key: value.to(settings.device) for key, value in indexed.items()}
+        for name, indexed in tokens.items()
+    }
+    return {"tokens": moved, "tags": (words % labels).to(settings.device)}
+
+
+def experiment(name: str, knobs: Optional[str] = None) -> Dict[str, Any]:
+    """A config, with other knobs."""
+    path = json.dumps(str(ROOT / "training_configs" / f"{name}.jsonnet"))
+    snippet = f"(import {path}) + {knobs or '{}'}"
+    return json.loads(_jsonnet.evaluate_snippet(name, snippet))
