@@ -33,7 +33,7 @@ setup(
     ],
     extras_require={
         "serve": ["flask>=2.3", "flask-cors>=4", "gevent>=22.10"],
-        "plot": ["matplotlib>=3.7"],
+        "plot": ["matplotlib>=3.7", "scikit-learn>=1.0"],
         "dev": [
             "hypothesis>=6.100",
             "mypy>=2.4,<2.5; " + MODERN,

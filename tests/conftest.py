@@ -175,6 +175,19 @@ def ner_archive(allennlp, small, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def neighbours(allennlp, small, tmp_path_factory):
+    """The archives of models with label attention and self-attention that saw next to nothing, by their configs."""
+
+    def train(name):
+        folder = tmp_path_factory.mktemp(name) / "run"
+        config = f"training_configs/{name}.jsonnet"
+        allennlp("train", config, "-s", folder, *small(sentences=30, epochs=1))
+        return folder / "model.tar.gz"
+
+    return {name: train(name) for name in ("pos_lan", "ner_psa")}
+
+
+@pytest.fixture(scope="session")
 def predictor_of():
     """`predictor_of(archive_path, name, **arguments)`: a predictor, the model's default if `name` is None."""
     from allennlp.models import load_archive

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 INK, SOFT, LINE = "#1c1e26", "#5a6070", "#d6d9e3"
 DPI = 150  # of PNG files
+FORMATS = ("png", "svg")
 _LOOK = {
     "font.size": 9,
     "text.color": INK,

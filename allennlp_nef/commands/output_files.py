@@ -1,3 +1,4 @@
+import os
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator
@@ -16,3 +17,19 @@ def writing(path: Path) -> Iterator[Path]:
         raise DataFormatError(
             f"{path}: expected a file that can be written, got {error.strerror!r}"
         ) from error
+
+
+def check_folder(name: str) -> None:
+    """Raises a `DataFormatError` where --output cannot be a folder."""
+    if not name:
+        raise DataFormatError("--output: expected the name of a folder, got ''")
+    if os.path.exists(name) and not os.path.isdir(name):
+        raise DataFormatError(f"--output: expected a folder, got the file {name}")
+
+
+def check_matplotlib() -> None:
+    """Raises a `DataFormatError` where it is not installed."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise DataFormatError(f"expected matplotlib: pip install matplotlib ({error})") from error

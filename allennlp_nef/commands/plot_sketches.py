@@ -1,7 +1,5 @@
 import argparse
 import json
-import os
-import sys
 from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Sequence
@@ -11,9 +9,10 @@ from allennlp.common import Tqdm
 from overrides import overrides
 
 from allennlp_nef.commands.arguments import add_parser, integer
-from allennlp_nef.commands.figures import drawing, printable, save
+from allennlp_nef.commands.figures import FORMATS, drawing, save
 from allennlp_nef.commands.heat_maps import heat_map
-from allennlp_nef.commands.output_files import writing
+from allennlp_nef.commands.output_files import check_folder, check_matplotlib, writing
+from allennlp_nef.commands.printed import printed
 from allennlp_nef.commands.replay_page import write_page
 from allennlp_nef.commands.sketch_summary import SketchSummary, as_text
 from allennlp_nef.commands.sketch_summary_plot import summary_plot
@@ -38,7 +37,6 @@ first step falls, after which steps tags settle and how right they are, and the 
 
 The exit status is 2 where INPUT or an archive cannot be read.
 """
-_FORMATS = ("png", "svg")
 
 
 @Subcommand.register("plot-sketches")
@@ -68,7 +66,7 @@ class PlotSketches(Subcommand):
         add(
             "--format",
             nargs="+",
-            choices=_FORMATS,
+            choices=FORMATS,
             help="of the plots (default = both)",
         )
         add(
@@ -93,33 +91,14 @@ class PlotSketches(Subcommand):
             metavar="I",
             help="the number of a GPU (default = -1, the CPU)",
         )
-        subparser.set_defaults(func=_run)
+        subparser.set_defaults(func=printed(_plot))
         return subparser
-
-
-def _run(args: argparse.Namespace) -> None:
-    status = 2
-    try:
-        for line in _plot(args):
-            # What the terminal has no letters for is written as escapes.
-            encoding = sys.stdout.encoding or "utf-8"
-            print(line.encode(encoding, "backslashreplace").decode(encoding))
-        return
-    except DataFormatError as error:
-        message = str(error)
-    except OSError as error:
-        name = error.filename or "standard output"
-        message = f"{name}: expected a file that can be used, got {error.strerror!r}"
-    except KeyboardInterrupt:
-        message, status = "interrupted", 130
-    print(f"error: {printable(message)}", file=sys.stderr)
-    sys.exit(status)
 
 
 def _plot(args: argparse.Namespace) -> Iterator[str]:
     """Writes the files; what is to be printed."""
     _check(args)
-    formats = list(dict.fromkeys(args.format or _FORMATS))
+    formats = list(dict.fromkeys(args.format or FORMATS))
     models = load_models([args.archive, *args.compare], args.cuda_device, args.batch_size)
     descriptions = [model.description for model in models]
     for model in models if args.summary else ():
@@ -162,18 +141,12 @@ def _plot(args: argparse.Namespace) -> Iterator[str]:
 
 def _check(args: argparse.Namespace) -> None:
     """What can be known to fail later."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise DataFormatError(f"expected matplotlib: pip install matplotlib ({error})") from error
+    check_matplotlib()
     if args.limit == 0 and (args.html or not args.summary):
         raise DataFormatError(
             "--limit: expected 0 only with --summary and without --html, or at least 1"
         )
-    if not args.output:
-        raise DataFormatError("--output: expected the name of a folder, got ''")
-    if os.path.exists(args.output) and not os.path.isdir(args.output):
-        raise DataFormatError(f"--output: expected a folder, got the file {args.output}")
+    check_folder(args.output)
 
 
 def _sentences(

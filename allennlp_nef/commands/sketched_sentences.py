@@ -42,7 +42,7 @@ def load_models(
         raise DataFormatError(
             f"--cuda-device: expected -1 or the number of a GPU, got {cuda_device} ({_line(error)})"
         ) from error
-    predictors = [_predictor(path, cuda_device, batch_size) for path in paths]
+    predictors = [load_predictor(path, cuda_device, batch_size) for path in paths]
     descriptions = [predictor.description() for predictor in predictors]
     for path, description in zip(paths, descriptions):
         if description["step_name"] is None:
@@ -115,7 +115,13 @@ def _instances(predictor: TaggingPredictor, path: str, is_requests: bool) -> Ite
         raise DataFormatError(_line(error)) from error
 
 
-def _predictor(path: str, cuda_device: int, batch_size: int) -> TaggingPredictor:
+def load_predictor(path: str, cuda_device: int = -1, batch_size: int = 64) -> TaggingPredictor:
+    """The predictor of an archive.
+
+    # Raises
+
+    `DataFormatError`: no archive, another model than `nef_tagger`.
+    """
     try:
         archive = load_archive(path, cuda_device=cuda_device)
     except Exception as error:  # of whatever reads, unpacks, fetches or builds it

@@ -5,21 +5,8 @@ import json
 import pytest
 
 
-@pytest.fixture(scope="module")
-def archives(allennlp, small, tmp_path_factory):
-    """Of models that saw next to nothing, by the names of their configs."""
-
-    def train(name):
-        folder = tmp_path_factory.mktemp(name) / "run"
-        config = f"training_configs/{name}.jsonnet"
-        allennlp("train", config, "-s", folder, *small(sentences=30, epochs=1))
-        return folder / "model.tar.gz"
-
-    return {name: train(name) for name in ("pos_lan", "ner_psa")}
-
-
-def test_layers(predictor_of, archives):
-    predictor = predictor_of(archives["pos_lan"])
+def test_layers(predictor_of, neighbours):
+    predictor = predictor_of(neighbours["pos_lan"])
     trace = predictor.trace("Paul dort .")
     assert trace.attention is trace.coverage is trace.most_attended_at is None
     assert len(trace.provisional_tags) == 3  # layers, the last one the output
@@ -31,8 +18,8 @@ def test_layers(predictor_of, archives):
     assert predictor.description()["step_name"] == "layer"
 
 
-def test_words_that_attend_to_words(predictor_of, archives):
-    predictor = predictor_of(archives["ner_psa"])
+def test_words_that_attend_to_words(predictor_of, neighbours):
+    predictor = predictor_of(neighbours["ner_psa"])
     trace = predictor.trace("Anna slept in Rome .")
     assert trace.attention.shape == (5, 5) and trace.gates.shape == (5, 300)
     assert trace.attention.diagonal().tolist() == [0] * 5
@@ -49,16 +36,16 @@ def test_words_that_attend_to_words(predictor_of, archives):
 @pytest.mark.parametrize(
     "name, path", [("pos_lan", "fixtures/pos/test.conllu"), ("ner_psa", "fixtures/ner/test.conll")]
 )
-def test_plots(allennlp, archives, name, path, tmp_path, capsys):
+def test_plots(allennlp, neighbours, name, path, tmp_path, capsys):
     options = ("--output", tmp_path / "plots", "--limit", 2, "--html")
-    allennlp("plot-sketches", archives[name], path, *options)
+    allennlp("plot-sketches", neighbours[name], path, *options)
     names = {"sentence-0001", "sentence-0002"}
     files = {f"{stem}.{ending}" for stem in names for ending in ("png", "svg")} | {"index.html"}
     assert {path.name for path in (tmp_path / "plots").iterdir()} == files
     capsys.readouterr()
     with pytest.raises(SystemExit):
-        allennlp("plot-sketches", archives[name], path, *options[:2], "--summary")
+        allennlp("plot-sketches", neighbours[name], path, *options[:2], "--summary")
     message = capsys.readouterr().err.splitlines()[-1]
     assert message.startswith(
-        f"error: {archives[name]}: expected a model with neural_easy_first for"
+        f"error: {neighbours[name]}: expected a model with neural_easy_first for"
     )
