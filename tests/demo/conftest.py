@@ -21,14 +21,21 @@ def browser():
 
 
 @pytest.fixture(scope="session")
-def sites(serve, archive_path, ner_archive, pos_archive, tmp_path_factory):
-    """A server for each task, by its name: `port`, `process`, and `ask(request)`, its answer."""
-    archives = {"word_qe": archive_path, "chunks": ner_archive, "tags": pos_archive}
+def sites(serve, archive_path, ner_archive, pos_archive, request, tmp_path_factory):
+    """A server for each task, and for models with other traces, by name, started when it is first asked for: `port`,
+    `process`, and `ask(request)`, its answer."""
+    archives = {
+        "word_qe": lambda: archive_path,
+        "chunks": lambda: ner_archive,
+        "tags": lambda: pos_archive,
+        "layers": lambda: request.getfixturevalue("neighbours")["pos_lan"],
+        "self-attention": lambda: request.getfixturevalue("neighbours")["ner_psa"],
+    }
 
-    def site(stack, task, archive):
+    def site(stack, task):
         folder = tmp_path_factory.mktemp("served")
         predictor = "word_qe" if task == "word_qe" else "nef_tagger"
-        server = serve(folder, archive, predictor, "--static-dir", "demo")
+        server = serve(folder, archives[task](), predictor, "--static-dir", "demo")
         process, port = stack.enter_context(server)
 
         def ask(request):
@@ -41,8 +48,13 @@ def sites(serve, archive_path, ner_archive, pos_archive, tmp_path_factory):
 
         return SimpleNamespace(process=process, port=port, ask=ask)
 
+    class Sites(dict):
+        def __missing__(self, task):
+            self[task] = site(stack, task)
+            return self[task]
+
     with ExitStack() as stack:
-        yield {task: site(stack, task, archive) for task, archive in archives.items()}
+        yield Sites()
 
 
 @pytest.fixture

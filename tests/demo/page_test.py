@@ -151,6 +151,33 @@ def test_entities_are_underlined(open_page, sites):
     assert browser.texts(".spans bdi") == [span["text"] for span in answer["spans"]]
 
 
+@pytest.mark.parametrize("task, name", [("layers", "layer"), ("self-attention", "word")])
+def test_models_without_steps(open_page, sites, task, name):
+    """The layers of label attention, whose rows are the probabilities of their tags; the words of self-attention."""
+    from selenium.webdriver.common.keys import Keys
+
+    browser = open_page(task)
+    click_example(browser, 0)
+    sentence = EXAMPLES["tags" if task == "layers" else "chunks"][0]
+    answer = sites[task].ask({**sentence, "trace": True})
+    trace, tokens = answer["trace"], answer["tokens"]
+    is_layers = task == "layers"
+    weights = trace["provisional_probabilities"] if is_layers else trace["attention"]
+    assert len(weights) == (3 if is_layers else len(tokens))
+    heading = browser.texts("#result h3")[-1]
+    assert heading == f"Replay of the {name}s"
+    browser.one("input[type=range]").send_keys(Keys.HOME)
+    for n in range(len(weights)):
+        page = shown(browser)
+        assert page["words"] == tokens
+        assert page["tags"] == (trace["provisional_tags"][n] if is_layers else answer["tags"])
+        assert page["attention"] == [pytest.approx(row, abs=2e-6) for row in weights]
+        assert page["status"].startswith(f"{name.capitalize()} {n + 1} of {len(weights)}")
+        assert ("of itself" in page["status"]) is not is_layers
+        browser.one("input[type=range]").send_keys(Keys.ARROW_RIGHT)
+    assert browser.texts(".chip .tag") == answer["tags"]
+
+
 def test_play(open_page):
     browser = open_page("chunks")
     click_example(browser, 0)

@@ -1,0 +1,129 @@
+"""The configs of label attention and self-attention: the settings of their papers, and the knobs of their tables."""
+
+import json
+
+import _jsonnet
+import pytest
+
+from tests.small_experiment import ROOT, experiment, step
+
+CONFIGS = ROOT / "training_configs"
+LAN = ("pos_lan", "ner_lan")
+PSA = ("pos_psa", "ner_psa")
+# Of ner_psa; what the table has.
+PSA_VARIANTS = {
+    "Table VI, no Psi": "attention_options: { mask_self: false, gaussian: false, relative: false }",
+    "Table VI, absolute": (
+        "attention_options: { mask_self: false, gaussian: false, relative: false, absolute: true }"
+    ),
+    "Table VII, no M": "attention_options: { mask_self: false }",
+    "Table VII, no P": "attention_options: { relative: false }",
+    "Table VII, no G": "attention_options: { gaussian: false }",
+    "Table VIII, no fusion": "order: ['bilstm']",
+    "Table VIII, the first": "order: ['fusion', 'bilstm']",
+    "Table VIII, the second": "order: ['bilstm', 'fusion']",
+    "Table IX, side by side": "order: ['fusion', 'fusion', 'bilstm']",
+    "Table IX, BiLSTM first": "order: ['bilstm', 'fusion', 'fusion']",
+    "Table IX, softmax": "tag_head: { type: 'softmax', average: 'none' }",
+}
+
+
+def evaluate(name, knobs=""):
+    snippet = f"(import '{CONFIGS}/{name}.jsonnet') + {{ {knobs} }}"
+    return json.loads(_jsonnet.evaluate_snippet("config", snippet))
+
+
+@pytest.fixture
+def build(tmp_path, monkeypatch):
+    """`build(config)`: a `TrainModel`."""
+    monkeypatch.chdir(ROOT)
+
+    def make(config):
+        path = tmp_path / "config.json"
+        path.write_text(json.dumps(config), encoding="utf-8")
+        return experiment(path, tmp_path / "run")
+
+    return make
+
+
+@pytest.mark.parametrize("name", [*LAN, "pos_lan_bilstm_softmax", "ner_lan_bilstm_crf"])
+def test_settings_of_cui_and_zhang(name):
+    config = evaluate(name)
+    model, trainer = config["model"], config["trainer"]
+    embedders = model["input_representation"]["text_field_embedder"]["token_embedders"]
+    assert embedders["tokens"]["embedding_dim"] == 100
+    assert embedders["characters"]["embedding"]["embedding_dim"] == 30
+    assert embedders["characters"]["encoder"]["hidden_size"] == 25
+    assert model["dropout"] == 0.5
+    expected = {"type": "sgd", "lr": 0.01, "momentum": 0.9, "weight_decay": 1e-8}
+    assert trainer["optimizer"] == expected
+    assert trainer["learning_rate_scheduler"] == {"type": "inverse_time", "rate": 0.035}
+    assert trainer["grad_norm"] == 5
+    assert config["data_loader"]["batch_sampler"]["batch_size"] == 10
+    if name in LAN:
+        encoder = model["encoder"]
+        assert (encoder["hidden_dim"], encoder["num_layers"], encoder["num_heads"]) == (400, 3, 5)
+        assert encoder["attend_last"] is False
+    else:
+        assert (model["encoder"]["hidden_size"], model["encoder"]["num_layers"]) == (200, 1)
+
+
+@pytest.mark.parametrize("name", PSA)
+def test_settings_of_wei_et_al(name):
+    config = evaluate(name)
+    model, trainer = config["model"], config["trainer"]
+    embedders = model["input_representation"]["text_field_embedder"]["token_embedders"]
+    assert embedders["tokens"]["embedding_dim"] == 100
+    assert embedders["characters"]["embedding"]["embedding_dim"] == 30
+    assert embedders["characters"]["encoder"]["hidden_size"] == 50
+    parts = model["encoder"]["encoders"]
+    kinds = ["position_aware_self_attention", "dropout", "lstm", "dropout"]
+    assert [part["type"] for part in parts] == [*kinds, "position_aware_self_attention"]
+    assert parts[0]["dropout"] == parts[4]["dropout"] == 0.2
+    assert parts[1]["dropout"] == parts[3]["dropout"] == 0.55
+    assert parts[2]["hidden_size"] == 150
+    rate = 0.01 if name == "pos_psa" else 0.015
+    assert trainer["optimizer"] == {"type": "sgd", "lr": rate, "momentum": 0.9}
+    assert trainer["learning_rate_scheduler"] == {"type": "inverse_time", "rate": 0.05}
+    assert trainer["grad_norm"] == 5
+    assert config["data_loader"]["batch_sampler"]["batch_size"] == 10
+    assert model["tag_head"]["type"] == "crf"
+    assert config["dataset_reader"].get("tag_scheme") == ("BIOUL" if name == "ner_psa" else None)
+
+
+@pytest.mark.parametrize("name", LAN)
+def test_unscaled(name):
+    expected = evaluate(name)
+    expected["model"]["tag_head"]["scaled"] = False
+    assert evaluate(f"{name}_unscaled") == expected
+
+
+@pytest.mark.parametrize("title", PSA_VARIANTS)
+def test_rows_of_wei_et_al(build, title):
+    """One line each; they are others than the full network, and learn."""
+    config = evaluate("ner_psa", PSA_VARIANTS[title])
+    assert config["model"] != evaluate("ner_psa")["model"]
+    loss, changed = step(build(config).trainer)
+    assert loss > 0
+    assert any(name.startswith("encoder.") for name in changed)
+
+
+@pytest.mark.parametrize(
+    "knobs, dim",
+    [
+        ("lstm_dim: 15, num_heads: 3", 30),
+        ("num_layers: 1", 400),
+        ("embedding_dim: 8, character_dim: 4, character_lstm_dim: 3", 400),
+    ],
+)
+def test_dimensions_follow_in_lan(build, knobs, dim):
+    model = build(evaluate("pos_lan", knobs)).trainer.model
+    assert model.encoder.label_table.weight.size(1) == dim
+
+
+@pytest.mark.parametrize(
+    "name", [*LAN, *PSA, "pos_lan_last_only", "ner_lan_unscaled", "pos_lan_nef_f_crf"]
+)
+@pytest.mark.parametrize("knob", ["num_epochs: 3", "patience: 2", "batch_size: 7", "dropout: 0.1"])
+def test_knobs_have_an_effect(name, knob):
+    assert evaluate(name, knob) != evaluate(name)
