@@ -5,6 +5,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from overrides import overrides
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from allennlp_nef.modules.checks import check_dropout, check_integers
 from allennlp_nef.modules.label_table import LabelTable
@@ -120,22 +121,38 @@ class LabelAttention(TracedEncoder):
         tag_scorer: Optional[TagScorer] = None,
     ) -> Tuple[torch.Tensor, Optional[LabelTrace]]:
         inputs, mask = without_padding(inputs, mask)
+        lengths = mask.sum(-1)
+        # Padding stays out; a sentence without words has it for one.
+        packed = pack_padded_sequence(
+            inputs, lengths.clamp(min=1).cpu(), batch_first=True, enforce_sorted=False
+        )
+
+        def padded(rows: torch.Tensor) -> torch.Tensor:
+            """(words, ...) -> (batch, tokens, ...), with 0 in padding."""
+            of_batch, _ = pad_packed_sequence(
+                packed._replace(data=rows), batch_first=True, total_length=mask.size(1)
+            )
+            return of_batch.masked_fill(~mask.unsqueeze(-1), 0)
+
+        words: Union[torch.Tensor, LabelStates] = packed.data
         distributions = []
-        words: Union[torch.Tensor, LabelStates] = inputs
         for layer in self.layers:
-            refined: LabelStates = layer(words, mask, self.label_table.weight)
+            refined: LabelStates = layer(words, packed.batch_sizes, self.label_table.weight)
             words = refined
             if keep_trace:
-                distributions.append(refined.weights.mean(2))
-        states = self.last_lstm(words, mask) if self.last_lstm is not None else refined.joined()
+                distributions.append(padded(refined.weights.mean(1)))
+        if self.last_lstm is not None:
+            output = padded(self.last_lstm(words, packed.batch_sizes))
+        else:
+            output = padded(refined.joined())
         if not keep_trace:
-            return states, None
+            return output, None
         if distributions:
             kept = torch.stack(distributions, 1)
         else:
-            kept = states.new_zeros(len(states), 0, states.size(1), len(self.label_table.weight))
-        num_steps = mask.any(-1).long() * (kept.size(1) + 1)
-        return states, LabelTrace(kept, states, num_steps)
+            kept = output.new_zeros(len(output), 0, output.size(1), len(self.label_table.weight))
+        num_steps = (lengths > 0).long() * (kept.size(1) + 1)
+        return output, LabelTrace(kept, output, num_steps)
 
     @overrides
     def decisions(self, inputs: torch.Tensor, trace: Any, decide: Decide) -> Iterator[Decision]:

@@ -44,18 +44,22 @@ class LabelAttentionLayer(torch.nn.Module):
 
     @overrides(check_signature=False)
     def forward(
-        self, inputs: Union[torch.Tensor, LabelStates], mask: torch.Tensor, labels: torch.Tensor
+        self,
+        inputs: Union[torch.Tensor, LabelStates],
+        batch_sizes: torch.Tensor,
+        labels: torch.Tensor,
     ) -> LabelStates:
-        """H^w, alpha and V W^V.
+        """H^w, alpha and V W^V, in the order of a `PackedSequence`.
 
         # Parameters
 
         inputs : `Union[torch.Tensor, LabelStates]`
-            Words (batch, tokens, input_dim), or what the layer before puts out.
-        mask : `torch.BoolTensor`, (batch, tokens)
+            (words, input_dim), or what the layer before puts out.
+        batch_sizes : `torch.LongTensor`, (tokens,)
+            See `LabelLstm`.
         labels : `torch.Tensor`, (labels, hidden_dim)
         """
-        states = self._dropout(self.lstm(inputs, mask))
+        states = self._dropout(self.lstm(inputs, batch_sizes))
         weights = labels, self.query_weight, self.key_weight, self.value_weight
         project = partial(project_labels, num_heads=self._num_heads, scale=self._scale)
         projections = self._kept.get(project, weights, self.training)

@@ -2,24 +2,24 @@ from typing import List, NamedTuple, Tuple, Union
 
 import torch
 from overrides import overrides
-from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import PackedSequence
 
 from allennlp_nef.modules.kept import KeptInEvaluation
 from allennlp_nef.nn.label_attention import folded_weight, refined_states
 
 
 class LabelStates(NamedTuple):
-    """What a layer of label attention puts out, not yet put together."""
+    """What a layer of label attention puts out for words, not yet put together."""
 
     states: torch.Tensor
-    """H^w: (batch, tokens, dim)."""
+    """H^w: (words, dim)."""
     weights: torch.Tensor
-    """alpha: (batch, tokens, heads, labels)."""
+    """alpha: (words, heads, labels)."""
     values: torch.Tensor
     """V W^V: (heads, labels, dim / heads)."""
 
     def joined(self) -> torch.Tensor:
-        """[H^w; H^l]: (batch, tokens, 2 * dim)."""
+        """[H^w; H^l]: (words, 2 * dim)."""
         return torch.cat([self.states, refined_states(*self)], dim=-1)
 
 
@@ -35,28 +35,31 @@ class LabelLstm(torch.nn.Module):
 
     def __init__(self, input_dim: int, hidden_dim: int) -> None:
         super().__init__()
-        self.lstm = torch.nn.LSTM(input_dim, hidden_dim // 2, batch_first=True, bidirectional=True)
+        self.lstm = torch.nn.LSTM(input_dim, hidden_dim // 2, bidirectional=True)
         self._folded: KeptInEvaluation[Tuple[torch.Tensor, torch.Tensor]] = KeptInEvaluation()
 
     @overrides(check_signature=False)
-    def forward(self, inputs: Union[torch.Tensor, LabelStates], mask: torch.Tensor) -> torch.Tensor:
-        """(batch, tokens, input_dim) -> (batch, tokens, hidden_dim), with 0 in padding.
+    def forward(
+        self, inputs: Union[torch.Tensor, LabelStates], batch_sizes: torch.Tensor
+    ) -> torch.Tensor:
+        """(words, input_dim) -> (words, hidden_dim), in the order of a `PackedSequence`.
 
         # Parameters
 
         inputs : `Union[torch.Tensor, LabelStates]`
-        mask : `torch.BoolTensor`, (batch, tokens)
+        batch_sizes : `torch.LongTensor`, (tokens,)
+            Of the packed sequence: the sentences that have a first word, a second one, and so on.
         """
         if isinstance(inputs, LabelStates) and self._pays(inputs):
             # In place of H^l its distributions, with weights to match.
-            distributions = inputs.weights.flatten(2)
-            words = torch.cat([inputs.states, distributions.to(inputs.states.dtype)], dim=-1)
-            packed = self._read(_packed(words, mask), self._weights(inputs.values))
-        else:
-            words = inputs.joined() if isinstance(inputs, LabelStates) else inputs
-            packed, _ = self.lstm(_packed(words, mask))
-        states, _ = pad_packed_sequence(packed, batch_first=True, total_length=mask.size(1))
-        return states.masked_fill(~mask.unsqueeze(-1), 0)
+            distributions = inputs.weights.flatten(1).to(inputs.states.dtype)
+            words, weights = (
+                torch.cat([inputs.states, distributions], dim=-1),
+                self._weights(inputs.values),
+            )
+            return self._read(words, batch_sizes, weights)
+        words = inputs.joined() if isinstance(inputs, LabelStates) else inputs
+        return self.lstm(PackedSequence(words, batch_sizes))[0].data
 
     @overrides
     def train(self, mode: bool = True) -> "LabelLstm":
@@ -65,7 +68,7 @@ class LabelLstm(torch.nn.Module):
 
     def _pays(self, inputs: LabelStates) -> bool:
         """Whether the distributions are so much smaller than H^l that weights for them are worth making."""
-        _, _, num_heads, num_labels = inputs.weights.shape
+        _, num_heads, num_labels = inputs.weights.shape
         cost = 2 if self.training else 1  # in training they are made anew for each batch
         return cost * num_heads * num_labels <= inputs.states.size(-1)
 
@@ -78,12 +81,14 @@ class LabelLstm(torch.nn.Module):
         )
         return own
 
-    def _read(self, words: PackedSequence, weights: List[torch.Tensor]) -> PackedSequence:
+    def _read(
+        self, words: torch.Tensor, batch_sizes: torch.Tensor, weights: List[torch.Tensor]
+    ) -> torch.Tensor:
         """What `self.lstm` makes of its input, with other weights."""
-        zeros = words.data.new_zeros(2, int(words.batch_sizes[0]), self.lstm.hidden_size)
+        zeros = words.new_zeros(2, int(batch_sizes[0]), self.lstm.hidden_size)
         states, _, _ = torch.lstm(
-            words.data,
-            words.batch_sizes,
+            words,
+            batch_sizes,
             (zeros, zeros),
             weights,
             has_biases=True,
@@ -92,12 +97,7 @@ class LabelLstm(torch.nn.Module):
             train=self.training,
             bidirectional=True,
         )
-        return words._replace(data=states)
-
-
-def _packed(words: torch.Tensor, mask: torch.Tensor) -> PackedSequence:
-    lengths = mask.sum(-1).clamp_(min=1).cpu()  # a sentence without words has padding for one
-    return pack_padded_sequence(words, lengths, batch_first=True, enforce_sorted=False)
+        return states
 
 
 def _folded(
