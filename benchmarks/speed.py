@@ -19,6 +19,7 @@ from typing import Any, Callable, Dict, List, NamedTuple
 
 import torch
 from allennlp.version import VERSION
+from speed_additive import additive
 from speed_commands import commands
 from speed_functions import attention, chain
 from speed_harness import Case, Row, Settings, steady_allocator
@@ -68,7 +69,7 @@ PARTS = {
     4: Part("CRF", chain),
     5: Part("one sentence", scaling),
     6: Part("whole command", commands),
-    7: Part("neighbours", neighbours),
+    7: Part("neighbours", lambda settings: neighbours(settings) + additive(settings)),
     8: Part("CUDA", on_cuda),
 }
 

@@ -8,7 +8,7 @@ import multiprocessing
 import resource
 import sys
 from functools import partial
-from typing import Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy
 import torch
@@ -41,13 +41,18 @@ def extra_memory(settings: Settings, num_steps: Steps, length: int) -> float:
     torch.set_num_threads(settings.threads)
     run = run_of(settings, num_steps, 2, length)
     run.train()
+    return peak_above(run.train)
+
+
+def peak_above(function: Callable[[], Any]) -> float:
+    """The peak of a call over what the process held before it, in MB."""
     try:
         with open("/proc/self/clear_refs", "w") as file:
             file.write("5")  # the peak so far is forgotten
     except OSError:
         pass  # there is none such but on Linux: the peak of loading then hides what is below it
     before = _peak()
-    run.train()
+    function()
     return _peak() - before
 
 
@@ -91,7 +96,7 @@ def scaling(settings: Settings) -> List[Case]:
 
     def memory_case(num_steps: Steps) -> List[Row]:
         jobs = [(settings, num_steps, length) for length in lengths]
-        rounds = [_in_new_processes(jobs) for _ in range(settings.rounds(3))]
+        rounds = [in_new_processes(extra_memory, jobs) for _ in range(settings.rounds(3))]
         name = f"peak memory, {_title(num_steps)}"
         last = [values[-1] for values in rounds]
         what, target = f"{name}, {lengths[-1]:,} words", MEMORY_TARGETS.get(num_steps)
@@ -107,9 +112,11 @@ def _title(num_steps: Steps) -> str:
     return f"NEF-F N={'L' if num_steps == 'length' else num_steps}"
 
 
-def _in_new_processes(jobs: List[Tuple[Settings, Steps, int]]) -> List[float]:
-    """`extra_memory` of each, one after the other."""
+def in_new_processes(
+    function: Callable[..., float], jobs: Sequence[Tuple[Any, ...]]
+) -> List[float]:
+    """What it says of each job, one after the other, each in a process of its own."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["allennlp_nef"])  # once for all of them
     with context.Pool(1, maxtasksperchild=1) as pool:
-        return pool.starmap(extra_memory, jobs, chunksize=1)
+        return pool.starmap(function, jobs, chunksize=1)

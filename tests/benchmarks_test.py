@@ -98,6 +98,7 @@ def test_rows_and_targets(report):
         assert rows[f"LAN, {kind}, 45 tags", "BiLSTM-CRF"]["target"] == target
         assert not rows[f"LAN, {kind}, 45 tags", "BiLSTM with AllenNLP's CRF"]["target"]
         assert bool(rows[f"PSA, {kind}", "BiLSTM-CRF"]["target"]) is (kind == "training")
+    assert ("peak memory of additive scores, 100 words of 600 numbers", None) in rows
     row = rows_of(report, 6)["allennlp predict of 50 sentences, NEF-F N=5", "simple_tagger"]
     assert row["target"] == {"at_most": 1.3, "aim": 1.2} and row["words"] > 150
 
@@ -182,6 +183,18 @@ def test_parts_on_a_device(settings):
         "floor of PSA: BiLSTM-CRF and its products, decoding (float32)",
         "PSA, decoding (float32)",
     ]
+
+
+def test_both_additive_scores_are_the_same(settings):
+    from speed_additive import additive_scores, inputs_of, plain, step
+
+    inputs = inputs_of(settings, 2, 5, 7)
+    torch.testing.assert_close(additive_scores(*inputs), plain(*inputs))
+    step(plain, inputs)
+    expected = [tensor.grad for tensor in inputs]
+    step(additive_scores, inputs)
+    for tensor, gradient in zip(inputs, expected):
+        torch.testing.assert_close(tensor.grad, gradient)
 
 
 def test_neighbours_and_their_baselines(benchmarks):
