@@ -17,7 +17,11 @@ from PIL import Image
 from tests.demo.chromium import chromium
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-CONFIGS = {"word_qe": "qe_nef_f", "chunks": "ner_nef_f_crf_5"}
+CONFIGS = {
+    "word_qe": ("qe_nef_f", {}),
+    "chunks": ("ner_nef_f_crf_5", {}),
+    "labels": ("pos_lan_unscaled", {"trainer.optimizer.lr": 0.1, "trainer.num_epochs": 10}),
+}
 
 
 def allennlp(*arguments):
@@ -74,8 +78,9 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         archives = {}
-        for task, config in CONFIGS.items():
-            allennlp("train", f"training_configs/{config}.jsonnet", "-s", folder / task)
+        for task, (config, overrides) in CONFIGS.items():
+            options = ("-s", folder / task, "-o", json.dumps(overrides))
+            allennlp("train", f"training_configs/{config}.jsonnet", *options)
             archives[task] = folder / task / "model.tar.gz"
         with chromium() as browser:
             with served(archives["word_qe"], "word_qe") as address:
@@ -85,6 +90,9 @@ def main():
         for task, example in (("word_qe", 2), ("chunks", 1)):
             png = plot(archives[task], [examples[task][example]], folder)
             save(png, output / f"sketches-{task.replace('_', '-')}.png")
+        options = ("--output", folder / "labels", "--format", "png")
+        allennlp("plot-labels", archives["labels"], *options)
+        save((folder / "labels" / "labels.png").read_bytes(), output / "labels.png")
 
 
 if __name__ == "__main__":
