@@ -53,11 +53,8 @@ class LabelLstm(torch.nn.Module):
         if isinstance(inputs, LabelStates) and self._pays(inputs):
             # In place of H^l its distributions, with weights to match.
             distributions = inputs.weights.flatten(1).to(inputs.states.dtype)
-            words, weights = (
-                torch.cat([inputs.states, distributions], dim=-1),
-                self._weights(inputs.values),
-            )
-            return self._read(words, batch_sizes, weights)
+            words = torch.cat([inputs.states, distributions], dim=-1)
+            return self._read(words, batch_sizes, self._weights(inputs.values))
         words = inputs.joined() if isinstance(inputs, LabelStates) else inputs
         return self.lstm(PackedSequence(words, batch_sizes))[0].data
 
