@@ -124,16 +124,21 @@ TASKS = {
 
 
 def neighbours(name: str, overrides: Dict[str, Any]) -> Task:
-    """Label attention and self-attention beside taggers with the same input, one learning rate for all of them."""
-    softmax, crf, nef = baselines = tuple(
-        f"{name}_lan_{row}" for row in ("bilstm_softmax", "bilstm_crf", "nef_f_crf")
+    """Label attention and self-attention beside taggers with words and characters, all with one learning rate."""
+    softmax, crf, nef, lan, scaled = (
+        f"{name}_lan{row}"
+        for row in ("_bilstm_softmax", "_bilstm_crf", "_nef_f_crf", "_unscaled", "")
     )
-    lan, psa = f"{name}_lan_unscaled", f"{name}_psa"
-    others = [(row, baseline) for row in (lan, psa) for baseline in baselines]
+    psa_crf, psa = f"{name}_psa_bilstm_crf", f"{name}_psa"
     return TASKS[name]._replace(
-        configs=dict.fromkeys((*baselines, lan, psa), THREE),
+        configs={**dict.fromkeys((softmax, crf, nef, lan, psa_crf, psa), THREE), scaled: ONE},
         only={},
-        comparisons=[(crf, softmax), (nef, crf), *others, (lan, psa)],
+        comparisons=[
+            (crf, softmax),
+            (nef, crf),
+            *((lan, other) for other in (softmax, crf, nef, scaled)),
+            *((psa, other) for other in (psa_crf, softmax, crf, nef, lan)),
+        ],
         overrides=overrides,
     )
 

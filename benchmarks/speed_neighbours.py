@@ -17,7 +17,7 @@ from speed_harness import ROOT, Case, Row, Settings, Target, compare
 from speed_taggers import SIZES, STEPS_BEFORE, TOKENS, Action, Run, products_of
 from torch.nn.utils.rnn import pad_sequence
 
-from allennlp_nef.modules.tag_heads import TagHead
+from allennlp_nef.modules.tag_heads import CrfTagHead, TagHead
 from allennlp_nef.modules.tag_heads.tag_head import AffineTagHead
 
 BATCH = 10
@@ -27,6 +27,7 @@ TAGS = (17, 45, 425)
 """Of UD, of the Penn Treebank and of CCG."""
 HEADS = 5
 CRF, SOFTMAX, ALLENNLP = "BiLSTM-CRF", "BiLSTM-softmax", "BiLSTM with AllenNLP's CRF"
+VITERBI = f"{CRF} without marginals"
 ACTIONS: Dict[str, Action] = {"training": Run.train, "decoding": Run.infer}
 LAN_TARGETS = {
     ("training", 45): Target(0.95, 0.89),
@@ -36,8 +37,17 @@ LAN_TARGETS = {
 PSA_TARGETS = {"training": Target(1.6, 1.15)}
 
 
+class ViterbiOnly(CrfTagHead):
+    """Our CRF without its marginals."""
+
+    name = "viterbi_only"
+
+    def probabilities(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return torch.zeros_like(scores)
+
+
 class AllenNlpCrf(AffineTagHead):
-    """AllenNLP's CRF, with what its `crf_tagger` computes: no marginals."""
+    """AllenNLP's CRF, which has no marginals."""
 
     name = "allennlp_crf"
 
@@ -56,7 +66,8 @@ class AllenNlpCrf(AffineTagHead):
         return torch.zeros_like(scores)
 
 
-TagHead.register(AllenNlpCrf.name, exist_ok=True)(AllenNlpCrf)
+for head in (ViterbiOnly, AllenNlpCrf):
+    TagHead.register(head.name, exist_ok=True)(head)
 
 
 class Tagger(NamedTuple):
@@ -76,12 +87,9 @@ class Tagger(NamedTuple):
         run.model.train(action is Run.train)
         return partial(action, run)
 
-    def with_allennlp(self) -> "Tagger":
-        """The same with AllenNLP's CRF."""
-        model = {
-            **self.experiment["model"],
-            "tag_head": {"type": AllenNlpCrf.name, "average": "none"},
-        }
+    def with_head(self, name: str) -> "Tagger":
+        """The same with another output layer."""
+        model = {**self.experiment["model"], "tag_head": {"type": name, "average": "none"}}
         return self._replace(experiment={**self.experiment, "model": model})
 
 
@@ -101,25 +109,34 @@ def _label_attention(settings: Settings, kind: str, labels: int) -> List[Row]:
     lan = Tagger(experiment("pos_lan"), labels)
     crf = Tagger(experiment("pos_lan_bilstm_crf", layers), labels)
     softmax = Tagger(experiment("pos_lan_bilstm_softmax", layers), labels)
-    ours, theirs, bilstm, other = (
-        tagger.run(settings, ACTIONS[kind]) for tagger in (lan, crf, softmax, crf.with_allennlp())
-    )
-    products = label_products(settings, softmax, kind == "training")
-    floor = partial(_with, bilstm, products)
-    target = LAN_TARGETS.get((kind, labels))
-    return [
-        compare(settings, f"LAN, {title}", CRF, ours, theirs, target),
-        compare(settings, f"{SOFTMAX}, {title}", CRF, bilstm, theirs),
-        compare(settings, f"floor of LAN: {SOFTMAX} and its products, {title}", CRF, floor, theirs),
+    is_training = kind == "training"
+
+    def run(tagger: Tagger) -> Callable[[], None]:
+        return tagger.run(settings, ACTIONS[kind])
+
+    # In training there are no marginals.
+    baseline = CRF if is_training else VITERBI
+    theirs = run(crf if is_training else crf.with_head(ViterbiOnly.name))
+    ours, bilstm, other = run(lan), run(softmax), run(crf.with_head(AllenNlpCrf.name))
+    floor = partial(_with, bilstm, label_products(settings, softmax, is_training))
+    what = f"floor of LAN: {SOFTMAX} and its products, {title}"
+    rows = [
+        compare(settings, f"LAN, {title}", baseline, ours, theirs, LAN_TARGETS.get((kind, labels))),
+        compare(settings, f"{SOFTMAX}, {title}", baseline, bilstm, theirs),
+        compare(settings, what, baseline, floor, theirs),
         compare(settings, f"LAN, {title}", ALLENNLP, ours, other),
     ]
+    if not is_training:
+        rows.append(compare(settings, f"LAN, {title}", CRF, ours, run(crf)))
+    return rows
 
 
 def _self_attention(settings: Settings, kind: str) -> List[Row]:
     psa = Tagger(experiment("pos_psa"))
     crf = Tagger(experiment("pos_psa", "{ order:: ['bilstm'] }"))
     ours, theirs, other = (
-        tagger.run(settings, ACTIONS[kind]) for tagger in (psa, crf, crf.with_allennlp())
+        tagger.run(settings, ACTIONS[kind])
+        for tagger in (psa, crf, crf.with_head(AllenNlpCrf.name))
     )
     products = fusion_products(settings, psa, kind == "training")
     floor = partial(_with, theirs, products)

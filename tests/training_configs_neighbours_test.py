@@ -12,19 +12,19 @@ LAN = ("pos_lan", "ner_lan")
 PSA = ("pos_psa", "ner_psa")
 # Of ner_psa; what the table has.
 PSA_VARIANTS = {
-    "Table VI, no Psi": "attention_options: { mask_self: false, gaussian: false, relative: false }",
+    "Table VI, no Psi": "attention_options:: { mask_self: false, gaussian: false, relative: false }",
     "Table VI, absolute": (
-        "attention_options: { mask_self: false, gaussian: false, relative: false, absolute: true }"
+        "attention_options:: { mask_self: false, gaussian: false, relative: false, absolute: true }"
     ),
-    "Table VII, no M": "attention_options: { mask_self: false }",
-    "Table VII, no P": "attention_options: { relative: false }",
-    "Table VII, no G": "attention_options: { gaussian: false }",
-    "Table VIII, no fusion": "order: ['bilstm']",
-    "Table VIII, the first": "order: ['fusion', 'bilstm']",
-    "Table VIII, the second": "order: ['bilstm', 'fusion']",
-    "Table IX, side by side": "order: ['fusion', 'fusion', 'bilstm']",
-    "Table IX, BiLSTM first": "order: ['bilstm', 'fusion', 'fusion']",
-    "Table IX, softmax": "tag_head: { type: 'softmax', average: 'none' }",
+    "Table VII, no M": "attention_options:: { mask_self: false }",
+    "Table VII, no P": "attention_options:: { relative: false }",
+    "Table VII, no G": "attention_options:: { gaussian: false }",
+    "Table VIII, no fusion": "order:: ['bilstm']",
+    "Table VIII, the first": "order:: ['fusion', 'bilstm']",
+    "Table VIII, the second": "order:: ['bilstm', 'fusion']",
+    "Table IX, fusion first": "order:: ['fusion', 'fusion', 'bilstm']",
+    "Table IX, BiLSTM first": "order:: ['bilstm', 'fusion', 'fusion']",
+    "Table IX, softmax": "tag_head:: { type: 'softmax', average: 'none' }",
 }
 
 
@@ -108,12 +108,47 @@ def test_rows_of_wei_et_al(build, title):
     assert any(name.startswith("encoder.") for name in changed)
 
 
+@pytest.mark.parametrize("name", PSA)
+@pytest.mark.parametrize(
+    "knob",
+    [
+        *("num_layers:: 2", "encoder_type:: 'gru'", "lstm_dim:: 9", "learning_rate:: 0.5"),
+        *("bilstm_dropout:: 0.1", "attention_dropout:: 0.1", "learning_rate_decay:: 0.1"),
+    ],
+)
+def test_knobs_of_psa(name, knob):
+    assert evaluate(name, knob) != evaluate(name)
+
+
+@pytest.mark.parametrize(
+    "name, knobs, message",
+    [
+        ("ner_psa", "order:: ['fusion', 'BiLSTM']", "order: expected 'fusion' and 'bilstm'"),
+        ("ner_psa", "order:: []", "order: expected 'fusion' and 'bilstm'"),
+        ("pos_lan", "encoder_type:: 'gru'", "encoder_type: label attention has a BiLSTM"),
+    ],
+)
+def test_knobs_that_are_wrong(name, knobs, message):
+    with pytest.raises(RuntimeError, match=message):
+        evaluate(name, knobs)
+
+
+@pytest.mark.parametrize("name", PSA)
+def test_baseline_of_self_attention(build, name):
+    """It differs in the encoder only."""
+    config, baseline = evaluate(name), evaluate(f"{name}_bilstm_crf")
+    parts = config["model"].pop("encoder")["encoders"]
+    assert baseline["model"].pop("encoder")["encoders"][1] == {**parts[2], "input_size": 200}
+    assert config == baseline
+    assert step(build(evaluate(f"{name}_bilstm_crf")).trainer)[0] > 0
+
+
 @pytest.mark.parametrize(
     "knobs, dim",
     [
-        ("lstm_dim: 15, num_heads: 3", 30),
-        ("num_layers: 1", 400),
-        ("embedding_dim: 8, character_dim: 4, character_lstm_dim: 3", 400),
+        ("lstm_dim:: 15, num_heads:: 3", 30),
+        ("num_layers:: 1", 400),
+        ("embedding_dim:: 8, character_dim:: 4, character_lstm_dim:: 3", 400),
     ],
 )
 def test_dimensions_follow_in_lan(build, knobs, dim):
@@ -124,6 +159,8 @@ def test_dimensions_follow_in_lan(build, knobs, dim):
 @pytest.mark.parametrize(
     "name", [*LAN, *PSA, "pos_lan_last_only", "ner_lan_unscaled", "pos_lan_nef_f_crf"]
 )
-@pytest.mark.parametrize("knob", ["num_epochs: 3", "patience: 2", "batch_size: 7", "dropout: 0.1"])
+@pytest.mark.parametrize(
+    "knob", ["num_epochs:: 3", "patience:: 2", "batch_size:: 7", "dropout:: 0.1"]
+)
 def test_knobs_have_an_effect(name, knob):
     assert evaluate(name, knob) != evaluate(name)

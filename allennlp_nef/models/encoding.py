@@ -32,10 +32,10 @@ def encode(
     Of encoders that `compose` joins the trace is that of the last one, if that keeps one.
     """
     traced = None
-    for part in parts_of(encoder):
-        traced = None
+    *_, last = parts = parts_of(encoder)
+    for part in parts:
         if isinstance(part, TracedEncoder):
-            states, trace = part.encode(inputs, mask, keep_trace, tag_scorer)
+            states, trace = part.encode(inputs, mask, keep_trace and part is last, tag_scorer)
             if trace is not None:
                 traced = Traced(part, inputs, trace)
         else:

@@ -1,4 +1,4 @@
-from typing import Any, Callable, Generic, List, NamedTuple, Optional, Tuple, TypeVar
+from typing import Any, Callable, Dict, Generic, List, NamedTuple, Optional, Tuple, TypeVar
 
 import torch
 
@@ -6,10 +6,16 @@ Made = TypeVar("Made")
 
 
 class KeptInEvaluation(Generic[Made]):
-    """What is made of weights: in an evaluation once, not once a batch."""
+    """What is made of weights: in an evaluation without gradient once, not once a batch.
+
+    A weight that is changed through `.data` is not noticed: `train()` and `eval()` of the module have to `drop` it.
+    """
 
     def __init__(self) -> None:
         self._kept: Optional[_Kept] = None
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {"_kept": None}  # copies and files make it again
 
     def drop(self) -> None:
         """Forgets what is kept."""
@@ -36,7 +42,9 @@ class KeptInEvaluation(Generic[Made]):
         kept, states = self._kept, [_state_of(weight) for weight in weights]
         is_same = kept is not None and all(a is b for a, b in zip(kept.weights, weights))
         if kept is None or not is_same or kept.states != states:
-            kept = self._kept = _Kept(weights, states, make(*weights))
+            # Inference tensors could not be told from others that are made of them.
+            with torch.inference_mode(False), torch.no_grad():
+                kept = self._kept = _Kept(weights, states, make(*weights))
         return kept.made
 
 
@@ -54,6 +62,8 @@ def _state_of(weight: torch.Tensor) -> Any:
 
 def _is_autocast(device: torch.device) -> bool:
     """Under autocast products have another type than the weights."""
+    if device.type not in ("cpu", "cuda"):
+        return True  # as far as can be told in all versions
     try:
         return torch.is_autocast_enabled(device.type)
     except TypeError:  # torch 1.12

@@ -8,7 +8,7 @@ from torch.autograd.function import once_differentiable
 from allennlp_nef.nn.full_precision import full_precision
 
 MOST_NUMBERS = 2**22
-"""Of the hidden layer that are held at once, and kept for the backward pass: 16 MiB of float32."""
+"""Of the hidden layer that are held at once, and kept for the backward pass: 16 MiB of float32, or one row."""
 LARGEST = 40.0
 """The absolute value of queries and keys up to which exp(2 q) and exp(2 k) are numbers of float32."""
 
@@ -19,8 +19,8 @@ def additive_scores(
     """
     w^T tanh(q_i + k_j) for all i and j, the additive attention of Bahdanau et al. (ICLR 2015); differentiable once.
 
-    The hidden layer has batch * n * m * dim numbers. Its rows are made in blocks of at most `MOST_NUMBERS`, and made
-    again in the backward pass where there are several: memory grows with n * m, not with n * m * dim.
+    The hidden layer has batch * n * m * dim numbers. Its rows are made in blocks of at most `MOST_NUMBERS`, one row at
+    least, and made again in the backward pass where there are several: memory grows with n * m, not with n * m * dim.
 
     tanh(q + k) = 1 - 2 r with r = 1 / (1 + exp(2 q) exp(2 k)). On a CPU, that is two exponentials a word and a
     reciprocal a pair, which takes a tenth of the time of a tanh a pair.

@@ -79,13 +79,16 @@ class TestEncode:
         assert self.of(LstmSeq2SeqEncoder(DIM, 2), True) is None
 
     def test_what_they_are_given(self):
+        """Only the last one is asked for a trace."""
+
         def scorer(output):
             return output
 
         for keep_trace in (True, False):
             encoders = [Telling(1), Telling(2)]
             encode(ComposeEncoder(encoders), self.inputs, self.mask, keep_trace, scorer)
-            assert all(encoder.called_with == (keep_trace, scorer) for encoder in encoders)
+            assert encoders[0].called_with == (False, scorer)
+            assert encoders[1].called_with == (keep_trace, scorer)
 
 
 class TestSharedLabelTable:

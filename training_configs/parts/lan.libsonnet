@@ -19,7 +19,7 @@
   patience:: 10,
 
   // Builders.
-  label_attention:: {  // an encoder, for the tag_head below
+  label_attention:: assert knobs.encoder_type == 'lstm' : 'encoder_type: label attention has a BiLSTM'; {  // for the tag_head below
     type: 'label_attention',
     input_dim: knobs.input_dim,
     hidden_dim: 2 * knobs.lstm_dim,

@@ -1,5 +1,6 @@
 // The settings of Wei et al., "Position-Aware Self-Attention based Neural Sequence Labeling", to be added to pos.libsonnet or
-// ner.libsonnet: words and characters, self-attention before and after a BiLSTM, a CRF, SGD.
+// ner.libsonnet: words and characters, self-attention before and after a BiLSTM, a CRF, SGD. Other than in the paper, LSTMs and CRF
+// have PyTorch's initial weights.
 {
   local knobs = self,
 
@@ -15,6 +16,7 @@
   attention_dropout:: 0.2,
   dropout:: 0,
   batch_size:: 10,
+  learning_rate:: 0.01,
   optimizer:: { type: 'sgd', lr: knobs.learning_rate, momentum: 0.9 },
   learning_rate_decay:: 0.05,
   num_epochs:: 100,
@@ -22,6 +24,8 @@
   tag_head:: knobs.crf,
 
   // Builders.
+  assert std.length(knobs.order) > 0 && std.setDiff(std.set(knobs.order), ['bilstm', 'fusion']) == []
+         : "order: expected 'fusion' and 'bilstm', at least one of them",
   local is_after_bilstm(i) = std.member(knobs.order[0:i], 'bilstm'),
   local dim_at(i) = if is_after_bilstm(i) then 2 * knobs.lstm_dim else knobs.input_dim,
   local dropout(dim) = { type: 'dropout', input_dim: dim, dropout: knobs.bilstm_dropout },
@@ -32,7 +36,13 @@
   } + knobs.attention_options,
   local bilstm(dim) = [
     dropout(dim),
-    { type: 'lstm', input_size: dim, hidden_size: knobs.lstm_dim, bidirectional: true },
+    {
+      type: knobs.encoder_type,
+      input_size: dim,
+      hidden_size: knobs.lstm_dim,
+      num_layers: knobs.num_layers,
+      bidirectional: true,
+    },
     dropout(2 * knobs.lstm_dim),
   ],
   encoder:: {

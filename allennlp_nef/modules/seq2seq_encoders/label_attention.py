@@ -47,6 +47,8 @@ class LabelAttention(TracedEncoder):
     BiLSTM only (`attend_last` is false), since its attention is the output: that is the tag head `label_attention`,
     which `nef_tagger` gives the same table.
 
+    As in AllenNLP's recurrent encoders, padding stands at the end of a sentence.
+
     Registered as a `Seq2SeqEncoder` with name "label_attention".
 
     # Parameters

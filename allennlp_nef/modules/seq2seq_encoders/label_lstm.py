@@ -64,19 +64,20 @@ class LabelLstm(torch.nn.Module):
         return super().train(mode)
 
     def _pays(self, inputs: LabelStates) -> bool:
-        """Whether the distributions are so much smaller than H^l that weights for them are worth making."""
+        """Whether the distributions are so much smaller than H^l that weights for them are worth making.
+
+        Measured on CPUs; cuDNN wants its weights in one piece.
+        """
         _, num_heads, num_labels = inputs.weights.shape
         cost = 2 if self.training else 1  # in training they are made anew for each batch
-        return cost * num_heads * num_labels <= inputs.states.size(-1)
+        is_small = cost * num_heads * num_labels <= inputs.states.size(-1)
+        return is_small and inputs.states.device.type == "cpu"
 
     def _weights(self, values: torch.Tensor) -> List[torch.Tensor]:
         """Those of torch.nn.LSTM, in its order, for folded inputs."""
-        own = [getattr(self.lstm, name) for name, _ in self.lstm.named_parameters()]
-        forth, back = 0, len(own) // 2
-        own[forth], own[back] = self._folded.get(
-            _folded, (values, own[forth], own[back]), self.training
-        )
-        return own
+        (forth, *of_forth), (back, *of_back) = self.lstm.all_weights
+        inputs = self._folded.get(_folded, (values, forth, back), self.training)
+        return [inputs[0], *of_forth, inputs[1], *of_back]
 
     def _read(
         self, words: torch.Tensor, batch_sizes: torch.Tensor, weights: List[torch.Tensor]
