@@ -184,7 +184,7 @@ def neighbours(allennlp, small, tmp_path_factory):
         allennlp("train", config, "-s", folder, *small(sentences=30, epochs=1))
         return folder / "model.tar.gz"
 
-    return {name: train(name) for name in ("pos_lan", "ner_psa")}
+    return {name: train(name) for name in ("pos_lan", "ner_psa", "pos_psa")}
 
 
 @pytest.fixture(scope="session")

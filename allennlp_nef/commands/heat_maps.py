@@ -1,9 +1,11 @@
 """Heat maps of the attention of each step, as in Figures 2 to 4 of Martins & Kreutzer (EMNLP 2017).
 
-Of label attention a row is a layer, with the probabilities of its tags; of self-attention a row is a word.
+Of label attention a row is a layer, with the probability of its tag and a stripe in the colour of that; of
+self-attention a row is a word.
 """
 
 from collections import Counter
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 import numpy
@@ -78,13 +80,13 @@ def heat_map(
     # As many words in each, but perhaps not as many steps.
     longest = max(max(numpy.shape(_weights(answer))) for answer in answers)
     cell = min(CELL, MOST / longest)
-    panels = [_panel(figure, *pair, cell, pad) for pair in zip(answers, descriptions)]
-    panels[0].axes.set_ylabel(descriptions[0]["step_name"])
-    panels[0] = panels[0]._replace(over=overhang(panels[0].axes))
+    names = [description["step_name"] for description in descriptions]
+    # What rows are stands beside the first map, and beside those that have others.
+    names = [name if name != before else "" for name, before in zip(names, ["", *names])]
+    panels = [_panel(figure, *one, cell, pad) for one in zip(answers, descriptions, names)]
     bar = figure.add_axes((0, 0, 0.1, 0.1), label="attention")
-    label = (
-        "attention" if any(answer["trace"]["attention"] for answer in answers) else "probability"
-    )
+    kinds = ["attention" if answer["trace"]["attention"] else "probability" for answer in answers]
+    label = " or ".join(dict.fromkeys(kinds))
     colour_bar = figure.colorbar(colour_scale(), cax=bar, ticks=TICKS, label=label)
     colour_bar.ax.set_yticklabels([f"{tick:g}" for tick in TICKS])
     colour_bar.outline.set_edgecolor(LINE)
@@ -97,6 +99,7 @@ def _panel(
     figure: "Figure",
     answer: Mapping[str, Any],
     description: Mapping[str, Any],
+    row_name: str,
     cell: float,
     pad: float,
 ) -> _Panel:
@@ -120,6 +123,9 @@ def _panel(
     axes.set_yticks(rows, [shown(names[n], 12) for n in rows])
     for label in axes.get_yticklabels():
         literal(label)
+    axes.set_ylabel(row_name)
+    if not answer["trace"]["attention"]:
+        _label_cells(axes, answer, description["colours"])
     _label_words(axes, answer, description["colours"], every, pad)
     _label_tags(axes, answer, description["colours"], every)
     for index in numpy.flatnonzero(_wrong(answer)):
@@ -129,6 +135,16 @@ def _panel(
     above = (overhang(axes).above + 0.1) / size[1]
     literal(axes.set_title(description["title"], y=1 + above, pad=0))
     return _Panel(axes, size, overhang(axes))
+
+
+def _label_cells(axes: "Axes", answer: Mapping[str, Any], colours: Mapping[str, str]) -> None:
+    """A stripe in the colour of the tag whose probability it is."""
+    from matplotlib.collections import LineCollection
+
+    rows = list(enumerate(answer["trace"]["provisional_tags"]))
+    lines = [((i - 0.5, n + 0.4), (i + 0.5, n + 0.4)) for n, row in rows for i in range(len(row))]
+    of_tags = [colours[tag] for _, row in rows for tag in row]
+    axes.add_collection(LineCollection(lines, colors=of_tags, linewidths=3, capstyle="butt"))
 
 
 def _label_words(
@@ -176,10 +192,14 @@ def _legend(
     from matplotlib.lines import Line2D
 
     tags: Dict[str, List[str]] = {}
+    known = {tag: colour for one in descriptions for tag, colour in one["colours"].items()}
     for answer, description in zip(answers, descriptions):
+        trace = answer["trace"]
         wrong = [gold for gold, is_wrong in zip(answer["gold"] or (), _wrong(answer)) if is_wrong]
-        for tag in sorted({*answer["tags"], *wrong}):
-            with_colour = tags.setdefault(description["colours"].get(tag, UNKNOWN), [])
+        rows = [] if trace["attention"] else trace["provisional_tags"]
+        for tag in sorted({*answer["tags"], *wrong, *chain.from_iterable(rows)}):
+            colour = description["colours"].get(tag) or known.get(tag, UNKNOWN)
+            with_colour = tags.setdefault(colour, [])
             if tag not in with_colour:
                 with_colour.append(tag)
     ordered = sorted(tags.items(), key=lambda item: item[1])

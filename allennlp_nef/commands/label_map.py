@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 _SIDE = 6.0  # of the plot, in inches
 _MARGIN = 0.25
+_LETTERS = 40  # of a name
 _MANY = 60
 """Labels; more of them are written smaller."""
 
@@ -75,13 +76,16 @@ def label_map(
     axes: Any = figure.add_axes((_MARGIN / _SIDE, _MARGIN / _SIDE, inner, inner - 0.04))
     literal(axes.set_title(shown(title, 80)))
     size = 8 if len(labels) <= _MANY else 5
+    middle = (positions[:, 0].min() + positions[:, 0].max()) / 2
     for label, (x, y) in zip(labels, positions):
         axes.plot(x, y, "o", markersize=size / 2, color=colours[label], clip_on=False)
+        is_left = x > middle  # names stay within the map
         text = axes.annotate(
-            shown(label),
+            shown(label, _LETTERS),
             (x, y),
-            xytext=(size / 2, size / 2),
+            xytext=(-size / 2 if is_left else size / 2, size / 2),
             textcoords="offset points",
+            horizontalalignment="right" if is_left else "left",
             fontsize=size,
             color=colours[label],
         )

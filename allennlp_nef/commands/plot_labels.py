@@ -47,7 +47,7 @@ class PlotLabels(Subcommand):
         add("--format", nargs="+", choices=FORMATS, help="of the plot (default = both)")
         add(
             "--perplexity",
-            type=_positive,
+            type=_perplexity,
             metavar="P",
             help="of t-SNE, the neighbours that a label has: less than there are labels (default = a third of the "
             "other ones, from 1 to 30)",
@@ -96,12 +96,12 @@ def _embeddings(predictor: TaggingPredictor, path: str) -> Tuple[List[str], nump
     raise DataFormatError(f"{path}: expected a model with label_attention, got {title}")
 
 
-def _positive(text: str) -> float:
-    """The `type` of an argument: a number above 0."""
+def _perplexity(text: str) -> float:
+    """The `type` of an argument: a number of at least 1."""
     try:
         value = float(text)
     except ValueError:
         value = 0.0
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected a number above 0, got {text!r}")
+    if not 1 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number of at least 1, got {text!r}")
     return value

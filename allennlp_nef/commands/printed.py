@@ -23,7 +23,7 @@ def printed(
             message = str(error)
         except OSError as error:
             name = error.filename or "standard output"
-            message = f"{name}: expected a file that can be used, got {error.strerror!r}"
+            message = f"{name}: expected a file or folder that can be used, got {error.strerror!r}"
         except KeyboardInterrupt:
             message, status = "interrupted", 130
         print(f"error: {printable(message)}", file=sys.stderr)

@@ -11,6 +11,7 @@ import torch
 
 from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.models.encoding import Traced
+from allennlp_nef.modules.seq2seq_encoders.label_attention import LabelTrace
 from allennlp_nef.modules.seq2seq_encoders.position_aware_self_attention import (
     SelfAttentionTrace,
 )
@@ -41,10 +42,15 @@ class DecisionTrace(NamedTuple):
     """The first step after which a word's label no longer changes, from 1: (words,)."""
     most_attended_at: Optional[numpy.ndarray]
     """The step of a word's largest attention, from 1, the first of several: (words,); or None."""
+    distributions: Optional[numpy.ndarray] = None
+    """Of `label_attention` alpha of each layer, its heads averaged, and the output: (layers, words, labels), the labels
+    in the order of the vocabulary; else None."""
 
     def to_json(self) -> Dict[str, Any]:
-        """The same fields as lists, numbers rounded to 6 decimals."""
-        return {name: _as_json(value) for name, value in self._asdict().items()}
+        """The same fields but `distributions` as lists, numbers rounded to 6 decimals."""
+        fields = self._asdict()
+        del fields["distributions"]
+        return {name: _as_json(value) for name, value in fields.items()}
 
 
 class FusionTrace(NamedTuple):
@@ -77,6 +83,8 @@ class ProvisionalTags(NamedTuple):
     """(batch, steps, tokens), long."""
     probabilities: torch.Tensor
     """Of these labels: (batch, steps, tokens)."""
+    distributions: Optional[torch.Tensor]
+    """Of layers, those over all labels: (batch, layers, tokens, labels)."""
 
 
 @torch.no_grad()
@@ -85,7 +93,10 @@ def provisional_tags(
 ) -> Optional[ProvisionalTags]:
     """The tags after each step of an encoder, in a batch; None if it has no steps."""
 
+    table = mask
+
     def decide(output: torch.Tensor) -> Decision:
+        nonlocal table
         scores = tag_head.scores(output)
         chosen = tag_head.decode(scores, mask)
         table = tag_head.probabilities(scores, mask)
@@ -95,7 +106,11 @@ def provisional_tags(
     if not decisions:
         return None
     tag_ids, probabilities = zip(*decisions)
-    return ProvisionalTags(torch.stack(tag_ids, 1), torch.stack(probabilities, 1))
+    distributions = None
+    if isinstance(traced.trace, LabelTrace):
+        of_layers = traced.trace.distributions
+        distributions = torch.cat([of_layers, table.unsqueeze(1).to(of_layers.dtype)], 1)
+    return ProvisionalTags(torch.stack(tag_ids, 1), torch.stack(probabilities, 1), distributions)
 
 
 def wants_trace(metadata: Any) -> bool:
@@ -139,12 +154,14 @@ def readable_traces(
             gates = _array(trace.gates[i, rows])
             decisions[-1] = FusionTrace(item.tokens, tags[i], weights, gates)
         elif provisional is not None:
+            tables = provisional.distributions
             decisions[-1] = decision_trace(
                 item.tokens,
                 weights,
                 provisional.tag_ids[i, rows, :length].cpu().numpy(),
                 _array(provisional.probabilities[i, rows, :length]),
                 names,
+                None if tables is None else _array(tables[i, rows, :length]),
             )
     has_decisions = any(decision is not None for decision in decisions)
     return {"attention": attention, **({"decisions": decisions} if has_decisions else {})}
@@ -156,8 +173,10 @@ def decision_trace(
     tag_ids: numpy.ndarray,
     probabilities: numpy.ndarray,
     names: Dict[int, str],
+    distributions: Optional[numpy.ndarray] = None,
 ) -> DecisionTrace:
-    """Of a sentence, from its attention, if any, provisional tags and their probabilities: (steps, words) each."""
+    """Of a sentence, from its attention, if any, provisional tags and their probabilities: (steps, words) each; and
+    the distributions (steps, words, labels) of layers."""
     tags = [[names[tag] for tag in row] for row in tag_ids.tolist()]
     return DecisionTrace(
         tokens,
@@ -168,6 +187,7 @@ def decision_trace(
         probabilities,
         _settled_at(tag_ids),
         None if attention is None else attention.argmax(0) + 1,
+        distributions,
     )
 
 

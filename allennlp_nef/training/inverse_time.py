@@ -21,7 +21,7 @@ class InverseTime(LearningRateScheduler):
     """
 
     def __init__(self, optimizer: Any, rate: float, last_epoch: int = -1) -> None:
-        if not 0 <= rate < float("inf"):
+        if rate is None or not 0 <= rate < float("inf"):
             raise ConfigurationError(f"rate: expected a number of at least 0, got {rate}")
         self.rate = rate
         super().__init__(optimizer, last_epoch)

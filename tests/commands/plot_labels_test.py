@@ -76,13 +76,13 @@ def test_options(allennlp, predictor_of, neighbours, capsys, tmp_path, options, 
     assert err.splitlines()[-1].startswith(f"error: {message}")
 
 
-@pytest.mark.parametrize("value", ["0", "-1", "nan", "inf", "many"])
+@pytest.mark.parametrize("value", ["0", "0.9", "-1", "nan", "inf", "many"])
 def test_perplexity_that_is_none(allennlp, capsys, value):
     with pytest.raises(SystemExit) as end:
         allennlp("plot-labels", "a", "--output", "b", f"--perplexity={value}")
     assert end.value.code == 2
     message = capsys.readouterr().err.splitlines()[-1]
-    assert message.endswith(f"expected a number above 0, got '{value}'")
+    assert message.endswith(f"expected a number of at least 1, got '{value}'")
 
 
 def test_models_without_label_embeddings(allennlp, neighbours, capsys, tmp_path):

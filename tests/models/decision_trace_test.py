@@ -33,7 +33,8 @@ def test_by_hand():
     numpy.testing.assert_allclose(trace.coverage[-1], [1, 1, 1])
     numpy.testing.assert_allclose(trace.coverage[0], attention[0])
     read = json.loads(json.dumps(trace.to_json()))
-    assert list(read) == list(trace._fields)
+    assert [*read, "distributions"] == list(trace._fields)
+    assert trace.distributions is None
     assert read["settled_at"] == [1, 2, 3] and read["attention"] == attention.tolist()
 
 

@@ -14,6 +14,13 @@ def test_layers(predictor_of, neighbours):
     assert answer["attention"] is None
     assert answer["trace"] == json.loads(json.dumps(trace.to_json()))
     assert answer["trace"]["provisional_tags"][-1] == answer["tags"]
+    assert "distributions" not in answer["trace"]
+    labels = predictor.description()["labels"]
+    assert trace.distributions.shape == (3, 3, len(labels))
+    assert trace.distributions.sum(-1) == pytest.approx(1, abs=1e-5)
+    assert trace.distributions.max(-1) == pytest.approx(trace.provisional_probabilities)
+    best = [[labels[tag] for tag in row] for row in trace.distributions.argmax(-1)]
+    assert best == trace.provisional_tags
     assert predictor.description()["title"] == "BiLSTM-LAN, 3 layers"
     assert predictor.description()["step_name"] == "layer"
 
@@ -31,6 +38,17 @@ def test_words_that_attend_to_words(predictor_of, neighbours):
     assert written["tags"] == answer["tags"]
     assert predictor.trace(["Rome"]).attention.tolist() == [[0]]
     assert predictor.description()["step_name"] == "word"
+
+
+def test_plots_side_by_side(allennlp, neighbours, tmp_path):
+    """Rows that are others have their own names; the colours are of attention or of probabilities."""
+    arguments = ("--output", tmp_path, "--limit", 1, "--format", "svg")
+    path = tmp_path / "requests.jsonl"
+    path.write_text('{"sentence": "Anna dort à Rome ."}\n')
+    both = (neighbours["pos_lan"], path, "--compare", neighbours["pos_psa"])
+    allennlp("plot-sketches", *both, *arguments)
+    text = (tmp_path / "sentence-0001.svg").read_text()
+    assert all(f">{name}<" in text for name in ("layer", "word", "probability or attention"))
 
 
 @pytest.mark.parametrize(

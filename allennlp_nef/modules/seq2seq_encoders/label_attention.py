@@ -57,7 +57,7 @@ class LabelAttention(TracedEncoder):
         Has the labels; AllenNLP fills it in.
     input_dim : `int`
     hidden_dim : `int`, optional (default = `400`)
-        d_h, of both directions together, and of a label: an even multiple of `num_heads`.
+        d_h, of both directions together, and of a label: an even number that `num_heads` divides.
     num_layers : `int`, optional (default = `1`)
     num_heads : `int`, optional (default = `5`)
         k.
@@ -89,7 +89,7 @@ class LabelAttention(TracedEncoder):
         check_integers(num_layers=num_layers, num_heads=num_heads)
         if hidden_dim % 2 or hidden_dim % num_heads:
             raise ConfigurationError(
-                f"hidden_dim: expected an even multiple of num_heads ({num_heads}), got {hidden_dim}"
+                f"hidden_dim: expected an even number that num_heads ({num_heads}) divides, got {hidden_dim}"
             )
         check_dropout(dropout)
         num_labels = vocab.get_vocab_size(label_namespace)
