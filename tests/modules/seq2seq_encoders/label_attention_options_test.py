@@ -118,7 +118,10 @@ class TestConfiguration:
             ({"num_layers": 0}, "num_layers: .* got 0"),
             ({"num_layers": True}, "num_layers: .* got True"),
             ({"num_heads": 2.0}, "num_heads: .* got 2.0"),
-            ({"hidden_dim": 7, "num_heads": 1}, r"hidden_dim: .* even number .* \(1\) divides, got 7"),
+            (
+                {"hidden_dim": 7, "num_heads": 1},
+                r"hidden_dim: .* even number .* \(1\) divides, got 7",
+            ),
             ({"hidden_dim": 8, "num_heads": 3}, r"hidden_dim: .* num_heads \(3\) divides, got 8"),
             ({"dropout": 1.0}, r"dropout: expected a number in \[0, 1\), got 1.0"),
             ({"dropout": -0.1}, "dropout: .* got -0.1"),
