@@ -131,7 +131,7 @@ def test_the_rate_changes_something():
     assert found == pytest.approx([0.4, 0.4 / 1.035, 0.4 / 1.05])
 
 
-@pytest.mark.parametrize("rate", [-0.1, math.inf, math.nan])
+@pytest.mark.parametrize("rate", [-0.1, math.inf, math.nan, None])
 def test_errors(rate):
     with pytest.raises(ConfigurationError, match="rate: expected a number of at least 0, got"):
         InverseTime(optimizer_of(), rate)
