@@ -125,18 +125,17 @@ TASKS = {
 
 def neighbours(name: str, overrides: Dict[str, Any]) -> Task:
     """Label attention and self-attention beside taggers with words and characters, all with one learning rate."""
-    softmax, crf, nef, lan, scaled = (
-        f"{name}_lan{row}"
-        for row in ("_bilstm_softmax", "_bilstm_crf", "_nef_f_crf", "_unscaled", "")
+    softmax, crf, nef, lan = (
+        f"{name}_lan_{row}" for row in ("bilstm_softmax", "bilstm_crf", "nef_f_crf", "unscaled")
     )
     psa_crf, psa = f"{name}_psa_bilstm_crf", f"{name}_psa"
     return TASKS[name]._replace(
-        configs={**dict.fromkeys((softmax, crf, nef, lan, psa_crf, psa), THREE), scaled: ONE},
+        configs=dict.fromkeys((softmax, crf, nef, lan, psa_crf, psa), THREE),
         only={},
         comparisons=[
             (crf, softmax),
             (nef, crf),
-            *((lan, other) for other in (softmax, crf, nef, scaled)),
+            *((lan, other) for other in (softmax, crf, nef)),
             *((psa, other) for other in (psa_crf, softmax, crf, nef, lan)),
         ],
         overrides=overrides,
