@@ -33,6 +33,14 @@ def evaluate(name, knobs=""):
     return json.loads(_jsonnet.evaluate_snippet("config", snippet))
 
 
+def dimensions_of_words(model):
+    """Of words, of letters, and of a word's letters each way."""
+    embedders = model["input_representation"]["text_field_embedder"]["token_embedders"]
+    letters = embedders["characters"]
+    dims = letters["embedding"]["embedding_dim"], letters["encoder"]["hidden_size"]
+    return (embedders["tokens"]["embedding_dim"], *dims)
+
+
 @pytest.fixture
 def build(tmp_path, monkeypatch):
     """`build(config)`: a `TrainModel`."""
@@ -50,10 +58,7 @@ def build(tmp_path, monkeypatch):
 def test_settings_of_cui_and_zhang(name):
     config = evaluate(name)
     model, trainer = config["model"], config["trainer"]
-    embedders = model["input_representation"]["text_field_embedder"]["token_embedders"]
-    assert embedders["tokens"]["embedding_dim"] == 100
-    assert embedders["characters"]["embedding"]["embedding_dim"] == 30
-    assert embedders["characters"]["encoder"]["hidden_size"] == 25
+    assert dimensions_of_words(model) == (100, 30, 25)
     assert model["dropout"] == 0.5
     expected = {"type": "sgd", "lr": 0.01, "momentum": 0.9, "weight_decay": 1e-8}
     assert trainer["optimizer"] == expected
@@ -72,10 +77,7 @@ def test_settings_of_cui_and_zhang(name):
 def test_settings_of_wei_et_al(name):
     config = evaluate(name)
     model, trainer = config["model"], config["trainer"]
-    embedders = model["input_representation"]["text_field_embedder"]["token_embedders"]
-    assert embedders["tokens"]["embedding_dim"] == 100
-    assert embedders["characters"]["embedding"]["embedding_dim"] == 30
-    assert embedders["characters"]["encoder"]["hidden_size"] == 50
+    assert dimensions_of_words(model) == (100, 30, 50)
     parts = model["encoder"]["encoders"]
     kinds = ["position_aware_self_attention", "dropout", "lstm", "dropout"]
     assert [part["type"] for part in parts] == [*kinds, "position_aware_self_attention"]

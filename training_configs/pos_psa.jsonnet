@@ -1,4 +1,2 @@
 // Position-aware self-attention of Wei et al., Section III, on parts of speech.
-(import 'parts/pos.libsonnet') + (import 'parts/psa.libsonnet') + {
-  learning_rate:: 0.01,
-}
+(import 'parts/pos.libsonnet') + (import 'parts/psa.libsonnet')
