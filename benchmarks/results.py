@@ -177,7 +177,7 @@ def main() -> None:
     unknown = set(args.configs or ()) - set(rows)
     if unknown:
         parser.error(f"--configs: expected some of {', '.join(rows)}, got {', '.join(unknown)}")
-    name = f"{args.task}_{args.language}" if args.task.startswith("ner") else args.task
+    name = f"{args.task}_{args.language}" if "{language}" in task.files["train"] else args.task
     output = (args.output or ROOT / "runs" / "results" / name).resolve()
 
     def launch(config: str, seed: int) -> Dict[str, Any]:

@@ -14,7 +14,7 @@ import torch
 from allennlp.data import Vocabulary
 from allennlp.modules import ConditionalRandomField
 from speed_harness import ROOT, Case, Row, Settings, Target, compare
-from speed_taggers import SIZES, STEPS_BEFORE, TOKENS, Action, Run, products_of
+from speed_taggers import SIZES, TOKENS, Action, Run, products_of
 from torch.nn.utils.rnn import pad_sequence
 
 from allennlp_nef.modules.tag_heads import CrfTagHead, TagHead
@@ -81,11 +81,7 @@ class Tagger(NamedTuple):
         torch.manual_seed(1)
         batches = [random_batch(settings, self.labels) for _ in range(8)]
         model, trainer = self.experiment["model"], self.experiment["trainer"]
-        run = Run(settings, model, batches, self.labels, trainer)
-        for _ in range(settings.rounds(STEPS_BEFORE)):
-            run.train()
-        run.model.train(action is Run.train)
-        return partial(action, run)
+        return Run(settings, model, batches, self.labels, trainer).started(settings, action)
 
     def with_head(self, name: str) -> "Tagger":
         """The same with another output layer."""

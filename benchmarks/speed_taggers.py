@@ -140,6 +140,13 @@ class Run:
             enabled=settings.low_precision,
         )
 
+    def started(self, settings: Settings, action: Action) -> Callable[[], None]:
+        """What is to be measured, after some steps of training."""
+        for _ in range(settings.rounds(STEPS_BEFORE)):
+            self.train()
+        self.model.train(action is Run.train)
+        return partial(action, self)
+
     def train(self) -> None:
         """What AllenNLP's trainer does with a batch."""
         self.optimizer.zero_grad()
@@ -260,11 +267,7 @@ def _case(
     torch.manual_seed(1)
     batches = [random_batch(settings, settings.batch_size, TOKENS) for _ in range(8)]
     runs = [Run(settings, some, batches) for some in (model, simple_tagger())]
-    for run in runs:
-        for _ in range(settings.rounds(STEPS_BEFORE)):
-            run.train()
-        run.model.train(action is Run.train)
-    ours, theirs = (partial(action, run) for run in runs)
+    ours, theirs = (run.started(settings, action) for run in runs)
     return [compare(settings, what, BASELINE, ours, theirs, target)]
 
 
