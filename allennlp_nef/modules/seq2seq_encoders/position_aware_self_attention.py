@@ -143,10 +143,10 @@ class PositionAwareSelfAttention(TracedEncoder):
         attention = self._attention(inputs, mask)
         attended = self._dropout(attention.to(inputs.dtype) @ inputs)  # (batch, tokens, dim)
         fused = torch.tanh(self.fusion_2(torch.tanh(self.fusion_1(attended))))
-        # Where there is nothing to attend to.
-        fused = fused.masked_fill(~attention.any(-1, keepdim=True), 0)
+        # 0 where there is nothing to attend to; in padding, where the inputs are 0 too, so is the output.
+        fused = fused * attention.any(-1, keepdim=True)
         gates = torch.sigmoid(self.gate_3(torch.tanh(self.gate_1(inputs) + self.gate_2(fused))))
-        output = (fused + gates * (inputs - fused)).masked_fill(~mask.unsqueeze(-1), 0)
+        output = fused + gates * (inputs - fused)
         trace = SelfAttentionTrace(attention, gates, mask.sum(-1)) if keep_trace else None
         return output, trace
 
