@@ -1,12 +1,12 @@
 import argparse
 import logging
-import sys
-from typing import List, Tuple
+from typing import Iterator, List, Tuple
 
 from allennlp.commands.subcommand import Subcommand
 from overrides import overrides
 
 from allennlp_nef.commands.arguments import add_parser, integer
+from allennlp_nef.commands.printed import printed
 from allennlp_nef.commands.score_report import Report, evaluate
 from allennlp_nef.data.formats.chunks import convert_tags
 from allennlp_nef.data.formats.conllu import TAG_COLUMNS
@@ -113,22 +113,14 @@ class ScoreTags(Subcommand):
             help="whether lines with as many tags in all files have 2n+1 of them for n words (default = only if all "
             f"lines are such, {MIN_LINES} or more, and each has an odd number)",
         )
-        subparser.set_defaults(func=_run)
+        subparser.set_defaults(func=printed(_report))
         return subparser
 
 
-def _run(args: argparse.Namespace) -> None:
-    try:
-        report = _score(args)
-    except DataFormatError as error:
-        message = str(error)
-    except OSError as error:
-        message = f"{error.filename}: expected a file that can be read, got {error.strerror!r}"
-    else:
-        print(report.as_json() if args.json else report.as_text())
-        return
-    print(f"error: {message}", file=sys.stderr)
-    sys.exit(2)
+def _report(args: argparse.Namespace) -> Iterator[str]:
+    """What is to be printed."""
+    report = _score(args)
+    yield report.as_json() if args.json else report.as_text()
 
 
 def _score(args: argparse.Namespace) -> Report:

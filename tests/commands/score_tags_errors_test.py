@@ -55,7 +55,7 @@ class TestFiles:
             raise PermissionError(13, "Permission denied", "gold")
 
         monkeypatch.setattr("allennlp_nef.commands.score_tags._read", refuse)
-        message = "error: gold: expected a file that can be read, got 'Permission denied'"
+        message = "error: gold: expected a file or folder that can be used, got 'Permission denied'"
         assert fail("gold", "--format", "conll") == message
 
     def test_unlabelled_gold(self, fail, write):
