@@ -8,7 +8,7 @@ from allennlp_nef.models.encoding import parts_of
 from allennlp_nef.models.nef_tagger import NefTagger
 from allennlp_nef.modules.registered_name import registered_name
 from allennlp_nef.modules.seq2seq_encoders import TracedEncoder
-from allennlp_nef.modules.tag_heads import CrfTagHead
+from allennlp_nef.modules.tag_heads import CrfTagHead, LabelAttentionTagHead
 
 
 class Description(NamedTuple):
@@ -33,6 +33,8 @@ def description_of(model: NefTagger) -> Description:
     else:
         title = " + ".join(registered_name(Seq2SeqEncoder, encoder) for encoder in encoders)
         step_name = None
+        if isinstance(model.tag_head, LabelAttentionTagHead):
+            title += " + label attention"
     if isinstance(model.tag_head, CrfTagHead):
         title += " + CRF"
     labels = model.vocab.get_index_to_token_vocabulary(model.label_namespace)

@@ -102,5 +102,7 @@ def test_descriptions():
         make(encoder=label_attention(num_layers=2), tag_head={"type": "crf"})
     )
     assert (description.title, description.step_name) == ("BiLSTM-LAN, 2 layers + CRF", "layer")
+    description = description_of(make(tag_head=HEAD))
+    assert (description.title, description.step_name) == ("lstm + label attention", None)
     description = description_of(make(encoder=self_attention()))
     assert (description.title, description.step_name) == ("Position-aware self-attention", "word")
