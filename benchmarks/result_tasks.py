@@ -21,8 +21,8 @@ class Task(NamedTuple):
     scores: List[Tuple[str, str]]
     """Name and title; the first is compared."""
     comparisons: List[Tuple[str, str]]
-    overrides: Dict[str, Any] = {}
-    """For every row."""
+    overrides: Dict[str, Dict[str, Any]] = {}
+    """Of rows that are not run as their configs are."""
 
     def rows(self, language: str) -> Dict[str, List[int]]:
         """The rows for a language, with their seeds."""
@@ -123,14 +123,15 @@ TASKS = {
 }
 
 
-def neighbours(name: str, overrides: Dict[str, Any]) -> Task:
-    """Label attention and self-attention beside taggers with words and characters, all with one learning rate."""
+def neighbours(name: str, num_epochs: int, step: float, lan_step: float) -> Task:
+    """Label attention and self-attention beside taggers with words and characters; their learning rates."""
     softmax, crf, nef, lan = (
         f"{name}_lan_{row}" for row in ("bilstm_softmax", "bilstm_crf", "nef_f_crf", "unscaled")
     )
     psa_crf, psa = f"{name}_psa_bilstm_crf", f"{name}_psa"
+    rows = (softmax, crf, nef, lan, psa_crf, psa)
     return TASKS[name]._replace(
-        configs=dict.fromkeys((softmax, crf, nef, lan, psa_crf, psa), THREE),
+        configs=dict.fromkeys(rows, THREE),
         only={},
         comparisons=[
             (crf, softmax),
@@ -138,14 +139,19 @@ def neighbours(name: str, overrides: Dict[str, Any]) -> Task:
             *((lan, other) for other in (softmax, crf, nef)),
             *((psa, other) for other in (psa_crf, softmax, crf, nef, lan)),
         ],
-        overrides=overrides,
+        overrides={
+            row: {
+                "trainer.num_epochs": num_epochs,
+                "trainer.optimizer.lr": lan_step if row == lan else step,
+            }
+            for row in rows
+        },
     )
 
 
-RATE = "trainer.optimizer.lr"
 TASKS.update(
     {
-        "pos-neighbours": neighbours("pos", {RATE: 0.1, "trainer.num_epochs": 15}),
-        "ner-neighbours": neighbours("ner", {RATE: 0.1, "trainer.num_epochs": 8}),
+        "pos-neighbours": neighbours("pos", num_epochs=15, step=0.03, lan_step=0.1),
+        "ner-neighbours": neighbours("ner", num_epochs=8, step=0.1, lan_step=0.1),
     }
 )

@@ -56,7 +56,7 @@ def run_one(
                     "random_seed": seed,
                     "numpy_seed": seed,
                     "pytorch_seed": seed,
-                    **task.overrides,
+                    **task.overrides.get(config, {}),
                     **overrides,
                 }
             ),
