@@ -8,7 +8,7 @@
 
 Each run is `allennlp train` with its data paths and seed overridden, in a process of its own with one thread; best
 epoch by dev. Then dev and test are tagged once, into files that `allennlp score-tags` reads. Finished runs are kept and
-not repeated. Writes `results.md` and `results.json` into the output folder.
+not repeated; those of another experiment are an error. Writes `results.md` and `results.json` into the output folder.
 """
 
 import argparse
@@ -19,23 +19,59 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 import numpy
 from result_tasks import TASKS, Task
 from tqdm import tqdm
+
+if TYPE_CHECKING:
+    from allennlp.common import Params
 
 ROOT = Path(__file__).resolve().parent.parent
 Results = Dict[str, List[Dict[str, Any]]]
 """The runs of each config, by seed."""
 
 
-def run_one(
-    task: Task, config: str, seed: int, files: Dict[str, str], folder: Path, overrides: Dict
-) -> None:
+def experiment(
+    task: Task, config: str, seed: int, files: Dict[str, str], overrides: Dict
+) -> "Params":
+    """The config as it is run."""
+    from allennlp.common import Params
+
+    changes = {
+        "train_data_path": files["train"],
+        "validation_data_path": files["dev"],
+        "random_seed": seed,
+        "numpy_seed": seed,
+        "pytorch_seed": seed,
+        **task.overrides.get(config, {}),
+        **overrides,
+    }
+    path = ROOT / "training_configs" / f"{config}.jsonnet"
+    return Params.from_file(str(path), json.dumps(changes))
+
+
+def difference(expected: "Params", folder: Path) -> Optional[str]:
+    """In what the run in a folder is another one than expected; None where there is none, or the same."""
+    from allennlp.common import Params
+
+    path = folder / "config.json"
+    if not path.exists():
+        return None
+    wanted = expected.as_flat_dict()
+    kept = Params(json.loads(path.read_text())).as_flat_dict()
+    for key in sorted({**wanted, **kept}):
+        values = [options.get(key, "nothing") for options in (wanted, kept)]
+        if values[0] != values[1]:
+            return f"{path}: {key}: expected {values[0]}, got {values[1]}"
+    return None
+
+
+def run_one(task: Task, params: "Params", files: Dict[str, str], folder: Path) -> None:
     """Trains one model, and keeps its predictions and its counts for each sentence in `folder`."""
     import torch
-    from allennlp.commands.train import train_model_from_file
+    from allennlp.commands.train import train_model
     from allennlp.common.util import import_module_and_submodules
     from allennlp.models.archival import load_archive
     from allennlp.predictors import Predictor
@@ -45,22 +81,7 @@ def run_one(
     torch.set_num_threads(1)
     import_module_and_submodules("allennlp_nef")
     if not (folder / "metrics.json").exists():
-        train_model_from_file(
-            str(ROOT / "training_configs" / f"{config}.jsonnet"),
-            str(folder),
-            force=True,
-            overrides=json.dumps(
-                {
-                    "train_data_path": files["train"],
-                    "validation_data_path": files["dev"],
-                    "random_seed": seed,
-                    "numpy_seed": seed,
-                    "pytorch_seed": seed,
-                    **task.overrides.get(config, {}),
-                    **overrides,
-                }
-            ),
-        )
+        train_model(params, str(folder), force=True)
     metrics = json.loads((folder / "metrics.json").read_text())
     hours, minutes, seconds = metrics["training_duration"].split(":")
     duration = timedelta(hours=int(hours), minutes=int(minutes), seconds=float(seconds))
@@ -171,7 +192,9 @@ def main() -> None:
     args.data = args.data.resolve()
     files = find_files(parser, task, args)
     if args.one:
-        run_one(task, args.configs[0], args.seeds[0], files, args.output, args.overrides)
+        config, seed = args.configs[0], args.seeds[0]
+        params = experiment(task, config, seed, files, args.overrides)
+        run_one(task, params, files, args.output)
         return
     rows = task.rows(args.language)
     unknown = set(args.configs or ()) - set(rows)
@@ -200,6 +223,13 @@ def main() -> None:
 
     seeds = {config: args.seeds or rows[config] for config in args.configs or rows}
     jobs = [(config, seed) for config in seeds for seed in seeds[config]]
+    for config, seed in jobs:
+        expected = experiment(task, config, seed, files, args.overrides)
+        another = difference(expected, output / config / str(seed))
+        if another:
+            parser.error(
+                f"--output: {another}. Runs are kept: delete this one, or choose another folder"
+            )
     with tqdm(total=len(jobs), desc="runs") as progress, ThreadPoolExecutor(args.jobs) as pool:
         finished = list(pool.map(lambda job: launch(*job), jobs))
     results: Results = {config: [] for config in seeds}
