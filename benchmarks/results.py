@@ -61,10 +61,10 @@ def difference(expected: "Params", folder: Path) -> Optional[str]:
         return None
     wanted = expected.as_flat_dict()
     kept = Params(json.loads(path.read_text())).as_flat_dict()
-    for key in sorted({**wanted, **kept}):
-        values = [options.get(key, "nothing") for options in (wanted, kept)]
-        if values[0] != values[1]:
-            return f"{path}: {key}: expected {values[0]}, got {values[1]}"
+    for key in sorted({*wanted, *kept}):
+        ours, theirs = (options.get(key, "nothing") for options in (wanted, kept))
+        if ours != theirs:
+            return f"{path}: {key}: expected {ours}, got {theirs}"
     return None
 
 

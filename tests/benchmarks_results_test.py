@@ -35,9 +35,8 @@ def test_runs_tables_and_what_is_kept(results):
     assert status == 0, errors
     assert printed == (output / "results.md").read_text() + "\n"
     rows = [line.split(" | ") for line in printed.splitlines()]
-    assert [row[3] for row in rows if row[0] in [f"| `{config}`" for config in CONFIGS]] == [
-        "2"
-    ] * 2
+    seeds = {row[0]: row[3] for row in rows[2:4]}
+    assert seeds == {f"| `{config}`": "2" for config in CONFIGS}
     assert "`pos_lan_bilstm_crf` less `pos_lan_bilstm_softmax`, 2 seeds" in printed
     finished = json.loads((output / "results.json").read_text())
     assert {config: len(runs) for config, runs in finished.items()} == dict.fromkeys(CONFIGS, 2)
