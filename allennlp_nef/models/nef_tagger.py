@@ -103,7 +103,7 @@ class NefTagger(Model):
         self.decoder = decoder
         self.label_namespace = label_namespace
         self.dropout = torch.nn.Dropout(dropout)
-        label_table = shared_label_table(encoder, decoder)
+        label_table = shared_label_table(label_namespace, encoder, decoder)
         self.tag_head = tag_head.construct(
             input_dim=states_dim,
             vocab=vocab,
@@ -148,7 +148,7 @@ class NefTagger(Model):
             - `scores`, `probabilities`: (batch, tokens, labels); not while training.
             - `loss`: scalar, if `tags` are given; 0 where every sentence is left out of it.
             - `metadata`, if given.
-            - `trace`: the decoder's, if any instance wants it and the decoder keeps one.
+            - `trace`: the decoder's, or the encoder's where there is none, if any instance wants it and one is kept.
             - `decisions`: the `ProvisionalTags`, if any instance wants them too; None where the trace has no steps.
         """
         if self.training and tags is None:
@@ -209,7 +209,8 @@ class NefTagger(Model):
         - `probabilities`: of the tag, for each word; `label_probabilities`: an array (words, labels).
         - `spans`, if the labels are those of chunks: objects with `start` and `end` (words, from 0, the end exclusive),
           `type`, `probability` and, where the tokens are known, `text`.
-        - `attention` (steps x tokens, or None where the trace was not wanted) if there is a trace.
+        - `attention` (steps x tokens; words x words of self-attention; None for layers, and where the trace was not
+          wanted) if there is a trace.
         - `decisions`: a `DecisionTrace` or `FusionTrace`, or None where it was not wanted, if any was.
         - `metadata`.
         """

@@ -6,6 +6,7 @@ import io
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
 from allennlp.modules.seq2seq_encoders import (
     ComposeEncoder,
     LstmSeq2SeqEncoder,
@@ -79,7 +80,7 @@ class TestEncode:
         assert self.of(LstmSeq2SeqEncoder(DIM, 2), True) is None
 
     def test_what_they_are_given(self):
-        """Only the last one is asked for a trace."""
+        """Only the last one is asked for a trace, and its output is the one that is scored."""
 
         def scorer(output):
             return output
@@ -87,8 +88,15 @@ class TestEncode:
         for keep_trace in (True, False):
             encoders = [Telling(1), Telling(2)]
             encode(ComposeEncoder(encoders), self.inputs, self.mask, keep_trace, scorer)
-            assert encoders[0].called_with == (False, scorer)
+            assert encoders[0].called_with == (False, None)
             assert encoders[1].called_with == (keep_trace, scorer)
+
+    def test_easy_first_before_others(self):
+        """There is no output layer for what it puts out, though the dimensions would fit."""
+        easy_first = decoder(attention={"type": "easy_first"})  # from 6 to 8 numbers
+        make(decoder=compose(lstm(6), easy_first))(**batch_of())
+        with pytest.raises(ConfigurationError, match="easy_first"):
+            make(decoder=compose(easy_first, {**lstm(8), "hidden_size": 4}))(**batch_of())
 
 
 class TestSharedLabelTable:
@@ -103,19 +111,31 @@ class TestSharedLabelTable:
 
     def test_tables_of_other_shapes(self):
         stack = compose(label_attention(), label_attention(12, hidden_dim=12))
-        with pytest.raises(ConfigurationError, match=r"same hidden_dim .* \(2, 6\) and \(2, 12\)"):
+        with pytest.raises(ConfigurationError, match=r"same hidden_dim, .* \(2, 6\) and \(2, 12\)"):
             make(encoder=stack)
 
+    def test_labels_of_another_namespace(self):
+        vocab = Vocabulary({"labels": {"OK": 1, "BAD": 1}, "xpos_tags": {"A": 1, "B": 1}})
+        layer = LabelAttention(vocab, DIM, 6, num_heads=3, label_namespace="xpos_tags")
+        message = (
+            "label_attention: label_namespace: expected the model's, 'labels', got 'xpos_tags'"
+        )
+        with pytest.raises(ConfigurationError, match=message):
+            shared_label_table("labels", layer)
+        assert shared_label_table("xpos_tags", layer) is layer.label_table
+
     def test_there_is_none(self):
-        assert shared_label_table(LstmSeq2SeqEncoder(DIM, 2)) is None
-        assert shared_label_table(ComposeEncoder([PositionAwareSelfAttention(DIM)])) is None
+        assert shared_label_table("labels", LstmSeq2SeqEncoder(DIM, 2)) is None
+        assert (
+            shared_label_table("labels", ComposeEncoder([PositionAwareSelfAttention(DIM)])) is None
+        )
 
     def test_is_that_of_the_first(self):
         layers = [LabelAttention(VOCAB, dim, 6, num_heads=3) for dim in (4, 12, 12)]
         tables = [layer.label_table for layer in layers]
         # Layers inside others too.
         both = ComposeEncoder([layers[0], ComposeEncoder(layers[1:])])
-        assert shared_label_table(both) is tables[0]
+        assert shared_label_table("labels", both) is tables[0]
         assert all(layer.label_table is tables[0] for layer in layers)
 
     @pytest.mark.parametrize("head", [HEAD, {"type": "softmax"}, {"type": "crf"}])

@@ -39,7 +39,7 @@ def wanting_decisions():
 def spread(model, scale=1.0):
     """Labels far from each other, so that words differ in them."""
     torch.manual_seed(1)
-    table = shared_label_table(model.encoder)
+    table = shared_label_table("labels", model.encoder)
     with torch.no_grad():
         table.weight.normal_(std=scale)
     return model

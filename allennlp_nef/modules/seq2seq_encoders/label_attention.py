@@ -68,6 +68,7 @@ class LabelAttention(TracedEncoder):
     dropout : `float`, optional (default = `0.0`)
         In [0, 1), of H^w in the layers that attend. That of the output is the model's.
     label_namespace : `str`, optional (default = `"labels"`)
+        The model's.
     """
 
     step_name = "layer"
@@ -95,8 +96,10 @@ class LabelAttention(TracedEncoder):
         num_labels = vocab.get_vocab_size(label_namespace)
         if not num_labels or vocab.is_padded(label_namespace):
             raise ConfigurationError(
-                f"label_namespace: expected the namespace of the labels, got {label_namespace!r}"
+                "label_attention: label_namespace: expected the namespace of the labels, as in the model, got "
+                f"{label_namespace!r}"
             )
+        self.label_namespace = label_namespace
         self.label_table = LabelTable(num_labels, hidden_dim)
         scale = label_scale(hidden_dim, num_heads, scale_by_head)
         dims = [input_dim, *[2 * hidden_dim] * num_layers]

@@ -127,7 +127,7 @@ class TestConfiguration:
             ({"dropout": -0.1}, "dropout: .* got -0.1"),
             (
                 {"label_namespace": "tags"},
-                "label_namespace: expected the namespace of the labels, got 'tags'",
+                "label_attention: label_namespace: .* of the labels, as in the model, got 'tags'",
             ),
         ],
         ids=str,
