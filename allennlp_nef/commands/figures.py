@@ -110,8 +110,8 @@ def save(figure: "Figure", stem: Path, formats: Sequence[str]) -> List[Path]:
     for path, ending in zip(paths, formats):
         # Without the date.
         metadata = {"Date": None} if ending == "svg" else None
-        with writing(path):
-            figure.savefig(str(path), format=ending, dpi=DPI, metadata=metadata)
+        with writing(path) as draft:
+            figure.savefig(str(draft), format=ending, dpi=DPI, metadata=metadata)
     return paths
 
 

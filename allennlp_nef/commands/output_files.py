@@ -1,4 +1,5 @@
 import os
+import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator
@@ -8,14 +9,17 @@ from allennlp_nef.data.formats.errors import DataFormatError
 
 @contextmanager
 def writing(path: Path) -> Iterator[Path]:
-    """A file is written within it. Where that fails nothing of it stays, and a `DataFormatError` names it."""
+    """Where to write what is to be in a file. It comes there when all is written; where that fails, the file is as it
+    was, and a `DataFormatError` names it."""
     try:
-        yield path
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
+            draft = Path(folder) / path.name
+            yield draft
+            os.replace(draft, path)
     except OSError as error:
-        if path.is_file():
-            path.unlink()
+        got = error.strerror or str(error)
         raise DataFormatError(
-            f"{path}: expected a file that can be written, got {error.strerror!r}"
+            f"{path}: expected a file that can be written, got {got!r}"
         ) from error
 
 

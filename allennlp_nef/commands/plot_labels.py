@@ -72,8 +72,8 @@ def _plot(args: argparse.Namespace) -> Iterator[str]:
         ("vectors", ["\t".join(f"{value:.8g}" for value in vector) for vector in vectors]),
         ("metadata", labels),
     ):
-        with writing(folder / f"{name}.tsv") as path:
-            path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        with writing(folder / f"{name}.tsv") as draft:
+            draft.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     yield f"{len(labels)} label embeddings: vectors.tsv and metadata.tsv in {folder}"
     positions = label_positions(vectors, args.perplexity)
     description = predictor.description()

@@ -13,7 +13,7 @@ from allennlp_nef.commands.figures import FORMATS, drawing, save
 from allennlp_nef.commands.heat_maps import heat_map
 from allennlp_nef.commands.output_files import check_folder, check_matplotlib, writing
 from allennlp_nef.commands.printed import printed
-from allennlp_nef.commands.replay_page import write_page
+from allennlp_nef.commands.replay_page import page_of
 from allennlp_nef.commands.sketch_summary import SketchSummary, as_text
 from allennlp_nef.commands.sketch_summary_plot import summary_plot
 from allennlp_nef.commands.sketched_sentences import SketchModel, load_models, read_answers
@@ -131,8 +131,9 @@ def _plot(args: argparse.Namespace) -> Iterator[str]:
         first, last = (folder / f"{stem}.{ending}" for stem in (stems[0], stems[-1]))
         yield f"{len(stems)} heat maps: {first} to {last}" if stems[1:] else f"1 heat map: {first}"
     if args.html:
-        with writing(folder / "index.html") as path:
-            write_page(path, pages)
+        text = page_of(pages)
+        with writing(folder / "index.html") as draft:
+            draft.write_text(text, encoding="utf-8")
         yield f"1 page: {folder / 'index.html'}"
     if args.summary:
         names = ", ".join(f"summary.{ending}" for ending in ("txt", "json", *formats))
@@ -171,8 +172,8 @@ def _write_summary(
     results = [summary.results() for summary in summaries]
     text = "\n\n\n".join(map(as_text, results)) + "\n"
     for name, content in (("txt", text), ("json", json.dumps(results, indent=2) + "\n")):
-        with writing(folder / f"summary.{name}") as path:
-            path.write_text(content, encoding="utf-8", errors="backslashreplace")
+        with writing(folder / f"summary.{name}") as draft:
+            draft.write_text(content, encoding="utf-8", errors="backslashreplace")
     with drawing():
         figure = summary_plot(results, [description["colours"] for description in descriptions])
         save(figure, folder / "summary", formats)

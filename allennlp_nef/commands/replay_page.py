@@ -7,7 +7,7 @@ from typing import Any, Mapping, Sequence
 
 DEMO = Path(__file__).resolve().parent.parent / "demo"
 SCRIPTS = ("elements.js", "heat_map.js", "replay.js", "standalone.js")
-TITLE = "Neural easy-first tagging, step by step"
+TITLE = "Tagging, step by step"
 
 # Not from a file: the Content-Security-Policy is what keeps it from the network.
 _PAGE = Template(
@@ -34,19 +34,17 @@ $scripts
 )
 
 
-def write_page(path: Path, models: Sequence[Mapping[str, Any]]) -> None:
+def page_of(models: Sequence[Mapping[str, Any]]) -> str:
     """
-    Writes the page that replays how models tagged sentences.
+    The page that replays how models tagged sentences, in HTML.
 
     # Parameters
 
-    path : `Path`
-        Written over if it exists.
     models : `Sequence[Mapping[str, Any]]`
         Of each its `description`, that of the predictor, and its `sentences`, the same ones for each model: the answers
         with `trace`, and `gold`, the gold tags or None.
     """
-    page = _PAGE.substitute(
+    return _PAGE.substitute(
         title=TITLE,
         style=_inline("style.css", "</style"),
         data=_as_script({"models": models}),
@@ -54,7 +52,6 @@ def write_page(path: Path, models: Sequence[Mapping[str, Any]]) -> None:
             "    <script>\n" + _inline(name, "</script") + "\n    </script>" for name in SCRIPTS
         ),
     )
-    path.write_text(page, encoding="utf-8")
 
 
 def _inline(name: str, end: str) -> str:

@@ -419,10 +419,13 @@ class TestErrors:
 
         monkeypatch.setattr(Figure, "savefig", savefig)
         path = tmp_path / "out" / "sentence-0001.png"
+        path.parent.mkdir()
+        path.write_text("an earlier one")
         assert fail(ner_archive, "fixtures/ner/test.conll", "--limit", 1) == (
             f"error: {path}: expected a file that can be written, got 'No space left on device'"
         )
-        assert not path.exists()
+        assert path.read_text() == "an earlier one"
+        assert list(path.parent.iterdir()) == [path]
 
     def test_a_pipe(self, fail, ner_archive, tmp_path):
         """It could be read only once."""

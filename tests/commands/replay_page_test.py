@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from allennlp_nef.commands import replay_page
-from allennlp_nef.commands.replay_page import write_page
+from allennlp_nef.commands.replay_page import page_of
 
 ASSETS = ("style.css", *replay_page.SCRIPTS)
 ODD = "</script><script>alert(1)</script> <!-- & \u2028 \u2029 \ud800 $x ${y} \\u003c ü"
@@ -32,16 +32,9 @@ class Page(HTMLParser):
         return [(attributes, text) for name, attributes, text in self.elements if name == tag]
 
 
-def written(tmp_path, models):
-    path = tmp_path / "index.html"
-    path.write_text("an older one")
-    write_page(path, models)
-    return path.read_text(encoding="utf-8")
-
-
 @pytest.fixture
 def assets(tmp_path, monkeypatch):
-    """`assets(name=text)`: a folder of its own with the three files."""
+    """A folder with other files in place of the page's."""
     folder = tmp_path / "demo"
     folder.mkdir()
     for name in ASSETS:
@@ -53,8 +46,8 @@ def assets(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "models", [[], [{"sentences": [{"tokens": [ODD]}], "description": {ODD: None}}]]
 )
-def test_the_data_are_in_it(tmp_path, assets, models):
-    text = written(tmp_path, models)
+def test_the_data_are_in_it(assets, models):
+    text = page_of(models)
     ((attributes, data),) = [
         script for script in Page(text).of("script") if script[0].get("type") == "application/json"
     ]
@@ -64,8 +57,8 @@ def test_the_data_are_in_it(tmp_path, assets, models):
     assert json.loads(data) == {"models": models}
 
 
-def test_the_files_are_in_it(tmp_path, assets):
-    page = Page(written(tmp_path, []))
+def test_the_files_are_in_it(assets):
+    page = Page(page_of([]))
     ((_, style),) = page.of("style")
     _, *scripts = page.of("script")
     assert [attributes for attributes, _ in scripts] == [{}] * len(replay_page.SCRIPTS)
@@ -73,9 +66,9 @@ def test_the_files_are_in_it(tmp_path, assets):
         assert got.strip() == (assets / name).read_text(encoding="utf-8")
 
 
-def test_it_needs_nothing_else(tmp_path):
+def test_it_needs_nothing_else():
     """With the files of the package."""
-    text = written(tmp_path, [])
+    text = page_of([])
     page = Page(text)
     assert text.startswith("<!doctype html>\n")
     assert page.of("html")[0][0] == {"lang": "en"}
@@ -107,8 +100,7 @@ def test_it_needs_nothing_else(tmp_path):
         ("style.css", "a { content: '</style>' }"),
     ],
 )
-def test_a_file_that_would_end_its_element(tmp_path, assets, name, text):
+def test_a_file_that_would_end_its_element(assets, name, text):
     (assets / name).write_text(text)
     with pytest.raises(ValueError, match=f"{name}: expected text without </s"):
-        write_page(tmp_path / "index.html", [])
-    assert not (tmp_path / "index.html").exists()
+        page_of([])
