@@ -110,7 +110,7 @@ const Replay = (() => {
     const gate = trace.gates ? `, which keeps ${decimals(trace.gates[n - 1])} of itself` : "";
     const which = trace.gates ? ` (“\u2068${tokens[n - 1]}\u2069”${gate})` : "";
     const most = attention ? attention.indexOf(Math.max(...attention)) : -1;
-    const look = attention ? `: most attention on “\u2068${tokens[most]}\u2069” (${decimals(attention[most])}).` : ".";
+    const look = attention?.[most] ? `: most attention on “\u2068${tokens[most]}\u2069” (${decimals(attention[most])}).` : ".";
     return where + which + look + (trace.gates ? "" : changesOf(frames, n, tokens));
   }
 
@@ -139,6 +139,8 @@ const Replay = (() => {
     }
     if (trace.coverage) {
       parts.push("The bar below a word is the attention it has had so far, this step's in full colour; a bar from end to end is 1.");
+    } else if (trace.attention) {
+      parts.push(`The bar below a word is the attention it gets from the ${name} at hand; a bar from end to end is 1.`);
     }
     parts.push(`Choose a word to see its column${answer.source ? " and its source words" : ""}, or a row to see its ${name}.`);
     return element("p", { class: "key" }, parts.join(" "));

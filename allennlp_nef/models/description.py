@@ -7,7 +7,7 @@ from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from allennlp_nef.models.encoding import parts_of
 from allennlp_nef.models.nef_tagger import NefTagger
 from allennlp_nef.modules.registered_name import registered_name
-from allennlp_nef.modules.seq2seq_encoders import TracedEncoder
+from allennlp_nef.modules.seq2seq_encoders import DropoutEncoder, TracedEncoder
 from allennlp_nef.modules.tag_heads import CrfTagHead, LabelAttentionTagHead
 
 
@@ -26,12 +26,17 @@ class Description(NamedTuple):
 
 def description_of(model: NefTagger) -> Description:
     """The description of a tagger."""
-    encoders = [part for part in (model.encoder, model.decoder) if part is not None]
-    last = parts_of(encoders[-1])[-1]
+    encoders = [encoder for encoder in (model.encoder, model.decoder) if encoder is not None]
+    parts = [part for encoder in encoders for part in parts_of(encoder)]
+    last = parts[-1]
     if isinstance(last, TracedEncoder):
         title, step_name = last.title, last.step_name
     else:
-        title = " + ".join(registered_name(Seq2SeqEncoder, encoder) for encoder in encoders)
+        title = " + ".join(
+            registered_name(Seq2SeqEncoder, part)
+            for part in parts
+            if not isinstance(part, DropoutEncoder)
+        )
         step_name = None
         if isinstance(model.tag_head, LabelAttentionTagHead):
             title += " + label attention"

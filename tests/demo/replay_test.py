@@ -143,6 +143,17 @@ def test_words_that_attend_to_words(open_page):
         "Word 1 of 2 (“\u2068a\u2069”, which keeps 0.25 of itself): most attention on “\u2068b\u2069” (1.00)."
     )
     assert browser.all(".settled") == []
+    assert "the attention it gets from the word at hand" in browser.texts(".key")[-1]
+
+
+def test_a_word_with_nobody_to_attend_to(open_page):
+    browser = open_page("tags")
+    trace = {"attention": [[0.0]], "gates": [0.5]}
+    answer = {"tokens": ["a"], "tags": ["X"], "probabilities": [1.0], "trace": trace}
+    browser.run(SHOW, answer, describe("tags", "X", step_name="word"))
+    assert browser.one(".status").text == (
+        "Word 1 of 1 (“\u2068a\u2069”, which keeps 0.50 of itself)."
+    )
 
 
 def test_chunks_are_those_of_conlleval(open_page):

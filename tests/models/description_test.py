@@ -40,6 +40,13 @@ def test_without_steps():
     assert description_of(model)[0::3] == ("lstm + pass_through + CRF", None)
 
 
+def test_encoders_that_are_joined():
+    """By their names; dropout is left out."""
+    dropout = {"type": "dropout", "input_dim": 6, "dropout": 0.5}
+    model = make(encoder=compose(lstm(), dropout, lstm(6)), tag_head=HEAD)
+    assert description_of(model).title == "lstm + lstm + label attention"
+
+
 def test_the_name_of_what_is_not_registered():
     class Own(AttentionTransform):
         pass
