@@ -4,7 +4,7 @@ import torch
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from overrides import overrides
 
-from allennlp_nef.modules.checks import check_dropout
+from allennlp_nef.modules.checks import check_dropout, check_integers
 from allennlp_nef.modules.seq2seq_encoders.sized_encoder import SizedEncoder
 
 
@@ -25,6 +25,7 @@ class DropoutEncoder(SizedEncoder):
 
     def __init__(self, input_dim: int, dropout: float, bidirectional: bool = True) -> None:
         super().__init__()
+        check_integers(input_dim=input_dim)
         check_dropout(dropout)
         self._input_dim = self._output_dim = input_dim
         self._bidirectional = bidirectional

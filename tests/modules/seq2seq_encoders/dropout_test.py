@@ -27,3 +27,9 @@ def test_only_in_training():
 def test_errors(dropout):
     with pytest.raises(ConfigurationError, match=r"dropout: expected a number in \[0, 1\)"):
         DropoutEncoder(3, dropout)
+
+
+@pytest.mark.parametrize("input_dim", [0, -3, "x"])
+def test_dimensions_that_are_none(input_dim):
+    with pytest.raises(ConfigurationError, match="input_dim: expected an integer of at least 1"):
+        DropoutEncoder(input_dim, 0.5)
