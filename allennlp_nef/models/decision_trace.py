@@ -93,10 +93,7 @@ def provisional_tags(
 ) -> Optional[ProvisionalTags]:
     """The tags after each step of an encoder, in a batch; None if it has no steps."""
 
-    table = mask
-
     def decide(output: torch.Tensor) -> Decision:
-        nonlocal table
         scores = tag_head.scores(output)
         chosen = tag_head.decode(scores, mask)
         table = tag_head.probabilities(scores, mask)
@@ -109,6 +106,7 @@ def provisional_tags(
     distributions = None
     if isinstance(traced.trace, LabelTrace):
         of_layers = traced.trace.distributions
+        table = tag_head.probabilities(tag_head.scores(traced.trace.output), mask)
         distributions = torch.cat([of_layers, table.unsqueeze(1).to(of_layers.dtype)], 1)
     return ProvisionalTags(torch.stack(tag_ids, 1), torch.stack(probabilities, 1), distributions)
 

@@ -43,12 +43,12 @@ class NefTaggerPredictor(TaggingPredictor):
         {"sentence": "Anna met Paul in Rome .", "attention": true}
 
     `sentence` is split on whitespace; in its place may stand `tokens`, a list of words. `attention` (optional) asks
-    for the attention of each step, `trace` (optional) for the fields of a `DecisionTrace` or `FusionTrace`.
+    for the attention of each step or word, `trace` (optional) for the fields of a `DecisionTrace` or `FusionTrace`.
 
     The answer has `tokens`, `tags` and `probabilities` (of the tag, one a word); if the tags are those of chunks (such
     as entities) `spans`, each with `start` and `end` (words, from 0, the end exclusive), `type`, `text` and
-    `probability`; and, if asked for, `attention` (steps x words) and `trace` (an object); `null` where the model has no
-    steps.
+    `probability`; and, if asked for, `attention` (steps or words x words) and `trace` (an object); `null` where the
+    model keeps none.
 
     Registered as a `Predictor` with name "nef_tagger". For a model of word-level quality estimation it is `word_qe`.
 
@@ -96,7 +96,7 @@ class NefTaggerPredictor(TaggingPredictor):
         return self.predict_json({name: sentence, "attention": attention})
 
     def trace(self, sentence: Union[str, List[str]]) -> Trace:
-        """What the decoder did to a sentence, step by step. `ConfigurationError` if the model has no steps."""
+        """How the model came to the tags. `ConfigurationError` if it keeps no trace."""
         return self._trace_of({"sentence" if isinstance(sentence, str) else "tokens": sentence})
 
     @property

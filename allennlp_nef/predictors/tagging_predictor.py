@@ -206,7 +206,7 @@ class TaggingPredictor(Predictor):
         return self.to_instance(self.parse(json_dict))
 
     def _trace_of(self, request: JsonDict) -> Trace:
-        """Raises `ConfigurationError` where the model's decoder has no steps."""
+        """Raises `ConfigurationError` where the model keeps no trace."""
         instance = self._prepared(self._json_to_instance({**request, "trace": True}))
         output: Dict[str, Any] = self._model.forward_on_instances([instance])[0]
         if output.get("decisions") is None:

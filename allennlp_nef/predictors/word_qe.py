@@ -25,11 +25,11 @@ class WordQePredictor(TaggingPredictor):
 
     `source` and `target` are strings, split on whitespace, or lists of words; `alignments` (optional) a string of
     `i-j`, source word i with target word j, from 0, or a list of such strings or of pairs; `attention` (optional) asks
-    for the attention of each step, `trace` (optional) for the fields of a `DecisionTrace` or `FusionTrace`.
+    for the attention of each step or word, `trace` (optional) for the fields of a `DecisionTrace` or `FusionTrace`.
 
     The answer has `tokens` (the words of the target), `tags` (OK or BAD, one a word), `bad_probabilities` (the
-    probability of BAD, one a word), and, if asked for, `attention` (steps x words) and `trace` (an object); `null`
-    where the model has no steps. With a trace come `source` (its words) and `alignments` (pairs), as understood.
+    probability of BAD, one a word), and, if asked for, `attention` (steps or words x words) and `trace` (an object);
+    `null` where the model keeps none. With a trace come `source` (its words) and `alignments` (pairs), as understood.
 
     Registered as a `Predictor` with name "word_qe".
 
@@ -94,7 +94,7 @@ class WordQePredictor(TaggingPredictor):
         target: Union[str, List[str]],
         alignments: Union[None, str, List[Any]] = None,
     ) -> Trace:
-        """What the decoder did to one request, step by step. `ConfigurationError` if the model has no steps."""
+        """How the model came to the tags. `ConfigurationError` if it keeps no trace."""
         return self._trace_of({"source": source, "target": target, "alignments": alignments})
 
     @overrides

@@ -38,6 +38,9 @@ class TracedEncoder(SizedEncoder):
     ) -> Tuple[torch.Tensor, Optional[Any]]:
         """Output (batch, tokens, output_dim), and the trace if `keep_trace`.
 
+        A trace has `num_steps` (batch,), the rows that each sentence has in it, and `attention` (batch, rows, tokens),
+        or None where they attend to no words.
+
         # Parameters
 
         inputs : `torch.Tensor`, (batch, tokens, input_dim)
