@@ -123,8 +123,8 @@ TASKS = {
 }
 
 
-def neighbours(name: str, num_epochs: int, step: float, lan_step: float) -> Task:
-    """Label attention and self-attention beside taggers with words and characters; their learning rates."""
+def neighbours(name: str, num_epochs: int, lan_rate: float) -> Task:
+    """Label attention and self-attention beside taggers with words and characters; label attention's learning rate."""
     softmax, crf, nef, lan = (
         f"{name}_lan_{row}" for row in ("bilstm_softmax", "bilstm_crf", "nef_f_crf", "unscaled")
     )
@@ -142,7 +142,7 @@ def neighbours(name: str, num_epochs: int, step: float, lan_step: float) -> Task
         overrides={
             row: {
                 "trainer.num_epochs": num_epochs,
-                "trainer.optimizer.lr": lan_step if row == lan else step,
+                "trainer.optimizer.lr": lan_rate if row == lan else 0.03,
             }
             for row in rows
         },
@@ -151,7 +151,7 @@ def neighbours(name: str, num_epochs: int, step: float, lan_step: float) -> Task
 
 TASKS.update(
     {
-        "pos-neighbours": neighbours("pos", num_epochs=15, step=0.03, lan_step=0.1),
-        "ner-neighbours": neighbours("ner", num_epochs=8, step=0.1, lan_step=0.1),
+        "pos-neighbours": neighbours("pos", num_epochs=15, lan_rate=0.1),
+        "ner-neighbours": neighbours("ner", num_epochs=8, lan_rate=0.03),
     }
 )
