@@ -25,7 +25,6 @@ LETTERS = 10
 """Of the longest word."""
 TAGS = (17, 45, 425)
 """Of UD, of the Penn Treebank and of CCG."""
-HEADS = 5
 CRF, SOFTMAX, ALLENNLP = "BiLSTM-CRF", "BiLSTM-softmax", "BiLSTM with AllenNLP's CRF"
 VITERBI = f"{CRF} without marginals"
 ACTIONS: Dict[str, Action] = {"training": Run.train, "decoding": Run.infer}
@@ -37,16 +36,18 @@ LAN_TARGETS = {
 PSA_TARGETS = {"training": Target(1.6, 1.15)}
 
 
-class ViterbiOnly(CrfTagHead):
-    """Our CRF without its marginals."""
-
-    name = "viterbi_only"
-
+class WithoutMarginals:
     def probabilities(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         return torch.zeros_like(scores)
 
 
-class AllenNlpCrf(AffineTagHead):
+class ViterbiOnly(WithoutMarginals, CrfTagHead):
+    """Our CRF without its marginals."""
+
+    name = "viterbi_only"
+
+
+class AllenNlpCrf(WithoutMarginals, AffineTagHead):
     """AllenNLP's CRF, which has no marginals."""
 
     name = "allennlp_crf"
@@ -61,9 +62,6 @@ class AllenNlpCrf(AffineTagHead):
     def decode(self, scores: torch.Tensor, mask: Any) -> torch.Tensor:
         paths = [torch.tensor(path) for path, _ in self.chain.viterbi_tags(scores, mask)]
         return pad_sequence(paths, batch_first=True).to(scores.device)
-
-    def probabilities(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        return torch.zeros_like(scores)
 
 
 for head in (ViterbiOnly, AllenNlpCrf):
@@ -114,7 +112,7 @@ def _label_attention(settings: Settings, kind: str, labels: int) -> List[Row]:
     baseline = CRF if is_training else VITERBI
     theirs = run(crf if is_training else crf.with_head(ViterbiOnly.name))
     ours, bilstm, other = run(lan), run(softmax), run(crf.with_head(AllenNlpCrf.name))
-    floor = partial(_with, bilstm, label_products(settings, softmax, is_training))
+    floor = partial(_with, bilstm, label_products(settings, lan, is_training))
     what = f"floor of LAN: {SOFTMAX} and its products, {title}"
     rows = [
         compare(settings, f"LAN, {title}", baseline, ours, theirs, LAN_TARGETS.get((kind, labels))),
@@ -143,30 +141,30 @@ def _self_attention(settings: Settings, kind: str) -> List[Row]:
     ]
 
 
-def label_products(settings: Settings, bilstm: Tagger, backward: bool) -> List[Callable[[], Any]]:
+def label_products(settings: Settings, lan: Tagger, backward: bool) -> List[Callable[[], Any]]:
     """What LAN multiplies more than a BiLSTM of as many layers, in the cheaper of the ways to do it.
 
     In each layer but the last: the labels by W^K and W^V, and W^Q by the keys; words by that; and the input of the next
     layer, that has H^l or the distributions besides H^w. What depends on labels alone is left out in decoding.
     """
-    encoder = bilstm.experiment["model"]["encoder"]
-    dim, labels = 2 * encoder["hidden_size"], bilstm.labels
-    gates, size, words = 4 * dim, dim // HEADS, BATCH * TOKENS
+    encoder, labels = lan.experiment["model"]["encoder"], lan.labels
+    dim, heads = encoder["hidden_dim"], encoder["num_heads"]
+    gates, size, words = 4 * dim, dim // heads, BATCH * TOKENS
     product = partial(products_of, settings, backward=backward)
-    own = HEADS * labels
+    own = heads * labels
     products: List[Callable[[], Any]] = []
     if backward:
         products += product(labels, dim, dim) + product(labels, dim, dim)
     if own <= dim + labels:
         products += product(words, dim, own)
-        products += product(dim, size, labels, HEADS) * backward
+        products += product(dim, size, labels, heads) * backward
     else:
-        products += product(words, dim, dim) + product(words, size, labels, HEADS)
+        products += product(words, dim, dim) + product(words, size, labels, heads)
     folded = own * gates * words + own * gates * size * backward
     if folded < dim * gates * words + words * labels * dim:
-        products += product(words, own, gates) + product(gates, size, labels, HEADS) * backward
+        products += product(words, own, gates) + product(gates, size, labels, heads) * backward
     else:
-        products += product(words, dim, gates) + product(words, labels, size, HEADS)
+        products += product(words, dim, gates) + product(words, labels, size, heads)
     return products * (encoder["num_layers"] - 1)
 
 

@@ -229,8 +229,7 @@ def test_products_of_label_attention(benchmarks, labels, training, decoding):
     import speed_neighbours
 
     settings = speed_neighbours.Settings(None)
-    bilstm = speed_neighbours.experiment("pos_lan_bilstm_softmax", "{ num_layers:: 3 }")
-    tagger = speed_neighbours.Tagger(bilstm, labels)
+    tagger = speed_neighbours.Tagger(speed_neighbours.experiment("pos_lan"), labels)
     assert len(speed_neighbours.label_products(settings, tagger, True)) == 2 * 3 * training
     assert len(speed_neighbours.label_products(settings, tagger, False)) == 2 * decoding
 
