@@ -124,7 +124,10 @@ TASKS = {
 
 
 def neighbours(name: str, num_epochs: int, lan_rate: float) -> Task:
-    """Label attention and self-attention beside taggers with words and characters; label attention's learning rate."""
+    """Label attention and self-attention beside taggers with words and characters.
+
+    `lan_rate` is the learning rate of label attention; the others have 0.03.
+    """
     softmax, crf, nef, lan = (
         f"{name}_lan_{row}" for row in ("bilstm_softmax", "bilstm_crf", "nef_f_crf", "unscaled")
     )

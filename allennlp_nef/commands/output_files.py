@@ -17,10 +17,14 @@ def writing(path: Path) -> Iterator[Path]:
             yield draft
             os.replace(draft, path)
     except OSError as error:
-        got = error.strerror or str(error)
         raise DataFormatError(
-            f"{path}: expected a file that can be written, got {got!r}"
+            f"{path}: expected a file that can be written, got {reason_of(error)!r}"
         ) from error
+
+
+def reason_of(error: OSError) -> str:
+    """What the system says of it, or who raised it: image libraries give no number."""
+    return error.strerror or str(error)
 
 
 def check_folder(name: str) -> None:

@@ -3,6 +3,7 @@ import sys
 from typing import Callable, Iterator
 
 from allennlp_nef.commands.figures import printable
+from allennlp_nef.commands.output_files import reason_of
 from allennlp_nef.data.formats.errors import DataFormatError
 
 
@@ -23,7 +24,9 @@ def printed(
             message = str(error)
         except OSError as error:
             name = error.filename or "standard output"
-            message = f"{name}: expected a file or folder that can be used, got {error.strerror!r}"
+            message = (
+                f"{name}: expected a file or folder that can be used, got {reason_of(error)!r}"
+            )
         except KeyboardInterrupt:
             message, status = "interrupted", 130
         print(f"error: {printable(message)}", file=sys.stderr)

@@ -4,7 +4,8 @@ What the figures show of Martins & Kreutzer (EMNLP 2017, Figures 2 to 4), Cui & 
 al., "Position-Aware Self-Attention based Neural Sequence Labeling" (Figure 6).
 """
 
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union
+from collections import deque
+from typing import Any, Deque, Dict, List, NamedTuple, Optional, Sequence, Union
 
 import numpy
 import torch
@@ -92,12 +93,13 @@ def provisional_tags(
     tag_head: TagHead, traced: Traced, mask: torch.Tensor
 ) -> Optional[ProvisionalTags]:
     """The tags after each step of an encoder, in a batch; None if it has no steps."""
+    tables: Deque[torch.Tensor] = deque(maxlen=1)  # the last one is enough
 
     def decide(output: torch.Tensor) -> Decision:
         scores = tag_head.scores(output)
         chosen = tag_head.decode(scores, mask)
-        table = tag_head.probabilities(scores, mask)
-        return chosen, table.gather(-1, chosen.unsqueeze(-1)).squeeze(-1)
+        tables.append(tag_head.probabilities(scores, mask))
+        return chosen, tables[-1].gather(-1, chosen.unsqueeze(-1)).squeeze(-1)
 
     decisions = list(traced.encoder.decisions(traced.inputs, traced.trace, decide))
     if not decisions:
@@ -106,8 +108,8 @@ def provisional_tags(
     distributions = None
     if isinstance(traced.trace, LabelTrace):
         of_layers = traced.trace.distributions
-        table = tag_head.probabilities(tag_head.scores(traced.trace.output), mask)
-        distributions = torch.cat([of_layers, table.unsqueeze(1).to(of_layers.dtype)], 1)
+        of_output = tables[-1].unsqueeze(1).to(of_layers.dtype)
+        distributions = torch.cat([of_layers, of_output], 1)
     return ProvisionalTags(torch.stack(tag_ids, 1), torch.stack(probabilities, 1), distributions)
 
 

@@ -410,19 +410,27 @@ class TestErrors:
             f"error: {path}: expected a file that can be written, got 'Is a directory'"
         )
 
-    def test_a_full_disk(self, fail, ner_archive, tmp_path, monkeypatch):
+    @pytest.mark.parametrize(
+        "error, reason",
+        [
+            (OSError(errno.ENOSPC, "No space left on device"), "No space left on device"),
+            (OSError("encoder error -2"), "encoder error -2"),
+        ],
+        ids=["a full disk", "without a number"],
+    )
+    def test_a_plot_that_breaks_off(self, fail, ner_archive, tmp_path, monkeypatch, error, reason):
         from matplotlib.figure import Figure
 
         def savefig(self, path, **options):
             Path(path).write_bytes(b"half")
-            raise OSError(errno.ENOSPC, "No space left on device")
+            raise error
 
         monkeypatch.setattr(Figure, "savefig", savefig)
         path = tmp_path / "out" / "sentence-0001.png"
         path.parent.mkdir()
         path.write_text("an earlier one")
         assert fail(ner_archive, "fixtures/ner/test.conll", "--limit", 1) == (
-            f"error: {path}: expected a file that can be written, got 'No space left on device'"
+            f"error: {path}: expected a file that can be written, got '{reason}'"
         )
         assert path.read_text() == "an earlier one"
         assert list(path.parent.iterdir()) == [path]
