@@ -9,34 +9,36 @@ from typing import Any, NamedTuple, Optional, Tuple
 import torch
 from torch.autograd.function import once_differentiable
 
+from allennlp_nef.nn.numerics import exclude_scores, float32_at_least
+
 
 class Solution(NamedTuple):
-    """The weights and what their gradients need."""
+    """The weights, and what the backward pass needs."""
 
     weights: torch.Tensor
     """alpha: (..., n)."""
     shares: torch.Tensor
-    """The softmax over A, the positions below their bounds, 0 elsewhere: (..., n).
+    """The softmax over A, the set of positions below their bounds, and 0 elsewhere: (..., n).
 
-    It sums to 1 whatever the mass, so the backward pass never divides by a vanishing mass.
+    It sums to 1 even where the mass vanishes, so the backward pass never divides by the mass.
     """
     mass: Optional[torch.Tensor]
-    """What the saturated positions leave to A, 1 - s: (..., 1); None if that is 1 everywhere."""
+    """The total weight of A, 1 - s: (..., 1). None if it is 1 everywhere."""
     closed: Optional[torch.Tensor]
-    """The positions that are not in A: (..., n), bool; None if there is none."""
+    """The positions that are not in A: (..., n), bool. None if there are none."""
 
 
 class ConstrainedSoftmaxFunction(torch.autograd.Function):
     """csoftmax over the last dimension, forward and backward in closed form.
 
-    The unchecked core of `constrained_softmax`, for finite scores and bounds in [0, 1]: it never returns NaN, and never
-    synchronises a device other than a CPU. Bounds that leave no solution give weights that sum to less than 1. Float16
-    and bfloat16 are computed in float32.
+    The core of `constrained_softmax` without its checks, for finite scores and bounds in [0, 1]. It never returns NaN,
+    and never synchronizes a device other than a CPU. If the bounds sum to less than 1, so do the weights. Float16 and
+    bfloat16 are computed in float32.
     """
 
     @staticmethod
     def forward(ctx: Any, scores: torch.Tensor, upper_bounds: torch.Tensor) -> torch.Tensor:
-        compute_dtype = torch.promote_types(scores.dtype, torch.float32)
+        compute_dtype = float32_at_least(scores.dtype)
         u = upper_bounds.to(compute_dtype)
         solution = solve(scores.to(compute_dtype), u, u <= 0)
         ctx.save_for_backward(*solution[1:])
@@ -71,23 +73,24 @@ def solve(z: torch.Tensor, u: torch.Tensor, closed: Optional[torch.Tensor]) -> S
 def gradients(
     solution: Solution, grad: torch.Tensor
 ) -> Tuple[torch.Tensor, Optional[torch.Tensor]]:
-    """The gradient of the weights -> those of the scores and of the bounds (Alg. 4), None for zeros."""
+    """The gradient of the weights -> those of the scores and of the bounds (Alg. 4). None stands for zeros."""
     _, shares, mass, closed = solution
-    centred = grad - (shares * grad).sum(-1, keepdim=True)  # Eqs. 12 and 13: d alpha - m
-    grad_scores = shares * centred
+    centered = grad - (shares * grad).sum(-1, keepdim=True)  # Eqs. 12 and 13: d alpha - m
+    grad_scores = shares * centered
     if mass is not None:
         grad_scores *= mass
-    return grad_scores, None if closed is None else centred * closed
+    return grad_scores, None if closed is None else centered * closed
 
 
 def _by_rounds(z: torch.Tensor, u: torch.Tensor, closed: Optional[torch.Tensor]) -> Solution:
-    """Saturates all positions whose share of the mass is above the bound, until there is none.
+    """Saturates all positions whose share of the mass is above the bound, and repeats this until there are none.
 
-    The mass that is left grows for each score unit with every position that saturates, so one that is above its bound
-    stays so: the set is that of Alg. 3. No sort, but a CPU can look whether there is another round at no cost.
+    Each saturation increases the mass that is left for a unit of exp(z). So a position that is above its bound stays
+    above it, and the final set is that of Alg. 3. This needs no sort. It has to know after each round whether another
+    one is needed, which costs nothing on a CPU.
     """
     shares = open_softmax(z, closed)
-    above = shares > u  # strictly, for a tie is not saturated
+    above = shares > u  # strictly: a position at its bound is not saturated
     if not bool(above.any()):
         return Solution(shares, shares, None, closed)
     closed = above if closed is None else closed | above
@@ -101,7 +104,7 @@ def _by_rounds(z: torch.Tensor, u: torch.Tensor, closed: Optional[torch.Tensor])
         closed = closed | above
     full = closed.all(-1, keepdim=True)
     if bool(full.any()):
-        # The last position that Alg. 3 visits always stays in A.
+        # The last position that Alg. 3 visits is always in A.
         last = (z - u.log()).argmin(-1, keepdim=True)
         alone = torch.zeros_like(closed).scatter_(-1, last, True) & full
         closed = closed & ~alone
@@ -112,23 +115,21 @@ def _by_rounds(z: torch.Tensor, u: torch.Tensor, closed: Optional[torch.Tensor])
 
 
 def open_softmax(z: torch.Tensor, closed: Optional[torch.Tensor]) -> torch.Tensor:
-    """The softmax over the open positions: the most negative number rather than -inf keeps a row of none finite."""
-    if closed is not None:
-        z = z.masked_fill(closed, torch.finfo(z.dtype).min)
-    return z.softmax(-1)
+    """The softmax over the positions that are not closed; finite, too, where a row has none."""
+    return (z if closed is None else exclude_scores(z, closed)).softmax(-1)
 
 
 def _by_order(z: torch.Tensor, u: torch.Tensor, closed: Optional[torch.Tensor]) -> Solution:
-    """Alg. 3 with one sort: it visits positions by exp(z) / u, largest first, so the saturated ones form a prefix."""
+    """Alg. 3 with one sort. It visits positions in descending order of exp(z) / u: the saturated ones come first."""
     # A position with bound 0 has key +inf and saturates first.
     keys, order = (z - u.log()).sort(dim=-1, descending=True)
     sorted_z, sorted_u = z.gather(-1, order), u.gather(-1, order)
-    # Suffix sums give log Z, prefix sums the mass, as they are when each position is visited.
+    # At each position: log Z from the sum of what follows, the mass from the sum of what comes before.
     log_normalizers = sorted_z.flip(-1).logcumsumexp(-1).flip(-1)
     masses = (1 - (sorted_u.cumsum(-1) - sorted_u)).clamp_(min=0)
-    # exp(z) (1 - s) / Z > u: strictly, for a tie is not saturated. Once false it stays false.
+    # exp(z) (1 - s) / Z > u, strictly. Once it is false, it is false for all later positions.
     saturates = keys + masses.log() > log_normalizers
-    saturates[..., -1] = False  # the last position visited always stays in A
+    saturates[..., -1] = False  # the last position is always in A
     num_saturated = saturates.to(torch.uint8).argmin(dim=-1, keepdim=True)
     mass = masses.gather(-1, num_saturated)
     ranks = torch.arange(z.size(-1), device=z.device).expand_as(order)
@@ -143,23 +144,23 @@ def constrained_softmax(
     mask: Optional[torch.Tensor] = None,
     dim: int = -1,
 ) -> torch.Tensor:
-    """The distribution closest to a softmax among those that respect the upper bounds.
+    """A softmax whose weights are at most the upper bounds.
 
     Solves (Eq. 10) ``argmin_alpha -H(alpha) - z . alpha`` over the simplex with ``alpha <= u``, whose solution is
-    (Prop. 1) ``alpha_i = min(exp(z_i) / Z, u_i)``. With loose bounds it is the softmax. Differentiable in both the
-    scores and the bounds. O(n log n).
+    (Prop. 1) ``alpha_i = min(exp(z_i) / Z, u_i)``. With bounds that are large enough it is the softmax. Differentiable
+    with respect to the scores and the bounds. O(n log n).
 
     # Parameters
 
     scores : `torch.Tensor`, of any shape and floating type
         z. Use `(z - penalty * coverage) / temperature` for the variants with temperature and coverage penalty. Minus
-        infinity is as good as the lowest number of the type.
+        infinity counts as the lowest finite number of the type.
     upper_bounds : `torch.Tensor`, broadcastable to the shape of `scores`
-        u, at least 0; they must sum to at least 1 over `dim` where a row is not wholly masked. One above 1 is as good
-        as 1.
+        u, at least 0. In each row that is not masked everywhere, they must sum to at least 1 over `dim`. A bound above
+        1 counts as 1.
     mask : `torch.BoolTensor`, broadcastable to the shape of `scores`, optional (default = `None`)
-        True = keep. Masked positions get exactly 0; what is in them, NaN included, has no effect. A wholly masked row
-        is all zeros.
+        True = keep. Masked positions get exactly 0. Their scores and bounds have no effect, NaN included. A row that is
+        masked everywhere is all zeros.
     dim : `int`, optional (default = `-1`)
 
     # Returns
@@ -184,12 +185,12 @@ def constrained_softmax(
     if scores.numel() == 0:
         return scores * upper_bounds
     _check_bounds(upper_bounds, mask, dim)
-    compute_dtype = torch.promote_types(scores.dtype, torch.float32)
+    compute_dtype = float32_at_least(scores.dtype)
     z = scores.to(compute_dtype).clamp(min=torch.finfo(compute_dtype).min)
     u = upper_bounds.to(compute_dtype).clamp(max=1)
     weights = ConstrainedSoftmaxFunction.apply(z.transpose(dim, -1), u.transpose(dim, -1))
     weights = weights.transpose(dim, -1).to(scores.dtype)
-    # A masked weight is 0 already; this keeps gradients that reach it, NaN included, from the rest of the row.
+    # A masked weight is 0 already. This stops gradients of masked positions, NaN included.
     return weights if mask is None else weights.masked_fill(~mask, 0)
 
 
@@ -197,9 +198,7 @@ def _check_bounds(upper_bounds: torch.Tensor, mask: Optional[torch.Tensor], dim:
     if not bool((upper_bounds >= 0).all()):
         worst = float(upper_bounds.detach().min())
         raise ValueError(f"constrained_softmax: upper bounds must be at least 0, got {worst:g}")
-    totals = (
-        upper_bounds.detach().to(torch.promote_types(upper_bounds.dtype, torch.float32)).sum(dim)
-    )
+    totals = upper_bounds.detach().to(float32_at_least(upper_bounds.dtype)).sum(dim)
     feasible = totals >= 1 - max(4 * torch.finfo(upper_bounds.dtype).eps, 1e-5)
     if mask is not None:
         feasible |= ~mask.any(dim)

@@ -8,12 +8,12 @@ import torch
 
 
 class LabelProjections(NamedTuple):
-    """What the labels bring to the heads of an attention: the same for all words."""
+    """The projections of the labels for the heads of an attention. They are the same for all words."""
 
     queries: Optional[torch.Tensor]
-    """W^Q: (dim, dim), a block of columns a head; None where `keys` has it."""
+    """W^Q: (dim, dim), one block of columns for each head. None where `keys` includes it."""
     keys: torch.Tensor
-    """K W^K of each head: (heads, dim / heads, labels); or, with W^Q, W^Q (K W^K)^T: (dim, heads * labels)."""
+    """K W^K of each head: (heads, dim / heads, labels). With W^Q included, W^Q (K W^K)^T: (dim, heads * labels)."""
     values: torch.Tensor
     """V W^V of each head: (heads, labels, dim / heads)."""
 
@@ -27,21 +27,21 @@ def project_labels(
     scale: float,
 ) -> LabelProjections:
     """
-    The projections of labels, with the factor of the scores in them.
+    The projections of the labels, multiplied by the scale of the scores.
 
-    A query is only ever multiplied by the keys of the labels. Where these are few, their product with W^Q is a smaller
-    matrix than W^Q, and takes its place.
+    A query is only multiplied by the keys of the labels. Where there are few labels, the product of W^Q and the keys is
+    a smaller matrix than W^Q, and is used in its place.
 
     # Parameters
 
     labels : `torch.Tensor`, (labels, dim)
         x^l.
     query_weight, key_weight, value_weight : `torch.Tensor`, (dim, dim)
-        W^Q, W^K and W^V of all heads, a block of dim / heads columns a head.
+        W^Q, W^K and W^V of all heads, a block of dim / heads columns for each head.
     num_heads : `int`
-        k; divides dim.
+        k, a divisor of dim.
     scale : `float`
-        What the scores are multiplied by.
+        The factor of the scores.
     """
     num_labels, dim = labels.shape
     split = num_labels, num_heads, dim // num_heads
@@ -57,7 +57,7 @@ def project_labels(
 
 def attend_to_labels(states: torch.Tensor, projections: LabelProjections) -> torch.Tensor:
     """
-    Where each head of a multi-head scaled dot-product attention looks, from each word to the labels.
+    The weights of a multi-head scaled dot-product attention from each word to the labels.
 
         alpha_i = softmax(Q W^Q_i (K W^K_i)^T * scale),  Q = H^w, K = x^l
 
@@ -87,7 +87,7 @@ def refined_states(
     states: torch.Tensor, weights: torch.Tensor, values: torch.Tensor
 ) -> torch.Tensor:
     """
-    H^l = concat(alpha_1 V W^V_1, ..., alpha_k V W^V_k) + H^w: (batch, tokens, dim).
+    The states after label attention, H^l = concat(alpha_1 V W^V_1, ..., alpha_k V W^V_k) + H^w: (batch, tokens, dim).
 
     # Parameters
 
@@ -104,9 +104,10 @@ def refined_states(
 
 def folded_weight(weight: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     """
-    What a matrix that is to multiply [H^w; H^l] is for [H^w; alpha]: for A and B, its halves, [A + B; B (V W^V)^T].
+    The weight that gives the same product with [H^w; alpha] as `weight` gives with [H^w; H^l].
 
-    H^l adds a sum over labels to H^w: where labels are few, the product with their distribution is the smaller one.
+    H^l is H^w plus a sum over labels weighted by alpha. So for a weight [A; B] the result is [A + B; B (V W^V)^T].
+    Where there are few labels, the product with alpha is the smaller one.
 
     # Parameters
 
@@ -119,13 +120,13 @@ def folded_weight(weight: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
 
     `torch.Tensor`, (rows, dim + heads * labels)
     """
-    of_words, of_labels = weight.chunk(2, dim=1)
+    word_weight, label_weight = weight.chunk(2, dim=1)
     num_heads, _, size = values.shape
-    by_head = of_labels.view(-1, num_heads, size).transpose(0, 1)  # (heads, rows, dim / heads)
+    by_head = label_weight.view(-1, num_heads, size).transpose(0, 1)  # (heads, rows, dim / heads)
     folded = (by_head @ values.transpose(1, 2)).transpose(0, 1)  # (rows, heads, labels)
-    return torch.cat([of_words + of_labels, folded.flatten(1)], dim=1)
+    return torch.cat([word_weight + label_weight, folded.flatten(1)], dim=1)
 
 
-def label_scale(dim: int, num_heads: int, of_head: bool) -> float:
-    """1 / sqrt(d_h), as the paper has it, or 1 / sqrt(d_h / k), as its authors' code has."""
-    return 1 / math.sqrt(dim / num_heads if of_head else dim)
+def label_scale(dim: int, num_heads: int, by_head: bool) -> float:
+    """The factor of the scores: 1 / sqrt(d_h) as in the paper, or with `by_head` 1 / sqrt(d_h / k) as in its code."""
+    return 1 / math.sqrt(dim / num_heads if by_head else dim)

@@ -1,20 +1,21 @@
-"""Inference in a linear-chain conditional random field: the best tagging, and probabilities.
+"""Inference in a linear-chain conditional random field: the best tagging, and marginal probabilities.
 
 The score of a tagging y of L words is
 ``start[y_1] + sum_i emissions[i, y_i] + sum_i transitions[y_(i-1), y_i] + end[y_L]``, its probability proportional to
-the exponential of that. Every function takes
+the exponential of the score. Every function takes
 
     emissions : `torch.Tensor`, (batch, tokens, tags)
-        What is in padding has no effect, NaN included.
+        Values in padding have no effect, NaN included.
     mask : `torch.BoolTensor`, (batch, tokens)
         True = keep; padding at the end.
     transitions : `torch.Tensor`, (tags, tags)
-        From the row's tag to the column's.
+        From the tag of the row to the tag of the column.
     start, end : `torch.Tensor`, (tags,)
 
 of any floating types, and computes in float32 at least. Minus infinity in `transitions`, `start` or `end` forbids a
-step. It counts as -1e30, so that nothing is NaN: where every tagging of a sentence is forbidden, those with the fewest
-forbidden steps are the best, and share the probability. Each is O(tokens * tags^2) and never synchronises a device.
+transition. It counts as -1e30, so that no result is NaN. Where every tagging of a sentence is forbidden, those with the
+fewest forbidden transitions are the best, and share the probability. Each function is O(tokens * tags^2) and never
+synchronizes a device.
 """
 
 from typing import List, Tuple
@@ -22,10 +23,12 @@ from typing import List, Tuple
 import torch
 from torch.nn import functional
 
+from allennlp_nef.nn.numerics import float32_at_least
+
 FORBIDDEN = -1e30
-# On a CPU the sums of a Viterbi step are held for as many sentences as this many numbers allow, to stay in its cache.
-CACHED_NUMBERS = 1 << 21
-# A row that is no multiple of this many numbers is reduced far more slowly.
+# On a CPU the sums of a word in Viterbi's algorithm are computed for at most this many numbers at once: its cache.
+MAX_BLOCK_NUMBERS = 1 << 21
+# Reductions of rows whose length is not a multiple of this are far slower.
 ROW_MULTIPLE = 32
 
 Tensors = Tuple[torch.Tensor, ...]
@@ -38,11 +41,11 @@ def viterbi(
     start: torch.Tensor,
     end: torch.Tensor,
 ) -> torch.Tensor:
-    """The best tagging of each sentence; of equally good tags, last word first, the one with the lowest index.
+    """The best tagging of each sentence. Ties go to the tag with the lowest index, from the last word to the first.
 
     # Returns
 
-    `torch.LongTensor`, (batch, tokens): 0 in padding. It has no gradient.
+    `torch.LongTensor`, (batch, tokens), 0 in padding; without gradient.
     """
     if not mask.numel():
         return torch.zeros_like(mask, dtype=torch.long)
@@ -52,34 +55,34 @@ def viterbi(
         extra = -tags % ROW_MULTIPLE
         into = functional.pad(transitions.t().contiguous(), (0, extra), value=FORBIDDEN)
         scores = _best_scores(emissions.transpose(0, 1), into, start)
-        last = mask.sum(-1) - 1  # -1, any word, where there is none
+        last = mask.sum(-1) - 1  # -1, which is any word, where there are no words
         rows = torch.arange(len(mask), device=mask.device)
         tag = (scores[last, rows, :tags] + end).argmax(-1)
         path = [tag]
         for i in range(tokens - 1, 0, -1):
             before = (scores[i - 1] + into[tag]).argmax(-1)
-            tag = torch.where(mask[:, i], before, tag)  # padding carries the last word's tag to it
+            tag = torch.where(mask[:, i], before, tag)  # padding carries the tag of the last word
             path.append(tag)
         return torch.stack(path[::-1], dim=1).masked_fill(~mask, 0)
 
 
 def _best_scores(emissions: torch.Tensor, into: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
-    """The score of the best tagging up to each word that ends in each tag, up to a constant for each word.
+    """The score of the best tagging that ends at each word in each tag, up to a constant for each word.
 
-    Of emissions (tokens, batch, tags) and transitions (to, from), from tags widened: (tokens, batch, from).
+    Emissions (tokens, batch, tags) and transitions (to, from), where from is padded -> (tokens, batch, from).
     """
     tokens, batch, tags = emissions.shape
     scores = emissions.new_full((tokens, batch, into.size(1)), FORBIDDEN)
     scores[0, :, :tags] = start + emissions[0]
-    block = max(1, CACHED_NUMBERS // into.numel()) if emissions.device.type == "cpu" else batch
+    block = max(1, MAX_BLOCK_NUMBERS // into.numel()) if emissions.device.type == "cpu" else batch
     sums = into.new_empty(min(block, batch), *into.shape)  # (block, to, from)
     for i in range(1, tokens):
-        arrived = scores[i, :, :tags]
-        for before, best in zip(scores[i - 1].split(block), arrived.split(block)):
+        current = scores[i, :, :tags]
+        for before, best in zip(scores[i - 1].split(block), current.split(block)):
             filled = torch.add(before.unsqueeze(1), into, out=sums[: len(before)])
             torch.amax(filled, -1, out=best)
-        arrived += emissions[i]
-        arrived -= arrived.amax(-1, keepdim=True)  # so that long sentences lose no precision
+        current += emissions[i]
+        current -= current.amax(-1, keepdim=True)  # so that long sentences lose no precision
     return scores
 
 
@@ -94,7 +97,7 @@ def token_marginals(
 
     # Returns
 
-    `torch.Tensor`, (batch, tokens, tags): sums to 1 over the tags of a word, 0 in padding.
+    `torch.Tensor`, (batch, tokens, tags), with a sum of 1 over the tags of a word, and 0 in padding.
     """
     if not mask.numel():
         return torch.zeros_like(emissions)
@@ -104,7 +107,7 @@ def token_marginals(
     return _marginals(mask, forward, backward)
 
 
-def step_probabilities(
+def transition_probabilities(
     emissions: torch.Tensor,
     mask: torch.Tensor,
     transitions: torch.Tensor,
@@ -112,20 +115,21 @@ def step_probabilities(
     end: torch.Tensor,
     tags: torch.Tensor,
 ) -> Tuple[torch.Tensor, torch.Tensor]:
-    """The two factors of the probability of a stretch of a tagging, from one forward-backward pass.
+    """Marginal and transition probabilities, from one forward-backward pass.
 
-    The chain is Markov given the words: P(y_i, ..., y_j) = P(y_i) P(y_(i+1) | y_i) ... P(y_j | y_(j-1)).
+    They give the probability of the tags of several adjacent words, since the chain is Markov given the words:
+    P(y_i, ..., y_j) = P(y_i) P(y_(i+1) | y_i) ... P(y_j | y_(j-1)).
 
     # Parameters
 
     tags : `torch.LongTensor`, (batch, tokens)
-        What the second factor is conditioned on; in padding, any index.
+        The tags that the transition probabilities are conditioned on; in padding, any index.
 
     # Returns
 
     `Tuple[torch.Tensor, torch.Tensor]`
         - (batch, tokens, tags): the `token_marginals`.
-        - (batch, tokens - 1, tags): the probability of each tag at the next word, given that this word's is the one in
+        - (batch, tokens - 1, tags): the probability of each tag at the next word, given the tag of this word in
           `tags`; 0 where the next word is padding.
     """
     if not mask.numel():
@@ -139,8 +143,8 @@ def step_probabilities(
 
 
 def _prepared(emissions: torch.Tensor, mask: torch.Tensor, *parameters: torch.Tensor) -> Tensors:
-    """All in one type, float32 at least; zeros in padding and finite numbers for forbidden steps."""
-    dtype = torch.promote_types(emissions.dtype, torch.float32)
+    """All tensors in one type, float32 at least: zeros in padding, finite numbers for forbidden transitions."""
+    dtype = float32_at_least(emissions.dtype)
     for parameter in parameters:
         dtype = torch.promote_types(dtype, parameter.dtype)
     emissions = emissions.to(dtype).masked_fill(~mask.unsqueeze(-1), 0)
@@ -154,35 +158,35 @@ def _marginals(mask: torch.Tensor, forward: torch.Tensor, backward: torch.Tensor
 def _forward(
     emissions: torch.Tensor, transitions: torch.Tensor, start: torch.Tensor
 ) -> torch.Tensor:
-    """log sum exp of the taggings up to each word, it included, up to a constant for each word."""
-    messages = [_levelled(start + emissions[:, 0])]
+    """log sum exp over the taggings that end at each word in each tag, up to a constant for each word."""
+    messages = [_minus_maximum(start + emissions[:, 0])]
     for i in range(1, emissions.size(1)):
         # (batch, from, 1) + (from, to), summed over from
-        arrived = _log_sum_exp(messages[-1].unsqueeze(2) + transitions, 1) + emissions[:, i]
-        messages.append(_levelled(arrived))
+        message = _log_sum_exp(messages[-1].unsqueeze(2) + transitions, 1) + emissions[:, i]
+        messages.append(_minus_maximum(message))
     return torch.stack(messages, dim=1)
 
 
 def _backward(
     emissions: torch.Tensor, mask: torch.Tensor, transitions: torch.Tensor, end: torch.Tensor
 ) -> torch.Tensor:
-    """log sum exp of what may follow each word, up to a constant for each word."""
+    """log sum exp over the taggings of the words after each word, up to a constant for each word."""
     batch, tokens, tags = emissions.shape
     messages: List[torch.Tensor] = [end.expand(batch, tags)]
     for i in range(tokens - 1, 0, -1):
         # (from, to) + (batch, 1, to), summed over to
-        departed = _log_sum_exp(transitions + (messages[-1] + emissions[:, i]).unsqueeze(1), 2)
-        # What follows a last word is `end`: padding carries that to it.
-        messages.append(torch.where(mask[:, i, None], _levelled(departed), messages[-1]))
+        message = _log_sum_exp(transitions + (messages[-1] + emissions[:, i]).unsqueeze(1), 2)
+        # The message to the last word is `end`: padding carries it there.
+        messages.append(torch.where(mask[:, i, None], _minus_maximum(message), messages[-1]))
     return torch.stack(messages[::-1], dim=1)
 
 
-def _levelled(message: torch.Tensor) -> torch.Tensor:
-    """Less its maximum: messages would otherwise grow with the sentence, and lose precision."""
+def _minus_maximum(message: torch.Tensor) -> torch.Tensor:
+    """A message minus its maximum. Otherwise messages would grow with the sentence, and lose precision."""
     return message - message.detach().amax(-1, keepdim=True)
 
 
 def _log_sum_exp(scores: torch.Tensor, dim: int) -> torch.Tensor:
-    """`torch.logsumexp` less exponentials that underflow: they add nothing, and take a CPU many times as long."""
+    """`torch.logsumexp` without exponentials that underflow: they add nothing, and are very slow on a CPU."""
     highest = scores.detach().amax(dim, keepdim=True)
     return (scores - highest).clamp(min=-80).exp().sum(dim).log() + highest.squeeze(dim)

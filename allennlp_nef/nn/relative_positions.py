@@ -1,18 +1,18 @@
-"""Distances of words in "Position-Aware Self-Attention based Neural Sequence Labeling" (Wei et al.)."""
+"""Terms for the distance of words: Wei et al., "Position-Aware Self-Attention based Neural Sequence Labeling"."""
 
 import math
 
 import torch
 
 
-def distances(length: int, most: int, device: torch.device) -> torch.Tensor:
-    """min(|i - j|, most): (length, length), long."""
+def distances(length: int, max_distance: int, device: torch.device) -> torch.Tensor:
+    """The distances between positions, min(|i - j|, max_distance): (length, length), long."""
     positions = torch.arange(length, device=device)
-    return (positions.unsqueeze(0) - positions.unsqueeze(1)).abs_().clamp_(max=most)
+    return (positions.unsqueeze(0) - positions.unsqueeze(1)).abs_().clamp_(max=max_distance)
 
 
 def gaussian_bias(length: int, window: int, device: torch.device) -> torch.Tensor:
-    """G_ij = -(i - j)^2 / (2 eps^2) with eps = window / 2 (Eq. 10): (length, length), float32."""
+    """The Gaussian bias G_ij = -(i - j)^2 / (2 eps^2) with eps = window / 2 (Eq. 10): (length, length), float32."""
     squares = distances(length, length, device).float().square_()
     return squares.mul_(-2 / window**2)
 
@@ -21,14 +21,14 @@ def relative_bias(
     states: torch.Tensor, embeddings: torch.Tensor, vector: torch.Tensor
 ) -> torch.Tensor:
     """
-    P_ij = x_i^T R_d + v^T R_d with d = min(|i - j|, r) (Eq. 11, without its constant).
+    The bias for relative positions, P_ij = x_i^T R_d + v^T R_d with d = min(|i - j|, r) (Eq. 11, without its constant).
 
     # Parameters
 
     states : `torch.Tensor`, (batch, tokens, dim)
         x.
     embeddings : `torch.Tensor`, (r + 1, dim)
-        R, of the distances 0 to r.
+        R, one row for each distance from 0 to r.
     vector : `torch.Tensor`, (dim,)
         v.
 
@@ -36,10 +36,10 @@ def relative_bias(
 
     `torch.Tensor`, (batch, tokens, tokens)
     """
-    of_distance = (states + vector) @ embeddings.t()  # (batch, tokens, r + 1)
-    batch, length, count = of_distance.shape
+    by_distance = (states + vector) @ embeddings.t()  # (batch, tokens, r + 1)
+    batch, length, count = by_distance.shape
     index = distances(length, count - 1, states.device)
-    return of_distance.gather(2, index.expand(batch, length, length))
+    return by_distance.gather(2, index.expand(batch, length, length))
 
 
 def sinusoids(length: int, dim: int, device: torch.device) -> torch.Tensor:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch.autograd import gradcheck
 
 from allennlp_nef.nn import additive_scores as module
-from allennlp_nef.nn.additive_scores import LARGEST, additive_scores
+from allennlp_nef.nn.additive_scores import MAX_EXPONENT, additive_scores
 
 
 def oracle(queries, keys, vector):
@@ -60,7 +60,7 @@ def assert_all_close(found, expected, tolerance):
     dtype=st.sampled_from([torch.float32, torch.float64]),
     seed=st.integers(0, 1000),
 )
-def test_against_loops(sizes, scale, dtype, seed):
+def test_scores_and_gradients_equal_those_of_loops(sizes, scale, dtype, seed):
     tensors = problem(*sizes, seed=seed, scale=scale, dtype=dtype)
     found = results(additive_scores, tensors)
     tolerance = 1e-9 if dtype == torch.float64 else 1e-4
@@ -70,17 +70,19 @@ def test_against_loops(sizes, scale, dtype, seed):
     assert_all_close(found[1:], expected[1:], tolerance)
 
 
-@pytest.mark.parametrize("most_numbers", [2**22, 50, 1])
+@pytest.mark.parametrize("max_numbers", [2**22, 50, 1])
 @pytest.mark.parametrize("scale", [1.0, 20.0])
-def test_gradcheck(monkeypatch, most_numbers, scale):
-    monkeypatch.setattr(module, "MOST_NUMBERS", most_numbers)
+def test_gradients_are_those_of_finite_differences(monkeypatch, max_numbers, scale):
+    monkeypatch.setattr(module, "MAX_NUMBERS", max_numbers)
     tensors = [tensor.requires_grad_() for tensor in problem(scale=scale)]
     assert gradcheck(additive_scores, tensors)
 
 
 class TestRange:
-    @pytest.mark.parametrize("largest", [39.9, LARGEST, 40.1, 44.0, 45.0, 88.0, 100.0, 200.0, 1e4])
-    def test_large_queries_and_keys(self, largest):
+    @pytest.mark.parametrize(
+        "largest", [39.9, MAX_EXPONENT, 40.1, 44.0, 45.0, 88.0, 100.0, 200.0, 1e4]
+    )
+    def test_large_queries_and_keys_are_exact(self, largest):
         """exp(2 q) is no number of float32 from 44.4 on; sums are as small as any."""
         signs = torch.tensor([1.0, -1.0])
         ends = largest * signs.view(1, 2, 1)
@@ -95,7 +97,7 @@ class TestRange:
         assert_all_close(found, results(plain, exact), tolerance)
 
     @pytest.mark.parametrize("which", [0, 1])
-    def test_either_may_be_large(self, which):
+    def test_large_queries_or_keys_are_exact(self, which):
         for value in (200.0, -200.0, math.inf, -math.inf):
             tensors = problem(dtype=torch.float32)
             tensors[which][0, 1] = value
@@ -103,7 +105,7 @@ class TestRange:
             assert all(tensor.isfinite().all() for tensor in found)
             assert_all_close(found, results(plain, [t.double() for t in tensors]), 1e-4)
 
-    def test_not_a_number_stays_with_its_word(self):
+    def test_nan_stays_with_its_word(self):
         queries, keys, vector = problem()
         expected = additive_scores(queries, keys, vector)
         queries[1, 2] = math.nan
@@ -114,7 +116,7 @@ class TestRange:
 
 
 class TestPrecision:
-    def test_bfloat16(self):
+    def test_bfloat16_has_the_error_of_its_inputs(self):
         """Only the rounding of the inputs."""
         tensors = problem(dtype=torch.bfloat16)
         found = results(additive_scores, tensors)
@@ -123,7 +125,7 @@ class TestPrecision:
         assert_all_close(found[:1], expected[:1], 1e-5)
         assert_all_close(found[1:], expected[1:], 0.02)
 
-    def test_autocast(self):
+    def test_autocast_does_not_change_the_scores(self):
         tensors = problem(dtype=torch.float32)
         with torch.autocast("cpu", dtype=torch.bfloat16):
             found = results(additive_scores, tensors)
@@ -132,9 +134,9 @@ class TestPrecision:
 
 
 class TestBackwardPass:
-    @pytest.mark.parametrize("most_numbers", [2**22, 1])
-    def test_a_second_one(self, monkeypatch, most_numbers):
-        monkeypatch.setattr(module, "MOST_NUMBERS", most_numbers)
+    @pytest.mark.parametrize("max_numbers", [2**22, 1])
+    def test_a_second_backward_pass_gives_the_same_gradients(self, monkeypatch, max_numbers):
+        monkeypatch.setattr(module, "MAX_NUMBERS", max_numbers)
         inputs = [tensor.requires_grad_() for tensor in problem()]
         scores = additive_scores(*inputs)
         gradient = torch.randn(scores.shape, generator=torch.Generator().manual_seed(1)).double()
@@ -147,7 +149,7 @@ class TestBackwardPass:
             torch.testing.assert_close(3 * first, third)
 
     @pytest.mark.parametrize("wanted", [0, 1, 2])
-    def test_of_one_input(self, wanted):
+    def test_gradient_of_one_input_is_exact(self, wanted):
         inputs = problem()
         inputs[wanted].requires_grad_()
         additive_scores(*inputs).sum().backward()
@@ -155,7 +157,7 @@ class TestBackwardPass:
         plain(*others).sum().backward()
         torch.testing.assert_close(inputs[wanted].grad, others[wanted].grad)
 
-    def test_no_second_derivative(self):
+    def test_second_derivatives_are_an_error(self):
         inputs = [tensor.requires_grad_() for tensor in problem()]
         gradients = torch.autograd.grad(
             additive_scores(*inputs).square().sum(), inputs, create_graph=True
@@ -163,7 +165,7 @@ class TestBackwardPass:
         with pytest.raises(RuntimeError, match="once_differentiable"):
             gradients[0].sum().backward()
 
-    def test_inputs_stay(self):
+    def test_inputs_are_not_changed(self):
         inputs = problem()
         copies = [tensor.clone() for tensor in inputs]
         results(additive_scores, inputs)
@@ -171,28 +173,28 @@ class TestBackwardPass:
 
 
 class TestBlocks:
-    @pytest.mark.parametrize("most_numbers", [1, 23, 24, 47, 48, 50, 119, 120])
+    @pytest.mark.parametrize("max_numbers", [1, 23, 24, 47, 48, 50, 119, 120])
     @pytest.mark.parametrize("scale", [1.0, 60.0])
-    def test_are_the_same(self, monkeypatch, most_numbers, scale):
+    def test_block_size_does_not_change_the_scores(self, monkeypatch, max_numbers, scale):
         """A row has 24 numbers, all have 120."""
         tensors = problem(scale=scale)
         expected = results(additive_scores, tensors)
-        monkeypatch.setattr(module, "MOST_NUMBERS", most_numbers)
+        monkeypatch.setattr(module, "MAX_NUMBERS", max_numbers)
         assert_all_close(results(additive_scores, tensors), expected, 1e-12)
 
-    def test_the_hidden_layer_is_never_held(self, monkeypatch):
+    def test_one_block_is_in_memory_at_a_time(self, monkeypatch):
         """Its blocks are as large as they may be, and none outlives its use."""
         made = []
-        halves = module._HiddenLayer.halves
+        make_block = module._HiddenLayer.block
 
         def recording(layer, rows):
             assert not [tensor for tensor, _ in made if tensor() is not None]
-            block = halves(layer, rows)
+            block = make_block(layer, rows)
             made.append((weakref.ref(block), block.numel()))
             return block
 
-        monkeypatch.setattr(module._HiddenLayer, "halves", recording)
-        monkeypatch.setattr(module, "MOST_NUMBERS", 3000)
+        monkeypatch.setattr(module._HiddenLayer, "block", recording)
+        monkeypatch.setattr(module, "MAX_NUMBERS", 3000)
         inputs = [tensor.requires_grad_() for tensor in problem(2, 30, 20, 10)]
         scores = additive_scores(*inputs)
         assert sum(size for _, size in made) == 2 * 30 * 20 * 10
@@ -201,7 +203,7 @@ class TestBlocks:
         scores.sum().backward()
         assert len(made) == 10
 
-    def test_the_largest_tensor(self, monkeypatch):
+    def test_no_tensor_is_larger_than_a_block(self, monkeypatch):
         pytest.importorskip("torch", "1.13")  # the first one with this mode
         dispatch = pytest.importorskip("torch.utils._python_dispatch")
         sizes = []
@@ -216,7 +218,7 @@ class TestBlocks:
                 )
                 return result
 
-        monkeypatch.setattr(module, "MOST_NUMBERS", 3000)
+        monkeypatch.setattr(module, "MAX_NUMBERS", 3000)
         inputs = [tensor.requires_grad_() for tensor in problem(2, 30, 20, 10)]
         gradient = torch.ones(2, 30, 20, dtype=torch.float64)
         for run, largest in ((additive_scores, 2800), (plain, 2 * 30 * 20 * 10)):
@@ -225,14 +227,13 @@ class TestBlocks:
                 torch.autograd.grad(run(*inputs), inputs, gradient)
             assert max(sizes) == largest
 
-    def test_one_block_is_made_once(self, monkeypatch):
-        """What is kept for the backward pass is not made again."""
+    def test_a_single_block_is_computed_once(self, monkeypatch):
         count = []
-        halves = module._HiddenLayer.halves
+        make_block = module._HiddenLayer.block
         monkeypatch.setattr(
             module._HiddenLayer,
-            "halves",
-            lambda layer, rows: (count.append(rows), halves(layer, rows))[1],
+            "block",
+            lambda layer, rows: (count.append(rows), make_block(layer, rows))[1],
         )
         inputs = [tensor.requires_grad_() for tensor in problem()]
         additive_scores(*inputs).sum().backward()
@@ -240,7 +241,7 @@ class TestBlocks:
 
 
 @pytest.mark.parametrize("sizes", [(0, 3, 3, 2), (2, 0, 3, 2), (2, 3, 0, 2), (1, 1, 1, 1)])
-def test_small_shapes(sizes):
+def test_empty_and_single_inputs_work(sizes):
     tensors = problem(*sizes)
     found = results(additive_scores, tensors)
     assert found[0].shape == sizes[:3]

@@ -35,7 +35,7 @@ def problems(draw):
 class TestProperties:
     @settings(max_examples=300, deadline=None, derandomize=True)
     @given(problems(), st.sampled_from(FLOATS))
-    def test_solution(self, problem, dtype):
+    def test_weights_are_the_optimum(self, problem, dtype):
         z, u, mask = problem
         z, u = z.to(dtype), u.to(dtype)
         tolerance = 1e-5 if dtype == torch.float32 else 1e-9
@@ -57,7 +57,7 @@ class TestProperties:
 
     @settings(max_examples=50, deadline=None, derandomize=True)
     @given(st.integers(1, 1000), st.sampled_from(KINDS), st.integers(0, 1000))
-    def test_long(self, length, kind, seed):
+    def test_long_rows_are_solved(self, length, kind, seed):
         z, u = values_of(kind, max(length, 2), seed)
         expected = rows_by_oracle(z, u)
         for dtype, tolerance in ((torch.float32, 1e-5), (torch.float64, 1e-9)):
@@ -65,7 +65,7 @@ class TestProperties:
             torch.testing.assert_close(alpha.double(), expected, rtol=0, atol=tolerance)
 
     @pytest.mark.parametrize("kind", KINDS)
-    def test_length_1000(self, kind):
+    def test_rows_of_1000_are_solved(self, kind):
         z, u = values_of(kind, 1000, seed=7, batch=3)
         expected = rows_by_oracle(z, u)
         z, u = z.float().requires_grad_(), u.float().requires_grad_()
@@ -77,6 +77,6 @@ class TestProperties:
 
     @settings(max_examples=50, deadline=None, derandomize=True)
     @given(st.integers(1, 8), st.integers(0, 1000), st.floats(-50, 50))
-    def test_constant_shift_of_scores(self, length, seed, shift):
+    def test_a_constant_added_to_the_scores_does_not_change_the_weights(self, length, seed, shift):
         z, u = values_of("random", length, seed)
         torch.testing.assert_close(constrained_softmax(z + shift, u), constrained_softmax(z, u))

@@ -15,7 +15,7 @@ CASES = json.loads(REFERENCE.read_text(encoding="utf-8"))
 
 
 class TestReference:
-    def test_all_cases_are_there(self):
+    def test_there_are_270_cases(self):
         assert len(CASES) == 270
         kinds = {"loose", "random", "some_zero_bounds", "barely_feasible", "cumulative"}
         assert {case["kind"] for case in CASES} == kinds
@@ -25,7 +25,7 @@ class TestReference:
     @pytest.mark.parametrize(
         "case", CASES, ids=[f"{i}-{c['kind']}-{len(c['scores'])}" for i, c in enumerate(CASES)]
     )
-    def test_case(self, case, dtype):
+    def test_weights_and_gradients_are_those_of_the_reference(self, case, dtype):
         z = torch.tensor(case["scores"], dtype=dtype, requires_grad=True)
         u = torch.tensor(case["upper_bounds"], dtype=dtype, requires_grad=True)
         alpha = constrained_softmax(z, u)
@@ -38,7 +38,7 @@ class TestReference:
         torch.testing.assert_close(z.grad, expected("scores_gradient"), rtol=0, atol=1e-4)
         torch.testing.assert_close(u.grad, expected("upper_bounds_gradient"), rtol=0, atol=1e-4)
 
-    def test_batch_of_cases(self):
+    def test_a_batch_of_cases_gives_the_same(self):
         """Cases of all lengths, padded to one batch with NaN, give what each gives alone."""
         shape = len(CASES), max(len(case["scores"]) for case in CASES)
         z, u, gradient = (torch.full(shape, math.nan) for _ in range(3))

@@ -18,14 +18,14 @@ LOW_PRECISION = [torch.bfloat16, torch.float16]
 
 class TestShapesAndTypes:
     @pytest.mark.parametrize("shape", [(4,), (1, 4), (2, 3, 4), (2, 1, 3, 4)])
-    def test_any_batch_shape(self, shape):
+    def test_any_batch_shape_works(self, shape):
         z, u = values_of("tight", 4, batch=math.prod(shape[:-1]))
         alpha = constrained_softmax(z.reshape(shape), u.reshape(shape))
         assert alpha.shape == torch.Size(shape)
         torch.testing.assert_close(alpha.reshape(-1, 4), rows_by_oracle(z, u))
 
     @pytest.mark.parametrize("dim", [0, 1, 2, -1, -2, -3])
-    def test_dim(self, dim):
+    def test_dim_selects_the_dimension(self, dim):
         z, u = values_of("tight", 4, batch=6)
         z, u = z.reshape(2, 3, 4), u.reshape(2, 3, 4)
         expected = constrained_softmax(z, u).movedim(-1, dim)
@@ -33,7 +33,7 @@ class TestShapesAndTypes:
         alpha = constrained_softmax(z.movedim(-1, dim), u.movedim(-1, dim), mask, dim)
         torch.testing.assert_close(alpha, expected)
 
-    def test_broadcasting(self):
+    def test_bounds_and_mask_broadcast(self):
         z = torch.randn(3, 5, generator=torch.Generator().manual_seed(0)).requires_grad_()
         u = torch.tensor([0.5, 0.5, 0.1, 0.3, 0.3], requires_grad=True)
         mask = torch.tensor([True, True, True, True, False])
@@ -48,12 +48,12 @@ class TestShapesAndTypes:
         torch.testing.assert_close(scalar, constrained_softmax(z, torch.full((3, 5), 0.3)))
 
     @pytest.mark.parametrize("shape", [(0,), (0, 4), (3, 0)])
-    def test_empty(self, shape):
+    def test_empty_input_gives_empty_output(self, shape):
         assert constrained_softmax(torch.ones(shape), torch.ones(shape)).shape == shape
 
     @pytest.mark.parametrize("kind", KINDS)
     @pytest.mark.parametrize("dtype", LOW_PRECISION)
-    def test_low_precision(self, dtype, kind):
+    def test_low_precision_has_the_error_of_rounding(self, dtype, kind):
         z, u = (tensor.to(dtype) for tensor in values_of(kind, 30, seed=5, batch=4))
         gradient = torch.randn(4, 30, generator=torch.Generator().manual_seed(6)).to(dtype)
         results = []
@@ -70,7 +70,7 @@ class TestShapesAndTypes:
             torch.testing.assert_close(low.float(), exact, rtol=2 * eps, atol=1e-5)
 
     @pytest.mark.parametrize("dtype", LOW_PRECISION)
-    def test_mixed_precision(self, dtype):
+    def test_scores_and_bounds_may_have_different_types(self, dtype):
         """Scores of autocast with bounds kept in float32."""
         z, u = values_of("tight", 8)
         z, u = z.to(dtype).requires_grad_(), u.float().requires_grad_()
@@ -78,7 +78,7 @@ class TestShapesAndTypes:
         alpha.sum().backward()
         assert (alpha.dtype, z.grad.dtype, u.grad.dtype) == (dtype, dtype, torch.float32)
 
-    def test_huge_bounds(self):
+    def test_bounds_above_one_count_as_one(self):
         """A bound above 1 is as good as none."""
         z = torch.zeros(3)
         for large in (1.0, 1e3, 1e9, math.inf):
@@ -86,7 +86,7 @@ class TestShapesAndTypes:
             torch.testing.assert_close(alpha, torch.tensor([0.1, 0.45, 0.45]))
 
     @pytest.mark.parametrize("dtype", FLOATS + LOW_PRECISION)
-    def test_minus_infinity(self, dtype):
+    def test_minus_infinity_counts_as_the_lowest_number(self, dtype):
         """The way in which a softmax is masked."""
         z = torch.tensor([-math.inf, 5, 0, 0, -math.inf], dtype=dtype, requires_grad=True)
         u = torch.tensor([0, 0.5, 1, 1, 1], dtype=dtype)
@@ -95,7 +95,7 @@ class TestShapesAndTypes:
         assert alpha.tolist() == [0, 0.5, 0.25, 0.25, 0]
         assert torch.isfinite(z.grad).all()
 
-    def test_saturated_mass_rounded_above_one(self):
+    def test_rounding_of_the_saturated_mass_is_harmless(self):
         """The bounds of all but the first sum to more than 1 in float32: nothing is left for it, and not less."""
         z = torch.tensor([-18.342687606811523, 6.131958484649658, 0.5682884454727173])
         u = torch.tensor([8.480831752422091e-07, 0.5448907613754272, 0.45510929822921753])
@@ -106,7 +106,7 @@ class TestShapesAndTypes:
 
     @pytest.mark.parametrize("dtype", FLOATS)
     @pytest.mark.parametrize("kind", KINDS)
-    def test_ways_to_solve_it(self, kind, dtype):
+    def test_both_algorithms_agree(self, kind, dtype):
         """The one of CPUs and the one of other devices find the same set."""
         for length in (1, 2, 7, 60):
             z, u = (tensor.to(dtype) for tensor in values_of(kind, length, seed=7, batch=20))
@@ -123,7 +123,7 @@ class TestShapesAndTypes:
                 assert torch.isfinite(torch.cat(gradients(solution, gradient))).all()
 
     @pytest.mark.parametrize("dtype", FLOATS)
-    def test_nothing_closed(self, dtype):
+    def test_no_closed_positions_equals_none_given(self, dtype):
         """No bound is 0 and none binds: a softmax, with nothing to say about the bounds."""
         z, _ = values_of("tight", 7, batch=2)
         z = z.to(dtype)
@@ -131,14 +131,14 @@ class TestShapesAndTypes:
         assert torch.equal(solution.weights, z.softmax(-1))
         assert solution.closed is None and gradients(solution, z)[1] is None
 
-    def test_extreme_scores(self):
+    def test_extreme_scores_give_finite_weights(self):
         z = torch.tensor([1e4, 0.0, -1e4])
         alpha = constrained_softmax(z, torch.tensor([0.6, 0.3, 0.3]))
         torch.testing.assert_close(alpha, torch.tensor([0.6, 0.3, 0.1]))
 
 
 class TestMask:
-    def test_what_is_masked_has_no_effect(self):
+    def test_masked_positions_have_no_effect(self):
         z, u = values_of("tight", 5, batch=2)
         mask = torch.tensor([True, True, False, True, False])
         u = u * 3
@@ -157,7 +157,7 @@ class TestMask:
                 assert torch.isfinite(gradient).all()
                 assert (gradient[:, ~mask] == 0).all()
 
-    def test_wholly_masked_row(self):
+    def test_a_fully_masked_row_is_zero(self):
         z = torch.full((2, 3), math.nan)
         z[0] = 0
         z.requires_grad_()
@@ -168,7 +168,7 @@ class TestMask:
         assert alpha[1].tolist() == [0, 0, 0]
         assert torch.isfinite(z.grad).all()
 
-    def test_zero_bound(self):
+    def test_a_bound_of_zero_gives_exactly_zero(self):
         z = torch.tensor([[9.0, 1.0, 0.0], [9.0, 9.0, -9.0]], requires_grad=True)
         u = torch.tensor([[0.0, 1.0, 1.0], [0.0, 0.0, 1.0]], requires_grad=True)
         alpha = constrained_softmax(z, u)
@@ -180,18 +180,18 @@ class TestMask:
 
 
 class TestErrors:
-    def test_infeasible(self):
+    def test_infeasible_bounds_are_an_error(self):
         message = r"bounds must sum to at least 1, got 0\.9$"
         with pytest.raises(ValueError, match=message):
             constrained_softmax(torch.zeros(3), torch.full((3,), 0.3))
 
-    def test_infeasible_row_is_named(self):
+    def test_an_infeasible_row_is_named(self):
         u = torch.full((2, 2, 3), 0.5)
         u[1, 0] = 0.25
         with pytest.raises(ValueError, match=r"got 0\.75 in row \(1, 0\)"):
             constrained_softmax(torch.zeros(2, 2, 3), u)
 
-    def test_infeasible_by_mask(self):
+    def test_bounds_made_infeasible_by_the_mask_are_an_error(self):
         u = torch.full((3,), 0.4)
         constrained_softmax(torch.zeros(3), u)
         with pytest.raises(ValueError, match=r"at least 1, got 0\.8"):
@@ -199,19 +199,19 @@ class TestErrors:
 
     @pytest.mark.parametrize("dtype", FLOATS + LOW_PRECISION)
     @pytest.mark.parametrize("length", [2, 100, 1000])
-    def test_only_rounding_is_tolerated(self, dtype, length):
+    def test_bounds_may_miss_one_by_rounding_only(self, dtype, length):
         z = torch.zeros(length, dtype=dtype)
         constrained_softmax(z, torch.full((length,), 1 / length, dtype=dtype))
         with pytest.raises(ValueError, match="at least 1"):
             constrained_softmax(z, torch.full((length,), 0.9 / length, dtype=dtype))
 
     @pytest.mark.parametrize("value, text", [(-0.1, "got -0.1"), (math.nan, "got nan")])
-    def test_not_a_bound(self, value, text):
+    def test_negative_and_nan_bounds_are_an_error(self, value, text):
         message = f"upper bounds must be at least 0, {text}"
         with pytest.raises(ValueError, match=message):
             constrained_softmax(torch.zeros(3), torch.tensor([1.0, value, 1.0]))
 
-    def test_shapes_that_do_not_broadcast(self):
+    def test_shapes_that_do_not_broadcast_are_an_error(self):
         with pytest.raises(RuntimeError):
             constrained_softmax(torch.zeros(2, 3), torch.ones(2))
 
@@ -220,7 +220,7 @@ class TestFunction:
     """The unchecked core."""
 
     @pytest.mark.parametrize("dtype", LOW_PRECISION)
-    def test_low_precision(self, dtype):
+    def test_low_precision_has_the_error_of_rounding(self, dtype):
         z, u = (tensor.to(dtype) for tensor in values_of("tight", 8))
         a, b = z.clone().requires_grad_(), u.clone().requires_grad_()
         alpha = ConstrainedSoftmaxFunction.apply(a, b)
@@ -228,7 +228,7 @@ class TestFunction:
         assert torch.equal(alpha, constrained_softmax(z, u))
         assert {alpha.dtype, a.grad.dtype, b.grad.dtype} == {dtype}
 
-    def test_never_nan_without_a_solution(self):
+    def test_weights_are_not_nan_without_a_solution(self):
         z = torch.randn(5, generator=torch.Generator().manual_seed(0)).requires_grad_()
         for u in (torch.zeros(5), torch.full((5,), 0.1)):
             u.requires_grad_()

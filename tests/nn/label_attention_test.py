@@ -70,7 +70,7 @@ def is_folded(projections):
     scale=st.sampled_from([1.0, 0.3, 5.0]),
     seed=st.integers(0, 1000),
 )
-def test_against_loops(num_heads, size, num_labels, shape, scale, seed):
+def test_attention_equals_that_of_loops(num_heads, size, num_labels, shape, scale, seed):
     tensors = problem(num_labels, shape, num_heads * size, seed)
     heads, weights = attend(*tensors, num_heads=num_heads, scale=scale)
     assert weights.shape == (*shape, num_heads, num_labels)
@@ -86,7 +86,7 @@ class TestFolding:
     """W^Q inside the keys, where these are few."""
 
     @pytest.mark.parametrize("num_heads, num_labels", [(1, 9), (2, 3), (2, 6), (3, 3), (6, 1)])
-    def test_is_the_same(self, num_heads, num_labels):
+    def test_folded_queries_give_the_same_attention(self, num_heads, num_labels):
         states, labels, *matrices = problem(num_labels)
         projections = project_labels(labels, *matrices, num_heads, 0.7)
         assert is_folded(projections)
@@ -97,7 +97,7 @@ class TestFolding:
             torch.testing.assert_close(ours, other, rtol=1e-10, atol=1e-10)
 
     @pytest.mark.parametrize("num_heads", [1, 2, 3, 6])
-    def test_where_the_matrix_is_smaller(self, num_heads):
+    def test_queries_are_folded_where_that_is_smaller(self, num_heads):
         for num_labels in range(1, 12):
             _, labels, *matrices = problem(num_labels)
             queries, keys, values = project_labels(labels, *matrices, num_heads, 1.0)
@@ -109,13 +109,13 @@ class TestFolding:
 
 
 @pytest.mark.parametrize("num_labels", [1, 3, 8])  # the last is not folded
-def test_gradcheck(num_labels):
+def test_gradients_are_those_of_finite_differences(num_labels):
     tensors = [tensor.requires_grad_() for tensor in problem(num_labels, (1, 2))]
     assert is_folded(project_labels(*tensors[1:], 2, 1.0)) == (num_labels < 8)
     assert gradcheck(attend, tensors)
 
 
-def test_one_label_takes_all():
+def test_a_single_label_has_weight_one():
     states, labels, *matrices = problem(1)
     heads, weights = attend(states, labels, *matrices)
     assert (weights == 1).all()
@@ -125,7 +125,7 @@ def test_one_label_takes_all():
 
 @pytest.mark.parametrize("num_labels", [3, 8])
 class TestWords:
-    def test_each_is_on_its_own(self, num_labels):
+    def test_words_do_not_affect_each_other(self, num_labels):
         states, *rest = problem(num_labels, (2, 5))
         expected = attend(states, *rest)
         states[0, 3] = math.nan
@@ -135,13 +135,13 @@ class TestWords:
             ours[0, 3] = other[0, 3] = 0
             torch.testing.assert_close(ours, other)
 
-    def test_none(self, num_labels):
+    def test_no_words_give_empty_output(self, num_labels):
         for shape in ((0, 4), (2, 0)):
             heads, weights = attend(*problem(num_labels, shape))
             assert heads.shape == (*shape, DIM)
             assert weights.shape == (*shape, 2, num_labels)
 
-    def test_far_outside_the_usual_range(self, num_labels):
+    def test_extreme_states_give_finite_weights(self, num_labels):
         states, *rest = (tensor.float() for tensor in problem(num_labels))
         states = (1e6 * states).requires_grad_()
         heads, weights = attend(states, *rest)
@@ -151,7 +151,7 @@ class TestWords:
         assert heads.isfinite().all() and states.grad.isfinite().all()
 
     @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
-    def test_precision(self, num_labels, dtype):
+    def test_low_precision_has_the_error_of_rounding(self, num_labels, dtype):
         tensors = problem(num_labels, dtype=dtype)
         expected = attend(*(tensor.double() for tensor in tensors))
         tolerance = 0.1 if dtype == torch.bfloat16 else 1e-5
@@ -160,9 +160,9 @@ class TestWords:
             torch.testing.assert_close(ours.double(), exact, rtol=tolerance, atol=tolerance)
 
 
-def test_scale():
-    assert label_scale(400, 5, of_head=False) == 1 / 20
-    assert label_scale(400, 4, of_head=True) == 1 / 10
+def test_scale_is_that_of_the_paper_or_of_its_code():
+    assert label_scale(400, 5, by_head=False) == 1 / 20
+    assert label_scale(400, 4, by_head=True) == 1 / 10
     states, *rest = problem(4)
     small, large = (attend(states, *rest, scale=scale)[1] for scale in (0.1, 1.0))
     assert large.max() > small.max() + 0.1
@@ -173,7 +173,7 @@ def test_scale():
 class TestFoldedWeight:
     """A matrix that reads [H^w; alpha] in place of [H^w; H^l]."""
 
-    def test_product_is_the_same(self, num_labels):
+    def test_folded_weights_give_the_same_product(self, num_labels):
         states, labels, *matrices = problem(num_labels)
         values = project_labels(labels, *matrices, 2, 0.7).values
         _, weights = attend(states, labels, *matrices)
@@ -188,7 +188,7 @@ class TestFoldedWeight:
             atol=1e-10,
         )
 
-    def test_gradcheck(self, num_labels):
+    def test_gradients_are_those_of_finite_differences(self, num_labels):
         _, labels, *matrices = problem(num_labels)
         values = project_labels(labels, *matrices, 2, 0.7).values.detach().requires_grad_()
         weight = torch.cat(matrices[:2], 1).requires_grad_()

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allennlp_nef.nn import linear_chain
-from allennlp_nef.nn.linear_chain import step_probabilities, token_marginals, viterbi
+from allennlp_nef.nn.linear_chain import token_marginals, transition_probabilities, viterbi
 from tests import oracles
 
 LENGTHS = [5, 1, 0, 3, 2, 4]
@@ -54,7 +54,7 @@ def probabilities_of(paths):
 class TestAgainstAllPaths:
     """Lengths 0 to 5 in one batch, with NaN in the padding; some steps forbidden."""
 
-    def test_viterbi(self, make_chain, tags, seed):
+    def test_viterbi_finds_the_best_of_all_taggings(self, make_chain, tags, seed):
         parameters = make_chain(tags, seed)
         emissions, mask = batch_of(LENGTHS, tags, seed)
         best = viterbi(emissions, mask, *parameters)
@@ -65,7 +65,7 @@ class TestAgainstAllPaths:
                 paths = paths_of(emissions[row, :length], parameters)
                 assert tuple(best[row, :length].tolist()) == max(paths, key=paths.get)
 
-    def test_marginals(self, make_chain, tags, seed):
+    def test_marginals_equal_those_of_enumeration(self, make_chain, tags, seed):
         parameters = make_chain(tags, seed)
         emissions, mask = batch_of(LENGTHS, tags, seed)
         marginals = token_marginals(emissions, mask, *parameters)
@@ -79,13 +79,13 @@ class TestAgainstAllPaths:
                     expected[range(length), path] += probability
                 numpy.testing.assert_allclose(marginals[row, :length], expected, atol=1e-9)
 
-    def test_step_probabilities(self, make_chain, tags, seed):
+    def test_transition_probabilities_equal_those_of_enumeration(self, make_chain, tags, seed):
         """P(y_i = a and y_(i+1) = b) = P(y_i = a) P(y_(i+1) = b | y_i = a), for every a."""
         parameters = make_chain(tags, seed)
         emissions, mask = batch_of(LENGTHS, tags, seed)
         for tag in range(tags):
             given = torch.full(mask.shape, tag)
-            first, following = step_probabilities(emissions, mask, *parameters, given)
+            first, following = transition_probabilities(emissions, mask, *parameters, given)
             assert torch.equal(first, token_marginals(emissions, mask, *parameters))
             assert (following[~mask[:, 1:]] == 0).all()
             torch.testing.assert_close(following.sum(-1), mask[:, 1:].double())
@@ -136,28 +136,28 @@ def test_viterbi_agrees_with_pytorch_crf(tags):
 
 
 @pytest.mark.parametrize("sentences", [0, 1, 2, 4, 6])
-def test_blocks_change_nothing(monkeypatch, sentences):
+def test_block_size_does_not_change_the_tagging(monkeypatch, sentences):
     emissions, mask = batch_of(LENGTHS, 4)
     whole = viterbi(emissions, mask, *chain(4))
     assert len(whole[mask].unique()) == 4
     numbers = sentences * 4 * linear_chain.ROW_MULTIPLE
-    monkeypatch.setattr(linear_chain, "CACHED_NUMBERS", numbers)
+    monkeypatch.setattr(linear_chain, "MAX_BLOCK_NUMBERS", numbers)
     assert torch.equal(viterbi(emissions, mask, *chain(4)), whole)
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0), (0, 0)])
-def test_nothing(shape):
+def test_empty_batches_work(shape):
     emissions, mask = torch.zeros(*shape, 2), torch.zeros(shape, dtype=torch.bool)
     tags = viterbi(emissions, mask, *chain(2))
     assert tags.shape == shape
     assert tags.dtype == torch.long
     assert token_marginals(emissions, mask, *chain(2)).shape == emissions.shape
-    first, following = step_probabilities(emissions, mask, *chain(2), tags)
+    first, following = transition_probabilities(emissions, mask, *chain(2), tags)
     assert first.shape == emissions.shape
     assert following.shape == (shape[0], max(shape[1] - 1, 0), 2)
 
 
-def test_where_everything_is_forbidden_the_fewest_forbidden_steps_win():
+def test_the_fewest_forbidden_transitions_win_where_all_are_forbidden():
     """Tag 0 starts no sentence; the one transition is 0 to 0: every tagging breaks a rule, 0 0 0 only once."""
     transitions = torch.tensor([[0.0, -math.inf], [-math.inf, -math.inf]])
     start, end = torch.tensor([-math.inf, 0.0]), torch.tensor([0.0, 0.0])
@@ -179,7 +179,7 @@ def test_where_everything_is_forbidden_the_fewest_forbidden_steps_win():
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("forbidden", [-math.inf, -1e4])
-def test_low_precision_costs_its_rounding_alone(dtype, forbidden):
+def test_low_precision_has_the_error_of_its_inputs(dtype, forbidden):
     emissions, mask = batch_of(LENGTHS, 4)
     rounded = [
         x.clamp(min=forbidden).to(dtype) for x in (emissions, *masked_chain(4))
@@ -187,14 +187,14 @@ def test_low_precision_costs_its_rounding_alone(dtype, forbidden):
     exact = [x.double() for x in rounded]
     given = viterbi(exact[0], mask, *exact[1:])
     assert torch.equal(viterbi(rounded[0], mask, *rounded[1:]), given)
-    found = step_probabilities(rounded[0], mask, *rounded[1:], given)
-    for actual, expected in zip(found, step_probabilities(exact[0], mask, *exact[1:], given)):
+    found = transition_probabilities(rounded[0], mask, *rounded[1:], given)
+    for actual, expected in zip(found, transition_probabilities(exact[0], mask, *exact[1:], given)):
         assert actual.dtype == torch.float32
         torch.testing.assert_close(actual, expected.float(), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("make_chain", [chain, masked_chain])
-def test_gradient_with_nan_in_padding(make_chain):
+def test_nan_in_padding_does_not_reach_the_gradient(make_chain):
     emissions = torch.full((1, 3, 3), math.nan, dtype=torch.float64)
     emissions[:, :2] = 0.5
     inputs = [emissions, *make_chain(3)]
@@ -217,8 +217,8 @@ def test_long_sentence_loses_no_precision():
     tags = viterbi(exact[0], mask, *exact[1:])
     assert torch.equal(viterbi(emissions, mask, *parameters), tags)
     for actual, expected in zip(
-        step_probabilities(emissions, mask, *parameters, tags),
-        step_probabilities(exact[0], mask, *exact[1:], tags),
+        transition_probabilities(emissions, mask, *parameters, tags),
+        transition_probabilities(exact[0], mask, *exact[1:], tags),
     ):
         torch.testing.assert_close(actual, expected.float(), rtol=0, atol=2e-6)
 
@@ -229,16 +229,16 @@ def test_large_scores_do_not_overflow():
     torch.testing.assert_close(marginals.sum(-1), torch.ones(1, 500))
 
 
-def test_a_batch_gives_what_each_gets_alone():
+def test_sentences_of_a_batch_do_not_affect_each_other():
     emissions, mask = batch_of(LENGTHS, 4)
     parameters = masked_chain(4)
     tags = viterbi(emissions, mask, *parameters)
-    together = [tags, *step_probabilities(emissions, mask, *parameters, tags)]
+    together = [tags, *transition_probabilities(emissions, mask, *parameters, tags)]
     for row, length in enumerate(LENGTHS):
         if not length:
             continue
         alone = emissions[row : row + 1, :length], mask[row : row + 1, :length]
         tags = viterbi(*alone, *parameters)
-        apart = [tags, *step_probabilities(*alone, *parameters, tags)]
+        apart = [tags, *transition_probabilities(*alone, *parameters, tags)]
         for both, own in zip(together, apart):
             torch.testing.assert_close(both[row, : own.size(1)], own[0])

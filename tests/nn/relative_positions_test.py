@@ -21,16 +21,16 @@ LENGTHS = st.integers(1, 12)
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(LENGTHS, st.integers(1, 15))
-def test_distances(length, most):
-    expected = [[min(abs(i - j), most) for j in range(length)] for i in range(length)]
-    found = distances(length, most, CPU)
+def test_distances_are_clipped(length, max_distance):
+    expected = [[min(abs(i - j), max_distance) for j in range(length)] for i in range(length)]
+    found = distances(length, max_distance, CPU)
     assert found.dtype == torch.long
     assert found.tolist() == expected
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(LENGTHS, st.integers(1, 15))
-def test_gaussian_bias(length, window):
+def test_gaussian_bias_is_that_of_equation_10(length, window):
     epsilon = window / 2
     expected = torch.tensor(
         [[-((i - j) ** 2) / (2 * epsilon**2) for j in range(length)] for i in range(length)]
@@ -38,7 +38,7 @@ def test_gaussian_bias(length, window):
     torch.testing.assert_close(gaussian_bias(length, window, CPU), expected)
 
 
-def test_gaussian_bias_by_hand():
+def test_half_a_window_is_one_standard_deviation_of_the_gaussian():
     """k = 10: 5 words away is one standard deviation."""
     bias = gaussian_bias(11, 10, CPU)
     assert bias[0, 5].item() == pytest.approx(-0.5)
@@ -54,7 +54,7 @@ def problem(length, reach, dim=3, batch=2, seed=0):
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(LENGTHS, st.integers(1, 15), st.integers(0, 1000))
-def test_relative_bias(length, reach, seed):
+def test_relative_bias_equals_that_of_loops(length, reach, seed):
     states, embeddings, vector = problem(length, reach, seed=seed)
     found = relative_bias(states, embeddings, vector)
     assert found.shape == (2, length, length)
@@ -65,7 +65,7 @@ def test_relative_bias(length, reach, seed):
 
 
 @pytest.mark.parametrize("reach", [1, 2, 9])
-def test_gradcheck_of_relative_bias(reach):
+def test_gradients_of_relative_bias_are_those_of_finite_differences(reach):
     assert gradcheck(relative_bias, [tensor.requires_grad_() for tensor in problem(4, reach)])
 
 
@@ -81,7 +81,7 @@ def test_distances_beyond_the_window_share_an_embedding():
 
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(LENGTHS, st.integers(1, 9))
-def test_sinusoids(length, dim):
+def test_sinusoids_are_those_of_the_paper(length, dim):
     found = sinusoids(length, dim, CPU)
     assert found.shape == (length, dim)
     for position in range(length):

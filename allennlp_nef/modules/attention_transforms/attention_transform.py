@@ -1,39 +1,44 @@
 import math
+from functools import partial
+from typing import Optional, Type
 
 import torch
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
 from overrides import overrides
 
+from allennlp_nef.nn.numerics import exclude_scores
 from allennlp_nef.nn.sketching import SketchState
-from allennlp_nef.nn.stepwise_attention import RecordedAttention, StepwiseAttention
+from allennlp_nef.nn.sketching.stepwise_attention import MakeAttention, RecordedAttention
 
 
 class AttentionTransform(torch.nn.Module, Registrable):
-    """rho of Algorithm 2: attention scores and the coverage so far become attention weights.
+    """Turns attention scores and the coverage into attention weights: rho of Algorithm 2.
 
-    Called with the scores z (batch, tokens) and a `SketchState`; returns the weights alpha (batch, tokens): at least 0,
-    0 in padding, summing to 1 in every sentence that is not done.
+    Called with the scores z (batch, tokens) and a `SketchState`. Returns the weights alpha (batch, tokens): at least 0,
+    0 in padding, with a sum of 1 in every sentence that is not done.
     """
 
     default_implementation = "csoftmax"
 
-    recomputable = False
-    """Whether a recursion with a backward pass of its own may do the steps, and some of them a second time.
-
-    Only for a transform without parameters and without chance that does not look at the tag scores. It is not
-    inherited: a subclass, which may do something else, says it anew.
-    """
-
     def forward(self, scores: torch.Tensor, state: SketchState) -> torch.Tensor:
         raise NotImplementedError
 
-    def stepwise(self, mask: torch.Tensor, dtype: torch.dtype) -> StepwiseAttention:
-        """The same attention for the recursion with a backward pass of its own, where `recomputable`.
+    def stepwise(self) -> Optional[MakeAttention]:
+        """What makes the same attention for the fused recursion, or None where the plain one has to be used.
 
-        mask: (batch, tokens), bool, True = keep; dtype: of the scores.
+        The fused recursion does some steps twice, has no gradients of parameters, and knows no tag scores. So this is
+        None for a transform with parameters, with random numbers, or that uses `SketchState.tag_scores`; and by
+        default.
         """
-        return RecordedAttention(self, mask, dtype)
+        return None
+
+    def _recorded(self, kind: Type["AttentionTransform"]) -> Optional[MakeAttention]:
+        """`stepwise` of the class `kind`, with gradients from autograd.
+
+        None for a subclass of `kind`: it may compute something else.
+        """
+        return partial(RecordedAttention, self) if type(self) is kind else None
 
 
 class ScoredAttentionTransform(AttentionTransform):
@@ -44,7 +49,7 @@ class ScoredAttentionTransform(AttentionTransform):
     temperature : `float`, optional (default = `1.0`)
         At least 1e-6; small values sharpen the attention.
     coverage_penalty : `float`, optional (default = `0.0`)
-        lambda, at least 0: how much attention in earlier steps counts against a word.
+        lambda, at least 0: how much the attention in earlier steps lowers the score of a word.
     """
 
     def __init__(self, temperature: float = 1.0, coverage_penalty: float = 0.0) -> None:
@@ -70,15 +75,14 @@ class ScoredAttentionTransform(AttentionTransform):
 
 
 class MaskedAttentionTransform(ScoredAttentionTransform):
-    """A `ScoredAttentionTransform` that normalises the scores of the words, and of nothing else."""
+    """A `ScoredAttentionTransform` that normalizes the scores of the words, without padding."""
 
     @overrides
     def forward(self, scores: torch.Tensor, state: SketchState) -> torch.Tensor:
         scores = self.adjusted_scores(scores, state)
-        # The most negative number rather than -inf: a wholly masked row stays finite.
-        scores = scores.masked_fill(~state.mask, torch.finfo(scores.dtype).min)
-        return self.normalize(scores).masked_fill(~state.mask, 0)
+        padding = ~state.mask
+        return self.normalize(exclude_scores(scores, padding)).masked_fill(padding, 0)
 
     def normalize(self, scores: torch.Tensor) -> torch.Tensor:
-        """(batch, tokens) -> a distribution over the last dimension, 0 at the lowest number."""
+        """(batch, tokens) -> a distribution over the last dimension, 0 at the lowest number of the type."""
         raise NotImplementedError

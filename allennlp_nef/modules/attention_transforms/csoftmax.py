@@ -1,3 +1,6 @@
+from functools import partial
+from typing import Optional
+
 import torch
 from overrides import overrides
 
@@ -7,28 +10,32 @@ from allennlp_nef.modules.attention_transforms.attention_transform import (
 )
 from allennlp_nef.nn.constrained_softmax import ConstrainedSoftmaxFunction
 from allennlp_nef.nn.sketching import SketchState
-from allennlp_nef.nn.stepwise_attention import ConstrainedSoftmaxSteps, StepwiseAttention
+from allennlp_nef.nn.sketching.stepwise_attention import ConstrainedSoftmaxSteps, MakeAttention
 
 
 @AttentionTransform.register("csoftmax")
 class ConstrainedSoftmaxTransform(ScoredAttentionTransform):
-    """Constrained softmax with the bounds u = 1 - beta (Eq. 11): no word ever gets more attention than 1 in all.
+    """Constrained softmax with the bounds u = 1 - beta (Eq. 11): the total attention of a word is at most 1.
 
-    After as many steps as words every word has had a total of exactly 1. Registered as an `AttentionTransform` with
+    After as many steps as words, the total of every word is exactly 1. Registered as an `AttentionTransform` with
     name "csoftmax". Parameters: see `ScoredAttentionTransform`.
     """
-
-    recomputable = True
 
     @overrides
     def forward(self, scores: torch.Tensor, state: SketchState) -> torch.Tensor:
         scores = self.adjusted_scores(scores, state)
-        # Rounding may take beta a little over 1.
+        # Rounding can make beta a little larger than 1.
         upper_bounds = (1 - state.coverage).clamp(min=0).masked_fill(~state.mask, 0)
         weights = ConstrainedSoftmaxFunction.apply(scores, upper_bounds)
         # Padding has 0 already; this keeps gradients that reach it from the rest of the sentence.
         return weights.masked_fill(~state.mask, 0)
 
     @overrides
-    def stepwise(self, mask: torch.Tensor, dtype: torch.dtype) -> StepwiseAttention:
-        return ConstrainedSoftmaxSteps(mask, dtype, self.temperature, self.coverage_penalty)
+    def stepwise(self) -> Optional[MakeAttention]:
+        if type(self) is not ConstrainedSoftmaxTransform:  # a subclass may compute something else
+            return None
+        return partial(
+            ConstrainedSoftmaxSteps,
+            temperature=self.temperature,
+            coverage_penalty=self.coverage_penalty,
+        )

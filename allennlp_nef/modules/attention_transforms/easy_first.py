@@ -4,19 +4,20 @@ from overrides import overrides
 
 from allennlp_nef.modules.attention_transforms.attention_transform import AttentionTransform
 from allennlp_nef.modules.attention_transforms.fixed_order import FixedAttentionTransform
+from allennlp_nef.nn.numerics import exclude_scores
 from allennlp_nef.nn.sketching import SketchState
 
 
 @AttentionTransform.register("easy_first")
 class EasyFirstTransform(FixedAttentionTransform):
-    """Vanilla easy-first (Algorithm 1 of Martins & Kreutzer, EMNLP 2017): one word at a time, the surest first.
+    """Vanilla easy-first (Algorithm 1 of Martins & Kreutzer, EMNLP 2017): one word a step, the most confident first.
 
-    All attention goes to the word, among those not yet covered, whose best tag score would be the largest if it were
-    updated now: max_y O [h_i; tanh(W_cs c_i + w_s)], raw scores, without probabilities or transitions between
-    tags. No gradient flows through the choice; when all words are covered there is no attention left.
+    All attention of a step goes to one word that is not covered yet: the one with the largest best tag score after an
+    update in this step, max_y O [h_i; tanh(W_cs c_i + w_s)]. These are raw scores, without probabilities or transitions
+    between tags. No gradient flows through the choice. When all words are covered, the attention is 0.
 
-    The scores are those of the model's output layer, which `nef_tagger` supplies. In a model that does not, this is a
-    `ConfigurationError`. Registered as an `AttentionTransform` with name "easy_first".
+    The scores are those of the model's output layer, which `nef_tagger` supplies. A model that does not supply them
+    gets a `ConfigurationError`. Registered as an `AttentionTransform` with name "easy_first".
     """
 
     @overrides
@@ -28,6 +29,5 @@ class EasyFirstTransform(FixedAttentionTransform):
             )
         is_open = state.mask & (state.coverage < 0.5)
         tag_scores = state.tag_scores()
-        lowest = torch.finfo(tag_scores.dtype).min
-        best = tag_scores.masked_fill(~is_open, lowest).argmax(-1, keepdim=True)
+        best = exclude_scores(tag_scores, ~is_open).argmax(-1, keepdim=True)
         return torch.zeros_like(is_open).scatter(-1, best, True) & is_open

@@ -1,3 +1,5 @@
+from typing import Optional
+
 import entmax
 import torch
 from overrides import overrides
@@ -6,6 +8,7 @@ from allennlp_nef.modules.attention_transforms.attention_transform import (
     AttentionTransform,
     MaskedAttentionTransform,
 )
+from allennlp_nef.nn.sketching.stepwise_attention import MakeAttention
 
 
 @AttentionTransform.register("entmax15")
@@ -16,8 +19,10 @@ class Entmax15Transform(MaskedAttentionTransform):
     paper. Registered as an `AttentionTransform` with name "entmax15". Parameters: see `ScoredAttentionTransform`.
     """
 
-    recomputable = True
-
     @overrides
     def normalize(self, scores: torch.Tensor) -> torch.Tensor:
         return entmax.entmax15(scores, -1)
+
+    @overrides
+    def stepwise(self) -> Optional[MakeAttention]:
+        return self._recorded(Entmax15Transform)

@@ -1,3 +1,6 @@
+from functools import partial
+from typing import Optional
+
 import torch
 from overrides import overrides
 
@@ -5,7 +8,7 @@ from allennlp_nef.modules.attention_transforms.attention_transform import (
     AttentionTransform,
     MaskedAttentionTransform,
 )
-from allennlp_nef.nn.stepwise_attention import SoftmaxSteps, StepwiseAttention
+from allennlp_nef.nn.sketching.stepwise_attention import MakeAttention, SoftmaxSteps
 
 
 @AttentionTransform.register("softmax")
@@ -15,12 +18,14 @@ class SoftmaxTransform(MaskedAttentionTransform):
     Registered as an `AttentionTransform` with name "softmax". Parameters: see `ScoredAttentionTransform`.
     """
 
-    recomputable = True
-
     @overrides
     def normalize(self, scores: torch.Tensor) -> torch.Tensor:
         return scores.softmax(-1)
 
     @overrides
-    def stepwise(self, mask: torch.Tensor, dtype: torch.dtype) -> StepwiseAttention:
-        return SoftmaxSteps(mask, dtype, self.temperature, self.coverage_penalty)
+    def stepwise(self) -> Optional[MakeAttention]:
+        if type(self) is not SoftmaxTransform:  # a subclass may compute something else
+            return None
+        return partial(
+            SoftmaxSteps, temperature=self.temperature, coverage_penalty=self.coverage_penalty
+        )

@@ -1,3 +1,5 @@
+from typing import Optional
+
 import entmax
 import torch
 from overrides import overrides
@@ -6,6 +8,7 @@ from allennlp_nef.modules.attention_transforms.attention_transform import (
     AttentionTransform,
     MaskedAttentionTransform,
 )
+from allennlp_nef.nn.sketching.stepwise_attention import MakeAttention
 
 
 @AttentionTransform.register("sparsemax")
@@ -15,8 +18,10 @@ class SparsemaxTransform(MaskedAttentionTransform):
     Registered as an `AttentionTransform` with name "sparsemax". Parameters: see `ScoredAttentionTransform`.
     """
 
-    recomputable = True
-
     @overrides
     def normalize(self, scores: torch.Tensor) -> torch.Tensor:
         return entmax.sparsemax(scores, -1)
+
+    @overrides
+    def stepwise(self) -> Optional[MakeAttention]:
+        return self._recorded(SparsemaxTransform)

@@ -20,8 +20,14 @@ from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
     TracedEncoder,
     without_padding,
 )
-from allennlp_nef.nn.recomputed_sketching import recompute_sketches
-from allennlp_nef.nn.sketching import ScoreUpdates, SketchTrace, sketch_full, sketch_single, windows
+from allennlp_nef.nn.sketching import (
+    ScoreUpdates,
+    SketchTrace,
+    fused_sketches,
+    sketch_full,
+    sketch_single,
+    windows,
+)
 
 
 @Seq2SeqEncoder.register("neural_easy_first")
@@ -150,11 +156,10 @@ class NeuralEasyFirst(TracedEncoder):
 
         parameters = preactivation, self.sketch_weight, self.attention_vector
         rest = mask, self._steps_of(mask), self.context_size
-        if not keep_trace and self._recomputable:
+        make_attention = None if keep_trace else self.attention.stepwise()
+        if make_attention is not None:
             trace = None
-            sketches = recompute_sketches(
-                self.sketch_update, *parameters, self.attention.stepwise, *rest
-            )
+            sketches = fused_sketches(self.sketch_update, *parameters, make_attention, *rest)
         else:
             sketch = sketch_full if self.sketch_update == "full" else sketch_single
             sketches, trace = sketch(*parameters, self.attention, *rest, keep_trace, score_updates)
@@ -164,10 +169,6 @@ class NeuralEasyFirst(TracedEncoder):
     def decisions(self, inputs: torch.Tensor, trace: Any, decide: Decide) -> Iterator[Decision]:
         for sketches in trace.sketches.unbind(1):
             yield decide(self._joined(inputs, sketches))
-
-    @property
-    def _recomputable(self) -> bool:
-        return bool(vars(type(self.attention)).get("recomputable"))  # not inherited
 
     def _joined(self, inputs: torch.Tensor, sketches: torch.Tensor) -> torch.Tensor:
         return torch.cat([inputs, sketches], dim=-1) if self.concat_input else sketches

@@ -8,7 +8,7 @@ from overrides import overrides
 
 from allennlp_nef.modules.tag_heads.constraints import forbidden_steps
 from allennlp_nef.modules.tag_heads.tag_head import AffineTagHead, TagHead, at_least_float32
-from allennlp_nef.nn.linear_chain import step_probabilities, token_marginals, viterbi
+from allennlp_nef.nn.linear_chain import token_marginals, transition_probabilities, viterbi
 
 
 @TagHead.register("crf")
@@ -79,7 +79,7 @@ class CrfTagHead(AffineTagHead):
     def step_probabilities(
         self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor
     ) -> Tuple[torch.Tensor, torch.Tensor]:
-        return step_probabilities(scores, mask, *self._allowed_chain(), tags)
+        return transition_probabilities(scores, mask, *self._allowed_chain(), tags)
 
     def _allowed_chain(self) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """The chain's scores of transitions, starts and ends, minus infinity where they are forbidden."""

@@ -97,10 +97,10 @@ def test_gradcheck(options):
 
 
 class TestBatch:
-    @pytest.mark.parametrize("most_numbers", [2**22, 100])
+    @pytest.mark.parametrize("max_numbers", [2**22, 100])
     @pytest.mark.parametrize("mask_self", [True, False])
-    def test_each_sentence_gets_what_it_gets_alone(self, monkeypatch, mask_self, most_numbers):
-        monkeypatch.setattr(additive_scores, "MOST_NUMBERS", most_numbers)
+    def test_each_sentence_gets_what_it_gets_alone(self, monkeypatch, mask_self, max_numbers):
+        monkeypatch.setattr(additive_scores, "MAX_NUMBERS", max_numbers)
         encoder = make(mask_self=mask_self)
         lengths = [5, 1, 9, 2]
         inputs, mask = batch_of(lengths, padding=math.nan)

@@ -8,7 +8,7 @@ PREATTENTION_DIM, SKETCH_DIM, CONTEXT_SIZE = 3, 2, 1
 
 
 def arguments(lengths, dtype=torch.float32, seed=0):
-    """Of a recursion: pre-activation, W_s, v and mask."""
+    """The pre-activation, W_s, v and the mask of a recursion."""
     generator = torch.Generator().manual_seed(seed)
     rows, tokens = PREATTENTION_DIM + SKETCH_DIM, max(lengths)
 
@@ -35,23 +35,23 @@ def uniform(scores, state):
 
 
 class TestWindows:
-    def test_leftmost_neighbour_first(self):
+    def test_windows_go_from_left_to_right(self):
         states = torch.tensor([[[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]]])
         assert windows(states, 1).tolist() == [
             [[0, 0, 1, 10, 2, 20], [1, 10, 2, 20, 3, 30], [2, 20, 3, 30, 0, 0]]
         ]
 
-    def test_wider_than_the_sentence(self):
+    def test_windows_can_be_wider_than_the_sentence(self):
         assert windows(torch.ones(1, 1, 1), 3).tolist() == [[[0, 0, 0, 1, 0, 0, 0]]]
 
-    def test_no_context(self):
+    def test_windows_without_context_are_the_states(self):
         states = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(0))
         assert torch.equal(windows(states, 0), states)
 
 
 @pytest.mark.parametrize("recursion", RECURSIONS)
 class TestRecursion:
-    def test_what_a_transform_sees(self, recursion):
+    def test_transforms_get_step_mask_lengths_and_coverage(self, recursion):
         states = []
 
         def attend(scores, state):
@@ -82,8 +82,7 @@ class TestRecursion:
         assert not torch.equal(result.trace.sketches[0, 2], result.trace.sketches[0, 3])
         torch.testing.assert_close(result.sketches, result.trace.sketches[:, -1])
 
-    def test_the_first_step_by_hand(self, recursion):
-        """s^0 = 0, so s^1 = alpha tanh(...) of the pre-activations alone."""
+    def test_the_first_sketches_are_alpha_times_tanh_of_the_preactivation(self, recursion):
         preactivation, *_ = arguments([4])
         result = run(recursion, [4], [1], uniform)
         update = preactivation[..., PREATTENTION_DIM:]
@@ -91,7 +90,7 @@ class TestRecursion:
             update = update.mean(1, keepdim=True).expand_as(update)
         torch.testing.assert_close(result.sketches, update.tanh() / 4)
 
-    def test_scores_are_eq_2(self, recursion):
+    def test_scores_are_those_of_equation_2(self, recursion):
         preactivation, _, vector, _ = arguments([4])
         seen = []
 
@@ -102,7 +101,7 @@ class TestRecursion:
         run(recursion, [4], [1], attend)
         torch.testing.assert_close(seen[0], preactivation[..., :PREATTENTION_DIM].tanh() @ vector)
 
-    def test_the_trace_changes_nothing(self, recursion):
+    def test_the_trace_does_not_change_the_sketches(self, recursion):
         with_trace = run(recursion, [4, 2], [3, 2], uniform)
         without = run(recursion, [4, 2], [3, 2], uniform, keep_trace=False)
         assert without.trace is None
@@ -111,8 +110,7 @@ class TestRecursion:
         assert with_trace.trace.sketches.shape == (2, 3, 4, SKETCH_DIM)
         assert with_trace.trace.num_steps.tolist() == [3, 2]
 
-    def test_nothing_to_do(self, recursion):
-        """No sentence has a word: one step without effect."""
+    def test_empty_sentences_have_sketches_of_zero(self, recursion):
         preactivation, weight, vector, _ = arguments([2, 2])
         mask, steps = torch.zeros(2, 2, dtype=torch.bool), torch.zeros(2, dtype=torch.long)
         result = recursion(preactivation, weight, vector, uniform, mask, steps, CONTEXT_SIZE, True)
@@ -120,7 +118,7 @@ class TestRecursion:
         assert (result.trace.attention == 0).all()
 
     @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
-    def test_coverage_is_kept_in_float32_at_least(self, recursion, dtype):
+    def test_coverage_has_float32_at_least(self, recursion, dtype):
         seen = []
 
         def attend(scores, state):

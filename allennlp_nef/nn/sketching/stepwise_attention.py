@@ -1,89 +1,97 @@
-"""Attention over the words, step after step, with a backward pass that a recursion calls step by step.
+"""Attention over the words, one step after the other, forward and backward.
 
-The recursions of `recomputed_sketching` write their own backward pass, so attention has to give its gradients one step
-at a time, last step first, the gradient of the coverage included: all earlier steps had a hand in it.
+The recursions of `fused` have a hand-written backward pass, which goes from the last step to the first. So attention
+has to give its gradients one step at a time. The attention of a step depends on that of all earlier steps through the
+coverage, whose gradient is carried from step to step here.
 """
 
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple
 
 import torch
 
 from allennlp_nef.nn import constrained_softmax
-from allennlp_nef.nn.sketching import Attend, SketchState
+from allennlp_nef.nn.sketching.reference import Attend, SketchState
 
-OPEN_SHARE = 0.9
-"""Of the words, at most, for it to pay to leave the others out."""
+MAX_OPEN_SHARE = 0.9
+"""The largest share of open words at which leaving the other words out saves time."""
 
 
 class StepwiseAttention:
-    """The attention of one run of a recursion.
+    """The attention of one run of a recursion over a batch.
 
-    Sentences leave at the end of the batch: each step sees the first ones only, never more than the step before.
+    A step sees the first sentences of the batch only, those that are not done: never more than the step before.
     """
 
-    def forward(self, step: int, scores: torch.Tensor, keep: bool) -> torch.Tensor:
-        """Scores z (sentences, tokens) -> alpha, 0 in padding, without autograd.
+    def forward(self, step: int, scores: torch.Tensor, use_cache: bool) -> torch.Tensor:
+        """Scores z (sentences, tokens) -> alpha (sentences, tokens), 0 in padding, without autograd.
 
-        Keeps what `backward` needs of this step if asked to.
+        With `use_cache`, caches what `backward` needs of this step.
         """
         raise NotImplementedError
 
     def backward(self, step: int, grad: torch.Tensor) -> Optional[torch.Tensor]:
-        """The gradient of a step's alpha -> that of its scores, None for zero.
+        """The gradient of alpha of a step -> that of its scores, None for zero.
 
-        Once for each step that was kept, the last one first.
+        To be called once for each cached step, from the last step to the first.
         """
         raise NotImplementedError
 
     def open_words(self, size: int) -> Optional[torch.Tensor]:
-        """The words of the first sentences that may have attention in the next step, flat: (words,), long.
+        """The words of the first `size` sentences that can have attention in the next step: (words,), long.
 
-        None for all of them, and where too few are left out for that to pay.
+        They are indices into (size * tokens,). None stands for all words; it is also returned where too few words
+        could be left out to save time.
         """
         return None
 
     def state(self) -> Any:
-        """What `restore` goes back to."""
+        """The state between two steps, for `restore`."""
         raise NotImplementedError
 
     def restore(self, state: Any) -> None:
+        """Goes back to a state."""
         raise NotImplementedError
 
 
+MakeAttention = Callable[[torch.Tensor, torch.dtype], StepwiseAttention]
+"""Mask (batch, tokens) and the type of alpha -> the attention of one recursion."""
+
+
 class RecordedAttention(StepwiseAttention):
-    """Any attention without parameters and without chance: autograd records each step by itself."""
+    """Any attention without parameters and without random numbers: autograd records each step by itself."""
 
     def __init__(self, attend: Attend, mask: torch.Tensor, dtype: torch.dtype) -> None:
         self._attend, self._mask, self._lengths = attend, mask, mask.sum(-1)
         self._coverage = torch.zeros(mask.shape, dtype=dtype, device=mask.device)
-        self._kept: Dict[int, Tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = {}
+        self._cache: Dict[int, Tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = {}
         self._grad_coverage: Optional[torch.Tensor] = None
 
-    def forward(self, step: int, scores: torch.Tensor, keep: bool) -> torch.Tensor:
+    def forward(self, step: int, scores: torch.Tensor, use_cache: bool) -> torch.Tensor:
         size = scores.size(0)
-        with torch.set_grad_enabled(keep):
-            z = scores.detach().requires_grad_(keep)
-            coverage = self._coverage[:size].detach().requires_grad_(keep and step > 0)
+        with torch.set_grad_enabled(use_cache):
+            z = scores.detach().requires_grad_(use_cache)
+            coverage = self._coverage[:size].detach().requires_grad_(use_cache and step > 0)
             state = SketchState(step, coverage, self._mask[:size], self._lengths[:size])
             alpha = self._attend(z, state)
-        if keep:
-            self._kept[step] = z, coverage, alpha
+        if use_cache:
+            self._cache[step] = z, coverage, alpha
         self._coverage = coverage.detach() + alpha.detach()
         return alpha.detach()
 
     def backward(self, step: int, grad: torch.Tensor) -> Optional[torch.Tensor]:
-        z, coverage, alpha = self._kept.pop(step)
-        later = _for_all(self._grad_coverage, grad)
+        z, coverage, alpha = self._cache.pop(step)
+        later = _for_all_sentences(self._grad_coverage, grad)
         if later is not None:
             grad = grad + later
         self._grad_coverage = later
         if not alpha.requires_grad:
             return None
         inputs = (z, coverage) if coverage.requires_grad else (z,)
-        of_scores, *of_coverage = torch.autograd.grad(alpha, inputs, grad, allow_unused=True)
-        if of_coverage and of_coverage[0] is not None:
-            self._grad_coverage = of_coverage[0] if later is None else later + of_coverage[0]
-        return of_scores
+        gradients = torch.autograd.grad(alpha, inputs, grad, allow_unused=True)
+        grad_coverage = gradients[1] if len(gradients) > 1 else None
+        if grad_coverage is not None:
+            self._grad_coverage = grad_coverage if later is None else later + grad_coverage
+        return gradients[0]
 
     def state(self) -> torch.Tensor:
         return self._coverage
@@ -97,40 +105,40 @@ class _ScoredSteps(StepwiseAttention):
 
     def __init__(self, temperature: float, coverage_penalty: float) -> None:
         self._temperature, self._penalty = temperature, coverage_penalty
-        self._kept: Dict[int, constrained_softmax.Solution] = {}
+        self._cache: Dict[int, constrained_softmax.Solution] = {}
         self._grad_coverage: Optional[torch.Tensor] = None
 
-    def forward(self, step: int, scores: torch.Tensor, keep: bool) -> torch.Tensor:
+    def forward(self, step: int, scores: torch.Tensor, use_cache: bool) -> torch.Tensor:
         if self._penalty:
             scores = scores - self._penalty * self.coverage(scores.size(0))
         if self._temperature != 1:
             scores = scores / self._temperature
         solution = self.solve(scores)
-        if keep:
-            self._kept[step] = solution
+        if use_cache:
+            self._cache[step] = solution
         return solution.weights
 
     def backward(self, step: int, grad: torch.Tensor) -> torch.Tensor:
-        later = _for_all(self._grad_coverage, grad)
+        later = _for_all_sentences(self._grad_coverage, grad)
         if later is not None:
             grad = grad + later
-        of_scores, of_bounds = constrained_softmax.gradients(self._kept.pop(step), grad)
+        grad_scores, grad_bounds = constrained_softmax.gradients(self._cache.pop(step), grad)
         if self._temperature != 1:
-            of_scores = of_scores / self._temperature
-        if of_bounds is not None:  # the bounds are 1 - beta
-            later = -of_bounds if later is None else later - of_bounds
+            grad_scores = grad_scores / self._temperature
+        if grad_bounds is not None:  # the bounds are 1 - beta
+            later = -grad_bounds if later is None else later - grad_bounds
         if self._penalty:
-            penalised = -self._penalty * of_scores
-            later = penalised if later is None else later + penalised
+            penalized = -self._penalty * grad_scores
+            later = penalized if later is None else later + penalized
         self._grad_coverage = later
-        return of_scores
+        return grad_scores
 
     def coverage(self, size: int) -> torch.Tensor:
-        """beta of the first sentences: (size, tokens)."""
+        """beta of the first `size` sentences: (size, tokens)."""
         raise NotImplementedError
 
     def solve(self, scores: torch.Tensor) -> constrained_softmax.Solution:
-        """alpha, with what its gradient needs; adds it to the coverage."""
+        """alpha and what its gradient needs. alpha is added to the coverage."""
         raise NotImplementedError
 
 
@@ -141,14 +149,14 @@ class SoftmaxSteps(_ScoredSteps):
         self, mask: torch.Tensor, dtype: torch.dtype, temperature: float, coverage_penalty: float
     ) -> None:
         super().__init__(temperature, coverage_penalty)
-        self._padding = None if _all(mask) else ~mask
+        self._padding = None if _is_full(mask) else ~mask
         self._coverage = torch.zeros(mask.shape, dtype=dtype, device=mask.device)
 
     def coverage(self, size: int) -> torch.Tensor:
         return self._coverage[:size]
 
     def open_words(self, size: int) -> Optional[torch.Tensor]:
-        return _words_but(self._padding, size)
+        return _open_words(self._padding, size)
 
     def solve(self, scores: torch.Tensor) -> constrained_softmax.Solution:
         size = scores.size(0)
@@ -173,20 +181,20 @@ class ConstrainedSoftmaxSteps(_ScoredSteps):
     ) -> None:
         super().__init__(temperature, coverage_penalty)
         self._bounds = mask.to(dtype)
-        self._closed = None if _all(mask) else ~mask
+        self._closed = None if _is_full(mask) else ~mask
 
     def coverage(self, size: int) -> torch.Tensor:
         return 1 - self._bounds[:size]
 
     def open_words(self, size: int) -> Optional[torch.Tensor]:
-        return _words_but(self._closed, size)
+        return _open_words(self._closed, size)
 
     def solve(self, scores: torch.Tensor) -> constrained_softmax.Solution:
         size = scores.size(0)
         bounds = self._bounds[:size]
         closed = None if self._closed is None else self._closed[:size]
         solution = constrained_softmax.solve(scores, bounds, closed)
-        # A saturated position is left with exactly 0.
+        # A saturated position has a bound of exactly 0 from now on.
         self._bounds, self._closed = bounds - solution.weights, solution.closed
         return solution
 
@@ -197,23 +205,23 @@ class ConstrainedSoftmaxSteps(_ScoredSteps):
         self._bounds, self._closed = state
 
 
-def _for_all(later: Optional[torch.Tensor], grad: torch.Tensor) -> Optional[torch.Tensor]:
-    """The gradient of the coverage after a step, for all sentences of that step: those that leave with it have 0."""
+def _for_all_sentences(later: Optional[torch.Tensor], grad: torch.Tensor) -> Optional[torch.Tensor]:
+    """The gradient of the coverage after a step, for all sentences of that step: 0 for those that end with it."""
     if later is None or len(later) == len(grad):
         return later
     return torch.cat([later, later.new_zeros(len(grad) - len(later), grad.size(1))])
 
 
-def _all(mask: torch.Tensor) -> bool:
-    """Whether there is no padding, if that can be known without synchronising a device."""
+def _is_full(mask: torch.Tensor) -> bool:
+    """Whether there is no padding. False on other devices than a CPU, which would have to be synchronized."""
     return mask.device.type == "cpu" and bool(mask.all())
 
 
-def _words_but(closed: Optional[torch.Tensor], size: int) -> Optional[torch.Tensor]:
-    """What `open_words` gives where some of the words (sentences, tokens) are closed."""
-    # Elsewhere their number is not known without waiting.
+def _open_words(closed: Optional[torch.Tensor], size: int) -> Optional[torch.Tensor]:
+    """The result of `open_words`, from the words (sentences, tokens) that are closed."""
+    # On other devices than a CPU their number is not known without synchronization.
     if closed is None or closed.device.type != "cpu":
         return None
     closed = closed[:size]
     words = (~closed).reshape(-1).nonzero().squeeze(1)
-    return words if len(words) < OPEN_SHARE * closed.numel() else None
+    return words if len(words) < MAX_OPEN_SHARE * closed.numel() else None

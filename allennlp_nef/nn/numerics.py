@@ -1,0 +1,31 @@
+"""Numeric types and masks: what several functions need to be exact in low precision and finite in padding."""
+
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+
+
+def float32_at_least(dtype: torch.dtype) -> torch.dtype:
+    """The type to compute in: float32 for float16 and bfloat16, else the type itself."""
+    return torch.promote_types(dtype, torch.float32)
+
+
+def exclude_scores(scores: torch.Tensor, excluded: torch.Tensor) -> torch.Tensor:
+    """Scores with the lowest finite number of their type where `excluded` is True.
+
+    The softmax of a row of which all is excluded is finite, which it would not be with minus infinity.
+
+    # Parameters
+
+    scores : `torch.Tensor`, of any shape
+    excluded : `torch.BoolTensor`, broadcastable to the shape of `scores`
+    """
+    return scores.masked_fill(excluded, torch.finfo(scores.dtype).min)
+
+
+def full_precision(device: torch.device) -> Any:
+    """A context without autocast: the types are those of the inputs, forward and backward."""
+    if device.type in ("cpu", "cuda"):
+        return torch.autocast(device.type, enabled=False)
+    return nullcontext()

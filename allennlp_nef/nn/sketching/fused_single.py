@@ -1,0 +1,139 @@
+"""NEF-S (Eq. 4) with a hand-written backward pass; `fused` states the equations (B1) to (B6).
+
+One vector t updates all words of a sentence, so a step changes the pre-activations by a product of low rank:
+
+    a_i += sum_k alpha_(i + k) W_k t,  k from -w to w
+
+where W_k is the part of W_s for place k of the window. The pre-activations a are the state, and their gradient A is
+carried backward. The sketches are s^N = sum_n alpha^n (t^n)^T, so every step sees the same gradient g. Hence, where A
+is the gradient of the pre-activations after the step,
+
+    (B1)  grad_alpha_i = g_i . t + sum_k A_(i - k) . W_k t + grad_average . a_s,i
+    (B5)  grad_W_k += (sum_i alpha_(i + k) A_i) t^T,  grad_p = A before the first step
+    (B6)  A before the step = A after it + (B3) + (B4)
+
+and the gradient of t, from which grad_average = (1 - t^2) * grad_t follows, is
+sum_i alpha_i g_i + sum_k W_k^T sum_i alpha_(i + k) A_i.
+"""
+
+from typing import Tuple
+
+import torch
+
+from allennlp_nef.nn.numerics import float32_at_least
+from allennlp_nef.nn.sketching.fused_recursion import FusedRecursion, tanh_, tanh_backward_
+
+
+class FusedSingleRecursion(FusedRecursion):
+    """NEF-S. A step changes the pre-activations of a sentence by a product of rank `window`."""
+
+    def start_forward(self) -> None:
+        steps = len(self.sizes)
+        # W_k for each place k of the window: (sketch_dim, window * preactivation_dim).
+        by_place = self.weight.view(self.preactivation_dim, self.window, self.sketch_dim)
+        self._weight_by_place = by_place.permute(2, 1, 0).reshape(self.sketch_dim, -1)
+        self._current = self.preactivation.clone()
+        self._alphas = self.zeros(steps, self.batch, self.tokens)
+        self._updates = self.zeros(steps, self.batch, self.sketch_dim)
+        self._padded_weights = self.zeros(self.batch, self.tokens + 2 * self.context_size)
+
+    def state(self) -> torch.Tensor:
+        return self._current.clone()
+
+    def restore(self, state: torch.Tensor) -> None:
+        self._current.copy_(state)
+
+    def sketches(self) -> torch.Tensor:
+        return self._alphas.permute(1, 2, 0).bmm(self._updates.transpose(0, 1))
+
+    def forward_step(self, step: int, size: int, use_cache: bool) -> None:
+        current = self._current[:size]
+        hidden = current[..., : self.preattention_dim].clone(memory_format=torch.contiguous_format)
+        hidden = tanh_(hidden).view(size * self.tokens, -1)
+        scores = hidden.mv(self.vector).view(size, self.tokens)  # Eq. 2
+        alpha = self.attend(step, scores, use_cache)
+        weights, update = self._alphas[step, :size], self._updates[step, :size]
+        weights.copy_(alpha)
+        sketch_part = current[..., self.preattention_dim :]
+        torch.bmm(weights.unsqueeze(1), sketch_part, out=update.unsqueeze(1))
+        tanh_(update)
+        # W_k t of each place: (size, window, preactivation_dim)
+        columns = update.mm(self._weight_by_place).view(size, self.window, self.preactivation_dim)
+        if use_cache:
+            sketch_part = sketch_part.clone(memory_format=torch.contiguous_format)
+            self.cache[step] = hidden, sketch_part, columns
+        if step + 1 < len(self.sizes):
+            size = self.sizes[step + 1]
+            self._current[:size].baddbmm_(self._weight_windows(weights[:size]), columns[:size])
+
+    def start_backward(self, grad: torch.Tensor) -> None:
+        alphas, updates = self._alphas.transpose(0, 1), self._updates.transpose(0, 1)
+        # The terms with g in (B1) and in the gradient of t, for all steps at once.
+        self._grad_alphas = updates.bmm(grad.transpose(1, 2))  # (batch, steps, tokens)
+        self._grad_updates = alphas.bmm(grad)  # (batch, steps, sketch_dim)
+        self._grad_current = self.zero_sums(*self.preactivation.shape)  # A
+        # sum_i alpha_(i + k) A_i of each step
+        columns_dim = self.window * self.preactivation_dim
+        self._grad_columns = self.zeros(len(self.sizes), self.batch, columns_dim)
+        self._grad_vector = self.zero_sums(*self.vector.shape)
+        self._shifted = self.zeros(self.batch, self.window, self.tokens + 2 * self.context_size)
+
+    def backward_step(self, step: int, size: int) -> None:
+        hidden, sketch_part, columns = self.cache.pop(step)
+        weights, update = self._alphas[step, :size], self._updates[step, :size]
+        grad_alpha, grad_update = self._grad_alphas[:size, step], self._grad_updates[:size, step]
+        if step + 1 < len(self.sizes):
+            later = self.sizes[step + 1]
+            self._backward_change(step, columns[:later], grad_alpha[:later], grad_update[:later])
+        grad_average = tanh_backward_(grad_update.contiguous(), update)
+        grad_alpha = grad_alpha + (sketch_part * grad_average.unsqueeze(1)).sum(-1)  # (B1)
+        grad = self._grad_current[:size]
+        # (B3), added as in (B6)
+        grad[..., self.preattention_dim :].addcmul_(
+            weights.unsqueeze(-1).to(grad.dtype), grad_average.unsqueeze(1).to(grad.dtype)
+        )
+        grad_alpha = grad_alpha.to(float32_at_least(self.dtype))
+        grad_scores = self.attention.backward(step, grad_alpha)  # (B2)
+        if grad_scores is not None:
+            grad_scores = grad_scores.to(self.dtype).reshape(-1)
+            # (B4), added as in (B6)
+            self._grad_vector += hidden.t().mv(grad_scores)
+            grad_hidden = tanh_backward_(grad_scores.unsqueeze(-1) * self.vector, hidden)
+            grad[..., : self.preattention_dim].add_(grad_hidden.view(size, self.tokens, -1))
+
+    def _backward_change(
+        self, step: int, columns: torch.Tensor, grad_alpha: torch.Tensor, grad_update: torch.Tensor
+    ) -> None:
+        """Adds the terms with A to the gradients of alpha (B1) and t, and caches the sum over words of (B5)."""
+        size = len(columns)
+        grad = self._grad_current[:size].to(self.dtype)
+        grad_columns = self._grad_columns[step, :size]
+        windows = self._weight_windows(self._alphas[step, :size])
+        by_place = grad_columns.view(size, self.window, self.preactivation_dim)
+        torch.bmm(windows.transpose(1, 2), grad, out=by_place)
+        grad_update += grad_columns.mm(self._weight_by_place.t())
+        # Each place of the window lies shifted in the buffer, so that a sum over places gives the gradients by word.
+        length = self.tokens + 2 * self.context_size
+        shifted = self._shifted[:size]
+        diagonal = (self.window * length, length + 1, 1)
+        grad_windows = shifted.as_strided((size, self.window, self.tokens), diagonal)
+        grad_windows.copy_(columns.bmm(grad.transpose(1, 2)))
+        grad_alpha += shifted.sum(1)[:, self.context_size : self.context_size + self.tokens]
+
+    def gradients(self) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        # (B5): W_s, of all steps at once
+        updates = self._updates.view(-1, self.sketch_dim)
+        columns = self._grad_columns.view(-1, self.window * self.preactivation_dim)
+        grad_weight = updates.t().mm(columns)
+        grad_weight = grad_weight.view(self.sketch_dim, self.window, self.preactivation_dim)
+        grad_weight = grad_weight.permute(2, 1, 0).reshape(self.preactivation_dim, -1)
+        return self._grad_current, grad_weight, self._grad_vector
+
+    def _weight_windows(self, weights: torch.Tensor) -> torch.Tensor:
+        """The attention of each word and of the words in its window: (sentences, tokens, window)."""
+        size, length = len(weights), self._padded_weights.size(1)
+        self._padded_weights[:size, self.context_size : self.context_size + self.tokens] = weights
+        # A copy: overlapping rows are slow to multiply.
+        return self._padded_weights.as_strided(
+            (size, self.tokens, self.window), (length, 1, 1)
+        ).contiguous()
