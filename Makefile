@@ -58,7 +58,7 @@ echo "== Python $$want environment in $(2)"; \
 "$(1)" -m venv --clear "$(2)"; touch "$(2)/.allennlp_nef"
 endef
 
-.PHONY: help install train test browser bench bench-serving pictures lint format test-legacy results-qe results-pos results-ner results-pos-neighbours results-ner-neighbours clean
+.PHONY: help install train test browser bench bench-serving pictures lint format test-legacy results-qe results-pos results-ner results-pos-baselines results-ner-baselines clean
 
 help:
 	@echo 'make train        install, train NEF-F on the fixtures, evaluate it, print three tagged sentences'
@@ -73,7 +73,7 @@ help:
 	@echo 'make results-qe   the results on MLQE-PE English-German (QE_DATA=<folder of train.*, dev.*, test20.*>)'
 	@echo 'make results-pos  the results on a treebank of UD (POS_DATA=<folder of *-train.conllu, *-dev.conllu, *-test.conllu>)'
 	@echo 'make results-ner  the results on CoNLL-2002 (NER_DATA=<folder of esp.train, esp.testa, ...> NER_LANGUAGE=esp or ned)'
-	@echo 'make results-pos-neighbours, results-ner-neighbours   label attention and self-attention on the same data'
+	@echo 'make results-pos-baselines, results-ner-baselines   label attention and self-attention on the same data'
 	@echo 'make clean        remove caches, runs and the environments made here'
 	@echo
 	@echo 'Variables: PYTHON=$(PYTHON) VENV=$(VENV) LEGACY_PYTHON=$(LEGACY_PYTHON) LEGACY_VENV=$(LEGACY_VENV)'
@@ -147,9 +147,9 @@ pictures: install browser
 	"$(VENV)/bin/python" -m tests.demo.pictures
 
 results-qe: DATA = $(QE_DATA)
-results-pos results-pos-neighbours: DATA = $(POS_DATA)
-results-ner results-ner-neighbours: DATA = $(NER_DATA)
-results-qe results-pos results-ner results-pos-neighbours results-ner-neighbours: install
+results-pos results-pos-baselines: DATA = $(POS_DATA)
+results-ner results-ner-baselines: DATA = $(NER_DATA)
+results-qe results-pos results-ner results-pos-baselines results-ner-baselines: install
 	@if [ -z "$(DATA)" ]; then echo 'Name the data set, as in make help' >&2; exit 2; fi
 	"$(VENV)/bin/python" benchmarks/results.py $(@:results-%=%) --data "$(DATA)" --language "$(NER_LANGUAGE)"
 

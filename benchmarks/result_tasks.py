@@ -123,7 +123,7 @@ TASKS = {
 }
 
 
-def neighbours(name: str, num_epochs: int, lan_rate: float) -> Task:
+def baselines(name: str, num_epochs: int, lan_rate: float) -> Task:
     """Label attention and self-attention beside taggers with words and characters.
 
     `lan_rate` is the learning rate of label attention; the others have 0.03.
@@ -154,7 +154,7 @@ def neighbours(name: str, num_epochs: int, lan_rate: float) -> Task:
 
 TASKS.update(
     {
-        "pos-neighbours": neighbours("pos", num_epochs=15, lan_rate=0.1),
-        "ner-neighbours": neighbours("ner", num_epochs=8, lan_rate=0.03),
+        "pos-baselines": baselines("pos", num_epochs=15, lan_rate=0.1),
+        "ner-baselines": baselines("ner", num_epochs=8, lan_rate=0.03),
     }
 )

@@ -3,8 +3,8 @@
     python benchmarks/results.py qe --data FOLDER                    train.*, dev.*, test20.* of MLQE-PE English-German
     python benchmarks/results.py pos --data FOLDER                   *-train.conllu, *-dev.conllu, *-test.conllu
     python benchmarks/results.py ner --data FOLDER --language esp    esp.train, esp.testa, esp.testb of CoNLL-2002
-    python benchmarks/results.py pos-neighbours --data FOLDER        label attention and self-attention on the data of
-    python benchmarks/results.py ner-neighbours --data FOLDER        pos and of ner
+    python benchmarks/results.py pos-baselines --data FOLDER        label attention and self-attention on the data of
+    python benchmarks/results.py ner-baselines --data FOLDER        pos and of ner
 
 Each run is `allennlp train` with its data paths and seed overridden, in a process of its own with one thread; best
 epoch by dev. Then dev and test are tagged once, into files that `allennlp score-tags` reads. Finished runs are kept and
@@ -141,7 +141,7 @@ def comparisons(task: Task, results: Results) -> str:
         if not {first, second} <= set(results):
             continue
         seeds = min(len(results[first]), len(results[second]))
-        cells = [f"`{first}` less `{second}`" + (f", {seeds} seeds" if seeds > 1 else "")]
+        cells = [f"`{first}` minus `{second}`" + (f", {seeds} seeds" if seeds > 1 else "")]
         for part in ("dev", "test"):
             counts = [
                 numpy.array([run["counts"][part] for run in results[config][:seeds]])

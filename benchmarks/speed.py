@@ -20,10 +20,10 @@ from typing import Any, Callable, Dict, List, NamedTuple
 import torch
 from allennlp.version import VERSION
 from speed_additive import additive
+from speed_baselines import baselines
 from speed_commands import commands
 from speed_functions import attention, chain
 from speed_harness import Case, Row, Settings, steady_allocator
-from speed_neighbours import neighbours
 from speed_scaling import scaling
 from speed_taggers import inference, product_rate, training_steps
 from tqdm import tqdm
@@ -53,7 +53,7 @@ def on_device(settings: Settings, device: torch.device) -> List[Case]:
                 cases += [partial(case, what, inner) for inner in part(sized)]
         cases += [partial(case, precision, inner) for inner in attention(there)]
     in_float32 = settings._replace(device=device, seconds=1)
-    cases += [partial(case, "float32", inner) for inner in neighbours(in_float32)]
+    cases += [partial(case, "float32", inner) for inner in baselines(in_float32)]
     return cases
 
 
@@ -69,7 +69,7 @@ PARTS = {
     4: Part("CRF", chain),
     5: Part("one sentence", scaling),
     6: Part("whole command", commands),
-    7: Part("neighbours", lambda settings: neighbours(settings) + additive(settings)),
+    7: Part("baselines", lambda settings: baselines(settings) + additive(settings)),
     8: Part("CUDA", on_cuda),
 }
 

@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "allennlp_nef"
-# A subpackage imports itself and lower layers, never its neighbours in a layer or what is above.
+# A subpackage imports itself and lower layers, never the others of its layer or higher ones.
 LAYERS = [
     {"nn"},
     {"data", "modules", "metrics"},
@@ -72,15 +72,19 @@ def in_subpackages():
     return [path for path in MODULES if path.parent != ROOT / PACKAGE]
 
 
+def violations_of(path):
+    module = name_of(path)
+    package = module if path.name == "__init__.py" else None
+    return violations(module, path.read_text(encoding="utf-8"), package)
+
+
 def test_every_subpackage_has_a_layer():
     assert {subpackage_of(name_of(path)) for path in in_subpackages()} <= set(RANKS)
 
 
-@pytest.mark.parametrize("path", in_subpackages(), ids=name_of)
-def test_imports(path):
-    module = name_of(path)
-    package = module if path.name == "__init__.py" else None
-    assert not violations(module, path.read_text(encoding="utf-8"), package)
+def test_imports_flow_one_way():
+    found = {name_of(path): violations_of(path) for path in in_subpackages()}
+    assert {module: names for module, names in found.items() if names} == {}
 
 
 @pytest.mark.parametrize(
@@ -114,10 +118,12 @@ def test_imports(path):
         ("commands.a", "from allennlp_nef.training import b", True),
     ],
 )
-def test_the_rules(module, source, is_right):
+def test_a_violation_is_found(module, source, is_right):
     assert bool(violations(f"{PACKAGE}.{module}", source)) is not is_right
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_length(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+def test_no_module_is_longer_than_the_maximum():
+    lengths = {
+        name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES
+    }
+    assert {name: length for name, length in lengths.items() if length > MAX_LINES} == {}

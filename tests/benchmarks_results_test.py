@@ -21,7 +21,7 @@ def results(root, tmp_path_factory):
         (data / f"few-{part}.conllu").write_text(few + "\n\n", encoding="utf-8")
 
     def run(overrides, configs=CONFIGS, seeds="12"):
-        command = [sys.executable, str(root / "benchmarks" / "results.py"), "pos-neighbours"]
+        command = [sys.executable, str(root / "benchmarks" / "results.py"), "pos-baselines"]
         command += ["--data", str(data), "--output", str(output), "--configs", *configs]
         command += ["--seeds", *seeds, "--overrides", json.dumps(overrides)]
         done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
@@ -37,7 +37,7 @@ def test_runs_tables_and_what_is_kept(results):
     rows = [line.split(" | ") for line in printed.splitlines()]
     seeds = {row[0]: row[3] for row in rows[2:4]}
     assert seeds == {f"| `{config}`": "2" for config in CONFIGS}
-    assert "`pos_lan_bilstm_crf` less `pos_lan_bilstm_softmax`, 2 seeds" in printed
+    assert "`pos_lan_bilstm_crf` minus `pos_lan_bilstm_softmax`, 2 seeds" in printed
     finished = json.loads((output / "results.json").read_text())
     assert {config: len(runs) for config, runs in finished.items()} == dict.fromkeys(CONFIGS, 2)
     for config in CONFIGS:

@@ -198,24 +198,24 @@ def test_both_additive_scores_are_the_same(settings):
         torch.testing.assert_close(tensor.grad, gradient)
 
 
-def test_neighbours_and_their_baselines(benchmarks):
+def test_every_baseline_has_its_row(benchmarks):
     """Three layers each, the same input, and AllenNLP's CRF in the place of ours."""
-    import speed_neighbours
+    import speed_baselines
     from allennlp.common import Params
     from allennlp.models import Model
     from speed_taggers import vocabulary
 
-    settings = speed_neighbours.Settings(None)
+    settings = speed_baselines.Settings(None)
     layers = "{ num_layers:: 3 }"
-    lan = speed_neighbours.Tagger(speed_neighbours.experiment("pos_lan"))
-    crf = speed_neighbours.Tagger(speed_neighbours.experiment("pos_lan_bilstm_crf", layers))
+    lan = speed_baselines.Tagger(speed_baselines.experiment("pos_lan"))
+    crf = speed_baselines.Tagger(speed_baselines.experiment("pos_lan_bilstm_crf", layers))
     first, second = (
         Model.from_params(Params(tagger.experiment["model"]), vocab=vocabulary())
-        for tagger in (lan, crf.with_head(speed_neighbours.AllenNlpCrf.name))
+        for tagger in (lan, crf.with_head(speed_baselines.AllenNlpCrf.name))
     )
     assert len(first.encoder.layers) == 2 and first.encoder.last_lstm is not None
     assert second.encoder._module.num_layers == 3
-    batch = speed_neighbours.random_batch(settings, lan.labels)
+    batch = speed_baselines.random_batch(settings, lan.labels)
     for model in (first, second):
         assert model(**batch)["loss"] > 0
         assert model.eval()(tokens=batch["tokens"])["tag_ids"].shape == batch["tags"].shape
@@ -226,12 +226,12 @@ def test_neighbours_and_their_baselines(benchmarks):
 )
 def test_products_of_label_attention(benchmarks, labels, training, decoding):
     """The products of each of two layers; in training with those of two gradients each."""
-    import speed_neighbours
+    import speed_baselines
 
-    settings = speed_neighbours.Settings(None)
-    tagger = speed_neighbours.Tagger(speed_neighbours.experiment("pos_lan"), labels)
-    assert len(speed_neighbours.label_products(settings, tagger, True)) == 2 * 3 * training
-    assert len(speed_neighbours.label_products(settings, tagger, False)) == 2 * decoding
+    settings = speed_baselines.Settings(None)
+    tagger = speed_baselines.Tagger(speed_baselines.experiment("pos_lan"), labels)
+    assert len(speed_baselines.label_products(settings, tagger, True)) == 2 * 3 * training
+    assert len(speed_baselines.label_products(settings, tagger, False)) == 2 * decoding
 
 
 def test_baseline_learns_from_the_same_files(settings):

@@ -4,7 +4,7 @@ from allennlp.common import Registrable
 
 
 def registered_name(base: Type[Registrable], instance: object) -> str:
-    """The name that the class of an instance is registered under with `base`; else the class's own name."""
+    """The name under which the class of an instance is registered with `base`, or the name of the class."""
     for name in base.list_available():
         if base.by_name(name) is type(instance):
             return name

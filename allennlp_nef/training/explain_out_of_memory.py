@@ -13,11 +13,11 @@ from allennlp_nef.models.out_of_memory import (
 
 @TrainerCallback.register("explain_out_of_memory")
 class ExplainOutOfMemory(TrainerCallback):
-    """Ends a training for which memory is too small with an error that says what to change.
+    """Explains an error for lack of memory in training: which batch was too large, and what to change.
 
-    In whatever part of a step that is; the model itself explains only its forward pass.
+    It covers the whole training step. The model itself explains such errors in its forward pass only.
 
-    Registered as a `TrainerCallback` with name "explain_out_of_memory". The checkpoints stay as they are.
+    Registered as a `TrainerCallback` with name "explain_out_of_memory". It does not change the checkpoints.
 
     # Raises
 
@@ -26,11 +26,13 @@ class ExplainOutOfMemory(TrainerCallback):
 
     @overrides(check_signature=False)
     def on_start(self, trainer: Any, *args: Any, **kwargs: Any) -> None:
-        self._handled = sys.exc_info()[1]  # of the caller, who may train in an `except` clause
+        self._handled = sys.exc_info()[
+            1
+        ]  # an exception of the caller, who may train in an `except` clause
 
     @overrides(check_signature=False)
     def on_end(self, trainer: Any, *args: Any, **kwargs: Any) -> None:
-        error = sys.exc_info()[1]  # the trainer calls this on its way out of an exception too
+        error = sys.exc_info()[1]  # the trainer calls this after an exception, too
         if error is self._handled or isinstance(error, OutOfMemoryError):
             return
         if is_out_of_memory(error):

@@ -7,7 +7,7 @@ from overrides import overrides
 
 @LearningRateScheduler.register("inverse_time")
 class InverseTime(LearningRateScheduler):
-    """The learning rate eta_0 / (1 + rho t), where t epochs are done.
+    """The learning rate eta_0 / (1 + rho t) after t epochs.
 
     As in Cui & Zhang (EMNLP 2019), rho = 0.035, and Wei et al., "Position-Aware Self-Attention based Neural Sequence
     Labeling", rho = 0.05. eta_0 is the learning rate of the optimizer.
@@ -28,5 +28,5 @@ class InverseTime(LearningRateScheduler):
 
     @overrides
     def get_values(self) -> List[float]:
-        # AllenNLP steps at the end of an epoch: last_epoch is 0 when one is done.
+        # AllenNLP calls this at the end of an epoch: last_epoch is 0 after the first one.
         return [value / (1 + self.rate * (self.last_epoch + 1)) for value in self.base_values]

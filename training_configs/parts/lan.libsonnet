@@ -30,7 +30,7 @@
   },
   label_attention_head:: { type: 'label_attention', average: 'none' },
 
-  // The experiment. The step is that of a loss summed over the batch.
+  // The experiment. The learning rate is for a loss that is summed over the batch.
   tag_head:: { type: 'softmax', average: 'none' },
   crf+:: { average: 'none' },
   dataset_reader+: { max_tokens: null },

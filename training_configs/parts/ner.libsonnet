@@ -5,7 +5,7 @@
 
   tag_scheme:: 'BIO',  // or 'BIOUL'
   dropout:: 0.3,
-  // The paper's step is 0.1, for an update a sentence; for batches of 8 half of it does better on dev.
+  // The paper's learning rate is 0.1, with one sentence a batch. With batches of 8, 0.05 has better scores on dev.
   batch_size:: 8,
   optimizer:: { type: 'adagrad', lr: 0.05 },
   reader:: { type: 'conll_tags', tag_scheme: knobs.tag_scheme },

@@ -53,7 +53,7 @@
     ]),
   },
 
-  // The experiment. The step is that of a loss summed over the batch.
+  // The experiment. The learning rate is for a loss that is summed over the batch.
   crf+:: { average: 'none' },
   dataset_reader+: { max_tokens: null },
   trainer+: {

@@ -2,7 +2,7 @@
 // characters, a BiLSTM, a neural easy-first decoder, softmax or CRF, Adagrad. pos.libsonnet and ner.libsonnet add the task.
 //
 // AllenNLP's --overrides act on the finished JSON: use them for paths, seeds and batch sizes, not for dimensions.
-{
+(import 'decoder.libsonnet') {
   local knobs = self,
 
   // Knobs.
@@ -74,17 +74,6 @@
     num_layers: knobs.num_layers,
     [if knobs.num_layers > 1 then 'dropout']: knobs.dropout,  // between layers
     bidirectional: true,
-  },
-  neural_easy_first(sketch_update, num_steps):: {
-    type: 'neural_easy_first',
-    input_dim: 2 * knobs.lstm_dim,
-    sketch_update: sketch_update,
-    num_steps: num_steps,
-    context_size: 2,
-    preattention_dim: 50,
-    sketch_dim: 50,
-    attention: { type: 'csoftmax' },
-    dropout: knobs.dropout,
   },
 
   // The experiment.

@@ -10,17 +10,17 @@ from allennlp_nef.nn.constrained_softmax import constrained_softmax
 
 @Attention.register("csoftmax")
 class ConstrainedSoftmaxAttention(Attention):
-    """Any similarity of AllenNLP's, normalised by a constrained softmax: no row gets more than its bound.
+    """Attention with any similarity of AllenNLP and a constrained softmax: no row gets more than its bound.
 
     Proposition 1 of Martins & Kreutzer (EMNLP 2017). Registered as an `Attention` with name "csoftmax".
 
     # Parameters
 
     similarity : `Attention`
-        Gives the scores (`dot_product`, `bilinear`, `additive`, ...); its own normalisation is not used.
+        Gives the scores (`dot_product`, `bilinear`, `additive`, ...); its own normalization is not used.
     upper_bound : `float`, optional (default = `1.0`)
-        In (0, 1]: the bound of each row where a call gives none. Fewer rows than 1 / upper_bound could not share a
-        total of 1, so for them the bound is 1 / rows.
+        In (0, 1]: the bound of each row where a call gives no bounds. With fewer rows than 1 / upper_bound, the weights
+        could not sum to 1. Then the bound is 1 / rows.
     """
 
     def __init__(self, similarity: Attention, upper_bound: float = 1.0) -> None:
@@ -51,7 +51,7 @@ class ConstrainedSoftmaxAttention(Attention):
 
         # Returns
 
-        `torch.Tensor`, (batch, rows): at most the bounds, 0 where masked, summing to 1.
+        `torch.Tensor`, (batch, rows): the weights, at most the bounds, 0 where masked, with a sum of 1.
         """
         scores = self.similarity._forward_internal(vector, matrix)
         if upper_bounds is None:

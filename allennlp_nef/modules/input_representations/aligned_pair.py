@@ -11,15 +11,15 @@ from allennlp_nef.modules.input_representations.input_representation import Inpu
 
 @InputRepresentation.register("aligned_pair")
 class AlignedPairRepresentation(InputRepresentation):
-    """Each target word together with the source words that it is aligned to.
+    """Represents each target word by its embedding and those of the source words that it is aligned to.
 
     Section 5.3 of Martins & Kreutzer (EMNLP 2017): the target word, and the mean of the aligned source words. With
-    `neighbours`, as in the authors' implementation, six vectors: the target word, the one before it, the one after
-    it; the mean of the aligned source words, the source word before the leftmost aligned one, and the one after the
-    rightmost. Outside a sentence stand learned vectors for its start and its end; a word without alignment has
-    a learned vector in place of everything from the source.
+    `neighbours`, as in the authors' implementation, there are six vectors. They are the target word, the word before it
+    and the word after it; the mean of the aligned source words, the source word before the leftmost aligned word, and
+    the source word after the rightmost aligned word. Learned vectors represent the start and the end of a sentence.
+    Another learned vector takes the place of all source vectors where a word has no alignment.
 
-    Takes the fields `source`, `target` and `alignments` (bool, (batch, target tokens, source tokens)); the words to be
+    Takes the fields `source`, `target` and `alignments` (bool, (batch, target tokens, source tokens)). The words to be
     tagged are those of `target`. Registered as an `InputRepresentation` with name "aligned_pair".
 
     # Parameters
@@ -27,6 +27,7 @@ class AlignedPairRepresentation(InputRepresentation):
     source_embedder : `TextFieldEmbedder`
     target_embedder : `TextFieldEmbedder`
     neighbours : `bool`, optional (default = `True`)
+        Whether the adjacent words are part of the representation.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class AlignedPairRepresentation(InputRepresentation):
         source_dim = source_embedder.get_output_dim()
         self.unaligned = torch.nn.Parameter(_glorot(1, source_dim)[0])
         if neighbours:
-            # Start and end.
+            # The vectors of the start and of the end.
             self.source_boundaries = torch.nn.Parameter(_glorot(2, source_dim))
             self.target_boundaries = torch.nn.Parameter(
                 _glorot(2, target_embedder.get_output_dim())
@@ -70,7 +71,7 @@ class AlignedPairRepresentation(InputRepresentation):
             padded = _with_boundaries(words, target_mask, self.target_boundaries)
             features += [padded[:, :-2], padded[:, 2:]]
             padded = _with_boundaries(source_words, source_mask, self.source_boundaries)
-            # In `padded` word i stands at i + 1. The first of equal maxima is found.
+            # Word i is at i + 1 in `padded`. argmax finds the first of equal maxima.
             leftmost = links.argmax(-1)
             rightmost = links.size(-1) - 1 - links.flip(-1).argmax(-1)
             for places in (leftmost, rightmost + 2):
@@ -86,7 +87,7 @@ def _glorot(rows: int, dim: int) -> torch.Tensor:
 def _with_boundaries(
     vectors: torch.Tensor, mask: torch.Tensor, boundaries: torch.Tensor
 ) -> torch.Tensor:
-    """(batch, tokens, dim) -> (batch, tokens + 2, dim): the start before each sentence, the end right after it."""
+    """Adds the start before each sentence and the end after it: (batch, tokens, dim) -> (batch, tokens + 2, dim)."""
     batch, tokens, dim = vectors.shape
     start, end = boundaries.to(vectors.dtype)
     is_end = torch.arange(tokens + 1, device=mask.device) == mask.sum(-1, keepdim=True)

@@ -5,7 +5,7 @@ from allennlp.common import Registrable
 
 
 class InputRepresentation(torch.nn.Module, Registrable):
-    """Turns the input fields of a batch into one vector a word that is to be tagged.
+    """Turns the input fields of a batch into one vector for each word to be tagged.
 
     `forward` takes the input fields by name and returns vectors (batch, tokens, dim) and a bool mask (batch, tokens).
     """
@@ -16,5 +16,5 @@ class InputRepresentation(torch.nn.Module, Registrable):
         raise NotImplementedError
 
     def get_output_dim(self) -> int:
-        """The dimension of a vector."""
+        """The dimension of the vectors."""
         raise NotImplementedError

@@ -11,16 +11,16 @@ NOT_COUNTED = -1
 
 
 class RareWords(torch.nn.Module, FromParams):
-    """Replaces rare words by the unknown word while training, each with a probability and drawn anew each time.
+    """Replaces rare words by the unknown word in training, at random with a given probability.
 
-    So the embedding of the unknown word is trained. Section 4.1 of Lample et al., "Neural Architectures for Named
-    Entity Recognition" (NAACL 2016): words seen once, with probability 0.5. Only the indices of the words change:
-    characters, affixes and case of a replaced word stay.
+    This trains the embedding of the unknown word. Section 4.1 of Lample et al., "Neural Architectures for Named Entity
+    Recognition" (NAACL 2016): words seen once, with probability 0.5. Only the indices of the words change. The
+    characters, affixes and case of a replaced word stay the same.
 
-    The counts are those of the vocabulary, which must have been made from the training instances alone
-    (`"datasets_for_vocab_creation": ["train"]`). They are part of the model's state, so that a model that was
-    loaded can be trained further; words that its vocabulary was extended by are not rare. The workers of
-    distributed training read the vocabulary from files, which hold no counts: they can only train such a loaded model.
+    The counts come from the vocabulary, which must be made from the training instances only
+    (`"datasets_for_vocab_creation": ["train"]`). They are part of the state of the model, so a loaded model can be
+    trained further. Words by which its vocabulary is extended are not rare. The workers of distributed training read
+    the vocabulary from files, which have no counts: they can only train a loaded model.
 
     # Parameters
 
@@ -33,12 +33,12 @@ class RareWords(torch.nn.Module, FromParams):
     indexer : `str`, optional (default = `"tokens"`)
         The name of the `single_id` indexer of the words.
     max_count : `int`, optional (default = `1`)
-        At least 1: words seen at most so often are rare. Words that the vocabulary leaves out (`min_count`) are unknown
-        anyway; if all rare words are, that is an error.
+        At least 1: words seen at most this often are rare. Words that are not in the vocabulary (`min_count`) are
+        unknown anyway. It is an error if no rare word is in the vocabulary.
 
     # Raises
 
-    `ConfigurationError`: a value out of range; rare words of which none is in the vocabulary; training without counts.
+    `ConfigurationError`: a value out of range; no rare word in the vocabulary; training without counts.
     """
 
     counts: torch.Tensor
@@ -73,7 +73,7 @@ class RareWords(torch.nn.Module, FromParams):
         self.max_count = max_count
         indices = vocab.get_token_to_index_vocabulary(namespace)
         self._unknown = indices[vocab._oov_token]
-        # By index: how often a word was seen in training.
+        # How often a word was seen in training, by its index.
         self.register_buffer("counts", torch.full((len(indices),), NOT_COUNTED))
         if namespace in counters:
             self._set_counts(counters[namespace], indices)
@@ -95,10 +95,10 @@ class RareWords(torch.nn.Module, FromParams):
 
     @overrides(check_signature=False)
     def forward(self, tokens: TextFieldTensors) -> TextFieldTensors:
-        """The tensors of a `TextField`; while training, with rare words replaced."""
+        """The tensors of a `TextField`, in training with rare words replaced."""
         if not self.training:
             return tokens
-        if not self._is_checked:  # once: it waits for the device
+        if not self._is_checked:  # only once, since it synchronizes the device
             self._check(tokens)
         words = tokens[self.indexer]["tokens"]  # (batch, tokens)
         counts = self.counts[words]
@@ -121,7 +121,7 @@ class RareWords(torch.nn.Module, FromParams):
         self._is_checked = True
 
     def extend_vocab(self, extended_vocab: Vocabulary, **_: Any) -> None:
-        """Makes room for the words that the vocabulary was extended by; they are not rare. AllenNLP calls it."""
+        """Adds counts for the new words of an extended vocabulary: they are not rare. AllenNLP calls this."""
         num_new = extended_vocab.get_vocab_size(self.namespace) - self.counts.numel()
         if num_new > 0:
             self.counts = torch.cat([self.counts, self.counts.new_zeros(num_new)])

@@ -13,7 +13,7 @@ from allennlp_nef.modules.input_representations.rare_words import RareWords
 
 @InputRepresentation.register("sentence")
 class SentenceRepresentation(InputRepresentation):
-    """The embedded words of one sentence.
+    """Represents each word of a sentence by its embedding.
 
     Takes the field `tokens`. Registered as an `InputRepresentation` with name "sentence".
 
@@ -21,9 +21,9 @@ class SentenceRepresentation(InputRepresentation):
 
     text_field_embedder : `TextFieldEmbedder`
     rare_words : `RareWords`, optional (default = `None`)
-        Replaces rare words by the unknown word while training.
+        Replaces rare words by the unknown word in training.
     dropout : `float`, optional (default = `0.0`)
-        In [0, 1): of the embedded words. The model's own dropout also acts on the states of the encoder.
+        In [0, 1), applied to the embedded words. The dropout of the model is applied to the states of the encoder, too.
     """
 
     def __init__(

@@ -12,23 +12,23 @@ from allennlp_nef.data.formats.affixes import CASES, affix_namespaces
 
 @TokenEmbedder.register("affixes")
 class AffixesEmbedder(TokenEmbedder):
-    """The sum of the embeddings of a word's prefixes, next to the sum of those of its suffixes.
+    """Embeds the prefixes and the suffixes of a word: the sum over the prefixes beside the sum over the suffixes.
 
     Section 5.1 of Martins & Kreutzer (EMNLP 2017): a table for each length and side. With the 64-dimensional words of
-    the paper the input is 64 + 50 + 50 = 164 wide. Registered as a `TokenEmbedder` with name "affixes".
+    the paper, the input has 64 + 50 + 50 = 164 dimensions. Registered as a `TokenEmbedder` with name "affixes".
 
     # Parameters
 
     vocab : `Vocabulary`
         Filled in by AllenNLP.
     embedding_dim : `int`, optional (default = `50`)
-        At least 1: of each side.
+        At least 1, for each side.
     namespace : `str`, optional (default = `"affixes"`)
-        As that of the indexer.
+        The same as in the indexer.
     max_length : `int`, optional (default = `4`)
-        As that of the indexer.
+        The same as in the indexer.
     case_dim : `int`, optional (default = `0`)
-        Above 0, the output has so many columns more: the embedded case, which needs the indexer's `case`.
+        Above 0, an embedding of the case of the word with this dimension is added. The indexer needs `case`.
     """
 
     prefix_offsets: torch.Tensor
@@ -58,7 +58,7 @@ class AffixesEmbedder(TokenEmbedder):
         self.suffix_weight = _tables(vocab, self._suffixes, embedding_dim)
         for side, names in (("prefix", self._prefixes), ("suffix", self._suffixes)):
             self.register_buffer(f"{side}_offsets", _offsets(vocab, names), persistent=False)
-        # Index 0 is that of padding.
+        # Index 0 is padding.
         self.case_embedding = torch.nn.Embedding(len(CASES) + 1, case_dim) if case_dim else None
         self._output_dim = 2 * embedding_dim + case_dim
 
@@ -99,7 +99,7 @@ class AffixesEmbedder(TokenEmbedder):
         return torch.cat(features, dim=-1)
 
     def extend_vocab(self, extended_vocab: Vocabulary, **_: Optional[str]) -> None:
-        """Adds rows for the affixes that a vocabulary has besides; AllenNLP calls it to fine-tune a trained model."""
+        """Adds rows for the new affixes of an extended vocabulary. AllenNLP calls this to fine-tune a trained model."""
         for side, names in (("prefix", self._prefixes), ("suffix", self._suffixes)):
             old, begins = getattr(self, f"{side}_weight"), getattr(self, f"{side}_offsets")
             tables = old.detach().tensor_split(begins[1:].tolist())
@@ -118,19 +118,19 @@ class AffixesEmbedder(TokenEmbedder):
 
 
 def _tables(vocab: Vocabulary, namespaces: List[str], dim: int) -> torch.nn.Parameter:
-    """The tables of all lengths, one below the other."""
+    """The tables of all lengths, concatenated."""
     tables = [torch.empty(vocab.get_vocab_size(name), dim) for name in namespaces]
     return torch.nn.Parameter(torch.cat([torch.nn.init.xavier_uniform_(t) for t in tables]))
 
 
 def _offsets(vocab: Vocabulary, namespaces: List[str]) -> torch.Tensor:
-    """The row at which each table begins."""
+    """The first row of each table."""
     sizes = [vocab.get_vocab_size(name) for name in namespaces]
     return torch.tensor([0, *sizes[:-1]]).cumsum(0)
 
 
 def _summed(indices: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-    """Rows of `weight` summed over the last dimension of the indices."""
+    """The sum of rows of `weight` over the last dimension of the indices."""
     bags = indices.reshape(-1, indices.size(-1))
     rows = functional.embedding_bag(bags, weight, mode="sum")
     return rows.view(*indices.shape[:-1], weight.size(-1))

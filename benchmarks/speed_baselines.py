@@ -87,7 +87,7 @@ class Tagger(NamedTuple):
         return self._replace(experiment={**self.experiment, "model": model})
 
 
-def neighbours(settings: Settings) -> List[Case]:
+def baselines(settings: Settings) -> List[Case]:
     """Training steps and decoding of LAN by number of tags, and of PSA, with their floors."""
     cases: List[Case] = []
     sizes = TAGS[:2] if settings.quick else TAGS
