@@ -71,7 +71,7 @@ def plot(archive, requests, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--output", type=Path, default=ROOT / "demo" / "pictures")
+    parser.add_argument("--output", type=Path, default=ROOT / "docs" / "pictures")
     output = parser.parse_args().output
     output.mkdir(parents=True, exist_ok=True)
     examples = json.loads((ROOT / "demo" / "examples.json").read_text(encoding="utf-8"))
