@@ -17,7 +17,7 @@ LAYERS = [
 ]
 RANKS = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 # They know nothing of AllenNLP, nor of anything in the package but themselves; all else may import them.
-INDEPENDENT = [f"{PACKAGE}.nn", f"{PACKAGE}.data.formats"]
+INDEPENDENT = [f"{PACKAGE}.nn", f"{PACKAGE}.data.formats", f"{PACKAGE}.saved_versions"]
 MODULES = sorted((ROOT / PACKAGE).rglob("*.py"))
 MAX_LINES = 300
 

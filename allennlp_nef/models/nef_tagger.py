@@ -23,6 +23,7 @@ from allennlp_nef.models.decision_trace import (
 )
 from allennlp_nef.models.encoding import encode, shared_label_table
 from allennlp_nef.models.out_of_memory import BatchShape, batch_shape, explaining_memory
+from allennlp_nef.models.versioned_model import VersionedModel
 from allennlp_nef.modules.checks import check_dropout
 from allennlp_nef.modules.input_representations import InputRepresentation
 from allennlp_nef.modules.tag_heads import SoftmaxTagHead, TagHead
@@ -31,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 @Model.register("nef_tagger")
-class NefTagger(Model):
+class NefTagger(VersionedModel):
     """A sequence tagger: input representation, encoder, neural easy-first decoder, tag head.
 
     Martins & Kreutzer, "Learning What's Easy: Fully Differentiable Neural Easy-First Taggers" (EMNLP 2017). Without a

@@ -3,12 +3,14 @@ import signal
 from functools import lru_cache
 from typing import Any, Iterable, Iterator, Optional
 
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance, Token
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 from overrides import overrides
 
 from allennlp_nef.data.formats.errors import DataFormatError
+from allennlp_nef.saved_versions import naming_versions
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +46,12 @@ class TaggingReader(DatasetReader):
             raise ConfigurationError(f"label_namespace: expected a name, got {label_namespace!r}")
         self._max_tokens = max_tokens
         self._label_namespace = label_namespace
+
+    @classmethod
+    def from_params(cls, params: Params, *args: Any, **extras: Any) -> "TaggingReader":
+        """The reader of a config. Where an archive is loaded, errors name the versions that it was saved with."""
+        with naming_versions(extras.get("serialization_dir")):
+            return super().from_params(params, *args, **extras)
 
     def examples(self, file_path: str) -> Iterator[Any]:
         """The sentences of a file, as the format's module gives them. Raises `DataFormatError`."""
