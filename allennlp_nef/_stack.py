@@ -1,18 +1,25 @@
 """Says how to install AllenNLP where it cannot be imported; imported before everything else."""
 
 import sys
-from typing import Tuple
+from pathlib import Path
+from typing import List, Tuple
 
-_MODERN = (
-    "pip install -r requirements.txt",
-    "pip install --no-deps -r requirements-no-deps.txt",
-)
-_LEGACY = ("pip install -r requirements-legacy.txt",)
+_ROOT = Path(__file__).resolve().parent.parent
+# The versions of requirements-no-deps.txt, which installed packages do not have.
+_WITHOUT_DEPENDENCIES = "allennlp==2.10.1 allennlp-server==1.0.0 fairscale==0.4.13 torchvision=="
 
 
-def install_commands(python: Tuple[int, ...] = sys.version_info[:2]) -> Tuple[str, ...]:
-    """The commands that, run in the checkout, install AllenNLP for this version of Python."""
-    return _MODERN if python >= (3, 11) else _LEGACY
+def install_commands(
+    python: Tuple[int, ...] = sys.version_info[:2], root: Path = _ROOT
+) -> List[str]:
+    """The commands that install AllenNLP for this version of Python, in any folder."""
+    is_checkout = (root / "pyproject.toml").is_file()
+    package = f'-e "{root}[serve,plot]"' if is_checkout else '"allennlp_nef[serve,plot]"'
+    commands = [f"pip install {package}"]
+    if python >= (3, 11):
+        torchvision = "0.16.2" if python < (3, 12) else "0.28.0"
+        commands.append(f"pip install --no-deps {_WITHOUT_DEPENDENCIES}{torchvision}")
+    return commands
 
 
 def _import_allennlp() -> None:
@@ -23,7 +30,7 @@ def _import_allennlp() -> None:
     except Exception as error:  # AttributeError and ValueError among others
         raise ImportError(
             "allennlp_nef needs AllenNLP 2.10.1, which cannot be imported here "
-            f"({type(error).__name__}: {error}). In the checkout of allennlp_nef, run\n    "
+            f"({type(error).__name__}: {error}). To install it, run\n    "
             + "\n    ".join(install_commands())
         ) from error
 

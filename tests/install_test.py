@@ -5,16 +5,23 @@ import re
 import shutil
 import subprocess
 import sys
-import zipfile
-from email import message_from_string
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from allennlp_nef._stack import install_commands
+from allennlp_nef.version import VERSION
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = PYPROJECT["project"]
 
 
 def lines_of(name):
@@ -26,9 +33,29 @@ def requirements_of(name):
     return [Requirement(line) for line in lines_of(name)]
 
 
-def applies(requirement, python, extra=""):
-    environment = {"python_version": python, "extra": extra}
+def applies(requirement, python):
+    environment = {"python_version": python, "python_full_version": f"{python}.0"}
     return requirement.marker is None or requirement.marker.evaluate(environment)
+
+
+def declared(python, base=True, extras=()):
+    """What pyproject.toml requires on a version of Python."""
+    texts = list(PROJECT["dependencies"]) if base else []
+    for extra in extras:
+        texts += PROJECT["optional-dependencies"][extra]
+    return [requirement for requirement in map(Requirement, texts) if applies(requirement, python)]
+
+
+def without_markers(requirements):
+    """`name specifier`, each once."""
+    return sorted({f"{canonicalize_name(r.name)} {r.specifier}" for r in requirements})
+
+
+def locked_versions():
+    return {
+        canonicalize_name(r.name): next(iter(r.specifier)).version
+        for r in requirements_of("requirements-lock.txt")
+    }
 
 
 class TestImportGuard:
@@ -56,18 +83,18 @@ except ImportError as error:
         for command in install_commands():
             assert f"\n    {command}\n" in message
 
-    def test_missing(self):
+    def test_missing_allennlp_is_reported_with_commands(self):
         cause, message = self.import_package("")
         assert cause == "ModuleNotFoundError"
         assert "No module named 'allennlp'" in message
         self.assert_names_commands(message)
 
-    def test_blocked(self):
+    def test_blocked_allennlp_is_reported_with_commands(self):
         cause, message = self.import_package("sys.modules['allennlp'] = None")
         assert cause == "ModuleNotFoundError"
         self.assert_names_commands(message)
 
-    def test_versions_that_do_not_fit(self, tmp_path):
+    def test_versions_that_do_not_fit_are_reported_with_commands(self, tmp_path):
         package = tmp_path / "allennlp"
         package.mkdir()
         (package / "__init__.py").write_text("raise AttributeError('numpy has no float')\n")
@@ -76,89 +103,68 @@ except ImportError as error:
         assert "(AttributeError: numpy has no float)" in message
         self.assert_names_commands(message)
 
+    def test_commands_of_a_checkout_name_its_folder(self):
+        assert install_commands()[0] == f'pip install -e "{ROOT}[serve,plot]"'
+
     @pytest.mark.parametrize("python", [(3, 8), (3, 10), (3, 11), (3, 13)])
-    def test_commands_name_files_of_the_checkout(self, python):
-        commands = install_commands(python)
-        files = re.findall(r"-r (\S+)", " ".join(commands))
-        assert files and all((ROOT / name).is_file() for name in files)
-        assert ("requirements-legacy.txt" in files) == (python < (3, 11))
-
-
-@pytest.fixture(scope="module")
-def metadata(tmp_path_factory):
-    source = tmp_path_factory.mktemp("source")
-    for name in ("setup.py", "pyproject.toml", "LICENSE"):
-        shutil.copy(str(ROOT / name), str(source))
-    (source / "allennlp_nef").mkdir()
-    (source / "allennlp_nef" / "__init__.py").touch()
-    code = "from setuptools import build_meta; build_meta.prepare_metadata_for_build_wheel('.')"
-    subprocess.run([sys.executable, "-c", code], cwd=str(source), check=True)
-    (path,) = source.glob("*.dist-info/METADATA")
-    return message_from_string(path.read_text(encoding="utf-8"))
-
-
-@pytest.fixture(scope="module")
-def declared(metadata):
-    return [Requirement(text) for text in metadata.get_all("Requires-Dist")]
+    def test_commands_of_an_installed_package_need_no_files(self, python, tmp_path):
+        first, *others = install_commands(python, tmp_path)
+        assert first == 'pip install "allennlp_nef[serve,plot]"'
+        assert len(others) == (python >= (3, 11))
+        for command in others:
+            start, pins = command.split(" --no-deps ")
+            assert start == "pip install"
+            name = ".".join(map(str, python))
+            pinned = [r for r in requirements_of("requirements-no-deps.txt") if applies(r, name)]
+            assert sorted(pins.split()) == sorted(f"{r.name}{r.specifier}" for r in pinned)
 
 
 class TestMetadata:
-    def test_identity(self, metadata):
-        assert metadata["Name"].replace("-", "_") == "allennlp_nef"
-        assert metadata["Version"] == "0.1.0"
-        assert metadata["Requires-Python"] == ">=3.8"
-        assert set(metadata.get_all("Provides-Extra")) == {"serve", "plot", "dev"}
+    def test_extras(self):
+        assert set(PROJECT["optional-dependencies"]) == {"serve", "plot", "docs", "dev"}
+        assert PROJECT["requires-python"] == ">=3.8"
+
+    def test_setup_file_has_no_metadata(self):
+        code = (ROOT / "setup.py").read_text(encoding="utf-8").splitlines()
+        assert code[2:] == ["from setuptools import setup", "", "setup()"]
+
+    def test_citation_has_the_version_and_the_license(self):
+        lines = lines_of("CITATION.cff")
+        assert f"version: {VERSION}" in lines
+        assert f"license: {PROJECT['license']['text']}" in lines
 
     @pytest.mark.parametrize(
         ("python", "torch", "numpy", "with_allennlp"),
         [("3.8", "1.12.1", "1.24.4", True), ("3.11", "2.13.0", "2.4.6", False)],
     )
-    def test_each_python_gets_its_stack(self, declared, python, torch, numpy, with_allennlp):
-        wanted = {r.name: r.specifier for r in declared if applies(r, python)}
+    def test_each_python_gets_its_stack(self, python, torch, numpy, with_allennlp):
+        wanted = {r.name: r.specifier for r in declared(python)}
         assert wanted["torch"].contains(torch)
         assert not wanted["torch"].contains("2.13.0" if torch == "1.12.1" else "1.12.1")
         assert wanted["numpy"].contains(numpy)
         assert ("allennlp" in wanted) == with_allennlp
 
-    @pytest.mark.parametrize("extra", ["", "serve", "plot", "dev"])
-    def test_locked_versions_satisfy_it(self, declared, extra):
-        locked = {r.name.lower(): r for r in requirements_of("requirements-lock.txt")}
-        wanted = [r for r in declared if applies(r, "3.11", extra)]
-        assert wanted
+    def test_locked_versions_are_in_range(self):
+        locked = locked_versions()
+        wanted = declared("3.11", extras=PROJECT["optional-dependencies"])
         for requirement in wanted:
-            (version,) = locked[requirement.name.lower()].specifier
-            assert requirement.specifier.contains(version.version), requirement
-
-
-def test_the_page_is_installed_with_the_package(tmp_path):
-    """Its files are those of demo/, which `allennlp plot-sketches --html` needs."""
-    for name in ("setup.py", "pyproject.toml", "LICENSE", "README.md"):
-        shutil.copy(str(ROOT / name), str(tmp_path))
-    for name in ("allennlp_nef", "demo"):
-        shutil.copytree(str(ROOT / name), str(tmp_path / name), symlinks=True)
-    code = "from setuptools import build_meta; print(build_meta.build_wheel('.'))"
-    subprocess.run([sys.executable, "-c", code], cwd=str(tmp_path), check=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(str(wheel)) as archive:
-        installed = {
-            name: archive.read(name)
-            for name in archive.namelist()
-            if name.startswith("allennlp_nef/demo/")
-        }
-    files = [path for path in (ROOT / "demo").iterdir() if path.is_file()]
-    assert {"replay.js", "style.css"} <= {path.name for path in files}
-    assert installed == {f"allennlp_nef/demo/{path.name}": path.read_bytes() for path in files}
+            version = locked[canonicalize_name(requirement.name)]
+            assert requirement.specifier.contains(version), requirement
 
 
 class TestRequirementsFiles:
-    @pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
-    def test_locked_versions_are_in_range(self, name):
-        locked = {
-            r.name.lower().replace("_", "-"): r for r in requirements_of("requirements-lock.txt")
-        }
-        for requirement in requirements_of(name):
-            (version,) = locked[requirement.name.lower().replace("_", "-")].specifier
-            assert requirement.specifier.contains(version.version), requirement
+    @pytest.mark.parametrize(
+        ("name", "python", "base", "extras"),
+        [
+            ("requirements.txt", "3.11", True, ("serve", "plot")),
+            ("requirements-dev.txt", "3.11", False, ("dev", "docs")),
+            ("requirements-legacy.txt", "3.8", True, ("serve", "plot", "dev")),
+            ("requirements-legacy.txt", "3.10", True, ("serve", "plot", "dev")),
+        ],
+    )
+    def test_file_has_the_ranges_of_pyproject(self, name, python, base, extras):
+        written = without_markers(requirements_of(name))
+        assert written == without_markers(declared(python, base, extras))
 
     def test_lock_holds_only_exact_public_versions(self):
         for line in lines_of("requirements-lock.txt"):
@@ -180,6 +186,39 @@ class TestRequirementsFiles:
         assert lines_of(".allennlp_plugins") == ["allennlp_nef"]
 
 
+class TestUv:
+    group = [Requirement(text) for text in PYPROJECT["dependency-groups"]["allennlp"]]
+    overrides = [Requirement(text) for text in PYPROJECT["tool"]["uv"]["override-dependencies"]]
+    lock = (ROOT / "uv.lock").read_text(encoding="utf-8")
+
+    def test_group_has_the_packages_of_requirements_no_deps(self):
+        pinned = requirements_of("requirements-no-deps.txt")
+        group = {str(r) for r in self.group}
+        assert group == {*map(str, pinned), "allennlp_nef[plot,serve]"}
+
+    def test_overrides_are_the_ranges_of_the_project(self):
+        """One that applies to no Python leaves the package out."""
+        used = [r for r in self.overrides if str(r.marker) != 'python_version < "3"']
+        ranges = {str(r) for r in self.group} | {
+            f"{canonicalize_name(r.name)}{r.specifier}" for r in declared("3.11")
+        }
+        assert used and {str(r) for r in used} <= ranges
+
+    def test_lock_has_only_the_public_index(self):
+        hosts = set(re.findall(r"\w+://[^/\"]+", self.lock))
+        assert hosts == {"https://pypi.org", "https://files.pythonhosted.org"}
+        assert set(re.findall(r"source = \{ (\w+) =", self.lock)) == {"registry", "editable"}
+
+    def test_lock_has_the_pinned_versions(self):
+        locked = set(re.findall(r'^name = "(.+)"\nversion = "(.+)"$', self.lock, re.MULTILINE))
+        for requirement in [
+            *requirements_of("requirements-no-deps.txt"),
+            Requirement("torch==2.13.0"),
+        ]:
+            (pin,) = requirement.specifier
+            assert (requirement.name, pin.version) in locked
+
+
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
 class TestMakefile:
     @staticmethod
@@ -199,7 +238,7 @@ class TestMakefile:
         ("target", "variable", "folder"),
         [("install", "PYTHON", "VENV"), ("test-legacy", "LEGACY_PYTHON", "LEGACY_VENV")],
     )
-    def test_python_that_is_not_there(self, target, variable, folder, tmp_path):
+    def test_missing_python_is_an_error(self, target, variable, folder, tmp_path):
         code, output = self.make(target, f"{variable}=python0.0", f"{folder}={tmp_path / 'new'}")
         assert code != 0
         assert "python0.0 cannot make a virtual environment" in output
@@ -222,3 +261,10 @@ class TestMakefile:
             " -s runs/qe_nef_f"
         )
         assert command in output.splitlines() or command + " -f" in output.splitlines()
+
+    def test_tests_end_with_their_time(self, tmp_path):
+        code, output = self.make(
+            "-n", "test", f"PYTHON={sys.executable}", f"VENV={tmp_path / 'new'}"
+        )
+        assert code == 0, output
+        assert 'echo "make test took' in output.splitlines()[-1]
