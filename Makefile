@@ -20,6 +20,7 @@ NER_LANGUAGE ?= esp
 BENCH ?=
 # no: without the tests in a browser.
 BROWSER ?= yes
+STARTED := $(shell date +%s)
 WITHOUT_BROWSER := $(if $(filter no,$(BROWSER)),-m 'not browser')
 
 empty :=
@@ -80,7 +81,7 @@ help:
 
 install: $(call escape,$(MARK))
 
-$(call escape,$(MARK)): setup.py requirements-no-deps.txt $(REQUIREMENTS)
+$(call escape,$(MARK)): pyproject.toml requirements-no-deps.txt $(REQUIREMENTS)
 	$(call make-venv,$(PYTHON),$(VENV),PYTHON,VENV)
 	@echo '== Requirements'
 	"$(VENV)/bin/python" -m pip install $(PIP_FLAGS) $(addprefix -r ,$(REQUIREMENTS))
@@ -122,8 +123,9 @@ endif
 
 test: lint browser
 	OMP_NUM_THREADS=1 "$(VENV)/bin/python" -m pytest -n 2 $(WITHOUT_BROWSER)
+	@seconds=$$(($$(date +%s) - $(STARTED))); echo "make test took $$((seconds / 60)) min $$((seconds % 60)) s"
 
-$(call escape,$(LEGACY_MARK)): setup.py requirements-legacy.txt
+$(call escape,$(LEGACY_MARK)): pyproject.toml requirements-legacy.txt
 	$(call make-venv,$(LEGACY_PYTHON),$(LEGACY_VENV),LEGACY_PYTHON,LEGACY_VENV)
 	@echo '== Requirements'
 	# The pip that comes with Python 3.8 does not find versions that fit together.
