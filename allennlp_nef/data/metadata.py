@@ -1,5 +1,5 @@
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
 
 from allennlp_nef.data.formats.conll_columns import ColumnSentence
 from allennlp_nef.data.formats.conllu import ConlluSentence
@@ -7,9 +7,9 @@ from allennlp_nef.data.formats.conllu import ConlluSentence
 
 @dataclass
 class TaggingMetadata:
-    """What an instance of this package's readers carries beside its tensors.
+    """What an instance of this package's readers carries besides its tensors.
 
-    A class of its own rather than a dict: AllenNLP searches lists and dicts for tensors word by word, in each batch.
+    A class of its own rather than a dict: AllenNLP searches lists and dicts for tensors, word by word, in each batch.
     """
 
     tokens: List[str]
@@ -18,15 +18,25 @@ class TaggingMetadata:
     """The words of the source sentence, where the tokens are a translation."""
     tags: Optional[List[str]] = None
     """The gold labels, one a token, where known."""
-    keep_trace: bool = False
-    """Whether the trace of the decoder is wanted in the output."""
     sentence: Union[ColumnSentence, ConlluSentence, None] = None
     """The sentence as it stood in its file, where it came from a file of CoNLL columns or CoNLL-U."""
-    keep_decisions: bool = False
-    """Whether the tags after each step of the decoder are wanted, with its trace."""
     alignments: Optional[Sequence[Sequence[int]]] = None
     """Pairs (source index, target index), from 0, where there is a source."""
+    attention: bool = False
+    """Whether the attention is wanted in the output."""
+    trace: bool = False
+    """Whether the trace is wanted in the output."""
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether the model has to keep a trace: the attention is a part of it."""
+        return self.attention or self.trace
 
     def to_json(self) -> Dict[str, Any]:
         """What AllenNLP writes of it, in `allennlp evaluate --predictions-output-file`."""
         return {"tokens": self.tokens, "source": self.source, "tags": self.tags}
+
+
+def tagging_metadata(metadata: Optional[Iterable[object]]) -> List[Optional[TaggingMetadata]]:
+    """The metadata of a batch, with None for each instance of another reader."""
+    return [item if isinstance(item, TaggingMetadata) else None for item in metadata or ()]

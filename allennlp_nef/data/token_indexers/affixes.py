@@ -5,7 +5,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import IndexedTokenList, Token, TokenIndexer, Vocabulary
 from overrides import overrides
 
-from allennlp_nef.data.formats.affixes import CASES, affix_namespaces, case_of
+from allennlp_nef.data.affixes import CASES, affix_namespaces, case_of
 
 
 @TokenIndexer.register("affixes")
@@ -25,7 +25,7 @@ class AffixesIndexer(TokenIndexer):
     max_length : `int`, optional (default = `4`)
         At least 1.
     case : `bool`, optional (default = `False`)
-        Whether to tell lower case, upper case, capitalised, mixed case, numbers, words with digits and the rest apart.
+        Whether to tell lower case, upper case, capitalized, mixed case, numbers, words with digits and the rest apart.
     """
 
     def __init__(

@@ -7,7 +7,7 @@ from allennlp.modules.token_embedders import TokenEmbedder
 from overrides import overrides
 from torch.nn import functional
 
-from allennlp_nef.data.formats.affixes import CASES, affix_namespaces
+from allennlp_nef.data.affixes import CASES, affix_namespaces
 
 
 @TokenEmbedder.register("affixes")

@@ -8,7 +8,7 @@ from allennlp.data import Batch, Instance, Token, TokenIndexer, Vocabulary
 from allennlp.data.fields import ListField, TextField
 from allennlp.nn.util import get_text_field_mask
 
-from allennlp_nef.data.formats.affixes import CASES
+from allennlp_nef.data.affixes import CASES
 from allennlp_nef.data.token_indexers import AffixesIndexer
 
 

@@ -7,7 +7,7 @@ from allennlp.data.fields import TextField
 from allennlp.modules import TextFieldEmbedder
 from allennlp.modules.token_embedders import TokenEmbedder
 
-from allennlp_nef.data.formats.affixes import CASES, case_of
+from allennlp_nef.data.affixes import CASES, case_of
 from allennlp_nef.modules.token_embedders import AffixesEmbedder
 
 WORDS = ["tagging", "taggers", "the", "a", "A4", "EU", "Word", "\U00020000e\u0301", "."]

@@ -2,7 +2,7 @@
 
 from typing import List, Tuple
 
-CASES = ("lower", "upper", "capitalised", "mixed", "number", "alphanumeric", "other")
+CASES = ("lower", "upper", "capitalized", "mixed", "number", "alphanumeric", "other")
 
 
 def affix_namespaces(namespace: str, max_length: int) -> Tuple[List[str], List[str]]:
@@ -17,7 +17,7 @@ def case_of(word: str) -> str:
     Which of the `CASES` a word is.
 
     A number has digits and no letters, an alphanumeric word both. Of words without digits, those that begin in upper
-    case and go on in lower case are capitalised, and so is a single upper-case letter; "other" is punctuation, and
+    case and go on in lower case are capitalized, and so is a single upper-case letter; "other" is punctuation, and
     words of scripts without case.
     """
     has_letter = any(map(str.isalpha, word))
@@ -28,5 +28,5 @@ def case_of(word: str) -> str:
     if word.islower():
         return "lower"
     if word.isupper():
-        return "upper" if sum(map(str.isalpha, word)) > 1 else "capitalised"
-    return "capitalised" if word[0] != word[0].lower() and word[1:].islower() else "mixed"
+        return "upper" if sum(map(str.isalpha, word)) > 1 else "capitalized"
+    return "capitalized" if word[0] != word[0].lower() and word[1:].islower() else "mixed"

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allennlp_nef.data.formats.affixes import CASES, affix_namespaces, case_of
+from allennlp_nef.data.affixes import CASES, affix_namespaces, case_of
 
 
 @pytest.mark.parametrize(
@@ -11,7 +11,7 @@ from allennlp_nef.data.formats.affixes import CASES, affix_namespaces, case_of
         ("lower", ["a", "word", "jean-paul", "l'", "straße", "ñandú", "e\u0301te\u0301", "d.c."]),
         ("upper", ["EU", "U.S.", "ÉTÉ", "GROSSE", "E\u0301TE\u0301", "AT&T", "ΕΕ"]),
         (
-            "capitalised",
+            "capitalized",
             ["A", "É", "E\u0301", "A.", "Word", "Éte\u0301", "Mc-", "\u01c5ep", "Ünder"],
         ),
         ("mixed", ["McDonald", "iPhone", "eBay", "Jean-Paul", "O'Neill", "'Tis", "aB", "ABc"]),
