@@ -1,4 +1,4 @@
-from typing import Any, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, ClassVar, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
@@ -8,15 +8,17 @@ from allennlp_nef.data.dataset_readers.sentence_reader import SentenceReader
 from allennlp_nef.data.formats.chunks import SCHEMES, convert_tags, split_tag
 from allennlp_nef.data.formats.conll_columns import ColumnSentence, read_columns
 from allennlp_nef.data.formats.errors import DataFormatError
+from allennlp_nef.data.writers import Writer
+from allennlp_nef.data.writers.columns import write_conll
 
 
 @DatasetReader.register("conll_tags")
 class ConllTagsReader(SentenceReader):
     """
     Reads the columns of the CoNLL shared tasks, such as the named entities of CoNLL-2002 (word and tag, or word,
-    part of speech and tag) and CoNLL-2003 (word, part of speech, chunk, tag); the module
-    `allennlp_nef.data.formats.conll_columns` states the format. Tags may come in IOB1, BIO (IOB2) or BIOUL: chunks are
-    read off them as `conlleval` does. For the fields of an instance see `SentenceReader`.
+    part of speech and tag) and CoNLL-2003 (word, part of speech, chunk, tag). The module
+    `allennlp_nef.data.formats.conll_columns` states the format. Tags may be in IOB1, BIO (IOB2) or BIOUL: their chunks
+    are those that `conlleval` finds. For the fields of an instance see `SentenceReader`.
 
     A file that ends before the tag column, in every line, is unlabelled; a warning says so.
 
@@ -33,6 +35,8 @@ class ConllTagsReader(SentenceReader):
     token_indexers, encoding, max_tokens, label_namespace
         See `SentenceReader` and `TaggingReader`.
     """
+
+    writers: ClassVar[Dict[str, Writer]] = {"conll": write_conll}
 
     def __init__(
         self,
@@ -86,10 +90,10 @@ class ConllTagsReader(SentenceReader):
     def to_instance(self, example: Any) -> Instance:
         sentence, tags = example
         words = [row[self.word_column] for row in sentence.rows]
-        return self.text_to_instance(words, tags, sentence=sentence)
+        return self.build_instance(words, tags, sentence)
 
     def without_tag(self, row: Sequence[str]) -> List[str]:
-        """The columns of a token but for its tag."""
+        """The columns of a token other than its tag."""
         index = self._tag_index(len(row))
         return [column for i, column in enumerate(row) if i != index]
 

@@ -1,4 +1,4 @@
-from typing import Any, Iterator, List, Optional, Tuple
+from typing import Any, ClassVar, Dict, Iterator, List, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
@@ -7,6 +7,8 @@ from overrides import overrides
 from allennlp_nef.data.dataset_readers.sentence_reader import SentenceReader
 from allennlp_nef.data.formats.conllu import TAG_COLUMNS, UNKNOWN, ConlluSentence, read_conllu
 from allennlp_nef.data.formats.errors import DataFormatError
+from allennlp_nef.data.writers import Writer
+from allennlp_nef.data.writers.conllu import write_conllu
 
 
 @DatasetReader.register("conllu_tags")
@@ -16,8 +18,8 @@ class ConlluTagsReader(SentenceReader):
     words are those with an integer ID; multiword tokens and empty nodes are no words. The module
     `allennlp_nef.data.formats.conllu` states the format. For the fields of an instance see `SentenceReader`.
 
-    A file without any value in the column is unlabelled (and one without any feature and any part of speech, where the
-    column is `feats`); a warning says so.
+    A file without any value in the column is unlabelled; a warning says so. Where the column is `feats`, a file is
+    unlabelled if it has neither a feature nor a part of speech.
 
     Registered as a `DatasetReader` with name "conllu_tags".
 
@@ -28,6 +30,8 @@ class ConlluTagsReader(SentenceReader):
     token_indexers, encoding, max_tokens, label_namespace
         See `SentenceReader` and `TaggingReader`.
     """
+
+    writers: ClassVar[Dict[str, Writer]] = {**SentenceReader.writers, "conllu": write_conllu}
 
     def __init__(self, column: str = "upos", **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -62,7 +66,7 @@ class ConlluTagsReader(SentenceReader):
     @overrides
     def to_instance(self, example: Any) -> Instance:
         sentence, tags = example
-        return self.text_to_instance(sentence.column("form"), tags, sentence=sentence)
+        return self.build_instance(sentence.column("form"), tags, sentence)
 
     def _is_labelled(self, sentences: List[ConlluSentence]) -> bool:
         columns = ("upos", "feats") if self.column == "feats" else (self.column,)

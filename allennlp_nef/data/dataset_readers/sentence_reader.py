@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, ClassVar, Dict, List, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Field, Instance, TokenIndexer
@@ -13,6 +13,8 @@ from allennlp_nef.data.formats.conllu import ConlluSentence
 from allennlp_nef.data.formats.errors import DataFormatError, quote
 from allennlp_nef.data.formats.text_files import check_encoding
 from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.data.writers import Writer
+from allennlp_nef.data.writers.columns import write_words_and_tags
 
 
 class SentenceReader(TaggingReader):
@@ -34,6 +36,8 @@ class SentenceReader(TaggingReader):
         See `TaggingReader`.
     """
 
+    writers: ClassVar[Dict[str, Writer]] = {"conll": write_words_and_tags}
+
     def __init__(
         self,
         token_indexers: Optional[Dict[str, TokenIndexer]] = None,
@@ -53,8 +57,8 @@ class SentenceReader(TaggingReader):
         self,
         tokens: List[str],
         tags: Optional[List[str]] = None,
-        keep_trace: bool = False,
-        keep_decisions: bool = False,
+        attention: bool = False,
+        trace: bool = False,
         sentence: Union[ColumnSentence, ConlluSentence, None] = None,
     ) -> Instance:
         """
@@ -64,12 +68,12 @@ class SentenceReader(TaggingReader):
             Words, at least one.
         tags : `List[str]`, optional (default = `None`, unlabelled)
             One a word, as the model has them.
-        keep_trace : `bool`, optional (default = `False`)
-            Whether the model returns the attention of every step for this sentence.
-        keep_decisions : `bool`, optional (default = `False`)
-            Whether it returns the tags after every step too, with the trace.
+        attention : `bool`, optional (default = `False`)
+            Whether the model returns the attention for this sentence.
+        trace : `bool`, optional (default = `False`)
+            Whether the model returns the trace for this sentence.
         sentence : `ColumnSentence` or `ConlluSentence`, optional (default = `None`)
-            Where it came from.
+            The sentence as it stood in its file.
 
         # Raises
 
@@ -80,8 +84,6 @@ class SentenceReader(TaggingReader):
             raise DataFormatError(f"tokens: expected a list of words, got {quote(tokens)}")
         if not all(tokens):
             raise DataFormatError(f"tokens: expected words, got {quote(tokens)}")
-        field = TextField([token_of(word) for word in tokens])
-        fields: Dict[str, Field] = {"tokens": field}
         if tags is not None:
             if not isinstance(tags, list):
                 raise DataFormatError(f"tags: expected a list of tags, got {quote(tags)}")
@@ -89,14 +91,27 @@ class SentenceReader(TaggingReader):
                 raise DataFormatError(
                     f"tags: expected {len(tokens)} tags (one a word), got {len(tags)}"
                 )
+        return self.build_instance(tokens, tags, sentence, attention, trace)
+
+    def build_instance(
+        self,
+        tokens: List[str],
+        tags: Optional[List[str]] = None,
+        sentence: Union[ColumnSentence, ConlluSentence, None] = None,
+        attention: bool = False,
+        trace: bool = False,
+    ) -> Instance:
+        """The instance of parts that were checked. `attention` and `trace` as for `text_to_instance`."""
+        field = TextField([token_of(word) for word in tokens])
+        fields: Dict[str, Field] = {"tokens": field}
+        if tags is not None:
             fields["tags"] = TagsField(tags, field, self._label_namespace)
-        metadata = TaggingMetadata(tokens, None, tags, keep_trace, sentence, keep_decisions)
+        metadata = TaggingMetadata(tokens, None, tags, sentence, None, attention, trace)
         fields["metadata"] = MetadataField(metadata)
         return Instance(fields)
 
     @overrides
     def apply_token_indexers(self, instance: Instance) -> None:
-        """Sets the indexers here and not in `text_to_instance`: they would be sent along with every instance from a
-        worker process."""
+        """Sets the indexers. `text_to_instance` does not: worker processes would send them along with each instance."""
         fields: Any = instance.fields
         fields["tokens"].token_indexers = self._token_indexers

@@ -1,7 +1,7 @@
 import logging
 import signal
 from functools import lru_cache
-from typing import Any, Iterable, Iterator, Optional
+from typing import Any, ClassVar, Dict, Iterable, Iterator, Optional
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -10,16 +10,17 @@ from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 from overrides import overrides
 
 from allennlp_nef.data.formats.errors import DataFormatError
+from allennlp_nef.data.writers import Writer
 from allennlp_nef.saved_versions import naming_versions
 
 logger = logging.getLogger(__name__)
 
 
 class TaggingReader(DatasetReader):
-    """What the readers of tagged sentences share: errors with file and line, a limit on the length, shards.
+    """Base class of the readers of tagged sentences: errors with file and line, a limit on the length, shards.
 
-    Implement `examples`, `num_tokens` and `to_instance`. Sentences are shared out among the workers of a data loader
-    and the processes of distributed training, after `max_tokens`.
+    Implement `examples`, `num_tokens` and `to_instance`. The workers of a data loader and the processes of distributed
+    training share the sentences that `max_tokens` leaves.
 
     # Parameters
 
@@ -30,6 +31,9 @@ class TaggingReader(DatasetReader):
     label_namespace : `str`, optional (default = `"labels"`)
         Vocabulary namespace of the tags.
     """
+
+    writers: ClassVar[Dict[str, Writer]] = {}
+    """The output formats of `allennlp predict` besides JSON, by name."""
 
     def __init__(
         self,
@@ -62,7 +66,7 @@ class TaggingReader(DatasetReader):
         raise NotImplementedError
 
     def to_instance(self, example: Any) -> Instance:
-        """The instance of an example."""
+        """The instance of an example, which its format's module has checked."""
         raise NotImplementedError
 
     @overrides(check_signature=False)
@@ -82,7 +86,7 @@ class TaggingReader(DatasetReader):
             raise
 
     def warn(self, message: str, *values: Any) -> None:
-        """Logs a warning; of the workers of a data loader, which all read the whole file, the first does."""
+        """Logs a warning. All workers of a data loader read the whole file: only the first one logs."""
         worker = self.get_worker_info()
         if worker is None or worker.id == 0:
             logger.warning(message, *values)
@@ -114,8 +118,7 @@ class TaggingReader(DatasetReader):
 
 
 def token_of(word: str) -> Token:
-    """The token of a word. A word that is AllenNLP's padding symbol to the letter is an unknown one, or it would be
-    taken for padding."""
+    """The token of a word. AllenNLP's padding symbol becomes the unknown word: it would be taken for padding."""
     if word == DEFAULT_PADDING_TOKEN:
         word = DEFAULT_OOV_TOKEN
     return _shared_token(word) if len(word) < 64 else Token(word)
@@ -123,6 +126,6 @@ def token_of(word: str) -> Token:
 
 @lru_cache(maxsize=2**16)
 def _shared_token(word: str) -> Token:
-    """Instances share the tokens of words (nothing writes to a token): that halves the time that reading takes, most
-    of which is the garbage collector's."""
+    """Instances share tokens, which nothing writes to. This halves the time of reading: most of it is garbage
+    collection."""
     return Token(word)

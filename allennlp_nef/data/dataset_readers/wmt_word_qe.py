@@ -1,4 +1,4 @@
-from typing import Any, Dict, Iterator, List, Optional, Sequence
+from typing import Any, ClassVar, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from allennlp.data import DatasetReader, Field, Instance, TokenIndexer
 from allennlp.data.fields import MetadataField, SequenceLabelField, TextField
@@ -15,6 +15,8 @@ from allennlp_nef.data.formats.wmt_word_qe import (
     read_examples,
 )
 from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.data.writers import Writer
+from allennlp_nef.data.writers.word_qe import write_submission, write_tags, write_text
 
 
 @DatasetReader.register("wmt_word_qe")
@@ -43,6 +45,12 @@ class WmtWordQeReader(TaggingReader):
         See `TaggingReader`.
     """
 
+    writers: ClassVar[Dict[str, Writer]] = {
+        "tags": write_tags,
+        "tsv": write_submission,
+        "text": write_text,
+    }
+
     def __init__(
         self,
         source_token_indexers: Optional[Dict[str, TokenIndexer]] = None,
@@ -67,9 +75,7 @@ class WmtWordQeReader(TaggingReader):
 
     @overrides
     def to_instance(self, example: Any) -> Instance:
-        return self.text_to_instance(
-            example.source, example.target, example.alignments, example.tags
-        )
+        return self.build_instance(example.source, example.target, example.alignments, example.tags)
 
     @overrides(check_signature=False)
     def text_to_instance(
@@ -78,8 +84,8 @@ class WmtWordQeReader(TaggingReader):
         target: List[str],
         alignments: Optional[Sequence[Sequence[int]]] = None,
         tags: Optional[List[str]] = None,
-        keep_trace: bool = False,
-        keep_decisions: bool = False,
+        attention: bool = False,
+        trace: bool = False,
     ) -> Instance:
         """
         # Parameters
@@ -90,10 +96,10 @@ class WmtWordQeReader(TaggingReader):
             Pairs (source index, target index), from 0.
         tags : `List[str]`, optional (default = `None`, unlabelled)
             OK or BAD for each target word.
-        keep_trace : `bool`, optional (default = `False`)
-            Whether the model returns the attention of every step for this sentence.
-        keep_decisions : `bool`, optional (default = `False`)
-            Whether it returns the tags after every step too, with the trace.
+        attention : `bool`, optional (default = `False`)
+            Whether the model returns the attention for this sentence.
+        trace : `bool`, optional (default = `False`)
+            Whether the model returns the trace for this sentence.
 
         # Raises
 
@@ -104,28 +110,39 @@ class WmtWordQeReader(TaggingReader):
             if not isinstance(words, list) or not words:
                 raise DataFormatError(f"{name}: expected a list of words, got {quote(words)}")
         pairs = check_alignments(alignments or (), len(source), len(target))
-        target_field = TextField([token_of(word) for word in target])
-        fields: Dict[str, Field] = {
-            "source": TextField([token_of(word) for word in source]),
-            "target": target_field,
-            "alignments": AlignmentField(pairs, len(target), len(source)),
-        }
         if tags is not None:
             if len(tags) != len(target):
                 raise DataFormatError(
                     f"tags: expected {len(target)} tags (one a target word), got {len(tags)}"
                 )
             check_tags(tags)
+        return self.build_instance(source, target, pairs, tags, attention, trace)
+
+    def build_instance(
+        self,
+        source: List[str],
+        target: List[str],
+        alignments: Sequence[Tuple[int, int]],
+        tags: Optional[List[str]] = None,
+        attention: bool = False,
+        trace: bool = False,
+    ) -> Instance:
+        """The instance of parts that were checked. `attention` and `trace` as for `text_to_instance`."""
+        target_field = TextField([token_of(word) for word in target])
+        fields: Dict[str, Field] = {
+            "source": TextField([token_of(word) for word in source]),
+            "target": target_field,
+            "alignments": AlignmentField(alignments, len(target), len(source)),
+        }
+        if tags is not None:
             fields["tags"] = SequenceLabelField(tags, target_field, self._label_namespace)
-        fields["metadata"] = MetadataField(
-            TaggingMetadata(target, source, tags, keep_trace, None, keep_decisions, pairs)
-        )
+        metadata = TaggingMetadata(target, source, tags, None, alignments, attention, trace)
+        fields["metadata"] = MetadataField(metadata)
         return Instance(fields)
 
     @overrides
     def apply_token_indexers(self, instance: Instance) -> None:
-        """Sets the indexers of `source` and `target`, here and not in `text_to_instance`: they
-        would be sent along with every instance from a worker process."""
+        """Sets the indexers. `text_to_instance` does not: worker processes would send them along with each instance."""
         fields: Any = instance.fields
         fields["source"].token_indexers = self._source_token_indexers
         fields["target"].token_indexers = self._target_token_indexers

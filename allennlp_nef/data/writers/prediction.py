@@ -1,0 +1,25 @@
+from typing import Any, Callable, List, NamedTuple, Optional, Union
+
+from allennlp_nef.data.formats.conll_columns import ColumnSentence
+from allennlp_nef.data.formats.conllu import ConlluSentence
+
+
+class Prediction(NamedTuple):
+    """A sentence that a model has tagged."""
+
+    number: int
+    """Its number in the output, from 0."""
+    tokens: List[str]
+    """The words that are tagged."""
+    tags: List[str]
+    """The predicted tags, one a word."""
+    gold: Optional[List[str]] = None
+    """The gold tags, where known."""
+    sentence: Union[ColumnSentence, ConlluSentence, None] = None
+    """The sentence as it stood in its file, where it came from one."""
+    method: str = "allennlp_nef"
+    """The name of the method, in formats that have one."""
+
+
+Writer = Callable[[Any, Prediction], str]
+"""A dataset reader, whose options say what its tags are, and a sentence -> the sentence's text, with its line end."""

@@ -1,0 +1,24 @@
+from typing import TYPE_CHECKING
+
+from allennlp_nef.data.formats.wmt_word_qe import format_submission, format_tags
+from allennlp_nef.data.writers.prediction import Prediction
+
+if TYPE_CHECKING:
+    from allennlp_nef.data.dataset_readers import WmtWordQeReader
+
+
+def write_tags(reader: "WmtWordQeReader", prediction: Prediction) -> str:
+    """A line of tags, as in a `.tags` file of WMT."""
+    return format_tags(prediction.tags) + "\n"
+
+
+def write_submission(reader: "WmtWordQeReader", prediction: Prediction) -> str:
+    """Rows of a WMT submission: method, sentence, word index, word, tag."""
+    words, tags = prediction.tokens, prediction.tags
+    return format_submission(prediction.method, prediction.number, words, tags) + "\n"
+
+
+def write_text(reader: "WmtWordQeReader", prediction: Prediction) -> str:
+    """A line of words, `/BAD` behind the bad ones."""
+    pairs = zip(prediction.tokens, prediction.tags)
+    return " ".join(f"{word}/BAD" if tag == "BAD" else word for word, tag in pairs) + "\n"
