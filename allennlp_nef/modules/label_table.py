@@ -1,11 +1,11 @@
 import torch
 
 LABEL_SCALE = 0.0025
-"""Labels are drawn uniformly between this, negative, and this, as in the code of Cui & Zhang (2019)."""
+"""Labels start uniformly between -LABEL_SCALE and LABEL_SCALE, as in the code of Cui & Zhang (2019)."""
 
 
 class LabelTable(torch.nn.Module):
-    """x^l: trained embeddings of the labels, which all layers and the output of a network share.
+    """x^l, the trained embeddings of the labels. All layers of a network and its output share one table.
 
     Cui & Zhang, "Hierarchically-Refined Label Attention Network for Sequence Labeling" (EMNLP 2019), Section 3.1.
 
@@ -13,7 +13,7 @@ class LabelTable(torch.nn.Module):
 
     num_labels : `int`
     dim : `int`
-        d_h, the dimension of the states that attend to it.
+        d_h, the dimension of the states that attend to the labels.
     """
 
     def __init__(self, num_labels: int, dim: int) -> None:

@@ -1,4 +1,5 @@
-from typing import Any, Iterator, NamedTuple, Optional, Tuple, Union
+from dataclasses import dataclass
+from typing import Optional, Tuple, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -12,42 +13,49 @@ from allennlp_nef.modules.label_table import LabelTable
 from allennlp_nef.modules.seq2seq_encoders.label_attention_layer import LabelAttentionLayer
 from allennlp_nef.modules.seq2seq_encoders.label_lstm import LabelLstm, LabelStates
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
-    Decide,
-    Decision,
     TagScorer,
     TracedEncoder,
     without_padding,
 )
+from allennlp_nef.modules.traces import Decide, DecidingTrace, Decisions
 from allennlp_nef.nn.label_attention import label_scale
 
 
-class LabelTrace(NamedTuple):
-    """How the layers refined the labels of each word."""
+@dataclass(eq=False)
+class LabelAttentionTrace(DecidingTrace):
+    """The layers of `LabelAttention` that attend, and the output of the model. They attend to labels, not to words."""
 
     distributions: torch.Tensor
     """The mean of alpha over the heads: (batch, layers that attend, tokens, labels)."""
     output: torch.Tensor
     """(batch, tokens, output_dim)."""
-    num_steps: torch.Tensor
-    """(batch,): the layers that attend, and the output of the model."""
-    attention: None = None
-    """There is none from word to word."""
+
+    @overrides
+    def decisions(self, decide: Decide) -> Decisions:
+        probabilities, tag_ids = self.distributions.max(-1)
+        last = decide(self.output)
+        table = last.probabilities.unsqueeze(1).to(self.distributions.dtype)
+        return Decisions(
+            torch.cat([tag_ids, last.tag_ids.unsqueeze(1)], 1),
+            torch.cat([probabilities, last.chosen_probabilities().unsqueeze(1)], 1),
+            torch.cat([self.distributions, table], 1),
+        )
 
 
 @Seq2SeqEncoder.register("label_attention")
 class LabelAttention(TracedEncoder):
-    """BiLSTM-LAN layers: the states of a word attend to embeddings of the labels, and the next layer sees the outcome.
+    """BiLSTM-LAN layers: the states of the words attend to embeddings of the labels.
 
     Cui & Zhang, "Hierarchically-Refined Label Attention Network for Sequence Labeling" (EMNLP 2019), Section 3. A
     layer is
 
         H^w = BiLSTM(x),  H^l = concat(head_1, ..., head_k) + H^w,  head_i = attention(H^w W^Q_i, x^l W^K_i, x^l W^V_i)
 
-    and puts out [H^w; H^l]. One table x^l of labels serves all layers. The last layer of the paper's network has the
-    BiLSTM only (`attend_last` is false), since its attention is the output: that is the tag head `label_attention`,
-    which `nef_tagger` gives the same table.
+    and its output is [H^w; H^l]. All layers share one table x^l of labels. In the paper's network the attention of the
+    last layer is the output. For that network, set `attend_last` to false (the last layer has the BiLSTM only) and use
+    the tag head `label_attention`; `nef_tagger` gives it the same table.
 
-    As in AllenNLP's recurrent encoders, padding stands at the end of a sentence.
+    Padding has to be at the end of a sentence, as in AllenNLP's recurrent encoders.
 
     Registered as a `Seq2SeqEncoder` with name "label_attention".
 
@@ -64,11 +72,11 @@ class LabelAttention(TracedEncoder):
     attend_last : `bool`, optional (default = `True`)
         Whether the last layer attends.
     scale_by_head : `bool`, optional (default = `False`)
-        The scores are divided by sqrt(d_h), as in the paper; if true, by sqrt(d_h / k), as in its authors' code.
+        Whether scores are divided by sqrt(d_h / k), as in the authors' code, or by sqrt(d_h), as in the paper.
     dropout : `float`, optional (default = `0.0`)
-        In [0, 1), of H^w in the layers that attend. That of the output is the model's.
+        In [0, 1), applied to H^w in the layers that attend. The model has its own for the output.
     label_namespace : `str`, optional (default = `"labels"`)
-        The model's.
+        The same as the model's.
     """
 
     step_name = "layer"
@@ -122,46 +130,39 @@ class LabelAttention(TracedEncoder):
         self,
         inputs: torch.Tensor,
         mask: Optional[torch.Tensor] = None,
-        keep_trace: bool = False,
+        trace: bool = False,
         tag_scorer: Optional[TagScorer] = None,
-    ) -> Tuple[torch.Tensor, Optional[LabelTrace]]:
+    ) -> Tuple[torch.Tensor, Optional[LabelAttentionTrace]]:
         inputs, mask = without_padding(inputs, mask)
         lengths = mask.sum(-1)
-        # Padding stays out; a sentence without words has it for one.
+        # Padding is left out, but for one word of a sentence without words, which an LSTM needs.
         packed = pack_padded_sequence(
             inputs, lengths.clamp(min=1).cpu(), batch_first=True, enforce_sorted=False
         )
 
         def padded(rows: torch.Tensor) -> torch.Tensor:
             """(words, ...) -> (batch, tokens, ...), with 0 in padding."""
-            of_batch, _ = pad_packed_sequence(
+            sentences, _ = pad_packed_sequence(
                 packed._replace(data=rows), batch_first=True, total_length=mask.size(1)
             )
-            return of_batch.masked_fill(~mask.unsqueeze(-1), 0)
+            return sentences.masked_fill(~mask.unsqueeze(-1), 0)
 
         words: Union[torch.Tensor, LabelStates] = packed.data
         distributions = []
         for layer in self.layers:
             refined: LabelStates = layer(words, packed.batch_sizes, self.label_table.weight)
             words = refined
-            if keep_trace:
+            if trace:
                 distributions.append(padded(refined.weights.mean(1)))
         if self.last_lstm is not None:
             output = padded(self.last_lstm(words, packed.batch_sizes))
         else:
             output = padded(refined.joined())
-        if not keep_trace:
+        if not trace:
             return output, None
+        num_labels = len(self.label_table.weight)
+        tables = output.new_zeros(len(output), 0, output.size(1), num_labels)
         if distributions:
-            kept = torch.stack(distributions, 1)
-        else:
-            kept = output.new_zeros(len(output), 0, output.size(1), len(self.label_table.weight))
-        num_steps = (lengths > 0).long() * (kept.size(1) + 1)
-        return output, LabelTrace(kept, output, num_steps)
-
-    @overrides
-    def decisions(self, inputs: torch.Tensor, trace: Any, decide: Decide) -> Iterator[Decision]:
-        for table in trace.distributions.unbind(1):
-            probabilities, tags = table.max(-1)
-            yield tags, probabilities
-        yield decide(trace.output)
+            tables = torch.stack(distributions, 1)
+        num_steps = (lengths > 0).long() * (tables.size(1) + 1)
+        return output, LabelAttentionTrace(None, num_steps, tables, output)

@@ -4,7 +4,7 @@ from typing import Union
 import torch
 from overrides import overrides
 
-from allennlp_nef.modules.kept import KeptInEvaluation
+from allennlp_nef.modules.cache import Cache
 from allennlp_nef.modules.seq2seq_encoders.label_lstm import LabelLstm, LabelStates
 from allennlp_nef.nn.label_attention import LabelProjections, attend_to_labels, project_labels
 
@@ -16,9 +16,9 @@ class LabelAttentionLayer(torch.nn.Module):
 
     input_dim, hidden_dim, num_heads : `int`
     scale : `float`
-        What the scores of the heads are multiplied by.
+        The factor of the heads' scores.
     dropout : `float`
-        Of H^w.
+        In [0, 1), applied to H^w.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class LabelAttentionLayer(torch.nn.Module):
         self._num_heads = num_heads
         self._scale = scale
         self._dropout = torch.nn.Dropout(dropout)
-        self._kept: KeptInEvaluation[LabelProjections] = KeptInEvaluation()
+        self._projections: Cache[LabelProjections] = Cache()
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -54,7 +54,7 @@ class LabelAttentionLayer(torch.nn.Module):
         # Parameters
 
         inputs : `Union[torch.Tensor, LabelStates]`
-            (words, input_dim), or what the layer before puts out.
+            (words, input_dim), or the output of the layer before.
         batch_sizes : `torch.LongTensor`, (tokens,)
             See `LabelLstm`.
         labels : `torch.Tensor`, (labels, hidden_dim)
@@ -62,10 +62,10 @@ class LabelAttentionLayer(torch.nn.Module):
         states = self._dropout(self.lstm(inputs, batch_sizes))
         weights = labels, self.query_weight, self.key_weight, self.value_weight
         project = partial(project_labels, num_heads=self._num_heads, scale=self._scale)
-        projections = self._kept.get(project, weights, self.training)
+        projections = self._projections.get(project, weights, self.training)
         return LabelStates(states, attend_to_labels(states, projections), projections.values)
 
     @overrides
     def train(self, mode: bool = True) -> "LabelAttentionLayer":
-        self._kept.drop()
+        self._projections.clear()
         return super().train(mode)

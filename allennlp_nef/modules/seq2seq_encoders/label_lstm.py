@@ -4,12 +4,12 @@ import torch
 from overrides import overrides
 from torch.nn.utils.rnn import PackedSequence
 
-from allennlp_nef.modules.kept import KeptInEvaluation
+from allennlp_nef.modules.cache import Cache
 from allennlp_nef.nn.label_attention import folded_weight, refined_states
 
 
 class LabelStates(NamedTuple):
-    """What a layer of label attention puts out for words, not yet put together."""
+    """The output of a layer of label attention for words, in parts."""
 
     states: torch.Tensor
     """H^w: (words, dim)."""
@@ -24,19 +24,19 @@ class LabelStates(NamedTuple):
 
 
 class LabelLstm(torch.nn.Module):
-    """A BiLSTM of one layer over words, or over what a layer of label attention puts out.
+    """A BiLSTM of one layer over words, or over the output of a layer of label attention.
 
     # Parameters
 
     input_dim : `int`
     hidden_dim : `int`
-        Of both directions together.
+        The dimension of both directions together.
     """
 
     def __init__(self, input_dim: int, hidden_dim: int) -> None:
         super().__init__()
         self.lstm = torch.nn.LSTM(input_dim, hidden_dim // 2, bidirectional=True)
-        self._folded: KeptInEvaluation[Tuple[torch.Tensor, torch.Tensor]] = KeptInEvaluation()
+        self._folded: Cache[Tuple[torch.Tensor, torch.Tensor]] = Cache()
 
     @overrides(check_signature=False)
     def forward(
@@ -50,39 +50,39 @@ class LabelLstm(torch.nn.Module):
         batch_sizes : `torch.LongTensor`, (tokens,)
             Of the packed sequence: the sentences that have a first word, a second one, and so on.
         """
-        if isinstance(inputs, LabelStates) and self._pays(inputs):
-            # In place of H^l its distributions, with weights to match.
+        if isinstance(inputs, LabelStates) and self._is_folded(inputs):
+            # [H^w; alpha] and folded weights have the same product as [H^w; H^l] and the weights.
             distributions = inputs.weights.flatten(1).to(inputs.states.dtype)
             words = torch.cat([inputs.states, distributions], dim=-1)
-            return self._read(words, batch_sizes, self._weights(inputs.values))
+            return self._run(words, batch_sizes, self._folded_weights(inputs.values))
         words = inputs.joined() if isinstance(inputs, LabelStates) else inputs
         return self.lstm(PackedSequence(words, batch_sizes))[0].data
 
     @overrides
     def train(self, mode: bool = True) -> "LabelLstm":
-        self._folded.drop()
+        self._folded.clear()
         return super().train(mode)
 
-    def _pays(self, inputs: LabelStates) -> bool:
-        """Whether the distributions are so much smaller than H^l that weights for them are worth making.
+    def _is_folded(self, inputs: LabelStates) -> bool:
+        """Whether alpha is so much smaller than H^l that folding the weights saves time.
 
-        Measured on CPUs; cuDNN wants its weights in one piece.
+        On CPUs only, where it was measured; cuDNN needs its weights in one piece.
         """
         _, num_heads, num_labels = inputs.weights.shape
-        cost = 2 if self.training else 1  # in training they are made anew for each batch
+        cost = 2 if self.training else 1  # in training the weights are folded for each batch
         is_small = cost * num_heads * num_labels <= inputs.states.size(-1)
         return is_small and inputs.states.device.type == "cpu"
 
-    def _weights(self, values: torch.Tensor) -> List[torch.Tensor]:
-        """Those of torch.nn.LSTM, in its order, for folded inputs."""
-        (forth, *of_forth), (back, *of_back) = self.lstm.all_weights
-        inputs = self._folded.get(_folded, (values, forth, back), self.training)
-        return [inputs[0], *of_forth, inputs[1], *of_back]
+    def _folded_weights(self, values: torch.Tensor) -> List[torch.Tensor]:
+        """The weights of `self.lstm`, in its order, those of the input folded."""
+        (forward, *forward_rest), (backward, *backward_rest) = self.lstm.all_weights
+        folded = self._folded.get(_fold, (values, forward, backward), self.training)
+        return [folded[0], *forward_rest, folded[1], *backward_rest]
 
-    def _read(
+    def _run(
         self, words: torch.Tensor, batch_sizes: torch.Tensor, weights: List[torch.Tensor]
     ) -> torch.Tensor:
-        """What `self.lstm` makes of its input, with other weights."""
+        """The output of `self.lstm` with other weights."""
         zeros = words.new_zeros(2, int(batch_sizes[0]), self.lstm.hidden_size)
         states, _, _ = torch.lstm(
             words,
@@ -98,7 +98,7 @@ class LabelLstm(torch.nn.Module):
         return states
 
 
-def _folded(
-    values: torch.Tensor, forth: torch.Tensor, back: torch.Tensor
+def _fold(
+    values: torch.Tensor, forward: torch.Tensor, backward: torch.Tensor
 ) -> Tuple[torch.Tensor, torch.Tensor]:
-    return folded_weight(forth, values), folded_weight(back, values)
+    return folded_weight(forward, values), folded_weight(backward, values)

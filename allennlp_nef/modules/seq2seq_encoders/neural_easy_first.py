@@ -1,5 +1,6 @@
 import math
-from typing import Any, Iterator, Optional, Tuple
+from dataclasses import dataclass
+from typing import Any, Optional, Tuple
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -14,20 +15,37 @@ from allennlp_nef.modules.attention_transforms import (
 from allennlp_nef.modules.checks import check_dropout, check_integers, is_integer
 from allennlp_nef.modules.registered_name import registered_name
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
-    Decide,
-    Decision,
     TagScorer,
     TracedEncoder,
     without_padding,
 )
+from allennlp_nef.modules.traces import Decide, DecidingTrace, Decisions
 from allennlp_nef.nn.sketching import (
     ScoreUpdates,
-    SketchTrace,
     fused_sketches,
     sketch_full,
     sketch_single,
     windows,
 )
+
+
+@dataclass(eq=False)
+class NeuralEasyFirstTrace(DecidingTrace):
+    """The steps of `NeuralEasyFirst`. After its last step a sentence has attention 0, and its sketches stay."""
+
+    sketches: torch.Tensor
+    """s^1 to s^N: (batch, steps, tokens, sketch_dim)."""
+    inputs: Optional[torch.Tensor]
+    """h: (batch, tokens, input_dim), where it is a part of the output."""
+
+    @overrides
+    def decisions(self, decide: Decide) -> Decisions:
+        tag_ids, probabilities = [], []
+        for sketches in self.sketches.unbind(1):
+            decision = decide(_output(self.inputs, sketches))
+            tag_ids.append(decision.tag_ids)
+            probabilities.append(decision.chosen_probabilities())
+        return Decisions(torch.stack(tag_ids, 1), torch.stack(probabilities, 1))
 
 
 @Seq2SeqEncoder.register("neural_easy_first")
@@ -48,7 +66,7 @@ class NeuralEasyFirst(TracedEncoder):
     num_steps : `int` or `"length"`, optional (default = `5`)
         N, at least 1; "length" is N = L, for each sentence its own length.
     context_size : `int`, optional (default = `2`)
-        w, at least 0: how many neighbours on each side a word's window holds (Eq. 1).
+        w, at least 0: how many adjacent words on each side a word's context holds (Eq. 1).
     preattention_dim : `int`, optional (default = `50`)
         D_z, the hidden units of the attention (Eq. 2).
     sketch_dim : `int`, optional (default = `50`)
@@ -109,7 +127,7 @@ class NeuralEasyFirst(TracedEncoder):
         self._bidirectional = bidirectional
         self._dropout = torch.nn.Dropout(dropout)
 
-        # W_cz stands on W_cs, so that a step is one matrix product for both; each is split by what it multiplies.
+        # W_cz above W_cs: a step is one matrix product for both. Each is split into the columns of h and those of s.
         window = 2 * context_size + 1
         rows = preattention_dim + sketch_dim
         self.input_weight = torch.nn.Parameter(torch.empty(rows, window * input_dim))
@@ -141,37 +159,36 @@ class NeuralEasyFirst(TracedEncoder):
         self,
         inputs: torch.Tensor,
         mask: Optional[torch.Tensor] = None,
-        keep_trace: bool = False,
+        trace: bool = False,
         tag_scorer: Optional[TagScorer] = None,
-    ) -> Tuple[torch.Tensor, Optional[SketchTrace]]:
+    ) -> Tuple[torch.Tensor, Optional[NeuralEasyFirstTrace]]:
         inputs, mask = without_padding(inputs, mask)
         preactivation = functional.linear(
             windows(inputs, self.context_size), self.input_weight, self.bias
         )
+        joined_inputs = inputs if self.concat_input else None
         score_updates: Optional[ScoreUpdates] = None
         if tag_scorer is not None:
 
             def score_updates(updates: torch.Tensor) -> torch.Tensor:
-                return tag_scorer(self._joined(inputs, updates)).max(dim=-1).values
+                return tag_scorer(_output(joined_inputs, updates)).max(dim=-1).values
 
         parameters = preactivation, self.sketch_weight, self.attention_vector
         rest = mask, self._steps_of(mask), self.context_size
-        make_attention = None if keep_trace else self.attention.stepwise()
+        steps = None
+        make_attention = None if trace else self.attention.stepwise()
         if make_attention is not None:
-            trace = None
             sketches = fused_sketches(self.sketch_update, *parameters, make_attention, *rest)
         else:
             sketch = sketch_full if self.sketch_update == "full" else sketch_single
-            sketches, trace = sketch(*parameters, self.attention, *rest, keep_trace, score_updates)
-        return self._dropout(self._joined(inputs, sketches)), trace
+            sketches, steps = sketch(*parameters, self.attention, *rest, trace, score_updates)
+        output = self._dropout(_output(joined_inputs, sketches))
+        if steps is None:
+            return output, None
+        return output, NeuralEasyFirstTrace(
+            steps.attention, steps.num_steps, steps.sketches, joined_inputs
+        )
 
-    @overrides
-    def decisions(self, inputs: torch.Tensor, trace: Any, decide: Decide) -> Iterator[Decision]:
-        for sketches in trace.sketches.unbind(1):
-            yield decide(self._joined(inputs, sketches))
-
-    def _joined(self, inputs: torch.Tensor, sketches: torch.Tensor) -> torch.Tensor:
-        return torch.cat([inputs, sketches], dim=-1) if self.concat_input else sketches
 
     def _steps_of(self, mask: torch.Tensor) -> torch.Tensor:
         """The steps of each sentence: (batch,)."""
@@ -181,3 +198,8 @@ class NeuralEasyFirst(TracedEncoder):
         if self.cap_steps:
             return lengths.clamp(max=int(self.num_steps))
         return (lengths > 0).long() * int(self.num_steps)
+
+
+def _output(inputs: Optional[torch.Tensor], sketches: torch.Tensor) -> torch.Tensor:
+    """[h; s], or s alone: (batch, tokens, output_dim)."""
+    return sketches if inputs is None else torch.cat([inputs, sketches], dim=-1)

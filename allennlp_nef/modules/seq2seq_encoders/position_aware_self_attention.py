@@ -1,5 +1,6 @@
 import math
-from typing import Any, Iterator, NamedTuple, Optional, Tuple
+from dataclasses import dataclass
+from typing import List, Optional, Sequence, Tuple
 
 import torch
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
@@ -7,33 +8,45 @@ from overrides import overrides
 
 from allennlp_nef.modules.checks import check_dropout, check_integers
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
-    Decide,
-    Decision,
     TagScorer,
     TracedEncoder,
     without_padding,
 )
+from allennlp_nef.modules.traces import Decide, EncoderTrace, FusionTrace, TracedSentence
 from allennlp_nef.nn.additive_scores import additive_scores
 from allennlp_nef.nn.relative_positions import gaussian_bias, relative_bias, sinusoids
 
 
-class SelfAttentionTrace(NamedTuple):
-    """Where each word looked, and how much it kept of itself."""
+@dataclass(eq=False)
+class SelfAttentionTrace(EncoderTrace):
+    """What each word attends to, and how much of itself it keeps. The rows are words."""
 
     attention: torch.Tensor
-    """a: (batch, tokens, tokens), a row a word."""
+    """a: (batch, tokens, tokens)."""
     gates: torch.Tensor
     """lambda: (batch, tokens, dim)."""
-    num_steps: torch.Tensor
-    """(batch,): the words."""
+
+    @overrides
+    def readable(
+        self, sentences: Sequence[TracedSentence], decide: Decide, labels: Sequence[str]
+    ) -> List[FusionTrace]:
+        return [
+            FusionTrace(
+                tokens,
+                tags,
+                self.rows_of(self.attention, position, len(tags)),
+                self.rows_of(self.gates, position),
+            )
+            for position, tokens, tags in sentences
+        ]
 
 
 @Seq2SeqEncoder.register("position_aware_self_attention")
 class PositionAwareSelfAttention(TracedEncoder):
     """Self-attention that knows distances, fused with its input by a gate.
 
-    Wei et al., "Position-Aware Self-Attention based Neural Sequence Labeling". From word vectors x to as many, of the
-    same dimension:
+    Wei et al., "Position-Aware Self-Attention based Neural Sequence Labeling". The output has the shape of the input,
+    word vectors x:
 
         f_ij = w^T tanh(W_1 x_i + W_2 x_j + b) + Psi_ij,  Psi = M + alpha G + (1 - alpha) P  (Eqs. 4 to 6)
         M_ij = -inf if i = j, else 0                                                         (Eq. 9)
@@ -43,9 +56,9 @@ class PositionAwareSelfAttention(TracedEncoder):
         s~ = tanh(W_z2 tanh(W_z1 s + b_z))                                                   (Eq. 12)
         lambda = sigmoid(W_f3 tanh(W_f1 x + W_f2 s~)),  output = lambda x + (1 - lambda) s~  (Eqs. 13 and 14)
 
-    The paper does not say which sigma Eq. 5 has; it is tanh here. Its Eq. 11 also adds a number b', the same for all j,
-    which the softmax does not see; it is left out. alpha is the sigmoid of a trained number, at first 1/2. A word alone
-    in its sentence has nothing to attend to: s~ = 0.
+    The paper does not define the sigma of Eq. 5; it is tanh here. The b' of Eq. 11 is left out: it is the same for all
+    j, so it does not change the softmax. alpha is the sigmoid of a trained number and starts at 1/2. The only word of a
+    sentence has nothing to attend to: s~ = 0.
 
     Registered as a `Seq2SeqEncoder` with name "position_aware_self_attention".
 
@@ -53,19 +66,19 @@ class PositionAwareSelfAttention(TracedEncoder):
 
     input_dim : `int`
     hidden_dim : `int`, optional (default = `input_dim`)
-        Of the scores, w.
+        The dimension of w, the hidden units of the scores.
     window : `int`, optional (default = `10`)
         k, at least 1.
     mask_self : `bool`, optional (default = `True`)
-        Whether there is M.
+        Whether Psi has M: a word does not attend to itself.
     gaussian : `bool`, optional (default = `True`)
-        Whether there is G.
+        Whether Psi has G: a word attends to the words around it.
     relative : `bool`, optional (default = `True`)
-        Whether there is P.
+        Whether Psi has P: a trained bias for each distance.
     absolute : `bool`, optional (default = `False`)
-        Whether the scores see an absolute position encoding added to x (Table VI).
+        Whether the scores are of x plus an absolute position encoding (Table VI).
     dropout : `float`, optional (default = `0.0`)
-        In [0, 1), of s.
+        In [0, 1), applied to s.
     bidirectional : `bool`, optional (default = `True`)
         What `is_bidirectional()` says: `compose` wants all its encoders to agree.
     """
@@ -102,7 +115,7 @@ class PositionAwareSelfAttention(TracedEncoder):
         self.query = linear(input_dim, hidden_dim, bias=False)
         self.key = linear(input_dim, hidden_dim)
         self.vector = torch.nn.Parameter(torch.empty(hidden_dim))
-        # Eqs. 4 and 11; what is not used is not there.
+        # Eqs. 4 and 11: only the parameters that are used.
         if gaussian or relative:
             self.mixture = torch.nn.Parameter(torch.zeros(()))
         if relative:
@@ -136,27 +149,21 @@ class PositionAwareSelfAttention(TracedEncoder):
         self,
         inputs: torch.Tensor,
         mask: Optional[torch.Tensor] = None,
-        keep_trace: bool = False,
+        trace: bool = False,
         tag_scorer: Optional[TagScorer] = None,
     ) -> Tuple[torch.Tensor, Optional[SelfAttentionTrace]]:
         inputs, mask = without_padding(inputs, mask)
         attention = self._attention(inputs, mask)
         attended = self._dropout(attention.to(inputs.dtype) @ inputs)  # (batch, tokens, dim)
         fused = torch.tanh(self.fusion_2(torch.tanh(self.fusion_1(attended))))
-        # 0 where there is nothing to attend to; in padding, where the inputs are 0 too, so is the output.
+        # 0 where there is nothing to attend to, as in padding: there the inputs are 0 too, hence the output.
         fused = fused * attention.any(-1, keepdim=True)
         gates = torch.sigmoid(self.gate_3(torch.tanh(self.gate_1(inputs) + self.gate_2(fused))))
         output = fused + gates * (inputs - fused)
-        trace = SelfAttentionTrace(attention, gates, mask.sum(-1)) if keep_trace else None
-        return output, trace
-
-    @overrides
-    def decisions(self, inputs: torch.Tensor, trace: Any, decide: Decide) -> Iterator[Decision]:
-        """None: its rows are words."""
-        return iter(())
+        return output, SelfAttentionTrace(attention, mask.sum(-1), gates) if trace else None
 
     def _attention(self, inputs: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """a: (batch, tokens, tokens), in float32 at least; rows of padding, and those with nothing to see, are 0."""
+        """a: (batch, tokens, tokens), in float32 at least; 0 for padding, and for words with nothing to attend to."""
         length, device = inputs.size(1), inputs.device
         placed = inputs
         if self.absolute:
@@ -168,9 +175,9 @@ class PositionAwareSelfAttention(TracedEncoder):
         if self.relative:
             bias = relative_bias(inputs, self.distances, self.distance_vector)
             scores = scores + (1 - self.alpha) * bias
-        is_seen = mask.unsqueeze(1) & mask.unsqueeze(2)  # (batch, tokens, tokens)
+        is_visible = mask.unsqueeze(1) & mask.unsqueeze(2)  # (batch, tokens, tokens)
         if self.mask_self:
-            is_seen = is_seen & ~torch.eye(length, dtype=torch.bool, device=device)
-        # The most negative number rather than -inf: rows with nothing to see stay finite.
-        scores = scores.masked_fill(~is_seen, torch.finfo(scores.dtype).min)
-        return scores.softmax(-1).masked_fill(~is_seen, 0)
+            is_visible = is_visible & ~torch.eye(length, dtype=torch.bool, device=device)
+        # The lowest number and not -inf: the softmax of a row without any word stays finite.
+        scores = scores.masked_fill(~is_visible, torch.finfo(scores.dtype).min)
+        return scores.softmax(-1).masked_fill(~is_visible, 0)

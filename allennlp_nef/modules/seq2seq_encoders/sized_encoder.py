@@ -3,7 +3,7 @@ from overrides import overrides
 
 
 class SizedEncoder(Seq2SeqEncoder):
-    """A `Seq2SeqEncoder` that keeps what it says of itself in `_input_dim`, `_output_dim` and `_bidirectional`."""
+    """A `Seq2SeqEncoder` with its sizes in `_input_dim` and `_output_dim`, and a `_bidirectional` flag."""
 
     _input_dim: int
     _output_dim: int

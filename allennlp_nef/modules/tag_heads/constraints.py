@@ -8,10 +8,10 @@ from allennlp_nef.data.formats.chunks import is_allowed, split_tag
 _PREFIXES = {"BIO": "BIO", "BIOUL": "BIOULES"}
 
 
-def forbidden_steps(
+def forbidden_transitions(
     labels: Sequence[str], scheme: str
 ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """What a well-formed sequence of the labels never does.
+    """The transitions, starts and ends that no well-formed sequence of the labels has.
 
     # Parameters
 
@@ -57,10 +57,10 @@ def _is_of(scheme: str, label: str) -> bool:
 
 
 def _reachable(sources: torch.Tensor, follows: torch.Tensor) -> torch.Tensor:
-    """The labels that some path from a source leads to."""
+    """The labels that some sequence from a source leads to."""
     reached = sources
     while True:
-        further = reached | (follows & reached.unsqueeze(1)).any(0)
-        if torch.equal(further, reached):
+        extended = reached | (follows & reached.unsqueeze(1)).any(0)
+        if torch.equal(extended, reached):
             return reached
-        reached = further
+        reached = extended

@@ -6,8 +6,13 @@ import torchcrf
 from allennlp.data import Vocabulary
 from overrides import overrides
 
-from allennlp_nef.modules.tag_heads.constraints import forbidden_steps
-from allennlp_nef.modules.tag_heads.tag_head import AffineTagHead, TagHead, at_least_float32
+from allennlp_nef.modules.tag_heads.constraints import forbidden_transitions
+from allennlp_nef.modules.tag_heads.tag_head import (
+    AffineTagHead,
+    ChainProbabilities,
+    TagHead,
+    at_least_float32,
+)
 from allennlp_nef.nn.linear_chain import token_marginals, transition_probabilities, viterbi
 
 
@@ -15,9 +20,9 @@ from allennlp_nef.nn.linear_chain import token_marginals, transition_probabiliti
 class CrfTagHead(AffineTagHead):
     """A first-order linear chain over affine emissions, with start and end scores; Viterbi decoding.
 
-    Section 5.2 of Martins & Kreutzer (EMNLP 2017). Probabilities are the tokens' marginals by forward-backward.
-    Label weights act as in the authors' implementation: at every word log(weight of the gold label) is added
-    to the emission of every other label, in the partition function only; decoding is unweighted.
+    Section 5.2 of Martins & Kreutzer (EMNLP 2017). Probabilities are the marginals of the tokens, by forward-backward.
+    Label weights are those of the authors' implementation: at every word log(weight of the gold label) is added to the
+    emission of every other label, in the partition function only. Decoding is unweighted.
 
     Registered as a `TagHead` with name "crf".
 
@@ -47,14 +52,14 @@ class CrfTagHead(AffineTagHead):
             nothing = torch.zeros(self.num_labels, self.num_labels, dtype=torch.bool)
             transitions, start, end = nothing, nothing[0], nothing[0]
         else:
-            transitions, start, end = forbidden_steps(self.labels, constraints)
+            transitions, start, end = forbidden_transitions(self.labels, constraints)
         self.register_buffer("forbidden_transitions", transitions, persistent=False)
         self.register_buffer("forbidden_start", start, persistent=False)
         self.register_buffer("forbidden_end", end, persistent=False)
 
     @overrides
     def loss(self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor) -> torch.Tensor:
-        # pytorch-crf refuses rows without words, and reads the padding.
+        # pytorch-crf raises an error for rows without words, and reads the padding.
         rows = mask.any(-1)
         padding = ~mask[rows].unsqueeze(-1)
         tags = tags.masked_fill(~mask, 0)[rows]
@@ -62,7 +67,7 @@ class CrfTagHead(AffineTagHead):
         if not scores.numel():
             return scores.sum()
         if self.is_weighted:
-            # The gold label's own emission stays as it is, so the score of the gold path does too.
+            # The emission of the gold label does not change, hence the score of the gold path does not.
             margins = self.label_weights.log()[tags].unsqueeze(-1).expand_as(scores)
             scores = scores + margins.scatter(-1, tags.unsqueeze(-1), 0).masked_fill(padding, 0)
         return self.averaged(-self.chain(scores, tags, mask[rows], reduction="sum"), mask)
@@ -76,10 +81,11 @@ class CrfTagHead(AffineTagHead):
         return token_marginals(scores, mask, *self._allowed_chain())
 
     @overrides
-    def step_probabilities(
+    def chain_probabilities(
         self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor
-    ) -> Tuple[torch.Tensor, torch.Tensor]:
-        return transition_probabilities(scores, mask, *self._allowed_chain(), tags)
+    ) -> ChainProbabilities:
+        chain = self._allowed_chain()
+        return ChainProbabilities(*transition_probabilities(scores, mask, *chain, tags))
 
     def _allowed_chain(self) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """The chain's scores of transitions, starts and ends, minus infinity where they are forbidden."""

@@ -12,18 +12,18 @@ from allennlp_nef.modules.tag_heads.tag_head import TagHead
 
 @TagHead.register("label_attention")
 class LabelAttentionTagHead(SoftmaxDecoding):
-    """The attention to the labels is their distribution: p_i = softmax(x^l h_i / sqrt(d_h)), with one head.
+    """A `TagHead` whose probabilities are an attention to the labels: p_i = softmax(x^l h_i / sqrt(d_h)), one head.
 
     The output of Cui & Zhang, "Hierarchically-Refined Label Attention Network for Sequence Labeling" (EMNLP 2019),
-    Section 3.3, trained with its log-likelihood. On a BiLSTM, without `scaled`, it is softmax with the label table as
-    its weights and no bias (Section 4.5).
+    Section 3.3, trained with its log-likelihood. Without `scaled`, on a BiLSTM, it is a softmax layer without bias
+    whose weights are the label table (Section 4.5).
 
     Registered as a `TagHead` with name "label_attention".
 
     # Parameters
 
     label_table : `LabelTable`, optional (default = `None`)
-        That of the encoder `label_attention`, which the model fills in; where there is none, the head has its own.
+        The model fills in the table of the encoder `label_attention`. Without one, the head has a table of its own.
     scaled : `bool`, optional (default = `True`)
         Whether scores are divided by sqrt(d_h).
     input_dim, vocab, label_namespace, label_weights, average
@@ -41,7 +41,7 @@ class LabelAttentionTagHead(SoftmaxDecoding):
         super().__init__(input_dim, vocab, **kwargs)
         if label_table is None:
             label_table = self.label_table = LabelTable(self.num_labels, input_dim)
-        # Not a part of this module where it is the encoder's.
+        # In a tuple: the table of an encoder is no submodule of this module.
         self._shared: Tuple[LabelTable] = (label_table,)
         expected, got = (self.num_labels, input_dim), tuple(label_table.weight.shape)
         if got != expected:

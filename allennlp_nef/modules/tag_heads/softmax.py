@@ -27,7 +27,7 @@ class SoftmaxDecoding(TagHead):
 
 @TagHead.register("softmax")
 class SoftmaxTagHead(AffineTagHead, SoftmaxDecoding):
-    """Each word's tag on its own: p_i = softmax(affine(state_i)) (Eq. 6 of Martins & Kreutzer, EMNLP 2017).
+    """A softmax for each word: p_i = softmax(affine(state_i)) (Eq. 6 of Martins & Kreutzer, EMNLP 2017).
 
     Registered as a `TagHead` with name "softmax". Parameters: see `TagHead`.
     """

@@ -1,5 +1,5 @@
 import math
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 import torch
 from allennlp.common import Registrable
@@ -11,22 +11,32 @@ from torch.nn import functional
 from allennlp_nef.data.formats.chunks import Chunk, chunks_of
 
 
+class ChainProbabilities(NamedTuple):
+    """The factors of the probability of a stretch of a tagging."""
+
+    words: torch.Tensor
+    """The probability of each label of each word: (batch, tokens, labels); 0 in padding."""
+    next_words: torch.Tensor
+    """The probability of each label of the next word, given the label of this one: (batch, tokens - 1, labels); 0 where
+    the next word is padding."""
+
+
 class TagHead(torch.nn.Module, Registrable):
     """The output layer of a tagger: scores, loss, decoding and probabilities.
 
     # Parameters
 
     input_dim : `int`
-        Of the states; the model fills it in.
+        The dimension of the states; the model fills it in.
     vocab : `Vocabulary`
         The model fills it in.
     label_namespace : `str`, optional (default = `"labels"`)
         The model fills it in.
     label_weights : `Dict[str, float]`, optional (default = `None`)
-        What a word counts in the loss by its gold label, above 0; a label that is not named counts 1.
+        The weights of words in the loss by their gold labels, above 0; 1 for a label that is not named.
     average : `str`, optional (default = `"sentence"`)
-        The loss of a batch is summed over its words, and divided by its sentences ("sentence", as in the
-        authors' implementation, where a batch is one), by its words ("token"), or by nothing ("none").
+        What the loss of a batch, a sum over its words, is divided by: "sentence", the number of sentences (in the
+        authors' implementation a batch is one); "token", the number of words; "none", nothing.
     """
 
     default_implementation = "softmax"
@@ -50,7 +60,7 @@ class TagHead(torch.nn.Module, Registrable):
         names = vocab.get_index_to_token_vocabulary(label_namespace)
         self.num_labels = len(names)
         self.labels = [names[index] for index in range(self.num_labels)]
-        self._goes_on: Optional[torch.Tensor] = None
+        self._continues: Optional[torch.Tensor] = None
         weights = torch.ones(self.num_labels)
         labels = vocab.get_token_to_index_vocabulary(label_namespace)
         for label, weight in (label_weights or {}).items():
@@ -82,45 +92,48 @@ class TagHead(torch.nn.Module, Registrable):
         """The probability of each label of each word (batch, tokens, labels); 0 in padding."""
         raise NotImplementedError
 
-    def step_probabilities(
+    def chain_probabilities(
         self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor
-    ) -> Tuple[torch.Tensor, torch.Tensor]:
-        """The `probabilities`, and those of the next word's labels given that this word's is the one in `tags`.
+    ) -> ChainProbabilities:
+        """The `probabilities`, and those of the next word given that this word has the label in `tags`.
 
-        The second (batch, tokens - 1, labels); 0 where the next word is padding. Here, words are independent.
+        In this class, words are independent.
         """
         probabilities = self.probabilities(scores, mask)
-        return probabilities, probabilities[:, 1:]
+        return ChainProbabilities(probabilities, probabilities[:, 1:])
 
     def chunk_probabilities(
         self,
-        scores: torch.Tensor,
+        probabilities: ChainProbabilities,
         mask: torch.Tensor,
         tags: torch.Tensor,
         chunks: Sequence[Sequence[Chunk]],
     ) -> List[List[float]]:
         """The probability of each chunk of a tagging.
 
-        It is that of the tags of the chunk's words, and of the next word's not going on with the chunk as
-        `allennlp_nef.data.formats.chunks` states. Where well-formed sequences alone are probable, as under constraints,
-        this is the probability that the sentence has exactly this chunk.
+        It is the probability that the words of the chunk have their tags, and that the next word does not continue the
+        chunk; `allennlp_nef.data.formats.chunks` states when a word does. Where only well-formed sequences are
+        probable, as under constraints, it is the probability that the sentence has exactly this chunk.
 
         # Parameters
 
-        scores, mask, tags
-            As elsewhere; `tags` (batch, tokens) as decoded, or others.
+        probabilities : `ChainProbabilities`
+            Those of the same `tags`.
+        mask : `torch.BoolTensor`, (batch, tokens)
+        tags : `torch.LongTensor`, (batch, tokens)
+            The tagging.
         chunks : `Sequence[Sequence[Chunk]]`
-            Those of each sentence's tags.
+            The chunks of each sentence's tags.
 
         # Raises
 
         `ValueError`: the labels are not chunk tags.
         """
-        probabilities, following = self.step_probabilities(scores, mask, tags)
-        own = probabilities.gather(-1, tags.unsqueeze(-1)).squeeze(-1)
-        next_own = following.gather(-1, tags[:, 1:].unsqueeze(-1)).squeeze(-1)
-        goes_on = self._going_on(tags.device)[tags[:, :-1]]  # (batch, tokens - 1, labels)
-        ends = following.masked_fill(goes_on, 0).sum(-1).masked_fill(~mask[:, 1:], 1)
+        words, next_words = probabilities
+        own = words.gather(-1, tags.unsqueeze(-1)).squeeze(-1)
+        next_own = next_words.gather(-1, tags[:, 1:].unsqueeze(-1)).squeeze(-1)
+        continues = self._continuations(tags.device)[tags[:, :-1]]  # (batch, tokens - 1, labels)
+        ends = next_words.masked_fill(continues, 0).sum(-1).masked_fill(~mask[:, 1:], 1)
         ends = functional.pad(ends, (0, 1), value=1.0)
         rows = zip(chunks, own.tolist(), next_own.tolist(), ends.tolist())
         return [
@@ -131,16 +144,16 @@ class TagHead(torch.nn.Module, Registrable):
             for sentence, first, then, last in rows
         ]
 
-    def _going_on(self, device: torch.device) -> torch.Tensor:
-        """(labels, labels): whether the column's label goes on with the chunk of the row's."""
-        if self._goes_on is None:
+    def _continuations(self, device: torch.device) -> torch.Tensor:
+        """Whether the column's label continues the chunk of the row's label: (labels, labels)."""
+        if self._continues is None:
             labels = self.labels
             pairs = [[chunks_of((a, b)) for b in labels] for a in labels]
-            self._goes_on = torch.tensor(
+            self._continues = torch.tensor(
                 [[bool(pair) and pair[0][:2] == (0, 2) for pair in row] for row in pairs]
             )
-        self._goes_on = self._goes_on.to(device)
-        return self._goes_on
+        self._continues = self._continues.to(device)
+        return self._continues
 
     def averaged(self, total: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """`total`, summed over the words of a batch, divided as `average` says."""
@@ -163,5 +176,5 @@ class AffineTagHead(TagHead):
 
 
 def at_least_float32(scores: torch.Tensor) -> torch.Tensor:
-    """Float16 and bfloat16 as float32."""
+    """The scores, in float32 if they are float16 or bfloat16."""
     return scores.to(torch.promote_types(scores.dtype, torch.float32))
