@@ -1,18 +1,18 @@
-"""What a tagger is and does, for those who draw its decisions."""
+"""What a tagger is, in words for a reader."""
 
 from typing import List, NamedTuple, Optional
 
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
 from allennlp_nef.models.encoding import parts_of
-from allennlp_nef.models.nef_tagger import NefTagger
+from allennlp_nef.models.tagging.nef_tagger import NefTagger
 from allennlp_nef.modules.registered_name import registered_name
 from allennlp_nef.modules.seq2seq_encoders import DropoutEncoder, TracedEncoder
 from allennlp_nef.modules.tag_heads import CrfTagHead, LabelAttentionTagHead
 
 
 class Description(NamedTuple):
-    """The outside of a tagger."""
+    """What plots, and a page for the model, show of a tagger."""
 
     title: str
     """Such as "NEF-F csoftmax, N = 5"."""
@@ -21,7 +21,7 @@ class Description(NamedTuple):
     has_chunks: bool
     """Whether the tags are those of chunks, such as entities."""
     step_name: Optional[str]
-    """What a row of its trace is; None where it keeps no trace."""
+    """What a row of its trace is; None where it has no trace."""
 
 
 def description_of(model: NefTagger) -> Description:

@@ -1,5 +1,3 @@
-import logging
-from collections import Counter
 from typing import Any, Dict, Iterable, List, Optional
 
 import torch
@@ -12,23 +10,18 @@ from allennlp.nn import InitializerApplicator
 from allennlp.training.metrics import Metric
 from overrides import overrides
 
-from allennlp_nef.data.formats.chunks import chunks_of, split_tag
-from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.data.formats.chunks import split_tag
+from allennlp_nef.data.metadata import TaggingMetadata, tagging_metadata
 from allennlp_nef.metrics import TagAccuracy
-from allennlp_nef.models.decision_trace import (
-    provisional_tags,
-    readable_traces,
-    wants_decisions,
-    wants_trace,
-)
-from allennlp_nef.models.encoding import encode, shared_label_table
+from allennlp_nef.models.encoding import encode
 from allennlp_nef.models.out_of_memory import BatchShape, batch_shape, explaining_memory
+from allennlp_nef.models.tagging.label_tables import shared_label_table
+from allennlp_nef.models.tagging.readable import readable_probabilities, readable_trace
+from allennlp_nef.models.tagging.unseen_labels import UnseenLabels
 from allennlp_nef.models.versioned_model import VersionedModel
 from allennlp_nef.modules.checks import check_dropout
 from allennlp_nef.modules.input_representations import InputRepresentation
 from allennlp_nef.modules.tag_heads import SoftmaxTagHead, TagHead
-
-logger = logging.getLogger(__name__)
 
 
 @Model.register("nef_tagger")
@@ -42,15 +35,15 @@ class NefTagger(VersionedModel):
 
     vocab : `Vocabulary`
     input_representation : `InputRepresentation`
-        Which input fields there are, and what a word's vector is made of.
+        Takes the input fields, and gives the vectors of the words.
     encoder : `Seq2SeqEncoder`
         Gives the states h.
     decoder : `Seq2SeqEncoder`, optional (default = `None`)
-        `neural_easy_first`, or any other. The trace that a caller may ask for is its own if it is a `TracedEncoder`, or
-        the encoder's where there is no decoder.
+        `neural_easy_first`, or any other. The trace that a caller may ask for is that of the decoder, or of the encoder
+        where there is no decoder; it has to be a `TracedEncoder`.
     tag_head : `TagHead`, optional (default = `softmax`)
     dropout : `float`, optional (default = `0.0`)
-        In [0, 1): of the input vectors, and of h. The decoder's own is of [h; s^N].
+        In [0, 1), applied to the input vectors and to h. The decoder's own is applied to [h; s^N].
     metrics : `List[Metric]`, optional (default = `[tag_accuracy]`)
         Called with predicted tags, gold tags and mask.
     label_namespace : `str`, optional (default = `"labels"`)
@@ -119,8 +112,8 @@ class NefTagger(VersionedModel):
         """Whether the labels are those of chunks, such as entities."""
         self._has_gold = False
         self.batch_shape: Optional[BatchShape] = None
-        """That of the last batch."""
-        self._unseen: Counter = Counter()
+        """The shape of the last batch."""
+        self._unseen_labels = UnseenLabels()
         initializer(self)
 
     @overrides(check_signature=False)
@@ -134,10 +127,10 @@ class NefTagger(VersionedModel):
         # Parameters
 
         tags : `torch.LongTensor`, (batch, tokens), optional (default = `None`)
-            The gold labels, where known; -1 for one that the vocabulary lacks. Such a label is never right, its
+            The gold labels, where known; -1 for a label that the vocabulary lacks. No prediction is right for it, its
             sentence is left out of the loss, and a warning counts it.
         metadata : `List[TaggingMetadata]`, optional (default = `None`)
-            Whose `keep_trace` asks for the trace of an instance. What other readers put there is passed on.
+            Its `attention` and `trace` ask for the trace of an instance. Metadata of other readers are passed on.
         inputs
             The fields that the input representation takes.
 
@@ -146,11 +139,10 @@ class NefTagger(VersionedModel):
         `Dict[str, Any]`
             - `tag_ids`: (batch, tokens), the predicted labels.
             - `mask`: (batch, tokens), bool.
-            - `scores`, `probabilities`: (batch, tokens, labels); not while training.
+            - `scores`: (batch, tokens, labels); not while training.
             - `loss`: scalar, if `tags` are given; 0 where every sentence is left out of it.
             - `metadata`, if given.
-            - `trace`: the decoder's, or the encoder's where there is none, if any instance wants it and one is kept.
-            - `decisions`: the `ProvisionalTags`, if any instance wants them too; None where the trace has no steps.
+            - `trace`: an `EncoderTrace`, if any instance wants it and the model has one.
         """
         if self.training and tags is None:
             raise ConfigurationError(
@@ -160,7 +152,7 @@ class NefTagger(VersionedModel):
         self.batch_shape = batch_shape(inputs)
         with explaining_memory(self.batch_shape, self.training):
             vectors, mask = self.input_representation(**inputs)
-            output = self._forward(vectors, mask, tags, metadata)
+            output = self._forward(vectors, mask, tags, tagging_metadata(metadata))
         if metadata is not None:
             output["metadata"] = metadata
         return output
@@ -170,32 +162,29 @@ class NefTagger(VersionedModel):
         vectors: torch.Tensor,
         mask: torch.BoolTensor,
         tags: Optional[torch.Tensor],
-        metadata: Optional[List[Any]],
+        metadata: List[Optional[TaggingMetadata]],
     ) -> Dict[str, Any]:
         padding = ~mask.unsqueeze(-1)  # (batch, tokens, 1)
         vectors = self.dropout(vectors.masked_fill(padding, 0))
-        keep_trace = any(map(wants_trace, metadata or []))
-        states, traced = encode(self.encoder, vectors, mask, keep_trace and self.decoder is None)
+        is_traced = any(item is not None and item.is_traced for item in metadata)
+        states, trace = encode(self.encoder, vectors, mask, is_traced and self.decoder is None)
         states = self.dropout(states.masked_fill(padding, 0))
         output: Dict[str, Any] = {"mask": mask}
         if self.decoder is not None:
-            states, traced = encode(self.decoder, states, mask, keep_trace, self.tag_head.scores)
-        if traced is not None:
-            output["trace"] = traced.trace
-            if any(map(wants_decisions, metadata or [])):
-                output["decisions"] = provisional_tags(self.tag_head, traced, mask)
+            states, trace = encode(self.decoder, states, mask, is_traced, self.tag_head.scores)
+        if trace is not None:
+            output["trace"] = trace
         scores = self.tag_head.scores(states)
         if tags is not None:
             # A sentence with a label that the vocabulary lacks has no likelihood.
             is_unseen = (tags < 0) & mask
             has_loss = mask & ~is_unseen.any(-1, keepdim=True)
             output["loss"] = self.tag_head.loss(scores, has_loss, tags.clamp(min=0))
-            self._count_unseen(is_unseen, metadata)
+            self._unseen_labels.add(is_unseen, metadata)
         with torch.no_grad():
             output["tag_ids"] = self.tag_head.decode(scores, mask)
-            if not self.training:
-                output["scores"] = scores
-                output["probabilities"] = self.tag_head.probabilities(scores, mask)
+        if not self.training:
+            output["scores"] = scores
         if tags is not None:
             self._has_gold = True
             for metric in self.metrics:
@@ -206,88 +195,47 @@ class NefTagger(VersionedModel):
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
         """One entry an instance, each as long as its sentence.
 
-        - `tokens` (where the metadata have them) and `tags` (the labels).
+        - `tags`: the labels; `metadata`; `tokens`, where the metadata have them.
         - `probabilities`: of the tag, for each word; `label_probabilities`: an array (words, labels).
         - `spans`, if the labels are those of chunks: objects with `start` and `end` (words, from 0, the end exclusive),
           `type`, `probability` and, where the tokens are known, `text`.
-        - `attention` (steps x tokens; words x words of self-attention; None for layers, and where the trace was not
-          wanted) if there is a trace.
-        - `decisions`: a `DecisionTrace` or `FusionTrace`, or None where it was not wanted, if any was.
-        - `metadata`.
+        - `attention` (rows x words; None where rows attend to no words) and `trace` (a `DecisionTrace` or
+          `FusionTrace`), if there is a trace; None where it was not wanted.
         """
-        names = self.vocab.get_index_to_token_vocabulary(self.label_namespace)
-        mask, tag_ids = output_dict["mask"], output_dict["tag_ids"]
-        lengths = mask.sum(-1).tolist()
-        readable: Dict[str, Any] = {
-            "tags": [
-                [names[tag] for tag in row[:length]]
-                for row, length in zip(tag_ids.tolist(), lengths)
-            ]
-        }
+        mask, labels = output_dict["mask"], self.tag_head.labels
+        rows = zip(output_dict["tag_ids"].tolist(), mask.sum(-1).tolist())
+        tags = [[labels[tag] for tag in row[:length]] for row, length in rows]
+        readable: Dict[str, Any] = {"tags": tags}
         metadata = output_dict.get("metadata")
         if metadata is not None:
             readable["metadata"] = metadata
-        if metadata and all(isinstance(item, TaggingMetadata) for item in metadata):
-            readable["tokens"] = [item.tokens for item in metadata]
-        if "probabilities" in output_dict:
-            table = output_dict["probabilities"].float()
-            chosen = table.gather(-1, tag_ids.unsqueeze(-1)).squeeze(-1).tolist()
-            readable["probabilities"] = [row[:length] for row, length in zip(chosen, lengths)]
-            arrays = table.cpu().numpy()
-            readable["label_probabilities"] = [
-                rows[:length] for rows, length in zip(arrays, lengths)
-            ]
-            if self.has_chunks:
-                readable["spans"] = self._spans(output_dict, readable)
-        if "trace" in output_dict:
-            readable.update(readable_traces(output_dict, lengths, names, readable["tags"]))
+        items = tagging_metadata(metadata)
+        if items and all(items):
+            readable["tokens"] = [item.tokens for item in items if item]
+        with torch.no_grad(), explaining_memory(self.batch_shape, self.training):
+            if "scores" in output_dict:
+                readable.update(
+                    readable_probabilities(
+                        self.tag_head, output_dict, tags, readable.get("tokens"), self.has_chunks
+                    )
+                )
+            if "trace" in output_dict:
+                trace = output_dict["trace"]
+                readable.update(readable_trace(trace, self.tag_head, mask, tags, items))
         return readable
-
-    def _spans(
-        self, output_dict: Dict[str, Any], readable: Dict[str, Any]
-    ) -> List[List[Dict[str, Any]]]:
-        """The predicted chunks of each sentence, as JSON objects."""
-        chunks = [chunks_of(tags) for tags in readable["tags"]]
-        probabilities = self.tag_head.chunk_probabilities(
-            output_dict["scores"], output_dict["mask"], output_dict["tag_ids"], chunks
-        )
-        words = readable.get("tokens", [[]] * len(chunks))
-        return [
-            [
-                {
-                    **chunk._asdict(),
-                    **({"text": " ".join(tokens[chunk.start : chunk.end])} if tokens else {}),
-                    "probability": probability,
-                }
-                for chunk, probability in zip(*sentence)
-            ]
-            for tokens, *sentence in zip(words, chunks, probabilities)
-        ]
 
     @overrides
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
-        """Those of all metrics; none where no gold tags came since the last reset."""
+        """The scores of all metrics; none where no gold tags came since the last reset."""
         scores: Dict[str, float] = {}
         if not self._has_gold:
             return scores
         for metric in self.metrics:
             scores.update(metric.get_metric(reset))
         self._has_gold = not reset
-        if reset and self._unseen:
-            labels = [f"{label} ({count})" for label, count in self._unseen.most_common()]
-            logger.warning(
-                "%d gold tags are labels that the vocabulary lacks: no prediction is right for them, and their "
-                "sentences are left out of the loss. They are %s.",
-                sum(self._unseen.values()),
-                ", ".join(labels[:20]) + (f" and {len(labels) - 20} others" if labels[20:] else ""),
-            )
-            self._unseen.clear()
+        if reset:
+            self._unseen_labels.warn()
         return scores
-
-    def _count_unseen(self, is_unseen: torch.Tensor, metadata: Optional[List[Any]]) -> None:
-        for row, word in is_unseen.nonzero().tolist():
-            gold = getattr(metadata[row], "tags", None) if metadata else None
-            self._unseen[gold[word] if gold else "?"] += 1
 
 
 def _are_chunk_tags(labels: Iterable[str]) -> bool:

@@ -1,0 +1,102 @@
+"""What a tagger puts out for a batch, as entries for each sentence."""
+
+from typing import Any, Dict, List, Optional, Sequence
+
+import torch
+
+from allennlp_nef.data.formats.chunks import chunks_of
+from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.modules.tag_heads import TagHead
+from allennlp_nef.modules.tag_heads.tag_head import ChainProbabilities
+from allennlp_nef.modules.traces import Decision, EncoderTrace, ReadableTrace, TracedSentence
+
+Entries = Dict[str, List[Any]]
+"""Values by name, one a sentence."""
+
+
+def readable_probabilities(
+    tag_head: TagHead,
+    output: Dict[str, Any],
+    tags: Sequence[List[str]],
+    tokens: Optional[Sequence[List[str]]],
+    has_chunks: bool,
+) -> Entries:
+    """`probabilities`, `label_probabilities` and, if the tags are those of chunks, `spans`.
+
+    # Parameters
+
+    tag_head : `TagHead`
+    output : `Dict[str, Any]`
+        With `scores`, `mask` and `tag_ids`.
+    tags : `Sequence[List[str]]`
+        The predicted labels of each sentence.
+    tokens : `Sequence[List[str]]`
+        The words of each sentence, where known.
+    has_chunks : `bool`
+    """
+    scores, mask, tag_ids = output["scores"], output["mask"], output["tag_ids"]
+    if has_chunks:
+        chain = tag_head.chain_probabilities(scores, mask, tag_ids)
+        table = chain.words.float()
+    else:
+        table = tag_head.probabilities(scores, mask).float()
+    chosen = table.gather(-1, tag_ids.unsqueeze(-1)).squeeze(-1).tolist()
+    entries: Entries = {
+        "probabilities": [row[: len(each)] for row, each in zip(chosen, tags)],
+        "label_probabilities": [rows[: len(each)] for rows, each in zip(table.cpu().numpy(), tags)],
+    }
+    if has_chunks:
+        entries["spans"] = _spans(tag_head, chain, mask, tag_ids, tags, tokens)
+    return entries
+
+
+def _spans(
+    tag_head: TagHead,
+    chain: ChainProbabilities,
+    mask: torch.Tensor,
+    tag_ids: torch.Tensor,
+    tags: Sequence[List[str]],
+    tokens: Optional[Sequence[List[str]]],
+) -> List[List[Dict[str, Any]]]:
+    """The predicted chunks of each sentence, as JSON objects."""
+    chunks = [chunks_of(each) for each in tags]
+    probabilities = tag_head.chunk_probabilities(chain, mask, tag_ids, chunks)
+    return [
+        [
+            {
+                **chunk._asdict(),
+                **({"text": " ".join(words[chunk.start : chunk.end])} if words else {}),
+                "probability": probability,
+            }
+            for chunk, probability in zip(*sentence)
+        ]
+        for words, *sentence in zip(tokens or [[]] * len(chunks), chunks, probabilities)
+    ]
+
+
+def readable_trace(
+    trace: EncoderTrace,
+    tag_head: TagHead,
+    mask: torch.Tensor,
+    tags: Sequence[List[str]],
+    metadata: Sequence[Optional[TaggingMetadata]],
+) -> Entries:
+    """`attention` and `trace`, with None for the sentences that do not want it."""
+
+    def decide(output: torch.Tensor) -> Decision:
+        scores = tag_head.scores(output)
+        return Decision(tag_head.decode(scores, mask), tag_head.probabilities(scores, mask))
+
+    attention: List[Optional[List[List[float]]]] = [None] * len(tags)
+    wanted = []
+    for position, (item, each) in enumerate(zip(metadata, tags)):
+        if item is not None and item.attention:
+            weights = trace.attention_of(position, len(each))
+            attention[position] = None if weights is None else weights.tolist()
+        if item is not None and item.trace:
+            wanted.append(TracedSentence(position, item.tokens, each))
+    traces: List[Optional[ReadableTrace]] = [None] * len(tags)
+    if wanted:
+        for sentence, readable in zip(wanted, trace.readable(wanted, decide, tag_head.labels)):
+            traces[sentence.position] = readable
+    return {"attention": attention, "trace": traces}
