@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence
 
 from allennlp_nef.commands.figures import INK, LINE, SOFT, literal, overhang, place, shown
-from allennlp_nef.models.tag_colours import GREEN, RED
+from allennlp_nef.predictors.tag_colors import GREEN, RED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

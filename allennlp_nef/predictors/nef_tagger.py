@@ -8,19 +8,11 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 from overrides import overrides
 
-from allennlp_nef.data.dataset_readers import (
-    ConllTagsReader,
-    ConlluTagsReader,
-    SentenceReader,
-    WmtWordQeReader,
-)
-from allennlp_nef.data.formats.chunks import convert_tags
-from allennlp_nef.data.formats.conll_columns import ColumnSentence, as_column, format_columns
-from allennlp_nef.data.formats.conllu import ConlluSentence, format_conllu
-from allennlp_nef.models.decision_trace import Trace
+from allennlp_nef.data.dataset_readers import SentenceReader, WmtWordQeReader
+from allennlp_nef.modules.traces import ReadableTrace
 from allennlp_nef.predictors.errors import describe, request_error
 from allennlp_nef.predictors.requests import check_fields, trace_flags, words_of
-from allennlp_nef.predictors.tagging_predictor import Answer, TaggingPredictor
+from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 from allennlp_nef.predictors.word_qe import WordQePredictor
 
 FIELDS = ("sentence", "tokens", "attention", "trace")
@@ -42,13 +34,13 @@ class NefTaggerPredictor(TaggingPredictor):
 
         {"sentence": "Anna met Paul in Rome .", "attention": true}
 
-    `sentence` is split on whitespace; in its place may stand `tokens`, a list of words. `attention` (optional) asks
-    for the attention of each step or word, `trace` (optional) for the fields of a `DecisionTrace` or `FusionTrace`.
+    `sentence` is split on whitespace; `tokens`, a list of words, may take its place. `attention` (optional) asks for
+    the attention of each step or word, `trace` (optional) for the fields of a `DecisionTrace` or `FusionTrace`.
 
     The answer has `tokens`, `tags` and `probabilities` (of the tag, one a word); if the tags are those of chunks (such
     as entities) `spans`, each with `start` and `end` (words, from 0, the end exclusive), `type`, `text` and
     `probability`; and, if asked for, `attention` (steps or words x words) and `trace` (an object); `null` where the
-    model keeps none.
+    model has none.
 
     Registered as a `Predictor` with name "nef_tagger". For a model of word-level quality estimation it is `word_qe`.
 
@@ -66,7 +58,6 @@ class NefTaggerPredictor(TaggingPredictor):
         See `TaggingPredictor`.
     """
 
-    output_formats = ("json", "conll", "conllu")
     _dataset_reader: SentenceReader
 
     @classmethod
@@ -78,25 +69,20 @@ class NefTaggerPredictor(TaggingPredictor):
         return predictor(model, dataset_reader, **options)
 
     def __init__(self, model: Model, dataset_reader: DatasetReader, **options: Any) -> None:
-        super().__init__(model, dataset_reader, **options)
         if not isinstance(dataset_reader, SentenceReader):
             raise ConfigurationError(
                 "dataset_reader: the predictor nef_tagger expects conll_tags, conllu_tags or wmt_word_qe, got "
                 f"{type(dataset_reader).__name__}"
             )
-        if self.output_format == "conllu" and not isinstance(dataset_reader, ConlluTagsReader):
-            raise ConfigurationError(
-                "output_format: conllu needs a model whose dataset_reader is conllu_tags, got "
-                f"{type(dataset_reader).__name__}"
-            )
+        super().__init__(model, dataset_reader, **options)
 
     def predict(self, sentence: Union[str, List[str]], attention: bool = False) -> JsonDict:
         """The answer to one request, from Python: a string, split on whitespace, or a list of words."""
         name = "sentence" if isinstance(sentence, str) else "tokens"
         return self.predict_json({name: sentence, "attention": attention})
 
-    def trace(self, sentence: Union[str, List[str]]) -> Trace:
-        """How the model came to the tags. `ConfigurationError` if it keeps no trace."""
+    def trace(self, sentence: Union[str, List[str]]) -> ReadableTrace:
+        """How the model came to the tags. Raises `ConfigurationError` where it has no trace."""
         return self._trace_of({"sentence" if isinstance(sentence, str) else "tokens": sentence})
 
     @property
@@ -122,34 +108,13 @@ class NefTaggerPredictor(TaggingPredictor):
 
     @overrides
     def to_instance(self, request: Any) -> Instance:
-        return self._dataset_reader.text_to_instance(
-            request.tokens, keep_trace=request.attention, keep_decisions=request.trace
-        )
+        tokens, attention, trace = request
+        return self._dataset_reader.build_instance(tokens, attention=attention, trace=trace)
 
     @overrides
     def to_answer(self, output: Dict[str, Any]) -> JsonDict:
         names = ("tokens", "tags", "probabilities", "spans")
         return {name: output[name] for name in names if name in output}
-
-    @overrides
-    def format(self, answer: Answer, index: int) -> str:
-        sentence = answer.metadata.sentence
-        reader = self._dataset_reader
-        if isinstance(reader, ConlluTagsReader) and self.output_format == "conllu":
-            if isinstance(sentence, ConlluSentence):
-                return sentence.with_column(reader.column, answer["tags"])
-            return format_conllu(answer["tokens"], reader.column, answer["tags"])
-        rows = [[as_column(token)] for token in answer["tokens"]]
-        is_bioul = False
-        if isinstance(reader, ConllTagsReader):
-            is_bioul = reader.tag_scheme == "BIOUL"
-            if isinstance(sentence, ColumnSentence):
-                rows = [reader.without_tag(row) for row in sentence.rows]
-        for tags in (answer.metadata.tags, answer["tags"]):
-            if tags is not None:
-                tags = convert_tags(tags, "BIO") if is_bioul else tags
-                rows = [[*row, as_column(tag)] for row, tag in zip(rows, tags)]
-        return format_columns(rows)
 
 
 def _is_word(text: str) -> bool:

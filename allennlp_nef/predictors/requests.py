@@ -8,11 +8,11 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 from allennlp_nef.predictors.errors import describe, request_error
 
 CHARACTERS_A_WORD = 1000
-"""How many characters, times the words that it may have, a sentence has at most if all were as long as the longest."""
+"""A sentence has at most this many characters times `max_tokens`, each word counted as long as the longest."""
 
 
 def check_fields(request: Any, fields: Sequence[str], needed: str, where: str) -> None:
-    """That a request is an object, and has no field but the `fields`."""
+    """Checks that a request is an object with no other fields than the `fields`."""
     if not isinstance(request, dict):
         raise request_error(f"{where}expected an object with the {needed}, got {describe(request)}")
     for name in request:
@@ -23,7 +23,7 @@ def check_fields(request: Any, fields: Sequence[str], needed: str, where: str) -
 
 
 def trace_flags(request: Dict[str, Any], where: str) -> Tuple[bool, bool]:
-    """What a request wants to know of the steps: the fields `attention` and `trace`."""
+    """The fields `attention` and `trace` of a request."""
     return flag_of(request, "attention", where), flag_of(request, "trace", where)
 
 

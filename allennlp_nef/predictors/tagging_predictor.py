@@ -1,5 +1,5 @@
 import json
-from typing import Any, ClassVar, Dict, Iterable, Iterator, List, Tuple, cast
+from typing import Any, Dict, Iterable, Iterator, List, Optional, cast
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -8,63 +8,72 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 from overrides import overrides
 
+from allennlp_nef.data.dataset_readers import TaggingReader
 from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.data.writers import Prediction, Writer
 from allennlp_nef.models import NefTagger
-from allennlp_nef.models.decision_trace import Trace, wants_trace
-from allennlp_nef.models.description import description_of
-from allennlp_nef.models.tag_colours import tag_colours
+from allennlp_nef.models.tagging.description import description_of
 from allennlp_nef.modules.checks import check_integers
+from allennlp_nef.modules.traces import ReadableTrace
 from allennlp_nef.predictors.batches import batches_of, metadata_of
 from allennlp_nef.predictors.errors import describe, request_error
+from allennlp_nef.predictors.tag_colors import tag_colors
 
-WORDS_AN_ITEM = 50
-"""How many words, times the items that it may have, a list has at most."""
+WORDS_PER_ITEM = 50
+"""A list of requests has at most this many words times `max_batch`."""
 
 
 class Answer(Dict[str, Any]):
-    """A JSON object that knows the sentence which it answers for."""
+    """The answer for a sentence: a JSON object, with the metadata of the sentence."""
 
     metadata: TaggingMetadata
 
 
+class LoadedRequest(Dict[str, Any]):
+    """A request of a line: a JSON object, with what `parse` returned for it."""
+
+    parsed: Any
+
+
 class TaggingPredictor(Predictor):
-    """What the predictors of this package share: checked requests, batches, output formats.
+    """Base class of this package's predictors: checked requests, batches, output formats.
 
-    A request that cannot be answered raises a `ValueError` that names the field, and in a list of requests the item,
-    from 0; `allennlp serve` answers it with status 400. Implement `task`, `parse`, `to_instance`, `to_answer` and
-    `format`.
+    A request that cannot be answered raises a `ValueError` that names the field and, in a list of requests, the item,
+    from 0; `allennlp serve` answers it with status 400. Implement `task`, `parse`, `to_instance` and `to_answer`.
 
-    The request `{"describe": true}` is answered with what a page for the model has to know (`description`).
+    The answer to the request `{"describe": true}` is the `description`, which a page for the model needs.
 
     # Parameters
 
     model : `Model`
     dataset_reader : `DatasetReader`
     output_format : `str`, optional (default = `"json"`)
-        What `allennlp predict` writes: one of `output_formats`; "json" is an object a line. Lone surrogates, which
-        UTF-8 has no bytes for, are written as escapes.
+        What `allennlp predict` writes: "json", an object a line, or one of the reader's `writers`. Lone surrogates,
+        for which UTF-8 has no bytes, are written as escapes.
     attention : `bool`, optional (default = `False`)
-        Whether to answer every request with the attention, asked for or not.
+        Whether every answer has the attention, asked for or not.
     trace : `bool`, optional (default = `False`)
-        Whether to answer every request with its `Trace`, asked for or not.
+        Whether every answer has the trace, asked for or not.
     max_tokens : `int`, optional (default = `1000`)
-        At least 1. Requests with more words than this are refused, and those whose longest word, times their words, has
-        more characters than 1000 times this. (What a dataset reader reads is not limited.)
+        At least 1. The limit for the words of a request. The limit for its characters is 1000 times this, each word
+        counted as long as the longest one. There is no limit for what a dataset reader reads.
     max_batch : `int`, optional (default = `1000`)
-        At least 1. Lists of more requests than this are refused, and lists of more words than 50 times this. So are
-        lists that ask for the steps of long sentences, the squares of whose lengths add up to more than the square of
+        At least 1. The limit for the requests of a list. The limit for the words of a list is 50 times this. Where
+        attention or traces are asked for, the squares of the sentences' lengths may add up to the square of
         `max_tokens`.
     batch_size : `int`, optional (default = `64`)
         At least 1. How many sentences go through the model at once; fewer where they are long.
     """
 
     _model: NefTagger
-    output_formats: ClassVar[Tuple[str, ...]] = ("json",)
+    _dataset_reader: TaggingReader
+    method = "allennlp_nef"
+    """The name of the method, in output formats that have one."""
 
     def __init__(
         self,
         model: Model,
-        dataset_reader: DatasetReader,
+        dataset_reader: TaggingReader,
         output_format: str = "json",
         attention: bool = False,
         trace: bool = False,
@@ -73,10 +82,7 @@ class TaggingPredictor(Predictor):
         batch_size: int = 64,
     ) -> None:
         super().__init__(model, dataset_reader)
-        if output_format not in self.output_formats:
-            raise ConfigurationError(
-                f"output_format: expected one of {', '.join(self.output_formats)}, got {output_format!r}"
-            )
+        self._writer = _writer_of(dataset_reader, output_format)
         check_integers(max_tokens=max_tokens, max_batch=max_batch, batch_size=batch_size)
         for name, wanted in (("attention", attention), ("trace", trace)):
             if not isinstance(wanted, bool):
@@ -96,11 +102,11 @@ class TaggingPredictor(Predictor):
 
     @property
     def task(self) -> str:
-        """What the model does: "word_qe", "chunks" (entities and the like) or "tags"."""
+        """The task of the model: "word_qe", "chunks" (such as entities) or "tags"."""
         raise NotImplementedError
 
     def parse(self, request: Any, where: str = "") -> Any:
-        """Checks a request, decoded from JSON; `where` stands before each message. Raises `request_error`."""
+        """The parts of a request, decoded from JSON and checked. Raises `request_error`: `where` and a message."""
         raise NotImplementedError
 
     def to_instance(self, request: Any) -> Instance:
@@ -108,55 +114,66 @@ class TaggingPredictor(Predictor):
         raise NotImplementedError
 
     def to_answer(self, output: Dict[str, Any]) -> JsonDict:
-        """The answer, from what the model puts out for a sentence."""
-        raise NotImplementedError
-
-    def format(self, answer: Answer, index: int) -> str:
-        """Answer number `index`, from 0, in the `output_format`, which is not "json"; with its line end."""
+        """The answer, from the readable output of the model for a sentence."""
         raise NotImplementedError
 
     @overrides
     def load_line(self, line: str) -> JsonDict:
-        """The request of a line, checked here since this is where its number is known (blank lines are not counted)."""
+        """The request of a line. It is checked here, where its number is known; blank lines do not count."""
         self._requests_loaded += 1
         return self._load(line, f"request {self._requests_loaded}: ")
 
     def instance_of_line(self, line: str, where: str) -> Instance:
-        """The instance of a line that holds a request; `where` stands before each message. Raises `request_error`."""
+        """The instance of a line that holds a request. Raises `request_error`: `where` and a message."""
         return self._json_to_instance(self._load(line, where))
 
-    def _load(self, line: str, where: str) -> JsonDict:
+    def _load(self, line: str, where: str) -> LoadedRequest:
         try:
             request = json.loads(line.lstrip("\ufeff"))
         except (ValueError, RecursionError) as error:
             raise request_error(
                 f"{where}expected a JSON object on one line, got {describe(line.strip())} ({error})"
             ) from error
-        self.parse(request, where)
-        return request
+        parsed = self.parse(request, where)
+        loaded = LoadedRequest(request)
+        loaded.parsed = parsed
+        return loaded
+
+    def _parsed(self, request: Any, where: str = "") -> Any:
+        """The parts of a request, which is checked unless `load_line` has done so."""
+        return request.parsed if isinstance(request, LoadedRequest) else self.parse(request, where)
 
     @overrides
     def dump_line(self, outputs: JsonDict) -> str:
-        index = self._sentences_dumped
+        number = self._sentences_dumped
         self._sentences_dumped += 1
-        if self.output_format == "json":
+        if self._writer is None:
             return json.dumps(outputs) + "\n"
-        text = self.format(cast(Answer, outputs), index)
+        metadata = outputs.metadata if isinstance(outputs, Answer) else TaggingMetadata([])
+        prediction = Prediction(
+            number,
+            outputs["tokens"],
+            outputs["tags"],
+            metadata.tags,
+            metadata.sentence,
+            self.method,
+        )
+        text = self._writer(self._dataset_reader, prediction)
         return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
     def description(self) -> JsonDict:
         """What the model is, as a JSON object.
 
         `task`; `title`, such as "NEF-F csoftmax, N = 5"; `labels`; `colours`, one for each label; `step_name`, what a
-        row of a trace is, or null where the model keeps none; `max_tokens` and `max_batch`, the limits of a request.
+        row of a trace is, or null where the model has no trace; `max_tokens` and `max_batch`, the limits of a request.
         """
-        outside = description_of(self._model)
+        description = description_of(self._model)
         return {
             "task": self.task,
-            "title": outside.title,
-            "labels": outside.labels,
-            "colours": tag_colours(outside.labels),
-            "step_name": outside.step_name,
+            "title": description.title,
+            "labels": description.labels,
+            "colours": tag_colors(description.labels),
+            "step_name": description.step_name,
             "max_tokens": self.max_tokens,
             "max_batch": self.max_batch,
         }
@@ -173,19 +190,17 @@ class TaggingPredictor(Predictor):
             raise request_error(f"expected a list of objects, got {describe(inputs)}")
         if len(inputs) > self.max_batch:
             raise request_error(f"expected at most {self.max_batch} items, got {len(inputs)}")
-        requests = [self.parse(item, f"item {index}: ") for index, item in enumerate(inputs)]
+        requests = [self._parsed(item, f"item {index}: ") for index, item in enumerate(inputs)]
         instances = [self._prepared(self.to_instance(request)) for request in requests]
         words = sum(
             len(item.tokens) + len(item.source or ()) for item in map(metadata_of, instances)
         )
-        if words > WORDS_AN_ITEM * self.max_batch:
+        if words > WORDS_PER_ITEM * self.max_batch:
             raise request_error(
-                f"expected at most {WORDS_AN_ITEM * self.max_batch} words in all, got {words}"
+                f"expected at most {WORDS_PER_ITEM * self.max_batch} words in all, got {words}"
             )
-        # The steps of a sentence are at most as many as its words: so many numbers an array.
-        size = sum(
-            len(item.tokens) ** 2 for item in map(metadata_of, instances) if wants_trace(item)
-        )
+        # A sentence has at most as many steps as words: an array of its trace has at most this many numbers.
+        size = sum(len(item.tokens) ** 2 for item in map(metadata_of, instances) if item.is_traced)
         if size > self.max_tokens**2:
             raise request_error(
                 "attention, trace: expected sentences the squares of whose lengths add up to at most "
@@ -203,25 +218,25 @@ class TaggingPredictor(Predictor):
 
     @overrides
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
-        return self.to_instance(self.parse(json_dict))
+        return self.to_instance(self._parsed(json_dict))
 
-    def _trace_of(self, request: JsonDict) -> Trace:
-        """Raises `ConfigurationError` where the model keeps no trace."""
+    def _trace_of(self, request: JsonDict) -> ReadableTrace:
+        """The trace for a request. Raises `ConfigurationError` where the model has none."""
         instance = self._prepared(self._json_to_instance({**request, "trace": True}))
         output: Dict[str, Any] = self._model.forward_on_instances([instance])[0]
-        if output.get("decisions") is None:
+        if output.get("trace") is None:
             raise ConfigurationError(
                 "trace: expected a model with neural_easy_first, label_attention or position_aware_self_attention, "
                 "got one that keeps no trace"
             )
-        return output["decisions"]
+        return output["trace"]
 
     def _prepared(self, instance: Instance) -> Instance:
-        """The instance, ready for the model, with what the options ask for."""
+        """The instance with its token indexers, and with the traces that the options ask for."""
         self._dataset_reader.apply_token_indexers(instance)
         metadata = metadata_of(instance)
-        metadata.keep_trace |= self.attention
-        metadata.keep_decisions |= self.always_trace
+        metadata.attention |= self.attention
+        metadata.trace |= self.always_trace
         return instance
 
     def _answers(self, instances: Iterable[Instance]) -> Iterator[JsonDict]:
@@ -229,9 +244,27 @@ class TaggingPredictor(Predictor):
             for output in self._model.forward_on_instances(group):
                 answer = Answer(self.to_answer(output))
                 answer.metadata = cast(TaggingMetadata, output["metadata"])
-                if answer.metadata.keep_trace:
+                if answer.metadata.attention:
                     answer["attention"] = output.get("attention")
-                if answer.metadata.keep_decisions:
-                    decisions: Any = output.get("decisions")
-                    answer["trace"] = decisions and decisions.to_json()
+                if answer.metadata.trace:
+                    trace = cast(Optional[ReadableTrace], output.get("trace"))
+                    answer["trace"] = None if trace is None else trace.to_json()
                 yield answer
+
+
+def _writer_of(reader: TaggingReader, output_format: str) -> Optional[Writer]:
+    """The writer of a format; None for "json". Raises `ConfigurationError` where the reader has no such writer."""
+    if output_format == "json" or output_format in reader.writers:
+        return reader.writers.get(output_format)
+    readers = {name: DatasetReader.by_name(name) for name in DatasetReader.list_available()}
+    others = [
+        name for name, each in readers.items() if output_format in getattr(each, "writers", ())
+    ]
+    if others:
+        raise ConfigurationError(
+            f"output_format: {output_format} needs a model whose dataset_reader is {' or '.join(others)}, got "
+            f"{type(reader).__name__}"
+        )
+    raise ConfigurationError(
+        f"output_format: expected one of {', '.join(['json', *reader.writers])}, got {output_format!r}"
+    )

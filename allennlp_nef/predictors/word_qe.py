@@ -8,28 +8,27 @@ from allennlp.predictors import Predictor
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers import WmtWordQeReader
-from allennlp_nef.data.formats.wmt_word_qe import format_submission, format_tags
 from allennlp_nef.data.metadata import TaggingMetadata
-from allennlp_nef.models.decision_trace import Trace
-from allennlp_nef.predictors.tagging_predictor import Answer, TaggingPredictor
+from allennlp_nef.modules.traces import ReadableTrace
+from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 from allennlp_nef.predictors.word_qe_request import WordQeRequest, parse_request
 
 
 @Predictor.register("word_qe")
 class WordQePredictor(TaggingPredictor):
-    """Word-level quality estimation: is each word of a translation OK or BAD?
+    """Word-level quality estimation: tags each word of a translation OK or BAD.
 
     A request is a JSON object:
 
         {"source": "the house", "target": "das Haus", "alignments": "0-0 1-1", "attention": true}
 
     `source` and `target` are strings, split on whitespace, or lists of words; `alignments` (optional) a string of
-    `i-j`, source word i with target word j, from 0, or a list of such strings or of pairs; `attention` (optional) asks
+    `i-j`, source word i with target word j, from 0, or a list of such strings or of pairs. `attention` (optional) asks
     for the attention of each step or word, `trace` (optional) for the fields of a `DecisionTrace` or `FusionTrace`.
 
     The answer has `tokens` (the words of the target), `tags` (OK or BAD, one a word), `bad_probabilities` (the
     probability of BAD, one a word), and, if asked for, `attention` (steps or words x words) and `trace` (an object);
-    `null` where the model keeps none. With a trace come `source` (its words) and `alignments` (pairs), as understood.
+    `null` where the model has none. An answer with a trace also has `source` (words) and `alignments` (pairs).
 
     Registered as a `Predictor` with name "word_qe".
 
@@ -41,7 +40,7 @@ class WordQePredictor(TaggingPredictor):
         `wmt_word_qe`.
     output_format : `str`, optional (default = `"json"`)
         "json"; "tags", a line of tags a sentence (the WMT `.tags` format); "tsv", the WMT submission format (method,
-        sentence, word index, word, tag; from 0); "text", the words, `/BAD` behind the bad ones.
+        sentence, word index, word, tag; from 0); "text", the words, `/BAD` after the bad ones.
     method : `str`, optional (default = `"allennlp_nef"`)
         The method's name, in the submission format only.
     attention, trace, max_tokens, max_batch, batch_size
@@ -49,7 +48,6 @@ class WordQePredictor(TaggingPredictor):
     """
 
     task = "word_qe"
-    output_formats = ("json", "tags", "tsv", "text")
     _dataset_reader: WmtWordQeReader
 
     def __init__(
@@ -60,13 +58,13 @@ class WordQePredictor(TaggingPredictor):
         method: Optional[str] = None,
         **options: Any,
     ) -> None:
-        super().__init__(model, dataset_reader, output_format, **options)
         if not isinstance(dataset_reader, WmtWordQeReader):
             raise ConfigurationError(
                 "dataset_reader: the predictor word_qe expects wmt_word_qe, got "
                 f"{type(dataset_reader).__name__}"
             )
-        name = "allennlp_nef" if method is None else method
+        super().__init__(model, dataset_reader, output_format, **options)
+        name = self.method if method is None else method
         if not isinstance(name, str) or len(name.splitlines()) != 1 or "\t" in name:
             raise ConfigurationError(
                 f"method: expected text without tabs and line ends, got {method!r}"
@@ -93,8 +91,8 @@ class WordQePredictor(TaggingPredictor):
         source: Union[str, List[str]],
         target: Union[str, List[str]],
         alignments: Union[None, str, List[Any]] = None,
-    ) -> Trace:
-        """How the model came to the tags. `ConfigurationError` if it keeps no trace."""
+    ) -> ReadableTrace:
+        """How the model came to the tags. Raises `ConfigurationError` where it has no trace."""
         return self._trace_of({"source": source, "target": target, "alignments": alignments})
 
     @overrides
@@ -103,12 +101,9 @@ class WordQePredictor(TaggingPredictor):
 
     @overrides
     def to_instance(self, request: Any) -> Instance:
-        return self._dataset_reader.text_to_instance(
-            request.source,
-            request.target,
-            request.alignments,
-            keep_trace=request.attention,
-            keep_decisions=request.trace,
+        source, target, alignments, attention, trace = request
+        return self._dataset_reader.build_instance(
+            source, target, alignments, attention=attention, trace=trace
         )
 
     @overrides
@@ -120,17 +115,7 @@ class WordQePredictor(TaggingPredictor):
         bad = table[:, labels["BAD"]].tolist() if "BAD" in labels else [0.0] * len(table)
         answer = {"tokens": output["tokens"], "tags": output["tags"], "bad_probabilities": bad}
         metadata: TaggingMetadata = output["metadata"]
-        if metadata.keep_decisions:
+        if metadata.trace:
             answer["source"] = metadata.source
             answer["alignments"] = [list(pair) for pair in metadata.alignments or ()]
         return answer
-
-    @overrides
-    def format(self, answer: Answer, index: int) -> str:
-        tokens, tags = answer["tokens"], answer["tags"]
-        if self.output_format == "tags":
-            return format_tags(tags) + "\n"
-        if self.output_format == "tsv":
-            return format_submission(self.method, index, tokens, tags) + "\n"
-        words = [f"{word}/BAD" if tag == "BAD" else word for word, tag in zip(tokens, tags)]
-        return " ".join(words) + "\n"
