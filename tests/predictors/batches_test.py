@@ -19,22 +19,22 @@ def sizes(instances, batch_size=4):
 
 
 @pytest.mark.parametrize("count, expected", [(0, []), (1, [1]), (4, [4]), (9, [4, 4, 1])])
-def test_as_many_as_asked_for(count, expected):
+def test_batches_have_the_size_asked_for(count, expected):
     assert sizes([sentence(3)] * count) == expected
 
 
-def test_fewer_long_sentences(monkeypatch):
-    monkeypatch.setattr(batches, "MOST_WORDS", 12)
+def test_batches_of_long_sentences_are_smaller(monkeypatch):
+    monkeypatch.setattr(batches, "MAX_WORDS", 12)
     assert sizes([sentence(3)] * 5) == [4, 1]
     assert sizes([sentence(4)] * 5) == [3, 2]
     assert sizes([sentence(1), sentence(7), sentence(1), sentence(1), sentence(5)]) == [1, 1, 2, 1]
     assert sizes([sentence(50), sentence(1), sentence(1)]) == [1, 2]
-    # Of quality estimation, the longer side counts.
+    # In quality estimation, the longer side counts.
     assert sizes([sentence(1, source=["a"] * 6)] * 3) == [2, 1]
 
 
-def test_fewer_sentences_of_long_words(monkeypatch):
-    monkeypatch.setattr(batches, "MOST_CHARACTERS", 60)
+def test_batches_of_long_words_are_smaller(monkeypatch):
+    monkeypatch.setattr(batches, "MAX_CHARACTERS", 60)
     assert sizes([sentence(3, width=5)] * 5) == [4, 1]
     assert sizes([sentence(3, width=10)] * 5) == [2, 2, 1]
     assert sizes([sentence(3), sentence(3), sentence(1, width=20), sentence(3)]) == [2, 1, 1]
@@ -42,12 +42,12 @@ def test_fewer_sentences_of_long_words(monkeypatch):
     assert sizes([sentence(2, width=1000), sentence(2)]) == [1, 1]
 
 
-@pytest.mark.parametrize("wanted", ["keep_trace", "keep_decisions"])
-def test_fewer_traces(monkeypatch, wanted):
-    """Those of a sentence are as many as its words squared, and as the longest one's with padding."""
-    monkeypatch.setattr(batches, "MOST_STEPS", 32)
+@pytest.mark.parametrize("wanted", ["attention", "trace"])
+def test_batches_with_traces_are_smaller_and_apart(monkeypatch, wanted):
+    """A sentence has as many steps as words, those of the longest one with padding."""
+    monkeypatch.setattr(batches, "MAX_STEPS", 32)
     assert sizes([sentence(4, **{wanted: True})] * 5) == [2, 2, 1]
     assert sizes([sentence(n, **{wanted: True}) for n in (1, 1, 4, 4, 9, 1)]) == [2, 2, 1, 1]
     assert sizes([sentence(4)] * 3) == [3]
-    # The others of a list are not traced with them.
+    # Sentences without a trace are not in the same batch.
     assert sizes([sentence(2), sentence(2, **{wanted: True}), sentence(2)]) == [1, 1, 1]

@@ -1,10 +1,10 @@
-"""What the predictors tell of their models, and the limits of a list of requests."""
+"""The descriptions that predictors give of their models, and the limits of a list of requests."""
 
 import json
 
 import pytest
 
-from allennlp_nef.models.tag_colours import tag_colours
+from allennlp_nef.predictors.tag_colors import tag_colors
 
 REQUESTS = {
     "word_qe": {"source": "a cup", "target": "eine Tasse", "alignments": "1-1 0-0"},
@@ -26,7 +26,7 @@ def archives(archive_path, ner_archive, pos_archive):
         ("tags", "NEF-F csoftmax, N = L"),
     ],
 )
-def test_description(predictor_of, archives, task, title):
+def test_description_is_that_of_the_model(predictor_of, archives, task, title):
     predictor = predictor_of(archives[task], max_tokens=9, max_batch=8)
     description = predictor.predict_json({"describe": True})
     assert description == predictor.description() == json.loads(json.dumps(description))
@@ -38,14 +38,14 @@ def test_description(predictor_of, archives, task, title):
         "task": task,
         "title": title,
         "labels": labels,
-        "colours": tag_colours(labels),
+        "colours": tag_colors(labels),
         "step_name": "step",
         "max_tokens": 9,
         "max_batch": 8,
     }
 
 
-def test_it_stands_alone(predictor_of, archives):
+def test_describe_is_a_request_without_other_fields(predictor_of, archives):
     predictor = predictor_of(archives["tags"])
     for request in ({"describe": False}, {"describe": True, "sentence": "a"}, {"describe": None}):
         with pytest.raises(ValueError, match='expected the fields sentence, .* got "describe"'):
@@ -55,7 +55,7 @@ def test_it_stands_alone(predictor_of, archives):
 
 
 @pytest.mark.parametrize("task", REQUESTS)
-def test_most_requests_of_a_list(predictor_of, archives, task):
+def test_lists_of_too_many_requests_are_refused(predictor_of, archives, task):
     predictor = predictor_of(archives[task], max_batch=2)
     assert len(predictor.predict_batch_json([REQUESTS[task]] * 2)) == 2
     with pytest.raises(ValueError, match="^expected at most 2 items, got 3$"):
@@ -64,8 +64,8 @@ def test_most_requests_of_a_list(predictor_of, archives, task):
 
 @pytest.mark.parametrize("flag", ["attention", "trace"])
 @pytest.mark.parametrize("task", REQUESTS)
-def test_most_steps_of_a_list(predictor_of, archives, task, flag):
-    """Sentences of 2 or 3 words, 4 or 9 numbers each; those that ask for no steps do not count."""
+def test_lists_of_too_large_traces_are_refused(predictor_of, archives, task, flag):
+    """Sentences of 2 or 3 words, 4 or 9 numbers each; those without a trace do not count."""
     predictor = predictor_of(archives[task], max_tokens=4)
     asked = {**REQUESTS[task], flag: True}
     fitting = 4 if task == "word_qe" else 1
@@ -78,7 +78,7 @@ def test_most_steps_of_a_list(predictor_of, archives, task, flag):
         predictor.predict_batch_json([asked] * (fitting + 1))
 
 
-def test_source_and_alignments_come_with_a_trace(predictor_of, archives):
+def test_answers_with_a_trace_have_source_and_alignments(predictor_of, archives):
     predictor = predictor_of(archives["word_qe"])
     assert "source" not in predictor.predict_json(REQUESTS["word_qe"])
     answer = predictor.predict_json({**REQUESTS["word_qe"], "trace": True})
@@ -87,7 +87,7 @@ def test_source_and_alignments_come_with_a_trace(predictor_of, archives):
     json.dumps(answer)
 
 
-def test_numbers_of_a_trace_are_short(predictor_of, archives):
+def test_numbers_of_a_trace_have_six_decimals(predictor_of, archives):
     predictor = predictor_of(archives["chunks"])
     trace = predictor.trace("Anna slept in Rome .")
     written = trace.to_json()
@@ -98,8 +98,8 @@ def test_numbers_of_a_trace_are_short(predictor_of, archives):
 
 
 @pytest.mark.parametrize("task", REQUESTS)
-def test_longest_word(predictor_of, archives, task):
-    """Embedders of characters pad all words to it."""
+def test_too_long_words_are_refused(predictor_of, archives, task):
+    """Embedders of characters pad all words to the longest."""
     predictor = predictor_of(archives[task], max_tokens=4)
     name = "target" if task == "word_qe" else "tokens"
     for words in (["x" * 1000] * 4, ["a", "x" * 2000], ["x" * 4000]):
@@ -113,7 +113,7 @@ def test_longest_word(predictor_of, archives, task):
 
 
 @pytest.mark.parametrize("task", REQUESTS)
-def test_most_words_of_a_list(predictor_of, archives, task):
+def test_lists_of_too_many_words_are_refused(predictor_of, archives, task):
     predictor = predictor_of(archives[task], max_batch=2)
     words = ["a"] * (25 if task == "word_qe" else 50)
     name = "target" if task == "word_qe" else "tokens"

@@ -25,21 +25,21 @@ class TestDescribe:
             ({(1, 2): 3}, "<dict>"),
         ],
     )
-    def test_one_line_of_json(self, value, text):
+    def test_description_is_one_line_of_json(self, value, text):
         assert describe(value) == text
 
     @pytest.mark.parametrize("value", ["x" * 100, list(range(100)), 10**100, {"x" * 100: 1}])
-    def test_is_cut(self, value):
+    def test_long_values_are_cut(self, value):
         text = describe(value)
         assert len(text) == 60
         assert text == json.dumps(value)[:57] + "..."
         assert len(describe(value, length=10)) == 10
 
-    def test_length_that_just_fits(self):
+    def test_values_that_just_fit_are_not_cut(self):
         assert describe("x" * 58) == '"' + "x" * 58 + '"'
         assert describe("x" * 59).endswith("...")
 
-    def test_depth_and_integers_that_python_refuses_to_write(self):
+    def test_depth_and_long_integers_are_no_error(self):
         deep = []
         for _ in range(100_000):
             deep = [deep]
@@ -49,13 +49,13 @@ class TestDescribe:
 
 
 class TestRequestError:
-    def test_is_a_plain_value_error_without_the_server(self, monkeypatch):
+    def test_error_is_a_value_error_without_the_server(self, monkeypatch):
         monkeypatch.delitem(sys.modules, SERVER, raising=False)
         error = request_error("target: expected a string")
         assert type(error) is ValueError
         assert str(error) == "target: expected a string"
 
-    def test_is_what_the_server_answers_with(self):
+    def test_error_is_a_server_error_where_the_server_is_loaded(self):
         server = pytest.importorskip(SERVER)
         error = request_error("target: expected a string")
         assert isinstance(error, ValueError)

@@ -9,10 +9,8 @@ from allennlp.predictors import Predictor
 from allennlp_nef.data.formats.chunks import chunks_of, convert_tags
 from allennlp_nef.data.formats.conll_columns import read_columns
 from allennlp_nef.data.formats.conllu import read_conllu
-from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.metrics.tag_scores import CHUNKS
 from allennlp_nef.predictors import NefTaggerPredictor, WordQePredictor
-from allennlp_nef.predictors.tagging_predictor import Answer
 
 SENTENCE = "Anna Berg met officials in Rome ."
 
@@ -32,7 +30,7 @@ def instances_of(predictor, path):
 
 
 class TestAnswer:
-    def test_parts_of_speech(self, pos):
+    def test_answer_has_tokens_tags_and_probabilities(self, pos):
         answer = pos.predict_json({"sentence": " Les  enfants\tdorment . "})
         assert set(answer) == {"tokens", "tags", "probabilities"}
         assert answer["tokens"] == ["Les", "enfants", "dorment", "."]
@@ -40,7 +38,7 @@ class TestAnswer:
         assert all(type(p) is float and 0 < p <= 1 for p in answer["probabilities"])
         json.dumps(answer)
 
-    def test_entities(self, ner, root):
+    def test_spans_are_the_chunks_of_the_tags(self, ner, root):
         answers = ner.predict_batch_instance(instances_of(ner, root / "fixtures/ner/dev.conll"))
         assert sum(len(answer["spans"]) for answer in answers) > 20
         for answer in answers:
@@ -51,12 +49,12 @@ class TestAnswer:
                 words = answer["tokens"][span["start"] : span["end"]]
                 assert span["text"] == " ".join(words)
                 assert type(span["probability"]) is float
-                # A chunk is right only if each of its words is.
+                # A chunk is at most as probable as each of its tags.
                 least = min(answer["probabilities"][span["start"] : span["end"]])
                 assert 0 < span["probability"] <= least + 1e-5
             json.dumps(answer)
 
-    def test_ways_to_write_a_request(self, ner):
+    def test_forms_of_a_request_have_the_same_answer(self, ner):
         expected = ner.predict_json({"sentence": SENTENCE})
         for request in (
             {"tokens": SENTENCE.split()},
@@ -67,10 +65,10 @@ class TestAnswer:
         assert ner.predict(SENTENCE) == expected
         assert ner.predict(SENTENCE.split()) == expected
 
-    def test_no_break_spaces_in_a_word(self, pos):
+    def test_words_may_have_no_break_spaces(self, pos):
         assert pos.predict(["10\u00a0000", "chats"])["tokens"] == ["10\u00a0000", "chats"]
 
-    def test_attention(self, ner, pos):
+    def test_attention_has_a_row_for_each_step(self, ner, pos):
         asked = ner.predict(SENTENCE, attention=True)
         assert [len(step) for step in asked["attention"]] == [7] * 5
         answer = ner.predict(SENTENCE)
@@ -78,7 +76,7 @@ class TestAnswer:
         assert asked["probabilities"] == pytest.approx(answer["probabilities"], abs=1e-5)
         assert [len(step) for step in pos.predict("un chat", attention=True)["attention"]] == [2, 2]
 
-    def test_trace(self, ner, pos):
+    def test_trace_is_the_same_in_python_and_json(self, ner, pos):
         answer = ner.predict_json({"sentence": SENTENCE, "trace": True})
         assert "attention" not in answer
         trace = ner.trace(SENTENCE)
@@ -92,13 +90,13 @@ class TestAnswer:
             assert row == pytest.approx(rounded, abs=1e-6)
         json.dumps(both)
 
-    def test_trace_of_all(self, predictor_of, pos_archive):
+    def test_option_trace_adds_it_to_every_answer(self, predictor_of, pos_archive):
         predictor = predictor_of(pos_archive, trace=True)
         assert set(predictor.predict("un chat")) == {"tokens", "tags", "probabilities", "trace"}
         with pytest.raises(ConfigurationError, match="trace: expected true or false, got 1"):
             predictor_of(pos_archive, trace=1)
 
-    def test_no_trace_without_steps(self, ner_archive):
+    def test_trace_is_null_where_the_model_has_none(self, ner_archive):
         class Widen(torch.nn.Module):
             def forward(self, states, mask):
                 return torch.nn.functional.pad(states, (0, 50))
@@ -111,8 +109,7 @@ class TestAnswer:
             predictor.trace(SENTENCE)
         assert predictor.predict_json({"sentence": SENTENCE, "trace": True})["trace"] is None
 
-    def test_batch(self, ner):
-        """As each gets alone, whatever the size of the batches; the attention only where it was asked for."""
+    def test_requests_of_a_batch_get_what_they_get_alone(self, ner):
         requests = [{"sentence": SENTENCE}, {"tokens": ["Rome"], "attention": True}]
         batch = ner.predict_batch_json(requests)
         for answer, request in zip(batch, requests):
@@ -122,7 +119,7 @@ class TestAnswer:
             assert answer["probabilities"] == pytest.approx(alone["probabilities"], abs=1e-5)
         assert ner.predict_batch_json([]) == []
 
-    def test_quality_estimation_by_default(self, predictor_of, archive_path, ner):
+    def test_default_for_quality_estimation_is_word_qe(self, predictor_of, archive_path, ner):
         assert type(ner) is NefTaggerPredictor
         predictor = predictor_of(archive_path, output_format="tsv", method="a")
         assert type(predictor) is WordQePredictor
@@ -152,15 +149,9 @@ class TestColumns:
         scores = CHUNKS.scores(CHUNKS.count(gold, predicted).sentences.sum(0))
         assert 0 < scores["f1-overall"] < 1
 
-    def test_bioul(self, predictor_of, ner_archive, monkeypatch):
-        predictor = predictor_of(ner_archive, output_format="conll")
-        monkeypatch.setattr(predictor._dataset_reader, "tag_scheme", "BIOUL")
-        tags = ["B-PER", "L-PER", "U-LOC"]
-        answer = Answer({"tokens": ["a", "b", "c"], "tags": tags, "spans": []})
-        answer.metadata = TaggingMetadata(["a", "b", "c"], tags=["O", "U-ORG", "O"])
-        assert predictor.dump_line(answer) == "a O B-PER\nb B-ORG I-PER\nc O B-LOC\n\n"
-
-    def test_without_gold_tags(self, predictor_of, ner_archive, tmp_path):
+    def test_unlabelled_sentences_have_predicted_tags_only(
+        self, predictor_of, ner_archive, tmp_path
+    ):
         predictor = predictor_of(ner_archive, output_format="conll")
         path = tmp_path / "words.conll"
         path.write_text("Anna\nsleeps\n\nRome\n", encoding="utf-8")
@@ -170,7 +161,7 @@ class TestColumns:
         answer = predictor.predict("Anna sleeps")
         assert predictor.dump_line(answer) == text.split("\n\n")[0] + "\n\n"
 
-    def test_parts_of_speech(self, predictor_of, pos_archive, root):
+    def test_columns_of_conllu_are_words_and_tags(self, predictor_of, pos_archive, root):
         predictor = predictor_of(pos_archive, output_format="conll")
         answers, text = self.written(predictor, root / "fixtures/pos/dev.conllu")
         sentences = list(read_conllu(str(root / "fixtures/pos/dev.conllu")))
@@ -180,33 +171,28 @@ class TestColumns:
             rows = zip(forms, sentence.column("upos"), answer["tags"])
             assert lines.splitlines() == [" ".join(row) for row in rows]
 
-    def test_lone_surrogate(self, predictor_of, ner_archive):
+    def test_lone_surrogates_are_written_as_escapes(self, predictor_of, ner_archive):
         predictor = predictor_of(ner_archive, output_format="conll")
         assert predictor.dump_line(predictor.predict("\ud800")).startswith("\\ud800 ")
 
 
-class TestConllu:
-    def test_only_the_column_changes(self, predictor_of, pos_archive, root):
+class TestOutputFormats:
+    def test_conllu_is_the_input_with_predicted_tags(self, predictor_of, pos_archive, root):
         predictor = predictor_of(pos_archive, output_format="conllu")
         path = root / "fixtures/pos/dev.conllu"
-        instances = instances_of(predictor, path)
-        answers = predictor.predict_batch_instance(instances)
+        answers = predictor.predict_batch_instance(instances_of(predictor, path))
         written = "".join(map(predictor.dump_line, answers)).splitlines()
         given = path.read_text(encoding="utf-8").splitlines()
-        assert len(written) == len(given)
         tags = iter([tag for answer in answers for tag in answer["tags"]])
-        changed = 0
-        for new, old in zip(written, given):
-            columns = old.split("\t")
+        expected = []
+        for line in given:
+            columns = line.split("\t")
             if columns[0].isdigit():
-                tag = next(tags)
-                changed += tag != columns[3]
-                columns[3] = tag
-            assert new == "\t".join(columns)
-        assert next(tags, None) is None
-        assert changed > 0
+                columns[3] = next(tags)
+            expected.append("\t".join(columns))
+        assert written == expected != given
 
-    def test_from_words(self, predictor_of, pos_archive):
+    def test_conllu_of_a_request_is_made_of_its_words(self, predictor_of, pos_archive):
         predictor = predictor_of(pos_archive, output_format="conllu")
         answer = predictor.predict("un chat")
         first, second = answer["tags"]
@@ -216,9 +202,23 @@ class TestConllu:
             f"2\tchat\t_\t{second}\t_\t_\t_\t_\t_\t_\n\n"
         )
 
-    def test_needs_a_reader_of_conllu(self, predictor_of, ner_archive):
-        with pytest.raises(ConfigurationError, match="output_format: conllu needs a model whose"):
-            predictor_of(ner_archive, output_format="conllu")
+    @pytest.mark.parametrize(
+        "name, message",
+        [
+            (
+                "conllu",
+                "conllu needs a model whose dataset_reader is conllu_tags, got ConllTagsReader",
+            ),
+            ("tsv", "tsv needs a model whose dataset_reader is wmt_word_qe, got ConllTagsReader"),
+            ("xml", "expected one of json, conll, got 'xml'"),
+        ],
+    )
+    def test_formats_that_the_reader_does_not_write_are_refused(
+        self, predictor_of, ner_archive, name, message
+    ):
+        with pytest.raises(ConfigurationError) as caught:
+            predictor_of(ner_archive, output_format=name)
+        assert str(caught.value) == f"output_format: {message}"
 
 
 class TestBadRequests:
@@ -245,7 +245,7 @@ class TestBadRequests:
             ({"sentence": "a", "attention": 1}, "attention: expected true or false, got 1"),
         ],
     )
-    def test_message(self, ner, request_, message):
+    def test_bad_requests_are_refused(self, ner, request_, message):
         with pytest.raises(ValueError) as caught:
             ner.predict_json(request_)
         assert str(caught.value) == message
@@ -253,7 +253,7 @@ class TestBadRequests:
             ner.predict_batch_json([{"sentence": "a"}, request_])
         assert str(caught.value) == f"item 1: {message}"
 
-    def test_wrong_reader(self, predictor_of, ner_archive):
+    def test_other_readers_are_refused(self, predictor_of, ner_archive):
         from allennlp.data.dataset_readers import SequenceTaggingDatasetReader
 
         model = predictor_of(ner_archive)._model

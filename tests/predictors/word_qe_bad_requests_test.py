@@ -123,7 +123,7 @@ def post(predictor):
 
 
 @pytest.mark.parametrize(("request_", "message"), CASES, ids=IDS)
-def test_request(predictor, post, request_, message):
+def test_bad_requests_are_refused_in_python_and_by_the_server(predictor, post, request_, message):
     with pytest.raises(ValueError, match="expected") as caught:
         predictor.predict_json(request_)
     assert str(caught.value) == message
@@ -132,7 +132,7 @@ def test_request(predictor, post, request_, message):
 
 
 @pytest.mark.parametrize("batch", [None, {}, GOOD, "text", 1, float("nan")])
-def test_batch_that_is_no_list(predictor, post, batch):
+def test_batches_that_are_no_lists_are_refused(predictor, post, batch):
     with pytest.raises(ValueError, match="expected a list of objects, got") as caught:
         predictor.predict_batch_json(batch)
     assert post(batch, "/predict_batch") == (400, {"message": str(caught.value)})
@@ -140,11 +140,11 @@ def test_batch_that_is_no_list(predictor, post, batch):
 
 @pytest.mark.parametrize("path", ["/predict", "/predict_batch"])
 @pytest.mark.parametrize("body", [b"", b"{", b"{'source': 1}", b"\xff", b"[NaN"])
-def test_body_that_is_not_json(post, body, path):
+def test_bodies_that_are_not_json_are_refused(post, body, path):
     assert post(body, path)[0] == 400
 
 
-def test_server_answers_as_before(predictor, post):
+def test_bad_requests_do_not_change_later_answers(predictor, post):
     expected = predictor.predict_json(GOOD)
     assert post(GOOD) == (200, expected)
     for request, _ in CASES:
@@ -154,10 +154,10 @@ def test_server_answers_as_before(predictor, post):
     assert post([], "/predict_batch") == (200, [])
 
 
-def test_lone_surrogates_come_back(post):
+def test_lone_surrogates_are_in_the_answer(post):
     status, answer = post({"source": "\ud800", "target": "\udfff a"})
     assert (status, answer["tokens"]) == (200, ["\udfff", "a"])
-    # The bytes that UTF-8 would have for them, had it any.
+    # As bytes that are no UTF-8.
     status, answer = post(b'{"source": "\xed\xa0\x80", "target": "\xed\xbf\xbf a"}')
     assert (status, answer["tokens"]) == (200, ["\udfff", "a"])
 

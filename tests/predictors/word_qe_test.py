@@ -31,7 +31,7 @@ def assert_same(answer, other):
 
 
 class TestRequest:
-    def test_answer(self, predictor):
+    def test_answer_has_tokens_tags_and_probabilities_of_bad(self, predictor):
         answer = predictor.predict_json(REQUEST)
         assert set(answer) == {"tokens", "tags", "bad_probabilities"}
         assert answer["tokens"] == TARGET.split()
@@ -51,16 +51,16 @@ class TestRequest:
             {"alignments": ["0-0 1-1", [2, 2], [3, 3], "4-4", "5-5"]},
         ],
     )
-    def test_other_ways_to_write_it(self, predictor, changes):
+    def test_forms_of_a_request_have_the_same_answer(self, predictor, changes):
         assert_same(predictor.predict_json({**REQUEST, **changes}), predictor.predict_json(REQUEST))
 
-    def test_from_python(self, predictor):
+    def test_predict_gives_the_answer_to_a_request(self, predictor):
         assert predictor.predict(SOURCE, TARGET, LINKS) == predictor.predict_json(REQUEST)
         links = [(i, i) for i in range(6)]
         assert_same(predictor.predict(SOURCE, TARGET, links), predictor.predict_json(REQUEST))
 
     @pytest.mark.parametrize("none", ["", None, [], "missing"])
-    def test_without_alignments(self, predictor, none):
+    def test_request_without_alignments_has_an_answer_of_its_own(self, predictor, none):
         request = {"source": SOURCE, "target": TARGET, "alignments": none}
         if none == "missing":
             del request["alignments"]
@@ -69,7 +69,7 @@ class TestRequest:
         aligned = predictor.predict_json(REQUEST)["bad_probabilities"]
         assert answer["bad_probabilities"] != pytest.approx(aligned, abs=1e-3)
 
-    def test_source_matters(self, predictor):
+    def test_answer_depends_on_the_source(self, predictor):
         other = predictor.predict_json({**REQUEST, "source": "the cups see three doctors ."})
         expected = predictor.predict_json(REQUEST)["bad_probabilities"]
         assert other["bad_probabilities"] != pytest.approx(expected, abs=1e-4)
@@ -77,14 +77,14 @@ class TestRequest:
     @pytest.mark.parametrize(
         "word", ["\x00", "\x7f", "\u200b", "\ud800", "x" * 10**5, "@@PADDING@@"]
     )
-    def test_unusual_words(self, predictor, word):
+    def test_unusual_words_are_tagged(self, predictor, word):
         answer = predictor.predict_json(
             {"source": word, "target": [word, "."], "alignments": "0-0"}
         )
         assert answer["tokens"] == [word, "."]
         assert len(answer["tags"]) == 2
 
-    def test_as_many_words_as_allowed(self, predictor, word_qe):
+    def test_requests_of_too_many_words_are_refused(self, predictor, word_qe):
         request = {"source": "a " * 1000, "target": ["b"] * 1000}
         assert len(predictor.predict_json(request)["tags"]) == 1000
         request = {"source": "a " * 12, "target": "b " * 12}
@@ -102,7 +102,7 @@ class TestBatch:
         {"source": SOURCE, "target": "die"},
     ]
 
-    def test_gives_each_what_it_gets_alone(self, predictor):
+    def test_requests_of_a_batch_get_what_they_get_alone(self, predictor):
         answers = predictor.predict_batch_json(self.REQUESTS)
         assert len(answers) == len(self.REQUESTS)
         for answer, request in zip(answers, self.REQUESTS):
@@ -112,26 +112,23 @@ class TestBatch:
             )
             assert_same(answer, alone)
 
-    def test_empty(self, predictor):
+    def test_no_requests_have_no_answers(self, predictor):
         assert predictor.predict_batch_json([]) == []
 
-    @pytest.mark.parametrize(("batch_size", "sizes"), [(2, [2, 1, 2]), (64, [2, 1, 2])])
-    # The third wants its attention.
-    def test_batch_size(self, word_qe, monkeypatch, batch_size, sizes):
-        predictor = word_qe(batch_size=batch_size)
-        seen = []
-        forward = predictor._model.forward_on_instances
-        monkeypatch.setattr(
-            predictor._model,
-            "forward_on_instances",
-            lambda instances: seen.append(len(instances)) or forward(instances),
+    @pytest.mark.parametrize(("batch_size", "sizes"), [(1, [1] * 4), (2, [2, 2]), (64, [4])])
+    def test_batch_size_is_what_the_model_gets(self, word_qe, batch_size, sizes):
+        predictor, seen = word_qe(batch_size=batch_size), []
+        hook = predictor._model.encoder.register_forward_hook(
+            lambda _, inputs, output: seen.append(len(output))
         )
-        assert len(predictor.predict_batch_json(self.REQUESTS)) == 5
+        requests = [each for each in self.REQUESTS if "attention" not in each]
+        assert len(predictor.predict_batch_json(requests)) == 4
+        hook.remove()
         assert seen == sizes
 
 
 class TestAttention:
-    def test_of_every_step(self, predictor):
+    def test_attention_has_a_row_for_each_step(self, predictor):
         answer = predictor.predict_json({**REQUEST, "attention": True})
         attention = torch.tensor(answer["attention"])
         assert attention.shape == (5, 6)
@@ -140,15 +137,15 @@ class TestAttention:
         assert attention.min() >= 0
         assert type(answer["attention"][0][0]) is float
 
-    def test_no_more_steps_than_words(self, predictor):
+    def test_there_are_no_more_steps_than_words(self, predictor):
         answer = predictor.predict(SOURCE, "die Tassen .", attention=True)
         assert torch.tensor(answer["attention"]).shape == (3, 3)
 
-    def test_only_for_those_who_ask(self, predictor):
+    def test_answers_have_it_where_it_is_asked_for(self, predictor):
         answers = predictor.predict_batch_json([REQUEST, {**REQUEST, "attention": True}, REQUEST])
         assert ["attention" in answer for answer in answers] == [False, True, False]
 
-    def test_for_all(self, word_qe, root):
+    def test_option_attention_adds_it_to_every_answer(self, word_qe, root):
         predictor = word_qe(attention=True)
         expected = predictor.predict_json({**REQUEST, "attention": True})
         assert predictor.predict_json(REQUEST) == expected
@@ -166,8 +163,8 @@ class TestAttention:
             ("qe_nef_f_crf", 5),
         ],
     )
-    def test_of_each_model(self, predictor, root, config, steps):
-        """Null where the model has no steps. The models here are not trained."""
+    def test_attention_is_null_where_the_model_has_no_steps(self, predictor, root, config, steps):
+        """The models here are not trained."""
         params = Params.from_file(str(root / "training_configs" / f"{config}.jsonnet"))
         model = Model.from_params(vocab=predictor._model.vocab, params=params["model"])
         other = WordQePredictor(model, predictor._dataset_reader)
@@ -183,7 +180,7 @@ class TestAttention:
 
 
 class TestInstances:
-    def test_of_the_reader_get_what_requests_get(self, predictor, root):
+    def test_instances_of_the_reader_get_what_requests_get(self, predictor, root):
         prefix = str(root / "fixtures" / "qe" / "test")
         instances = list(predictor._dataset_reader.read(prefix))[:20]
         requests = [
@@ -208,15 +205,12 @@ class TestOutput:
         text.encode("utf-8")
         return text
 
-    def test_json(self, predictor):
+    def test_json_is_an_object_a_line_in_ascii(self, predictor):
         text = self.dump(predictor)
         assert [json.loads(line) for line in text.splitlines()] == self.ANSWERS
         text.encode("ascii")
 
-    def test_tags(self, word_qe):
-        assert self.dump(word_qe(output_format="tags")) == "OK BAD\nBAD OK\n"
-
-    def test_tsv(self, word_qe):
+    def test_sentences_are_numbered_and_lone_surrogates_escaped(self, word_qe):
         text = self.dump(word_qe(output_format="tsv", method="my method"))
         assert text.splitlines() == [
             "my method\t0\t0\tdas\tOK",
@@ -226,14 +220,13 @@ class TestOutput:
         ]
         assert self.dump(word_qe(output_format="tsv")).startswith("allennlp_nef\t0\t0\t")
 
-    def test_text(self, word_qe):
-        text = self.dump(word_qe(output_format="text"))
-        assert text == "das Küche/BAD\n\\ud800x/BAD \x00\n"
-
 
 class TestLines:
-    def test_request(self, predictor):
-        assert predictor.load_line(json.dumps(REQUEST) + "\n") == REQUEST
+    def test_loaded_line_is_the_request_and_has_its_answer(self, predictor):
+        loaded = predictor.load_line(json.dumps(REQUEST) + "\n")
+        assert loaded == REQUEST
+        assert predictor.predict_json(loaded) == predictor.predict_json(REQUEST)
+        assert predictor.predict_batch_json([loaded]) == [predictor.predict_json(REQUEST)]
 
     @pytest.mark.parametrize(
         ("line", "message"),
@@ -249,7 +242,7 @@ class TestLines:
             ("9" * 10**4, "request 2: expected a"),
         ],
     )
-    def test_bad_one_is_named_by_its_number(self, word_qe, line, message):
+    def test_bad_line_is_named_by_its_number(self, word_qe, line, message):
         predictor = word_qe()
         predictor.load_line(json.dumps(REQUEST))
         with pytest.raises(ValueError, match=re.escape(message)) as caught:
@@ -259,7 +252,7 @@ class TestLines:
 
 
 class TestConstruction:
-    def test_is_the_default_of_the_model(self, archive_path):
+    def test_predictor_is_the_default_of_the_model(self, archive_path):
         archive = load_archive(str(archive_path))
         assert isinstance(Predictor.from_archive(archive), WordQePredictor)
 
@@ -284,11 +277,11 @@ class TestConstruction:
             ),
         ],
     )
-    def test_bad_arguments(self, word_qe, arguments, message):
+    def test_bad_arguments_are_refused(self, word_qe, arguments, message):
         with pytest.raises(ConfigurationError, match=re.escape(message)):
             word_qe(**arguments)
 
-    def test_other_reader(self, predictor):
+    def test_other_readers_are_refused(self, predictor):
         reader = DatasetReader.by_name("sequence_tagging")()
         with pytest.raises(ConfigurationError, match="expects wmt_word_qe, got SequenceTagging"):
             WordQePredictor(predictor._model, reader)

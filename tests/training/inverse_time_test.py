@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allennlp_nef.training import InverseTime
-from tests.models import small_tagger
+from tests.models.tagging import small_tagger
 
 
 class Rates(TrainerCallback):

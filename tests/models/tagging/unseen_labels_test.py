@@ -1,4 +1,4 @@
-"""Evaluation on data with gold labels that the training data lack."""
+"""Evaluation on data whose gold labels the training data lack."""
 
 import copy
 import json
@@ -15,7 +15,7 @@ from allennlp.models.archival import archive_model, load_archive
 from allennlp.training.util import evaluate
 
 from allennlp_nef.data import ConllTagsReader, ConlluTagsReader
-from tests.models.small_tagger import batch_of, config_of, lstm, make
+from tests.models.tagging.small_tagger import batch_of, config_of, lstm, make
 
 INDEXERS = {"tokens": {"type": "single_id"}, "affixes": {"type": "affixes", "case": True}}
 EMBEDDERS = {
@@ -67,7 +67,7 @@ def unseen_warnings(caplog):
 
 @lru_cache(maxsize=None)
 def learned(head):
-    """A model that knows its training data by heart."""
+    """A model that was trained on three sentences until it knows them."""
     model = make(VOCAB, **MODEL, **HEADS[head]).train()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
     for _ in range(60):
@@ -80,8 +80,8 @@ def learned(head):
 
 @pytest.mark.parametrize("head", list(HEADS))
 class TestEvaluation:
-    @pytest.mark.parametrize("batch_size", [1, 2, 3])
-    def test_through_allennlp(self, head, batch_size, caplog):
+    @pytest.mark.parametrize("batch_size", [1, 3])
+    def test_unseen_labels_are_counted_as_errors(self, head, batch_size, caplog):
         model = learned(head)
         model.get_metrics(reset=True)
         loader = SimpleDataLoader(instances(TEST), batch_size, vocab=VOCAB)
@@ -99,21 +99,20 @@ class TestEvaluation:
         assert scores["recall-overall"] <= 1 / 4
         assert torch.isfinite(torch.tensor(scores["loss"]))
 
-    def test_the_loss_is_of_the_other_sentences(self, head):
+    def test_sentences_with_unseen_labels_are_left_out_of_the_loss(self, head):
         model = make(VOCAB, **MODEL, **HEADS[head])
         known = model(**batch_of(instances(TEST[1:2]), VOCAB))["loss"]
         with_others = model(**batch_of(instances(TEST), VOCAB))["loss"]
         torch.testing.assert_close(with_others, known)
 
-    def test_no_other_sentence(self, head):
+    def test_loss_of_such_sentences_alone_is_zero(self, head):
         model = make(VOCAB, **MODEL, **HEADS[head]).train()
         loss = model(**batch_of(instances(TEST[::2]), VOCAB))["loss"]
         assert loss.item() == 0
         loss.backward()
         assert all(p.grad is None or not p.grad.any() for p in model.parameters())
 
-    def test_tag_heads_get_indices_of_labels(self, head, monkeypatch):
-        """Outside of the mask too."""
+    def test_tag_heads_get_indices_of_labels_outside_of_the_mask_too(self, head, monkeypatch):
         model, seen = make(VOCAB, **MODEL, **HEADS[head]), []
         loss = model.tag_head.loss
 
@@ -126,8 +125,8 @@ class TestEvaluation:
         assert seen[0].min() == 0
         assert seen[0].max() < VOCAB.get_vocab_size("labels")
 
-    def test_negative_tags_in_padding_are_no_labels(self, head, caplog):
-        """As other readers pad."""
+    def test_negative_tags_in_padding_are_no_unseen_labels(self, head, caplog):
+        """Other readers may pad with any number."""
         model = make(VOCAB, **MODEL, **HEADS[head])
         batch = batch_of(instances(TRAIN), VOCAB)
         expected = model(**batch)
@@ -146,8 +145,8 @@ class TestEvaluation:
         assert torch.equal(with_tags["tag_ids"], model(**batch)["tag_ids"])
 
 
-def test_a_warning_in_training_too(caplog):
-    """With a vocabulary from elsewhere, sentences must not drop out of the loss in silence."""
+def test_training_warns_of_unseen_labels_too(caplog):
+    """Where the vocabulary is not of the training data."""
     model = make(VOCAB, **MODEL).train()
     model(**batch_of(instances(TEST), VOCAB))
     model.get_metrics()
@@ -158,7 +157,7 @@ def test_a_warning_in_training_too(caplog):
     assert len(unseen_warnings(caplog)) == 1
 
 
-def test_a_long_list_is_cut(caplog):
+def test_a_long_list_of_labels_is_cut(caplog):
     tags = " ".join(f"B-T{i}" for i in range(30))
     model = make(VOCAB, **MODEL)
     model(**batch_of(instances([(tags, tags)]), VOCAB))
@@ -168,8 +167,7 @@ def test_a_long_list_is_cut(caplog):
     assert message.endswith("B-T19 (1) and 10 others.")
 
 
-def test_without_metadata(caplog):
-    """Nothing else knows the names."""
+def test_names_of_labels_are_unknown_without_metadata(caplog):
     model = make(VOCAB, **MODEL)
     batch = batch_of(instances(TEST), VOCAB)
     del batch["metadata"]
@@ -179,7 +177,7 @@ def test_without_metadata(caplog):
     assert message.endswith("They are ? (5).")
 
 
-def test_parts_of_speech(caplog):
+def test_unseen_parts_of_speech_are_counted_too(caplog):
     made = ConlluTagsReader()
     train, test = made.text_to_instance(["a", "b"], ["X", "Y"]), made.text_to_instance(["a"], ["Z"])
     for instance in (train, test):
@@ -205,8 +203,8 @@ def test_a_namespace_with_padding_is_refused():
     assert make(vocab, label_namespace="entities", **options).tag_head.num_labels == 1
 
 
-def test_archive(tmp_path):
-    """A model with affixes tags as before; what is made from the vocabulary is made again."""
+def test_archived_model_with_affixes_gives_the_same_output(tmp_path):
+    """Buffers that follow from the vocabulary are not saved, but computed again."""
     model = learned("crf")
     config = {"model": config_of(**MODEL, **HEADS["crf"]), "dataset_reader": READER}
     (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
@@ -220,5 +218,5 @@ def test_archive(tmp_path):
     assert name not in model.state_dict()
     batch = batch_of(instances(TRAIN + TEST), VOCAB)
     expected, output = model(**batch), loaded(**batch)
-    assert torch.equal(output["probabilities"], expected["probabilities"])
+    assert torch.equal(output["scores"], expected["scores"])
     assert torch.equal(output["loss"], expected["loss"])

@@ -17,12 +17,14 @@ PAIRS = [
 LENGTHS = [5, 1, 2]
 
 
-def instances(tags=True, keep_trace=(False, False, False)):
+def instances(tags=True, attention=(), trace=()):
+    """The indices of those whose attention, or trace, is wanted are given."""
     reader, made = WmtWordQeReader(), []
-    for (source, target, links, gold), keep in zip(PAIRS, keep_trace):
+    for index, (source, target, links, gold) in enumerate(PAIRS):
         pairs = [tuple(map(int, link.split("-"))) for link in links.split()]
         labels = gold.split() if tags else None
-        made.append(reader.text_to_instance(source.split(), target.split(), pairs, labels, keep))
+        wanted = index in attention, index in trace
+        made.append(reader.text_to_instance(source.split(), target.split(), pairs, labels, *wanted))
         reader.apply_token_indexers(made[-1])
     return made
 

@@ -2,8 +2,8 @@
 
 import torch
 
-from allennlp_nef.models.encoding import shared_label_table
-from tests.models.small_tagger import instances, lstm
+from allennlp_nef.models.tagging.label_tables import shared_label_table
+from tests.models.tagging.small_tagger import lstm
 
 HEAD = {"type": "label_attention"}
 
@@ -27,13 +27,6 @@ STACK = compose(
     label_attention(6),
     label_attention(12, attend_last=False),
 )
-
-
-def wanting_decisions():
-    made = instances()
-    for instance in made:
-        instance["metadata"].metadata.keep_decisions = True
-    return made
 
 
 def spread(model, scale=1.0):

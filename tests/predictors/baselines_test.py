@@ -5,7 +5,7 @@ import json
 import pytest
 
 
-def test_layers(predictor_of, neighbours):
+def test_trace_of_label_attention_has_a_row_for_each_layer(predictor_of, neighbours):
     predictor = predictor_of(neighbours["pos_lan"])
     trace = predictor.trace("Paul dort .")
     assert trace.attention is trace.coverage is trace.most_attended_at is None
@@ -25,7 +25,7 @@ def test_layers(predictor_of, neighbours):
     assert predictor.description()["step_name"] == "layer"
 
 
-def test_words_that_attend_to_words(predictor_of, neighbours):
+def test_trace_of_self_attention_has_words_as_rows(predictor_of, neighbours):
     predictor = predictor_of(neighbours["ner_psa"])
     trace = predictor.trace("Anna slept in Rome .")
     assert trace.attention.shape == (5, 5) and trace.gates.shape == (5, 300)
@@ -40,8 +40,7 @@ def test_words_that_attend_to_words(predictor_of, neighbours):
     assert predictor.description()["step_name"] == "word"
 
 
-def test_plots_side_by_side(allennlp, neighbours, tmp_path):
-    """Rows that are others have their own names; the colours are of attention or of probabilities."""
+def test_plots_of_both_name_their_rows_and_colors(allennlp, neighbours, tmp_path):
     arguments = ("--output", tmp_path, "--limit", 1, "--format", "svg")
     path = tmp_path / "requests.jsonl"
     path.write_text('{"sentence": "Anna dort à Rome ."}\n')
@@ -54,7 +53,9 @@ def test_plots_side_by_side(allennlp, neighbours, tmp_path):
 @pytest.mark.parametrize(
     "name, path", [("pos_lan", "fixtures/pos/test.conllu"), ("ner_psa", "fixtures/ner/test.conll")]
 )
-def test_plots(allennlp, neighbours, name, path, tmp_path, capsys):
+def test_plots_are_written_and_a_summary_is_refused(
+    allennlp, neighbours, name, path, tmp_path, capsys
+):
     options = ("--output", tmp_path / "plots", "--limit", 2, "--html")
     allennlp("plot-sketches", neighbours[name], path, *options)
     names = {"sentence-0001", "sentence-0002"}

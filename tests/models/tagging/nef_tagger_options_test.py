@@ -9,11 +9,11 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.modules.tag_heads import CrfTagHead, SoftmaxTagHead
-from tests.models.small_tagger import batch_of, decoder, embedder, instances, lstm, make
+from tests.models.tagging.small_tagger import batch_of, decoder, embedder, instances, lstm, make
 
 
 def other_instances(metadata, namespace="labels"):
-    """Of a reader that knows nothing of this package."""
+    """Instances of a reader of another package."""
     made = []
     for words, item in zip(("a b c", "d"), metadata):
         tokens = TextField(
@@ -40,7 +40,7 @@ class TestOtherReaders:
     @pytest.mark.parametrize(
         "metadata",
         [
-            ({"words": ["a"], "keep_trace": True}, {"words": ["d"]}),
+            ({"words": ["a"], "trace": True}, {"words": ["d"]}),
             (TaggingMetadata(["a", "b", "c"]), {"words": ["d"]}),
         ],
         ids=["dicts", "mixed"],
@@ -58,7 +58,7 @@ class TestOtherReaders:
         results = model.forward_on_instances(made)
         assert [result["metadata"] for result in results] == list(metadata)
 
-    def test_label_namespace(self):
+    def test_labels_are_those_of_the_namespace(self):
         made = other_instances(({}, {}), namespace="pos_labels")
         vocab = Vocabulary.from_instances(made)
         model = sentence_model(vocab, label_namespace="pos_labels")
@@ -68,8 +68,7 @@ class TestOtherReaders:
 
     @pytest.mark.parametrize("encoder", [lstm(4), FEEDFORWARD], ids=["lstm", "feedforward"])
     @pytest.mark.parametrize("options", [{}, {"decoder": decoder()}], ids=["baseline", "nef"])
-    def test_nan_in_padding(self, encoder, options):
-        """Neither a representation's nor an encoder's padding reaches output or gradients."""
+    def test_nan_in_padding_reaches_neither_output_nor_gradients(self, encoder, options):
         made = other_instances(({}, {}))
         vocab = Vocabulary.from_instances(made)
         model = sentence_model(vocab, encoder=encoder, **options)
@@ -81,7 +80,8 @@ class TestOtherReaders:
             lambda _, args, states: states.masked_fill(~args[1].unsqueeze(-1), math.nan)
         )
         output = model(**batch_of(made, vocab))
-        assert torch.equal(output["probabilities"], expected["probabilities"])
+        assert torch.equal(output["scores"][output["mask"]], expected["scores"][output["mask"]])
+        assert torch.equal(output["tag_ids"], expected["tag_ids"])
         assert torch.equal(output["loss"], expected["loss"])
         output["loss"].backward()
         for name, parameter in model.named_parameters():
@@ -89,7 +89,7 @@ class TestOtherReaders:
 
 
 class TestOptions:
-    def test_components(self):
+    def test_tag_head_is_built_for_the_output_of_the_encoders(self):
         assert isinstance(make().tag_head, SoftmaxTagHead)
         model = make(decoder=decoder(), tag_head={"type": "crf", "label_weights": {"BAD": 5.0}})
         assert isinstance(model.tag_head, CrfTagHead)
@@ -97,8 +97,7 @@ class TestOptions:
         assert make().tag_head.input_dim == 6
         assert make().default_predictor == "nef_tagger"
 
-    def test_dropout(self):
-        """Of the input vectors and of h; none when evaluating."""
+    def test_dropout_is_applied_to_vectors_and_states_in_training_only(self):
         plain, model = make(), make(dropout=0.5)
         assert torch.equal(model(**batch_of())["loss"], plain(**batch_of())["loss"])
         seen = {}
@@ -112,7 +111,7 @@ class TestOptions:
             assert 0.2 < dropped < 0.8
         assert not torch.equal(output["loss"], plain(**batch_of())["loss"])
 
-    def test_metrics(self):
+    def test_metrics_are_of_the_words_since_the_last_reset(self):
         model = make(metrics=[{"type": "word_qe"}])
         output = model(**batch_of())
         names = {"f1_ok", "f1_bad", "f1_mult", "mcc", "accuracy"}
@@ -130,7 +129,7 @@ class TestOptions:
         both(**batch_of())
         assert set(both.get_metrics()) == names
 
-    def test_initializer(self):
+    def test_initializer_sets_parameters(self):
         regexes = {"regexes": [["tag_head.projection.bias", {"type": "constant", "val": 7}]]}
         assert make(initializer=regexes).tag_head.projection.bias.tolist() == [7, 7]
 
@@ -144,11 +143,11 @@ class TestOptions:
         ],
         ids=str,
     )
-    def test_errors(self, options, message):
+    def test_bad_options_are_refused(self, options, message):
         with pytest.raises(ConfigurationError, match=message):
             make(**options)
 
-    def test_no_labels(self):
+    def test_data_without_labels_are_refused(self):
         vocab = Vocabulary.from_instances(instances(tags=False))
         with pytest.raises(ConfigurationError, match="the training data hold no tags"):
             make(vocab)

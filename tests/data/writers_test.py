@@ -1,0 +1,92 @@
+import pytest
+
+from allennlp_nef.data import ConllTagsReader, ConlluTagsReader, WmtWordQeReader
+from allennlp_nef.data.formats.conll_columns import ColumnSentence
+from allennlp_nef.data.formats.conllu import read_conllu
+from allennlp_nef.data.writers import Prediction
+
+LINES = [
+    "# sent_id = 1",
+    *(
+        "\t".join(row.split())
+        for row in ("1-2 du _ _ _ _ _ _ _ _", "1 de de X _ _ _ _ _ _", "2 le _ _ _ _ _ _ _ _")
+    ),
+    "",
+    "",
+]
+CONLLU = "\n".join(LINES)
+
+
+def written(reader, name, *parts, **options):
+    return reader.writers[name](reader, Prediction(*parts, **options))
+
+
+class TestWordQe:
+    SENTENCES = [(0, ["das", "Küche"], ["OK", "BAD"]), (1, ["\ud800x", "\x00"], ["BAD", "OK"])]
+
+    @pytest.mark.parametrize(
+        "name, expected",
+        [
+            ("tags", "OK BAD\nBAD OK\n"),
+            (
+                "tsv",
+                "m m\t0\t0\tdas\tOK\nm m\t0\t1\tKüche\tBAD\nm m\t1\t0\t\ud800x\tBAD\nm m\t1\t1\t\x00\tOK\n",
+            ),
+            ("text", "das Küche/BAD\n\ud800x/BAD \x00\n"),
+        ],
+    )
+    def test_each_format(self, name, expected):
+        lines = [written(WmtWordQeReader(), name, *each, method="m m") for each in self.SENTENCES]
+        assert "".join(lines) == expected
+
+
+class TestColumns:
+    ROWS = ColumnSentence([("a", "N", "I-X"), ("b", "V", "I-X")], [1, 2])
+
+    @pytest.mark.parametrize(
+        "options, given, expected",
+        [
+            ({}, {}, "a B-X\nb I-X\n\n"),
+            ({}, {"gold": ["O", "B-X"]}, "a O B-X\nb B-X I-X\n\n"),
+            ({}, {"sentence": ROWS}, "a N B-X\nb V I-X\n\n"),
+            ({"tag_column": 1}, {"sentence": ROWS}, "a I-X B-X\nb I-X I-X\n\n"),
+            ({"tag_column": None}, {"sentence": ROWS}, "a N I-X B-X\nb V I-X I-X\n\n"),
+        ],
+    )
+    def test_tags_follow_the_columns_of_the_file(self, options, given, expected):
+        reader = ConllTagsReader(**options)
+        assert written(reader, "conll", 0, ["a", "b"], ["B-X", "I-X"], **given) == expected
+
+    def test_bioul_is_written_as_bio(self):
+        reader = ConllTagsReader(tag_scheme="BIOUL")
+        tags, gold = ["B-PER", "L-PER", "U-LOC"], ["O", "U-ORG", "O"]
+        text = written(reader, "conll", 0, ["a", "b", "c"], tags, gold)
+        assert text == "a O B-PER\nb B-ORG I-PER\nc O B-LOC\n\n"
+
+    def test_words_and_tags_of_conllu_are_columns(self):
+        text = written(ConlluTagsReader(), "conll", 0, ["10 000", "a"], ["NUM", "X"], ["NUM", "_"])
+        assert text == "10_000 NUM NUM\na _ X\n\n"
+
+
+class TestConllu:
+    def test_only_the_column_changes(self, tmp_path):
+        path = tmp_path / "x.conllu"
+        path.write_text(CONLLU, encoding="utf-8")
+        (sentence,) = read_conllu(str(path))
+        for column, expected in (
+            ("upos", CONLLU.replace("de\tde\tX", "de\tde\tA").replace("le\t_\t_", "le\t_\tB")),
+            (
+                "xpos",
+                CONLLU.replace("de\tde\tX\t_", "de\tde\tX\tA").replace(
+                    "le\t_\t_\t_", "le\t_\t_\tB"
+                ),
+            ),
+        ):
+            reader = ConlluTagsReader(column)
+            text = written(reader, "conllu", 0, ["de", "le"], ["A", "B"], sentence=sentence)
+            assert text == expected
+
+    def test_words_alone_make_a_sentence(self):
+        assert written(ConlluTagsReader("feats"), "conllu", 0, ["un"], ["Case=Nom"]) == (
+            "# text = un\n1\tun\t_\t_\t_\tCase=Nom\t_\t_\t_\t_\n\n"
+        )

@@ -1,0 +1,180 @@
+"""The table of labels that the layers and the output of a tagger share."""
+
+import copy
+import io
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.modules.seq2seq_encoders import ComposeEncoder, LstmSeq2SeqEncoder
+
+from allennlp_nef.models.tagging.label_tables import shared_label_table
+from allennlp_nef.modules.seq2seq_encoders import LabelAttention, PositionAwareSelfAttention
+from tests.models.tagging.small_encoders import HEAD, STACK, compose, label_attention, spread
+from tests.models.tagging.small_tagger import VOCAB, batch_of, decoder, lstm, make
+
+DIM = 4
+TABLE = "encoder.label_table.weight"
+
+
+class TestSharedLabelTable:
+    def test_layers_of_the_decoder_share_it_too(self):
+        stacked = label_attention(6, attend_last=False)
+        model = make(encoder=label_attention(attend_last=False), decoder=stacked, tag_head=HEAD)
+        assert model.decoder.label_table is model.encoder.label_table
+        model = make(decoder=stacked, tag_head=HEAD)
+        states = torch.randn(1, 1, 6)
+        expected = states @ model.decoder.label_table.weight.t() / 6**0.5
+        torch.testing.assert_close(model.tag_head.scores(states), expected)
+
+    def test_tables_of_different_shapes_are_refused(self):
+        stack = compose(label_attention(), label_attention(12, hidden_dim=12))
+        with pytest.raises(ConfigurationError, match=r"same hidden_dim, .* \(2, 6\) and \(2, 12\)"):
+            make(encoder=stack)
+
+    def test_labels_of_another_namespace_are_refused(self):
+        vocab = Vocabulary({"labels": {"OK": 1, "BAD": 1}, "xpos_tags": {"A": 1, "B": 1}})
+        layer = LabelAttention(vocab, DIM, 6, num_heads=3, label_namespace="xpos_tags")
+        message = (
+            "label_attention: label_namespace: expected the model's, 'labels', got 'xpos_tags'"
+        )
+        with pytest.raises(ConfigurationError, match=message):
+            shared_label_table("labels", layer)
+        assert shared_label_table("xpos_tags", layer) is layer.label_table
+
+    def test_other_encoders_have_none(self):
+        assert shared_label_table("labels", LstmSeq2SeqEncoder(DIM, 2)) is None
+        assert (
+            shared_label_table("labels", ComposeEncoder([PositionAwareSelfAttention(DIM)])) is None
+        )
+
+    def test_all_layers_use_the_table_of_the_first(self):
+        layers = [LabelAttention(VOCAB, dim, 6, num_heads=3) for dim in (4, 12, 12)]
+        tables = [layer.label_table for layer in layers]
+        # Layers inside others too.
+        both = ComposeEncoder([layers[0], ComposeEncoder(layers[1:])])
+        assert shared_label_table("labels", both) is tables[0]
+        assert all(layer.label_table is tables[0] for layer in layers)
+
+    @pytest.mark.parametrize("head", [HEAD, {"type": "softmax"}, {"type": "crf"}])
+    def test_layers_and_output_of_a_tagger_share_it(self, head):
+        model = make(encoder=STACK, tag_head=head)
+        tables = [name for name, _ in model.named_parameters() if "label_table" in name]
+        assert tables == ["encoder.encoder0.label_table.weight"]
+        table = model.encoder.encoders[0].label_table.weight
+        assert table.shape == (2, 6)
+        model.train()(**batch_of())["loss"].backward()
+        assert (table.grad != 0).any()
+        assert not [name for name, p in model.named_parameters() if p.grad is None]
+        states = torch.randn(1, 2, 6)
+        if head is HEAD:
+            expected = states @ table.t() / 6**0.5
+            torch.testing.assert_close(model.tag_head.scores(states), expected)
+
+    def test_its_gradient_is_the_sum_over_layers_and_output(self):
+        options = {"encoder": label_attention(num_layers=2, attend_last=False), "tag_head": HEAD}
+        whole, apart = (spread(make(**options)) for _ in range(2))
+        whole(**batch_of())["loss"].backward()
+        output = copy.deepcopy(apart.encoder.label_table)
+        apart.tag_head._shared = (output,)
+        apart(**batch_of())["loss"].backward()
+        grad_layers, grad_output = apart.encoder.label_table.weight.grad, output.weight.grad
+        assert (grad_layers != 0).any() and (grad_output != 0).any()
+        torch.testing.assert_close(whole.encoder.label_table.weight.grad, grad_layers + grad_output)
+
+    def test_state_dict_has_it_once(self):
+        first, second = (make(seed=seed, encoder=STACK, tag_head=HEAD) for seed in (0, 1))
+        spread(first)
+        expected = first(**batch_of())["scores"]
+        assert not torch.equal(second(**batch_of())["scores"], expected)
+        file = io.BytesIO()
+        torch.save(first.state_dict(), file)
+        file.seek(0)
+        second.load_state_dict(torch.load(file))
+        assert torch.equal(second(**batch_of())["scores"], expected)
+        assert sum("label_table" in name for name, _ in second.named_parameters()) == 1
+        assert not any(
+            name.startswith("tag_head") and "table" in name for name in first.state_dict()
+        )
+
+    def test_a_copy_of_a_model_shares_a_copy_of_it(self):
+        model = spread(make(encoder=STACK, tag_head=HEAD))
+        with torch.no_grad():  # where label projections are cached
+            expected = model(**batch_of())["scores"]
+            other = copy.deepcopy(model)
+            assert torch.equal(other(**batch_of())["scores"], expected)
+            tables = {id(layer.label_table) for layer in _layers(other)}
+            assert tables == {id(other.tag_head._shared[0])}
+            assert id(model.encoder.encoders[0].label_table) not in tables
+            other.encoder.encoders[0].label_table.weight.mul_(2)
+            assert not torch.allclose(other(**batch_of())["scores"], expected)
+            assert torch.equal(model(**batch_of())["scores"], expected)
+
+    def test_precision_of_a_model_can_change(self):
+        model = spread(make(encoder=STACK, tag_head=HEAD))
+        expected = model(**batch_of())["scores"]
+        scores = model.double()(**batch_of())["scores"]
+        assert scores.dtype == torch.float64
+        torch.testing.assert_close(scores.float(), expected, rtol=1e-4, atol=1e-4)
+
+    def test_head_has_its_own_where_no_encoder_has_one(self):
+        model = make(tag_head=HEAD)
+        tables = [name for name, _ in model.named_parameters() if "label_table" in name]
+        assert tables == ["tag_head.label_table.weight"]
+        model.train()(**batch_of())["loss"].backward()
+        assert (model.tag_head.label_table.weight.grad != 0).any()
+
+    def test_dimensions_that_do_not_fit_are_refused(self):
+        message = r"attend_last: false\), \(2, 12\), got \(2, 6\)"
+        with pytest.raises(ConfigurationError, match=message):
+            make(encoder=label_attention(), tag_head=HEAD)
+        with pytest.raises(ConfigurationError, match=r"\(2, 8\), got \(2, 6\)"):
+            make(
+                encoder=label_attention(attend_last=False),
+                decoder=decoder(),
+                tag_head=HEAD,
+            )
+
+
+def _layers(model):
+    return [module for module in model.encoder.modules() if isinstance(module, LabelAttention)]
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_one_layer_is_softmax_with_shared_weights(scaled):
+    """Section 4.5: without scaling, a BiLSTM and softmax whose weights are the label table, without bias."""
+    head = {**HEAD, "scaled": scaled}
+    model = spread(make(encoder=label_attention(attend_last=False), tag_head=head))
+    other = make(encoder=lstm())
+    state = {}
+    for name, value in model.state_dict().items():
+        state[name.replace("encoder.last_lstm.lstm.", "encoder._module.")] = value
+    factor = 6**-0.5 if scaled else 1.0
+    state["tag_head.projection.weight"] = state.pop(TABLE) * factor
+    state["tag_head.projection.bias"] = torch.zeros(2)
+    other.load_state_dict(state)
+    ours, softmax = (one(**batch_of()) for one in (model, other))
+    for name in ("loss", "scores", "tag_ids"):
+        torch.testing.assert_close(ours[name], softmax[name])
+    ours["loss"].backward()
+    softmax["loss"].backward()
+    gradients = {name: p.grad for name, p in other.named_parameters()}
+    for name, parameter in model.named_parameters():
+        if name == TABLE:
+            expected = factor * gradients["tag_head.projection.weight"]
+        else:
+            expected = gradients[name.replace("encoder.last_lstm.lstm.", "encoder._module.")]
+        torch.testing.assert_close(parameter.grad, expected)
+
+
+def test_tagger_with_shared_labels_learns_three_sentences():
+    model = make(encoder=label_attention(num_layers=2, attend_last=False), tag_head=HEAD).train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+    losses = []
+    for _ in range(40):
+        optimizer.zero_grad()
+        losses.append(model(**batch_of())["loss"])
+        losses[-1].backward()
+        optimizer.step()
+    assert losses[-1] < 0.1 * losses[0]
