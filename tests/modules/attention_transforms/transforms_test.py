@@ -58,7 +58,7 @@ class TestEvery:
     def test_attention_is_a_distribution_over_the_words(self, name, num_steps, update):
         encoder = encoder_of(name, update, num_steps=num_steps)
         inputs, mask = batch()
-        _, trace = encoder.encode(inputs, mask, keep_trace=True, tag_scorer=scorer(encoder))
+        _, trace = encoder.encode(inputs, mask, trace=True, tag_scorer=scorer(encoder))
         assert (trace.attention >= 0).all()
         for row, length in zip(trace.attention, LENGTHS):
             steps = length if num_steps == "length" else min(num_steps, length)
@@ -112,7 +112,7 @@ class TestSparse:
 )
 def test_order(name, first, last):
     encoder = encoder_of(name, num_steps="length")
-    _, trace = encoder.encode(torch.randn(1, 3, 4), keep_trace=True)
+    _, trace = encoder.encode(torch.randn(1, 3, 4), trace=True)
     assert trace.attention[0, 0, first] == trace.attention[0, 2, last] == 1
 
 

@@ -42,7 +42,7 @@ def tensors_of(some, vocab):
     return batch.as_tensor_dict()
 
 
-def test_simple_tagger():
+def test_simple_tagger_learns_with_a_decoder():
     torch.manual_seed(0)
     vocab = Vocabulary.from_instances(instances())
     embedder = {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 8}}}
@@ -67,7 +67,7 @@ def test_simple_tagger():
     assert model.get_metrics()["accuracy"] > 0.5
 
 
-def test_encoders_agree_on_directions():
+def test_encoders_have_to_agree_on_directions():
     unidirectional = encoders(bidirectional=False)
     with pytest.raises(ValueError, match="bidirectionality"):
         Seq2SeqEncoder.from_params(Params(unidirectional))

@@ -6,14 +6,14 @@ from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from allennlp_nef.modules.seq2seq_encoders import DropoutEncoder
 
 
-def test_dimensions():
+def test_output_has_the_dimension_of_the_input():
     encoder = DropoutEncoder(3, 0.5)
     assert encoder.get_input_dim() == encoder.get_output_dim() == 3
     assert encoder.is_bidirectional() and not DropoutEncoder(3, 0.5, False).is_bidirectional()
     assert Seq2SeqEncoder.by_name("dropout") is DropoutEncoder
 
 
-def test_only_in_training():
+def test_dropout_is_for_training_only():
     torch.manual_seed(0)
     inputs, mask = torch.ones(4, 50, 3), torch.ones(4, 50, dtype=torch.bool)
     encoder = DropoutEncoder(3, 0.25)
@@ -24,12 +24,12 @@ def test_only_in_training():
 
 
 @pytest.mark.parametrize("dropout", [-0.1, 1, 2])
-def test_errors(dropout):
+def test_bad_dropout_is_refused(dropout):
     with pytest.raises(ConfigurationError, match=r"dropout: expected a number in \[0, 1\)"):
         DropoutEncoder(3, dropout)
 
 
 @pytest.mark.parametrize("input_dim", [0, -3, "x"])
-def test_dimensions_that_are_none(input_dim):
+def test_bad_dimensions_are_refused(input_dim):
     with pytest.raises(ConfigurationError, match="input_dim: expected an integer of at least 1"):
         DropoutEncoder(input_dim, 0.5)

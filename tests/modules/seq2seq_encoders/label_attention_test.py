@@ -79,7 +79,7 @@ def oracle(encoder, x, num_heads, divisor):
     lengths=st.lists(st.integers(1, 5), min_size=1, max_size=3),
     seed=st.integers(0, 1000),
 )
-def test_against_loops(
+def test_output_and_trace_are_those_of_the_equations(
     num_layers, num_heads, num_labels, attend_last, scale_by_head, lengths, seed
 ):
     encoder = make(
@@ -92,7 +92,7 @@ def test_against_loops(
         scale_by_head=scale_by_head,
     )
     inputs, mask = batch_of(lengths, torch.float64, math.nan, seed)
-    output, trace = encoder.encode(inputs, mask, keep_trace=True)
+    output, trace = encoder.encode(inputs, mask, trace=True)
     divisor = math.sqrt(HIDDEN_DIM / num_heads if scale_by_head else HIDDEN_DIM)
     attending = num_layers if attend_last else num_layers - 1
     shape = len(lengths), attending, max(lengths), num_labels
@@ -112,7 +112,7 @@ def test_against_loops(
 
 @pytest.mark.parametrize("num_labels", [1, 2, 9])
 @pytest.mark.parametrize("attend_last", [True, False])
-def test_gradcheck(attend_last, num_labels):
+def test_gradients_are_numerically_right(attend_last, num_labels):
     options = {"hidden_dim": 4, "num_layers": 2, "attend_last": attend_last}
     encoder = make(0, torch.float64, num_labels, **options)
     inputs, mask = batch_of([2, 1], torch.float64)
@@ -122,147 +122,19 @@ def test_gradcheck(attend_last, num_labels):
     assert gradcheck(lambda x, *_: encoder(x, mask)[mask], [inputs.requires_grad_(), *weights])
 
 
-class TestBatch:
-    @pytest.mark.parametrize("num_labels", [1, 2, 3, 9])
-    @pytest.mark.parametrize("attend_last", [True, False])
-    def test_each_sentence_gets_what_it_gets_alone(self, attend_last, num_labels):
-        encoder = make(num_labels=num_labels, num_layers=2, attend_last=attend_last)
-        lengths = [5, 1, 7, 2]
-        inputs, mask = batch_of(lengths, padding=math.nan)
-        inputs.requires_grad_()
-        output = encoder(inputs, mask)
-        assert (output[~mask] == 0).all()
-        output[mask].square().sum().backward()
-        assert (inputs.grad[~mask] == 0).all()
-        together = {name: p.grad.clone() for name, p in encoder.named_parameters()}
-        encoder.zero_grad()
-        for row, length in enumerate(lengths):
-            sentence = inputs.detach()[row : row + 1, :length].clone().requires_grad_()
-            alone = encoder(sentence, torch.ones(1, length, dtype=torch.bool))
-            torch.testing.assert_close(output[row, :length], alone[0], rtol=1e-5, atol=1e-5)
-            alone.square().sum().backward()
-            torch.testing.assert_close(
-                inputs.grad[row, :length], sentence.grad[0], rtol=1e-4, atol=1e-4
-            )
-        for name, parameter in encoder.named_parameters():
-            torch.testing.assert_close(parameter.grad, together[name], rtol=1e-4, atol=1e-4)
-
-    @pytest.mark.parametrize("attend_last", [True, False])
-    def test_wholly_masked_row(self, attend_last):
-        encoder = make(num_layers=2, attend_last=attend_last)
-        inputs, mask = batch_of([4, 4])
-        inputs[1], mask[1] = math.nan, False
-        inputs.requires_grad_()
-        output, trace = encoder.encode(inputs, mask, keep_trace=True)
-        torch.testing.assert_close(output[:1], encoder(inputs[:1], mask[:1]))
-        assert trace.num_steps.tolist() == [len(encoder.layers) + 1, 0]
-        assert output.isfinite().all() and trace.distributions.isfinite().all()
-        output.sum().backward()
-        assert inputs.grad.isfinite().all()
-        assert all(p.grad.isfinite().all() for p in encoder.parameters())
-
-    def test_one_sentence_of_one_word(self):
-        output, trace = make(num_layers=2).encode(*batch_of([1]), keep_trace=True)
-        assert output.shape == (1, 1, 2 * HIDDEN_DIM)
-        assert trace.distributions.shape == (1, 2, 1, 3)
-
-    def test_without_mask(self):
-        encoder = make()
-        inputs, mask = batch_of([4, 4])
-        assert torch.equal(encoder(inputs), encoder(inputs, mask))
+def test_trace_costs_nothing_if_not_wanted(monkeypatch):
+    encoder = make(num_layers=2)
+    expected = encoder(*batch_of([4, 2]))
+    monkeypatch.setattr(torch.Tensor, "mean", None)
+    assert torch.equal(encoder(*batch_of([4, 2])), expected)
 
 
-class TestTrace:
-    def test_only_if_wanted(self):
-        encoder = make(num_layers=2)
-        inputs, mask = batch_of([4, 2])
-        output, trace = encoder.encode(inputs, mask)
-        assert trace is None
-        kept, trace = encoder.encode(inputs, mask, keep_trace=True)
-        assert torch.equal(output, kept)
-        totals = trace.distributions.sum(-1)[mask.unsqueeze(1).expand(-1, 2, -1)]
-        torch.testing.assert_close(totals, torch.ones_like(totals))
-
-    def test_costs_nothing_if_not_wanted(self, monkeypatch):
-        encoder = make(num_layers=2)
-        expected = encoder(*batch_of([4, 2]))
-        monkeypatch.setattr(torch.Tensor, "mean", None)
-        assert torch.equal(encoder(*batch_of([4, 2])), expected)
-
-    def test_without_attention(self):
-        encoder = make(attend_last=False)
-        output, trace = encoder.encode(*batch_of([4, 2]), keep_trace=True)
-        assert trace.distributions.shape == (2, 0, 4, 3)
-        assert trace.num_steps.tolist() == [1, 1]
-
-    def test_decisions(self):
-        encoder = make(num_layers=3, attend_last=False)
-        inputs, mask = batch_of([4, 2])
-        _, trace = encoder.encode(inputs, mask, keep_trace=True)
-        asked = []
-
-        def decide(output):
-            asked.append(output)
-            return "tags", "probabilities"
-
-        *layers, last = encoder.decisions(inputs, trace, decide)
-        assert last == ("tags", "probabilities")
-        assert asked == [trace.output]
-        assert len(layers) == 2
-        for index, (tags, probabilities) in enumerate(layers):
-            table = trace.distributions[:, index]
-            assert torch.equal(tags, table.argmax(-1))
-            assert torch.equal(probabilities, table.max(-1).values)
-
-    @pytest.mark.parametrize("attend_last", [True, False])
-    @pytest.mark.parametrize(
-        "count, title", [(1, "BiLSTM-LAN, 1 layer"), (3, "BiLSTM-LAN, 3 layers")]
-    )
-    def test_names(self, attend_last, count, title):
-        encoder = make(num_layers=count, attend_last=attend_last)
-        assert encoder.title == title
-        assert encoder.step_name == "layer"
-
-
-class TestPrecision:
-    @pytest.mark.parametrize("num_labels", [2, 3, 9])
-    def test_bfloat16(self, num_labels):
-        encoder = make(num_labels=num_labels, num_layers=2)
-        inputs, mask = batch_of([6, 3])
-        expected = encoder(inputs, mask)
-        encoder = encoder.bfloat16()
-        inputs = inputs.bfloat16().requires_grad_()
-        output = encoder(inputs, mask)
-        assert output.dtype == torch.bfloat16
-        torch.testing.assert_close(output.float(), expected, rtol=0.2, atol=0.2)
-        output.float().sum().backward()
-        assert inputs.grad.isfinite().all()
-        assert all(p.grad.isfinite().all() for p in encoder.parameters())
-
-    @pytest.mark.parametrize("num_labels", [2, 3])  # 2: folded
-    @pytest.mark.parametrize("is_trained", [True, False])
-    def test_autocast(self, is_trained, num_labels):
-        encoder = make(num_labels=num_labels, num_layers=2).train(is_trained)
-        inputs, mask = batch_of([6, 3])
-        expected = encoder(inputs, mask)
-        with torch.set_grad_enabled(is_trained):
-            encoder(inputs, mask)
-            with torch.autocast("cpu", dtype=torch.bfloat16):
-                output = encoder(inputs, mask)
-            torch.testing.assert_close(output.float(), expected, rtol=0.2, atol=0.2)
-            assert not torch.equal(output.float(), expected)
-            # What was kept before, or could have been there, is not mixed up.
-            torch.testing.assert_close(encoder(inputs, mask), expected)
-        if is_trained:
-            output.float().sum().backward()
-            assert all(p.grad.isfinite().all() for p in encoder.parameters())
-
-    def test_far_outside_the_usual_range(self):
-        encoder = make(num_layers=2)
-        inputs, mask = batch_of([6, 3])
-        with torch.no_grad():
-            encoder.label_table.weight.mul_(1e4)
-        inputs = (1e6 * inputs).requires_grad_()
-        output = encoder(inputs, mask)
-        output.sum().backward()
-        assert output.isfinite().all() and inputs.grad.isfinite().all()
+def test_large_numbers_stay_finite():
+    encoder = make(num_layers=2)
+    inputs, mask = batch_of([6, 3])
+    with torch.no_grad():
+        encoder.label_table.weight.mul_(1e4)
+    inputs = (1e6 * inputs).requires_grad_()
+    output = encoder(inputs, mask)
+    output.sum().backward()
+    assert output.isfinite().all() and inputs.grad.isfinite().all()

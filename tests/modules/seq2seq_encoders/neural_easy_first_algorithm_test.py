@@ -54,7 +54,7 @@ def oracle(encoder, states):
 
 def assert_equals_oracle(encoder, lengths, seed=0):
     inputs, mask = batch_of(lengths, torch.float64, math.nan, seed)
-    output, trace = encoder.encode(inputs, mask, keep_trace=True)
+    output, trace = encoder.encode(inputs, mask, trace=True)
     assert (output[~mask] == 0).all()
     for row, length in enumerate(lengths):
         sketches, attention = (torch.tensor(x) for x in oracle(encoder, inputs[row, :length]))
@@ -79,7 +79,7 @@ class TestAlgorithm:
         coverage_penalty=st.sampled_from([0.0, 2.0]),
         seed=st.integers(0, 1000),
     )
-    def test_oracle(
+    def test_steps_are_those_of_the_algorithm(
         self,
         update,
         transform,
@@ -101,7 +101,7 @@ class TestAlgorithm:
         assert_equals_oracle(encoder, lengths, seed)
 
     @pytest.mark.parametrize("update", UPDATES)
-    def test_more_steps_than_words(self, update):
+    def test_there_may_be_more_steps_than_words(self, update):
         encoder = make(
             dtype=torch.float64,
             sketch_update=update,
@@ -114,7 +114,7 @@ class TestAlgorithm:
     @pytest.mark.parametrize("num_steps", [1, 3, "length"])
     @pytest.mark.parametrize("transform", TRANSFORMS)
     @pytest.mark.parametrize("update", UPDATES)
-    def test_gradcheck(self, update, transform, num_steps):
+    def test_gradients_are_numerically_right(self, update, transform, num_steps):
         encoder = make(
             dtype=torch.float64,
             scale=1.0,
@@ -131,12 +131,12 @@ class TestAlgorithm:
         assert gradcheck(run, (inputs, *encoder.parameters()))
 
     @pytest.mark.parametrize("update", UPDATES)
-    def test_length_200(self, update):
-        """With N = L csoftmax gives every word an attention of 1 in all."""
+    def test_each_word_has_attention_1_after_as_many_steps_as_words(self, update):
+        """With csoftmax and N = L, here for up to 200 words."""
         encoder = make(sketch_update=update, num_steps="length")
         inputs, mask = batch_of([200, 57], padding=math.nan)
         inputs.requires_grad_()
-        output, trace = encoder.encode(inputs, mask, keep_trace=True)
+        output, trace = encoder.encode(inputs, mask, trace=True)
         assert trace.attention.shape == (2, 200, 200)
         assert trace.num_steps.tolist() == [200, 57]
         coverage = trace.attention.sum(1)

@@ -30,11 +30,11 @@ class TestOptions:
         ],
         ids=str,
     )
-    def test_changes_the_output(self, options):
+    def test_each_option_changes_the_output(self, options):
         inputs, mask = batch_of([7, 6])
         assert not torch.allclose(make()(inputs, mask), make(**options)(inputs, mask), atol=1e-3)
 
-    def test_cap_steps(self):
+    def test_cap_steps_is_about_sentences_with_fewer_words_than_steps(self):
         inputs, mask = batch_of([3, 6])
         capped, free = (
             make(num_steps=5, attention=SoftmaxTransform(), cap_steps=cap_steps)
@@ -43,10 +43,10 @@ class TestOptions:
         first, second = capped(inputs, mask), free(inputs, mask)
         assert not torch.allclose(first[0], second[0], atol=1e-3)
         torch.testing.assert_close(first[1], second[1])
-        trace = free.encode(inputs, mask, keep_trace=True)[1]
+        trace = free.encode(inputs, mask, trace=True)[1]
         assert trace.num_steps.tolist() == [5, 5]
 
-    def test_concat_input(self):
+    def test_concat_input_puts_the_input_before_the_sketches(self):
         inputs, mask = batch_of([3, 6])
         both, sketch = make(), make(concat_input=False)
         assert both.get_output_dim() == INPUT_DIM + SKETCH_DIM
@@ -54,8 +54,8 @@ class TestOptions:
         assert torch.equal(both(inputs, mask)[..., INPUT_DIM:], sketch(inputs, mask))
         assert torch.equal(both(inputs, mask)[..., :INPUT_DIM], inputs)
 
-    def test_context_size(self):
-        """What w is: the output at a word after one step depends on 2 w + 1 words, given the attention."""
+    def test_output_after_one_step_depends_on_the_context(self):
+        """On 2 w + 1 words, given the attention."""
         for context_size in (0, 1, 2):
             encoder = make(context_size=context_size, num_steps=1)
             with torch.no_grad():
@@ -67,7 +67,7 @@ class TestOptions:
             expected = [abs(i - 4) <= context_size for i in range(9)]
             assert reached.tolist() == expected
 
-    def test_dimensions(self):
+    def test_dimensions_are_those_of_the_paper(self):
         encoder = NeuralEasyFirst(7, preattention_dim=5, sketch_dim=4, context_size=3)
         assert encoder.get_input_dim() == 7
         assert encoder.get_output_dim() == 11
@@ -79,12 +79,12 @@ class TestOptions:
             "attention_vector": (5,),
         }
 
-    def test_dropout(self):
+    def test_dropout_is_applied_to_the_output_alone(self):
         inputs, mask = batch_of([50, 50])
         encoder, without = make(dropout=0.5), make()
         torch.manual_seed(0)
-        output, trace = encoder.encode(inputs, mask, keep_trace=True)
-        expected, expected_trace = without.encode(inputs, mask, keep_trace=True)
+        output, trace = encoder.encode(inputs, mask, trace=True)
+        expected, expected_trace = without.encode(inputs, mask, trace=True)
         dropped = output == 0
         assert 0.4 < dropped.float().mean() < 0.6
         torch.testing.assert_close(output[~dropped], 2 * expected[~dropped])
@@ -93,11 +93,11 @@ class TestOptions:
         encoder.eval()
         torch.testing.assert_close(encoder(inputs, mask), expected)
 
-    def test_bidirectional(self):
+    def test_bidirectional_is_what_the_option_says(self):
         assert make().is_bidirectional()
         assert not make(bidirectional=False).is_bidirectional()
 
-    def test_defaults(self):
+    def test_defaults_are_those_of_the_docstring(self):
         encoder = NeuralEasyFirst(8)
         assert isinstance(encoder.attention, ConstrainedSoftmaxTransform)
         assert encoder.sketch_update == "full"
@@ -108,7 +108,7 @@ class TestOptions:
 
 
 class TestConfiguration:
-    def test_from_params(self):
+    def test_encoder_is_made_of_a_config(self):
         encoder = Seq2SeqEncoder.from_params(
             Params(
                 {
@@ -140,6 +140,9 @@ class TestConfiguration:
             ({"num_steps": 0}, "num_steps: expected an integer of at least 1 .*, got 0"),
             ({"num_steps": -1}, "num_steps: .* got -1"),
             ({"num_steps": "long"}, "num_steps: .* got 'long'"),
+            ({"num_steps": None}, "num_steps: .* got None"),
+            ({"sketch_dim": None}, "sketch_dim: .* got None"),
+            ({"dropout": None}, "dropout: .* got None"),
             ({"num_steps": True}, "num_steps: .* got True"),
             ({"num_steps": 2.5}, "num_steps: .* got 2.5"),
             ({"input_dim": 0}, "input_dim: expected an integer of at least 1, got 0"),
@@ -152,17 +155,17 @@ class TestConfiguration:
         ],
         ids=str,
     )
-    def test_errors(self, options, message):
+    def test_bad_options_are_refused(self, options, message):
         with pytest.raises(ConfigurationError, match=message):
             NeuralEasyFirst(**{"input_dim": 3, **options})
 
-    def test_unknown_option(self):
+    def test_unknown_options_are_refused(self):
         params = Params({"type": "neural_easy_first", "input_dim": 3, "steps": 4})
         with pytest.raises(ConfigurationError, match="steps"):
             Seq2SeqEncoder.from_params(params)
 
 
-class _LearntTemperature(SoftmaxTransform):
+class _ScaledSoftmax(SoftmaxTransform):
     """A transform with a parameter, which only autograd can train."""
 
     def __init__(self):
@@ -175,7 +178,7 @@ class _LearntTemperature(SoftmaxTransform):
 
 def test_a_transform_with_parameters_learns():
     inputs, mask = batch_of([4, 2])
-    transform = _LearntTemperature()
+    transform = _ScaledSoftmax()
     make(attention=transform)(inputs, mask).square().sum().backward()
     assert transform.scale.grad.abs() > 0
 
@@ -187,7 +190,7 @@ class _OneWord(SoftmaxTransform):
         return torch.nn.functional.one_hot(scores.argmax(-1) * 0, scores.size(-1)).to(scores.dtype)
 
 
-def test_what_a_subclass_overrides():
+def test_normalize_of_a_subclass_is_used():
     inputs, mask = batch_of([4, 2])
     output = make(attention=_OneWord(), concat_input=False)(inputs, mask)
     assert (output[:, 0] != 0).any() and (output[:, 1:] == 0).all()

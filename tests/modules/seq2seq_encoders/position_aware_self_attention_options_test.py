@@ -20,7 +20,7 @@ class TestOptions:
 
     @pytest.mark.parametrize("relative", [True, False])
     @pytest.mark.parametrize("gaussian", [True, False])
-    def test_window(self, gaussian, relative):
+    def test_window_changes_the_biases_alone(self, gaussian, relative):
         """k is the spread of G and the reach of P, and of nothing else."""
         inputs, mask = batch_of([7, 6])
         options = {"gaussian": gaussian, "relative": relative}
@@ -32,7 +32,7 @@ class TestOptions:
         changed = not torch.allclose(near(inputs, mask), far(inputs, mask), atol=1e-3)
         assert changed == (gaussian or relative)
 
-    def test_alpha(self):
+    def test_alpha_is_the_share_of_the_gaussian_bias(self):
         """alpha weighs G against P, and both are learnt."""
         inputs, mask = batch_of([7, 6])
         encoder = make()
@@ -47,7 +47,7 @@ class TestOptions:
             torch.testing.assert_close(encoder(inputs, mask), without(inputs, mask))
             assert not torch.allclose(encoder(inputs, mask), both, atol=1e-3)
 
-    def test_parameters(self):
+    def test_only_the_parameters_that_are_used_exist(self):
         """What a switch leaves out is not there, and all that is there is trained."""
         everything = {name for name, _ in make().named_parameters()}
         of_relative = {"distances", "distance_vector"}
@@ -63,7 +63,7 @@ class TestOptions:
             encoder(*batch_of([4, 2])).square().sum().backward()
             assert all(p.grad is not None and (p.grad != 0).any() for p in encoder.parameters())
 
-    def test_dimensions(self):
+    def test_dimensions_are_those_of_the_paper(self):
         encoder = PositionAwareSelfAttention(6, hidden_dim=5)
         assert encoder.get_input_dim() == encoder.get_output_dim() == 6
         shapes = {name: tuple(p.shape) for name, p in encoder.named_parameters()}
@@ -81,7 +81,7 @@ class TestOptions:
         }
         assert PositionAwareSelfAttention(6).vector.shape == (6,)
 
-    def test_dropout(self):
+    def test_dropout_is_applied_to_the_attended_words(self):
         """Of s alone."""
         inputs, mask = batch_of([9, 9])
         encoder, seen = make(dropout=0.5), []
@@ -93,11 +93,11 @@ class TestOptions:
         torch.testing.assert_close(seen[0][~dropped], 2 * seen[1][~dropped])
         torch.testing.assert_close(encoder(inputs, mask), make()(inputs, mask))
 
-    def test_bidirectional(self):
+    def test_bidirectional_is_what_the_option_says(self):
         assert make().is_bidirectional()
         assert not make(bidirectional=False).is_bidirectional()
 
-    def test_initial_values(self):
+    def test_initial_values_are_glorot(self):
         torch.manual_seed(0)
         encoder = PositionAwareSelfAttention(60, hidden_dim=30)
         assert encoder.alpha == 0.5
@@ -111,16 +111,9 @@ class TestOptions:
         ):
             assert 0.8 * bound < parameter.abs().max() <= bound
 
-    def test_state_dict_round_trip(self):
-        first, second = make(0), make(1)
-        inputs, mask = batch_of([5, 3])
-        assert not torch.equal(first(inputs, mask), second(inputs, mask))
-        second.load_state_dict(first.state_dict())
-        assert torch.equal(first(inputs, mask), second(inputs, mask))
-
 
 class TestConfiguration:
-    def test_from_params(self):
+    def test_encoder_is_made_of_a_config(self):
         params = {
             "type": "position_aware_self_attention",
             "input_dim": DIM,
@@ -150,11 +143,11 @@ class TestConfiguration:
         ],
         ids=str,
     )
-    def test_errors(self, options, message):
+    def test_bad_options_are_refused(self, options, message):
         with pytest.raises(ConfigurationError, match=message):
             PositionAwareSelfAttention(**{"input_dim": 3, **options})
 
-    def test_unknown_option(self):
+    def test_unknown_options_are_refused(self):
         params = Params({"type": "position_aware_self_attention", "input_dim": 3, "reach": 4})
         with pytest.raises(ConfigurationError, match="reach"):
             Seq2SeqEncoder.from_params(params)

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.autograd import gradcheck
 
-from allennlp_nef.nn import additive_scores
 from tests import oracles
 from tests.modules.seq2seq_encoders.small_self_attention import SWITCHES, batch_of, make
 
@@ -65,10 +64,10 @@ def oracle(encoder, x):
     lengths=st.lists(st.integers(1, 7), min_size=1, max_size=3),
     seed=st.integers(0, 1000),
 )
-def test_against_loops(switches, window, lengths, seed):
+def test_output_and_trace_are_those_of_the_equations(switches, window, lengths, seed):
     encoder = make(seed, torch.float64, window=window, **switches)
     inputs, mask = batch_of(lengths, torch.float64, math.nan, seed)
-    output, trace = encoder.encode(inputs, mask, keep_trace=True)
+    output, trace = encoder.encode(inputs, mask, trace=True)
     assert (output[~mask] == 0).all()
     assert trace.num_steps.tolist() == lengths
     # G and the sinusoids are of float32.
@@ -85,7 +84,7 @@ def test_against_loops(switches, window, lengths, seed):
 @pytest.mark.parametrize(
     "options", [{}, {"mask_self": False}, {"absolute": True, "relative": False}], ids=str
 )
-def test_gradcheck(options):
+def test_gradients_are_numerically_right(options):
     encoder = make(0, torch.float64, **options)
     inputs, mask = batch_of([4, 1], torch.float64, padding=math.nan)
     words = inputs[mask].requires_grad_()
@@ -96,150 +95,68 @@ def test_gradcheck(options):
     assert gradcheck(run, [words, *encoder.parameters()])
 
 
-class TestBatch:
-    @pytest.mark.parametrize("max_numbers", [2**22, 100])
-    @pytest.mark.parametrize("mask_self", [True, False])
-    def test_each_sentence_gets_what_it_gets_alone(self, monkeypatch, mask_self, max_numbers):
-        monkeypatch.setattr(additive_scores, "MAX_NUMBERS", max_numbers)
-        encoder = make(mask_self=mask_self)
-        lengths = [5, 1, 9, 2]
-        inputs, mask = batch_of(lengths, padding=math.nan)
-        inputs.requires_grad_()
-        output = encoder(inputs, mask)
-        assert (output[~mask] == 0).all()
-        output.square().sum().backward()
-        assert (inputs.grad[~mask] == 0).all()
-        together = {name: p.grad.clone() for name, p in encoder.named_parameters()}
-        encoder.zero_grad()
-        for row, length in enumerate(lengths):
-            sentence = inputs.detach()[row : row + 1, :length].clone().requires_grad_()
-            alone = encoder(sentence, torch.ones(1, length, dtype=torch.bool))
-            torch.testing.assert_close(output[row, :length], alone[0], rtol=1e-5, atol=1e-5)
-            alone.square().sum().backward()
-            torch.testing.assert_close(
-                inputs.grad[row, :length], sentence.grad[0], rtol=1e-4, atol=1e-5
-            )
-        for name, parameter in encoder.named_parameters():
-            torch.testing.assert_close(parameter.grad, together[name], rtol=1e-4, atol=1e-4)
-
-    @pytest.mark.parametrize("mask_self", [True, False])
-    def test_wholly_masked_rows(self, mask_self):
-        encoder = make(mask_self=mask_self)
-        inputs, mask = batch_of([4, 4])
-        inputs[1], mask[1] = math.nan, False
-        inputs.requires_grad_()
-        output, trace = encoder.encode(inputs, mask, keep_trace=True)
-        torch.testing.assert_close(output[:1], encoder(inputs[:1], mask[:1]))
-        assert (output[1] == 0).all() and (trace.attention[1] == 0).all()
-        assert trace.num_steps.tolist() == [4, 0]
-        output.sum().backward()
-        assert inputs.grad.isfinite().all()
-        assert all(p.grad.isfinite().all() for p in encoder.parameters())
-        assert (encoder(inputs, torch.zeros_like(mask)) == 0).all()
-
-    def test_one_word(self):
-        """It has nothing to attend to but itself."""
-        inputs, mask = batch_of([1])
-        encoder = make()
-        output, trace = encoder.encode(inputs, mask, keep_trace=True)
-        assert trace.attention.tolist() == [[[0.0]]]
-        gate = torch.sigmoid(encoder.gate_3(torch.tanh(encoder.gate_1(inputs))))
-        torch.testing.assert_close(output, gate * inputs)
-        output.sum().backward()
-        assert all(p.grad is not None and p.grad.isfinite().all() for p in encoder.parameters())
-        _, trace = make(mask_self=False).encode(inputs, mask, keep_trace=True)
-        assert trace.attention.tolist() == [[[1.0]]]
-
-    def test_words_beyond_a_hole(self):
-        """A mask need not be of a prefix; positions are those in the batch."""
-        encoder = make()
-        inputs, mask = batch_of([5])
-        mask[0, 2] = False
-        inputs[0, 2] = math.nan
-        output, trace = encoder.encode(inputs, mask, keep_trace=True)
-        assert output.isfinite().all() and (output[0, 2] == 0).all()
-        torch.testing.assert_close(trace.attention.sum(-1), mask.float())
-
-    def test_without_mask(self):
-        encoder = make()
-        inputs, mask = batch_of([4, 4])
-        assert torch.equal(encoder(inputs), encoder(inputs, mask))
+def test_one_word_alone_attends_to_itself_or_to_nothing():
+    inputs, mask = batch_of([1])
+    encoder = make()
+    output, trace = encoder.encode(inputs, mask, trace=True)
+    assert trace.attention.tolist() == [[[0.0]]]
+    gate = torch.sigmoid(encoder.gate_3(torch.tanh(encoder.gate_1(inputs))))
+    torch.testing.assert_close(output, gate * inputs)
+    output.sum().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in encoder.parameters())
+    _, trace = make(mask_self=False).encode(inputs, mask, trace=True)
+    assert trace.attention.tolist() == [[[1.0]]]
 
 
-class TestTrace:
-    @settings(max_examples=30, deadline=None, derandomize=True)
-    @given(st.lists(st.integers(2, 8), min_size=1, max_size=3), st.booleans())
-    def test_each_word_attends_to_the_others(self, lengths, mask_self):
-        encoder = make(mask_self=mask_self)
-        inputs, mask = batch_of(lengths, padding=math.nan)
-        output, trace = encoder.encode(inputs, mask, keep_trace=True)
-        assert torch.equal(output, encoder(inputs, mask))
-        torch.testing.assert_close(trace.attention.sum(-1), mask.float())
-        assert (trace.attention >= 0).all()
-        own = trace.attention.diagonal(dim1=1, dim2=2)[mask]
-        assert (own == 0).all() if mask_self else (own > 0).all()
-        assert ((trace.gates >= 0) & (trace.gates <= 1)).all()
-
-    def test_only_if_wanted(self):
-        assert make().encode(*batch_of([4, 2]))[1] is None
-
-    def test_no_decisions(self):
-        encoder = make()
-        inputs, mask = batch_of([4, 2])
-        _, trace = encoder.encode(inputs, mask, keep_trace=True)
-        assert list(encoder.decisions(inputs, trace, None)) == []
-
-    def test_names(self):
-        assert make().title == "Position-aware self-attention"
-        assert make().step_name == "word"
+def test_masked_words_may_be_anywhere():
+    encoder = make()
+    inputs, mask = batch_of([5])
+    mask[0, 2] = False
+    inputs[0, 2] = math.nan
+    output, trace = encoder.encode(inputs, mask, trace=True)
+    assert output.isfinite().all() and (output[0, 2] == 0).all()
+    torch.testing.assert_close(trace.attention.sum(-1), mask.float())
 
 
-class TestPrecision:
-    def test_bfloat16(self):
-        encoder = make(absolute=True)
-        inputs, mask = batch_of([6, 3])
-        expected = encoder(inputs, mask)
-        encoder = encoder.bfloat16()
-        inputs = inputs.bfloat16().requires_grad_()
-        output, trace = encoder.encode(inputs, mask, keep_trace=True)
-        assert output.dtype == torch.bfloat16
-        assert trace.attention.dtype == torch.float32
-        torch.testing.assert_close(trace.attention.sum(-1), mask.float())
-        torch.testing.assert_close(output.float(), expected, rtol=0.1, atol=0.1)
-        output.float().sum().backward()
-        assert inputs.grad.isfinite().all()
-        assert all(p.grad.isfinite().all() for p in encoder.parameters())
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(st.lists(st.integers(2, 8), min_size=1, max_size=3), st.booleans())
+def test_attention_and_gates_are_shares(lengths, mask_self):
+    encoder = make(mask_self=mask_self)
+    inputs, mask = batch_of(lengths, padding=math.nan)
+    _, trace = encoder.encode(inputs, mask, trace=True)
+    torch.testing.assert_close(trace.attention.sum(-1), mask.float())
+    assert (trace.attention >= 0).all()
+    own = trace.attention.diagonal(dim1=1, dim2=2)[mask]
+    assert (own == 0).all() if mask_self else (own > 0).all()
+    assert ((trace.gates >= 0) & (trace.gates <= 1)).all()
 
-    @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-    def test_autocast(self, dtype):
-        """Products in bfloat16, the attention in float32, whichever type the states have."""
-        encoder = make(absolute=True)
-        inputs, mask = batch_of([6, 3])
-        expected = encoder(inputs, mask)
-        inputs = inputs.to(dtype)
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            output, trace = encoder.encode(inputs, mask, keep_trace=True)
-        assert trace.attention.dtype == torch.float32
-        torch.testing.assert_close(trace.attention.sum(-1), mask.float())
-        torch.testing.assert_close(output.float(), expected, rtol=0.1, atol=0.1)
-        assert not torch.equal(output.float(), expected)
-        output.float().sum().backward()
-        assert all(p.grad.isfinite().all() for p in encoder.parameters())
 
-    @pytest.mark.parametrize("size", [30.0, 1e3, 1e6])
-    def test_far_outside_the_usual_range(self, size):
-        encoder = make()
-        inputs, mask = batch_of([30, 3])
-        inputs = (size * inputs).requires_grad_()
-        output, trace = encoder.encode(inputs, mask, keep_trace=True)
-        torch.testing.assert_close(trace.attention.sum(-1), mask.float())
-        output.sum().backward()
-        assert output.isfinite().all() and inputs.grad.isfinite().all()
-        assert all(p.grad.isfinite().all() for p in encoder.parameters())
+def test_attention_to_bfloat16_states_is_float32_under_autocast():
+    encoder = make(absolute=True)
+    inputs, mask = batch_of([6, 3])
+    expected = encoder(inputs, mask)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output, trace = encoder.encode(inputs.bfloat16(), mask, trace=True)
+    assert trace.attention.dtype == torch.float32
+    torch.testing.assert_close(trace.attention.sum(-1), mask.float())
+    torch.testing.assert_close(output.float(), expected, rtol=0.1, atol=0.1)
 
-    def test_a_long_sentence(self):
-        """G reaches -2 n^2 / k^2."""
-        encoder = make(window=1)
-        output, trace = encoder.encode(*batch_of([1000]), keep_trace=True)
-        assert output.isfinite().all()
-        torch.testing.assert_close(trace.attention.sum(-1), torch.ones(1, 1000))
+
+@pytest.mark.parametrize("size", [30.0, 1e3, 1e6])
+def test_large_numbers_stay_finite(size):
+    encoder = make()
+    inputs, mask = batch_of([30, 3])
+    inputs = (size * inputs).requires_grad_()
+    output, trace = encoder.encode(inputs, mask, trace=True)
+    torch.testing.assert_close(trace.attention.sum(-1), mask.float())
+    output.sum().backward()
+    assert output.isfinite().all() and inputs.grad.isfinite().all()
+    assert all(p.grad.isfinite().all() for p in encoder.parameters())
+
+
+def test_long_sentences_stay_finite():
+    """G reaches -2 n^2 / k^2."""
+    encoder = make(window=1)
+    output, trace = encoder.encode(*batch_of([1000]), trace=True)
+    assert output.isfinite().all()
+    torch.testing.assert_close(trace.attention.sum(-1), torch.ones(1, 1000))
