@@ -23,6 +23,12 @@ def example(head_name, name, seed=0, lengths=LENGTHS, **options):
     return head, scores.masked_fill(~mask.unsqueeze(-1), math.nan), mask, tags.masked_fill(~mask, 0)
 
 
+def probabilities_of(head, scores, mask, tags, chunks):
+    return head.chunk_probabilities(
+        head.chain_probabilities(scores, mask, tags), mask, tags, chunks
+    )
+
+
 def names_of(name, tags):
     return [LABELS[name][tag] for tag in tags]
 
@@ -50,11 +56,11 @@ def normalized(paths):
 @pytest.mark.parametrize("name", sorted(LABELS))
 @pytest.mark.parametrize("head_name", ["crf", "softmax"])
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_against_all_paths(head_name, name, seed):
-    """Of any tags, ill-formed ones too: the taggings that have these tags there, where the chunk ends there."""
+def test_probability_is_the_sum_over_all_taggings(head_name, name, seed):
+    """The chunks of any tags, ill-formed ones too. A tagging counts if it has these tags, and the chunk ends there."""
     head, scores, mask, tags = example(head_name, name, seed)
     chunks = chunks_in(name, tags, mask)
-    found = head.chunk_probabilities(scores, mask, tags, chunks)
+    found = probabilities_of(head, scores, mask, tags, chunks)
     assert sum(map(len, chunks)) > 4
     assert [len(row) for row in found] == [len(row) for row in chunks]
     for row, length in enumerate(LENGTHS):
@@ -74,12 +80,12 @@ def test_against_all_paths(head_name, name, seed):
 
 @pytest.mark.parametrize("name", sorted(LABELS))
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_constrained_is_that_of_exactly_the_chunk(name, seed):
+def test_under_constraints_it_is_the_probability_of_exactly_the_chunk(name, seed):
     head, scores, mask, _ = example("crf", name, seed, constraints=SCHEMES[name])
     tags = head.decode(scores, mask)
     chunks = chunks_in(name, tags, mask)
     assert any(chunks)
-    found = head.chunk_probabilities(scores, mask, tags, chunks)
+    found = probabilities_of(head, scores, mask, tags, chunks)
     forbidden = head.forbidden_transitions, head.forbidden_start, head.forbidden_end
     for row, length in enumerate(LENGTHS):
         if not length:
@@ -90,7 +96,7 @@ def test_constrained_is_that_of_exactly_the_chunk(name, seed):
                 for path, score in paths_of(head, scores[row, :length]).items()
                 if not forbidden[1][path[0]]
                 and not forbidden[2][path[-1]]
-                and not any(forbidden[0][step] for step in zip(path, path[1:]))
+                and not any(forbidden[0][pair] for pair in zip(path, path[1:]))
             }
         )
         for chunk, actual in zip(chunks[row], found[row]):
@@ -110,47 +116,48 @@ def test_a_chain_without_transitions_agrees_with_independent_words(name):
         for parameter in crf.chain.parameters():
             parameter.zero_()
     chunks = chunks_in(name, tags, mask)
-    expected = softmax.chunk_probabilities(scores, mask, tags, chunks)
-    for row, other in zip(crf.chunk_probabilities(scores, mask, tags, chunks), expected):
+    expected = probabilities_of(softmax, scores, mask, tags, chunks)
+    for row, other in zip(probabilities_of(crf, scores, mask, tags, chunks), expected):
         assert row == pytest.approx(other, rel=1e-9)
 
 
-def test_by_hand():
-    """Words 0.2 / 0.3 / 0.5 for O / B-X / I-X, each."""
+def test_probability_is_a_product_where_words_are_independent():
+    """Each word has O with 0.2, B-X with 0.3, I-X with 0.5."""
     head = make("softmax", labels=("O", "B-X", "I-X"))
     scores = torch.tensor([0.2, 0.3, 0.5]).log().expand(1, 4, 3)
     mask = torch.ones(1, 4, dtype=torch.bool)
     tags = torch.tensor([[1, 2, 0, 1]])
-    (found,) = head.chunk_probabilities(scores, mask, tags, [[Chunk(0, 2, "X"), Chunk(3, 4, "X")]])
+    chunks = [[Chunk(0, 2, "X"), Chunk(3, 4, "X")]]
+    (found,) = probabilities_of(head, scores, mask, tags, chunks)
     assert found == pytest.approx([0.3 * 0.5 * (0.2 + 0.3), 0.3])
 
 
 @pytest.mark.parametrize("head_name", ["crf", "softmax"])
-def test_a_batch_gives_what_each_gets_alone(head_name):
+def test_sentences_of_a_batch_get_what_they_get_alone(head_name):
     head, scores, mask, tags = example(head_name, "BIO")
     chunks = chunks_in("BIO", tags, mask)
-    together = head.chunk_probabilities(scores, mask, tags, chunks)
+    together = probabilities_of(head, scores, mask, tags, chunks)
     for row, length in enumerate(LENGTHS):
         alone = (x[row : row + 1, :length] for x in (scores, mask, tags))
-        (found,) = head.chunk_probabilities(*alone, chunks[row : row + 1])
+        (found,) = probabilities_of(head, *alone, chunks[row : row + 1])
         assert found == pytest.approx(together[row], rel=1e-9)
 
 
 @pytest.mark.parametrize("head_name", ["crf", "softmax"])
-def test_certain_chunks_of_long_sentences(head_name):
-    """Probabilities that are 1 up to rounding never exceed it."""
+def test_probabilities_of_certain_chunks_are_at_most_1(head_name):
+    """Where the product of rounded probabilities may be above 1."""
     head, scores, mask, _ = example(head_name, "BIO", lengths=[300, 200])
     scores = (50 * scores).bfloat16()
     tags = head.decode(scores, mask)
-    found = head.float().chunk_probabilities(scores, mask, tags, chunks_in("BIO", tags, mask))
+    found = probabilities_of(head.float(), scores, mask, tags, chunks_in("BIO", tags, mask))
     values = [value for row in found for value in row]
     assert max(values) > 0.999
     assert all(0 <= value <= 1 for value in values)
 
 
 @pytest.mark.parametrize("head_name", ["crf", "softmax"])
-def test_labels_that_are_no_chunk_tags(head_name):
+def test_labels_that_are_no_chunk_tags_are_refused(head_name):
     head = make(head_name)
     states, mask, tags = batch_of([2])
     with pytest.raises(ValueError, match="expected O or a chunk tag such as B-PER, got 'OK'"):
-        head.chunk_probabilities(head.scores(states), mask, tags, [[Chunk(0, 1, "X")]])
+        probabilities_of(head, head.scores(states), mask, tags, [[Chunk(0, 1, "X")]])

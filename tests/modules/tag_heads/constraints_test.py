@@ -1,4 +1,4 @@
-"""The CRF head's constraints, and the masks behind them."""
+"""The constraints of the CRF head."""
 
 import math
 
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allennlp_nef.data.formats.chunks import convert_tags
-from allennlp_nef.modules.tag_heads.constraints import forbidden_steps
+from allennlp_nef.modules.tag_heads.constraints import forbidden_transitions
 from tests import oracles
 from tests.modules.tag_heads.small_head import LABELS, SCHEMES, batch_of, make
 
@@ -18,7 +18,7 @@ LENGTHS = [4, 1, 0, 3, 2]
 
 
 def is_well_formed(tags, scheme):
-    """Whether the tags are what their chunks are written as."""
+    """Whether the tags are the code of their chunks."""
     same = {"E": "L", "S": "U"}
     return convert_tags(tags, scheme) == [same.get(tag[0], tag[0]) + tag[1:] for tag in tags]
 
@@ -47,7 +47,7 @@ def allowed_paths(name, head, scores):
 @pytest.mark.parametrize("name", sorted(LABELS))
 @pytest.mark.parametrize("seed", [0, 1])
 class TestAgainstAllowedPaths:
-    def test_decoding(self, name, seed):
+    def test_decoded_tags_are_the_best_allowed_ones(self, name, seed):
         head, scores, mask, _ = example(name, seed)
         decoded = head.decode(scores, mask)
         for row, length in enumerate(LENGTHS):
@@ -57,7 +57,7 @@ class TestAgainstAllowedPaths:
         free = example(name, seed, constrained=False)[0].decode(scores, mask)
         assert (decoded != free).any()  # constraints matter here
 
-    def test_marginals(self, name, seed):
+    def test_probabilities_are_sums_over_allowed_taggings(self, name, seed):
         head, scores, mask, _ = example(name, seed)
         probabilities = head.probabilities(scores, mask).detach().numpy()
         for row, length in enumerate(LENGTHS):
@@ -73,8 +73,8 @@ class TestAgainstAllowedPaths:
 @pytest.mark.parametrize("name", sorted(LABELS))
 @settings(deadline=None, max_examples=60)
 @given(data=st.data())
-def test_decoding_is_always_well_formed_and_the_best(name, data):
-    """With any scores, those of the chain too, also where every choice is as good, or as bad as numbers go."""
+def test_decoded_tags_are_well_formed_and_the_best_for_any_scores(name, data):
+    """With any scores, those of the chain too: equal ones and very large ones."""
     head, _, _, _ = example(name)
     head = head.float()
     number = st.one_of(st.integers(-2, 2).map(float), st.floats(-1e6, 1e6, width=32))
@@ -95,7 +95,7 @@ def test_decoding_is_always_well_formed_and_the_best(name, data):
 
 
 @pytest.mark.parametrize("name", sorted(LABELS))
-def test_long_sentences_of_random_scores_are_well_formed(name):
+def test_tags_of_long_sentences_are_well_formed(name):
     head, scores, mask, _ = example(name, lengths=[200, 120, 7])
     for some in (scores.float(), scores.bfloat16(), 1e4 * scores.float(), 0 * scores):
         for row, kept in zip(head.decode(some, mask), mask):
@@ -103,8 +103,8 @@ def test_long_sentences_of_random_scores_are_well_formed(name):
 
 
 @pytest.mark.parametrize("name", sorted(LABELS))
-def test_the_likelihood_is_unconstrained(name):
-    """So that ill-formed gold tags, which data sets contain, have one."""
+def test_loss_is_unconstrained(name):
+    """Data sets have ill-formed gold tags."""
     head, scores, mask, tags = example(name)
     free = example(name, constrained=False)[0]
     gold = [LABELS[name][tag] for tag in tags[0]]
@@ -114,8 +114,8 @@ def test_the_likelihood_is_unconstrained(name):
     assert torch.equal(loss, free.loss(scores, mask, tags))
 
 
-def test_archives_stay_loadable():
-    """Parameters alone are kept, whatever the constraints."""
+def test_state_dict_does_not_depend_on_constraints():
+    """It holds parameters only."""
     head, free = (example("BIO", seed, seed == 0)[0] for seed in (0, 1))
     assert set(head.state_dict()) == set(free.state_dict())
     assert set(head.state_dict()) == {name for name, _ in head.named_parameters()}
@@ -123,8 +123,8 @@ def test_archives_stay_loadable():
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_low_precision(dtype):
-    """Parameters and scores rounded: nothing is lost to minus infinity, and well-formedness is exact."""
+def test_rounded_scores_are_decoded_exactly(dtype):
+    """Where parameters and scores are rounded, no transition overflows to minus infinity."""
     head, scores, mask, _ = example("BIO")
     head, scores = head.to(dtype), scores.to(dtype)
     decoded, probabilities = head.decode(scores, mask), head.probabilities(scores, mask)
@@ -149,10 +149,10 @@ def test_low_precision(dtype):
         ("BIOUL", None, "L-X"),
     ],
 )
-def test_masks(scheme, before, after):
+def test_ill_formed_transitions_are_forbidden(scheme, before, after):
     types, prefixes = ("X", "Y"), "BI" if scheme == "BIO" else "BILU"
     labels = ["O", *(f"{prefix}-{kind}" for kind in types for prefix in prefixes)]
-    transitions, start, end = forbidden_steps(labels, scheme)
+    transitions, start, end = forbidden_transitions(labels, scheme)
     place = {label: index for index, label in enumerate(labels)}
     if before is None:
         assert start[place[after]]
@@ -182,6 +182,6 @@ def test_masks(scheme, before, after):
         (["O", "B-X", "I-X", "U-Y"], "BIOUL", "no BIOUL sequence .* contains B-X, I-X;"),
     ],
 )
-def test_errors(labels, scheme, message):
+def test_bad_labels_and_schemes_are_refused(labels, scheme, message):
     with pytest.raises(ConfigurationError, match=message):
         make("crf", labels=labels, constraints=scheme)

@@ -29,7 +29,7 @@ def paths_of(head, scores):
 
 @pytest.mark.parametrize("seed", range(3))
 class TestAgainstAllPaths:
-    def test_likelihood(self, seed):
+    def test_loss_is_the_likelihood_over_all_taggings(self, seed):
         head, scores, mask, tags = example(seed)
         expected = 0.0
         for row, length in enumerate(LENGTHS):
@@ -38,8 +38,8 @@ class TestAgainstAllPaths:
             expected += oracles.log_sum_exp(paths.values()) - paths[gold]
         assert head.loss(scores, mask, tags).item() == pytest.approx(expected / 3)
 
-    def test_weighted_likelihood(self, seed):
-        """log(weight of the gold label) on every other label of that word, in the partition function only."""
+    def test_label_weights_add_to_the_partition_function(self, seed):
+        """log(weight of the gold label) is added to every other label of the word."""
         weights = {"OK": 0.5, "BAD": 5.0}
         head, scores, mask, tags = example(seed, label_weights=weights)
         expected = 0.0
@@ -54,7 +54,7 @@ class TestAgainstAllPaths:
             expected += oracles.log_sum_exp(augmented) - paths[gold]
         assert head.loss(scores, mask, tags).item() == pytest.approx(expected / 3)
 
-    def test_viterbi(self, seed):
+    def test_decoded_tags_are_the_best(self, seed):
         head, scores, mask, _ = example(seed, label_weights={"BAD": 5.0})
         decoded = head.decode(scores, mask)
         greedy = scores.argmax(-1)
@@ -63,7 +63,7 @@ class TestAgainstAllPaths:
             assert tuple(decoded[row, :length].tolist()) == max(paths, key=paths.get)
         assert (decoded != greedy)[mask].any()  # transitions matter here
 
-    def test_marginals(self, seed):
+    def test_probabilities_are_sums_over_all_taggings(self, seed):
         head, scores, mask, _ = example(seed)
         probabilities = head.probabilities(scores, mask)
         for row, length in enumerate(LENGTHS):
@@ -78,13 +78,13 @@ class TestAgainstAllPaths:
             )
 
 
-def test_gradcheck():
+def test_gradients_are_numerically_right():
     head, scores, mask, tags = example(label_weights={"BAD": 5.0})
     scores.requires_grad_()
     assert gradcheck(lambda x, *_: head.loss(x, mask, tags), (scores, *head.chain.parameters()))
 
 
-def test_gradient_is_expected_less_observed():
+def test_gradient_is_expected_minus_observed():
     """d loss / d score = marginal - [gold], summed over the batch's sentences and divided by them."""
     head, scores, mask, tags = example()
     scores.requires_grad_()

@@ -55,7 +55,9 @@ def distributions(head, states, scaled=True):
     weights=st.sampled_from([{}, {"OK": 5.0}]),
     seed=st.integers(0, 1000),
 )
-def test_against_loops(lengths, num_labels, scaled, average, weights, seed):
+def test_probabilities_tags_and_loss_are_those_of_the_equations(
+    lengths, num_labels, scaled, average, weights, seed
+):
     options = {"scaled": scaled, "average": average, "label_weights": weights}
     head = make(seed, LABELS[:num_labels], **options).double()
     states, mask, tags = batch_of(lengths, math.nan, seed)
@@ -76,7 +78,7 @@ def test_against_loops(lengths, num_labels, scaled, average, weights, seed):
 
 
 @pytest.mark.parametrize("scaled", [True, False])
-def test_is_softmax_with_the_table_as_weights(scaled):
+def test_head_is_softmax_with_the_table_as_weights(scaled):
     """Section 4.5, but for the scale."""
     head = make(scaled=scaled)
     softmax = TagHead.from_params(Params({"type": "softmax"}), input_dim=DIM, vocab=vocabulary())
@@ -97,7 +99,7 @@ def test_is_softmax_with_the_table_as_weights(scaled):
 
 
 @pytest.mark.parametrize("num_labels", [1, 3])
-def test_gradcheck(num_labels):
+def test_gradients_are_numerically_right(num_labels):
     head = make(labels=LABELS[:num_labels], label_weights={"OK": 5.0}).double()
     states, mask, tags = batch_of([3, 1, 2])
     tags = tags % num_labels
@@ -110,7 +112,7 @@ def test_gradcheck(num_labels):
 
 
 class TestTable:
-    def test_its_own(self):
+    def test_head_without_a_table_has_its_own(self):
         head = TagHead.from_params(
             Params({"type": "label_attention"}), input_dim=DIM, vocab=vocabulary()
         )
@@ -123,7 +125,7 @@ class TestTable:
         states = batch_of([4])[0]
         assert torch.equal(copied.scores(states), head.scores(states))
 
-    def test_a_shared_one_is_not_its_own(self):
+    def test_shared_table_is_no_part_of_the_head(self):
         table = LabelTable(3, DIM)
         head = make(table=table)
         assert not list(head.parameters()) and not head.state_dict()
@@ -135,7 +137,7 @@ class TestTable:
             table.weight.mul_(2)
         torch.testing.assert_close(head.scores(states), 2 * before)
 
-    def test_copies_and_types(self):
+    def test_copies_share_a_copy_and_follow_its_type(self):
         """A copy of what has both keeps one table; the head sees the type of the table."""
         table = LabelTable(3, DIM)
         both = torch.nn.ModuleList([table, make(table=table)])
@@ -150,89 +152,7 @@ class TestTable:
         assert other[1].scores(states.double()).dtype == torch.float64
 
     @pytest.mark.parametrize("shape", [(4, DIM), (3, 2 * DIM), (2, 1)])
-    def test_of_other_labels_or_dimension(self, shape):
+    def test_tables_of_other_shapes_are_refused(self, shape):
         message = rf"last layer .* \(attend_last: false\), \(3, 5\), got \({shape[0]}, {shape[1]}\)"
         with pytest.raises(ConfigurationError, match=message):
             make(table=LabelTable(*shape))
-
-
-class TestOptions:
-    def test_scaled(self):
-        states = batch_of([4])[0]
-        torch.testing.assert_close(
-            make(scaled=False).scores(states), math.sqrt(DIM) * make().scores(states)
-        )
-
-    @pytest.mark.parametrize(
-        "options, message",
-        [
-            ({"average": "batch"}, 'average: expected "sentence", "token" or "none", got \'b'),
-            ({"label_weights": {"B": 5.0}}, "label_weights: expected labels among OK, BAD, GAP"),
-            ({"label_weights": {"BAD": 0.0}}, "label_weights: .* above 0 for 'BAD', got 0.0"),
-        ],
-        ids=str,
-    )
-    def test_errors(self, options, message):
-        with pytest.raises(ConfigurationError, match=message):
-            make(**options)
-
-    def test_unknown_option(self):
-        with pytest.raises((ConfigurationError, TypeError), match="'scale'"):
-            make(scale=2.0)
-
-
-@pytest.mark.parametrize("name", ["crf", "softmax", "label_attention"])
-def test_average_none_is_the_sum(name):
-    """Over all words of the batch, however many sentences they make."""
-    heads = {}
-    for average in ("none", "sentence", "token"):
-        torch.manual_seed(0)
-        heads[average] = TagHead.from_params(
-            Params({"type": name, "average": average}), input_dim=DIM, vocab=vocabulary()
-        )
-    states, mask, tags = batch_of([4, 1, 0, 3])
-    scores = heads["none"].scores(states)
-    total, by_sentence, by_word = (head.loss(scores, mask, tags) for head in heads.values())
-    torch.testing.assert_close(total, 3 * by_sentence)
-    torch.testing.assert_close(total, 8 * by_word)
-    rows = [slice(i, i + 1) for i in range(4)]
-    alone = sum(heads["none"].loss(scores[i], mask[i], tags[i]) for i in rows)
-    torch.testing.assert_close(total, alone)
-    nothing = heads["none"].loss(scores, torch.zeros_like(mask), tags)
-    assert nothing.item() == 0
-    nothing.backward()
-
-
-class TestPrecision:
-    def test_low_precision(self):
-        head = make()
-        states, mask, tags = batch_of([40, 30])
-        expected = head.loss(head.scores(states), mask, tags)
-        head = head.bfloat16()
-        scores = head.scores(states.bfloat16())
-        assert scores.dtype == torch.bfloat16
-        loss = head.loss(scores, mask, tags)
-        assert loss.dtype == head.probabilities(scores, mask).dtype == torch.float32
-        torch.testing.assert_close(loss, expected, rtol=0.01, atol=0)
-
-    def test_autocast(self):
-        head = make()
-        states, mask, tags = batch_of([2000, 1500])
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            scores = head.scores(states)
-            assert scores.dtype == torch.bfloat16
-            found = head.loss(scores, mask, tags)
-        expected = head.double().loss(scores.double(), mask, tags)
-        torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=0)
-        found.backward()
-        assert head.label_table.weight.grad.isfinite().all()
-
-    def test_far_outside_the_usual_range(self):
-        head = make()
-        states, mask, tags = batch_of([4, 2])
-        states = (1e6 * states).requires_grad_()
-        scores = head.scores(states)
-        loss = head.loss(scores, mask, tags)
-        loss.backward()
-        assert loss.isfinite() and states.grad.isfinite().all()
-        torch.testing.assert_close(head.probabilities(scores, mask).sum(-1), mask.float())

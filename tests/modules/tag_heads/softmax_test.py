@@ -9,7 +9,7 @@ from tests.modules.tag_heads.small_head import batch_of, make
 
 @pytest.mark.parametrize("average, divisor", [("sentence", 2), ("token", 5)])
 @pytest.mark.parametrize("weights", [{}, {"BAD": 5.0, "GAP": 0.5}])
-def test_loss_by_hand(weights, average, divisor):
+def test_loss_is_a_weighted_cross_entropy(weights, average, divisor):
     head = make("softmax", label_weights=weights, average=average)
     states, mask, tags = batch_of([3, 2])
     scores = head.scores(states).tolist()
@@ -23,7 +23,7 @@ def test_loss_by_hand(weights, average, divisor):
     assert loss.item() == pytest.approx(total / divisor, rel=1e-6)
 
 
-def test_probabilities_and_decoding():
+def test_tags_are_the_most_probable():
     head = make("softmax")
     scores = torch.tensor([[[1.0, 3.0, 2.0], [0.0, 0.0, math.log(2)]]])
     mask = torch.ones(1, 2, dtype=torch.bool)
@@ -32,7 +32,7 @@ def test_probabilities_and_decoding():
     torch.testing.assert_close(probabilities[0, 1], torch.tensor([0.25, 0.25, 0.5]))
 
 
-def test_gradcheck():
+def test_gradients_are_numerically_right():
     head = make("softmax", label_weights={"BAD": 5.0}).double()
     states, mask, tags = batch_of([3, 2])
     scores = head.scores(states.double()).detach().requires_grad_()

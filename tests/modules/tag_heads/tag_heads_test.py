@@ -1,21 +1,31 @@
-"""What every tag head does."""
+"""What holds for every tag head."""
 
 import math
+import re
 
 import pytest
 import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_nef.modules.tag_heads import CrfTagHead, SoftmaxTagHead, TagHead
+from allennlp_nef.modules.tag_heads import (
+    CrfTagHead,
+    LabelAttentionTagHead,
+    SoftmaxTagHead,
+    TagHead,
+)
 from tests.modules.tag_heads.small_head import DIM, batch_of, make, vocabulary
 
-REGISTERED = {"crf": CrfTagHead, "softmax": SoftmaxTagHead}
+REGISTERED = {
+    "crf": CrfTagHead,
+    "label_attention": LabelAttentionTagHead,
+    "softmax": SoftmaxTagHead,
+}
 
 
 @pytest.mark.parametrize("name", sorted(REGISTERED))
 class TestEveryHead:
-    def test_from_params(self, name):
+    def test_head_is_made_of_a_config(self, name):
         head = make(name, label_weights={"BAD": 5.0}, average="token")
         assert type(head) is REGISTERED[name]
         assert head.average == "token"
@@ -24,22 +34,19 @@ class TestEveryHead:
         assert not make(name).is_weighted
         assert head.scores(torch.zeros(2, 4, DIM)).shape == (2, 4, 3)
 
-    def test_averages(self, name):
-        """Summed over words; divided by sentences with a word in them, or by words."""
+    def test_loss_is_divided_as_average_says(self, name):
+        """Sentences without a word do not count."""
+        heads = {each: make(name, average=each) for each in ("none", "sentence", "token")}
         states, mask, tags = batch_of([4, 1, 0, 3])
-        loss = {}
-        for average in ("sentence", "token"):
-            head = make(name, average=average)
-            loss[average] = head.loss(head.scores(states), mask, tags)
-        total = sum(
-            head.loss(head.scores(states[i : i + 1]), mask[i : i + 1], tags[i : i + 1])
-            * mask[i].sum()
-            for i in range(4)
-        )
-        torch.testing.assert_close(loss["sentence"], total / 3)
-        torch.testing.assert_close(loss["token"], total / 8)
+        scores = heads["none"].scores(states)
+        total, by_sentence, by_word = (head.loss(scores, mask, tags) for head in heads.values())
+        torch.testing.assert_close(total, 3 * by_sentence)
+        torch.testing.assert_close(total, 8 * by_word)
+        rows = [slice(i, i + 1) for i in range(4)]
+        alone = sum(heads["none"].loss(scores[i], mask[i], tags[i]) for i in rows)
+        torch.testing.assert_close(total, alone)
 
-    def test_weights_change_the_loss_alone(self, name):
+    def test_label_weights_change_the_loss_alone(self, name):
         states, mask, tags = batch_of([4, 3])
         plain, weighted = make(name), make(name, label_weights={"BAD": 5.0})
         scores = plain.scores(states)
@@ -47,15 +54,15 @@ class TestEveryHead:
         assert torch.equal(weighted.decode(scores, mask), plain.decode(scores, mask))
         assert torch.equal(weighted.probabilities(scores, mask), plain.probabilities(scores, mask))
 
-    def test_weights_of_one_are_none(self, name):
+    def test_weights_of_one_change_nothing(self, name):
         states, mask, tags = batch_of([4, 3])
         plain, weighted = make(name), make(name, label_weights={"BAD": 1.0, "OK": 1.0})
         scores = plain.scores(states)
         assert torch.equal(weighted.loss(scores, mask, tags), plain.loss(scores, mask, tags))
 
     @pytest.mark.parametrize("weights", [None, {"BAD": 5.0}])
-    def test_padding_and_empty_rows(self, name, weights):
-        """NaN scores and any tag in the padding, and rows without a word, change nothing."""
+    def test_padding_and_empty_rows_change_nothing(self, name, weights):
+        """Scores may be NaN there, and tags any label."""
         head = make(name, label_weights=weights)
         states, mask, tags = batch_of([4, 2, 0])
         scores = head.scores(states).detach()
@@ -75,7 +82,7 @@ class TestEveryHead:
         assert (probabilities[~mask] == 0).all()
         torch.testing.assert_close(probabilities.sum(-1), mask.float())
 
-    def test_a_batch_gives_what_each_gets_alone(self, name):
+    def test_sentences_of_a_batch_get_what_they_get_alone(self, name):
         head = make(name)
         lengths = [5, 1, 3]
         states, mask, _ = batch_of(lengths)
@@ -89,7 +96,7 @@ class TestEveryHead:
                 probabilities[i, :length], head.probabilities(alone, everything)[0]
             )
 
-    def test_no_words_at_all(self, name):
+    def test_batch_without_words_has_loss_0(self, name):
         head = make(name)
         scores = head.scores(torch.zeros(2, 3, DIM))
         mask = torch.zeros(2, 3, dtype=torch.bool)
@@ -101,8 +108,7 @@ class TestEveryHead:
 
     @pytest.mark.parametrize("weights", [None, {"BAD": 5.0}])
     @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-    def test_low_precision(self, name, weights, dtype):
-        """Low-precision scores cost no more than their own rounding."""
+    def test_loss_of_rounded_scores_is_exact(self, name, weights, dtype):
         head = make(name, label_weights=weights)
         states, mask, tags = batch_of([40, 30])
         rounded = head.scores(states).to(dtype).detach()
@@ -118,7 +124,7 @@ class TestEveryHead:
         assert probabilities.dtype == torch.float32
         torch.testing.assert_close(probabilities.sum(-1), mask.float())
 
-    def test_a_head_in_bfloat16(self, name):
+    def test_head_in_bfloat16_is_close_to_float32(self, name):
         head = make(name)
         states, mask, tags = batch_of([40, 30])
         expected = head.loss(head.scores(states), mask, tags)
@@ -126,8 +132,8 @@ class TestEveryHead:
         loss = head.loss(head.scores(states.bfloat16()), mask, tags)
         torch.testing.assert_close(loss.float(), expected, rtol=0.01, atol=0)
 
-    def test_autocast(self, name):
-        """The affine in bfloat16, all else in float32: a sum over 2,000 words in bfloat16 would be off by percents."""
+    def test_scores_alone_are_bfloat16_under_autocast(self, name):
+        """A sum over 2,000 words in bfloat16 would be wrong by some percent."""
         head = make(name)
         states, mask, tags = batch_of([2000, 1500])
         with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -135,8 +141,7 @@ class TestEveryHead:
             assert scores.dtype == torch.bfloat16
             found = head.loss(scores, mask, tags), head.probabilities(scores, mask)
             decoded = head.decode(scores, mask)
-        exact = head.double()
-        scores = scores.double()
+        exact, scores = head.double(), scores.double()
         expected = exact.loss(scores, mask, tags), exact.probabilities(scores, mask)
         for actual, wanted in zip(found, expected):
             assert actual.dtype == torch.float32
@@ -152,15 +157,18 @@ class TestEveryHead:
             ),
             ({"label_weights": {"B": 5.0}}, "expected labels among OK, BAD, GAP, got 'B'"),
             ({"label_weights": {"BAD": 0.0}}, "expected a number above 0 for 'BAD', got 0.0"),
-            ({"label_weights": {"BAD": -2.0}}, "above 0 for 'BAD', got -2.0"),
+            *(
+                ({"label_weights": {"BAD": weight}}, re.escape(f"above 0 for 'BAD', got {weight}"))
+                for weight in (-2.0, math.inf, math.nan, 1e60, 1e-60)
+            ),
         ],
         ids=str,
     )
-    def test_errors(self, name, options, message):
+    def test_bad_options_are_refused(self, name, options, message):
         with pytest.raises(ConfigurationError, match=message):
             make(name, **options)
 
 
-def test_default_is_softmax():
+def test_default_head_is_softmax():
     head = TagHead.from_params(Params({}), input_dim=DIM, vocab=vocabulary())
     assert isinstance(head, SoftmaxTagHead)
