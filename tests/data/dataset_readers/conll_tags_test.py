@@ -9,7 +9,7 @@ from allennlp_nef.data import ConllTagsReader
 from allennlp_nef.data.formats import DataFormatError
 from allennlp_nef.data.formats.chunks import chunks_of, is_allowed
 from allennlp_nef.data.formats.conll_columns import ColumnSentence
-from tests.data.dataset_readers.sentence_files import warnings_of
+from tests.data.dataset_readers.reader_files import warnings_of
 
 ENGLISH = """\
 -DOCSTART- -X- O O

@@ -4,7 +4,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp_nef.data import ConlluTagsReader
 from allennlp_nef.data.formats import DataFormatError
 from allennlp_nef.data.formats.conllu import ConlluSentence
-from tests.data.dataset_readers.sentence_files import warnings_of
+from tests.data.dataset_readers.reader_files import warnings_of
 
 TEXT = """\
 # sent_id = s1

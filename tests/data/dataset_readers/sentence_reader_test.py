@@ -1,6 +1,4 @@
-"""What `conll_tags` and `conllu_tags` have in common."""
-
-import pickle
+"""What holds for `conll_tags` and `conllu_tags`."""
 
 import pytest
 import torch
@@ -12,8 +10,8 @@ from allennlp.data.dataset_readers.dataset_reader import WorkerInfo
 
 from allennlp_nef.data.formats import DataFormatError
 from allennlp_nef.data.metadata import TaggingMetadata
-from tests.data.dataset_readers.sentence_files import (
-    READERS,
+from tests.data.dataset_readers.reader_files import (
+    SENTENCE_READERS,
     TAGS,
     sentence_of,
     tags_of,
@@ -22,16 +20,16 @@ from tests.data.dataset_readers.sentence_files import (
     write,
 )
 
-pytestmark = pytest.mark.parametrize("name", list(READERS))
+pytestmark = pytest.mark.parametrize("name", list(SENTENCE_READERS))
 
 
 def make(name, **options):
     return DatasetReader.from_params(Params({"type": name, **options}))
 
 
-def test_fields(name, tmp_path):
+def test_instance_has_tokens_tags_and_metadata(name, tmp_path):
     reader = make(name)
-    assert type(reader) is READERS[name]
+    assert type(reader) is SENTENCE_READERS[name]
     path = write(tmp_path, name, [3, 1])
     first, second = reader.read(path)
     assert set(first.fields) == {"tokens", "tags", "metadata"}
@@ -40,13 +38,13 @@ def test_fields(name, tmp_path):
     metadata = second["metadata"].metadata
     assert isinstance(metadata, TaggingMetadata)
     assert (metadata.tokens, metadata.tags) == (words_of(1, 1), tags_of(name, 1, 1))
-    assert (metadata.source, metadata.keep_trace) == (None, False)
+    assert (metadata.source, metadata.attention, metadata.trace) == (None, False, False)
     assert metadata.sentence.lines == [5]
     expected = {"tokens": metadata.tokens, "source": None, "tags": metadata.tags}
     assert metadata.to_json() == expected
 
 
-def test_batch(name, tmp_path):
+def test_batch_has_indices_and_padding(name, tmp_path):
     instances = list(make(name).read(write(tmp_path, name, [3, 1])))
     vocab = Vocabulary.from_instances(instances)
     assert vocab.get_vocab_size("tokens") == 4 + 2
@@ -62,7 +60,7 @@ def test_batch(name, tmp_path):
     assert batch["tags"][1].tolist() == [labels[tags_of(name, 1, 1)[0]], 0, 0]
 
 
-def test_options(name, tmp_path):
+def test_options_are_used(name, tmp_path):
     reader = make(
         name,
         token_indexers={"s": {"type": "single_id", "namespace": "a"}},
@@ -79,7 +77,7 @@ def test_options(name, tmp_path):
     assert set(batch["tokens"]) == {"s"}
 
 
-def test_an_unlabelled_file(name, tmp_path, caplog):
+def test_unlabelled_file_has_no_tags_and_one_warning(name, tmp_path, caplog):
     path = write(tmp_path, name, [3, 1, 2], tagged=False)
     instances = list(make(name).read(path))
     assert len(instances) == 3
@@ -91,7 +89,7 @@ def test_an_unlabelled_file(name, tmp_path, caplog):
     assert ": the sentences are unlabelled" in warning
 
 
-def test_one_warning_for_all_workers(name, tmp_path, caplog):
+def test_one_worker_warns_of_an_unlabelled_file(name, tmp_path, caplog):
     path = write(tmp_path, name, [3, 1, 2], tagged=False)
     for worker in range(3):
         reader = make(name)
@@ -100,22 +98,7 @@ def test_one_warning_for_all_workers(name, tmp_path, caplog):
     assert len(warnings_of(caplog)) == 1
 
 
-def test_max_tokens(name, tmp_path, caplog):
-    path = write(tmp_path, name, [2, 9, 8, 10, 1])
-    instances = make(name, max_tokens=8).read(path)
-    assert list(map(sentence_of, instances)) == [0, 2, 4]
-    assert warnings_of(caplog) == ["Left out 2 of 5 sentences: they have more than 8 tokens."]
-
-
-def test_max_tokens_leaves_none(name, tmp_path):
-    path = write(tmp_path, name, [2, 3])
-    message = f"{path}: expected some sentence of at most 1 tokens (max_tokens), got none among 2"
-    with pytest.raises(DataFormatError) as info:
-        list(make(name, max_tokens=1).read(path))
-    assert str(info.value) == message
-
-
-def test_encoding(name, tmp_path):
+def test_encoding_is_that_of_the_file(name, tmp_path):
     path = write(tmp_path, name, [2])
     with open(path, "r+", encoding="utf-8") as file:
         text = file.read().replace("w0_1", "Böll")
@@ -137,25 +120,23 @@ def test_a_byte_order_mark_is_no_part_of_a_word(name, tmp_path):
     assert [token.text for token in instance["tokens"]] == words_of(0, 2)
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"encoding": "utf-9"}, "encoding: expected one that Python knows, got 'utf-9'"),
-        ({"max_tokens": 0}, "max_tokens: expected at least 1 or null, got 0"),
-    ],
-)
-def test_options_that_are_refused(name, options, message):
+def test_unknown_encoding_is_refused(name):
+    message = "encoding: expected one that Python knows, got 'utf-9'"
     with pytest.raises(ConfigurationError, match=message):
-        make(name, **options)
+        make(name, encoding="utf-9")
 
 
-def test_text_to_instance(name):
+@pytest.mark.parametrize("wanted", ["attention", "trace"])
+def test_text_to_instance_takes_what_is_wanted(name, wanted):
     reader = make(name, max_tokens=1)  # which is about files
-    instance = reader.text_to_instance(["a", "b"], list(TAGS[name]), keep_trace=True)
+    instance = reader.text_to_instance(["a", "b"], list(TAGS[name]), **{wanted: True})
     assert instance["tags"].labels == list(TAGS[name])
     metadata = instance["metadata"].metadata
-    assert (metadata.keep_trace, metadata.sentence) == (True, None)
-    assert set(reader.text_to_instance(["a", "b"]).fields) == {"tokens", "metadata"}
+    assert (metadata.attention, metadata.trace) == (wanted == "attention", wanted == "trace")
+    assert metadata.is_traced and metadata.sentence is None
+    bare = reader.text_to_instance(["a", "b"])
+    assert set(bare.fields) == {"tokens", "metadata"}
+    assert not bare["metadata"].metadata.is_traced
 
 
 @pytest.mark.parametrize(
@@ -170,14 +151,14 @@ def test_text_to_instance(name):
         ((["a"], "O"), "tags: expected a list of tags, got 'O'"),
     ],
 )
-def test_text_to_instance_refuses(name, arguments, message):
+def test_text_to_instance_refuses_bad_parts(name, arguments, message):
     with pytest.raises(ValueError) as info:
         make(name).text_to_instance(*arguments)
     assert str(info.value) == message
 
 
-def test_a_word_like_the_padding_symbol_is_a_word(name):
-    """It would be taken for padding, and the sentence would be shorter than its tags."""
+def test_padding_symbol_is_a_word(name):
+    """Taken for padding, it would make the sentence shorter than its tags."""
     words = ["a", "@@PADDING@@", "@@UNKNOWN@@"]
     reader = make(name)
     instance = reader.text_to_instance(words)
@@ -187,25 +168,8 @@ def test_a_word_like_the_padding_symbol_is_a_word(name):
     assert instance["metadata"].metadata.tokens == words
 
 
-def test_indexers_are_not_sent_with_instances(name, tmp_path):
-    reader = make(name)
-    reader._set_worker_info(WorkerInfo(1, 0))
-    instance = next(iter(reader.read(write(tmp_path, name, [2]))))
-    assert instance["tokens"]._token_indexers is None
-    copied = pickle.loads(pickle.dumps(instance))
-    reader.apply_token_indexers(copied)
-    assert set(copied["tokens"].token_indexers) == {"tokens"}
-    assert copied["tags"].labels == instance["tags"].labels
-    assert copied["metadata"].metadata == instance["metadata"].metadata
-
-
-def test_a_sentence_of_20000_tokens(name, tmp_path):
-    (instance,) = make(name).read(write(tmp_path, name, [20000]))
-    assert len(instance["tokens"]) == len(instance["tags"]) == 20000
-
-
 @pytest.mark.parametrize("problem", ["missing", "folder", "empty"])
-def test_no_sentences(name, tmp_path, problem):
+def test_paths_without_sentences_are_refused(name, tmp_path, problem):
     path = tmp_path / "x"
     if problem == "folder":
         path.mkdir()
