@@ -32,11 +32,11 @@ from allennlp_nef.data.affixes import CASES, affix_namespaces, case_of
         ),
     ],
 )
-def test_by_hand(case, words):
+def test_case_of_a_word(case, words):
     assert {word: case_of(word) for word in words} == dict.fromkeys(words, case)
 
 
-def test_all_cases_are_tested():
+def test_there_are_seven_cases():
     assert len(CASES) == len(set(CASES)) == 7
 
 
@@ -46,7 +46,7 @@ def test_any_text_has_a_case(word):
     assert case_of(word) in CASES
 
 
-def test_namespaces():
+def test_each_length_and_side_has_a_namespace():
     prefixes, suffixes = affix_namespaces("x", 3)
     assert prefixes == ["x_prefix_1", "x_prefix_2", "x_prefix_3"]
     assert suffixes == ["x_suffix_1", "x_suffix_2", "x_suffix_3"]

@@ -52,7 +52,7 @@ def error_of(path, text, **options):
 
 
 class TestSchemes:
-    def test_conll_2003(self, path):
+    def test_iob1_is_read_as_bio(self, path):
         first, second = read(path, ENGLISH)
         assert words_of(first) == ["EU", "rejects", "German", "call", "New"]
         assert labels_of(first) == ["B-ORG", "O", "B-MISC", "I-MISC", "B-MISC"]
@@ -63,12 +63,12 @@ class TestSchemes:
         assert sentence.lines == [11, 12]
         assert second["metadata"].metadata.tags == labels_of(second)
 
-    def test_bioul(self, path):
+    def test_bioul_is_made_of_any_scheme(self, path):
         first, second = read(path, ENGLISH, tag_scheme="BIOUL")
         assert labels_of(first) == ["U-ORG", "O", "B-MISC", "L-MISC", "U-MISC"]
         assert labels_of(second) == ["B-PER", "L-PER"]
 
-    def test_other_columns(self, path):
+    def test_tags_may_be_any_column(self, path):
         first, _ = read(path, ENGLISH, tag_column=2)
         assert labels_of(first) == ["B-NP", "B-VP", "B-NP", "I-NP", "B-NP"]
         first, _ = read(path, ENGLISH, tag_column=1, tag_scheme=None)
@@ -93,14 +93,14 @@ class TestSchemes:
         ),
         scheme=st.sampled_from(["BIO", "BIOUL"]),
     )
-    def test_chunks_are_kept(self, path, sentences, scheme):
-        """From any tags to well-formed ones."""
+    def test_chunks_are_the_same_in_each_scheme(self, path, sentences, scheme):
+        """Any tags are read, and become well-formed."""
         text = "".join("".join(f"w {tag}\n" for tag in tags) + "\n" for tags in sentences)
         instances = read(path, text, tag_scheme=scheme)
         assert list(map(chunks_of, map(labels_of, instances))) == list(map(chunks_of, sentences))
         for labels in map(labels_of, instances):
-            steps = zip([None, *labels], [*labels, None])
-            assert all(is_allowed(before, after, scheme) for before, after in steps)
+            transitions = zip([None, *labels], [*labels, None])
+            assert all(is_allowed(before, after, scheme) for before, after in transitions)
 
 
 class TestColumns:
@@ -119,7 +119,7 @@ class TestColumns:
         ],
         ids=str,
     )
-    def test_options(self, path, caplog, options, words, tags):
+    def test_columns_are_counted_from_both_ends(self, path, caplog, options, words, tags):
         (instance,) = read(path, "a O I-C\nc I-B O\n", **options)
         assert words_of(instance) == list(words)
         assert labels_of(instance) == tags
@@ -146,13 +146,13 @@ class TestColumns:
         assert warning.startswith(message)
 
     @pytest.mark.parametrize("column, width", [(2, 2), (-3, 2), (1, 1)])
-    def test_no_column_of_words(self, path, column, width):
+    def test_files_without_the_word_column_are_an_error(self, path, column, width):
         text = "\n" + " ".join("ab"[:width]) + "\n"
         assert error_of(path, text, word_column=column, tag_column=5) == (
             f"{path}:2: expected a column {column} with the words (word_column, from 0), got {width} columns"
         )
 
-    def test_without_tag(self):
+    def test_without_tag_leaves_the_other_columns(self):
         row = ("a", "N", "O")
         assert ConllTagsReader().without_tag(row) == ["a", "N"]
         assert ConllTagsReader(tag_column=1).without_tag(row) == ["a", "O"]
@@ -169,7 +169,7 @@ class TestColumns:
             ({"tag_column": 0}, "tag_column: expected another column than word_column, got 0"),
         ],
     )
-    def test_options_that_are_refused(self, options, message):
+    def test_bad_options_are_refused(self, options, message):
         with pytest.raises(ConfigurationError) as info:
             ConllTagsReader(**options)
         assert message in str(info.value)
@@ -177,22 +177,22 @@ class TestColumns:
 
 class TestErrors:
     @pytest.mark.parametrize("tag", ["NC", "B", "B-", "b-PER", "-", "BPER"])
-    def test_a_tag_that_is_none(self, path, tag):
+    def test_tags_that_are_no_chunk_tags_are_an_error(self, path, tag):
         message = error_of(path, f"a N O\n\nb N B-X\nc N {tag}\nd N y\n")
         assert message == (
             f"{path}:4: expected O or a chunk tag such as B-PER, got {tag!r} in column 2 "
             "(from 0; see tag_column and tag_scheme)"
         )
 
-    def test_a_row_with_too_few_columns(self, path):
+    def test_rows_with_too_few_columns_are_an_error(self, path):
         message = error_of(path, "a N O\nb N O\n\nc N\n")
         assert message == f"{path}:4: expected 3 columns as in line 1, got 2: 'c N'"
 
-    def test_parts_of_speech_for_tags(self, path):
-        """The columns of unlabelled data end before that of the tags."""
+    def test_parts_of_speech_in_the_last_column_are_an_error(self, path):
+        """Unlabelled data may end with another column than the tag's."""
         assert f"{path}:1: expected O or a chunk tag" in error_of(path, "a N\nb V\n")
 
-    def test_undecodable(self, path):
+    def test_undecodable_bytes_are_an_error(self, path):
         path.write_bytes(b"a O\nb\xff O\n")
         with pytest.raises(DataFormatError, match=r"x\.conll:2: expected utf-8, got byte 0xff"):
             list(ConllTagsReader().read(str(path)))
@@ -209,7 +209,7 @@ class TestErrors:
         "-DOCSTART- O\na B-X\nb O\n-DOCSTART- O\nc O\n",
     ],
 )
-def test_ways_of_writing(path, text):
+def test_layout_does_not_matter(path, text):
     instances = read(path, text)
     assert list(map(words_of, instances)) == [["a", "b"], ["c"]]
     assert list(map(labels_of, instances)) == [["B-X", "O"], ["O"]]

@@ -51,7 +51,7 @@ def without(text, *columns):
         ({"column": "feats"}, [["_", "Gender=Masc", "_"], ["_"]]),
     ],
 )
-def test_columns(path, caplog, options, labels):
+def test_labels_are_those_of_the_column(path, caplog, options, labels):
     instances = read(path, TEXT, **options)
     assert labels_of(instances) == labels
     assert [t.text for t in instances[0]["tokens"]] == ["De", "le", "10 000"]
@@ -72,29 +72,28 @@ def test_other_columns_are_refused(column):
 @pytest.mark.parametrize(
     "column, empty", [("upos", [3]), ("xpos", [4]), ("feats", [3, 5]), ("upos", [3, 4, 5])]
 )
-def test_unlabelled(path, caplog, column, empty):
+def test_files_without_values_are_unlabelled(path, caplog, column, empty):
     instances = read(path, without(TEXT, *empty), column=column)
     assert labels_of(instances) == [None, None]
     message = f"{path} has no {column.upper()}: the sentences are unlabelled."
     assert warnings_of(caplog) == [message]
 
 
-def test_no_features_beside_parts_of_speech_are_labels(path, caplog):
-    """Languages without inflection have none."""
+def test_missing_features_are_labels_where_there_are_parts_of_speech(path, caplog):
+    """As in languages without inflection."""
     instances = read(path, without(TEXT, 5), column="feats")
     assert labels_of(instances) == [["_", "_", "_"], ["_"]]
     assert warnings_of(caplog) == []
 
 
-def test_labels_of_multiword_tokens_and_empty_nodes_are_none(path):
-    """They are no words."""
+def test_labels_of_multiword_tokens_and_empty_nodes_do_not_count(path):
     text = "1-2\tx\t_\tX\tX\tX=x\t_\t_\t_\t_\n1\tx\t_\t_\t_\t_\t_\t_\t_\t_\n"
     text += "1.1\tx\t_\tX\tX\tX=x\t_\t_\t_\t_\n2\tx\t_\t_\t_\t_\t_\t_\t_\t_\n"
     for column in ("upos", "xpos", "feats"):
         assert labels_of(read(path, text, column=column)) == [None]
 
 
-def test_partly_labelled(path):
+def test_words_without_upos_among_others_are_an_error(path):
     text = TEXT.replace("\tDET\t", "\t_\t")
     with pytest.raises(DataFormatError) as info:
         read(path, text)
@@ -103,13 +102,13 @@ def test_partly_labelled(path):
     assert first == ["P", "D", "N"]
 
 
-def test_partly_labelled_in_other_columns(path):
-    """There `_` says that a word has none."""
+def test_underscore_is_a_label_in_other_columns(path):
+    """It says that the word has no value."""
     text = TEXT.replace("\tDET\tD\t", "\tDET\t_\t")
     assert labels_of(read(path, text, column="xpos")) == [["P", "_", "N"], ["I"]]
 
 
-def test_an_id_out_of_order(path):
+def test_ids_out_of_order_are_an_error(path):
     with pytest.raises(DataFormatError) as info:
         read(path, TEXT.replace("3\t10 000", "4\t10 000"))
     message = f"{path}:6: expected the ID 3, a range from 3 or 2.2, got '4'"

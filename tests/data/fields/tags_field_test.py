@@ -16,7 +16,7 @@ def vocabulary(*labels, namespace="labels"):
     return Vocabulary.from_instances([Instance({"tags": field(list(labels), namespace)})])
 
 
-def test_known_and_unseen():
+def test_unseen_labels_are_minus_1():
     vocab = vocabulary("A", "A", "B")
     batch = Batch([Instance({"tags": field(labels)}) for labels in (["B", "C", "A"], ["D"])])
     batch.index_instances(vocab)
@@ -25,7 +25,7 @@ def test_known_and_unseen():
     assert vocab.get_vocab_size("labels") == 2
 
 
-def test_as_its_parent_where_all_are_known():
+def test_known_labels_are_as_in_a_sequence_label_field():
     labels = ["B", "A", "A"]
     mine, theirs = field(labels), SequenceLabelField(labels, field(labels).sequence_field)
     vocab = vocabulary("A", "A", "B")
@@ -35,27 +35,27 @@ def test_as_its_parent_where_all_are_known():
     assert mine.as_tensor(padding).tolist() == theirs.as_tensor(padding).tolist()
 
 
-def test_an_unseen_label_does_not_become_the_unknown_one():
-    """In a namespace that has one."""
+def test_unseen_labels_are_not_the_unknown_token():
+    """In a namespace with an unknown token."""
     vocab = vocabulary("A", namespace="words")
     made = field(["A", "B"], "words")
     made.index(vocab)
     assert made.as_tensor({"num_tokens": 2}).tolist() == [2, -1]
 
 
-def test_a_namespace_that_the_vocabulary_lacks():
+def test_labels_of_an_unknown_namespace_are_unseen():
     made = field(["A"], "other_labels")
     made.index(vocabulary("A"))
     assert made.as_tensor({"num_tokens": 1}).tolist() == [-1]
 
 
-def test_numbers_stay():
+def test_indices_stay():
     made = field([3, 0])
     made.index(vocabulary("A"))
     assert made.as_tensor({"num_tokens": 2}).tolist() == [3, 0]
 
 
-def test_pickles():
+def test_field_can_be_pickled():
     made = field(["B", "C"])
     made.index(vocabulary("A", "B"))
     copied = pickle.loads(pickle.dumps(made))
@@ -63,6 +63,6 @@ def test_pickles():
     assert copied.as_tensor({"num_tokens": 2}).tolist() == [1, -1]
 
 
-def test_one_label_a_token():
+def test_other_numbers_of_labels_are_refused():
     with pytest.raises(ConfigurationError, match="length"):
         TagsField(["A"], TextField([Token("x")] * 2, {}))

@@ -57,19 +57,19 @@ class TestSplitTag:
             ("S-é", ("S", "é")),
         ],
     )
-    def test_parts(self, tag, expected):
+    def test_tags_have_a_prefix_and_a_type(self, tag, expected):
         assert split_tag(tag) == expected
 
     @pytest.mark.parametrize(
         "tag",
         ["", "B", "B-", "-", "-PER", "PER", "b-PER", "O-PER", "o", "BI-PER", "X-PER", " O", "NC"],
     )
-    def test_refuses(self, tag):
+    def test_other_tags_are_refused(self, tag):
         with pytest.raises(ValueError) as info:
             split_tag(tag)
         assert str(info.value) == f"expected O or a chunk tag such as B-PER, got {tag!r}"
 
-    def test_a_long_tag_is_cut_in_the_message(self):
+    def test_long_tags_are_cut_in_the_message(self):
         with pytest.raises(ValueError) as info:
             split_tag("x" * 10000)
         assert len(str(info.value)) < 120
@@ -114,19 +114,19 @@ class TestChunksOf:
             ("B-A-B I-A-C I-A-C", [(0, 1, "A-B"), (1, 3, "A-C")]),
         ],
     )
-    def test_by_hand(self, tags, expected):
+    def test_chunks_are_those_of_conlleval(self, tags, expected):
         chunks = chunks_of(tags.split())
         assert chunks == expected
         assert all(isinstance(chunk, Chunk) for chunk in chunks)
 
     @pytest.mark.parametrize("tags", [["B-X", "X"], ["O", "I-"], ["O", ""]])
-    def test_refuses(self, tags):
+    def test_other_tags_are_refused(self, tags):
         with pytest.raises(ValueError, match="expected O or a chunk tag such as B-PER"):
             chunks_of(tags)
 
     @pytest.mark.parametrize("length", [1, 2, 3])
-    def test_partition(self, length):
-        """Every sequence: the chunks follow one another, cover the words that are not O, and have their types."""
+    def test_chunks_cover_the_words_that_are_not_outside(self, length):
+        """For every sequence of tags."""
         for tags in itertools.product([t for t in TAGS if t[2:] != "Z-1"], repeat=length):
             chunks = chunks_of(tags)
             covered = [i for start, end, _ in chunks for i in range(start, end)]
@@ -135,8 +135,8 @@ class TestChunksOf:
                 assert {split_tag(tag)[1] for tag in tags[start:end]} == {kind}
 
     @pytest.mark.parametrize("scheme, name", [(IOB2, "BIO"), (BILOU, "BIOUL"), (IOB1, "IOB1")])
-    def test_seqeval(self, scheme, name):
-        """Another implementation, on well-formed tags; it wants the types without hyphens."""
+    def test_chunks_are_those_of_seqeval(self, scheme, name):
+        """On well-formed tags, without hyphens in the types."""
         rng = random.Random(name)
         for _ in range(300):
             chunks, position = [], 0
@@ -177,10 +177,10 @@ class TestEncoding:
     def test_conversion_keeps_chunks_of_any_sequence(self, tags, scheme):
         converted = convert_tags(tags, scheme)
         assert chunks_of(converted) == chunks_of(tags)
-        steps = zip([None, *converted], [*converted, None])
-        assert all(is_allowed(before, after, scheme) for before, after in steps)
+        transitions = zip([None, *converted], [*converted, None])
+        assert all(is_allowed(before, after, scheme) for before, after in transitions)
 
-    def test_by_hand(self):
+    def test_chunks_are_written_in_each_scheme(self):
         chunks = [Chunk(0, 3, "X"), Chunk(3, 4, "X"), Chunk(5, 7, "Y")]
         assert " ".join(encode_chunks(chunks, 8, "BIO")) == "B-X I-X I-X B-X O B-Y I-Y O"
         assert " ".join(encode_chunks(chunks, 8, "BIOUL")) == "B-X I-X L-X U-X O B-Y L-Y O"
@@ -189,11 +189,11 @@ class TestEncoding:
     @pytest.mark.parametrize(
         "chunks", [[(0, 3, "X")], [(-1, 1, "X")], [(1, 1, "X")], [(0, 2, "X"), (1, 2, "Y")]]
     )
-    def test_refuses_chunks(self, chunks):
+    def test_bad_chunks_are_refused(self, chunks):
         with pytest.raises(ValueError, match="chunks: expected some within 2 tokens"):
             encode_chunks([Chunk(*chunk) for chunk in chunks], 2, "BIO")
 
-    def test_refuses_schemes(self):
+    def test_unknown_schemes_are_refused(self):
         for call in (
             lambda: convert_tags(["O"], "IOB1"),
             lambda: encode_chunks([], 1, "bio"),
@@ -206,14 +206,13 @@ class TestEncoding:
 class TestIsAllowed:
     @pytest.mark.parametrize("scheme", SCHEMES)
     @pytest.mark.parametrize("length", [1, 2, 3])
-    def test_exactly_the_well_formed(self, scheme, length):
-        """A sequence is allowed step by step if and only if it is the code of its chunks."""
+    def test_allowed_sequences_are_the_codes_of_their_chunks(self, scheme, length):
         prefixes = "BI" if scheme == "BIO" else "BILU"
         tags = ["O", *(f"{prefix}-{kind}" for prefix in prefixes for kind in "XY")]
         count = 0
         for sequence in itertools.product(tags, repeat=length):
-            steps = zip([None, *sequence], [*sequence, None])
-            allowed = all(is_allowed(before, after, scheme) for before, after in steps)
+            transitions = zip([None, *sequence], [*sequence, None])
+            allowed = all(is_allowed(before, after, scheme) for before, after in transitions)
             assert allowed == (convert_tags(sequence, scheme) == list(sequence))
             count += allowed
         assert 0 < count < len(tags) ** length
@@ -235,7 +234,7 @@ class TestIsAllowed:
             (None, None, True, True),
         ],
     )
-    def test_by_hand(self, before, after, bio, bioul):
+    def test_transitions_in_both_schemes(self, before, after, bio, bioul):
         assert is_allowed(before, after, "BIO") is bio
         assert is_allowed(before, after, "BIOUL") is bioul
 
@@ -256,5 +255,5 @@ class TestIsAllowed:
             ("E-X", "O", True),
         ],
     )
-    def test_bioul_by_hand(self, before, after, expected):
+    def test_transitions_in_bioul(self, before, after, expected):
         assert is_allowed(before, after, "BIOUL") is expected

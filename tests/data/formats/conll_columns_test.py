@@ -71,7 +71,7 @@ class TestRoundTrip:
         mark=st.booleans(),
         leading=st.booleans(),
     )
-    def test_ways_of_writing(
+    def test_layout_does_not_matter(
         self, path, sentences, separator, line_end, gap, documents, margins, last_end, mark, leading
     ):
         lines, numbers = [""] * 2 if leading else [], []
@@ -87,7 +87,7 @@ class TestRoundTrip:
 
     @PROPERTY
     @given(sentences=files())
-    def test_tags_are_a_column_more(self, path, sentences):
+    def test_tags_are_one_more_column(self, path, sentences):
         text = "".join(format_columns(rows, ["B-X"] * len(rows)) for rows in sentences)
         assert rows_of(path, text) == [[(*row, "B-X") for row in rows] for rows in sentences]
 
@@ -102,18 +102,18 @@ class TestDocuments:
             "-DOCSTART-\n\na O\n\n-DOCSTART- -X- -X- O\n-DOCSTART- -X- -X- O\nb O\n\n-DOCSTART-",
         ],
     )
-    def test_are_between_sentences(self, path, text):
+    def test_documents_end_sentences(self, path, text):
         assert rows_of(path, text) == [[("a", "O")], [("b", "O")]]
 
-    def test_lines(self, path):
+    def test_lines_count_boundaries(self, path):
         sentences = read(path, "-DOCSTART- O\na O\nb O\n-DOCSTART- O\nc O\n")
         assert [sentence.lines for sentence in sentences] == [[2, 3], [5]]
 
-    def test_only_in_the_first_column_and_whole(self, path):
+    def test_boundaries_are_the_whole_first_column(self, path):
         text = "a -DOCSTART-\n-DOCSTART-1 O\nDOCSTART O\n"
         assert [row[0] for row in rows_of(path, text)[0]] == ["a", "-DOCSTART-1", "DOCSTART"]
 
-    def test_nothing_else(self, path):
+    def test_files_of_boundaries_alone_are_an_error(self, path):
         text = "\n-DOCSTART- -X- O O\n\n"
         assert error_of(path, text) == f"{path}:1: expected at least one sentence, got none"
 
@@ -133,24 +133,24 @@ class TestErrors:
             (" \n\t\r\n", "1: expected at least one sentence, got an empty file"),
         ],
     )
-    def test_line(self, path, text, message):
+    def test_other_numbers_of_columns_are_an_error(self, path, text, message):
         assert error_of(path, text) == f"{path}:{message}"
 
-    def test_sentences_before_the_error_come(self, path):
+    def test_sentences_before_an_error_are_read(self, path):
         path.write_text("a O\n\nb\n")
         sentences = read_columns(str(path))
         assert next(sentences).rows == [("a", "O")]
         with pytest.raises(DataFormatError, match=":3: expected 2 columns"):
             next(sentences)
 
-    def test_undecodable(self, path):
+    def test_undecodable_bytes_are_an_error(self, path):
         path.write_bytes(b"a O\n\nEspa\xf1a B-LOC\n")
         with pytest.raises(DataFormatError, match=r"x\.conll:3: expected utf-8, got byte 0xf1"):
             list(read_columns(str(path)))
         assert list(read_columns(str(path), "latin-1"))[1].rows == [("España", "B-LOC")]
 
     @pytest.mark.parametrize("cell", ["", " ", "a b", "a\tb", "a\n", "\r"])
-    def test_cells_that_cannot_be_written(self, cell):
+    def test_bad_cells_are_refused(self, cell):
         with pytest.raises(DataFormatError) as info:
             format_columns([["a", "O"], [cell, "O"]])
         assert str(info.value) == f"column: expected text without whitespace, got {cell!r}"
@@ -158,23 +158,23 @@ class TestErrors:
             format_columns([["a"]], [cell])
 
     @pytest.mark.parametrize("tags", [[], ["O"], ["O"] * 3])
-    def test_one_tag_a_row(self, tags):
+    def test_other_numbers_of_tags_are_refused(self, tags):
         with pytest.raises(DataFormatError) as info:
             format_columns([["a"], ["b"]], tags)
         assert str(info.value) == f"tags: expected 2, one a token, got {len(tags)}"
 
 
-def test_format():
+def test_rows_are_separated_by_one_blank():
     assert format_columns([("a", "N"), ("b", "V")], ["B-X", "O"]) == "a N B-X\nb V O\n\n"
 
 
-def test_words_that_look_like_whitespace(path):
+def test_words_are_split_at_blanks_and_tabs_alone(path):
     text = "1\xa0000 O\na\u2028b O\nc\x85 O\n# O\n\x0c O\n"
     (rows,) = rows_of(path, text)
     assert [row[0] for row in rows] == ["1\xa0000", "a\u2028b", "c\x85", "#", "\x0c"]
 
 
-def test_a_sentence_of_20000_tokens(path):
+def test_20000_tokens_are_read_in_seconds(path):
     text = "".join(f"w{i} N O\n" for i in range(20000))
     start = time.perf_counter()
     (sentence,) = read(path, text)
@@ -182,7 +182,7 @@ def test_a_sentence_of_20000_tokens(path):
     assert (len(sentence.rows), sentence.lines[-1]) == (20000, 20000)
 
 
-def test_boundary_of_conlleval(tmp_path):
+def test_boundary_of_conlleval_ends_a_sentence(tmp_path):
     path = tmp_path / "x.conll"
     path.write_text("a O\n-X- x y z\nb O\n\n-X- O\n\nc-X- O\n", encoding="utf-8")
     sentences = list(read_columns(str(path)))
@@ -200,6 +200,6 @@ def test_boundary_of_conlleval(tmp_path):
         ("-", "-"),
     ],
 )
-def test_as_column(text, column):
+def test_whitespace_and_boundaries_are_replaced(text, column):
     assert as_column(text) == column
     assert len(format_columns([[as_column(text)]]).split()) == 1

@@ -64,7 +64,7 @@ def path(tmp_path):
     column=st.sampled_from(TAG_COLUMNS),
     new=VALUES,
 )
-def test_round_trip(path, made, line_end, gap, end, leading, mark, column, new):
+def test_only_the_column_changes(path, made, line_end, gap, end, leading, mark, column, new):
     lines = [("", False)] if leading else []
     for sentence in made:
         lines += sentence + [(line, False) for line in gap]
@@ -98,8 +98,8 @@ def test_round_trip(path, made, line_end, gap, end, leading, mark, column, new):
 
 @PROPERTY
 @given(made=st.lists(sentences(), min_size=1, max_size=3))
-def test_the_conllu_package_sees_the_same_words(path, made):
-    """It splits at what Python takes for whitespace and line ends, so plain values only."""
+def test_words_are_those_of_the_conllu_package(path, made):
+    """For plain values only: that package splits at any whitespace and line end of Python's."""
     made = [
         [
             ("\t".join(_plain(line)) if line[0] != "#" else "# x = y", is_word)

@@ -51,7 +51,7 @@ def error_of(path, text):
 
 
 class TestSentences:
-    def test_words(self, path):
+    def test_words_have_ten_columns_and_lines(self, path):
         first, second = read(path, TEXT)
         assert first.column("form") == ["De", "le", "café", "à", "10 000", "francs"]
         assert first.column("upos") == ["ADP", "DET", "NOUN", "ADP", "NUM", "NOUN"]
@@ -62,13 +62,13 @@ class TestSentences:
         assert (first.first_line, first.lines) == (1, [5, 6, 9, 10, 11, 12])
         assert (second.first_line, second.lines) == (14, [15, 17])
 
-    def test_comments(self, path):
+    def test_comments_are_read(self, path):
         first, second = read(path, TEXT)
         assert first.comments["sent_id"] == "s1"
         assert first.comments["text"] == "Du café à 10 000 francs"
         assert second.comments == {}
 
-    def test_comments_with_hashes_between_and_without_values(self, path):
+    def test_comments_may_have_hashes_and_no_values(self, path):
         text = f"# newpar\n#\n# a == b # c\n{row('1', '#')}\n# b = c\n{row('2', '#')}\n"
         (sentence,) = read(path, text)
         assert sentence.column("form") == ["#", "#"]
@@ -86,11 +86,11 @@ class TestSentences:
             (" ".join(map(str, range(1, 13))), 12),
         ],
     )
-    def test_ids(self, path, ids, words):
+    def test_ids_in_order_are_read(self, path, ids, words):
         (sentence,) = read(path, lines_of(*ids.split()))
         assert sentence.column("id") == [str(i) for i in range(1, words + 1)]
 
-    def test_20000_words(self, path):
+    def test_20000_words_are_read(self, path):
         text = lines_of(*map(str, range(1, 20001)))
         start = time.perf_counter()
         (sentence,) = read(path, text)
@@ -145,7 +145,7 @@ class TestIdErrors:
             ("1 1.1.1", 2, "2, a range from 2 or 1.1"),
         ],
     )
-    def test_message(self, path, ids, line, expected):
+    def test_ids_out_of_order_are_an_error(self, path, ids, line, expected):
         ids = [ids] if ids.strip() != ids else ids.split(" ")
         message = error_of(path, "# c\n" + lines_of(*ids))
         assert message.startswith(f"{path}:{line + 1}: expected the ID {expected}, got ")
@@ -153,12 +153,12 @@ class TestIdErrors:
         assert len(message) < 80 + len(str(path)) + 40
 
     @pytest.mark.parametrize("ids, end", [("1-3 1 2", 3), ("1 2-3 2", 3)])
-    def test_words_that_a_range_lacks(self, path, ids, end):
+    def test_ranges_that_lack_words_are_an_error(self, path, ids, end):
         text = lines_of(*ids.split()) + "\n" + lines_of("1")
         message = f"{path}:3: expected words up to {end}, where a multiword token ends, got 2"
         assert error_of(path, text) == message
 
-    def test_each_sentence_begins_at_1(self, path):
+    def test_ids_of_each_sentence_begin_at_1(self, path):
         assert f"{path}:3: expected the ID 1, " in error_of(path, f"{row('1')}\n\n{row('2')}\n")
         assert f"{path}:3: expected the ID 1 or 0.1, " not in error_of(path, "\n\n" + row("2"))
 
@@ -183,7 +183,7 @@ class TestLineErrors:
         ],
     )
     @pytest.mark.parametrize("end", ["\n", "\r\n", ""])
-    def test_columns(self, path, line, got, end):
+    def test_lines_without_ten_columns_are_an_error(self, path, line, got, end):
         message = error_of(path, f"{row('1')}\n\n# c\n{row('1')}\n{line}{end}")
         expected = f"{path}:5: expected 10 columns, separated by tabs, got {got}: {line!r}"
         assert message == expected
@@ -197,24 +197,24 @@ class TestLineErrors:
             (lines_of("0.1"), 1, repr(row("0.1"))),
         ],
     )
-    def test_no_words(self, path, text, line, got):
+    def test_sentences_without_words_are_an_error(self, path, text, line, got):
         assert error_of(path, text) == f"{path}:{line}: expected a sentence with words, got {got}"
 
-    def test_a_range_without_words(self, path):
+    def test_ranges_without_words_are_an_error(self, path):
         message = error_of(path, lines_of("1-2"))
         assert message.startswith(f"{path}:1: expected a sentence with words, got ")
 
     @pytest.mark.parametrize("text", ["", "\n\n", "\ufeff"])
-    def test_empty(self, path, text):
+    def test_empty_files_are_an_error(self, path, text):
         assert (
             error_of(path, text) == f"{path}:1: expected at least one sentence, got an empty file"
         )
 
-    def test_undecodable(self, path):
+    def test_undecodable_bytes_are_an_error(self, path):
         message = error_of(path, lines_of("1").encode() + b"\n# caf\xe9\n")
         assert message.startswith(f"{path}:3: expected utf-8, got byte 0xe9 ")
 
-    def test_sentences_before_the_error_come(self, path):
+    def test_sentences_before_an_error_are_read(self, path):
         path.write_text(f"{row('1')}\n\n{row('2')}\n")
         sentences = read_conllu(str(path))
         assert next(sentences).lines == [1]
@@ -223,18 +223,18 @@ class TestLineErrors:
 
 
 class TestWriting:
-    def test_the_last_column_keeps_the_line_end(self, path):
+    def test_line_ends_stay_where_the_last_column_changes(self, path):
         (sentence,) = read(path, f"{row('1')}\r\n{row('2')}")
         text = f"{row('1')[:-1]}a=b\r\n{row('2')[:-1]}c"
         assert sentence.with_column("misc", ["a=b", "c"]) == text
 
-    def test_does_not_change_the_sentence(self, path):
+    def test_writing_does_not_change_the_sentence(self, path):
         (sentence,) = read(path, lines_of("1"))
         sentence.with_column("upos", ["NEW"])
         assert sentence.with_column("upos", ["X"]) == lines_of("1")
 
     @pytest.mark.parametrize("value", ["", "a\tb", "a\n", "\r"])
-    def test_values_that_cannot_be_written(self, path, value):
+    def test_bad_values_are_refused(self, path, value):
         (sentence,) = read(path, lines_of("1"))
         message = f"upos: expected text without tabs and line ends, got {value!r}"
         for call in (
@@ -246,7 +246,7 @@ class TestWriting:
             assert str(info.value) == message
 
     @pytest.mark.parametrize("values", [[], ["A"] * 3])
-    def test_one_value_a_word(self, path, values):
+    def test_other_numbers_of_values_are_refused(self, path, values):
         (sentence,) = read(path, lines_of("1", "2"))
         for call in (
             lambda: sentence.with_column("xpos", values),
@@ -257,7 +257,7 @@ class TestWriting:
             assert str(info.value) == f"xpos: expected 2 values, one a word, got {len(values)}"
 
     @pytest.mark.parametrize("column", TAG_COLUMNS)
-    def test_without_a_template(self, column):
+    def test_words_alone_make_a_sentence(self, column):
         expected = "# text = l' an\n" + "".join(
             "\t".join(
                 [number, form, "_", *(tag if c == column else "_" for c in TAG_COLUMNS), *"____"]
@@ -275,7 +275,7 @@ class TestWriting:
             ([""], "form: expected text without tabs and line ends, got ''"),
         ],
     )
-    def test_forms_that_cannot_be_written(self, forms, message):
+    def test_bad_words_are_refused(self, forms, message):
         with pytest.raises(DataFormatError) as info:
             format_conllu(forms, "upos", ["X"] * len(forms))
         assert str(info.value) == message

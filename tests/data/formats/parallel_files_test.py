@@ -8,7 +8,7 @@ from allennlp_nef.data.formats.wmt_word_qe import DataFormatError, read_examples
 
 
 @pytest.mark.parametrize("ending", [".src", ".tags", ".src-mt.alignments"])
-def test_folder_in_place_of_a_file(tmp_path: Path, ending: str) -> None:
+def test_folders_in_place_of_files_are_refused(tmp_path: Path, ending: str) -> None:
     for other in (".src", ".mt"):
         (tmp_path / f"x{other}").write_text("a\n")
     if ending == ".src":
@@ -18,7 +18,7 @@ def test_folder_in_place_of_a_file(tmp_path: Path, ending: str) -> None:
         list(read_examples(tmp_path / "x"))
 
 
-def test_broken_link(tmp_path: Path) -> None:
+def test_broken_links_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x.tags").symlink_to(tmp_path / "nothing")
     with pytest.raises(DataFormatError, match="x.tags: expected a file, got a broken link"):
         list(read_examples(tmp_path / "x"))

@@ -29,7 +29,7 @@ def write(tmp_path):
 
 
 class TestColumns:
-    def test_last_column(self, write):
+    def test_tags_are_the_last_column_by_default(self, write):
         file = read_tag_column(write("a N B-A\nb V I-A\r\n\r\nc\tN\tO"))
         assert file.tags == [["B-A", "I-A"], ["O"]]
         assert [sentence.lines for sentence in file.sentences] == [[1, 2], [4]]
@@ -37,33 +37,33 @@ class TestColumns:
         assert not file.has_gaps
 
     @pytest.mark.parametrize("column", [1, -2])
-    def test_any_column(self, write, column):
+    def test_tags_may_be_any_column(self, write, column):
         file = read_tag_column(write("a B-A x\nb O x\n"), column)
         assert file.tags == [["B-A", "O"]]
 
     @pytest.mark.parametrize(
         "text, column", [("O\nB-A\n", -1), ("O x\nB-A x\n", 0), ("O x\nB-A x\n", -2)]
     )
-    def test_without_words(self, write, text, column):
+    def test_words_are_unknown_where_tags_are_the_first_column(self, write, text, column):
         (sentence,) = read_tag_column(write(text), column).sentences
         assert sentence == (["O", "B-A"], [1, 2], None)
 
-    def test_boundaries(self, write):
-        """What is between documents, and rows of -X-, are no tokens and end sentences."""
+    def test_boundaries_end_sentences(self, write):
+        """They are no tokens."""
         text = "-DOCSTART- -X- O\n\na O\n-X- I-A\n-X- O\nb I-A\n\n-X- O\n\nc O\n-X- O\n"
         file = read_tag_column(write(text))
         assert file.tags == [["O"], ["I-A"], ["O"]]
         assert [sentence.lines for sentence in file.sentences] == [[3], [6], [10]]
 
     @pytest.mark.parametrize("column", [3, -4])
-    def test_no_such_column(self, write, column):
+    def test_missing_columns_are_an_error(self, write, column):
         path = write("\na b O\n")
         with pytest.raises(
             DataFormatError, match=rf"{path}:2: expected a column {column} .* got 3 columns"
         ):
             read_tag_column(path, column)
 
-    def test_not_a_chunk_tag(self, write):
+    def test_tags_that_are_no_chunk_tags_are_an_error(self, write):
         path = write("a O\nb B-A\n\nc NOUN\n")
         with pytest.raises(
             DataFormatError, match=f"{path}:4: expected O or a chunk tag .* got 'NOUN' in column -1"
@@ -80,13 +80,13 @@ class TestColumns:
             ("a O\nb\n", ":2: expected 2 columns as in line 1, got 1: 'b'"),
         ],
     )
-    def test_bad_files(self, write, text, message):
+    def test_bad_files_are_an_error(self, write, text, message):
         path = write(text)
         with pytest.raises(DataFormatError) as error:
             read_tag_column(path)
         assert str(error.value) == path + message
 
-    def test_encoding(self, tmp_path):
+    def test_encoding_is_that_of_the_file(self, tmp_path):
         path = tmp_path / "file"
         path.write_bytes(b"a O\ncaf\xe9 O\n")
         with pytest.raises(DataFormatError, match=f"{path}:2: expected utf-8, got byte 0xe9"):
@@ -103,13 +103,13 @@ class TestConllu:
             ("xpos", [["_", "_"], ["_"]]),
         ],
     )
-    def test_columns(self, write, column, tags):
+    def test_tags_are_those_of_the_column(self, write, column, tags):
         file = read_conllu_tags(write(CONLLU), column)
         assert file.tags == tags
         assert [sentence.lines for sentence in file.sentences] == [[3, 4], [7]]
         assert [sentence.words for sentence in file.sentences] == [["de", "le"], ["oui"]]
 
-    def test_labelled(self, write):
+    def test_unlabelled_words_are_an_error(self, write):
         path = write(CONLLU)
         check_labelled(read_conllu_tags(path, "feats"), "feats")
         with pytest.raises(
@@ -141,7 +141,7 @@ class TestLinesUp:
         ],
         ids=["the same", "other empty lines", "no words"],
     )
-    def test_they_do(self, write, predicted):
+    def test_files_with_the_same_sentences_line_up(self, write, predicted):
         self.check(write, predicted)
 
     @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ class TestLinesUp:
             ),
         ],
     )
-    def test_the_first_line_that_differs(self, write, tmp_path, predicted, message):
+    def test_first_line_that_differs_is_named(self, write, tmp_path, predicted, message):
         with pytest.raises(DataFormatError) as error:
             self.check(write, predicted)
         assert str(error.value) == f"{tmp_path}/" + message.format(g=tmp_path / "g")

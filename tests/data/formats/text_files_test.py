@@ -29,7 +29,7 @@ def path(tmp_path):
 
 
 @pytest.mark.parametrize("data", ["a\n\nb\rc\n", "a\n\n\r\r\n", "a\n\nb\r\r"])
-def test_carriage_return_within_a_line(path, data):
+def test_carriage_returns_within_a_line_are_an_error(path, data):
     assert error_of(path, data) == (
         f"{path}:3: expected lines that end in a line feed, or a carriage return and one, got a carriage return within "
         "the line"
@@ -37,7 +37,7 @@ def test_carriage_return_within_a_line(path, data):
 
 
 @pytest.mark.parametrize("encoding", ["punycode", "idna"])
-def test_codec_that_does_not_say_where(path, encoding):
+def test_codecs_without_a_position_have_a_message_too(path, encoding):
     message = error_of(path, b"a O\n\nb\xff O\n", encoding)
     assert message.startswith(f"{path}") and f"expected {encoding}, got b" in message
     assert "\n" not in message
@@ -50,7 +50,7 @@ def test_codec_that_does_not_say_where(path, encoding):
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(lines=st.lists(LINES, min_size=1, max_size=12), last_end=st.booleans())
-def test_blocks_are_the_file(path, lines, last_end):
+def test_joined_blocks_are_the_file(path, lines, last_end):
     text = "\n".join(lines) + ("\n" if last_end else "")
     if not text.strip(" \t\r\n"):
         with pytest.raises(DataFormatError, match=":1: expected at least one sentence, got an emp"):
@@ -70,7 +70,7 @@ def test_blocks_are_the_file(path, lines, last_end):
         assert all(line.count("\n") == line.endswith("\n") for line in block.lines)
 
 
-def test_blocks_by_hand(path):
+def test_empty_lines_separate_blocks(path):
     blocks = read(path, "\n\na\nb\n \n\t\nc\r\n\r\nd")
     assert [block.lines for block in blocks] == [
         ["\n", "\n", "a\n", "b\n", " \n", "\t\n"],
@@ -81,24 +81,24 @@ def test_blocks_by_hand(path):
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32-be"])
-def test_byte_order_mark(path, encoding):
+def test_byte_order_marks_are_dropped(path, encoding):
     (block,) = read(path, "\ufeffa\n\n".encode(encoding), encoding)
     assert block.lines == ["a\n", "\n"]
 
 
-def test_a_mark_inside_stays(path):
+def test_marks_within_the_text_stay(path):
     (block,) = read(path, "a\n\ufeffb\n")
     assert block.lines == ["a\n", "\ufeffb\n"]
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16"])
-def test_encodings(path, encoding):
+def test_encoding_is_that_of_the_file(path, encoding):
     (block,) = read(path, "é ü\n", encoding)
     assert block.lines == ["é ü\n"]
 
 
 @pytest.mark.parametrize("text", ["", "\n", "\r\n\r\n", " \t\n", "\ufeff", "\ufeff\n"])
-def test_an_empty_file(path, text):
+def test_empty_files_are_an_error(path, text):
     assert error_of(path, text) == f"{path}:1: expected at least one sentence, got an empty file"
 
 
@@ -123,12 +123,12 @@ def test_an_empty_file(path, text):
     ],
     ids=["utf-8", "cut", "latin-1 as utf-8", "with a mark", "utf-16", "cp1252", "ascii"],
 )
-def test_undecodable(path, data, encoding, where):
+def test_undecodable_bytes_are_named(path, data, encoding, where):
     assert error_of(path, data, encoding) == f"{path}:{where}"
 
 
 @pytest.mark.parametrize("encoding", ["utf-9", "", "rot13", "hex", "undefined", "a\0b", None, 8])
-def test_unknown_encoding(path, encoding):
+def test_unknown_encodings_are_refused(path, encoding):
     path.write_bytes(b"a\n")
     message = f"encoding: expected one that Python knows, got {encoding!r}"
     for call in (lambda: check_encoding(encoding), lambda: next(read_blocks(str(path), encoding))):
@@ -137,7 +137,7 @@ def test_unknown_encoding(path, encoding):
         assert str(info.value) == message
 
 
-def test_no_file(tmp_path):
+def test_paths_that_are_no_files_are_refused(tmp_path):
     os.symlink(str(tmp_path / "nowhere"), str(tmp_path / "link"))
     (tmp_path / "folder").mkdir()
     kinds = {

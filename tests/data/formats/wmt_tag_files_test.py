@@ -53,7 +53,7 @@ GAPPED = text(map(with_gaps, LINES))
     ],
     ids=str,
 )
-def test_words_by_counts(read, texts, gaps):
+def test_numbers_of_tags_tell_words_from_gaps(read, texts, gaps):
     files = read(*texts)
     for file in files:
         assert file.tags == LINES
@@ -68,8 +68,8 @@ def test_a_file_may_have_gaps_in_some_lines(read):
 
 
 @pytest.mark.parametrize("gap", ["OK", "BAD"])
-def test_gaps_in_all_files(read, gap):
-    """Told from the counts where chance is out of the question: every line is odd."""
+def test_gaps_in_all_files_are_found_by_odd_numbers(read, gap):
+    """Where enough lines are odd for it to be no coincidence."""
     lines = LINES * MIN_LINES
     gapped = text(with_gaps(tags, gap) for tags in lines)
     assert [file.tags for file in read(gapped, gapped)] == [lines, lines]
@@ -79,7 +79,7 @@ def test_gaps_in_all_files(read, gap):
     assert len(read(one_word, one_word)[0].tags[0]) == 5
 
 
-def test_gaps_by_option(read, caplog):
+def test_option_gaps_decides_where_numbers_are_equal(read, caplog):
     lines = [with_gaps(tags) for tags in LINES]
     assert read(GAPPED, GAPPED, gaps=True)[1].tags == LINES
     assert read(GAPPED, GAPPED, gaps=False)[1].tags == lines
@@ -92,7 +92,7 @@ def test_gaps_by_option(read, caplog):
 
 
 @pytest.mark.parametrize("tags", ["OK", "OK BAD"])
-def test_no_gaps_where_the_option_says_so(read, tags):
+def test_lines_without_gaps_are_an_error_where_the_option_says_so(read, tags):
     with pytest.raises(DataFormatError, match=r"0:1: expected 2n\+1 tags for n words, got \d"):
         read(tags, tags, gaps=True)
 
@@ -142,7 +142,7 @@ def test_no_gaps_where_the_option_says_so(read, tags):
         (("OK\n", "m\t0\t0\tw\tok\n"), "1:1: expected OK or BAD, got 'ok' as tag 1"),
     ],
 )
-def test_bad_files(read, tmp_path, texts, message):
+def test_bad_files_are_an_error(read, tmp_path, texts, message):
     paths = [tmp_path / str(i) for i in range(3)]
     with pytest.raises(DataFormatError) as error:
         read(*texts)

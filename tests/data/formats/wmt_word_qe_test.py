@@ -58,7 +58,7 @@ def test_reads_both_layouts_line_by_line(tmp_path: Path) -> None:
     assert (third.alignments, third.tags, third.gap_tags, third.line) == ([], ["BAD"], None, 3)
 
 
-def test_layout_of_one_word(tmp_path: Path) -> None:
+def test_lines_of_one_word_have_one_or_three_tags(tmp_path: Path) -> None:
     files = {SOURCE: "a\na\n", TARGET: "A\nA\n", TAGS: "OK BAD OK\nBAD\n", LINKS: "\n\n"}
     assert [e.tags for e in read_examples(write(tmp_path, files))] == [["BAD"], ["BAD"]]
 
@@ -66,7 +66,7 @@ def test_layout_of_one_word(tmp_path: Path) -> None:
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 @pytest.mark.parametrize("last_end", [True, False])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
-def test_line_ends_and_byte_order_mark(
+def test_line_ends_and_a_byte_order_mark_are_no_text(
     tmp_path: Path, line_end: str, last_end: bool, mark: str
 ) -> None:
     expected = list(read_examples(write(tmp_path, good_files())))
@@ -92,14 +92,14 @@ def test_whitespace_splits_words_and_only_line_feeds_split_lines(
     assert list(read_examples(write(tmp_path, files))) == expected
 
 
-def test_unlabelled(tmp_path: Path) -> None:
+def test_examples_without_a_file_of_tags_are_unlabelled(tmp_path: Path) -> None:
     files = good_files()
     del files[TAGS], files[SOURCE_TAGS]
     for example in read_examples(write(tmp_path, files)):
         assert example.tags is example.gap_tags is example.source_tags is None
 
 
-def test_other_endings(tmp_path: Path) -> None:
+def test_other_endings_are_read_where_the_preferred_are_missing(tmp_path: Path) -> None:
     files = good_files()
     expected = list(read_examples(write(tmp_path, files)))
     os.rename(tmp_path / f"x.{LINKS}", tmp_path / "x.align")
@@ -109,7 +109,9 @@ def test_other_endings(tmp_path: Path) -> None:
     assert [e.alignments for e in read_examples(tmp_path / "x")] == [[], [], []]
 
 
-def test_without_alignments_warns_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_missing_alignments_are_one_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     files = good_files()
     del files[LINKS]
     prefix = write(tmp_path, files)
@@ -145,14 +147,16 @@ LINE_ERRORS = [
 
 
 @pytest.mark.parametrize("ending, number, line, message", LINE_ERRORS)
-def test_a_bad_line(tmp_path: Path, ending: str, number: int, line: str, message: str) -> None:
+def test_bad_lines_are_named(
+    tmp_path: Path, ending: str, number: int, line: str, message: str
+) -> None:
     files = good_files()
     files[ending] = replace_line(files[ending], number, line)
     prefix = write(tmp_path, files)
     assert error_of(prefix) == f"{prefix}.{ending}:{number}: {message}"
 
 
-def test_the_lines_before_a_bad_line_are_read(tmp_path: Path) -> None:
+def test_lines_before_a_bad_line_are_read(tmp_path: Path) -> None:
     files = good_files()
     files[TAGS] = replace_line(files[TAGS], 3, "x")
     examples = read_examples(write(tmp_path, files))
@@ -161,14 +165,14 @@ def test_the_lines_before_a_bad_line_are_read(tmp_path: Path) -> None:
         next(examples)
 
 
-def test_a_long_index_is_cut_in_the_message(tmp_path: Path) -> None:
+def test_long_indices_are_cut_in_the_message(tmp_path: Path) -> None:
     files = {**good_files(), LINKS: f"{'1' * 5000}-0\n\n\n"}
     message = error_of(write(tmp_path, files))
     assert message.endswith(f"got '{'1' * 36}...")
 
 
 @pytest.mark.parametrize("ended", [SOURCE, TARGET, TAGS, LINKS, SOURCE_TAGS])
-def test_different_line_counts(tmp_path: Path, ended: str) -> None:
+def test_different_line_counts_are_an_error(tmp_path: Path, ended: str) -> None:
     files = good_files()
     files[ended] = "\n".join(files[ended].split("\n")[:2]) + "\n"
     prefix = write(tmp_path, files)
@@ -179,7 +183,7 @@ def test_different_line_counts(tmp_path: Path, ended: str) -> None:
     )
 
 
-def test_line_counts_of_the_first_to_end_and_the_longest(tmp_path: Path) -> None:
+def test_message_has_the_counts_of_the_shortest_and_the_longest_file(tmp_path: Path) -> None:
     files = {SOURCE: "a\na", TARGET: "A\n", TAGS: "OK\nOK\nOK\nOK", LINKS: "\n\n\n"}
     prefix = write(tmp_path, files)
     assert error_of(prefix) == (
@@ -188,7 +192,7 @@ def test_line_counts_of_the_first_to_end_and_the_longest(tmp_path: Path) -> None
     )
 
 
-def test_an_empty_last_line_of_alignments_without_line_end(tmp_path: Path) -> None:
+def test_last_line_of_alignments_may_be_empty_without_a_line_end(tmp_path: Path) -> None:
     # "0-0\n" is two lines here: files whose last line has no end, the last alignments empty.
     joined = {SOURCE: "a\nb", TARGET: "A\nB", LINKS: "0-0\n"}
     prefix = write(tmp_path, joined)
@@ -204,13 +208,13 @@ def test_an_empty_last_line_of_alignments_without_line_end(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf"])
-def test_no_lines(tmp_path: Path, content: bytes) -> None:
+def test_empty_files_are_an_error(tmp_path: Path, content: bytes) -> None:
     prefix = write(tmp_path, dict.fromkeys((SOURCE, TARGET, TAGS, LINKS), content))
     assert error_of(prefix) == f"{prefix}.src:1: expected at least one line, got an empty file"
 
 
 @pytest.mark.parametrize("ending", [SOURCE, TARGET, TAGS, LINKS, SOURCE_TAGS])
-def test_invalid_utf8(tmp_path: Path, ending: str) -> None:
+def test_invalid_utf8_is_an_error(tmp_path: Path, ending: str) -> None:
     data = good_files()[ending].encode("utf-8").split(b"\n")
     data[1] = b"\xc3\xa4\xff" + data[1]
     prefix = write(tmp_path, {**good_files(), ending: b"\n".join(data)})
@@ -226,14 +230,14 @@ def missing(prefix: str, without: List[str], hint: str) -> str:
 
 
 @pytest.mark.parametrize("ending", [SOURCE, TARGET])
-def test_a_missing_file_is_an_error_at_once(tmp_path: Path, ending: str) -> None:
+def test_missing_files_are_an_error_at_once(tmp_path: Path, ending: str) -> None:
     prefix = write(tmp_path, good_files())
     os.remove(f"{prefix}.{ending}")
     with pytest.raises(DataFormatError, match=f"^{re.escape(missing(prefix, [ending], ''))}$"):
         read_examples(prefix)
 
 
-def test_a_path_that_is_no_prefix(tmp_path: Path) -> None:
+def test_message_says_that_the_path_is_a_prefix(tmp_path: Path) -> None:
     prefix = write(tmp_path, good_files())
     both = [SOURCE, TARGET]
     file = f"{prefix}.{TARGET}"
@@ -255,7 +259,7 @@ def test_a_path_that_is_no_prefix(tmp_path: Path) -> None:
     assert error_of(str(tmp_path / "y")) == missing(str(tmp_path / "y"), both, "")
 
 
-def test_format_tags() -> None:
+def test_tags_are_a_line() -> None:
     assert format_tags(["OK", "BAD"]) == "OK BAD"
     with pytest.raises(ValueError, match="expected OK or BAD, got 'bad' as tag 2"):
         format_tags(["OK", "bad"])
@@ -263,7 +267,7 @@ def test_format_tags() -> None:
         format_tags([])
 
 
-def test_format_submission() -> None:
+def test_submission_has_a_row_for_each_word() -> None:
     assert format_submission("nef f", 3, ["Das", "Haus"], ["OK", "BAD"]) == (
         "nef f\t3\t0\tDas\tOK\nnef f\t3\t1\tHaus\tBAD"
     )
@@ -281,7 +285,7 @@ def test_format_submission() -> None:
         ("m", ["A"], ["ok"], "expected OK or BAD, got 'ok'"),
     ],
 )
-def test_format_submission_refuses(
+def test_submission_refuses_bad_words_and_tags(
     method: str, words: List[str], tags: List[str], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):

@@ -3,7 +3,7 @@ import pytest
 from allennlp_nef.data.formats import DataFormatError, check_alignments, parse_alignments
 
 
-def test_parse_alignments() -> None:
+def test_text_is_parsed_to_pairs() -> None:
     assert parse_alignments(" 0-0\t1-2 1-2 ", 2, 3) == [(0, 0), (1, 2), (1, 2)]
     assert parse_alignments("", 2, 3) == []
     with pytest.raises(DataFormatError, match="^alignments: expected alignments i-j .* got '1'$"):
@@ -11,7 +11,7 @@ def test_parse_alignments() -> None:
 
 
 @pytest.mark.parametrize("pair", [[0], [0, 1, 2], "0-0", 3, None, [0.0, 1], [True, 0], [0, "1"]])
-def test_check_alignments_wants_pairs_of_integers(pair: object) -> None:
+def test_other_things_than_pairs_of_integers_are_refused(pair: object) -> None:
     with pytest.raises(DataFormatError) as info:
         check_alignments([(0, 0), pair], 3, 3)  # type: ignore[list-item]
     assert str(info.value) == (
@@ -19,7 +19,7 @@ def test_check_alignments_wants_pairs_of_integers(pair: object) -> None:
     )
 
 
-def test_check_alignments() -> None:
+def test_pairs_become_tuples() -> None:
     assert check_alignments([[0, 1], (1, 0)], 2, 2) == [(0, 1), (1, 0)]
     with pytest.raises(DataFormatError, match="^here: expected target indices from 0 to 1, got -1"):
         check_alignments([(0, -1)], 2, 2, "here")

@@ -61,7 +61,7 @@ def affixes_of(indexer, vocab, word, side):
             ],
             ["b", "ab", "\U00020001ab", "\U00020000\U00020001ab"],
         ),
-        # So are combining ones.
+        # Combining characters are characters.
         (
             "e\u0301t",
             ["e", "e\u0301", "e\u0301t", "e\u0301t"],
@@ -72,7 +72,7 @@ def affixes_of(indexer, vocab, word, side):
         ("Éte", ["É", "Ét", "Éte", "Éte"], ["e", "te", "Éte", "Éte"]),
     ],
 )
-def test_affixes_of_a_word(word, prefixes, suffixes):
+def test_words_have_prefixes_and_suffixes(word, prefixes, suffixes):
     indexer = make()
     assert isinstance(indexer, AffixesIndexer)
     vocab = vocabulary(indexer, word, "other")
@@ -80,7 +80,7 @@ def test_affixes_of_a_word(word, prefixes, suffixes):
     assert affixes_of(indexer, vocab, word, "suffix") == suffixes
 
 
-def test_tables():
+def test_each_length_and_side_has_a_vocabulary():
     vocab = vocabulary(make(), "ab", "ab", "abc", "xbc")
     assert vocab.get_namespaces() == {
         f"affixes_{side}_{length}" for side in ("prefix", "suffix") for length in (1, 2, 3, 4)
@@ -94,7 +94,7 @@ def test_tables():
     assert tables["affixes_prefix_4"] == tables["affixes_suffix_4"] == {"ab", "abc", "xbc"}
 
 
-def test_unknown_affixes():
+def test_affixes_that_the_vocabulary_lacks_are_unknown():
     indexer = make()
     vocab = vocabulary(indexer, "abcd", "abce")
     unknown = "@@UNKNOWN@@"
@@ -105,7 +105,7 @@ def test_unknown_affixes():
     assert affixes_of(indexer, vocab, "", "prefix") == [unknown] * 4
 
 
-def test_min_count():
+def test_min_count_is_for_each_namespace():
     indexer = make()
     counts = {"prefix_1": 3, "prefix_4": 2, "suffix_1": 2, "suffix_4": 3}
     min_count = {f"affixes_{name}": count for name, count in counts.items()}
@@ -118,7 +118,7 @@ def test_min_count():
 
 
 class TestOptions:
-    def test_namespace(self):
+    def test_namespace_begins_the_names(self):
         indexer = make(namespace="x")
         vocab = vocabulary(indexer, "a")
         assert "x_prefix_1" in vocab.get_namespaces()
@@ -126,14 +126,14 @@ class TestOptions:
         assert tensors_of(indexer, vocab, ["a"])["prefixes"].tolist() == [[[2, 2, 2, 2]]]
 
     @pytest.mark.parametrize("max_length", [1, 2, 6])
-    def test_max_length(self, max_length):
+    def test_max_length_is_the_longest_affix(self, max_length):
         indexer = make(max_length=max_length)
         vocab = vocabulary(indexer, "tagger")
         assert len(vocab.get_namespaces()) == 2 * max_length
         tensors = tensors_of(indexer, vocab, ["tagger", "tag"])
         assert tensors["prefixes"].shape == tensors["suffixes"].shape == (1, 2, max_length)
 
-    def test_case(self):
+    def test_case_adds_an_index(self):
         assert "case" not in tensors_of(make(), vocabulary(make(), "a"), ["a"])
         indexer = make(case=True)
         words = ["word", "EU", "Word", "McX", "12", "x1", "."]
@@ -142,21 +142,21 @@ class TestOptions:
         assert [names[index] for index in tensors["case"][0].tolist()] == list(CASES)
         assert tensors["case"][1].tolist() == [1] + [0] * 6
 
-    def test_token_min_padding_length(self):
+    def test_token_min_padding_length_pads(self):
         indexer = make(token_min_padding_length=3, case=True)
         tensors = tensors_of(indexer, vocabulary(indexer, "a"), ["a"])
         assert tensors["prefixes"].shape == (1, 3, 4)
         assert tensors["case"].tolist() == [[1, 0, 0]]
 
     @pytest.mark.parametrize("max_length", [0, -1, 2.5, True, "4"])
-    def test_max_length_is_refused(self, max_length):
+    def test_bad_max_length_is_refused(self, max_length):
         with pytest.raises(ConfigurationError, match="max_length: expected an integer of at least"):
             AffixesIndexer(max_length=max_length)
 
 
 @pytest.mark.parametrize("case", [False, True])
 class TestBatches:
-    def test_padding(self, case):
+    def test_padding_is_0(self, case):
         indexer = make(case=case)
         vocab = vocabulary(indexer, "ab", "c")
         tensors = tensors_of(indexer, vocab, ["ab", "x", "c"], ["c"])
@@ -168,8 +168,8 @@ class TestBatches:
             assert (tensors[name][0] > 0).all()
             assert torch.equal(tensors[name][1, 0], tensors[name][0, 2])
 
-    def test_the_mask_is_that_of_the_words(self, case):
-        """With no other indexer."""
+    def test_mask_is_that_of_the_words(self, case):
+        """Without another indexer."""
         indexer = make(case=case)
         vocab = vocabulary(indexer, "a")
         tensors = tensors_of(indexer, vocab, ["a", "unseen", "."], ["b"])
@@ -177,7 +177,7 @@ class TestBatches:
         assert mask.tolist() == [[True] * 3, [True, False, False]]
 
     @pytest.mark.parametrize("sentences", [[[]], [[], []], [["a"], []]])
-    def test_empty(self, case, sentences):
+    def test_fields_without_tokens_are_padding(self, case, sentences):
         indexer = make(case=case)
         vocab = vocabulary(indexer, "a")
         tensors = tensors_of(indexer, vocab, *sentences)
@@ -188,8 +188,8 @@ class TestBatches:
         if case:
             assert tensors["case"].shape == (len(sentences), longest)
 
-    def test_in_lists_of_sentences(self, case):
-        """Where AllenNLP fills lists up with empty ones."""
+    def test_lists_of_sentences_are_padded(self, case):
+        """AllenNLP fills lists up with empty fields."""
         indexer = make(case=case)
         vocab = vocabulary(indexer, "a", "b")
         made = []
@@ -202,7 +202,7 @@ class TestBatches:
         assert tensors["prefixes"].shape == (2, 2, 2, 4)
         assert (tensors["prefixes"][1, 1] == 0).all()
 
-    def test_pickles(self, case):
+    def test_indexer_can_be_pickled(self, case):
         indexer = make(case=case, max_length=2)
         copied = pickle.loads(pickle.dumps(indexer))
         vocab = vocabulary(indexer, "ab", "C")
