@@ -1,4 +1,4 @@
-"""What the indexer and the embedder of affixes agree on."""
+"""The vocabulary namespaces of affixes and the cases of words, for both their indexer and their embedder."""
 
 from typing import List, Tuple
 
@@ -16,9 +16,8 @@ def case_of(word: str) -> str:
     """
     Which of the `CASES` a word is.
 
-    A number has digits and no letters, an alphanumeric word both. Of words without digits, those that begin in upper
-    case and go on in lower case are capitalized, and so is a single upper-case letter; "other" is punctuation, and
-    words of scripts without case.
+    A number has digits and no letters, an alphanumeric word has both. A capitalized word has no digits, and one
+    upper-case letter, its first; "other" is punctuation, and words of scripts without case.
     """
     has_letter = any(map(str.isalpha, word))
     if any(map(str.isdigit, word)):

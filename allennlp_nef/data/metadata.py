@@ -29,7 +29,7 @@ class TaggingMetadata:
 
     @property
     def is_traced(self) -> bool:
-        """Whether the model has to keep a trace: the attention is a part of it."""
+        """Whether the model has to give a trace: the attention is a part of it."""
         return self.attention or self.trace
 
     def to_json(self) -> Dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What to do when memory runs out."""
+"""Errors that say what to change when memory runs out."""
 
 from contextlib import contextmanager
 from typing import Any, Iterator, Optional, Tuple
@@ -15,15 +15,15 @@ class OutOfMemoryError(RuntimeError):
 
 
 def is_out_of_memory(error: Optional[BaseException]) -> bool:
-    """Whether it was raised for want of memory, on a CPU or on another device."""
-    said = str(error).lower()
+    """Whether an error says that memory ran out, on a CPU or on another device."""
+    message = str(error).lower()
     return isinstance(error, MemoryError) or (
-        isinstance(error, RuntimeError) and any(sign in said for sign in SIGNS)
+        isinstance(error, RuntimeError) and any(sign in message for sign in SIGNS)
     )
 
 
 def batch_shape(inputs: Any) -> Optional[BatchShape]:
-    """That of the first tensor (batch, tokens, ...) among the inputs of a model, nested in dicts."""
+    """The shape of the first tensor (batch, tokens, ...) in the inputs of a model, which are nested dicts."""
     if isinstance(inputs, torch.Tensor):
         return (inputs.size(0), inputs.size(1)) if inputs.dim() > 1 else None
     values = inputs.values() if isinstance(inputs, dict) else ()
@@ -33,7 +33,7 @@ def batch_shape(inputs: Any) -> Optional[BatchShape]:
 def out_of_memory_error(
     error: Optional[BaseException], shape: Optional[BatchShape], training: bool
 ) -> OutOfMemoryError:
-    """The error that explains another one."""
+    """The error that says which batch was too large, and what to change."""
     batch = "a batch"
     if shape is not None:
         batch = f"a batch of {shape[0]:,} sentences with up to {shape[1]:,} words"
@@ -50,7 +50,7 @@ def out_of_memory_error(
 
 @contextmanager
 def explaining_memory(shape: Optional[BatchShape], training: bool) -> Iterator[None]:
-    """Raises an `OutOfMemoryError` where memory runs out."""
+    """A context that raises an `OutOfMemoryError` where memory runs out."""
     try:
         yield
     except (RuntimeError, MemoryError) as error:

@@ -67,7 +67,7 @@ def _state_of(weight: torch.Tensor) -> Any:
 def _is_autocast(device: torch.device) -> bool:
     """Whether autocast is on, under which products have another type than the weights."""
     if device.type not in ("cpu", "cuda"):
-        return True  # not every version of torch can tell
+        return True  # not every version of torch says
     try:
         return torch.is_autocast_enabled(device.type)
     except TypeError:  # torch 1.12

@@ -33,9 +33,9 @@ def _request_error_class(server_error: Type[Exception]) -> Type[ValueError]:
 
 
 def describe(value: Any, length: int = 60) -> str:
-    """A JSON value as it stands in a message: as JSON, in ASCII, on one line, cut to `length` characters.
+    """A JSON value for a message: as JSON, in ASCII, on one line, cut to `length` characters.
 
-    Neither depth nor size of the value matters: no more of it is written out than is shown.
+    A deep or large value costs no more: only what is shown is written.
     """
     text = ""
     try:

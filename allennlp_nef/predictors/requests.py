@@ -1,6 +1,6 @@
 """Checks of requests, decoded from JSON.
 
-Each error is that of `request_error`: it names the field, what was expected and what came; `where` stands before it.
+Each error is that of `request_error`: it names the field, what was expected and what came. `where` begins its message.
 """
 
 from typing import Any, Callable, Dict, List, Sequence, Tuple

@@ -24,11 +24,11 @@ def parse_request(request: Any, max_tokens: int, where: str = "") -> WordQeReque
     # Parameters
 
     request : `Any`
-        An object with the `FIELDS`, the first two needed; null is as good as none.
+        An object with the `FIELDS`. The first two are required; null is the same as no field.
     max_tokens : `int`
-        At most so many words on either side.
+        The limit for the words of either side.
     where : `str`, optional (default = `""`)
-        What stands before each message.
+        The beginning of each message.
 
     # Raises
 

@@ -9,8 +9,8 @@ class AlignmentField(TensorField):
     A word alignment as a bool matrix (target words, source words), True where aligned; a batch is
     padded with False to (batch, target tokens, source tokens).
 
-    It is pickled as its pairs: a pickled tensor keeps one file descriptor open an instance, so
-    that a loader with worker processes would end at the usual limit of 1,024 open files.
+    It is pickled as its pairs. A pickled tensor would hold one open file an instance, and a loader
+    with worker processes would fail at the usual limit of 1,024 open files.
 
     # Parameters
 

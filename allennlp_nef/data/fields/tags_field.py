@@ -9,9 +9,9 @@ UNSEEN = -1
 
 
 class TagsField(SequenceLabelField):
-    """A `SequenceLabelField` for gold labels that need not be in the vocabulary: they get the index `UNSEEN`.
+    """A `SequenceLabelField` whose gold labels get the index `UNSEEN` where the vocabulary lacks them.
 
-    So a model can be evaluated on data with labels that its training data lack (they are never right).
+    A model can then be evaluated on data with labels that its training data lack. No prediction is right for them.
     """
 
     __slots__: List[str] = []

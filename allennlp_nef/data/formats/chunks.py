@@ -1,5 +1,5 @@
 """
-Chunks (spans with a type, such as named entities) and the tags that stand for them.
+Chunks (spans with a type, such as named entities) and the tags that encode them.
 
 A tag is `O`, or a prefix, a hyphen and a type: `B-PER`. The type is what follows the first hyphen. Prefixes are `B`
 (begin), `I` (inside), `L` (last) and `U` (unit, a chunk of one token); `E` (end) and `S` (single) are other names of
@@ -46,7 +46,7 @@ def split_tag(tag: str) -> Tuple[str, str]:
 def chunks_of(tags: Sequence[str]) -> List[Chunk]:
     """The chunks of a sentence, from left to right. Raises the `ValueError` of `split_tag`."""
     chunks = []
-    start, open_type = 0, ""  # of the chunk that may go on; no type: none
+    start, open_type = 0, ""  # of the chunk that may continue; no type: none
     for i, tag in enumerate(tags):
         prefix, kind = split_tag(tag)
         continues = bool(open_type) and kind == open_type and prefix not in ("B", "U", "S")
@@ -95,19 +95,19 @@ def convert_tags(tags: Sequence[str], scheme: str) -> List[str]:
 
 def is_allowed(before: Optional[str], after: Optional[str], scheme: str) -> bool:
     """
-    Whether a tag may follow another in a well-formed sequence; None stands for the sentence's start and end.
+    Whether a tag may follow another in a well-formed sequence; None is the start or the end of the sentence.
 
-    BIO: I-X follows B-X or I-X only. BIOUL besides: a chunk that B-X began goes on with I-X or ends with L-X. Raises
-    the `ValueError` of `split_tag`, and one for an unknown scheme.
+    In BIO, I-X follows B-X or I-X only. In BIOUL, I-X and L-X follow B-X or I-X only, and nothing else follows these.
+    Raises the `ValueError` of `split_tag`, and one for an unknown scheme.
     """
     _check_scheme(scheme)
     before_prefix, before_type = split_tag(before or OUTSIDE)
     after_prefix, after_type = split_tag(after or OUTSIDE)
-    goes_on = after_prefix in ("I", "L", "E")
+    continues = after_prefix in ("I", "L", "E")
     if scheme == "BIO":
-        return not goes_on or (before_prefix in ("B", "I") and before_type == after_type)
+        return not continues or (before_prefix in ("B", "I") and before_type == after_type)
     is_open = before_prefix in ("B", "I")
-    return goes_on == is_open and (not is_open or before_type == after_type)
+    return continues == is_open and (not is_open or before_type == after_type)
 
 
 def _check_scheme(scheme: str) -> None:

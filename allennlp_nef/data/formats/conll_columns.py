@@ -1,9 +1,9 @@
 """
 Columns of the CoNLL shared tasks (CoNLL-2000, 2002, 2003): a token a line, an empty line after each sentence.
 
-Columns are separated by blanks or tabs; what they hold is the user's to say. Every token line of a file has the same
-number of them. A line whose first column is `-DOCSTART-` stands between documents, one with `-X-` ends a sentence as it
-does for `conlleval`; they are no tokens.
+Columns are separated by blanks or tabs. Every token line of a file has the same number of them; what they hold is not
+fixed. A line whose first column is `-DOCSTART-` separates documents. A line whose first column is `-X-` ends a
+sentence, as for `conlleval`. Both are no tokens.
 """
 
 import re
@@ -63,7 +63,7 @@ def read_columns(path: str, encoding: str = "utf-8") -> Iterator[ColumnSentence]
 
 def format_columns(rows: Sequence[Sequence[str]], tags: Optional[Sequence[str]] = None) -> str:
     """
-    The lines of a sentence, columns separated by one blank, and the empty line after it; `tags` are one more column.
+    The lines of a sentence, columns separated by one blank, with the empty line after it; `tags` are one more column.
 
     # Raises
 
@@ -83,6 +83,6 @@ def format_columns(rows: Sequence[Sequence[str]], tags: Optional[Sequence[str]] 
 
 
 def as_column(text: str) -> str:
-    """How a word or tag from elsewhere stands in a column: whitespace as `_`, and one of the `BOUNDARIES` as `_X_`."""
+    """Any word or tag as a column: whitespace becomes `_`, and the hyphens of the `BOUNDARIES` do."""
     text = re.sub(r"\s+", "_", text)
     return text.replace("-", "_") if text in BOUNDARIES else text

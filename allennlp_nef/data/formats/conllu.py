@@ -1,8 +1,8 @@
 """
 CoNLL-U (Universal Dependencies, https://universaldependencies.org/format.html), as far as tagging needs it.
 
-A sentence keeps its text, so that it is written back byte for byte but for the column that was tagged. The words are
-those with an integer ID. Multiword tokens (`3-4`) and empty nodes (`5.1`) are no words, and stay where they are.
+A sentence has its text, so that it can be written back with another column and all other bytes as they were. The words
+are those with an integer ID. Multiword tokens (`3-4`) and empty nodes (`5.1`) are no words; they are written back.
 """
 
 import re
@@ -27,11 +27,11 @@ class ConlluSentence(NamedTuple):
     lines: List[int]
     """The line of each word, from 1."""
     text: List[str]
-    """All lines of the sentence with what ends them, comments and the empty line after it included."""
+    """All lines of the sentence with their ends, also comments and the empty line after it."""
     first_line: int
     """Line of `text[0]`, from 1."""
     comments: Dict[str, Optional[str]]
-    """What comments of the form `# key = value` say (`sent_id`, `text`, ...)."""
+    """The comments of the form `# key = value` (`sent_id`, `text`, ...)."""
 
     def column(self, name: str) -> List[str]:
         """The values of one of the `COLUMNS`, one a word."""
@@ -70,7 +70,7 @@ def read_conllu(path: str, encoding: str = "utf-8") -> Iterator[ConlluSentence]:
 
 def format_conllu(forms: Sequence[str], column: str, tags: Sequence[str]) -> str:
     """
-    A sentence that is known by its words and the tags in one of the `TAG_COLUMNS` only.
+    A sentence with its words, and with tags in one of the `TAG_COLUMNS`; other columns are empty.
 
     # Raises
 

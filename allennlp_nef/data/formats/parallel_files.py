@@ -92,7 +92,7 @@ def read_parallel_lines(
 
 
 def _hint(prefix: str, endings: Sequence[str]) -> str:
-    """What is wrong with a prefix whose files are missing, as far as that can be told."""
+    """What may be wrong with a prefix whose files are missing; "" where nothing is known."""
     folder = os.path.dirname(prefix)
     if os.path.isfile(prefix):
         stems = [prefix[: -len(ending)] for ending in endings if prefix.endswith(ending)]
@@ -133,7 +133,7 @@ def _different_counts(
     ended: str,
     number: int,
 ) -> DataFormatError:
-    """The error for a file that has no line `number`, against the longest file."""
+    """The error for a file without line `number`, which the longest file has."""
     counts = {
         part: number - 1 + bool(lines[part]) + sum(1 for _ in file) for part, file in files.items()
     }

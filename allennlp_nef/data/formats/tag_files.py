@@ -1,4 +1,4 @@
-"""Gold and predicted tags of the same sentences, read from two files or more that have to line up."""
+"""Gold and predicted tags, read from two or more files with the same sentences."""
 
 from itertools import zip_longest
 from typing import List, NamedTuple, Optional
@@ -10,13 +10,13 @@ from allennlp_nef.data.formats.errors import DataFormatError, quote
 
 
 class TaggedSentence(NamedTuple):
-    """The tags of a sentence, and where they are from."""
+    """The tags of a sentence, and their lines."""
 
     tags: List[str]
     lines: List[int]
     """The line of each tag, from 1."""
     words: Optional[List[str]]
-    """One a tag; None where the file does not say."""
+    """One a tag; None where the file has none."""
 
 
 class TagFile(NamedTuple):
@@ -25,7 +25,7 @@ class TagFile(NamedTuple):
     path: str
     sentences: List[TaggedSentence]
     has_gaps: bool = False
-    """Whether it has tags of the gaps between words too, which the sentences are without."""
+    """Whether the file has tags of the gaps between words too; the sentences do not."""
 
     @property
     def tags(self) -> List[List[str]]:
@@ -85,7 +85,7 @@ def read_conllu_tags(path: str, column: str = "upos", encoding: str = "utf-8") -
 
 
 def check_labelled(file: TagFile, column: str) -> None:
-    """Raises a `DataFormatError` where CoNLL-U is not tagged: all is `_`, or in UPOS, which has no `_`, some."""
+    """Raises a `DataFormatError` where CoNLL-U is not tagged: all words have `_`, or some do in the column UPOS."""
     untagged = [
         line
         for sentence in file.sentences
@@ -103,11 +103,11 @@ def check_labelled(file: TagFile, column: str) -> None:
 
 def check_lines_up(gold: TagFile, predicted: TagFile) -> None:
     """
-    Checks that two files have the same sentences: as many, of as many tokens, and with the same words if both have any.
+    Checks that two files have as many sentences, of as many tokens, and with the same words if both have words.
 
     # Raises
 
-    `DataFormatError`: the first line of `predicted` that differs, and the one of `gold` that it should be like.
+    `DataFormatError`: it names the first line of `predicted` that differs, and that line of `gold`.
     """
     last_gold = last_predicted = 0
     for expected, got in zip_longest(gold.sentences, predicted.sentences):

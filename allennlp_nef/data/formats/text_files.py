@@ -5,10 +5,10 @@ from allennlp_nef.data.formats.errors import DataFormatError, quote
 
 
 class Block(NamedTuple):
-    """Lines that stand together, with what ends each, and the empty lines after them."""
+    """Lines without an empty one between them, with their ends, and the empty lines after them."""
 
     lines: List[str]
-    """Every line of the block, empty ones included: joined, they are that part of the file."""
+    """Every line of the block, also empty ones: joined, they are that part of the file."""
     line: int
     """The number of the first, from 1."""
 
@@ -17,7 +17,7 @@ def read_blocks(path: str, encoding: str = "utf-8") -> Iterator[Block]:
     """
     The blocks of a text file that empty lines (or lines of blanks) separate, in the order of the file.
 
-    A line ends at `\\n` or `\\r\\n`, and at nothing else. The blocks of a file, joined, are the file, less a byte
+    A line ends at `\\n` or `\\r\\n`, and at nothing else. The blocks of a file, joined, are the file without a byte
     order mark.
 
     # Raises
@@ -46,7 +46,7 @@ def is_blank(line: str) -> bool:
 
 
 def check_encoding(encoding: str) -> None:
-    """Raises a `DataFormatError` where Python knows no such encoding of text."""
+    """Raises a `DataFormatError` for an encoding that Python does not have."""
     try:
         "".encode(encoding)
     except (LookupError, TypeError, ValueError):
@@ -60,7 +60,7 @@ def read_lines(path: str, encoding: str = "utf-8") -> List[str]:
 
     # Raises
 
-    `DataFormatError`: as `read_blocks`, but for a file of empty lines.
+    `DataFormatError`: that of `read_blocks`, other than for a file of empty lines.
     """
     check_encoding(encoding)
     if not os.path.isfile(path):

@@ -1,9 +1,9 @@
 """
-Word-level quality estimation tags of the WMT shared tasks, without the words that they are about.
+Word-level quality estimation tags of the WMT shared tasks, without their words.
 
 A file is either a `.tags` file, a sentence a line, or a submission in five columns that tabs separate: method,
 sentence, word index, word and tag. With n words, a line of a `.tags` file has n tags, or 2n+1 with those of the gaps
-(gap, word, gap, ..., word, gap). Without the words n shows only where files differ: see `read_word_qe_tags`.
+(gap, word, gap, ..., word, gap). Without the words, n is known only where files differ: see `read_word_qe_tags`.
 """
 
 import logging
@@ -17,7 +17,7 @@ from allennlp_nef.data.formats.wmt_word_qe import check_tags
 logger = logging.getLogger(__name__)
 
 MIN_LINES = 20
-"""Fewer lines may all have an odd number of words by chance."""
+"""All of fewer lines may have an odd number of words by chance."""
 
 
 def read_word_qe_tags(
@@ -40,7 +40,7 @@ def read_word_qe_tags(
     # Raises
 
     `DataFormatError`: what `read_blocks` raises, a line without tags, a tag that is neither OK nor BAD, rows out of
-    order, different numbers of sentences, a line whose numbers of tags do not go together.
+    order, different numbers of sentences, a line whose numbers of tags do not fit.
     """
     files = [TagFile(path, _read(path, encoding)) for path in paths]
     for file in files[1:]:

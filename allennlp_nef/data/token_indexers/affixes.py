@@ -12,9 +12,9 @@ from allennlp_nef.data.affixes import CASES, affix_namespaces, case_of
 class AffixesIndexer(TokenIndexer):
     """The prefixes and suffixes of a word, and optionally its case, for the embedder of the same name.
 
-    Section 5.1 of Martins & Kreutzer (EMNLP 2017): prefixes and suffixes of 1 to 4 characters. A word that is shorter
-    is its own affix. Each length and side has a vocabulary namespace of its own: "<namespace>_prefix_1" and so on to
-    "<namespace>_suffix_4". In `vocabulary.min_count` they get their counts, for rare affixes to be unknown.
+    Section 5.1 of Martins & Kreutzer (EMNLP 2017): prefixes and suffixes of 1 to 4 characters. A shorter word is its
+    own affix. Each length and side has a vocabulary namespace of its own: "<namespace>_prefix_1" and so on to
+    "<namespace>_suffix_4". To make rare affixes unknown, name these in `vocabulary.min_count`.
 
     Gives `prefixes` and `suffixes`, (tokens, max_length) indices, and with `case` also `case`, (tokens,): the index in
     `CASES` plus 1. Registered as a `TokenIndexer` with name "affixes".
@@ -25,7 +25,7 @@ class AffixesIndexer(TokenIndexer):
     max_length : `int`, optional (default = `4`)
         At least 1.
     case : `bool`, optional (default = `False`)
-        Whether to tell lower case, upper case, capitalized, mixed case, numbers, words with digits and the rest apart.
+        Whether to add the case: lower, upper, capitalized or mixed case, number, word with digits, or other.
     """
 
     def __init__(

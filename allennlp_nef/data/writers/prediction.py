@@ -22,4 +22,4 @@ class Prediction(NamedTuple):
 
 
 Writer = Callable[[Any, Prediction], str]
-"""A dataset reader, whose options say what its tags are, and a sentence -> the sentence's text, with its line end."""
+"""The dataset reader of the tags, and a sentence -> the text of the sentence, with its line end."""

@@ -19,6 +19,6 @@ def write_submission(reader: "WmtWordQeReader", prediction: Prediction) -> str:
 
 
 def write_text(reader: "WmtWordQeReader", prediction: Prediction) -> str:
-    """A line of words, `/BAD` behind the bad ones."""
+    """A line of words, `/BAD` after the bad ones."""
     pairs = zip(prediction.tokens, prediction.tags)
     return " ".join(f"{word}/BAD" if tag == "BAD" else word for word, tag in pairs) + "\n"

@@ -19,7 +19,7 @@ class UnseenLabels:
         self._counts: Counter = Counter()
 
     def add(self, is_unseen: torch.Tensor, metadata: List[Optional[TaggingMetadata]]) -> None:
-        """Counts a batch: `is_unseen` (batch, tokens), bool; the metadata know the names of the tags."""
+        """Counts a batch: `is_unseen` is bool, (batch, tokens); the names of the tags are in the metadata."""
         for row, word in is_unseen.nonzero().tolist():
             item = metadata[row] if metadata else None
             self._counts[item.tags[word] if item and item.tags else "?"] += 1

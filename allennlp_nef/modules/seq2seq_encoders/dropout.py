@@ -10,7 +10,7 @@ from allennlp_nef.modules.seq2seq_encoders.sized_encoder import SizedEncoder
 
 @Seq2SeqEncoder.register("dropout")
 class DropoutEncoder(SizedEncoder):
-    """Dropout, to stand between the encoders that `compose` joins.
+    """Dropout as an encoder, for use between the encoders that `compose` joins.
 
     Registered as a `Seq2SeqEncoder` with name "dropout".
 

@@ -43,7 +43,7 @@ class SelfAttentionTrace(EncoderTrace):
 
 @Seq2SeqEncoder.register("position_aware_self_attention")
 class PositionAwareSelfAttention(TracedEncoder):
-    """Self-attention that knows distances, fused with its input by a gate.
+    """Self-attention with biases for the distances of words, fused with its input by a gate.
 
     Wei et al., "Position-Aware Self-Attention based Neural Sequence Labeling". The output has the shape of the input,
     word vectors x:

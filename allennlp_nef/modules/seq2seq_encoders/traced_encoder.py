@@ -11,17 +11,17 @@ TagScorer = Callable[[torch.Tensor], torch.Tensor]
 
 
 class TracedEncoder(SizedEncoder):
-    """A `Seq2SeqEncoder` that can tell how it came to its output.
+    """A `Seq2SeqEncoder` with a trace, which says how it came to its output.
 
     Implement `encode`; `forward` is then that of every `Seq2SeqEncoder`.
     """
 
     step_name = "step"
-    """What a row of the trace is, in words for a reader."""
+    """What a row of the trace is, for a reader."""
 
     @property
     def title(self) -> str:
-        """What the encoder is, in a few words for a reader."""
+        """What the encoder is, for a reader."""
         return type(self).__name__
 
     def encode(
@@ -36,7 +36,7 @@ class TracedEncoder(SizedEncoder):
         # Parameters
 
         inputs : `torch.Tensor`, (batch, tokens, input_dim)
-        mask : `torch.BoolTensor`, (batch, tokens), optional (default = `None`, all kept)
+        mask : `torch.BoolTensor`, (batch, tokens), optional (default = `None`, no padding)
         trace : `bool`, optional (default = `False`)
             Whether the trace is wanted. It costs nothing where it is not.
         tag_scorer : `TagScorer`, optional (default = `None`)
@@ -52,7 +52,7 @@ class TracedEncoder(SizedEncoder):
 def without_padding(
     inputs: torch.Tensor, mask: Optional[torch.Tensor]
 ) -> Tuple[torch.Tensor, torch.Tensor]:
-    """The inputs (batch, tokens, dim) with 0 in padding, and the mask: all is kept where there is none."""
+    """The inputs (batch, tokens, dim) with 0 in padding, and the mask; without a mask there is no padding."""
     if mask is None:
         mask = inputs.new_ones(inputs.shape[:2], dtype=torch.bool)
     return inputs.masked_fill(~mask.unsqueeze(-1), 0), mask

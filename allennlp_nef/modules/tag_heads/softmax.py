@@ -6,7 +6,7 @@ from allennlp_nef.modules.tag_heads.tag_head import AffineTagHead, TagHead, at_l
 
 
 class SoftmaxDecoding(TagHead):
-    """A `TagHead` that chooses each word's tag on its own: p_i = softmax(scores_i)."""
+    """A `TagHead` whose words are independent: p_i = softmax(scores_i)."""
 
     @overrides
     def loss(self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""The traces of encoders whose rows come to tags: the steps of `neural_easy_first`, the layers of `label_attention`."""
+"""Traces whose rows give tags: the steps of `neural_easy_first`, the layers of `label_attention`."""
 
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
@@ -50,7 +50,7 @@ class DecisionTrace(NamedTuple):
 
 
 class Decisions(NamedTuple):
-    """The tags that each row of a trace comes to, for a batch."""
+    """The tags after each row of a trace, for a batch."""
 
     tag_ids: torch.Tensor
     """(batch, rows, tokens), long."""
@@ -61,7 +61,7 @@ class Decisions(NamedTuple):
 
 
 class DecidingTrace(EncoderTrace):
-    """An `EncoderTrace` whose rows come to tags. Implement `decisions`."""
+    """An `EncoderTrace` whose rows give tags. Implement `decisions`."""
 
     def decisions(self, decide: Decide) -> Decisions:
         """The tags after each row, if it were the last one."""
