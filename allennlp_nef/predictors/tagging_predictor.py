@@ -30,7 +30,7 @@ class Answer(Dict[str, Any]):
 
 
 class LoadedRequest(Dict[str, Any]):
-    """A request of a line: a JSON object, with what `parse` returned for it."""
+    """The request of a line: a JSON object, not to be changed, with what `parse` returned for it."""
 
     parsed: Any
 
@@ -106,7 +106,7 @@ class TaggingPredictor(Predictor):
         raise NotImplementedError
 
     def parse(self, request: Any, where: str = "") -> Any:
-        """The parts of a request, decoded from JSON and checked. Raises `request_error`: `where` and a message."""
+        """The checked parts of a request, decoded from JSON. Raises `request_error`, its message after `where`."""
         raise NotImplementedError
 
     def to_instance(self, request: Any) -> Instance:
@@ -124,7 +124,7 @@ class TaggingPredictor(Predictor):
         return self._load(line, f"request {self._requests_loaded}: ")
 
     def instance_of_line(self, line: str, where: str) -> Instance:
-        """The instance of a line that holds a request. Raises `request_error`: `where` and a message."""
+        """The instance of a line that holds a request. Raises `request_error`, its message after `where`."""
         return self._json_to_instance(self._load(line, where))
 
     def _load(self, line: str, where: str) -> LoadedRequest:

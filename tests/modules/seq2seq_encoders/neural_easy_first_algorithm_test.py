@@ -111,7 +111,7 @@ class TestAlgorithm:
         )
         assert_equals_oracle(encoder, [2, 4, 1, 6])
 
-    @pytest.mark.parametrize("num_steps", [1, 3, "length"])
+    @pytest.mark.parametrize("num_steps", [1, "length"])
     @pytest.mark.parametrize("transform", TRANSFORMS)
     @pytest.mark.parametrize("update", UPDATES)
     def test_gradients_are_numerically_right(self, update, transform, num_steps):

@@ -71,7 +71,7 @@ class TestAgainstAllowedPaths:
 
 
 @pytest.mark.parametrize("name", sorted(LABELS))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(data=st.data())
 def test_decoded_tags_are_well_formed_and_the_best_for_any_scores(name, data):
     """With any scores, those of the chain too: equal ones and very large ones."""
