@@ -12,7 +12,7 @@ from allennlp.models import load_archive
 
 from allennlp_nef.saved_versions import compared_versions, running_versions, saved_versions
 from allennlp_nef.version import VERSION
-from tests.models.small_tagger import make
+from tests.models.tagging.small_tagger import make
 
 RUNNING = f"this is allennlp_nef {VERSION} and torch {torch.__version__}."
 EARLIER = "The model was saved with allennlp_nef 0.1.9 and torch 1.12.1; " + RUNNING

@@ -189,7 +189,6 @@ class NeuralEasyFirst(TracedEncoder):
             steps.attention, steps.num_steps, steps.sketches, joined_inputs
         )
 
-
     def _steps_of(self, mask: torch.Tensor) -> torch.Tensor:
         """The steps of each sentence: (batch,)."""
         lengths = mask.sum(-1)
