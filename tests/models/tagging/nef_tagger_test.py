@@ -1,4 +1,5 @@
 import json
+from unittest.mock import MagicMock
 
 import pytest
 import torch
@@ -6,6 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import archive_model, load_archive
 
 from allennlp_nef.models import NefTagger
+from allennlp_nef.models.out_of_memory import OutOfMemoryError
 from tests.models.tagging.small_tagger import (
     LENGTHS,
     PAIRS,
@@ -118,6 +120,14 @@ class TestReadable:
         results = make(decoder=decoder()).forward_on_instances(instances())
         assert [len(result["tags"]) for result in results] == LENGTHS
         assert [result["tokens"] for result in results] == [pair[1].split() for pair in PAIRS]
+
+    def test_message_says_what_to_change_when_memory_runs_out(self, monkeypatch):
+        model = make()
+        output = model(**batch_of())
+        error = MagicMock(side_effect=RuntimeError("CUDA out of memory"))
+        monkeypatch.setattr(model.tag_head, "probabilities", error)
+        with pytest.raises(OutOfMemoryError, match="a batch of 3 sentences .*: lower --batch-size"):
+            model.make_output_human_readable(output)
 
     def test_there_are_no_probabilities_while_training(self):
         model = make().train()
