@@ -12,7 +12,7 @@ from allennlp_nef.commands.label_map import label_map, label_positions
 from allennlp_nef.commands.output_files import check_folder, check_matplotlib, writing
 from allennlp_nef.commands.printed import printed
 from allennlp_nef.commands.sketched_sentences import load_predictor
-from allennlp_nef.data.formats.errors import DataFormatError
+from allennlp_nef.errors import DataFormatError
 from allennlp_nef.modules.label_table import LabelTable
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 

@@ -17,7 +17,7 @@ from allennlp_nef.commands.replay_page import page_of
 from allennlp_nef.commands.sketch_summary import SketchSummary, as_text
 from allennlp_nef.commands.sketch_summary_plot import summary_plot
 from allennlp_nef.commands.sketched_sentences import SketchModel, load_models, read_answers
-from allennlp_nef.data.formats.errors import DataFormatError
+from allennlp_nef.errors import DataFormatError
 
 _SUMMARY = "Plot what the steps of a tagger attend to, sentence by sentence or over a corpus."
 _DETAILS = """

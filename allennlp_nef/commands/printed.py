@@ -4,7 +4,7 @@ from typing import Callable, Iterator
 
 from allennlp_nef.commands.figures import printable
 from allennlp_nef.commands.output_files import reason_of
-from allennlp_nef.data.formats.errors import DataFormatError
+from allennlp_nef.errors import DataFormatError
 
 
 def printed(

@@ -10,7 +10,6 @@ from allennlp_nef.commands.printed import printed
 from allennlp_nef.commands.score_report import Report, evaluate
 from allennlp_nef.data.formats.chunks import convert_tags
 from allennlp_nef.data.formats.conllu import TAG_COLUMNS
-from allennlp_nef.data.formats.errors import DataFormatError
 from allennlp_nef.data.formats.tag_files import (
     TagFile,
     check_labelled,
@@ -19,6 +18,7 @@ from allennlp_nef.data.formats.tag_files import (
     read_tag_column,
 )
 from allennlp_nef.data.formats.wmt_tag_files import MIN_LINES, read_word_qe_tags
+from allennlp_nef.errors import DataFormatError
 from allennlp_nef.metrics.tag_scores import CHUNKS, TAGS, WORD_QE, without_bioul
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from allennlp.models import load_archive
 from allennlp.predictors import Predictor
 
 from allennlp_nef.commands.request_files import holds_requests, read_requests
-from allennlp_nef.data.formats.errors import DataFormatError, quote
+from allennlp_nef.errors import DataFormatError, quote
 from allennlp_nef.models import NefTagger
 from allennlp_nef.predictors.tagging_predictor import Answer, TaggingPredictor
 

@@ -14,7 +14,7 @@ import pytest
 from allennlp_nef.commands import plot_sketches
 from allennlp_nef.commands.sketch_summary import as_text
 from allennlp_nef.commands.sketched_sentences import SketchModel, load_models, read_answers
-from allennlp_nef.data.formats.errors import DataFormatError
+from allennlp_nef.errors import DataFormatError
 from tests.commands.sketch_answers import DESCRIPTION, random_answer
 
 PNG = b"\x89PNG\r\n"

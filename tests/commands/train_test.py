@@ -97,5 +97,5 @@ class TestBadData:
         with pytest.raises(DataFormatError):
             allennlp(*arguments[command])
         line = capsys.readouterr().err.splitlines()[-1]
-        assert line.startswith(f"allennlp_nef.data.formats.errors.DataFormatError: {prefix}.")
+        assert line.startswith(f"allennlp_nef.errors.DataFormatError: {prefix}.")
         assert message in line

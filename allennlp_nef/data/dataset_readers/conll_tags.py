@@ -7,9 +7,9 @@ from overrides import overrides
 from allennlp_nef.data.dataset_readers.sentence_reader import SentenceReader
 from allennlp_nef.data.formats.chunks import SCHEMES, convert_tags, split_tag
 from allennlp_nef.data.formats.conll_columns import ColumnSentence, read_columns
-from allennlp_nef.data.formats.errors import DataFormatError
 from allennlp_nef.data.writers import Writer
 from allennlp_nef.data.writers.columns import write_conll
+from allennlp_nef.errors import DataFormatError
 
 
 @DatasetReader.register("conll_tags")

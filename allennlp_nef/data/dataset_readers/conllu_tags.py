@@ -6,9 +6,9 @@ from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.sentence_reader import SentenceReader
 from allennlp_nef.data.formats.conllu import TAG_COLUMNS, UNKNOWN, ConlluSentence, read_conllu
-from allennlp_nef.data.formats.errors import DataFormatError
 from allennlp_nef.data.writers import Writer
 from allennlp_nef.data.writers.conllu import write_conllu
+from allennlp_nef.errors import DataFormatError
 
 
 @DatasetReader.register("conllu_tags")

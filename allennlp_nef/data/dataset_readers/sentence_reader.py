@@ -10,11 +10,11 @@ from allennlp_nef.data.dataset_readers.tagging_reader import TaggingReader, toke
 from allennlp_nef.data.fields.tags_field import TagsField
 from allennlp_nef.data.formats.conll_columns import ColumnSentence
 from allennlp_nef.data.formats.conllu import ConlluSentence
-from allennlp_nef.data.formats.errors import DataFormatError, quote
 from allennlp_nef.data.formats.text_files import check_encoding
 from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.data.writers import Writer
 from allennlp_nef.data.writers.columns import write_words_and_tags
+from allennlp_nef.errors import DataFormatError, quote
 
 
 class SentenceReader(TaggingReader):

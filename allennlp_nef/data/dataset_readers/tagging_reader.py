@@ -9,8 +9,8 @@ from allennlp.data import DatasetReader, Instance, Token
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 from overrides import overrides
 
-from allennlp_nef.data.formats.errors import DataFormatError
 from allennlp_nef.data.writers import Writer
+from allennlp_nef.errors import DataFormatError
 from allennlp_nef.saved_versions import naming_versions
 
 logger = logging.getLogger(__name__)

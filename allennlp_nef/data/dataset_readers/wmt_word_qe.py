@@ -7,7 +7,6 @@ from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.tagging_reader import TaggingReader, token_of
 from allennlp_nef.data.fields.alignment_field import AlignmentField
-from allennlp_nef.data.formats.errors import DataFormatError, quote
 from allennlp_nef.data.formats.wmt_word_qe import (
     WordQeExample,
     check_alignments,
@@ -17,6 +16,7 @@ from allennlp_nef.data.formats.wmt_word_qe import (
 from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.data.writers import Writer
 from allennlp_nef.data.writers.word_qe import write_submission, write_tags, write_text
+from allennlp_nef.errors import DataFormatError, quote
 
 
 @DatasetReader.register("wmt_word_qe")

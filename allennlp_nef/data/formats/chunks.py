@@ -11,7 +11,7 @@ Chunks are read off a tag sequence as the shared tasks' `conlleval` does, which 
 
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
-from allennlp_nef.data.formats.errors import quote
+from allennlp_nef.errors import quote
 
 SCHEMES = ("BIO", "BIOUL")
 OUTSIDE = "O"

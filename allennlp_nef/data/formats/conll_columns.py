@@ -9,8 +9,8 @@ sentence, as for `conlleval`. Both are no tokens.
 import re
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from allennlp_nef.data.formats.errors import DataFormatError, quote
 from allennlp_nef.data.formats.text_files import is_blank, read_blocks
+from allennlp_nef.errors import DataFormatError, quote
 
 BOUNDARIES = ("-DOCSTART-", "-X-")
 _SEPARATOR = re.compile(r"[ \t]+")

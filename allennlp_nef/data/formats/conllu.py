@@ -10,8 +10,8 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import conllu.parser
 
-from allennlp_nef.data.formats.errors import DataFormatError, quote
 from allennlp_nef.data.formats.text_files import Block, is_blank, read_blocks
+from allennlp_nef.errors import DataFormatError, quote
 
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 TAG_COLUMNS = ("upos", "xpos", "feats")

@@ -3,7 +3,7 @@ from contextlib import ExitStack
 from itertools import count
 from typing import BinaryIO, Container, Dict, Iterator, Mapping, Sequence, Tuple
 
-from allennlp_nef.data.formats.errors import DataFormatError
+from allennlp_nef.errors import DataFormatError
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

@@ -6,7 +6,7 @@ from typing import List, NamedTuple, Optional
 from allennlp_nef.data.formats.chunks import split_tag
 from allennlp_nef.data.formats.conll_columns import read_columns
 from allennlp_nef.data.formats.conllu import UNKNOWN, read_conllu
-from allennlp_nef.data.formats.errors import DataFormatError, quote
+from allennlp_nef.errors import DataFormatError, quote
 
 
 class TaggedSentence(NamedTuple):

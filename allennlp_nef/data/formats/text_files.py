@@ -1,7 +1,7 @@
 import os
 from typing import Iterator, List, NamedTuple
 
-from allennlp_nef.data.formats.errors import DataFormatError, quote
+from allennlp_nef.errors import DataFormatError, quote
 
 
 class Block(NamedTuple):

@@ -9,10 +9,10 @@ sentence, word index, word and tag. With n words, a line of a `.tags` file has n
 import logging
 from typing import List, Optional, Sequence
 
-from allennlp_nef.data.formats.errors import DataFormatError, quote
 from allennlp_nef.data.formats.tag_files import TagFile, TaggedSentence
 from allennlp_nef.data.formats.text_files import is_blank, read_blocks
 from allennlp_nef.data.formats.wmt_word_qe import check_tags
+from allennlp_nef.errors import DataFormatError, quote
 
 logger = logging.getLogger(__name__)
 

@@ -18,9 +18,9 @@ import logging
 import os
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from allennlp_nef.data.formats.errors import DataFormatError, quote
 from allennlp_nef.data.formats.parallel_files import find_parallel_files, read_parallel_lines
 from allennlp_nef.data.formats.word_alignments import check_alignments, parse_alignments
+from allennlp_nef.errors import DataFormatError, quote
 
 __all__ = [
     "DataFormatError",

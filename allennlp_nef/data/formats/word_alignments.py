@@ -1,7 +1,7 @@
 import re
 from typing import List, Sequence, Tuple
 
-from allennlp_nef.data.formats.errors import DataFormatError, quote
+from allennlp_nef.errors import DataFormatError, quote
 
 # Nine digits: an index that long is outside of any sentence, and `int` refuses very long ones.
 _PAIR = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")

@@ -1,12 +1,12 @@
 import pytest
 
-from allennlp_nef.data.formats.errors import DataFormatError
 from allennlp_nef.data.formats.tag_files import (
     check_labelled,
     check_lines_up,
     read_conllu_tags,
     read_tag_column,
 )
+from allennlp_nef.errors import DataFormatError
 
 CONLLU = """# sent_id = 1
 1-2\tdu\t_\t_\t_\t_\t_\t_\t_\t_

@@ -3,8 +3,8 @@ import logging
 import pytest
 
 from allennlp_nef.data.formats import format_submission
-from allennlp_nef.data.formats.errors import DataFormatError
 from allennlp_nef.data.formats.wmt_tag_files import MIN_LINES, read_word_qe_tags
+from allennlp_nef.errors import DataFormatError
 
 LINES = [["OK", "BAD"], ["BAD"], ["OK", "OK", "BAD"]]
 

@@ -1,7 +1,13 @@
+"""Errors that a user can mend. Any module may import them; they need nothing but Python."""
+
 from typing import Any
 
 
-class DataFormatError(ValueError):
+class UserError(ValueError):
+    """A mistake of the user: in an option, in data, in an archive, or an optional package that is not installed."""
+
+
+class DataFormatError(UserError):
     """Data that cannot be read. The message is `path:line: expected ..., got ...`."""
 
 
