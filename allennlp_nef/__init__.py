@@ -1,14 +1,21 @@
-"""Neural easy-first sequence taggers for AllenNLP. Importing the package registers its components."""
+"""Neural easy-first sequence taggers for AllenNLP. Importing the package registers its components.
 
-from allennlp_nef import _stack  # noqa: F401  # first: says what to install
+There is one exception: the program `allennlp-nef` (`allennlp_nef_console.py`) imports the package without the
+components, and registers them itself before it runs a command that needs them. So its help texts, `score-tags` and
+`examples` start quickly, without importing torch and AllenNLP.
+"""
 
-# isort: split
-from allennlp_nef import (  # noqa: F401
-    commands,
-    data,
-    metrics,
-    models,
-    modules,
-    predictors,
-    training,
-)
+import sys
+from typing import Any
+
+from allennlp_nef.versions import version_of
+
+_console = sys.modules.get("allennlp_nef_console")
+if not getattr(_console, "imports_without_components", False):
+    from allennlp_nef import components  # noqa: F401
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return version_of("allennlp_nef")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,5 +1,8 @@
-from allennlp_nef.commands.plot_labels import PlotLabels
-from allennlp_nef.commands.plot_sketches import PlotSketches
-from allennlp_nef.commands.score_tags import ScoreTags
+"""The commands of this package. Importing this module needs neither torch nor AllenNLP."""
 
-__all__ = ["PlotLabels", "PlotSketches", "ScoreTags"]
+from allennlp_nef.commands.examples import EXAMPLES
+from allennlp_nef.commands.plot_labels import PLOT_LABELS
+from allennlp_nef.commands.plot_sketches import PLOT_SKETCHES
+from allennlp_nef.commands.score_tags import SCORE_TAGS
+
+COMMANDS = (EXAMPLES, PLOT_LABELS, PLOT_SKETCHES, SCORE_TAGS)

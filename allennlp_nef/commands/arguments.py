@@ -1,10 +1,11 @@
 import argparse
+import math
 import sys
 from typing import Callable
 
 
 def integer(minimum: int) -> Callable[[str], int]:
-    """The `type` of an argument: an integer of at least `minimum`, and no more than an index can be."""
+    """The `type` of an argument: an integer of at least `minimum`, and at most the largest index."""
 
     def parse(text: str) -> int:
         try:
@@ -20,13 +21,18 @@ def integer(minimum: int) -> Callable[[str], int]:
     return parse
 
 
-def add_parser(
-    parsers: argparse._SubParsersAction, name: str, summary: str, details: str
-) -> argparse.ArgumentParser:
-    """The parser of a command; `details` are printed as they stand."""
-    return parsers.add_parser(
-        name,
-        help=summary,
-        description=f"{summary}\n{details}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def number(minimum: float) -> Callable[[str], float]:
+    """The `type` of an argument: a finite number of at least `minimum`."""
+
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not minimum <= value < math.inf:
+            raise argparse.ArgumentTypeError(
+                f"expected a number of at least {minimum:g}, got {text!r}"
+            )
+        return value
+
+    return parse

@@ -4,22 +4,22 @@ from typing import Iterator, Tuple
 
 from allennlp_nef.data.formats.text_files import read_lines
 
-MOST_BYTES = 2**20
-"""Of the first line, as far as it is looked at."""
+MAX_BYTES = 2**20
+"""How much of the first line is read."""
 
 
 def holds_requests(path: str) -> bool:
     """Whether a file holds JSON requests, one a line.
 
-    It is named `.jsonl`, or its first line that is not blank is a JSON object, or begins like one. Any other input is
-    what a dataset reader reads, which need not be the name of a file.
+    It does if its name ends in `.jsonl`, or if its first line that is not blank is a JSON object or begins like one.
+    Any other input is for a dataset reader, and need not be the name of a file.
     """
     if path.endswith(".jsonl"):
         return True
     if not os.path.isfile(path):
         return False
     with open(path, "rb") as file:
-        start = file.read(MOST_BYTES).decode("utf-8-sig", "replace").lstrip()
+        start = file.read(MAX_BYTES).decode("utf-8-sig", "replace").lstrip()
     first = start.split("\n", 1)[0]
     try:
         return isinstance(json.loads(first), dict)

@@ -1,4 +1,4 @@
-"""Scores of one system or two, as text and as JSON."""
+"""The scores of one system or of two, as text and as JSON."""
 
 import json
 from functools import partial
@@ -23,7 +23,7 @@ _NAMES = {
 
 
 class Run(NamedTuple):
-    """A file of predicted tags."""
+    """A file of predicted tags, with its scores."""
 
     file: TagFile
     counts: TagCounts
@@ -31,18 +31,18 @@ class Run(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What `evaluate` found."""
+    """The result of `evaluate`."""
 
     gold: TagFile
     scorer: Scorer
     systems: List[List[Run]]
     comparisons: Dict[str, Comparison]
-    """By score; none where there is one system."""
+    """By the name of the score; empty where there is only one system."""
     trials: int
     seed: int
 
     def as_json(self) -> str:
-        """A JSON object. Scores are fractions of 1."""
+        """The report as a JSON object, in which scores are fractions of 1."""
         result: Dict[str, Any] = {
             "gold": self.gold.path,
             "sentences": len(self.gold.sentences),
@@ -58,7 +58,7 @@ class Report(NamedTuple):
         return json.dumps(result, indent=2)
 
     def as_text(self) -> str:
-        """Tables. Scores are percentages. One file of chunk tags: the text that `conlleval` prints."""
+        """The report as tables of percentages. For one file of chunk tags it is the text that `conlleval` prints."""
         parts = []
         for title, runs in zip(("first system", "second system"), self.systems):
             text = self._run(runs[0]) if len(runs) == 1 else self._runs(runs)
@@ -84,7 +84,7 @@ class Report(NamedTuple):
         return "\n".join(lines)
 
     def _runs(self, runs: Sequence[Run]) -> str:
-        """A line a run, then their mean and standard deviation."""
+        """A line for each run, then their mean and standard deviation."""
         rows = [(run.scores, run.file.path) for run in runs]
         rows.append((_over(numpy.mean, runs), "mean"))
         rows.append((_over(partial(numpy.std, ddof=1), runs), "standard deviation"))
@@ -103,7 +103,7 @@ class Report(NamedTuple):
 
     def _comparison(self) -> str:
         lines = [
-            f"first less second ({self.trials} trials, seed {self.seed})",
+            f"first minus second ({self.trials} trials, seed {self.seed})",
             "          difference     95% interval         p",
         ]
         for name, (difference, p_value, low, high) in self.comparisons.items():
@@ -121,16 +121,16 @@ def evaluate(
     seed: int = 0,
 ) -> Report:
     """
-    Scores one system, or two and their difference. The files line up.
+    Scores one system, or two systems and their difference. All files have the same sentences.
 
     # Parameters
 
     gold : `TagFile`
     systems : `Sequence[Sequence[TagFile]]`
-        The runs of each system; as many of each.
+        The runs of each system, the same number for each.
     scorer : `Scorer`
     trials, seed : `int`
-        Of `allennlp_nef.metrics.significance.compare`.
+        The options of `allennlp_nef.metrics.significance.compare`.
     """
     scored = [[_score(gold, file, scorer) for file in files] for files in systems]
     comparisons = {}
@@ -143,7 +143,7 @@ def evaluate(
 
 
 def conlleval_text(counts: TagCounts) -> str:
-    """What `conlleval` prints, from the counts of `CHUNKS`."""
+    """The text that `conlleval` prints, from the counts of `CHUNKS`."""
     correct, predicted, gold, hits, tokens = counts.sentences.sum(0).tolist()
     lines = [
         f"processed {tokens} tokens with {gold} phrases; found: {predicted} phrases; correct: {correct}.",

@@ -1,47 +1,48 @@
-"""Where a model looks first, when words settle, and whether attention goes to wrong tags: over a corpus."""
+"""Counts over a corpus: where the first step looks, when tags settle, and the attention on words with wrong tags."""
 
 from collections import defaultdict
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy
 
-from allennlp_nef.commands.figures import printable
+from allennlp_nef.commands.text import printable
 
 ENDS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 50)
-"""The last steps of the rows of a summary; one more row has all steps beyond."""
+"""The last step of each row of a summary; one more row has all later steps."""
 NAMES = [*map(str, ENDS[:10]), "11-20", "21-50", "51+"]
 
 
 class SketchSummary:
-    """Counts over the sentences that were added; the numbers are those of `results`.
+    """Counts over the sentences that are added. `results` gives the numbers.
 
     # Parameters
 
     title : `str`
-        Of the model.
+        The title of the model.
     archive : `str`
-        Where it came from.
+        The path of its archive.
     """
 
     def __init__(self, title: str, archive: str) -> None:
         self._title, self._archive = title, archive
-        self._sentences = self._labelled = self._most_steps = 0
-        # By kind of tag and tag: words, sentences that look there first, attention of their first step.
+        self._sentences = self._labelled = self._max_steps = 0
+        # For each kind of tag and each tag: words, sentences that look there first, attention of the first step.
         self._first: Dict[str, Dict[str, Any]] = {
             kind: defaultdict(lambda: numpy.zeros(3)) for kind in ("gold", "predicted")
         }
-        # By row: words that settle there, those of them that are right, words that are right after its last step.
+        # For each row: words that settle there, how many of them are right, words that are right after its last step.
         self._settling = numpy.zeros((len(NAMES), 3))
-        # By row: wrong words, their attention, right words, theirs, steps, sum of the shares of wrong words.
+        # For each row: wrong words, attention on them, right words, attention on them, steps, and the sum over the
+        # steps of the share of wrong words.
         self._attention = numpy.zeros((len(NAMES), 6))
 
     def add(self, answer: Mapping[str, Any]) -> None:
-        """Counts a sentence: the answer of a predictor with `trace`, and with `gold`, the gold tags or None."""
+        """Counts a sentence: the answer of a predictor with `trace`, and with `gold`: the gold tags or None."""
         trace, gold = answer["trace"], answer["gold"]
         attention = numpy.array(trace["attention"])  # (steps, words)
         self._sentences += 1
         self._labelled += gold is not None
-        self._most_steps = max(self._most_steps, len(attention))
+        self._max_steps = max(self._max_steps, len(attention))
         first = attention[0].argmax()
         for kind, tags in (("gold", gold), ("predicted", answer["tags"])):
             for i, tag in enumerate(tags or ()):
@@ -60,7 +61,7 @@ class SketchSummary:
         self._settling[:, : len(settled)] += numpy.stack(settled, 1)
 
     def _add_attention(self, attention: numpy.ndarray, is_wrong: numpy.ndarray) -> None:
-        """Both (steps, words): the attention of a step, and whether the tag was wrong before it."""
+        """Counts the attention of steps, and whether the tags were wrong before them; both are (steps, words)."""
         columns = (
             *(is_wrong.sum(1), (attention * is_wrong).sum(1)),
             *((~is_wrong).sum(1), (attention * ~is_wrong).sum(1)),
@@ -73,20 +74,24 @@ class SketchSummary:
 
     def results(self) -> Dict[str, Any]:
         """
-        A JSON object; shares and accuracies are fractions of 1, those of nothing None. `has_gold`: whether all
-        sentences have gold tags; else there are no accuracies, and `attention_on_wrong` is None.
+        The numbers as a JSON object. Shares and accuracies are fractions of 1, or None where they are of nothing.
 
-        - `first_step`, by tag (the gold one, else the predicted one), the most frequent first: `words` and
-          `word_share`; the `sentences` whose largest attention at step 1 is on such a word and `sentence_share`;
-          `attention_share`, of all attention at step 1. (Martins & Kreutzer, EMNLP 2017: 57% of English test
-          sentences on a verb.)
-        - `settling`, by step: the `words` whose tag no longer changes after it, but did at it (all that never change:
-          step 1), `word_share`, their `accuracy`; and `accuracy_after`, of all words after this step (after the last
-          one of several), where a sentence that has no more steps keeps its last tags.
-        - `attention_on_wrong`, by step from the second one, and of all: words whose tag after the step *before* is
-          `wrong` or `right`, which is what the step finds; the mean attention that they get from it,
-          `attention_wrong` and `attention_right`; `share_on_wrong`, the share of attention that goes to wrong words,
-          and `even_share`, what it would be if each word of a sentence got the same.
+        `has_gold` tells whether all sentences have gold tags. If not, there are no accuracies, and
+        `attention_on_wrong` is None.
+
+        - `first_step` has a row for each tag (the gold tag, or the predicted one where there are no gold tags), the
+          most frequent first. `words` and `word_share` count the words with this tag. `sentences` and `sentence_share`
+          count the sentences whose largest attention at step 1 is on such a word. `attention_share` is the share of
+          such words in all attention at step 1. (Martins & Kreutzer, EMNLP 2017: 57% of English test sentences look at
+          a verb.)
+        - `settling` has a row for each step or range of steps. `words` and `word_share` count the words whose tag
+          changed last at this step; a tag that never changes counts for step 1. `accuracy` is that of these words.
+          `accuracy_after` is that of all words after this step, or after the last step of the range; a sentence with
+          fewer steps keeps its last tags.
+        - `attention_on_wrong` has a row for each step from the second one, and a row for all of them. `wrong` and
+          `right` count the words whose tag was wrong or right after the step before. `attention_wrong` and
+          `attention_right` are the mean attention that these words get at this step. `share_on_wrong` is the share of
+          attention that goes to wrong words, and `even_share` what it would be if all words of a sentence got the same.
         """
         has_gold = self._labelled == self._sentences
         words, right, after = self._settling.T
@@ -113,7 +118,7 @@ class SketchSummary:
         }
 
     def _num_rows(self) -> int:
-        return int(_rows([self._most_steps])[0]) + 1
+        return int(_rows([self._max_steps])[0]) + 1
 
     def _first_step(self, kind: str) -> List[Dict[str, Any]]:
         counts = self._first[kind]
@@ -151,7 +156,7 @@ class SketchSummary:
 
 
 def as_text(results: Mapping[str, Any]) -> str:
-    """The tables of `SketchSummary.results`: shares and accuracies are percentages."""
+    """The tables of `SketchSummary.results`, with percentages for shares and accuracies."""
     has_gold = results["has_gold"]
     counts = f"{results['sentences']} sentences, {results['words']} words"
     if has_gold:
@@ -182,7 +187,7 @@ def as_text(results: Mapping[str, Any]) -> str:
 def _table(
     columns: Sequence[Tuple[str, str, Callable[[Any], str]]], rows: Sequence[Mapping[str, Any]]
 ) -> str:
-    """Names to the left in the first column, numbers to the right below their heads."""
+    """A table: the first column is aligned to the left, the others to the right."""
     cells = [[head for head, _, _ in columns]]
     cells += [[write(row[name]) for _, name, write in columns] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells)]
@@ -199,7 +204,7 @@ def _decimals(attention: Optional[float]) -> str:
     return "-" if attention is None else f"{attention:.4f}"
 
 
-# Head, name in the results, and how a value is written.
+# Head of the column, name in the results, and the function that formats a value.
 _FIRST_STEP = (
     ("tag", "tag", printable),
     ("words", "words", str),
@@ -227,7 +232,7 @@ _ATTENTION = (
 
 
 def _rows(steps: Any) -> numpy.ndarray:
-    """The rows of steps, which count from 1."""
+    """The row of each step. Steps count from 1."""
     return numpy.searchsorted(ENDS, steps)
 
 

@@ -3,23 +3,25 @@ import sys
 from functools import lru_cache
 from typing import Any, Type
 
+from allennlp_nef.errors import UserError
 
-def request_error(message: str) -> ValueError:
+
+def request_error(message: str) -> UserError:
     """The exception for a request that cannot be answered, with the message for whoever sent it.
 
-    A `ValueError`. Where allennlp-server is loaded it is a `ServerError` too, which the server answers with status 400
+    A `UserError`. Where allennlp-server is loaded it is a `ServerError` too, which the server answers with status 400
     and a JSON object that holds the message; any other exception would be a bare status 500. The server package
     is optional, so it is never imported here.
     """
     server = sys.modules.get("allennlp_server.commands.server_simple")
     if server is None:
-        return ValueError(message)
+        return UserError(message)
     return _request_error_class(server.ServerError)(message)
 
 
 @lru_cache(maxsize=None)
-def _request_error_class(server_error: Type[Exception]) -> Type[ValueError]:
-    class RequestError(server_error, ValueError):  # type: ignore[valid-type,misc]
+def _request_error_class(server_error: Type[Exception]) -> Type[UserError]:
+    class RequestError(server_error, UserError):  # type: ignore[valid-type,misc]
         __qualname__ = "RequestError"
 
         def __init__(self, message: str) -> None:

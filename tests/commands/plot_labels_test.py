@@ -3,9 +3,9 @@
 import numpy
 import pytest
 
-from allennlp_nef.commands import plot_labels
-from allennlp_nef.commands.figures import drawing
-from allennlp_nef.commands.label_map import label_map, label_positions
+from allennlp_nef.commands.plots.figures import drawing
+from allennlp_nef.commands.plots.label_map import label_map, label_positions
+from allennlp_nef.commands.plots.labels import embeddings_of
 
 FILES = {"labels.png", "labels.svg", "metadata.tsv", "vectors.tsv"}
 
@@ -105,7 +105,7 @@ def test_embeddings_that_are_no_numbers(predictor_of, neighbours):
     try:
         weight.data[0, 0] = float("nan")
         with pytest.raises(ValueError, match="^here: expected label embeddings of finite numbers"):
-            plot_labels._embeddings(predictor, "here")
+            embeddings_of(predictor, "here")
     finally:
         weight.data.copy_(before)
 
@@ -136,12 +136,12 @@ class TestPositions:
 
 def test_a_dot_and_a_name_for_each_label():
     labels = ["$x$", "a_b", "NOUN"]
-    colours = {"$x$": "#111111", "a_b": "#222222", "NOUN": "#333333"}
+    colors = {"$x$": "#111111", "a_b": "#222222", "NOUN": "#333333"}
     positions = numpy.array([[0.0, 1.0], [2.0, 3.0], [-1.0, 5.0]])
     with drawing():
-        (axes,) = label_map(labels, positions, colours, "$title$").axes
+        (axes,) = label_map(labels, positions, colors, "$title$").axes
     assert [text.get_text() for text in axes.texts] == labels
     assert not any(text.get_parse_math() for text in axes.texts)
     assert axes.get_title(loc="left") == "$title$"
-    assert [line.get_color() for line in axes.lines] == list(colours.values())
+    assert [line.get_color() for line in axes.lines] == list(colors.values())
     assert [tuple(line.get_xydata()[0]) for line in axes.lines] == list(map(tuple, positions))

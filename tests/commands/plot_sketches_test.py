@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from allennlp_nef.commands import plot_sketches
+from allennlp_nef.commands.plots import sketches
 from allennlp_nef.commands.sketch_summary import as_text
 from allennlp_nef.commands.sketched_sentences import SketchModel, load_models, read_answers
 from allennlp_nef.errors import DataFormatError
@@ -59,8 +59,8 @@ def maps(monkeypatch):
     def heat_map(answers, descriptions):
         drawn.append((answers, [description["title"] for description in descriptions]))
 
-    monkeypatch.setattr(plot_sketches, "heat_map", heat_map)
-    monkeypatch.setattr(plot_sketches, "save", lambda *arguments: [])
+    monkeypatch.setattr(sketches, "heat_map", heat_map)
+    monkeypatch.setattr(sketches, "save", lambda *arguments: [])
     return drawn
 
 
@@ -472,7 +472,7 @@ class TestErrors:
         def interrupt(*arguments, **options):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("allennlp_nef.commands.plot_sketches.load_models", interrupt)
+        monkeypatch.setattr("allennlp_nef.commands.plots.sketches.load_models", interrupt)
         with pytest.raises(SystemExit) as end:
             allennlp("plot-sketches", ner_archive, "input", "--output", tmp_path / "out")
         assert end.value.code == 130

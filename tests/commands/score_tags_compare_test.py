@@ -37,7 +37,7 @@ class TestTwoSystems:
         assert lines[0] + "\n" == f"first system: {first}\n{one}"
         assert lines[1] + "\n" == f"second system: {second}\n{other}"
         title, header, row, end = lines[2].split("\n")
-        assert title == "first less second (200 trials, seed 0)"
+        assert title == "first minus second (200 trials, seed 0)"
         assert header.split() == ["difference", "95%", "interval", "p"]
         name, difference, low, to, high, p_value = row.split()
         assert (name, to, end) == ("F1", "to", "")

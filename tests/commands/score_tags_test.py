@@ -108,7 +108,7 @@ def test_another_scheme_than_that_of_the_gold_tags(score, write, caplog):
     expected = "processed 2 tokens with 1 phrases; found: 1 phrases; correct: 1.\naccuracy:  50.00%; precision: 100.00%"
     bio, iob1, bioul = (write(name, f"a {name}-A\nb O\n") for name in ("B", "I", "U"))
     assert score(iob1, bio, "--format", "conll").startswith(expected)
-    assert f"The tags of {iob1} are no BIO" in caplog.text
+    assert f"the gold tags of {iob1} are not: the accuracy compares" in caplog.text
     caplog.clear()
     assert score(bio, iob1, "--format", "conll").startswith(expected)
     assert score(bioul, bio, "--format", "conll").startswith(expected.replace(" 50", "100"))

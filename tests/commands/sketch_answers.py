@@ -2,8 +2,8 @@
 
 import numpy
 
-COLOURS = {"N": "#1f6fd0", "V": "#cc3311", "P": "#6b7280"}
-DESCRIPTION = {"title": "NEF-F csoftmax, N = 5", "colours": COLOURS, "step_name": "step"}
+COLORS = {"N": "#1f6fd0", "V": "#cc3311", "P": "#6b7280"}
+DESCRIPTION = {"title": "NEF-F csoftmax, N = 5", "colours": COLORS, "step_name": "step"}
 
 
 def answer_of(tokens, attention, provisional, gold=None):

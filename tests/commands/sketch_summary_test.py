@@ -5,10 +5,10 @@ import json
 import numpy
 import pytest
 
-from allennlp_nef.commands.figures import drawing
+from allennlp_nef.commands.plots.figures import drawing
+from allennlp_nef.commands.plots.sketch_summary_plot import MAX_TAGS, summary_plot
 from allennlp_nef.commands.sketch_summary import NAMES, SketchSummary, as_text
-from allennlp_nef.commands.sketch_summary_plot import MOST_TAGS, summary_plot
-from tests.commands.sketch_answers import COLOURS, answer_of, random_answer
+from tests.commands.sketch_answers import COLORS, answer_of, random_answer
 
 
 def results_of(answers):
@@ -275,7 +275,7 @@ def values(rows, name):
 class TestPlot:
     def draw(self, *summaries):
         with drawing():
-            return summary_plot(summaries, [COLOURS] * len(summaries))
+            return summary_plot(summaries, [COLORS] * len(summaries))
 
     def test_its_data(self, answers):
         results = results_of(answers)
@@ -323,7 +323,7 @@ class TestPlot:
         labels = ["NOUN", "a" * 40, "$x$", "_y", *(f"tag{i}" for i in range(30))]
         answers = [random_answer(60, 60, seed, labels=labels) for seed in range(2)]
         results = results_of(answers)
-        assert len(results["first_step"]) > MOST_TAGS
+        assert len(results["first_step"]) > MAX_TAGS
         figure = self.draw(results, results)
         renderer = figure.canvas.get_renderer()
         boxes = [axes.get_tightbbox(renderer) for axes in figure.axes]
@@ -332,4 +332,4 @@ class TestPlot:
             assert 0 <= box.x0 < box.x1 <= figure.bbox.width
             assert 0 <= box.y0 < box.y1 <= figure.bbox.height
             assert not any(box.overlaps(other) for other in boxes[:i])
-        assert len(figure.axes[0].get_yticklabels()) == MOST_TAGS
+        assert len(figure.axes[0].get_yticklabels()) == MAX_TAGS

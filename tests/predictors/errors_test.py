@@ -3,6 +3,7 @@ import sys
 
 import pytest
 
+from allennlp_nef.errors import UserError
 from allennlp_nef.predictors.errors import describe, request_error
 
 SERVER = "allennlp_server.commands.server_simple"
@@ -49,10 +50,10 @@ class TestDescribe:
 
 
 class TestRequestError:
-    def test_error_is_a_value_error_without_the_server(self, monkeypatch):
+    def test_error_is_a_user_error_without_the_server(self, monkeypatch):
         monkeypatch.delitem(sys.modules, SERVER, raising=False)
         error = request_error("target: expected a string")
-        assert type(error) is ValueError
+        assert type(error) is UserError
         assert str(error) == "target: expected a string"
 
     def test_error_is_a_server_error_where_the_server_is_loaded(self):

@@ -1,12 +1,14 @@
-"""What all figures share: text that stays text, a look of their own, files that come out the same each time."""
+"""What all figures share: the style, the drawing of text as it stands, and reproducible files."""
 
-import unicodedata
 import warnings
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterator, List, NamedTuple, Sequence
 
 from allennlp_nef.commands.output_files import writing
+from allennlp_nef.commands.text import printable
+from allennlp_nef.errors import UserError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,8 +16,7 @@ if TYPE_CHECKING:
 
 INK, SOFT, LINE = "#1c1e26", "#5a6070", "#d6d9e3"
 DPI = 150  # of PNG files
-FORMATS = ("png", "svg")
-_LOOK = {
+_STYLE = {
     "font.size": 9,
     "text.color": INK,
     "text.usetex": False,
@@ -35,18 +36,15 @@ _LOOK = {
     "svg.fonttype": "none",  # letters, not their outlines
     "svg.hashsalt": "allennlp_nef",
 }
-# Scripts that matplotlib's own font lacks, where the system has a font for them.
+# For scripts that matplotlib's own font lacks; those of them that the system has are used.
 _FONTS = (
     *("Noto Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans Arabic", "Noto Sans Hebrew"),
     *("Noto Sans Devanagari", "Noto Emoji", "Arial Unicode MS", "Microsoft YaHei"),
 )
-# What is not in XML, nor in UTF-8.
-_CONTROL = ("Cc", "Cs")
-_NO_CHARACTERS = "\ufffe\uffff"
 
 
 class Sides(NamedTuple):
-    """Lengths in inches."""
+    """A length for each side, in inches."""
 
     left: float
     right: float
@@ -54,16 +52,25 @@ class Sides(NamedTuple):
     below: float
 
 
+def check_installed(**packages: str) -> None:
+    """Raises a `UserError` where a package is missing. `packages` has module names and what pip calls them."""
+    for module, name in packages.items():
+        try:
+            import_module(module)
+        except ImportError as error:
+            raise UserError(f"expected {name}: pip install {name} ({error})") from error
+
+
 @contextmanager
 def drawing() -> Iterator[None]:
-    """Figures are made and saved within it: in our look, whatever the user's matplotlibrc says."""
+    """Draw and save figures within this context: it sets their style, whatever the user's matplotlibrc says."""
     from matplotlib import style
     from matplotlib.font_manager import fontManager
 
     installed = {font.name for font in fontManager.ttflist}
     fonts = ["DejaVu Sans", *(name for name in _FONTS if name in installed)]
-    with warnings.catch_warnings(), style.context(["default", {**_LOOK, "font.family": fonts}]):
-        # The PNG shows a box for such a letter; the SVG has the letter.
+    with warnings.catch_warnings(), style.context(["default", {**_STYLE, "font.family": fonts}]):
+        # A letter that no font has is a box in the PNG; the SVG has the letter itself.
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from ", UserWarning)
         warnings.filterwarnings(
             "ignore", r"Matplotlib currently does not support \w+ natively", UserWarning
@@ -72,24 +79,19 @@ def drawing() -> Iterator[None]:
 
 
 def literal(text: Any) -> Any:
-    """A matplotlib `Text` that shows `$`, `_` and `\\` as they are."""
+    """Makes a matplotlib `Text` show `$`, `_` and `\\` as they are, and returns it."""
     text.set_parse_math(False)
     return text
 
 
-def shown(word: str, most: int = 24) -> str:
-    """A word as it stands in a figure: cut to `most` characters, what cannot be printed as escapes."""
-    word = word if len(word) <= most else word[: most - 1] + "\u2026"
+def shown(word: str, max_length: int = 24) -> str:
+    """A word as a figure shows it: cut to `max_length` characters, with escapes for what cannot be printed."""
+    word = word if len(word) <= max_length else word[: max_length - 1] + "\u2026"
     return printable(word)
 
 
-def printable(text: str) -> str:
-    """A text on one line; what cannot be printed as escapes."""
-    return "".join(map(_printable, text))
-
-
 def overhang(axes: "Axes") -> Sides:
-    """How far labels and titles reach beyond axes."""
+    """How far the labels and the title of axes reach beyond them, on each side."""
     figure: Any = axes.figure
     inner: Any = axes.get_window_extent()
     outer: Any = axes.get_tightbbox(figure.canvas.get_renderer())
@@ -98,24 +100,19 @@ def overhang(axes: "Axes") -> Sides:
 
 
 def place(axes: "Axes", left: float, bottom: float, width: float, height: float) -> None:
-    """Puts axes somewhere in their figure, which has its size; in inches."""
+    """Moves axes to a place in their figure, in inches. The figure must have its final size."""
     figure: Any = axes.figure
-    across, up = figure.get_size_inches()
-    axes.set_position((left / across, bottom / up, width / across, height / up))
+    figure_width, figure_height = figure.get_size_inches()
+    bounds = (left / figure_width, bottom / figure_height)
+    axes.set_position((*bounds, width / figure_width, height / figure_height))
 
 
 def save(figure: "Figure", stem: Path, formats: Sequence[str]) -> List[Path]:
-    """Writes a figure to `stem` with each format as its ending: "png", "svg"."""
+    """Writes a figure to one file for each of the `FORMATS` asked for: `stem` and the format as the ending."""
     paths = [stem.with_name(f"{stem.name}.{ending}") for ending in formats]
     for path, ending in zip(paths, formats):
-        # Without the date.
+        # Without the date, so that the same figure gives the same file.
         metadata = {"Date": None} if ending == "svg" else None
         with writing(path) as draft:
             figure.savefig(str(draft), format=ending, dpi=DPI, metadata=metadata)
     return paths
-
-
-def _printable(letter: str) -> str:
-    if unicodedata.category(letter) in _CONTROL or letter in _NO_CHARACTERS:
-        return letter.encode("unicode_escape").decode("ascii")
-    return letter

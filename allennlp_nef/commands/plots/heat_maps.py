@@ -1,7 +1,11 @@
-"""Heat maps of the attention of each step, as in Figures 2 to 4 of Martins & Kreutzer (EMNLP 2017).
+"""Heat maps of attention, as in Figures 2 to 4 of Martins & Kreutzer (EMNLP 2017).
 
-Of label attention a row is a layer, with the probability of its tag and a stripe in the colour of that; of
-self-attention a row is a word.
+A column is a word. A row depends on the model:
+
+- `neural_easy_first`: a row is a step.
+- `position_aware_self_attention`: a row is a word, with its attention to each word.
+- `label_attention`: a row is a layer. A cell has the probability of the tag that the layer gives the word, and a stripe
+  in the color of that tag.
 """
 
 from collections import Counter
@@ -10,7 +14,16 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Sequence
 
 import numpy
 
-from allennlp_nef.commands.figures import DPI, INK, LINE, Sides, literal, overhang, place, shown
+from allennlp_nef.commands.plots.figures import (
+    DPI,
+    INK,
+    LINE,
+    Sides,
+    literal,
+    overhang,
+    place,
+    shown,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,78 +31,80 @@ if TYPE_CHECKING:
 
 # In inches.
 CELL = 0.28
-MOST = 28.0  # of the side of a map; more words or steps get smaller cells, and not each of them a label
-MOST_WIDTH = 20.0  # of maps side by side; wider ones stand below each other
-_LABEL = 0.2  # the least distance of labels
+MAX_SIDE = 28.0  # of a map; with more words or steps the cells are smaller, and only some of them have labels
+MAX_WIDTH = 20.0  # of maps side by side; wider ones stand below each other
+_MIN_LABEL_DISTANCE = 0.2
 _MARGIN, _GAP, _BAR_WIDTH, _BAR_HEIGHT, _BAR_LABELS = 0.15, 0.35, 0.14, 5 * CELL, 0.65
 
 SCALE = ("#ffffff", "#4338ca", "#17124f")
-"""The colours of attention 0, 0.25 and 1."""
+"""The colors of attention 0, 0.25 and 1."""
 TICKS = (0, 0.05, 0.2, 0.5, 1)
-"""Of the colour bar."""
+"""Of the color bar."""
 UNKNOWN = INK
-"""The colour of gold tags that the model does not know."""
-_CROSS: Dict[str, Any] = {
+"""The color of gold tags that the model does not know."""
+_CROSS_STYLE: Dict[str, Any] = {
     "linestyle": "none",
     "marker": "x",
     "markersize": 4,
     "markeredgewidth": 1.2,
 }
-_PAD, _PAD_OF_CROSSES = 4, 10  # of words above the map, in points
+_PAD, _PAD_WITH_CROSSES = 4, 10  # between the map and the words above it, in points
 
 
 class _Panel(NamedTuple):
     axes: "Axes"
     size: Tuple[float, float]
-    """Of the map, in inches."""
-    over: Sides
-    """How far its labels reach beyond it, in inches."""
+    """Width and height of the map, in inches."""
+    overhang: Sides
+    """How far the labels of the map reach beyond it."""
 
 
-def colour_scale() -> Any:
-    """The `ScalarMappable` of all maps: attention 0 to 1, by its square root, so that small weights show."""
+def color_scale() -> Any:
+    """The `ScalarMappable` of all maps, from attention 0 to 1.
+
+    It goes by the square root, so that small weights can be seen.
+    """
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 
-    colours = LinearSegmentedColormap.from_list("attention", SCALE)
-    return ScalarMappable(PowerNorm(0.5, vmin=0, vmax=1), colours)
+    colors = LinearSegmentedColormap.from_list("attention", SCALE)
+    return ScalarMappable(PowerNorm(0.5, vmin=0, vmax=1), colors)
 
 
 def heat_map(
     answers: Sequence[Mapping[str, Any]], descriptions: Sequence[Mapping[str, Any]]
 ) -> "Figure":
-    """The heat maps of one sentence, side by side: a row a step, from top to bottom, a column a word.
+    """The heat maps of one sentence, one for each model, side by side. Call it, and save the figure, within `drawing`.
 
-    Words have the colours of their predicted tags; tags that share a colour stand below the map. Where gold tags are
-    known, a cross below a word marks a wrong tag, in the colour of the gold tag. To be called, and the figure saved,
-    within `drawing`.
+    The first row is at the top. A word has the color of its predicted tag. Tags that share a color are written below
+    the map. A cross below a word marks a wrong tag; it has the color of the gold tag.
 
     # Parameters
 
     answers : `Sequence[Mapping[str, Any]]`
-        Of the predictors, one a model, with `trace`; `gold` has the gold tags or None.
+        The answer of each model's predictor, with `trace`, and with `gold`: the gold tags or None.
     descriptions : `Sequence[Mapping[str, Any]]`
-        Those of the predictors: `title`, `colours`, `step_name`.
+        The description of each model's predictor: `title`, `colours`, `step_name`.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 10), dpi=DPI)
     FigureCanvasAgg(figure)
-    pad = _PAD_OF_CROSSES if any(any(_wrong(answer)) for answer in answers) else _PAD
-    # As many words in each, but perhaps not as many steps.
+    pad = _PAD_WITH_CROSSES if any(any(_wrong(answer)) for answer in answers) else _PAD
+    # All maps have the same words, but may have different numbers of rows.
     longest = max(max(numpy.shape(_weights(answer))) for answer in answers)
-    cell = min(CELL, MOST / longest)
+    cell = min(CELL, MAX_SIDE / longest)
     names = [description["step_name"] for description in descriptions]
-    # What rows are stands beside the first map, and beside those that have others.
+    # The name of the rows is written once where adjacent maps have the same one.
     names = [name if name != before else "" for name, before in zip(names, ["", *names])]
     panels = [_panel(figure, *one, cell, pad) for one in zip(answers, descriptions, names)]
     bar = figure.add_axes((0, 0, 0.1, 0.1), label="attention")
     kinds = ["attention" if answer["trace"]["attention"] else "probability" for answer in answers]
     label = " or ".join(dict.fromkeys(kinds))
-    colour_bar = figure.colorbar(colour_scale(), cax=bar, ticks=TICKS, label=label)
-    colour_bar.ax.set_yticklabels([f"{tick:g}" for tick in TICKS])
-    colour_bar.outline.set_edgecolor(LINE)
+    color_bar = figure.colorbar(color_scale(), cax=bar, ticks=TICKS, label=label)
+    color_bar.ax.set_yticklabels([f"{tick:g}" for tick in TICKS])
+    color_bar.outline.set_edgecolor(LINE)
     legend = _legend(figure, answers, descriptions)
     _arrange(figure, panels, bar, legend)
     return figure
@@ -106,7 +121,7 @@ def _panel(
     weights = numpy.array(_weights(answer))
     steps, words = weights.shape
     size = (words * cell, steps * cell)
-    scale = colour_scale()
+    scale = color_scale()
     axes = figure.add_axes((0.1, 0.1, *(size / figure.get_size_inches())))
     axes.imshow(weights, cmap=scale.cmap, norm=scale.norm, aspect="auto", interpolation="none")
     if cell == CELL:
@@ -117,7 +132,7 @@ def _panel(
     for spine in axes.spines.values():
         spine.set(visible=True, linewidth=0.5)
 
-    every = int(numpy.ceil(_LABEL / cell))
+    every = int(numpy.ceil(_MIN_LABEL_DISTANCE / cell))
     rows = range(0, steps, every)
     names = answer["tokens"] if "gates" in answer["trace"] else list(map(str, range(1, steps + 1)))
     axes.set_yticks(rows, [shown(names[n], 12) for n in rows])
@@ -129,51 +144,51 @@ def _panel(
     _label_words(axes, answer, description["colours"], every, pad)
     _label_tags(axes, answer, description["colours"], every)
     for index in numpy.flatnonzero(_wrong(answer)):
-        colour = description["colours"].get(answer["gold"][index], UNKNOWN)
-        axes.plot(index, 1, **_CROSS, color=colour, clip_on=False, transform=_above(axes, 4))
+        color = description["colours"].get(answer["gold"][index], UNKNOWN)
+        axes.plot(index, 1, **_CROSS_STYLE, color=color, clip_on=False, transform=_above(axes, 4))
     axes.set_xlim(-0.5, words - 0.5)
     above = (overhang(axes).above + 0.1) / size[1]
     literal(axes.set_title(description["title"], y=1 + above, pad=0))
     return _Panel(axes, size, overhang(axes))
 
 
-def _label_cells(axes: "Axes", answer: Mapping[str, Any], colours: Mapping[str, str]) -> None:
-    """A stripe in the colour of the tag whose probability it is."""
+def _label_cells(axes: "Axes", answer: Mapping[str, Any], colors: Mapping[str, str]) -> None:
+    """Draws a stripe at the foot of each cell, in the color of its tag."""
     from matplotlib.collections import LineCollection
 
     rows = list(enumerate(answer["trace"]["provisional_tags"]))
     lines = [((i - 0.5, n + 0.4), (i + 0.5, n + 0.4)) for n, row in rows for i in range(len(row))]
-    of_tags = [colours[tag] for _, row in rows for tag in row]
-    axes.add_collection(LineCollection(lines, colors=of_tags, linewidths=3, capstyle="butt"))
+    line_colors = [colors[tag] for _, row in rows for tag in row]
+    axes.add_collection(LineCollection(lines, colors=line_colors, linewidths=3, capstyle="butt"))
 
 
 def _label_words(
-    axes: "Axes", answer: Mapping[str, Any], colours: Mapping[str, str], every: int, pad: float
+    axes: "Axes", answer: Mapping[str, Any], colors: Mapping[str, str], every: int, pad: float
 ) -> None:
     shown_at = range(0, len(answer["tokens"]), every)
     axes.xaxis.tick_top()
     axes.set_xticks(shown_at, [shown(answer["tokens"][i]) for i in shown_at])
     axes.tick_params(axis="x", which="major", pad=pad, length=0)
     for i, label in zip(shown_at, axes.get_xticklabels()):
-        literal(label).set(color=colours[answer["tags"][i]], rotation=45, rotation_mode="anchor")
+        literal(label).set(color=colors[answer["tags"][i]], rotation=45, rotation_mode="anchor")
         label.set(horizontalalignment="left", verticalalignment="center")
 
 
 def _label_tags(
-    axes: "Axes", answer: Mapping[str, Any], colours: Mapping[str, str], every: int
+    axes: "Axes", answer: Mapping[str, Any], colors: Mapping[str, str], every: int
 ) -> None:
-    """Below the map, those that the colours of the words do not tell apart; O goes without saying."""
-    shared = [colour for colour, count in Counter(colours.values()).items() if count > 1]
+    """Writes tags that share their color below the map. The tag O is never written."""
+    shared = [color for color, count in Counter(colors.values()).items() if count > 1]
     for i in range(0, len(answer["tokens"]), every):
         tag = answer["tags"][i]
-        if colours[tag] in shared and tag != "O":
+        if colors[tag] in shared and tag != "O":
             label = axes.annotate(
                 shown(tag, 12),
                 (i, 0),
                 (3, -4),
                 xycoords=axes.get_xaxis_transform(),
                 textcoords="offset points",
-                color=colours[tag],
+                color=colors[tag],
                 fontsize=7,
                 rotation=45,
                 rotation_mode="anchor",
@@ -188,28 +203,28 @@ def _legend(
     answers: Sequence[Mapping[str, Any]],
     descriptions: Sequence[Mapping[str, Any]],
 ) -> Any:
-    """An entry a colour: the tags that have it, of those that occur; and what a cross is."""
+    """The legend: for each color the tags of the sentence that have it, and the meaning of a cross."""
     from matplotlib.lines import Line2D
 
     tags: Dict[str, List[str]] = {}
-    known = {tag: colour for one in descriptions for tag, colour in one["colours"].items()}
+    known = {tag: color for one in descriptions for tag, color in one["colours"].items()}
     for answer, description in zip(answers, descriptions):
         trace = answer["trace"]
         wrong = [gold for gold, is_wrong in zip(answer["gold"] or (), _wrong(answer)) if is_wrong]
         rows = [] if trace["attention"] else trace["provisional_tags"]
         for tag in sorted({*answer["tags"], *wrong, *chain.from_iterable(rows)}):
-            colour = description["colours"].get(tag) or known.get(tag, UNKNOWN)
-            with_colour = tags.setdefault(colour, [])
-            if tag not in with_colour:
-                with_colour.append(tag)
+            color = description["colours"].get(tag) or known.get(tag, UNKNOWN)
+            of_color = tags.setdefault(color, [])
+            if tag not in of_color:
+                of_color.append(tag)
     ordered = sorted(tags.items(), key=lambda item: item[1])
     handles = [
-        Line2D([], [], color=colour, linestyle="none", marker="s", markersize=6)
-        for colour, _ in ordered
+        Line2D([], [], color=color, linestyle="none", marker="s", markersize=6)
+        for color, _ in ordered
     ]
     texts = [", ".join(map(shown, names)) for _, names in ordered]
     if any(any(_wrong(answer)) for answer in answers):
-        handles.append(Line2D([], [], color=INK, **_CROSS))
+        handles.append(Line2D([], [], color=INK, **_CROSS_STYLE))
         texts.append("wrong, in the\ncolour of the gold tag")
     legend = figure.legend(
         handles,
@@ -227,18 +242,18 @@ def _legend(
 
 
 def _arrange(figure: "Figure", panels: Sequence[_Panel], bar: "Axes", legend: Any) -> None:
-    """Sets the size of the figure, and the places of its parts in it."""
+    """Sets the size of the figure, and the place of each part in it."""
     renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
     extent = legend.get_window_extent(renderer)
     legend_width, legend_height = extent.width / DPI, extent.height / DPI
-    right = panels[-1].over.right
-    # The last words, and the title, lean over the bar.
-    widths = [p.over.left + p.size[0] + p.over.right + _GAP for p in panels]
-    is_stacked = sum(widths) > MOST_WIDTH
+    right = panels[-1].overhang.right
+    # The words above the map and its title may reach over the color bar.
+    widths = [p.overhang.left + p.size[0] + p.overhang.right + _GAP for p in panels]
+    is_stacked = sum(widths) > MAX_WIDTH
     bar_x = _MARGIN + (max(widths) if is_stacked else sum(widths)) - right
     width = bar_x + max(_BAR_WIDTH + _BAR_LABELS + legend_width, right - _GAP) + _MARGIN
-    above = max(panel.over.above for panel in panels)
-    below = max(panel.size[1] + panel.over.below for panel in panels)
+    above = max(panel.overhang.above for panel in panels)
+    below = max(panel.size[1] + panel.overhang.below for panel in panels)
     row = above + below + _GAP
     rows = len(panels) if is_stacked else 1
     height = 2 * _MARGIN + rows * row - _GAP
@@ -246,22 +261,22 @@ def _arrange(figure: "Figure", panels: Sequence[_Panel], bar: "Axes", legend: An
     figure.set_size_inches(width, height)
 
     top = height - _MARGIN - above
-    left = max(panel.over.left for panel in panels)
+    left = max(panel.overhang.left for panel in panels)
     x = _MARGIN
     for number, panel in enumerate(panels):
         if is_stacked:
             place(panel.axes, _MARGIN + left, top - number * row - panel.size[1], *panel.size)
         else:
-            x += panel.over.left
+            x += panel.overhang.left
             place(panel.axes, x, top - panel.size[1], *panel.size)
-            x += panel.size[0] + panel.over.right + _GAP
+            x += panel.size[0] + panel.overhang.right + _GAP
     place(bar, bar_x, top - _BAR_HEIGHT, _BAR_WIDTH, _BAR_HEIGHT)
     corner = (bar_x + _BAR_WIDTH + _BAR_LABELS, top)
     legend.set_bbox_to_anchor(corner, figure.dpi_scale_trans)
 
 
 def _above(axes: "Axes", points: float) -> Any:
-    """Words by their number, and `points` above the map where y is 1."""
+    """The transform to coordinates of x in words and y in heights of the map; y = 1 is `points` above the map."""
     from matplotlib.transforms import ScaledTranslation
 
     up = ScaledTranslation(0, points / 72, axes.figure.dpi_scale_trans)
@@ -269,7 +284,7 @@ def _above(axes: "Axes", points: float) -> Any:
 
 
 def _weights(answer: Mapping[str, Any]) -> Any:
-    """The numbers of the map: rows x words."""
+    """The numbers that a map shows: rows x words."""
     trace = answer["trace"]
     return trace["attention"] or trace["provisional_probabilities"]
 

@@ -1,15 +1,16 @@
-"""The page with the replay, in one file that needs no other and no network."""
+"""The page that replays the steps of taggers, as one file that needs no other file and no network."""
 
 import json
-from pathlib import Path
 from string import Template
 from typing import Any, Mapping, Sequence
 
-DEMO = Path(__file__).resolve().parent.parent / "demo"
+from allennlp_nef.resources import folders
+
+DEMO = folders()["demo"]
 SCRIPTS = ("elements.js", "heat_map.js", "replay.js", "standalone.js")
 TITLE = "Tagging, step by step"
 
-# Not from a file: the Content-Security-Policy is what keeps it from the network.
+# The Content-Security-Policy keeps the page from the network, so it is not read from a file that may change.
 _PAGE = Template(
     """<!doctype html>
 <html lang="en">
@@ -41,8 +42,8 @@ def page_of(models: Sequence[Mapping[str, Any]]) -> str:
     # Parameters
 
     models : `Sequence[Mapping[str, Any]]`
-        Of each its `description`, that of the predictor, and its `sentences`, the same ones for each model: the answers
-        with `trace`, and `gold`, the gold tags or None.
+        For each model the `description` of its predictor, and its `sentences`: the answers of the predictor with
+        `trace`, and with `gold`, the gold tags or None. All models have the same sentences.
     """
     return _PAGE.substitute(
         title=TITLE,
@@ -55,7 +56,7 @@ def page_of(models: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _inline(name: str, end: str) -> str:
-    """The text of a file, which does not end the element that it is put into."""
+    """The text of a file. Raises a `ValueError` where it has the end tag of the element that it is put into."""
     text = (DEMO / name).read_text(encoding="utf-8")
     if end in text.lower() or "<!--" in text:
         raise ValueError(f"{DEMO / name}: expected text without {end} and <!--")
@@ -63,7 +64,7 @@ def _inline(name: str, end: str) -> str:
 
 
 def _as_script(data: Any) -> str:
-    """JSON in ASCII, in which nothing is markup."""
+    """JSON in ASCII without the characters of markup."""
     text = json.dumps(data, separators=(",", ":"))
     for letter in "<>&":
         text = text.replace(letter, f"\\u{ord(letter):04x}")

@@ -4,27 +4,25 @@ from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence
 
 import numpy
 
-from allennlp_nef.commands.figures import SOFT, literal, shown
+from allennlp_nef.commands.plots.figures import SOFT, literal, shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_SIDE = 6.0  # of the plot, in inches
-_MARGIN = 0.25
-_LETTERS = 40  # of a name
-_MANY = 60
-"""Labels; more of them are written smaller."""
+_SIDE, _MARGIN = 6.0, 0.25  # of the plot, in inches
+_MAX_NAME_LENGTH = 40
+_MAX_LABELS_IN_FULL_SIZE = 60
 
 
 def label_positions(vectors: numpy.ndarray, perplexity: Optional[float] = None) -> numpy.ndarray:
     """
-    The embeddings by t-SNE (van der Maaten & Hinton, JMLR 2008), starting from their principal components.
+    Embeddings in two dimensions, by t-SNE (van der Maaten & Hinton, JMLR 2008) from their principal components.
 
     # Parameters
 
     vectors : `numpy.ndarray`, (labels, dim)
-    perplexity : `float`, optional (default = a third of the other labels, at least 1 and at most 30)
-        Less than the number of labels.
+    perplexity : `float`, optional (default = a third of the number of other labels, at least 1 and at most 30)
+        Must be less than the number of labels.
 
     # Returns
 
@@ -37,9 +35,9 @@ def label_positions(vectors: numpy.ndarray, perplexity: Optional[float] = None) 
         return numpy.zeros((count, 2))
     if perplexity is None:
         perplexity = min(30.0, max(1.0, (count - 1) / 3))
-    # Principal components need as many dimensions as the plot has.
+    # Two principal components need at least two dimensions.
     padded = numpy.pad(vectors, ((0, 0), (0, max(0, 2 - vectors.shape[1]))))
-    # Exact: there are few labels, and the tree of the approximation cannot hold points that coincide.
+    # The approximation ("barnes_hut") cannot hold points that coincide, and there are few labels.
     tsne = TSNE(
         2,
         perplexity=perplexity,
@@ -54,17 +52,17 @@ def label_positions(vectors: numpy.ndarray, perplexity: Optional[float] = None) 
 def label_map(
     labels: Sequence[str],
     positions: numpy.ndarray,
-    colours: Mapping[str, str],
+    colors: Mapping[str, str],
     title: str,
 ) -> "Figure":
-    """A dot and a name for each label. To be called within `drawing`.
+    """The plot: a dot and a name for each label. Call it, and save the figure, within `drawing`.
 
     # Parameters
 
     labels : `Sequence[str]`
     positions : `numpy.ndarray`, (labels, 2)
-    colours : `Mapping[str, str]`
-        Of the labels.
+    colors : `Mapping[str, str]`
+        The color of each label.
     title : `str`
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -75,22 +73,22 @@ def label_map(
     inner = 1 - 2 * _MARGIN / _SIDE
     axes: Any = figure.add_axes((_MARGIN / _SIDE, _MARGIN / _SIDE, inner, inner - 0.04))
     literal(axes.set_title(shown(title, 80)))
-    size = 8 if len(labels) <= _MANY else 5
+    size = 8 if len(labels) <= _MAX_LABELS_IN_FULL_SIZE else 5
     middle = (positions[:, 0].min() + positions[:, 0].max()) / 2
     for label, (x, y) in zip(labels, positions):
-        axes.plot(x, y, "o", markersize=size / 2, color=colours[label], clip_on=False)
-        is_left = x > middle  # names stay within the map
+        axes.plot(x, y, "o", markersize=size / 2, color=colors[label], clip_on=False)
+        is_left = x > middle  # so that the name stays within the plot
         text = axes.annotate(
-            shown(label, _LETTERS),
+            shown(label, _MAX_NAME_LENGTH),
             (x, y),
             xytext=(-size / 2 if is_left else size / 2, size / 2),
             textcoords="offset points",
             horizontalalignment="right" if is_left else "left",
             fontsize=size,
-            color=colours[label],
+            color=colors[label],
         )
         literal(text)
     axes.margins(0.1)
-    axes.set(xticks=[], yticks=[])  # t-SNE has no units
+    axes.set(xticks=[], yticks=[])  # positions of t-SNE have no unit
     axes.set_xlabel("t-SNE of the label embeddings", color=SOFT, fontsize=8)
     return figure

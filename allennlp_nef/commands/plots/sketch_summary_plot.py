@@ -1,20 +1,20 @@
-"""The tables of summaries as plots."""
+"""Plots of the tables of `SketchSummary`."""
 
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence
 
-from allennlp_nef.commands.figures import INK, LINE, SOFT, literal, overhang, place, shown
+from allennlp_nef.commands.plots.figures import INK, LINE, SOFT, literal, overhang, place, shown
 from allennlp_nef.predictors.tag_colors import GREEN, RED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_TAGS = 24
-"""Of the first panel; the table has all."""
+MAX_TAGS = 24
+"""How many tags the first panel has at most; the table has all of them."""
 
 # In inches.
-_WIDTH, _LEAST_HEIGHT, _TAG = 3.5, 1.9, 0.19
-_MARGIN, _TITLE, _HEADS, _FEET, _GAP = 0.2, 0.3, 0.6, 0.6, 0.85
+_WIDTH, _MIN_HEIGHT, _TAG = 3.5, 1.9, 0.19
+_MARGIN, _TITLE, _ABOVE, _BELOW, _GAP = 0.2, 0.3, 0.6, 0.6, 0.85
 _DOT: Dict[str, Any] = {"marker": "o", "markersize": 4.5, "clip_on": False, "zorder": 3}
 _TICK: Dict[str, Any] = {
     **{"linestyle": "none", "marker": "|", "markersize": 10, "markeredgewidth": 1.8},
@@ -23,30 +23,32 @@ _TICK: Dict[str, Any] = {
 
 
 def summary_plot(
-    summaries: Sequence[Mapping[str, Any]], colours: Sequence[Mapping[str, str]]
+    summaries: Sequence[Mapping[str, Any]], colors: Sequence[Mapping[str, str]]
 ) -> "Figure":
-    """A row a model, a panel a table; without gold tags there is no third panel. To be called within `drawing`.
+    """The plot: a row for each model, a panel for each table. Call it, and save the figure, within `drawing`.
+
+    There is no third panel where there are no gold tags.
 
     # Parameters
 
     summaries : `Sequence[Mapping[str, Any]]`
-        `SketchSummary.results`.
-    colours : `Sequence[Mapping[str, str]]`
-        Of the tags, one mapping a model.
+        `SketchSummary.results` of each model.
+    colors : `Sequence[Mapping[str, str]]`
+        The colors of the tags, for each model.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     num_panels = 3 if any(summary["has_gold"] for summary in summaries) else 2
-    tags = max(min(len(summary["first_step"]), MOST_TAGS) for summary in summaries)
-    height = max(_LEAST_HEIGHT, _TAG * tags)
-    row_height = _TITLE + _HEADS + height + _FEET
+    tags = max(min(len(summary["first_step"]), MAX_TAGS) for summary in summaries)
+    height = max(_MIN_HEIGHT, _TAG * tags)
+    row_height = _TITLE + _ABOVE + height + _BELOW
     figure = Figure(figsize=(10, _MARGIN + row_height * len(summaries)))
     FigureCanvasAgg(figure)
     rows = []
-    for summary, of_tags in zip(summaries, colours):
+    for summary, tag_colors in zip(summaries, colors):
         axes = [figure.add_axes((0, 0, 1, 1)) for _ in range(num_panels)]
-        _first_step(axes[0], summary, of_tags)
+        _first_step(axes[0], summary, tag_colors)
         _settling(axes[1], summary)
         if summary["has_gold"]:
             _attention_on_wrong(axes[2], summary["attention_on_wrong"])
@@ -59,17 +61,17 @@ def summary_plot(
     width = left + num_panels * (_WIDTH + _GAP) - _GAP + _MARGIN
     figure.set_size_inches(width, figure.get_size_inches()[1])
     for number, (axes, summary) in enumerate(zip(rows, summaries), 1):
-        bottom = row_height * (len(rows) - number) + _FEET
+        bottom = row_height * (len(rows) - number) + _BELOW
         for i, panel in enumerate(axes):
             place(panel, left + i * (_WIDTH + _GAP), bottom, _WIDTH, height)
-        y = (bottom + height + _HEADS) / figure.get_size_inches()[1]
+        y = (bottom + height + _ABOVE) / figure.get_size_inches()[1]
         title = figure.text(_MARGIN / width, y, summary["title"], weight="bold", size=12)
         literal(title).set_verticalalignment("bottom")
     return figure
 
 
 def _share_scales(rows: Sequence[Sequence["Axes"]]) -> None:
-    """The same ones for all models."""
+    """Gives a panel the same scale in all rows."""
     columns = list(zip(*rows))
     for axes in columns[0]:
         axes.set_xlim(0, max(other.get_xlim()[1] for other in columns[0]))
@@ -77,12 +79,12 @@ def _share_scales(rows: Sequence[Sequence["Axes"]]) -> None:
         axes.set_ylim(0, max(other.get_ylim()[1] for other in columns[-1]))
 
 
-def _first_step(axes: "Axes", summary: Mapping[str, Any], colours: Mapping[str, str]) -> None:
-    rows = summary["first_step"][:MOST_TAGS]
+def _first_step(axes: "Axes", summary: Mapping[str, Any], colors: Mapping[str, str]) -> None:
+    rows = summary["first_step"][:MAX_TAGS]
     places = range(len(rows))
-    bar_colours = [colours.get(row["tag"], INK) for row in rows]
-    axes.barh(places, _percent(rows, "sentence_share"), color=bar_colours, height=0.7)
-    axes.barh(0, 0, color=SOFT, label="sentences that look there")  # for the key
+    bar_colors = [colors.get(row["tag"], INK) for row in rows]
+    axes.barh(places, _percent(rows, "sentence_share"), color=bar_colors, height=0.7)
+    axes.barh(0, 0, color=SOFT, label="sentences that look there")  # for the legend
     axes.plot(_percent(rows, "word_share"), places, **_TICK, label="all words")
     axes.set_yticks(places, [shown(row["tag"]) for row in rows])
     for label in axes.get_yticklabels():
@@ -107,7 +109,7 @@ def _settling(axes: "Axes", summary: Mapping[str, Any]) -> None:
 
 
 def _attention_on_wrong(axes: "Axes", rows: Sequence[Mapping[str, Any]]) -> None:
-    rows = rows[:-1]  # without that of all steps
+    rows = rows[:-1]  # the last row is of all steps
     places = _steps(axes, rows)
     on_wrong, even = _percent(rows, "share_on_wrong"), _percent(rows, "even_share")
     axes.plot(places, on_wrong, **_DOT, color=RED, label="attention on them")
@@ -117,7 +119,7 @@ def _attention_on_wrong(axes: "Axes", rows: Sequence[Mapping[str, Any]]) -> None
 
 
 def _steps(axes: "Axes", rows: Sequence[Mapping[str, Any]]) -> Sequence[int]:
-    """Labels both axes; returns the places of the steps."""
+    """Labels both axes, and returns the x coordinates of the steps."""
     labels = [row["step"].replace("-", "\u2013\n") for row in rows]
     axes.set_xticks(range(len(rows)), labels)
     axes.set_xlim(-0.6, len(rows) - 0.4)

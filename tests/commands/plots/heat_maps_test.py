@@ -1,4 +1,4 @@
-"""Heat maps by their data: the arrays, labels, colours and places of their parts, and the files."""
+"""Heat maps by their data: the arrays, labels, colors and places of their parts, and the files."""
 
 import warnings
 from xml.etree import ElementTree
@@ -6,9 +6,16 @@ from xml.etree import ElementTree
 import numpy
 import pytest
 
-from allennlp_nef.commands.figures import DPI, drawing, save, shown
-from allennlp_nef.commands.heat_maps import CELL, MOST, MOST_WIDTH, TICKS, UNKNOWN, heat_map
-from tests.commands.sketch_answers import COLOURS, DESCRIPTION, answer_of, random_answer
+from allennlp_nef.commands.plots.figures import DPI, drawing, save, shown
+from allennlp_nef.commands.plots.heat_maps import (
+    CELL,
+    MAX_SIDE,
+    MAX_WIDTH,
+    TICKS,
+    UNKNOWN,
+    heat_map,
+)
+from tests.commands.sketch_answers import COLORS, DESCRIPTION, answer_of, random_answer
 
 ODD_WORDS = ["$x_1$", "a$b", "_a", "\\frac{", "<b>&amp;</b>", '"', "日本語", "שלום", "مرحبا", "🙂"]
 
@@ -20,7 +27,7 @@ def look():
 
 
 def draw(*answers, **changes):
-    """The figure, its maps and the axes of the colour bar."""
+    """The figure, its maps and the axes of the color bar."""
     descriptions = [{**DESCRIPTION, "title": f"model {i}", **changes} for i in range(len(answers))]
     figure = heat_map(answers, descriptions)
     *maps, bar = figure.axes
@@ -43,8 +50,8 @@ def crosses_of(axes):
 
 def legend_of(figure):
     (legend,) = figure.legends
-    colours = [handle.get_color() for handle in legend.legend_handles]
-    return list(zip((text.get_text() for text in legend.get_texts()), colours))
+    colors = [handle.get_color() for handle in legend.legend_handles]
+    return list(zip((text.get_text() for text in legend.get_texts()), colors))
 
 
 class TestMaps:
@@ -87,29 +94,29 @@ class TestMaps:
         ((low, high, gamma, white, *_),) = seen
         assert (low, high, gamma, white) == (0, 1, 0.5, (1, 1, 1, 1))
 
-    def test_words_have_the_colours_of_their_predicted_tags(self):
+    def test_words_have_the_colors_of_their_predicted_tags(self):
         _, (axes,), _ = draw(tagged(["a", "b", "c"], "NVN", gold="VVN"))
-        assert labels_of(axes) == [("a", COLOURS["N"]), ("b", COLOURS["V"]), ("c", COLOURS["N"])]
+        assert labels_of(axes) == [("a", COLORS["N"]), ("b", COLORS["V"]), ("c", COLORS["N"])]
 
     def test_several_models(self):
         first, second = tagged("ab", "NV", gold="NP"), tagged("ab", "PP", gold="NP")
         figure, maps, _ = draw(first, second)
         assert [labels_of(axes) for axes in maps] == [
-            [("a", COLOURS["N"]), ("b", COLOURS["V"])],
-            [("a", COLOURS["P"]), ("b", COLOURS["P"])],
+            [("a", COLORS["N"]), ("b", COLORS["V"])],
+            [("a", COLORS["P"]), ("b", COLORS["P"])],
         ]
         assert [axes.get_title("left") for axes in maps] == ["model 0", "model 1"]
         assert [axes.get_ylabel() for axes in maps] == ["step", ""]
-        assert [crosses_of(axes) for axes in maps] == [[(1, COLOURS["P"])], [(0, COLOURS["N"])]]
+        assert [crosses_of(axes) for axes in maps] == [[(1, COLORS["P"])], [(0, COLORS["N"])]]
         assert [text for text, _ in legend_of(figure)[:-1]] == ["N", "P", "V"]
 
 
 class TestWrongTags:
-    def test_crosses_have_the_colour_of_the_gold_tag(self):
+    def test_crosses_have_the_color_of_the_gold_tag(self):
         figure, (axes,), _ = draw(tagged("abcd", "NVNV", gold="NPX" + "V"))
-        assert crosses_of(axes) == [(1, COLOURS["P"]), (2, UNKNOWN)]
+        assert crosses_of(axes) == [(1, COLORS["P"]), (2, UNKNOWN)]
         assert legend_of(figure) == [
-            *(("N", COLOURS["N"]), ("P", COLOURS["P"]), ("V", COLOURS["V"]), ("X", UNKNOWN)),
+            *(("N", COLORS["N"]), ("P", COLORS["P"]), ("V", COLORS["V"]), ("X", UNKNOWN)),
             ("wrong, in the\ncolour of the gold tag", UNKNOWN),
         ]
 
@@ -117,12 +124,12 @@ class TestWrongTags:
     def test_none(self, gold):
         figure, (axes,), _ = draw(tagged("abc", "NVN", gold))
         assert not axes.lines
-        assert legend_of(figure) == [("N", COLOURS["N"]), ("V", COLOURS["V"])]
+        assert legend_of(figure) == [("N", COLORS["N"]), ("V", COLORS["V"])]
 
-    def test_tags_of_one_colour_share_an_entry(self):
-        colours = {"B-A": "#000001", "B-B": "#000001", "O": "#000002", "_": "#000003"}
+    def test_tags_of_one_color_share_an_entry(self):
+        colors = {"B-A": "#000001", "B-B": "#000001", "O": "#000002", "_": "#000003"}
         answer = tagged("abcd", ["O", "B-B", "B-A", "_"])
-        figure, _, _ = draw(answer, colours=colours)
+        figure, _, _ = draw(answer, colours=colors)
         assert legend_of(figure) == [("B-A, B-B", "#000001"), ("O", "#000002"), ("_", "#000003")]
 
 
@@ -159,7 +166,7 @@ class TestPlaces:
             assert 0 <= box.y0 < box.y1 <= figure.bbox.height
         is_stacked = maps[-1].get_window_extent().y1 < maps[0].get_window_extent().y0
         assert is_stacked == (words * models > 50 and models > 1)
-        assert is_stacked or figure.get_size_inches()[0] < MOST_WIDTH + 5
+        assert is_stacked or figure.get_size_inches()[0] < MAX_WIDTH + 5
         for one, other in zip(boxes[: models - 1], boxes[1:models]):
             assert one.y0 > other.y1 if is_stacked else one.x1 < other.x0
         # The last words may lean over the bar, which begins below them.
@@ -176,7 +183,7 @@ class TestPlaces:
         answer = random_answer(400, 400)
         figure, (axes,), _ = draw(answer)
         assert numpy.array_equal(axes.images[0].get_array(), answer["trace"]["attention"])
-        assert axes.get_window_extent().width / figure.dpi == pytest.approx(MOST)
+        assert axes.get_window_extent().width / figure.dpi == pytest.approx(MAX_SIDE)
         assert [text for text, _ in labels_of(axes)] == answer["tokens"][::3]
         assert [label.get_text() for label in axes.get_yticklabels()][:2] == ["1", "4"]
 
@@ -184,7 +191,7 @@ class TestPlaces:
         """Of one model: the cells of the other one are as small."""
         _, maps, _ = draw(random_answer(3, 1), random_answer(3, 200))
         widths = [axes.get_window_extent().width / DPI for axes in maps]
-        assert widths == pytest.approx([3 * MOST / 200] * 2)
+        assert widths == pytest.approx([3 * MAX_SIDE / 200] * 2)
 
 
 class TestWords:
@@ -279,21 +286,21 @@ class TestOtherTraces:
         assert bar.get_ylabel() == "attention"
 
 
-class TestTagsThatShareAColour:
-    def below(self, tags, colours):
+class TestTagsThatShareAColor:
+    def below(self, tags, colors):
         answer = random_answer(len(tags), 2)
         answer["tags"], answer["gold"] = tags, None
-        description = {**DESCRIPTION, "colours": colours}
+        description = {**DESCRIPTION, "colours": colors}
         with drawing():
             figure = heat_map([answer], [description])
         return [(text.get_text(), text.get_color(), text.xy[0]) for text in figure.axes[0].texts]
 
     def test_they_stand_below(self):
         blue, red, green = "#0000ff", "#ff0000", "#00ff00"
-        colours = {"B-X": blue, "B-Y": blue, "I-X": red, "I-Y": red, "O": green}
+        colors = {"B-X": blue, "B-Y": blue, "I-X": red, "I-Y": red, "O": green}
         tags = ["B-X", "I-X", "O", "B-Y"]
         expected = [("B-X", blue, 0), ("I-X", red, 1), ("B-Y", blue, 3)]
-        assert self.below(tags, colours) == expected
+        assert self.below(tags, colors) == expected
 
     def test_others_do_not(self):
         assert self.below(["A", "B", "A"], {"A": "#0000ff", "B": "#ff0000"}) == []

@@ -1,0 +1,65 @@
+import argparse
+import shlex
+import shutil
+from pathlib import Path
+from typing import Dict, Iterator
+
+from allennlp_nef.commands.command import Command
+from allennlp_nef.commands.output_files import check_folder
+from allennlp_nef.errors import UserError
+from allennlp_nef.resources import folders
+
+_SUMMARY = "Write the example configs, small data to try them on, and the demo page into a folder."
+_DETAILS = """
+Writes training_configs/ (one config for each experiment), fixtures/ (small data that the configs read) and demo/ (the
+page for `serve --static-dir demo`).
+
+    %(prog)s examples
+    cd examples
+    allennlp-nef train training_configs/qe_nef_f.jsonnet -s runs/qe_nef_f
+
+The exit status is 2 where a file exists already, if --force is not given. Then nothing is written.
+"""
+_GENERATORS = (".py", ".pyc")  # of the data
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="FOLDER", help="folder to write to, new or not")
+    parser.add_argument("--force", action="store_true", help="write over files that exist")
+
+
+def _write(args: argparse.Namespace) -> Iterator[str]:
+    """Writes the files, and yields what to print."""
+    check_folder(args.folder, "FOLDER")
+    target = Path(args.folder)
+    sources = {name: _files_of(folder) for name, folder in folders().items()}
+    paths = [target / name / path for name, files in sources.items() for path in files]
+    existing = [path for path in paths if path.exists()]
+    if existing and not args.force:
+        raise UserError(
+            f"{existing[0]}: expected no such file, got one ({len(existing)} of {len(paths)} files exist): "
+            "--force writes over them"
+        )
+    for name, files in sources.items():
+        for path, source in files.items():
+            (target / name / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(str(source), str(target / name / path))
+        yield f"{len(files)} files: {target / name}"
+    yield "Next:"
+    yield f"    cd {shlex.quote(str(target))}"
+    yield "    allennlp-nef train training_configs/qe_nef_f.jsonnet -s runs/qe_nef_f"
+
+
+def _files_of(folder: Path) -> Dict[Path, Path]:
+    """The files of a folder by their path in it, without the programs that generate data."""
+    files = {
+        path.relative_to(folder): path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.suffix not in _GENERATORS
+    }
+    if not files:
+        raise UserError(f"{folder}: expected the examples of the package, got no files")
+    return files
+
+
+EXAMPLES = Command("examples", _SUMMARY, _DETAILS, _add_arguments, _write, False)
