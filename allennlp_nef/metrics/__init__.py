@@ -1,5 +1,30 @@
-from allennlp_nef.metrics.conlleval import ConllEvalMetric
-from allennlp_nef.metrics.tag_accuracy import TagAccuracy
-from allennlp_nef.metrics.word_qe import WordQeMetric, count_word_qe, word_qe_scores
+"""Scores of tags over a whole data set, and tests of significance.
+
+The names of `__all__` are imported when they are asked for, so that `allennlp_nef.metrics.tag_scores` needs neither
+torch nor AllenNLP.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from allennlp_nef.metrics.conlleval import ConllEvalMetric
+    from allennlp_nef.metrics.tag_accuracy import TagAccuracy
+    from allennlp_nef.metrics.word_qe import WordQeMetric
+    from allennlp_nef.metrics.word_qe_counts import count_word_qe, word_qe_scores
 
 __all__ = ["ConllEvalMetric", "TagAccuracy", "WordQeMetric", "count_word_qe", "word_qe_scores"]
+
+_MODULES = {
+    "ConllEvalMetric": "conlleval",
+    "TagAccuracy": "tag_accuracy",
+    "WordQeMetric": "word_qe",
+    "count_word_qe": "word_qe_counts",
+    "word_qe_scores": "word_qe_counts",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

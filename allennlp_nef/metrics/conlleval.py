@@ -1,5 +1,6 @@
 from typing import Dict, List, NamedTuple, Optional
 
+import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
@@ -8,6 +9,7 @@ from allennlp.training.metrics import Metric
 from overrides import overrides
 
 from allennlp_nef.data.formats.chunks import split_tag
+from allennlp_nef.metrics.ratios import precision_recall_f1
 
 # Prefixes as numbers: outside; begin; inside; last; unit.
 _OUTSIDE, _BEGIN, _INSIDE, _LAST, _UNIT = range(5)
@@ -16,13 +18,14 @@ _CODES = {"O": 0, "B": 1, "I": 2, "L": 3, "U": 4, "E": 3, "S": 4}
 
 @Metric.register("conlleval")
 class ConllEvalMetric(Metric):
-    """Precision, recall and F1 of chunks (such as named entities) over the whole data set, as `conlleval` has them.
+    """Precision, recall and F1 of chunks (such as named entities) over the whole data set, as `conlleval` counts them.
 
     A predicted chunk is right if a gold chunk has the same words and the same type. Chunks are read off tags as
-    `allennlp_nef.data.formats.chunks` states; ill-formed sequences count. What would divide by zero is 0.
+    `allennlp_nef.data.formats.chunks` states, also off ill-formed sequences. What would divide by zero is 0.
 
-    A gold label that the vocabulary lacks (index -1) is never right. Where the vocabulary lacks a label that could go
-    on with the chunk before, it is taken for that one; else it begins a chunk of another type.
+    A gold label that the vocabulary lacks has the index -1, and its tag is never right. If the vocabulary also lacks a
+    label that continues the chunk before it, the unknown label is taken for that label. Otherwise it starts a chunk of
+    a type that is never right.
 
     Gives `precision-overall`, `recall-overall`, `f1-overall`, the same for each type (`f1-PER`), all in [0, 1], and
     `accuracy`, that of the tags, of BIOUL after conversion to BIO. Registered as a `Metric` with name "conlleval".
@@ -53,8 +56,8 @@ class ConllEvalMetric(Metric):
         codes = [(_CODES[prefix], numbers.get(kind, -1)) for prefix, kind in tags]
         self._is_bioul = any(code in (_LAST, _UNIT) for code, _ in codes)
         inner = (_INSIDE, _LAST) if self._is_bioul else (_INSIDE,)
-        # Of each label the prefix, the type, and whether a label that goes on with a chunk of the type is missing; the
-        # last row is that of -1.
+        # A row for each label, the last one for -1: the prefix, the type, and whether the vocabulary lacks a label that
+        # continues a chunk of this type.
         rows = [
             (code, number, any((other, number) not in codes for other in inner))
             for code, number in codes
@@ -73,9 +76,10 @@ class ConllEvalMetric(Metric):
         """Predicted and gold tags, and the mask: each (batch, tokens)."""
         if mask is None:
             mask = torch.ones_like(gold, dtype=torch.bool)
-        is_first = (mask & (mask.cumsum(-1) == 1))[mask]  # (words,), as all that follows
-        said, expected = predictions[mask], gold[mask]
-        predicted_chunks, gold_chunks = self._read(said, is_first), self._read(expected, is_first)
+        is_first = (mask & (mask.cumsum(-1) == 1))[mask]  # (words,), like all that follows
+        predicted, expected = predictions[mask], gold[mask]
+        predicted_chunks = self._read(predicted, is_first)
+        gold_chunks = self._read(expected, is_first)
         same_type = predicted_chunks.type == gold_chunks.type
         same_start = predicted_chunks.starts == gold_chunks.starts
         right = same_start & same_type & (predicted_chunks.end == gold_chunks.end)
@@ -86,41 +90,46 @@ class ConllEvalMetric(Metric):
                 self._per_type_counts(gold_chunks, gold_chunks.starts),
             ]
         )  # (3, types + 1)
-        hits = same_start & same_type & (expected >= 0) if self._is_bioul else said == expected
+        hits = same_start & same_type & (expected >= 0) if self._is_bioul else predicted == expected
         totals = torch.stack([hits.sum(), mask.sum()])
-        self._counts = _added(self._counts, dist_reduce_sum(counts))
-        self._hits = _added([self._hits], dist_reduce_sum(totals).unsqueeze(0))[0]
+        self._counts = _sums(self._counts, dist_reduce_sum(counts))
+        self._hits = _sums([self._hits], dist_reduce_sum(totals).unsqueeze(0))[0]
 
     def _read(self, tags: torch.Tensor, is_first: torch.Tensor) -> "_Chunks":
-        """The chunks of the sentences, which stand one after the other: `tags` and what is the first word of one."""
+        """The chunks of a batch of sentences.
+
+        `tags`, (words,), are those of all sentences, one after the other; `is_first` marks the first word of each.
+        """
         self._labels = self._labels.to(tags.device)
         prefix, kind, lacks_inner = self._labels[tags].unbind(-1)
         is_open = (prefix == _BEGIN) | (prefix == _INSIDE)
-        # The type of labels that the vocabulary lacks is that of the chunk which they may go on with.
+        # A label that the vocabulary lacks takes the type of the chunk that it may continue.
         is_unseen = (tags < 0) & ~is_first
         indices = torch.arange(len(tags), device=tags.device)
         before = indices.masked_fill(is_unseen, 0).cummax(0).values if len(tags) else indices
         inherits = is_unseen & is_open[before] & lacks_inner[before].bool()
         kind = torch.where(inherits, kind[before], kind)
-        goes_on = torch.zeros_like(is_first)
-        goes_on[1:] = is_open[:-1] & (kind[1:] == kind[:-1]) & ~is_first[1:]
-        goes_on &= (prefix == _INSIDE) | (prefix == _LAST)
-        # A chunk ends before the next word that does not go on.
-        breaks = (~goes_on).nonzero().squeeze(-1)
+        continues = torch.zeros_like(is_first)
+        continues[1:] = is_open[:-1] & (kind[1:] == kind[:-1]) & ~is_first[1:]
+        continues &= (prefix == _INSIDE) | (prefix == _LAST)
+        # A chunk ends before the next word that does not continue it.
+        breaks = (~continues).nonzero().squeeze(-1)
         ends = torch.cat([breaks[1:], breaks.new_full((1,), len(tags))])
-        number = (~goes_on).cumsum(0) - 1
-        return _Chunks((prefix != _OUTSIDE) & ~goes_on, ends[number], kind)
+        number = (~continues).cumsum(0) - 1
+        return _Chunks((prefix != _OUTSIDE) & ~continues, ends[number], kind)
 
     def _per_type_counts(self, chunks: "_Chunks", which: torch.Tensor) -> torch.Tensor:
         return torch.bincount(chunks.type[which], minlength=len(self._types) + 1)
 
     @overrides
     def get_metric(self, reset: bool = False) -> Dict[str, float]:
+        names = ["overall", *(self._types if self._per_type else [])]
+        counts = (numpy.array([sum(row), *row]) for row in self._counts)
+        scores: Dict[str, float] = {}
+        for name, *values in zip(names, *precision_recall_f1(*counts)):
+            titles = (f"precision-{name}", f"recall-{name}", f"f1-{name}")
+            scores.update(zip(titles, map(float, values)))
         correct, total = self._hits
-        scores = _scores("overall", [sum(row) for row in self._counts])
-        if self._per_type:
-            for index, kind in enumerate(self._types):
-                scores.update(_scores(kind, [row[index] for row in self._counts]))
         scores["accuracy"] = correct / total if total else 0.0
         if reset:
             self.reset()
@@ -128,28 +137,19 @@ class ConllEvalMetric(Metric):
 
     @overrides
     def reset(self) -> None:
-        # Chunks that are right, predicted, and gold; by type, the last for labels that the vocabulary lacks.
+        # The right, the predicted and the gold chunks of each type; the last type is that of unknown labels.
         self._counts = [[0] * (len(self._types) + 1) for _ in range(3)]
         # Words with the right tag, and words.
         self._hits = [0, 0]
 
 
 class _Chunks(NamedTuple):
-    """Of each word: whether a chunk starts there; the end and the type of the chunk that it is in, if any."""
+    """For each word: whether a chunk starts there, and the end and the type of the chunk that the word is in."""
 
     starts: torch.Tensor
     end: torch.Tensor
     type: torch.Tensor
 
 
-def _added(counts: List[List[int]], more: torch.Tensor) -> List[List[int]]:
+def _sums(counts: List[List[int]], more: torch.Tensor) -> List[List[int]]:
     return [[a + b for a, b in zip(*rows)] for rows in zip(counts, more.tolist())]
-
-
-def _scores(name: str, counts: List[int]) -> Dict[str, float]:
-    right, predicted, gold = counts
-    return {
-        f"precision-{name}": right / predicted if predicted else 0.0,
-        f"recall-{name}": right / gold if gold else 0.0,
-        f"f1-{name}": 2 * right / (predicted + gold) if right else 0.0,
-    }

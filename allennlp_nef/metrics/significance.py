@@ -1,7 +1,7 @@
-"""Is one system better than another on the same sentences, or was it luck?
+"""Tests whether one system is better than another on the same sentences, or whether that was luck.
 
-Everything here works on counts: an array (sentences, counts) for each system, such as the four cells of a
-confusion matrix, whose sum over the sentences is all that the score needs.
+A system is an array (sentences, counts), such as the four cells of a confusion matrix for each sentence. A score is a
+function of the sum of the counts over the sentences.
 """
 
 from typing import Callable, NamedTuple
@@ -17,9 +17,9 @@ class Comparison(NamedTuple):
     """The result of `compare`."""
 
     difference: float
-    """The score of the first system less that of the second."""
+    """The score of the first system minus that of the second."""
     p_value: float
-    """Two-sided, by approximate randomisation."""
+    """Two-sided, by approximate randomization."""
     low: float
     """Lower end of the 95% bootstrap interval of the difference."""
     high: float
@@ -33,19 +33,20 @@ def compare(
     trials: int = 10_000,
     seed: int = 0,
 ) -> Comparison:
-    """Approximate randomisation and a paired percentile bootstrap, both over sentences.
+    """Compares two systems by approximate randomization and by a paired percentile bootstrap, both over sentences.
 
-    The test (Noreen, 1989; Yeh, COLING 2000): under the null hypothesis the two outputs for a sentence could as well be
-    swapped. p is the share of `trials` random swaps, the observed outcome counted in, that differ at least as
-    much as was observed. On a terminal, a bar shows the progress of what takes longer than two seconds.
+    The test (Noreen, 1989; Yeh, COLING 2000): under the null hypothesis the outputs of the two systems for a sentence
+    can be swapped. p is the share of random swaps, the observed outcome included, in which the scores differ at least
+    as much as was observed. On a terminal, a bar shows the progress of a comparison that takes more than two seconds.
 
     # Parameters
 
     first, second : `numpy.ndarray`, (sentences, counts) or (runs, sentences, counts)
-        With several runs (seeds) the statistic is the difference of the mean scores, and a sentence is swapped or drawn
-        in all runs at once.
+        With several runs (seeds) of each system the statistic is the difference of the mean scores. A sentence is then
+        swapped or drawn in all runs at once.
     score : `Score`
     trials : `int`, optional (default = `10000`)
+        How many random swaps, and how many bootstrap samples.
     seed : `int`, optional (default = `0`)
 
     # Raises
@@ -68,7 +69,7 @@ def compare(
 
     observed = float(difference(first.sum(1), second.sum(1)))
     at_least, resampled = 0, []
-    starts = range(0, trials, 500)  # bounds the memory
+    starts = range(0, trials, 500)  # 500 at once, to bound the memory
     for start in tqdm(
         starts, desc="trials", unit="", unit_scale=500, delay=2, leave=False, disable=None
     ):

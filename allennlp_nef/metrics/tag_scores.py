@@ -1,8 +1,8 @@
 """
-Scores of predicted tags against gold ones.
+Scores of predicted tags against gold tags.
 
-A `Scorer` counts every sentence once. The scores of a data set, and those of the resamples of it that a significance
-test draws, come from sums of those counts:
+A `Scorer` counts each sentence once. Sums of these counts give the scores of a data set, and the scores of the samples
+of it that a significance test draws:
 
     counts = CHUNKS.count(gold, predicted)
     CHUNKS.scores(counts.sentences.sum(0))["f1-overall"]
@@ -15,23 +15,25 @@ from typing import Callable, Dict, Iterable, List, NamedTuple, Sequence, Tuple
 import numpy
 
 from allennlp_nef.data.formats.chunks import chunks_of, convert_tags, split_tag
-from allennlp_nef.metrics.word_qe import count_word_qe, ratio, word_qe_score_arrays
+from allennlp_nef.metrics.ratios import precision_recall_f1, ratio
+from allennlp_nef.metrics.word_qe_counts import count_word_qe, word_qe_score_arrays
 
 Tags = Sequence[Sequence[str]]
 """The tags of each sentence."""
 
 
 class TypeCounts(NamedTuple):
-    """Of one type of chunk, or of one tag."""
+    """The counts of one type of chunk, or of one tag."""
 
     correct: int
     predicted: int
     gold: int
 
     def precision_recall_f1(self, scale: float = 1) -> Tuple[float, float, float]:
-        """Each in [0, scale], and 0 where it would divide by zero.
+        """Precision, recall and F1, each in [0, scale], and 0 where it would divide by zero.
 
-        The order of operations is that of `conlleval`: with a scale of 100 they round as the script's do.
+        The order of operations is that of the script `conlleval`, and not that of `ratios.precision_recall_f1`: with
+        a scale of 100 the results round to the digits that the script prints.
         """
         precision = scale * self.correct / self.predicted if self.predicted else 0.0
         recall = scale * self.correct / self.gold if self.gold else 0.0
@@ -45,7 +47,7 @@ class TagCounts(NamedTuple):
     sentences: numpy.ndarray
     """(sentences, counts); the scorer knows what they are."""
     types: Dict[str, TypeCounts]
-    """Of all sentences, in the order of the names."""
+    """The counts of each type or tag over all sentences, in the order of the names."""
 
 
 @dataclass(frozen=True)
@@ -53,52 +55,48 @@ class Scorer:
     """A way to score tags."""
 
     count: Callable[[Tags, Tags], TagCounts]
-    """Gold and predicted tags to counts. Raises `ValueError` where they are not as many, or no tags of this kind."""
+    """Gold and predicted tags to counts. Raises `ValueError` for different numbers of tags, or tags of another kind."""
     scores: Callable[[numpy.ndarray], Dict[str, numpy.ndarray]]
     """Counts (..., counts) to scores (...): fractions of 1."""
     main: Tuple[str, ...]
-    """The scores that systems are compared by."""
+    """The names of the scores by which systems are compared."""
 
 
 def count_chunks(gold: Tags, predicted: Tags) -> TagCounts:
     """
     Counts chunks as `conlleval` does: one is right if both sequences have it, with the same tokens and the same type.
 
-    The counts are the chunks that are right, predicted and gold, the tokens with the right tag, and the tokens.
-    Tags are compared as they are; where a side has BIOUL tags, all its tags are brought to BIO before.
+    The counts are the right chunks, the predicted chunks, the gold chunks, the tokens with the right tag, and the
+    tokens. Tags are compared as they are, but if a side has BIOUL tags, all its tags are converted to BIO first.
     """
     gold, predicted = without_bioul(gold), without_bioul(predicted)
     rows = []
     by_type: Tuple[Counter, ...] = (Counter(), Counter(), Counter())
-    for expected, said in _sentences(gold, predicted):
-        gold_chunks, predicted_chunks = set(chunks_of(expected)), set(chunks_of(said))
+    for expected, got in _sentences(gold, predicted):
+        gold_chunks, predicted_chunks = set(chunks_of(expected)), set(chunks_of(got))
         groups = (gold_chunks & predicted_chunks, predicted_chunks, gold_chunks)
         for counter, group in zip(by_type, groups):
             counter.update(chunk.type for chunk in group)
-        rows.append([*map(len, groups), _hits(expected, said), len(expected)])
+        rows.append([*map(len, groups), _hits(expected, got), len(expected)])
     return TagCounts(_array(rows, 5), _types(by_type))
 
 
 def chunk_scores(counts: numpy.ndarray) -> Dict[str, numpy.ndarray]:
     """The scores of the counts of `count_chunks`."""
     correct, predicted, gold, hits, tokens = numpy.moveaxis(counts, -1, 0)
-    return {
-        "precision-overall": ratio(correct, predicted),
-        "recall-overall": ratio(correct, gold),
-        "f1-overall": ratio(2 * correct, predicted + gold),
-        "accuracy": ratio(hits, tokens),
-    }
+    names = ("precision-overall", "recall-overall", "f1-overall", "accuracy")
+    return dict(zip(names, (*precision_recall_f1(correct, predicted, gold), ratio(hits, tokens))))
 
 
 def count_tags(gold: Tags, predicted: Tags) -> TagCounts:
-    """Counts tags that are what they are, such as parts of speech: the tokens with the right one, and the tokens."""
+    """Counts tags one by one, such as parts of speech: the tokens with the right tag, and the tokens."""
     rows = []
     by_type: Tuple[Counter, ...] = (Counter(), Counter(), Counter())
-    for expected, said in _sentences(gold, predicted):
-        by_type[0].update(tag for tag, other in zip(expected, said) if tag == other)
-        by_type[1].update(said)
+    for expected, got in _sentences(gold, predicted):
+        by_type[0].update(tag for tag, other in zip(expected, got) if tag == other)
+        by_type[1].update(got)
         by_type[2].update(expected)
-        rows.append([_hits(expected, said), len(expected)])
+        rows.append([_hits(expected, got), len(expected)])
     return TagCounts(_array(rows, 2), _types(by_type))
 
 
@@ -108,8 +106,8 @@ def tag_scores(counts: numpy.ndarray) -> Dict[str, numpy.ndarray]:
 
 
 def count_word_qe_tags(gold: Tags, predicted: Tags) -> TagCounts:
-    """Counts OK and BAD: the words that are BAD and tagged BAD, BAD and OK, OK and BAD, OK and OK."""
-    rows = [count_word_qe(expected, said) for expected, said in _sentences(gold, predicted)]
+    """Counts OK and BAD: the confusion matrix of each sentence, as `count_word_qe` counts it."""
+    rows = [count_word_qe(expected, got) for expected, got in _sentences(gold, predicted)]
     return TagCounts(_array(rows, 4), count_tags(gold, predicted).types)
 
 
@@ -119,7 +117,7 @@ WORD_QE = Scorer(count_word_qe_tags, word_qe_score_arrays, ("f1_mult", "mcc"))
 
 
 def without_bioul(sentences: Tags) -> Tags:
-    """The tags in BIO if some are BIOUL tags, else as they are. Raises the `ValueError` of `split_tag`."""
+    """Converts the tags to BIO if some of them are BIOUL tags. Raises the `ValueError` of `split_tag`."""
     prefixes = {split_tag(tag)[0] for tag in {tag for tags in sentences for tag in tags}}
     if prefixes <= {"B", "I", "O"}:
         return sentences
