@@ -1,0 +1,80 @@
+"""AllenNLP's own program with the components of this package."""
+
+import argparse
+import json
+from typing import Any, Sequence
+
+from allennlp_nef.commands.printing import print_lines
+from allennlp_nef.console.parser import Parser, add_include_package
+from allennlp_nef.errors import UserError
+
+SERVER = "pip install flask flask-cors gevent && pip install --no-deps allennlp-server==1.0.0"
+
+
+def register_components(packages: Sequence[str] = ()) -> None:
+    """Registers the components of this package, of AllenNLP's plugins and of further packages."""
+    _import_allennlp()
+    from allennlp.common.plugins import import_plugins
+
+    import_plugins()
+    _include(packages)
+
+
+def run_allennlp(program: str, arguments: Sequence[str]) -> None:
+    """Runs a command of AllenNLP or of one of its plugins, as `allennlp.commands.main` does.
+
+    # Raises
+
+    `UserError`: no such command, wrong arguments; and whatever the command raises.
+    """
+    _import_allennlp()
+    from allennlp.commands import Subcommand
+    from allennlp.common.plugins import import_plugins
+    from allennlp.common.util import install_sigterm_handler
+
+    install_sigterm_handler()
+    name = arguments[0]
+    has_plugins = name not in Subcommand.list_available()
+    if has_plugins:
+        import_plugins()
+    if name not in Subcommand.list_available():
+        if name == "serve":
+            raise UserError(f"serve: expected the package allennlp-server: {SERVER}")
+        commands = ", ".join(sorted(Subcommand.list_available()))
+        raise UserError(f"expected one of the commands {commands}, got {name!r}")
+    parser = Parser(prog=program)
+    subcommand: Any = Subcommand.by_name(name)
+    subparser = subcommand().add_subparser(parser.add_subparsers())
+    if subcommand.requires_plugins:
+        add_include_package(subparser)
+    args: argparse.Namespace = parser.parse_args(arguments)
+    if subcommand.requires_plugins and not has_plugins:
+        import_plugins()
+    _include(getattr(args, "include_package", []))
+    result = args.func(args)
+    if name == "evaluate" and not args.output_file:
+        # AllenNLP shows the metrics only where it writes them to a file.
+        print_lines([f"Metrics: {json.dumps(result, indent=2)}"])
+
+
+def _import_allennlp() -> None:
+    try:
+        from allennlp_nef import _stack  # noqa: F401
+    except ImportError as error:
+        raise UserError(str(error)) from error
+    from allennlp_nef import components  # noqa: F401
+
+
+def _include(packages: Sequence[str]) -> None:
+    """Imports packages with their submodules, so that what they register is known."""
+    from allennlp.common.util import import_module_and_submodules
+
+    for package in packages:
+        try:
+            import_module_and_submodules(package)
+        except ModuleNotFoundError as error:
+            if not f"{package}.".startswith(f"{error.name}."):
+                raise  # a module that the package imports
+            raise UserError(
+                f"--include-package: expected a package that can be imported, got {package!r}"
+            ) from error

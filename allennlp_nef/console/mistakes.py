@@ -1,0 +1,102 @@
+"""Tells a mistake of the user from a bug."""
+
+import errno
+import re
+import traceback
+from typing import NamedTuple, Optional
+
+from allennlp_nef.commands.printing import error_message
+from allennlp_nef.errors import UserError
+
+# By name: a command that does not need AllenNLP does not import them.
+_MISTAKES = (
+    "allennlp.common.checks.ConfigurationError",
+    "allennlp_nef.models.out_of_memory.OutOfMemoryError",
+)
+_PROCESS_ERRORS = (
+    "allennlp.data.data_loaders.multiprocess_data_loader.WorkerError",
+    "torch.multiprocessing.spawn.ProcessRaisedException",
+)
+# The last line of an error that another process ended with.
+_LAST_LINE = re.compile(
+    rf"^\s*(?:allennlp_nef\.errors\.\w+|{'|'.join(map(re.escape, _MISTAKES))}): (.+)$", re.MULTILINE
+)
+_LOAD_ARCHIVE = "allennlp.models.archival.load_archive"
+_FROM_PARAMS = "allennlp.common.from_params.from_params"
+_UNEXPECTED = "unexpected keyword argument"  # an option that a config has and a class has not
+_HINT = "--traceback shows where"
+
+
+class Ending(NamedTuple):
+    """How the program ends."""
+
+    status: int
+    message: str
+    """One line."""
+
+
+def ending_of(error: BaseException) -> Optional[Ending]:
+    """How the program ends after an error of the user's; None where the error is a bug."""
+    if isinstance(error, KeyboardInterrupt):
+        return Ending(130, "interrupted")
+    if _name_of(type(error)) == "allennlp.common.util.SigTermReceived":
+        return Ending(143, "terminated")
+    message = _message_of(error) if isinstance(error, Exception) else None
+    if message is None:
+        return None
+    return Ending(2, "; ".join(filter(None, map(str.strip, message.splitlines()))))
+
+
+def _message_of(error: Exception) -> Optional[str]:
+    names = set(map(_name_of, type(error).__mro__))
+    if isinstance(error, UserError) or names.intersection(_MISTAKES):
+        return str(error)
+    if isinstance(error, OSError):
+        has_place = error.filename or error.errno == errno.EPIPE
+        return error_message(error) if has_place else str(error)
+    if names.intersection(_PROCESS_ERRORS):
+        found = _LAST_LINE.findall(str(error))
+        return found[-1] if found else None
+    return _message_by_place(error)
+
+
+def _message_by_place(error: Exception) -> Optional[str]:
+    """The message for an error that comes from a config, an archive or an argument of AllenNLP's commands.
+
+    AllenNLP, and libraries below it, raise errors of any type for these. They are known by the functions in the
+    traceback. None for others.
+    """
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    calls = [f"{frame.f_globals.get('__name__')}.{frame.f_code.co_name}" for frame in frames]
+    own_calls = [call for call in calls if call.startswith(("allennlp.", "allennlp_nef."))]
+    if not own_calls:
+        return None
+    place, text = own_calls[-1], _last_line(error)
+    if place.startswith("allennlp.common.params."):
+        if place.endswith("_overrides"):
+            return f"--overrides: {error}"
+        return str(error) if isinstance(error, RuntimeError) else text  # Jsonnet's errors say where
+    if _LOAD_ARCHIVE in calls:
+        archive = frames[calls.index(_LOAD_ARCHIVE)].f_locals["archive_file"]
+        return f"{archive}: expected the archive of a trained model, got {text}"
+    is_bug = calls[-1].startswith("allennlp_nef.") and _UNEXPECTED not in str(error)
+    if _FROM_PARAMS in calls and not is_bug:
+        last = len(calls) - 1 - calls[::-1].index(_FROM_PARAMS)
+        built = frames[last].f_locals["cls"].__name__
+        return f"{text} ({built} is built from the config; {_HINT})"
+    is_checked = isinstance(error, (AssertionError, LookupError, TypeError, ValueError))
+    if place.startswith("allennlp.commands.") and is_checked:
+        return f"{text} ({_HINT})"
+    return None
+
+
+def _last_line(error: Exception) -> str:
+    """The last line of the traceback; for an `assert` without a message, with its source."""
+    text = traceback.format_exception_only(type(error), error)[-1].strip()
+    if isinstance(error, AssertionError) and not str(error):
+        return f"{text}: {traceback.extract_tb(error.__traceback__)[-1].line}"
+    return text
+
+
+def _name_of(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"

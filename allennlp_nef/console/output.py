@@ -1,0 +1,118 @@
+"""What reaches the terminal: scores, and warnings that a user can act on."""
+
+import logging
+import os
+import re
+import sys
+import warnings
+from typing import Iterator
+
+from overrides import overrides
+
+from allennlp_nef.commands.printing import print_lines
+
+# Warnings of other packages, as PYTHONWARNINGS has them: the action, the beginning of the message, the category.
+IGNORED_WARNINGS = (
+    ("ignore", "Failed to load image Python extension", UserWarning),
+    ("ignore", "`torch.cuda.amp.autocast(args...)` is deprecated", FutureWarning),
+    ("ignore", "User provided device_type of 'cuda'", UserWarning),
+    ("ignore", "You are using a non-supported Python version", FutureWarning),
+    ("ignore", "pkg_resources is deprecated as an API", UserWarning),
+    ("ignore", "Python 3.14 will", DeprecationWarning),
+)
+# Messages below a warning that are shown: those of functions, by the name of the logger, and single ones.
+_SHOWN_FUNCTIONS = {
+    ("allennlp.training.callbacks.console_logger", "on_epoch"),  # the table of scores
+    ("allennlp.common.util", "dump_metrics"),  # the result of `train` and `evaluate`
+    ("allennlp.commands.test_install", "_run_test"),
+}
+_SHOWN_MESSAGES = (
+    "Epoch %d/%d",
+    "Ran out of patience. Stopping training.",
+    "Training interrupted by the user, and no best model has been saved. No model archive created.",
+    "Training interrupted by the user. Attempting to create a model archive using the current best epoch weights.",
+)
+# The beginnings of warnings of distributed training that a user can do nothing about.
+_HIDDEN_WARNINGS = (
+    "vocabulary serialization directory",
+    "Parameter local_rank for class",
+    "Worker ",
+    "terminating worker",
+)
+_LOGGERS = ("allennlp", "allennlp_nef", "allennlp_server")
+
+
+def ignore_warnings() -> None:
+    """Ignores the `IGNORED_WARNINGS` in this process and in those that it starts. The user's own filters come first."""
+    own = []
+    for action, message, category in IGNORED_WARNINGS:
+        warnings.filterwarnings(action, re.escape(message), category, append=True)  # type: ignore[arg-type]
+        own.append(f"{action}:{message}:{category.__name__}")
+    # In the variable the last filter comes first.
+    given = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = ",".join([*own, given] if given else own)
+
+
+def set_up_logging() -> None:
+    """Sends log messages to a `TerminalHandler`.
+
+    If the environment has ALLENNLP_LOG_LEVEL or ALLENNLP_DEBUG, messages are shown as in AllenNLP's own program.
+    """
+    logging.getLogger("filelock").setLevel(logging.WARNING)  # as AllenNLP does
+    if {"ALLENNLP_LOG_LEVEL", "ALLENNLP_DEBUG"} & set(os.environ):
+        name = "DEBUG" if os.environ.get("ALLENNLP_DEBUG") else os.environ["ALLENNLP_LOG_LEVEL"]
+        level = getattr(logging, name, logging.INFO)
+        logging.basicConfig(
+            format="%(asctime)s - %(levelname)s - %(name)s - %(message)s", level=level
+        )
+        return
+    handler = TerminalHandler()
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    logging.basicConfig(handlers=[handler])
+    # A training gives the root logger handlers that print everything. These must not see messages of AllenNLP.
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        logger.handlers[:] = [handler]
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
+    logging.getLogger().filters[:] = [handler.take]
+
+
+class TerminalHandler(logging.Handler):
+    """Prints scores to standard output and warnings to standard error; passes all messages on to log files."""
+
+    def take(self, record: logging.LogRecord) -> bool:
+        """A filter of the root logger: handles what is logged there, and keeps it from the logger's own handlers."""
+        self.handle(record)
+        return False
+
+    @overrides
+    def emit(self, record: logging.LogRecord) -> None:
+        for handler in _log_files():
+            handler.handle(record)
+        handlers = logging.getLogger().handlers
+        if all(isinstance(handler, logging.FileHandler) for handler in handlers):
+            return  # another process of a distributed training prints
+        text = self.format(record)
+        if record.levelno >= logging.WARNING:
+            if not text.startswith(_HIDDEN_WARNINGS):
+                print_lines([f"{record.levelname.lower()}: {text}"], sys.stderr)
+        elif (record.name, record.funcName) in _SHOWN_FUNCTIONS or record.msg in _SHOWN_MESSAGES:
+            print_lines([text])
+
+
+def write_to_log_files(error: BaseException) -> None:
+    """Writes an error with its traceback to the log files, as AllenNLP does."""
+    information = (type(error), error, error.__traceback__)
+    record = logging.LogRecord(
+        "allennlp_nef", logging.CRITICAL, __file__, 0, "The program ended", (), information
+    )
+    for handler in _log_files():
+        handler.handle(record)
+
+
+def _log_files() -> Iterator[logging.Handler]:
+    """The log files of a training: those of the root logger."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, logging.FileHandler):
+            yield handler

@@ -1,0 +1,124 @@
+"""The command line of `allennlp-nef`: finds the command, runs it, and ends with an exit status."""
+
+import argparse
+import platform
+import traceback
+from importlib.util import find_spec
+from typing import Dict, Sequence
+
+from allennlp_nef.commands import COMMANDS
+from allennlp_nef.commands.command import Command
+from allennlp_nef.commands.printing import print_error, print_lines
+from allennlp_nef.console.mistakes import ending_of
+from allennlp_nef.console.output import ignore_warnings, set_up_logging, write_to_log_files
+from allennlp_nef.console.parser import Parser, add_include_package
+from allennlp_nef.versions import version_of
+
+PROGRAM = "allennlp-nef"
+TRACEBACK = "--traceback"
+ALLENNLP_COMMANDS = {
+    "build-vocab": "Build a vocabulary from a config.",
+    "cached-path": "Fetch remote files into AllenNLP's cache, list them, or remove them.",
+    "checklist": "Run a suite of behavioral tests on a trained model.",
+    "count-instances": "Count the training instances of a config.",
+    "diff": "Show the differences between two checkpoints.",
+    "evaluate": "Evaluate a trained model on data.",
+    "find-lr": "Try a range of learning rates with a config.",
+    "predict": "Predict with a trained model.",
+    "print-results": "Print the metrics of several training runs.",
+    "push-to-hf": "Push a model to the Hugging Face Hub.",
+    "test-install": "Test the installation of AllenNLP.",
+    "train": "Train a model from a config.",
+}
+SERVER_COMMANDS = {"serve": "Serve a trained model over HTTP."}
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs the program. A mistake of the user is printed on one line; an error that is a bug is raised.
+
+    # Returns
+
+    `int`
+        The exit status: 0; 2 for a mistake of the user; 130 and 143 where the program was interrupted or terminated.
+    """
+    ignore_warnings()
+    set_up_logging()
+    try:
+        _run_command([argument for argument in arguments if argument != TRACEBACK])
+    except BaseException as error:
+        ending = ending_of(error)
+        if ending is None:
+            raise
+        write_to_log_files(error)
+        if TRACEBACK in arguments:
+            traceback.print_exc()
+        # Ends progress bars, and their lines.
+        traceback.clear_frames(error.__traceback__)
+        print_error(ending.message)
+        return ending.status
+    return 0
+
+
+def _run_command(arguments: Sequence[str]) -> None:
+    own = {command.name: command for command in COMMANDS}
+    name = arguments[0] if arguments else "--help"
+    if name in own:
+        _run_own_command(own[name], arguments[1:])
+    elif name.startswith("-"):
+        parser = _program_parser()
+        parser.parse_args(arguments)
+        parser.print_help()
+    else:
+        from allennlp_nef.console.allennlp_program import run_allennlp
+
+        run_allennlp(PROGRAM, arguments)
+
+
+def _run_own_command(command: Command, arguments: Sequence[str]) -> None:
+    parser = Parser(prog=f"{PROGRAM} {command.name}", **command.parser_options())
+    command.add_arguments(parser)
+    add_include_package(parser)
+    args = parser.parse_args(arguments)
+    packages = [name for name in args.include_package if name != "allennlp_nef"]
+    if command.needs_components or packages:
+        from allennlp_nef.console.allennlp_program import register_components
+
+        register_components(packages)
+    print_lines(command.run(args))
+
+
+def _program_parser() -> argparse.ArgumentParser:
+    """The parser of the options of the program itself. Its help lists the commands."""
+    has_server = find_spec("allennlp_server") is not None
+    allennlp = {**ALLENNLP_COMMANDS, **(SERVER_COMMANDS if has_server else {})}
+    own = {command.name: command.summary for command in COMMANDS}
+    parser = Parser(
+        prog=PROGRAM,
+        usage=f"{PROGRAM} [--help] [--version] [{TRACEBACK}] COMMAND ...",
+        description="AllenNLP's commands with the components of allennlp_nef, and the commands of allennlp_nef.",
+        epilog=f"commands of AllenNLP:\n{_listed(allennlp)}\n\ncommands of allennlp_nef:\n{_listed(own)}\n\n"
+        f"{PROGRAM} COMMAND --help shows the options of a command, such as\n    {PROGRAM} train --help",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    versions = {
+        "allennlp_nef": version_of("allennlp_nef"),
+        "AllenNLP": version_of("allennlp"),
+        "torch": version_of("torch"),
+        "Python": platform.python_version(),
+    }
+    parser.add_argument(
+        "--version",
+        action="version",
+        version="\n".join(f"{name} {version}" for name, version in versions.items()),
+        help="show the versions of allennlp_nef, AllenNLP, torch and Python, and exit",
+    )
+    parser.add_argument(
+        TRACEBACK,
+        action="store_true",
+        help="with any command, anywhere on the line: show where an error was raised",
+    )
+    return parser
+
+
+def _listed(commands: Dict[str, str]) -> str:
+    return "\n".join(f"  {name:<15}  {summary}" for name, summary in commands.items())

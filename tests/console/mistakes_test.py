@@ -1,0 +1,240 @@
+"""What `allennlp-nef` prints for mistakes of the user, and what it raises for bugs."""
+
+import json
+import os
+import re
+import signal
+
+import pytest
+
+from allennlp_nef.console import allennlp_program
+from allennlp_nef.console.mistakes import ending_of
+from allennlp_nef.errors import DataFormatError, UserError
+from tests.commands.train_test import write_data
+
+CONFIG = "training_configs/qe_nef_f.jsonnet"
+
+
+@pytest.fixture
+def fail(console):
+    """`fail(*arguments)`: the line that is printed for a mistake."""
+
+    def run(*arguments):
+        status, out, err = console(*arguments)
+        assert status == 2, err
+        assert "Traceback" not in out + err
+        *others, line = err.replace("\r", "\n").splitlines()
+        assert not any(other and "it/s" not in other for other in others), others
+        assert line.startswith("error: ")
+        return line[len("error: ") :]
+
+    return run
+
+
+class TestTraining:
+    """Mistakes in configs, overrides and data."""
+
+    @pytest.fixture
+    def train(self, fail, tmp_path):
+        def run(config=CONFIG, **overrides):
+            limits = {
+                "dataset_reader.max_instances": 8,
+                "validation_dataset_reader.max_instances": 4,
+            }
+            settings = json.dumps({**limits, **overrides})
+            return fail("train", config, "-s", tmp_path / "run", "-o", settings)
+
+        return run
+
+    def test_data_that_cannot_be_read(self, train, tmp_path):
+        prefix = write_data(tmp_path, tags="OK BAD OK\nOK Bad\n")
+        message = f"{prefix}.tags:2: expected OK or BAD, got 'Bad' as tag 2"
+        assert train(train_data_path=str(prefix)) == message
+        # The log has the traceback.
+        log = (tmp_path / "run" / "out.log").read_text()
+        assert f"allennlp_nef.errors.DataFormatError: {message}" in log.splitlines()
+        assert "Traceback (most recent call last):" in log
+
+    def test_data_that_a_worker_process_cannot_read(self, train, tmp_path):
+        prefix = write_data(tmp_path, tags="OK BAD OK\nOK Bad\n")
+        message = f"{prefix}.tags:2: expected OK or BAD, got 'Bad' as tag 2"
+        got = train(**{"train_data_path": str(prefix), "data_loader.num_workers": 1})
+        assert got == message
+
+    def test_options_of_components(self, train):
+        message = 'num_steps: expected an integer of at least 1 or "length", got 0'
+        assert train(**{"model.decoder.num_steps": 0}) == message
+
+    def test_an_error_of_a_library_below(self, train):
+        assert train(**{"trainer.optimizer.lr": -1}) == (
+            "ValueError: Invalid learning rate: -1 (AdagradOptimizer is built from the config; "
+            "--traceback shows where)"
+        )
+
+    def test_a_name_that_is_not_registered(self, train):
+        message = train(**{"model.tag_head.type": "sotfmax"})
+        assert message.startswith("sotfmax not in acceptable choices for model.tag_head.type: [")
+
+    @pytest.mark.parametrize(
+        "name, message",
+        [
+            ("no_such.a", "--overrides: overrides dict contains unused keys: ['no_such.a']"),
+            ("model.decoder.no_such", "Extra parameters passed to NeuralEasyFirst: {'no_such': 1}"),
+            ("model.no_such", "unexpected keyword argument 'no_such' (NefTagger is built from the"),
+        ],
+    )
+    def test_options_that_do_not_exist(self, train, name, message):
+        assert message in train(**{name: 1})
+
+    def test_overrides_that_are_no_json(self, fail, tmp_path):
+        message = fail("train", CONFIG, "-s", tmp_path / "run", "-o", "{no")
+        assert message.startswith("--overrides: STATIC ERROR: 1:")
+
+    def test_a_config_that_is_no_jsonnet(self, train, tmp_path):
+        path = tmp_path / "config.jsonnet"
+        path.write_text("import 'none.libsonnet'")
+        message = train(path)
+        assert message.startswith("RUNTIME ERROR: couldn't open import")
+        assert f"{path}:1:" in message
+
+    def test_a_config_that_does_not_exist(self, train):
+        assert train("none.jsonnet") == "file none.jsonnet not found"
+
+    def test_a_folder_that_is_not_empty(self, train, tmp_path):
+        (tmp_path / "run").mkdir()
+        (tmp_path / "run" / "notes.txt").touch()
+        assert train().startswith(f"Serialization directory ({tmp_path / 'run'}) already exists")
+
+    def test_too_little_memory(self, train, monkeypatch):
+        from allennlp_nef.models import NefTagger
+
+        def forward(self, *arguments, **fields):
+            raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")
+
+        monkeypatch.setattr(NefTagger, "_forward", forward, raising=True)
+        assert train().startswith("memory ran out with a batch of ")
+
+
+class TestArguments:
+    def test_required(self, fail):
+        assert fail("train", CONFIG) == (
+            "the following arguments are required: -s/--serialization-dir "
+            "(allennlp-nef train --help shows the options)"
+        )
+
+    @pytest.mark.parametrize(
+        "arguments, message",
+        [
+            (["--nope"], "unrecognized arguments: --nope (allennlp-nef --help shows the options)"),
+            (
+                ["score-tags", "a", "--format", "x"],
+                "argument --format: invalid choice: 'x' (choose",
+            ),
+            (["trian"], "expected one of the commands build-vocab, cached-path, "),
+            (
+                ["score-tags", "a", "--format", "conll", "--include-package", "no.such"],
+                "--include-package: expected a package that can be imported, got 'no.such'",
+            ),
+            (
+                ["score-tags", "none", "--format", "conll"],
+                "none: expected a file, got no such file",
+            ),
+            (["plot-labels", "none", "--output", ""], "--output: expected the name of a folder"),
+        ],
+    )
+    def test_others(self, fail, arguments, message):
+        assert fail(*arguments).startswith(message)
+
+    def test_traceback_is_shown_on_request(self, console):
+        for arguments in (
+            ("--traceback", "score-tags", "none", "--format", "conll"),
+            ("score-tags", "none", "--traceback", "--format", "conll"),
+        ):
+            status, _, err = console(*arguments)
+            assert status == 2
+            assert err.startswith("Traceback (most recent call last):\n")
+            assert err.splitlines()[-1] == "error: none: expected a file, got no such file"
+
+
+class TestArchives:
+    def test_a_file_that_is_none(self, fail, root):
+        path = root / "fixtures" / "README.md"
+        message = f"{path}: expected the archive of a trained model, got tarfile.ReadError: "
+        assert fail("evaluate", path, "fixtures/qe/dev").startswith(message)
+
+    def test_requests_and_options_of_predict(self, fail, archive_path, tmp_path):
+        path = tmp_path / "requests.jsonl"
+        path.write_text('{"source": "a cup"}\n')
+        message = "request 1: target: expected a string or a list of words, got no such field"
+        assert fail("predict", archive_path, path) == message
+        message = fail("predict", archive_path, path, "--predictor-args", "{no")
+        assert message.startswith("json.decoder.JSONDecodeError: Expecting property name")
+        assert fail("predict", archive_path, "none") == "file none not found"
+
+    def test_an_assertion_of_allennlp(self, fail, archive_path):
+        message = fail(
+            *("evaluate", archive_path, "fixtures/qe/dev,fixtures/qe/test"), "--output-file", "one"
+        )
+        assert message.startswith("AssertionError: The number of `metrics_output_file` paths must")
+
+
+class TestBugs:
+    def test_a_bug_is_raised(self, console, monkeypatch):
+        for error in (KeyError("x"), RuntimeError("y"), AssertionError()):
+
+            def run(*arguments, error=error):
+                raise error
+
+            monkeypatch.setattr(allennlp_program, "run_allennlp", run)
+            with pytest.raises(type(error)):
+                console("train", "config")
+
+    def test_an_error_of_this_package_while_a_model_is_built(self, console, tmp_path, monkeypatch):
+        from allennlp_nef.models import nef_tagger
+
+        monkeypatch.delattr(nef_tagger, "check_dropout")
+        with pytest.raises(NameError, match="check_dropout"):
+            console(
+                "train", CONFIG, "-s", tmp_path / "run", "-o", '{"dataset_reader.max_instances": 4}'
+            )
+
+
+class TestSignals:
+    @pytest.mark.parametrize(
+        "number, status, line",
+        [
+            (signal.SIGINT, 130, "error: interrupted"),
+            (signal.SIGTERM, 143, "error: terminated"),
+        ],
+    )
+    def test_end(self, console, tmp_path, monkeypatch, number, status, line):
+        from allennlp.commands.train import TrainModel
+
+        def run(self):
+            os.kill(os.getpid(), number)
+
+        monkeypatch.setattr(TrainModel, "run", run)
+        overrides = '{"dataset_reader.max_instances": 4}'
+        got, out, err = console("train", CONFIG, "-s", tmp_path / "run", "-o", overrides)
+        assert (got, err.splitlines()[-1]) == (status, line)
+        assert re.search("^Training interrupted by the user, and no best model", out, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "error, message",
+    [
+        (UserError("one\n  two\n"), "one; two"),
+        (DataFormatError("x:1: expected"), "x:1: expected"),
+        (
+            FileNotFoundError(2, "No such file", "x"),
+            "x: expected a file or folder that can be used, got 'No such file'",
+        ),
+        (OSError("Can't load the tokenizer"), "Can't load the tokenizer"),
+        (ValueError("a bug"), None),
+        (SystemExit(3), None),
+    ],
+    ids=repr,
+)
+def test_messages_are_one_line(error, message):
+    ending = ending_of(error)
+    assert (ending and tuple(ending)) == (message and (2, message))
