@@ -6,16 +6,11 @@ components, and registers them itself before it runs a command that needs them. 
 """
 
 import sys
-from typing import Any
 
-from allennlp_nef.versions import version_of
+from allennlp_nef.version import VERSION as __version__
 
 _console = sys.modules.get("allennlp_nef_console")
 if not getattr(_console, "imports_without_components", False):
     from allennlp_nef import components  # noqa: F401
 
-
-def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        return version_of("allennlp_nef")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__all__ = ["__version__"]

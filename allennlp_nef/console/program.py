@@ -3,6 +3,7 @@
 import argparse
 import platform
 import traceback
+from importlib import metadata
 from importlib.util import find_spec
 from typing import Dict, Sequence
 
@@ -12,7 +13,7 @@ from allennlp_nef.commands.printing import print_error, print_lines
 from allennlp_nef.console.mistakes import ending_of
 from allennlp_nef.console.output import ignore_warnings, set_up_logging, write_to_log_files
 from allennlp_nef.console.parser import Parser, add_include_package
-from allennlp_nef.versions import version_of
+from allennlp_nef.version import VERSION
 
 PROGRAM = "allennlp-nef"
 TRACEBACK = "--traceback"
@@ -101,9 +102,9 @@ def _program_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     versions = {
-        "allennlp_nef": version_of("allennlp_nef"),
-        "AllenNLP": version_of("allennlp"),
-        "torch": version_of("torch"),
+        "allennlp_nef": VERSION,
+        "AllenNLP": _version_of("allennlp"),
+        "torch": _version_of("torch"),
         "Python": platform.python_version(),
     }
     parser.add_argument(
@@ -118,6 +119,13 @@ def _program_parser() -> argparse.ArgumentParser:
         help="with any command, anywhere on the line: show where an error was raised",
     )
     return parser
+
+
+def _version_of(distribution: str) -> str:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return "is not installed"
 
 
 def _listed(commands: Dict[str, str]) -> str:
