@@ -6,6 +6,11 @@ from typing import Any
 import torch
 
 
+def in_float32_at_least(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor of float16 or bfloat16 in float32; any other tensor as it is."""
+    return tensor.to(float32_at_least(tensor.dtype))
+
+
 def float32_at_least(dtype: torch.dtype) -> torch.dtype:
     """The type to compute in: float32 for float16 and bfloat16, else the type itself."""
     return torch.promote_types(dtype, torch.float32)

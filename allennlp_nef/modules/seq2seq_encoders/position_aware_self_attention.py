@@ -14,6 +14,7 @@ from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
 )
 from allennlp_nef.modules.traces import Decide, EncoderTrace, FusionTrace, TracedSentence
 from allennlp_nef.nn.additive_scores import additive_scores
+from allennlp_nef.nn.numerics import exclude_scores
 from allennlp_nef.nn.relative_positions import gaussian_bias, relative_bias, sinusoids
 
 
@@ -178,6 +179,5 @@ class PositionAwareSelfAttention(TracedEncoder):
         is_visible = mask.unsqueeze(1) & mask.unsqueeze(2)  # (batch, tokens, tokens)
         if self.mask_self:
             is_visible = is_visible & ~torch.eye(length, dtype=torch.bool, device=device)
-        # The lowest number and not -inf: the softmax of a row without any word stays finite.
-        scores = scores.masked_fill(~is_visible, torch.finfo(scores.dtype).min)
+        scores = exclude_scores(scores, ~is_visible)
         return scores.softmax(-1).masked_fill(~is_visible, 0)

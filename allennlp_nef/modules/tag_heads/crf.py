@@ -11,9 +11,9 @@ from allennlp_nef.modules.tag_heads.tag_head import (
     AffineTagHead,
     ChainProbabilities,
     TagHead,
-    at_least_float32,
 )
 from allennlp_nef.nn.linear_chain import token_marginals, transition_probabilities, viterbi
+from allennlp_nef.nn.numerics import in_float32_at_least
 
 
 @TagHead.register("crf")
@@ -63,7 +63,7 @@ class CrfTagHead(AffineTagHead):
         rows = mask.any(-1)
         padding = ~mask[rows].unsqueeze(-1)
         tags = tags.masked_fill(~mask, 0)[rows]
-        scores = at_least_float32(scores)[rows].masked_fill(padding, 0)
+        scores = in_float32_at_least(scores)[rows].masked_fill(padding, 0)
         if not scores.numel():
             return scores.sum()
         if self.is_weighted:

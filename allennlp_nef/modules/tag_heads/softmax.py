@@ -2,7 +2,8 @@ import torch
 from overrides import overrides
 from torch.nn import functional
 
-from allennlp_nef.modules.tag_heads.tag_head import AffineTagHead, TagHead, at_least_float32
+from allennlp_nef.modules.tag_heads.tag_head import AffineTagHead, TagHead
+from allennlp_nef.nn.numerics import in_float32_at_least
 
 
 class SoftmaxDecoding(TagHead):
@@ -10,7 +11,7 @@ class SoftmaxDecoding(TagHead):
 
     @overrides
     def loss(self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor) -> torch.Tensor:
-        scores = at_least_float32(scores[mask])
+        scores = in_float32_at_least(scores[mask])
         total = functional.cross_entropy(
             scores, tags[mask], weight=self.label_weights.to(scores.dtype), reduction="sum"
         )
@@ -22,7 +23,7 @@ class SoftmaxDecoding(TagHead):
 
     @overrides
     def probabilities(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        return at_least_float32(scores).softmax(-1).masked_fill(~mask.unsqueeze(-1), 0)
+        return in_float32_at_least(scores).softmax(-1).masked_fill(~mask.unsqueeze(-1), 0)
 
 
 @TagHead.register("softmax")

@@ -173,8 +173,3 @@ class AffineTagHead(TagHead):
     @overrides
     def scores(self, states: torch.Tensor) -> torch.Tensor:
         return self.projection(states)
-
-
-def at_least_float32(scores: torch.Tensor) -> torch.Tensor:
-    """The scores, in float32 if they are float16 or bfloat16."""
-    return scores.to(torch.promote_types(scores.dtype, torch.float32))
