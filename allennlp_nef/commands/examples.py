@@ -40,6 +40,8 @@ def _write(args: argparse.Namespace) -> Iterator[str]:
             f"{existing[0]}: expected no such file, got one ({len(existing)} of {len(paths)} files exist): "
             "--force writes over them"
         )
+    if any((target / name).resolve() == source.resolve() for name, source in folders().items()):
+        raise UserError(f"{target}: expected another folder than that of the examples")
     for name, files in sources.items():
         for path, source in files.items():
             (target / name / path).parent.mkdir(parents=True, exist_ok=True)

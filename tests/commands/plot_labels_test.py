@@ -22,7 +22,7 @@ def run(allennlp, capsys, tmp_path):
     return run
 
 
-def test_files(run, predictor_of, neighbours, tmp_path):
+def test_all_files_are_written_and_listed(run, predictor_of, neighbours, tmp_path):
     names, out = run(neighbours["pos_lan"])
     model = predictor_of(neighbours["pos_lan"])._model
     folder = tmp_path / "out"
@@ -40,13 +40,13 @@ def test_files(run, predictor_of, neighbours, tmp_path):
     assert all(f">{label}<" in text for label in model.tag_head.labels)
 
 
-def test_format(run, neighbours):
+def test_only_the_format_asked_for_is_written(run, neighbours):
     names, out = run(neighbours["pos_lan"], "--format", "svg", "svg")
     assert names == FILES - {"labels.png"}
     assert "1 plot: labels.svg in" in out
 
 
-def test_the_same_each_time(run, neighbours, tmp_path):
+def test_the_same_options_give_the_same_plot(run, neighbours, tmp_path):
     found = []
     for perplexity in (2.5, 2.5, 3):
         run(neighbours["pos_lan"], "--format", "svg", "--perplexity", perplexity)
@@ -63,7 +63,9 @@ def test_the_same_each_time(run, neighbours, tmp_path):
         (["--output", ""], "--output: expected the name of a folder, got ''"),
     ],
 )
-def test_options(allennlp, predictor_of, neighbours, capsys, tmp_path, options, message):
+def test_options_that_cannot_be_used(
+    allennlp, predictor_of, neighbours, capsys, tmp_path, options, message
+):
     count = len(predictor_of(neighbours["pos_lan"])._model.tag_head.labels)
     options = [option.format(count=count) for option in options]
     message = message.format(count=count)
@@ -77,7 +79,7 @@ def test_options(allennlp, predictor_of, neighbours, capsys, tmp_path, options, 
 
 
 @pytest.mark.parametrize("value", ["0", "0.9", "-1", "nan", "inf", "many"])
-def test_perplexity_that_is_none(allennlp, capsys, value):
+def test_perplexity_that_is_no_number_of_at_least_1(allennlp, capsys, value):
     with pytest.raises(SystemExit) as end:
         allennlp("plot-labels", "a", "--output", "b", f"--perplexity={value}")
     assert end.value.code == 2
@@ -85,7 +87,7 @@ def test_perplexity_that_is_none(allennlp, capsys, value):
     assert message.endswith(f"expected a number of at least 1, got '{value}'")
 
 
-def test_models_without_label_embeddings(allennlp, neighbours, capsys, tmp_path):
+def test_models_without_label_embeddings_are_refused(allennlp, neighbours, capsys, tmp_path):
     for archive, expected in (
         (neighbours["ner_psa"], "expected a model with label_attention, got Position-aware"),
         (tmp_path / "nowhere.tar.gz", "expected the archive of a trained model, got FileNotFound"),
@@ -98,7 +100,7 @@ def test_models_without_label_embeddings(allennlp, neighbours, capsys, tmp_path)
     assert not (tmp_path / "out").exists()
 
 
-def test_embeddings_that_are_no_numbers(predictor_of, neighbours):
+def test_embeddings_that_are_not_finite_are_refused(predictor_of, neighbours):
     predictor = predictor_of(neighbours["pos_lan"])
     weight = predictor._model.encoder.label_table.weight
     before = weight.detach().clone()
@@ -113,28 +115,28 @@ def test_embeddings_that_are_no_numbers(predictor_of, neighbours):
 class TestPositions:
     @pytest.mark.parametrize("dim", [1, 2, 400])
     @pytest.mark.parametrize("count", [1, 2, 3, 4, 9, 100])
-    def test_shape(self, count, dim):
+    def test_each_label_has_two_finite_coordinates(self, count, dim):
         vectors = numpy.random.RandomState(0).randn(count, dim)
         positions = label_positions(vectors)
         assert positions.shape == (count, 2)
         assert numpy.isfinite(positions).all()
 
-    def test_what_is_alike_is_close(self):
+    def test_similar_embeddings_are_close(self):
         noise = numpy.random.RandomState(0).randn(20, 50)
         positions = label_positions(noise + numpy.repeat([[0], [40]], 10, axis=0))
         first, second = positions[:10], positions[10:]
         spread = max(numpy.ptp(first, axis=0).max(), numpy.ptp(second, axis=0).max())
         assert numpy.linalg.norm(first.mean(0) - second.mean(0)) > spread
 
-    def test_equal_embeddings(self):
+    def test_equal_embeddings_have_finite_positions(self):
         assert numpy.isfinite(label_positions(numpy.ones((5, 8)))).all()
 
-    def test_perplexity_changes_them(self):
+    def test_perplexity_changes_the_positions(self):
         vectors = numpy.random.RandomState(0).randn(12, 5)
         assert not numpy.allclose(label_positions(vectors, 2.0), label_positions(vectors, 5.0))
 
 
-def test_a_dot_and_a_name_for_each_label():
+def test_each_label_has_a_dot_and_a_name():
     labels = ["$x$", "a_b", "NOUN"]
     colors = {"$x$": "#111111", "a_b": "#222222", "NOUN": "#333333"}
     positions = numpy.array([[0.0, 1.0], [2.0, 3.0], [-1.0, 5.0]])

@@ -90,7 +90,7 @@ def requests_file(tmp_path, *requests, name="requests.txt"):
 
 
 class TestFiles:
-    def test_all_of_them(self, plot, ner_archive, tmp_path):
+    def test_all_files_are_written_and_listed(self, plot, ner_archive, tmp_path):
         names, out = plot(
             ner_archive, "fixtures/ner/test.conll", "--limit", 2, "--html", "--summary"
         )
@@ -119,7 +119,7 @@ class TestFiles:
         assert as_text(results) + "\n" == text
         assert {row["tag"] for row in results["first_step"]} >= {"B-PER", "I-PER", "O"}
 
-    def test_one_format(self, plot, ner_archive, tmp_path):
+    def test_only_the_format_asked_for_is_written(self, plot, ner_archive, tmp_path):
         path = requests_file(tmp_path, {"sentence": WORDS})
         names, out = plot(ner_archive, path, "--format", "svg", "svg")
         assert names == ["sentence-0001.svg"]
@@ -128,7 +128,7 @@ class TestFiles:
         for word in ("$x$", "&lt;b&gt;", "a_b", "\\frac", "日本語"):
             assert f">{word}</text>" in text
 
-    def test_only_a_summary(self, plot, pos_archive, tmp_path):
+    def test_a_summary_needs_no_maps(self, plot, pos_archive, tmp_path):
         arguments = ("--limit", 0, "--summary", "--format", "png")
         names, out = plot(pos_archive, "fixtures/pos/test.conllu", *arguments)
         assert names == ["summary.json", "summary.png", "summary.txt"]
@@ -137,7 +137,9 @@ class TestFiles:
         assert len(names) == 3  # written over
         assert (tmp_path / "out" / "summary.txt").read_text(encoding="utf-8") not in out
 
-    def test_the_page(self, plot, maps, archive_path, word_qe, tmp_path):
+    def test_the_page_has_the_answers_of_the_predictor(
+        self, plot, maps, archive_path, word_qe, tmp_path
+    ):
         plot(archive_path, "fixtures/qe/test", "--limit", 3, "--html")
         text = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
         data = text.split('id="replay-data">')[1].split("</script>")[0]
@@ -158,7 +160,9 @@ class TestFiles:
 
 class TestInput:
     @pytest.mark.parametrize("batch_size, limit", [(64, None), (3, None), (3, 7), (64, 2)])
-    def test_data(self, plot, maps, archive_path, root, batch_size, limit):
+    def test_data_are_plotted_with_gold_tags_up_to_the_limit(
+        self, plot, maps, archive_path, root, batch_size, limit
+    ):
         chosen = () if limit is None else ("--limit", limit)
         plot(archive_path, "fixtures/qe/test", "--batch-size", batch_size, *chosen)
         lines = (root / "fixtures" / "qe" / "test.mt").read_text(encoding="utf-8").splitlines()
@@ -170,7 +174,7 @@ class TestInput:
             assert len(answer["trace"]["attention"]) == min(5, len(answer["tokens"]))
 
     @pytest.mark.parametrize("name", ["requests.txt", "requests.jsonl"])
-    def test_requests(self, plot, maps, ner_archive, tmp_path, name):
+    def test_requests_are_plotted_without_gold_tags(self, plot, maps, ner_archive, tmp_path, name):
         path = requests_file(
             tmp_path, {"sentence": WORDS, "attention": True}, {"tokens": ["Rome"]}, name=name
         )
@@ -179,7 +183,7 @@ class TestInput:
         assert all(answer["gold"] is None and answer["trace"] for (answer,), _ in maps)
         assert "Not all sentences have gold tags" in out
 
-    def test_unlabelled_data(self, plot, maps, ner_archive, tmp_path):
+    def test_unlabelled_data_are_plotted(self, plot, maps, ner_archive, tmp_path):
         path = tmp_path / "words.conll"
         path.write_text("Rome\n.\n")
         plot(ner_archive, path)
@@ -187,13 +191,13 @@ class TestInput:
             (["Rome", "."], None)
         ]
 
-    def test_long_requests_are_no_problem(self, plot, maps, ner_archive, tmp_path):
+    def test_long_requests_are_plotted(self, plot, maps, ner_archive, tmp_path):
         """A predictor takes no list of requests that add up to so many steps."""
         path = requests_file(tmp_path, *[{"tokens": ["mot"] * 400}] * 7)
         plot(ner_archive, path)
         assert len(maps) == 7
 
-    def test_batches_are_not_kept(self, archive_path):
+    def test_no_more_sentences_are_read_than_asked_for(self, archive_path):
         """No more sentences are read than are asked for."""
         models = load_models([str(archive_path)], batch_size=4)
         read = []
@@ -207,7 +211,9 @@ class TestInput:
 
 
 class TestCompare:
-    def test_several_archives(self, plot, maps, archive_path, other_archive, tmp_path):
+    def test_maps_and_summaries_of_several_archives(
+        self, plot, maps, archive_path, other_archive, tmp_path
+    ):
         arguments = ("--compare", other_archive, "--limit", 2, "--summary", "--html")
         _, out = plot(archive_path, "fixtures/qe/test", *arguments)
         titles = ["NEF-F csoftmax, N = 5", "NEF-F softmax, N = 5"]
@@ -224,7 +230,7 @@ class TestCompare:
         assert text == "\n\n\n".join(map(as_text, results)) + "\n"
         assert text in out
 
-    def test_equal_titles(self, plot, maps, archive_path, other_archive):
+    def test_equal_titles_get_the_paths(self, plot, maps, archive_path, other_archive):
         others = ("--compare", archive_path, other_archive)
         plot(archive_path, "fixtures/qe/test", "--limit", 1, *others)
         ((_, titles),) = maps
@@ -242,7 +248,7 @@ class TestCompare:
         ((_, titles),) = maps
         assert titles == ["NEF-F csoftmax, N = 5 (a)", "NEF-F csoftmax, N = 5 (b)"]
 
-    def test_another_task(self, fail, archive_path, ner_archive):
+    def test_another_task_is_refused(self, fail, archive_path, ner_archive):
         assert fail(ner_archive, "fixtures/ner/test.conll", "--compare", archive_path) == (
             f"error: {archive_path}: expected a model of the task chunks like {ner_archive}, got word_qe"
         )
@@ -262,7 +268,7 @@ class TestCompare:
             ),
         ],
     )
-    def test_other_words(self, words, message):
+    def test_other_words_are_refused(self, words, message):
         models = [
             SketchModel(name, FakePredictor(sentences), DESCRIPTION)
             for name, sentences in (("A", ["ab", "cd"]), ("B", words))
@@ -287,7 +293,9 @@ class FakePredictor:
 
 
 class TestErrors:
-    def test_archives(self, fail, archive_path, archive_without_steps, tmp_path):
+    def test_archives_that_cannot_be_used(
+        self, fail, archive_path, archive_without_steps, tmp_path
+    ):
         expected = "expected the archive of a trained model, got"
         none = tmp_path / "none.tar.gz"
         text = tmp_path / "text.tar.gz"
@@ -334,7 +342,7 @@ class TestErrors:
             f"error: {path}: expected a model of the type nef_tagger, got SimpleTagger"
         )
 
-    def test_input(self, fail, ner_archive, tmp_path):
+    def test_input_that_cannot_be_read(self, fail, ner_archive, tmp_path):
         none = tmp_path / "none.conll"
         assert fail(ner_archive, none) == f"error: {none}: expected a file, got no such file"
         wrong = tmp_path / "wrong.conll"
@@ -355,12 +363,12 @@ class TestErrors:
             ("{", 'expected a JSON object on one line, got "{" ('),
         ],
     )
-    def test_requests(self, fail, ner_archive, tmp_path, line, message):
+    def test_requests_that_cannot_be_answered(self, fail, ner_archive, tmp_path, line, message):
         path = tmp_path / "requests"
         path.write_text(f'{{"sentence": "a b"}}\n\n{line}\n')
         assert fail(ner_archive, path).startswith(f"error: {path}:3: {message}")
 
-    def test_requests_that_are_none(self, fail, ner_archive, tmp_path):
+    def test_files_without_requests(self, fail, ner_archive, tmp_path):
         path = tmp_path / "requests.jsonl"
         path.write_text("\n \n")
         assert fail(ner_archive, path) == f"error: {path}: expected at least one sentence, got none"
@@ -383,7 +391,7 @@ class TestErrors:
             (("--cuda-device", 99), "--cuda-device: expected -1 or the number of a GPU, got 99 ("),
         ],
     )
-    def test_options(self, fail, arguments, message):
+    def test_options_that_do_not_go_together(self, fail, arguments, message):
         assert fail("archive", "input", *arguments).startswith(f"error: {message}")
 
     @pytest.mark.parametrize(
@@ -395,10 +403,10 @@ class TestErrors:
             (("--cuda-device", "x"), "expected an integer of at least -1, got 'x'"),
         ],
     )
-    def test_values(self, fail, arguments, message):
+    def test_values_of_options(self, fail, arguments, message):
         assert message in fail("archive", "input", *arguments)
 
-    def test_output(self, fail, tmp_path):
+    def test_output_that_is_a_file(self, fail, tmp_path):
         (tmp_path / "out").write_text("a file")
         message = f"error: --output: expected a folder, got the file {tmp_path / 'out'}"
         assert fail("archive", "input") == message
@@ -418,7 +426,9 @@ class TestErrors:
         ],
         ids=["a full disk", "without a number"],
     )
-    def test_a_plot_that_breaks_off(self, fail, ner_archive, tmp_path, monkeypatch, error, reason):
+    def test_a_plot_that_breaks_off_leaves_the_earlier_file(
+        self, fail, ner_archive, tmp_path, monkeypatch, error, reason
+    ):
         from matplotlib.figure import Figure
 
         def savefig(self, path, **options):
@@ -435,7 +445,7 @@ class TestErrors:
         assert path.read_text() == "an earlier one"
         assert list(path.parent.iterdir()) == [path]
 
-    def test_a_pipe(self, fail, ner_archive, tmp_path):
+    def test_a_pipe_is_refused(self, fail, ner_archive, tmp_path):
         """It could be read only once."""
         path = tmp_path / "pipe"
         os.mkfifo(str(path))
@@ -452,7 +462,7 @@ class TestErrors:
         path.write_text('{"sentence": "a b}\n{"sentence": "a b"}\n')
         assert fail(ner_archive, path).startswith(f"error: {path}:1: expected a JSON object on one")
 
-    def test_no_output(self, allennlp, ner_archive, capsys):
+    def test_output_without_a_name(self, allennlp, ner_archive, capsys):
         with pytest.raises(SystemExit) as end:
             allennlp("plot-sketches", ner_archive, "input", "--output", "")
         assert end.value.code == 2
@@ -463,12 +473,14 @@ class TestErrors:
         fail("nothing", "fixtures/ner/test.conll")
         assert not (tmp_path / "out").exists()
 
-    def test_line_ends_in_names(self, fail, ner_archive, tmp_path):
+    def test_line_ends_in_names_are_escaped(self, fail, ner_archive, tmp_path):
         assert fail(f"{tmp_path}/a\nb", "input").startswith(
             f"error: {tmp_path}/a\\nb: expected the"
         )
 
-    def test_interrupted(self, allennlp, ner_archive, tmp_path, monkeypatch, capsys):
+    def test_an_interrupt_ends_with_status_130(
+        self, allennlp, ner_archive, tmp_path, monkeypatch, capsys
+    ):
         def interrupt(*arguments, **options):
             raise KeyboardInterrupt
 
@@ -478,13 +490,13 @@ class TestErrors:
         assert end.value.code == 130
         assert capsys.readouterr().err == "error: interrupted\n"
 
-    def test_without_matplotlib(self, fail, monkeypatch):
+    def test_without_matplotlib_the_error_tells_how_to_install_it(self, fail, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib", None)
         message = fail("archive", "input")
         assert message.startswith("error: expected matplotlib: pip install matplotlib (")
 
 
-def test_no_module_imports_matplotlib(root):
+def test_no_module_imports_matplotlib_at_its_top(root):
     """But within functions, and for types: `import allennlp_nef` stays quick."""
     for path in (root / "allennlp_nef").rglob("*.py"):
         for line in path.read_text(encoding="utf-8").splitlines():

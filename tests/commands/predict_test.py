@@ -31,7 +31,9 @@ def write_requests(folder, requests):
 
 @pytest.mark.parametrize("batch_size", [1, 2])
 @pytest.mark.parametrize("silent", [[], ["--silent"]])
-def test_requests(allennlp, archive_path, word_qe, tmp_path, capsys, batch_size, silent):
+def test_answers_are_those_of_the_predictor(
+    allennlp, archive_path, word_qe, tmp_path, capsys, batch_size, silent
+):
     output = tmp_path / "output.jsonl"
     allennlp(
         *("predict", archive_path, write_requests(tmp_path, REQUESTS), "--output-file", output),
@@ -49,7 +51,7 @@ def test_requests(allennlp, archive_path, word_qe, tmp_path, capsys, batch_size,
     assert printed.count("prediction: ") == (0 if silent else 3)
 
 
-def test_requests_from_standard_input(allennlp, archive_path, tmp_path, monkeypatch):
+def test_requests_are_read_from_standard_input(allennlp, archive_path, tmp_path, monkeypatch):
     lines = "".join(json.dumps(request) + "\n" for request in REQUESTS)
     monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
     output = tmp_path / "output.txt"
@@ -62,7 +64,7 @@ def test_requests_from_standard_input(allennlp, archive_path, tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("labelled", [True, False])
-def test_submission(allennlp, archive_path, root, tmp_path, labelled):
+def test_submission_has_a_row_for_each_word(allennlp, archive_path, root, tmp_path, labelled):
     prefix = root / "fixtures" / "qe" / "test"
     if not labelled:
         for ending in ("src", "mt"):

@@ -3,7 +3,7 @@
 import json
 
 
-def test_train_evaluate_predict(run_allennlp, small, tmp_path):
+def test_train_evaluate_and_predict_run_as_programs(run_allennlp, small, tmp_path):
     folder, package = tmp_path / "run", ("--include-package", "allennlp_nef")
     status, _, errors = run_allennlp(
         *("train", "training_configs/qe_nef_f.jsonnet", *package, "-s", folder),

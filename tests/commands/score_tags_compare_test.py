@@ -16,8 +16,8 @@ def systems(write):
     gold = generator.choice(["O", "O", "B-A", "I-A", "B-B"], (30, 7))
     noise = generator.choice(["O", "B-A", "B-B"], (6, 30, 7))
     shares = numpy.array([0.1, 0.15, 0.2, 0.3, 0.4, 0.5])[:, None, None]
-    said = numpy.where(generator.random((6, 30, 7)) < shares, noise, gold)
-    paths, tags = [], [each.tolist() for each in (gold, *said)]
+    predicted = numpy.where(generator.random((6, 30, 7)) < shares, noise, gold)
+    paths, tags = [], [each.tolist() for each in (gold, *predicted)]
     for number, sentences in enumerate(tags):
         text = "".join(
             "".join(f"w{i} {tag}\n" for i, tag in enumerate(row)) + "\n" for row in sentences
@@ -29,7 +29,7 @@ def systems(write):
 class TestTwoSystems:
     OPTIONS = ("--format", "conll", "--trials", 200)
 
-    def test_text(self, score, systems):
+    def test_the_text_has_both_systems_and_their_difference(self, score, systems):
         (gold, first, *_, second), _ = systems
         text = score(gold, first, second, *self.OPTIONS)
         one, other = (score(gold, path, "--format", "conll") for path in (first, second))
@@ -44,7 +44,7 @@ class TestTwoSystems:
         assert float(low) < float(difference) < float(high)
         assert p_value == f"{1 / 201:.4f}"
 
-    def test_json(self, score, systems):
+    def test_the_json_has_scores_counts_and_comparison(self, score, systems):
         (gold, first, *_, second), tags = systems
         result = json.loads(score(gold, first, second, *self.OPTIONS, "--seed", 3, "--json"))
         counts = [CHUNKS.count(tags[0], tags[i]) for i in (1, -1)]
@@ -71,7 +71,7 @@ class TestTwoSystems:
         result = json.loads(score(gold, first, "--format", "conll", "--json"))
         assert set(result) == {"gold", "sentences", "tokens", "systems"}
 
-    def test_seed_trials_and_order(self, score, systems):
+    def test_seed_trials_and_order_change_the_comparison(self, score, systems):
         (gold, _, first, second, *_), _ = systems
 
         def comparison(*arguments):
@@ -87,7 +87,7 @@ class TestTwoSystems:
         same = comparison(first, first, "--trials", 50)
         assert same == {"difference": 0, "p_value": 1, "low": 0, "high": 0}
 
-    def test_runs(self, score, systems):
+    def test_several_runs_are_compared_by_their_means(self, score, systems):
         (gold, *paths), tags = systems
         arguments = (gold, *paths, "--runs", 3, *self.OPTIONS)
         result = json.loads(score(*arguments, "--json"))
@@ -112,24 +112,24 @@ class TestTwoSystems:
         assert lines[7].split()[2] == f"{100 * f1[:3].std(ddof=1):.2f}"
         assert lines[7].endswith("standard deviation")
 
-    def test_runs_of_one_system(self, score, systems):
+    def test_several_runs_of_one_system_print_one_table(self, score, systems):
         (gold, *paths), _ = systems
         text = score(gold, *paths[:3], "--runs", 3, *self.OPTIONS)
         assert text.startswith("processed 210 tokens in 30 sentences\nprecision    recall")
         assert len(text.splitlines()) == 7
 
-    def test_wmt(self, score, write):
+    def test_wmt_systems_are_compared_by_two_scores(self, score, write):
         generator = numpy.random.default_rng(1)
         gold, noise = generator.choice(["OK", "BAD"], (2, 40, 4))
-        said = numpy.where(generator.random((40, 4)) < 0.2, noise, gold)
-        gold, said, noise = (each.tolist() for each in (gold, said, noise))
+        predicted = numpy.where(generator.random((40, 4)) < 0.2, noise, gold)
+        gold, predicted, noise = (each.tolist() for each in (gold, predicted, noise))
         paths = [
             write(name, "".join(" ".join(row) + "\n" for row in rows))
-            for name, rows in (("g", gold), ("a", said), ("b", noise))
+            for name, rows in (("g", gold), ("a", predicted), ("b", noise))
         ]
         arguments = (*paths, "--format", "wmt", "--trials", 100)
         comparison = json.loads(score(*arguments, "--json"))["comparison"]
-        counts = [WORD_QE.count(gold, each).sentences.sum(0) for each in (said, noise)]
+        counts = [WORD_QE.count(gold, each).sentences.sum(0) for each in (predicted, noise)]
         for name in ("f1_mult", "mcc"):
             first, second = (WORD_QE.scores(each)[name] for each in counts)
             assert comparison[name]["difference"] == pytest.approx(first - second)

@@ -25,7 +25,7 @@ class TestFiles:
             ("a O\nb A\n", "{p}:2: expected O or a chunk tag such as B-PER, got 'A' in column -1"),
         ],
     )
-    def test_files(self, fail, write, predicted, message):
+    def test_files_that_do_not_line_up(self, fail, write, predicted, message):
         gold, path = write("gold", GOLD), write("predicted", predicted)
         expected = "error: " + message.format(g=gold, p=path)
         assert fail(gold, path, "--format", "conll") == expected
@@ -40,7 +40,7 @@ class TestFiles:
             "error: encoding: expected one that Python knows, got 'x'"
         )
 
-    def test_encoding(self, score, tmp_path):
+    def test_encoding_is_used(self, score, tmp_path):
         path = tmp_path / "both"
         path.write_bytes(b"caf\xe9 O O\n")
         assert score(path, "--format", "conll", "--encoding", "latin-1").startswith("processed 1 ")
@@ -59,16 +59,16 @@ class TestFiles:
         assert fail("gold", "--format", "conll") == message
 
     def test_unlabelled_gold(self, fail, write):
-        gold, said = write("gold", conllu("_", "_")), write("said", conllu("X", "Y"))
+        gold, predicted = write("gold", conllu("_", "_")), write("predicted", conllu("X", "Y"))
         message = f"error: {gold}:3: expected tags, got '_' for every word"
-        assert fail(gold, said, "--format", "conllu") == message
+        assert fail(gold, predicted, "--format", "conllu") == message
         message = f"error: {gold}:3: expected tags, got '_' for every word"
-        assert fail(said, gold, "--format", "conllu") == message
+        assert fail(predicted, gold, "--format", "conllu") == message
 
-    def test_wmt(self, fail, write):
-        gold, said = write("gold", "OK OK\nOK\n"), write("said", "OK OK\nOK OK\n")
-        assert fail(gold, said, "--format", "wmt") == (
-            f"error: {said}:2: expected 1 tags as in {gold}:2 (3 where only one has gaps), got 2"
+    def test_wmt_files_with_different_numbers_of_tags(self, fail, write):
+        gold, predicted = write("gold", "OK OK\nOK\n"), write("predicted", "OK OK\nOK OK\n")
+        assert fail(gold, predicted, "--format", "wmt") == (
+            f"error: {predicted}:2: expected 1 tags as in {gold}:2 (3 where only one has gaps), got 2"
         )
 
     @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ class TestFiles:
             ),
         ],
     )
-    def test_arguments(self, fail, arguments, message):
+    def test_arguments_that_do_not_go_together(self, fail, arguments, message):
         assert fail("gold", *arguments) == f"error: {message}"
 
     @pytest.mark.parametrize(
@@ -127,5 +127,5 @@ class TestFiles:
             (("--format", "conll", "--seed", -1), "expected an integer of at least 0, got '-1'"),
         ],
     )
-    def test_values(self, fail, arguments, message):
+    def test_values_of_arguments(self, fail, arguments, message):
         assert message in fail("gold", "predicted", *arguments).splitlines()[-1]

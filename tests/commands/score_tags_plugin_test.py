@@ -46,7 +46,7 @@ def elsewhere(tmp_path):
     return folder
 
 
-def test_in_the_checkout(run, root, elsewhere):
+def test_the_command_runs_in_the_checkout(run, root, elsewhere):
     path = elsewhere / "both.conll"
     status, out, _ = run(root, path, "--format", "conll")
     assert status == 0
@@ -57,7 +57,7 @@ def test_in_the_checkout(run, root, elsewhere):
 
 
 @pytest.mark.parametrize("plugins", ["elsewhere/.allennlp_plugins", "home/.allennlp/plugins"])
-def test_elsewhere(run, tmp_path, elsewhere, plugins):
+def test_the_command_runs_where_a_file_names_the_plugin(run, tmp_path, elsewhere, plugins):
     plugins = tmp_path / plugins
     plugins.parent.mkdir(exist_ok=True)
     plugins.write_text("allennlp_nef\n")
@@ -66,7 +66,7 @@ def test_elsewhere(run, tmp_path, elsewhere, plugins):
     assert out.startswith(EXPECTED)
 
 
-def test_without_the_file(run, elsewhere):
+def test_the_command_is_unknown_without_such_a_file(run, elsewhere):
     """AllenNLP knows the command by the plugin only."""
     status, out, errors = run(elsewhere, "both.conll", "--format", "conll")
     assert (status, out) == (2, "")

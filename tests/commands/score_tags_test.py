@@ -75,14 +75,14 @@ def columns_of(text, *columns):
 
 @pytest.mark.parametrize("text, expected", CONLLEVAL.values(), ids=CONLLEVAL)
 class TestConlleval:
-    def test_one_file(self, score, write, text, expected):
+    def test_one_file_prints_the_text_of_the_script(self, score, write, text, expected):
         assert score(write("both", text), "--format", "conll") == expected
 
-    def test_two_files(self, score, write, text, expected):
+    def test_two_files_print_the_text_of_the_script(self, score, write, text, expected):
         gold, predicted = columns_of(text, 0, 1), columns_of(text, 0, 2)
         assert score(write("g", gold), write("p", predicted), "--format", "conll") == expected
 
-    def test_columns(self, score, write, text, expected):
+    def test_columns_can_be_chosen(self, score, write, text, expected):
         reordered = write("reordered", columns_of(text, 0, 2, 1))
         both, gold = write("both", text), write("gold", columns_of(text, 0, 1))
         for arguments in (
@@ -95,7 +95,7 @@ class TestConlleval:
             assert score(*arguments, "--format", "conll") == expected
 
 
-def test_documents_are_no_tokens(score, write):
+def test_lines_between_documents_are_not_tokens(score, write):
     text, expected = CONLLEVAL["well-formed"]
     gold = write("gold", "-DOCSTART- O\n\n" + columns_of(text, 0, 1))
     predicted = write("predicted", columns_of(text, 0, 2))
@@ -103,7 +103,7 @@ def test_documents_are_no_tokens(score, write):
     assert score(predicted, predicted, "--format", "conll").startswith("processed 5 tokens")
 
 
-def test_another_scheme_than_that_of_the_gold_tags(score, write, caplog):
+def test_another_scheme_changes_the_accuracy_and_is_warned_of(score, write, caplog):
     """The chunks are the same. The accuracy is conlleval's, and a warning says what it means."""
     expected = "processed 2 tokens with 1 phrases; found: 1 phrases; correct: 1.\naccuracy:  50.00%; precision: 100.00%"
     bio, iob1, bioul = (write(name, f"a {name}-A\nb O\n") for name in ("B", "I", "U"))
@@ -115,7 +115,7 @@ def test_another_scheme_than_that_of_the_gold_tags(score, write, caplog):
     assert not caplog.records
 
 
-def test_tags_that_are_no_chunks(score, write):
+def test_other_tags_are_scored_one_by_one(score, write):
     path = write("both", "a N N\nb V N\n\nc N N\n")
     assert (
         score(path, "--format", "conll", "--no-chunks")
@@ -133,11 +133,13 @@ precision  recall      F1     gold  predicted  tag
     "arguments, column, other",
     [((), 3, "Z"), (("--column", "xpos"), 4, "_"), (("--column", "feats"), 5, "_")],
 )
-def test_conllu(score, write, arguments, column, other):
+def test_a_column_of_conllu_is_scored(score, write, arguments, column, other):
     gold = write("gold", conllu("X", "Y", column=column) + conllu("X", other, column=column))
-    said = write("said", conllu("X", "X", column=column) + conllu("X", "Y", column=column))
+    predicted = write(
+        "predicted", conllu("X", "X", column=column) + conllu("X", "Y", column=column)
+    )
     assert (
-        score(gold, said, "--format", "conllu", *arguments)
+        score(gold, predicted, "--format", "conllu", *arguments)
         == f"""processed 4 tokens in 2 sentences
 accuracy:  50.00
 
@@ -158,12 +160,12 @@ precision  recall      F1     gold  predicted  tag
 """
 
 
-def test_wmt(score, write):
-    gold, said = write("g", "BAD OK\nOK BAD OK\n"), write("p", "BAD BAD\nOK OK OK\n")
-    assert score(gold, said, "--format", "wmt") == WMT.format("")
+def test_word_tags_are_scored_without_those_of_gaps(score, write):
+    gold, predicted = write("g", "BAD OK\nOK BAD OK\n"), write("p", "BAD BAD\nOK OK OK\n")
+    assert score(gold, predicted, "--format", "wmt") == WMT.format("")
     gaps = write("gaps", "OK BAD OK OK OK\nBAD OK BAD BAD OK OK BAD\n")
     note = " (left out: the gaps of {})"
-    assert score(gaps, said, "--format", "wmt") == WMT.format(note.format(gaps))
+    assert score(gaps, predicted, "--format", "wmt") == WMT.format(note.format(gaps))
     other = write("other", "OK BAD OK BAD OK\nBAD OK BAD OK OK OK BAD\n")
     assert score(gaps, other, "--format", "wmt", "--gaps", "yes") == WMT.format(
         note.format(f"{gaps}, {other}")

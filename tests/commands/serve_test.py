@@ -8,7 +8,7 @@ pytest.importorskip("allennlp_server")
 GOOD = {"source": "the red house", "target": "das rote Haus", "alignments": "0-0 1-1 2-2"}
 
 
-def test_serve(serve, archive_path, word_qe, tmp_path):
+def test_the_server_answers_good_and_bad_requests(serve, archive_path, word_qe, tmp_path):
 
     def post(path, body):
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)

@@ -138,7 +138,7 @@ def answers(request):
 
 
 class TestNumbers:
-    def test_against_a_slow_count(self, answers):
+    def test_numbers_are_those_of_a_slow_count(self, answers):
         results = results_of(answers)
         first_step, settling, on_wrong = expected(answers)
         assert_rows(results["first_step"], first_step)
@@ -154,7 +154,7 @@ class TestNumbers:
         assert results["words"] == sum(len(answer["tokens"]) for answer in answers)
         assert json.loads(json.dumps(results)) == results
 
-    def test_by_hand(self):
+    def test_numbers_of_two_small_sentences(self):
         """Two words, then three; the first step goes to a verb in both, a tie to the first word."""
         attention = [[0.5, 0.5], [0.25, 0.75]]
         two = answer_of("ab", attention, ["VV", "VN"], gold="VN")
@@ -210,7 +210,7 @@ def written(value, percent=True):
 
 
 class TestText:
-    def test_its_numbers_are_those_of_the_json(self, answers):
+    def test_the_text_has_the_numbers_of_the_json(self, answers):
         results = results_of(answers)
         text = as_text(results)
         first_step, settling, *on_wrong = tables_of(text)
@@ -244,7 +244,7 @@ class TestText:
             else []
         )
 
-    def test_what_it_says(self):
+    def test_the_text_names_model_counts_and_kind_of_tags(self):
         text = as_text(results_of(CORPORA["five steps"]))
         lines = text.splitlines()
         assert lines[0] == "NEF-F csoftmax, N = 5: run/model.tar.gz"
@@ -277,7 +277,7 @@ class TestPlot:
         with drawing():
             return summary_plot(summaries, [COLORS] * len(summaries))
 
-    def test_its_data(self, answers):
+    def test_the_plot_has_the_numbers_of_the_json(self, answers):
         results = results_of(answers)
         panels = self.draw(results).axes
         assert len(panels) == (3 if results["has_gold"] else 2)
@@ -308,7 +308,7 @@ class TestPlot:
         else:
             assert not settling.lines
 
-    def test_a_row_a_model_on_the_same_scales(self):
+    def test_each_model_has_a_row_on_the_same_scales(self):
         corpora = [CORPORA[name] for name in ("five steps", "one word", "as many steps as words")]
         figure = self.draw(*map(results_of, corpora))
         assert len(figure.axes) == 9

@@ -16,7 +16,7 @@ def scalars_of(path):
     return steps
 
 
-def test_training_curves(allennlp, small, tmp_path):
+def test_losses_and_scores_are_written_for_each_epoch(allennlp, small, tmp_path):
     folder = tmp_path / "run"
     config = "training_configs/qe_nef_f_tensorboard.jsonnet"
     allennlp("train", config, "-s", folder, *small(sentences=320, epochs=2))

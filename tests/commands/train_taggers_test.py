@@ -93,7 +93,7 @@ class TestRareWords:
         assert (folder / "metrics_epoch_1.json").exists()
         assert self.counts_of(folder).equal(counts)
 
-    def test_not_with_a_vocabulary_from_files(self, train, tmp_path):
+    def test_training_with_a_vocabulary_from_files_is_refused(self, train, tmp_path):
         first = train(CHAR_BILSTM_CRF, "first")
         config = write_config(
             tmp_path, f"vocabulary: {{ type: 'from_files', directory: '{first}/vocabulary' }}"

@@ -39,14 +39,14 @@ class TestTrain:
         assert isinstance(archive.model, NefTagger)
         assert set(archive.model.vocab.get_token_to_index_vocabulary("labels")) == {"OK", "BAD"}
 
-    def test_learns(self, archive_path):
+    def test_the_training_loss_falls(self, archive_path):
         first, last = (
             json.loads((archive_path.parent / f"metrics_epoch_{epoch}.json").read_text())
             for epoch in (0, 2)
         )
         assert last["training_loss"] < first["training_loss"]
 
-    def test_with_a_worker_process(self, allennlp, small, tmp_path):
+    def test_a_worker_process_that_reads_changes_nothing(self, allennlp, small, tmp_path):
         """One that reads gives the same model as reading in the main process."""
         settings = {"data_loader.shuffle": False, "validation_data_loader.num_workers": 1}
         runs = {}
@@ -60,7 +60,7 @@ class TestTrain:
         for name in ("words", "training_loss", *(f"validation_{name}" for name in METRICS)):
             assert runs[0][name] == pytest.approx(runs[1][name], rel=1e-5), name
 
-    def test_unlabelled_data(self, allennlp, small, tmp_path):
+    def test_unlabelled_training_data_are_refused(self, allennlp, small, tmp_path):
         prefix = str(write_data(tmp_path, tags=None))
         overrides = small(train_data_path=prefix, validation_data_path=prefix)
         with pytest.raises(ConfigurationError, match="tags: expected gold tags in the training"):
@@ -81,7 +81,7 @@ class TestBadData:
 
     @pytest.mark.parametrize(("changes", "message"), BAD_DATA)
     @pytest.mark.parametrize("command", ["train", "validate", "evaluate", "predict"])
-    def test_last_line(
+    def test_the_last_line_names_file_and_line(
         self, allennlp, small, archive_path, tmp_path, capsys, command, changes, message
     ):
         prefix = write_data(tmp_path, **changes)

@@ -57,11 +57,11 @@ def expected_scores(sentences, labels):
     scores = {"accuracy": hits / tokens if tokens else 0.0}
     counts["overall"] = [sum(column) for column in zip(*counts.values())] or [0, 0, 0]
     chunks = [[set(chunks_of(tags)) for tags in pair] for pair in sentences]
-    by_sets = [(len(gold & said), len(said), len(gold)) for gold, said in chunks]
+    by_sets = [(len(gold & predicted), len(predicted), len(gold)) for gold, predicted in chunks]
     assert counts["overall"] == [sum(column) for column in zip(*by_sets)]
     for kind in ("overall", *{label[2:] for label in labels if label != "O"}):
-        right, said, gold = counts.get(kind, [0, 0, 0])
-        precision, recall = right / said if said else 0.0, right / gold if gold else 0.0
+        right, predicted, gold = counts.get(kind, [0, 0, 0])
+        precision, recall = right / predicted if predicted else 0.0, right / gold if gold else 0.0
         total = precision + recall
         scores[f"precision-{kind}"], scores[f"recall-{kind}"] = precision, recall
         scores[f"f1-{kind}"] = 2 * precision * recall / total if total else 0.0

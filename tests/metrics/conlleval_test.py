@@ -32,7 +32,7 @@ class TestOracle:
     @pytest.mark.parametrize("scheme", list(PREFIXES))
     @settings(deadline=None, derandomize=True)
     @given(data=st.data(), order=st.randoms(use_true_random=False), left=st.booleans())
-    def test_any_sequences(self, scheme, data, order, left):
+    def test_scores_of_any_sequences_are_those_of_conlleval(self, scheme, data, order, left):
         batches = data.draw(random_batches(scheme))
         labels = tags_of(scheme)
         order.shuffle(labels)
@@ -42,7 +42,7 @@ class TestOracle:
         assert all(type(value) is float for value in scores.values())
 
     @pytest.mark.parametrize("scheme", list(PREFIXES))
-    def test_one_long_batch(self, scheme):
+    def test_scores_of_a_long_batch_are_those_of_conlleval(self, scheme):
         rng = random.Random(1)
         labels = tags_of(scheme, ("A", "B", "C", "D"))
         gold = [rng.choices(labels, k=rng.randint(1, 60)) for _ in range(40)]
@@ -56,7 +56,7 @@ class TestOracle:
 
 
 @pytest.mark.parametrize(
-    "gold, predicted, right, said, of_gold, accuracy",
+    "gold, predicted, right, num_predicted, num_gold, accuracy",
     [
         ("O O", "O O", 0, 0, 0, 1),
         ("B-X I-X O", "B-X I-X O", 1, 1, 1, 1),
@@ -74,15 +74,17 @@ class TestOracle:
         ("B-X B-Y I-Y", "B-X B-Y O", 1, 2, 2, 2 / 3),
     ],
 )
-def test_by_hand(gold, predicted, right, said, of_gold, accuracy):
+def test_scores_of_small_examples(gold, predicted, right, num_predicted, num_gold, accuracy):
     labels = tags_of("BIO", ("X", "Y"))
     scores = scores_of(make(labels), labels, [[(gold.split(), predicted.split())]])
-    assert scores["precision-overall"] == pytest.approx(right / said if said else 0)
-    assert scores["recall-overall"] == pytest.approx(right / of_gold if of_gold else 0)
+    assert scores["precision-overall"] == pytest.approx(
+        right / num_predicted if num_predicted else 0
+    )
+    assert scores["recall-overall"] == pytest.approx(right / num_gold if num_gold else 0)
     assert scores["accuracy"] == pytest.approx(accuracy)
 
 
-def test_names_and_order():
+def test_scores_have_their_names_and_order():
     labels = tags_of("BIO", ("PER", "A-B"))
     names = [f"{n}-{t}" for t in ("overall", "A-B", "PER") for n in ("precision", "recall", "f1")]
     assert list(make(labels).get_metric()) == [*names, "accuracy"]
@@ -90,7 +92,7 @@ def test_names_and_order():
     assert isinstance(make(labels), ConllEvalMetric)
 
 
-def test_sentences_of_a_batch_are_apart():
+def test_a_chunk_does_not_go_on_in_the_next_sentence():
     labels = tags_of("BIO", ("X",))
     sentences = [(["O", "B-X"], ["O", "B-X"]), (["I-X", "O"], ["I-X", "O"])]
     assert scores_of(make(labels), labels, [sentences])["f1-overall"] == 1
@@ -111,24 +113,24 @@ class TestState:
     labels = tags_of("BIO")
     pair = (["B-X", "I-X", "O"], ["B-X", "O", "B-Y-Z"])
 
-    def test_before_any_batch(self):
+    def test_scores_are_0_before_any_batch(self):
         assert set(make(self.labels).get_metric().values()) == {0.0}
 
-    def test_nothing_in_the_mask(self):
+    def test_scores_are_0_for_an_empty_mask(self):
         metric = make(self.labels)
         for shape in ((2, 3), (0, 3), (2, 0)):
             tags = torch.zeros(shape, dtype=torch.long)
             metric(tags, tags, torch.zeros(shape, dtype=torch.bool))
         assert set(metric.get_metric().values()) == {0.0}
 
-    def test_without_mask(self):
+    def test_no_mask_counts_all_words(self):
         predictions, gold = torch.tensor([[1, 2], [0, 0]]), torch.tensor([[1, 2], [1, 0]])
         metric = make(self.labels)
         metric(predictions, gold)
         assert metric.get_metric()["recall-overall"] == 0.5
         assert metric.get_metric()["accuracy"] == 0.75
 
-    def test_reset(self):
+    def test_reset_forgets_the_counts(self):
         metric = make(self.labels)
         first = scores_of(metric, self.labels, [[self.pair]])
         assert metric.get_metric() == first
@@ -136,14 +138,14 @@ class TestState:
         assert set(metric.get_metric().values()) == {0.0}
         assert scores_of(metric, self.labels, [[self.pair]]) == first
 
-    def test_is_plain_numbers(self):
+    def test_the_state_is_plain_numbers(self):
         metric = make(self.labels)
         scores_of(metric, self.labels, [[self.pair]])
         numbers = [*metric._hits, *(count for row in metric._counts for count in row)]
         assert all(type(number) is int for number in numbers)
         assert sum(numbers) > 0
 
-    def test_batches_are_not_kept(self):
+    def test_order_and_cut_of_batches_do_not_change_the_scores(self):
         """A metric's score is of counts: the order and the cut of batches do not matter."""
         rng = random.Random(2)
         sentences = [
@@ -157,7 +159,7 @@ class TestState:
 @pytest.mark.parametrize(
     "labels", [["O", "NOUN"], ["@@PADDING@@", "@@UNKNOWN@@", "O"], ["OK", "BAD"]]
 )
-def test_labels_that_are_none_of_chunks(labels):
+def test_labels_that_are_not_chunk_tags_are_refused(labels):
     with pytest.raises(
         ConfigurationError, match="conlleval: the labels: expected O or a chunk tag"
     ):
@@ -186,7 +188,7 @@ def run_worker(rank, folder):
     torch.distributed.destroy_process_group()
 
 
-def test_distributed(tmp_path):
+def test_two_processes_both_know_the_scores_of_all_words(tmp_path):
     """Two processes both know the scores of all words."""
     torch.multiprocessing.start_processes(
         run_worker, args=(tmp_path,), nprocs=2, start_method="fork"

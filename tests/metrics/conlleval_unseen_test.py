@@ -19,7 +19,7 @@ def well_formed(rng, scheme, length, types):
 
 
 @pytest.mark.parametrize(
-    "labels, gold, predicted, right, said, of_gold, accuracy",
+    "labels, gold, predicted, right, num_predicted, num_gold, accuracy",
     [
         # Of another type: a chunk that is never right.
         ("O B-X I-X", "B-Y I-Y O", "B-X I-X O", 0, 1, 1, 1 / 3),
@@ -39,15 +39,19 @@ def well_formed(rng, scheme, length, types):
         ("O", "B-X I-X", "O O", 0, 0, 1, 0),
     ],
 )
-def test_by_hand(labels, gold, predicted, right, said, of_gold, accuracy):
+def test_scores_of_small_examples(
+    labels, gold, predicted, right, num_predicted, num_gold, accuracy
+):
     labels = labels.split()
     scores = scores_of(make(labels), labels, [[(gold.split(), predicted.split())]])
-    assert scores["precision-overall"] == pytest.approx(right / said if said else 0)
-    assert scores["recall-overall"] == pytest.approx(right / of_gold)
+    assert scores["precision-overall"] == pytest.approx(
+        right / num_predicted if num_predicted else 0
+    )
+    assert scores["recall-overall"] == pytest.approx(right / num_gold)
     assert scores["accuracy"] == pytest.approx(accuracy)
 
 
-def test_at_the_start_of_sentences():
+def test_an_unknown_label_does_not_continue_a_chunk_of_another_sentence():
     """The chunk before is that of another sentence."""
     labels = ["O", "B-X"]
     batch = [(["O", "B-X"], ["O", "B-X"]), (["B-Y", "O"], ["B-X", "O"])]
@@ -58,7 +62,7 @@ def test_at_the_start_of_sentences():
 
 @pytest.mark.parametrize("scheme", ["BIO", "BIOUL"])
 @pytest.mark.parametrize("seed", range(20))
-def test_as_conlleval(scheme, seed):
+def test_scores_are_those_of_conlleval_where_no_chunks_touch(scheme, seed):
     """Where no chunks touch, and both sides are well-formed, the scores are those of the strings."""
     rng = random.Random(seed)
     seen = [well_formed(rng, scheme, 12, "XYZ") for _ in range(rng.randint(1, 4))]

@@ -21,13 +21,13 @@ def systems(sentences, better=0.0, seed=0):
     ]
 
 
-def test_identical_systems():
+def test_identical_systems_do_not_differ():
     first, _ = systems(50)
     result = compare(first, first.copy(), accuracy, trials=500)
     assert result == (0.0, 1.0, 0.0, 0.0)
 
 
-def test_difference_and_direction():
+def test_swapping_the_systems_negates_the_difference():
     first, second = systems(200, better=0.2)
     forth = compare(first, second, accuracy, trials=1000)
     back = compare(second, first, accuracy, trials=1000)
@@ -40,7 +40,7 @@ def test_difference_and_direction():
     assert back.high < 0
 
 
-def test_all_swaps():
+def test_p_is_that_of_the_exact_test():
     """Against the exact test over all 2^8 swaps."""
     first, second = systems(8, better=0.08, seed=4)
     observed = abs(accuracy(first.sum(0)) - accuracy(second.sum(0)))
@@ -54,7 +54,7 @@ def test_all_swaps():
     assert compare(first, second, accuracy).p_value == pytest.approx(exact, abs=0.02)
 
 
-def test_interval():
+def test_the_interval_is_that_of_the_normal_approximation():
     """Against the normal approximation: one word a sentence, differences in {-1, 0, 1}."""
     generator = numpy.random.default_rng(0)
     right = (generator.random((2, 2000)) < [[0.7], [0.6]]).astype(int)
@@ -65,7 +65,7 @@ def test_interval():
     assert result.high == pytest.approx(result.difference + 1.96 * error, abs=0.15 * error)
 
 
-def test_no_difference_but_luck():
+def test_p_is_seldom_small_without_a_difference():
     """p is uniform under the null hypothesis: of 40 comparisons few are below 0.1."""
     p_values = [
         compare(*systems(60, seed=seed), accuracy, trials=200).p_value for seed in range(40)
@@ -74,7 +74,7 @@ def test_no_difference_but_luck():
     assert sum(p < 0.1 for p in p_values) <= 10
 
 
-def test_seeded():
+def test_the_seed_decides_the_result():
     first, second = systems(60, better=0.02)
     results = [compare(first, second, accuracy, trials=700, seed=seed) for seed in (1, 1, 2)]
     assert results[0] == results[1]
@@ -84,7 +84,7 @@ def test_seeded():
         assert all(type(value) is float for value in result)
 
 
-def test_runs():
+def test_a_repeated_run_changes_nothing():
     """A sentence is swapped in all runs at once: a run repeated is the run itself."""
     first, second = systems(60, better=0.02)
     once = compare(first, second, accuracy, trials=600)
@@ -101,6 +101,6 @@ def test_runs():
     [((5, 2), (6, 2)), ((5, 2), (5, 3)), ((2, 5, 2), (5, 2)), ((5,), (5,)), ((0, 2), (0, 2))],
     ids=str,
 )
-def test_shapes(first, second):
+def test_arrays_of_other_shapes_are_refused(first, second):
     with pytest.raises(ValueError, match="compare: expected two arrays .* got "):
         compare(numpy.ones(first), numpy.ones(second), accuracy)

@@ -53,13 +53,13 @@ class TestChunks:
             ("B-A I-A I-A", "B-A I-A O", (0, 1, 1, 2, 3), {"A": (0, 1, 1)}),
         ],
     )
-    def test_by_hand(self, gold, predicted, counts, types):
+    def test_counts_of_small_examples(self, gold, predicted, counts, types):
         result = CHUNKS.count([gold.split()], [predicted.split()])
         assert result.sentences.tolist() == [list(counts)]
         assert result.types == types
         assert list(result.types) == sorted(types)
 
-    def test_scores(self):
+    def test_scores_are_ratios_of_the_counts(self):
         """2 of 3 predicted chunks and of 4 gold ones are right, 7 of 10 tokens."""
         scores = CHUNKS.scores(numpy.array([2, 3, 4, 7, 10]))
         assert scores == {
@@ -71,7 +71,7 @@ class TestChunks:
         assert set(CHUNKS.scores(numpy.zeros(5)).values()) == {0.0}
 
     @given(PAIRS)
-    def test_conlleval(self, pairs):
+    def test_counts_are_those_of_conlleval(self, pairs):
         """Whatever the sequences, ill-formed ones included."""
         counts = CHUNKS.count(*halves(pairs))
         tokens, hits, types = conlleval(pairs)
@@ -92,7 +92,7 @@ class TestChunks:
         )
 
     @given(st.lists(chunked(), min_size=1, max_size=5))
-    def test_seqeval(self, sentences):
+    def test_scores_are_those_of_seqeval(self, sentences):
         """On well-formed sequences, where the two mean the same."""
         gold, predicted = (
             [encode_chunks(chunks[side], length, "BIO") for length, chunks in sentences]
@@ -128,7 +128,7 @@ class TestChunks:
             assert counts.sentences.tolist() == expected.sentences.tolist()
             assert counts.types == expected.types
 
-    def test_only_bioul_is_brought_to_bio(self):
+    def test_only_bioul_is_converted_to_bio(self):
         """B and I are compared as they are: the same chunk, another tag."""
         assert CHUNKS.count([["I-A"]], [["B-A"]]).sentences.tolist() == [[1, 1, 1, 0, 1]]
         assert CHUNKS.count([["I-A"]], [["U-A"]]).sentences.tolist() == [[1, 1, 1, 0, 1]]
@@ -136,7 +136,7 @@ class TestChunks:
             [1, 1, 1, 2, 2]
         ]
 
-    def test_time(self):
+    def test_counting_takes_less_than_two_seconds(self):
         generator = numpy.random.default_rng(0)
         tags = ["O", "O", "O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
         gold, predicted = generator.choice(tags, (2, 2000, 25)).tolist()
@@ -145,20 +145,20 @@ class TestChunks:
         assert time.perf_counter() - start < 2  # 50,000 tokens; about 0.2 s
         assert counts.sentences[:, 4].sum() == 50_000
 
-    def test_other_tags(self):
+    def test_tags_that_are_not_chunk_tags_are_refused(self):
         with pytest.raises(ValueError, match="expected O or a chunk tag such as B-PER, got 'NOUN'"):
             CHUNKS.count([["NOUN"]], [["NOUN"]])
 
 
 class TestTypeCounts:
-    def test_percentages(self):
+    def test_scale_100_gives_percentages(self):
         assert TypeCounts(2, 3, 4).precision_recall_f1(100) == pytest.approx(
             (66.67, 50, 57.14), 1e-3
         )
         assert TypeCounts(0, 0, 4).precision_recall_f1() == (0, 0, 0)
         assert TypeCounts(0, 3, 0).precision_recall_f1() == (0, 0, 0)
 
-    def test_rounding_of_the_script(self):
+    def test_percentages_round_as_in_the_script(self):
         """100 * 1 / 32 is 3.125 exactly, and printed as 3.12; 100 * 23 / 160 = 14.375 as 14.38."""
         assert [f"{value:.2f}" for value in TypeCounts(1, 32, 1).precision_recall_f1(100)[:2]] == [
             "3.12",
@@ -168,7 +168,7 @@ class TestTypeCounts:
 
 
 class TestTags:
-    def test_by_hand(self):
+    def test_counts_of_small_examples(self):
         gold, predicted = [["N", "V", "N"], ["A"]], [["N", "N", "N"], ["V"]]
         counts = TAGS.count(gold, predicted)
         assert counts.sentences.tolist() == [[2, 3], [0, 1]]
@@ -187,11 +187,13 @@ class TestTags:
 
 class TestWordQe:
     GOLD = ["BAD", "OK", "OK", "BAD", "OK"]
-    SAID = ["BAD", "BAD", "OK", "OK", "OK"]
+    PREDICTED = ["BAD", "BAD", "OK", "OK", "OK"]
 
-    def test_by_hand(self):
+    def test_counts_of_small_examples(self):
         """F1-BAD = 2 * 1 / (2 + 2), F1-OK = 2 * 2 / (3 + 3), MCC = (1 * 2 - 1 * 1) / sqrt(2 * 2 * 3 * 3)."""
-        counts = WORD_QE.count([self.GOLD[:2], self.GOLD[2:]], [self.SAID[:2], self.SAID[2:]])
+        counts = WORD_QE.count(
+            [self.GOLD[:2], self.GOLD[2:]], [self.PREDICTED[:2], self.PREDICTED[2:]]
+        )
         assert counts.sentences.tolist() == [[1, 0, 1, 0], [0, 1, 0, 2]]
         assert counts.types == {"BAD": (1, 2, 2), "OK": (2, 3, 3)}
         scores = WORD_QE.scores(counts.sentences.sum(0))
@@ -199,17 +201,17 @@ class TestWordQe:
         assert scores["f1_ok"] == pytest.approx(2 / 3)
         assert scores["f1_mult"] == pytest.approx(1 / 3)
         assert scores["mcc"] == pytest.approx(1 / 6)
-        assert scores["mcc"] == pytest.approx(matthews_corrcoef(self.GOLD, self.SAID))
+        assert scores["mcc"] == pytest.approx(matthews_corrcoef(self.GOLD, self.PREDICTED))
         assert scores["accuracy"] == pytest.approx(0.6)
 
-    def test_counts(self):
-        assert count_word_qe(self.GOLD, self.SAID) == [1, 1, 1, 2]
+    def test_counts_are_a_confusion_matrix(self):
+        assert count_word_qe(self.GOLD, self.PREDICTED) == [1, 1, 1, 2]
         assert count_word_qe([], []) == [0, 0, 0, 0]
         assert count_word_qe(["x"], ["y"], bad_label="x") == [0, 1, 0, 0]
         with pytest.raises(ValueError, match="predicted: expected 5 tags, as .* got 4"):
-            count_word_qe(self.GOLD, self.SAID[1:])
+            count_word_qe(self.GOLD, self.PREDICTED[1:])
 
-    def test_arrays(self):
+    def test_arrays_have_the_scores_of_each_matrix(self):
         counts = numpy.random.default_rng(0).integers(0, 4, (3, 50, 4))
         arrays = word_qe_score_arrays(counts)
         for place in numpy.ndindex(3, 50):
@@ -232,7 +234,7 @@ class TestAnyScorer:
             for share in (0.1, 0.5)
         ]
 
-    def test_significance(self, scorer):
+    def test_a_better_system_is_significantly_better(self, scorer):
         gold, good, bad = self.systems(scorer)
         first, second = (scorer.count(gold, tags).sentences for tags in (good, bad))
         for name in scorer.main:
@@ -249,21 +251,21 @@ class TestAnyScorer:
             assert swapped.difference == pytest.approx(-result.difference)
             assert compare(first, first, score, trials=50) == (0, 1, 0, 0)
 
-    def test_right_tags(self, scorer):
+    def test_gold_tags_score_1(self, scorer):
         gold = self.systems(scorer)[0]
         scores = scorer.scores(scorer.count(gold, gold).sentences.sum(0))
         assert set(scores.values()) == {1.0}
 
     @settings(max_examples=20)
     @given(drop=st.integers(0, 39), whole=st.booleans())
-    def test_different_lengths(self, scorer, drop, whole):
+    def test_different_lengths_are_refused(self, scorer, drop, whole):
         gold, other, _ = self.systems(scorer)
         other[drop : drop + 1] = [] if whole else [other[drop][1:]]
         with pytest.raises(ValueError, match="as many"):
             scorer.count(gold, other)
 
 
-def test_bioul_is_read_before_scoring():
+def test_ill_formed_bioul_is_converted_before_scoring():
     """Of ill-formed sequences too: L-A after O is a chunk, as I-A is."""
     assert convert_tags(["O", "L-A"], "BIO") == ["O", "B-A"]
     assert CHUNKS.count([["O", "B-A"]], [["O", "L-A"]]).sentences.tolist() == [[1, 1, 1, 2, 2]]

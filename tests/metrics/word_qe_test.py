@@ -35,10 +35,10 @@ def batches_of(seed, share_bad=0.3):
     generator = torch.Generator().manual_seed(seed)
     batches = []
     for sentences, tokens in ((3, 7), (1, 1), (4, 12), (2, 5)):
-        said, gold, keep = torch.rand(3, sentences, tokens, generator=generator)
+        predicted, gold, keep = torch.rand(3, sentences, tokens, generator=generator)
         agree = torch.rand(sentences, tokens, generator=generator) < 0.5
         gold = (gold < share_bad).long()
-        batches.append((torch.where(agree, gold, (said < share_bad).long()), gold, keep < 0.8))
+        batches.append((torch.where(agree, gold, (predicted < share_bad).long()), gold, keep < 0.8))
     return batches
 
 
@@ -59,12 +59,12 @@ def assert_python_floats(scores):
 
 
 class TestWordQe:
-    def test_from_params(self):
+    def test_the_name_is_registered(self):
         assert isinstance(make(), WordQeMetric)
 
     @pytest.mark.parametrize("share_bad", [0.05, 0.3, 0.9])
     @pytest.mark.parametrize("seed", range(3))
-    def test_scikit_learn(self, seed, share_bad):
+    def test_scores_are_those_of_scikit_learn(self, seed, share_bad):
         """Over all batches together, not the mean of each."""
         metric, batches = make(), batches_of(seed, share_bad)
         for predictions, gold, mask in batches:
@@ -74,7 +74,7 @@ class TestWordQe:
         assert list(scores) == NAMES
         assert_python_floats(scores)
 
-    def test_label_order(self):
+    def test_the_order_of_the_labels_does_not_change_the_scores(self):
         metric = make(vocab=vocabulary("BAD", "OK"))
         predictions, gold = torch.tensor([[0, 0, 1, 1, 1]]), torch.tensor([[0, 1, 1, 1, 0]])
         metric(predictions, gold)
@@ -107,19 +107,19 @@ class TestWordQe:
             assert scores == dict.fromkeys(NAMES, 0.0)
         assert_python_floats(scores)
 
-    def test_before_any_batch(self):
+    def test_scores_are_0_before_any_batch(self):
         scores = make().get_metric()
         assert scores == dict.fromkeys(NAMES, 0.0)
         assert_python_floats(scores)
 
-    def test_nothing_said_to_be_bad(self):
+    def test_scores_are_0_where_nothing_is_predicted_bad(self):
         metric = make()
         metric(torch.zeros(1, 4).long(), torch.tensor([[1, 0, 0, 1]]))
         scores = metric.get_metric()
         assert (scores["f1_bad"], scores["f1_mult"], scores["mcc"]) == (0, 0, 0)
         assert scores["accuracy"] == 0.5
 
-    def test_reset(self):
+    def test_reset_forgets_the_counts(self):
         metric = make()
         metric(torch.tensor([[0, 1]]), torch.tensor([[0, 0]]))
         assert metric.get_metric(reset=True)["accuracy"] == 0.5
@@ -127,23 +127,23 @@ class TestWordQe:
         metric(torch.tensor([[1, 1]]), torch.tensor([[1, 1]]))
         assert metric.get_metric()["f1_bad"] == 1
 
-    def test_vocabulary_without_bad(self):
+    def test_a_vocabulary_may_lack_bad(self):
         """A training set may have no wrong word."""
         metric = make(vocab=vocabulary("OK"))
         metric(torch.tensor([[0, 0]]), torch.tensor([[0, 0]]))
         scores = metric.get_metric()
         assert (scores["f1_ok"], scores["f1_bad"], scores["accuracy"]) == (1, 0, 1)
 
-    def test_labels_by_other_names(self):
+    def test_labels_may_have_other_names(self):
         metric = make(vocab=vocabulary("good", "poor"), ok_label="good", bad_label="poor")
         metric(torch.tensor([[1, 0, 0]]), torch.tensor([[1, 1, 0]]))
         assert metric.get_metric()["f1_bad"] == pytest.approx(2 / 3)
 
-    def test_unknown_labels(self):
+    def test_other_labels_are_refused(self):
         with pytest.raises(ConfigurationError, match="labels OK and BAD, got NOUN, OK"):
             make(vocab=vocabulary("NOUN", "OK"))
 
-    def test_large_counts(self):
+    def test_large_counts_do_not_overflow(self):
         """Of a corpus of 10^10 words, of which products of four counts overflow 64 bits."""
         n = 10**10
         scores = word_qe_scores([n, n, n, 2 * n])
@@ -152,7 +152,7 @@ class TestWordQe:
 
 
 class TestTagAccuracy:
-    def test_over_batches(self):
+    def test_accuracy_is_that_of_all_batches(self):
         metric, batches = make("tag_accuracy"), batches_of(0)
         assert isinstance(metric, TagAccuracy)
         assert metric.get_metric() == {"accuracy": 0.0}
@@ -164,7 +164,7 @@ class TestTagAccuracy:
         assert_python_floats(scores)
         assert metric.get_metric() == {"accuracy": 0.0}
 
-    def test_without_mask(self):
+    def test_no_mask_counts_all_words(self):
         metric = make("tag_accuracy")
         metric(torch.tensor([[0, 1, 5]]), torch.tensor([[0, 2, 5]]))
         assert metric.get_metric()["accuracy"] == pytest.approx(2 / 3)
@@ -186,7 +186,7 @@ def run_worker(rank, folder):
     torch.distributed.destroy_process_group()
 
 
-def test_distributed(tmp_path):
+def test_two_processes_both_know_the_scores_of_all_words(tmp_path):
     """Two processes both know the scores of all words."""
     torch.multiprocessing.start_processes(
         run_worker, args=(tmp_path,), nprocs=2, start_method="fork"
@@ -198,12 +198,12 @@ def test_distributed(tmp_path):
         assert scores["tag_accuracy"]["accuracy"] == pytest.approx(expected["accuracy"])
 
 
-def test_scores_of_counts():
+def test_scores_of_counts_are_those_of_scikit_learn():
     """The function that significance tests call on their own counts."""
     rng = random.Random(0)
     gold = [rng.random() < 0.3 for _ in range(200)]
-    said = [rng.random() < 0.4 for _ in range(200)]
-    pairs = list(zip(gold, said))
+    predicted = [rng.random() < 0.4 for _ in range(200)]
+    pairs = list(zip(gold, predicted))
     cells = [(True, True), (True, False), (False, True), (False, False)]
     scores = word_qe_scores([pairs.count(cell) for cell in cells])
-    assert scores == pytest.approx(expected_scores(said, gold))
+    assert scores == pytest.approx(expected_scores(predicted, gold))

@@ -56,7 +56,7 @@ def legend_of(figure):
 
 class TestMaps:
     @pytest.mark.parametrize("words, steps", [(1, 1), (5, 5), (50, 5), (50, 50)])
-    def test_the_array_is_the_trace(self, words, steps):
+    def test_the_map_has_the_numbers_of_the_trace(self, words, steps):
         answer = random_answer(words, steps)
         _, (axes,), _ = draw(answer)
         (image,) = axes.images
@@ -68,7 +68,7 @@ class TestMaps:
         assert names == [str(n) for n in range(1, steps + 1)]
         assert axes.get_ylabel() == "step"
 
-    def test_one_scale(self):
+    def test_all_maps_have_one_color_scale(self):
         figures = [
             draw(random_answer(4, 3)),
             draw(tagged("a", "N")),
@@ -98,7 +98,7 @@ class TestMaps:
         _, (axes,), _ = draw(tagged(["a", "b", "c"], "NVN", gold="VVN"))
         assert labels_of(axes) == [("a", COLORS["N"]), ("b", COLORS["V"]), ("c", COLORS["N"])]
 
-    def test_several_models(self):
+    def test_each_model_has_its_own_map_colors_and_crosses(self):
         first, second = tagged("ab", "NV", gold="NP"), tagged("ab", "PP", gold="NP")
         figure, maps, _ = draw(first, second)
         assert [labels_of(axes) for axes in maps] == [
@@ -121,7 +121,7 @@ class TestWrongTags:
         ]
 
     @pytest.mark.parametrize("gold", [None, "NVN"])
-    def test_none(self, gold):
+    def test_no_crosses_without_wrong_tags(self, gold):
         figure, (axes,), _ = draw(tagged("abc", "NVN", gold))
         assert not axes.lines
         assert legend_of(figure) == [("N", COLORS["N"]), ("V", COLORS["V"])]
@@ -142,7 +142,7 @@ class TestPlaces:
             size = numpy.array([box.width, box.height]) / figure.dpi
             assert size == pytest.approx([words * CELL, rows * CELL])
 
-    def test_the_figure_grows(self):
+    def test_the_figure_grows_with_words_and_steps(self):
         sizes = [draw(random_answer(n, n))[0].get_size_inches() for n in (5, 25, 50)]
         for smaller, larger in zip(sizes, sizes[1:]):
             assert (larger - smaller == pytest.approx(25 * CELL, abs=6 * CELL)) and all(
@@ -179,7 +179,7 @@ class TestPlaces:
             for label in axes.get_xticklabels():
                 assert label.get_window_extent(renderer).y1 < title.y0
 
-    def test_many_words(self):
+    def test_a_map_of_many_words_has_the_largest_size_and_fewer_labels(self):
         answer = random_answer(400, 400)
         figure, (axes,), _ = draw(answer)
         assert numpy.array_equal(axes.images[0].get_array(), answer["trace"]["attention"])
@@ -187,7 +187,7 @@ class TestPlaces:
         assert [text for text, _ in labels_of(axes)] == answer["tokens"][::3]
         assert [label.get_text() for label in axes.get_yticklabels()][:2] == ["1", "4"]
 
-    def test_many_steps(self):
+    def test_cells_are_as_small_as_those_of_the_longest_map(self):
         """Of one model: the cells of the other one are as small."""
         _, maps, _ = draw(random_answer(3, 1), random_answer(3, 200))
         widths = [axes.get_window_extent().width / DPI for axes in maps]
@@ -204,10 +204,10 @@ class TestWords:
             ("a\u00a0b\u200d\\", "a\u00a0b\u200d\\"),
         ],
     )
-    def test_shown(self, word, expected):
+    def test_words_are_cut_and_escaped(self, word, expected):
         assert shown(word) == expected
 
-    def test_odd_words_are_text(self, tmp_path):
+    def test_odd_words_are_drawn_as_text_without_warnings(self, tmp_path):
         words = [*ODD_WORDS, "\ud800", "\x01", "x" * 30]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -227,7 +227,7 @@ class TestWords:
 
 
 class TestFiles:
-    def test_formats(self, tmp_path):
+    def test_files_have_the_format_of_their_ending(self, tmp_path):
         from PIL import Image
 
         figure, _, _ = draw(random_answer(5, 5))
@@ -239,14 +239,14 @@ class TestFiles:
             assert numpy.array(image.size) == pytest.approx(expected, abs=1)
         assert {"word0", "word4", "NEF", "step"} - texts_of(paths[0]) == {"NEF"}
 
-    def test_they_are_the_same_each_time(self, tmp_path):
+    def test_the_same_figure_gives_the_same_files(self, tmp_path):
         for name in "ab":
             save(draw(random_answer(5, 5))[0], tmp_path / name, ["png", "svg"])
         for ending in ("png", "svg"):
             first, second = ((tmp_path / f"{name}.{ending}").read_bytes() for name in "ab")
             assert first == second
 
-    def test_the_users_settings_do_not_matter(self, tmp_path):
+    def test_the_users_settings_do_not_change_the_figure(self, tmp_path):
         import matplotlib
 
         expected = draw(random_answer(3, 3))[0].get_size_inches()
@@ -266,7 +266,7 @@ def texts_of(svg):
 
 
 class TestOtherTraces:
-    def test_layers(self):
+    def test_a_map_of_layers_shows_probabilities(self):
         """Of label attention: the probabilities of the tags."""
         answer = random_answer(4, 3)
         probabilities = answer["trace"]["attention"]
@@ -275,7 +275,7 @@ class TestOtherTraces:
         assert numpy.array_equal(axes.images[0].get_array(), probabilities)
         assert bar.get_ylabel() == "probability"
 
-    def test_words_that_attend_to_words(self):
+    def test_rows_of_self_attention_are_named_by_words(self):
         answer = random_answer(3, 3)
         trace = {"attention": answer["trace"]["attention"], "gates": [0.5, 0.25, 0.75]}
         answer["trace"], answer["tokens"] = trace, ["a$b$", "_", "c" * 20]
@@ -295,12 +295,12 @@ class TestTagsThatShareAColor:
             figure = heat_map([answer], [description])
         return [(text.get_text(), text.get_color(), text.xy[0]) for text in figure.axes[0].texts]
 
-    def test_they_stand_below(self):
+    def test_tags_that_share_a_color_are_written_below(self):
         blue, red, green = "#0000ff", "#ff0000", "#00ff00"
         colors = {"B-X": blue, "B-Y": blue, "I-X": red, "I-Y": red, "O": green}
         tags = ["B-X", "I-X", "O", "B-Y"]
         expected = [("B-X", blue, 0), ("I-X", red, 1), ("B-Y", blue, 3)]
         assert self.below(tags, colors) == expected
 
-    def test_others_do_not(self):
+    def test_tags_with_colors_of_their_own_are_not_written(self):
         assert self.below(["A", "B", "A"], {"A": "#0000ff", "B": "#ff0000"}) == []

@@ -46,7 +46,7 @@ def assets(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "models", [[], [{"sentences": [{"tokens": [ODD]}], "description": {ODD: None}}]]
 )
-def test_the_data_are_in_it(assets, models):
+def test_the_page_holds_the_data_without_markup(assets, models):
     text = page_of(models)
     ((attributes, data),) = [
         script for script in Page(text).of("script") if script[0].get("type") == "application/json"
@@ -57,7 +57,7 @@ def test_the_data_are_in_it(assets, models):
     assert json.loads(data) == {"models": models}
 
 
-def test_the_files_are_in_it(assets):
+def test_the_page_holds_style_and_scripts(assets):
     page = Page(page_of([]))
     ((_, style),) = page.of("style")
     _, *scripts = page.of("script")
@@ -66,7 +66,7 @@ def test_the_files_are_in_it(assets):
         assert got.strip() == (assets / name).read_text(encoding="utf-8")
 
 
-def test_it_needs_nothing_else():
+def test_the_page_refers_to_no_other_file():
     """With the files of the package."""
     text = page_of([])
     page = Page(text)
@@ -100,7 +100,7 @@ def test_it_needs_nothing_else():
         ("style.css", "a { content: '</style>' }"),
     ],
 )
-def test_a_file_that_would_end_its_element(assets, name, text):
+def test_a_file_that_would_end_its_element_is_refused(assets, name, text):
     (assets / name).write_text(text)
     with pytest.raises(ValueError, match=f"{name}: expected text without </s"):
         page_of([])
