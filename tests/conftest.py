@@ -1,4 +1,4 @@
-"""What several tests share: AllenNLP's commands, in this process and as a program, and a small trained model."""
+"""Fixtures that several tests share: AllenNLP's commands, in this process and as a program, and small trained models."""
 
 import json
 import logging
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @contextmanager
 def restored():
-    """Puts back what AllenNLP's commands change in the process that they run in."""
+    """Restores the folder, arguments, exception hook and loggers that AllenNLP's commands change."""
     from allennlp.common.tqdm import logger as tqdm_logger
 
     folder, arguments, hook = os.getcwd(), sys.argv, sys.excepthook
@@ -47,7 +47,7 @@ def root():
 def allennlp():
     """`allennlp(*arguments)`: the command line, run in the checkout and in this process.
 
-    An exception is both printed as a program prints it, and raised.
+    An exception is printed as a program prints it, and then raised.
     """
     from allennlp.commands import main
 
@@ -58,7 +58,7 @@ def allennlp():
             try:
                 main(prog="allennlp")
             except Exception:
-                sys.excepthook(*sys.exc_info())  # what a program does last
+                sys.excepthook(*sys.exc_info())  # as at the end of a program
                 raise
 
     return run
@@ -66,8 +66,10 @@ def allennlp():
 
 @pytest.fixture(scope="session")
 def start_allennlp():
-    """`start_allennlp(folder, *arguments)`: the same as a program of its own, which writes to `stdout.txt` and
-    `stderr.txt` in the folder. A context manager: at its end the program is gone."""
+    """`start_allennlp(folder, *arguments)`: the command line as a program of its own.
+
+    A context manager of the process, which it ends. The program writes to `stdout.txt` and `stderr.txt` in the folder.
+    """
 
     @contextmanager
     def start(folder, *arguments):
@@ -95,7 +97,8 @@ def start_allennlp():
 def serve(start_allennlp):
     """`serve(folder, archive, predictor, *arguments)`: `allennlp serve` as a program, at a free port.
 
-    A context manager of the process and the port, entered once it listens."""
+    A context manager of the process and the port; it waits until the server listens.
+    """
 
     @contextmanager
     def start(folder, archive, predictor, *arguments):
@@ -120,7 +123,7 @@ def serve(start_allennlp):
 
 @pytest.fixture
 def run_allennlp(start_allennlp, tmp_path_factory):
-    """`run_allennlp(*arguments)`: the same, waited for; exit status, lines of stdout and lines of stderr."""
+    """`run_allennlp(*arguments)`: runs the program to its end; exit status, lines of stdout and lines of stderr."""
 
     def run(*arguments):
         folder = tmp_path_factory.mktemp("program")
@@ -151,7 +154,7 @@ def small():
 
 @pytest.fixture(scope="session")
 def archive_path(allennlp, small, tmp_path_factory):
-    """The archive of a NEF-F quality estimator that saw few sentences."""
+    """The archive of a NEF-F quality estimator, trained on 200 sentences."""
     folder = tmp_path_factory.mktemp("trained") / "run"
     allennlp("train", "training_configs/qe_nef_f.jsonnet", "-s", folder, *small())
     return folder / "model.tar.gz"
@@ -159,7 +162,7 @@ def archive_path(allennlp, small, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def pos_archive(allennlp, small, tmp_path_factory):
-    """The archive of a part-of-speech tagger that saw few sentences."""
+    """The archive of a part-of-speech tagger, trained on 150 sentences."""
     folder = tmp_path_factory.mktemp("trained_pos") / "run"
     config = "training_configs/pos_nef_f_csoftmax.jsonnet"
     allennlp("train", config, "-s", folder, *small(sentences=150))
@@ -168,7 +171,7 @@ def pos_archive(allennlp, small, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def ner_archive(allennlp, small, tmp_path_factory):
-    """The archive of a tagger of named entities, with a CRF, that saw few sentences."""
+    """The archive of a tagger of named entities with a CRF, trained on 200 sentences."""
     folder = tmp_path_factory.mktemp("trained_ner") / "run"
     allennlp("train", "training_configs/ner_nef_f_crf_5.jsonnet", "-s", folder, *small())
     return folder / "model.tar.gz"
@@ -176,15 +179,20 @@ def ner_archive(allennlp, small, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def neighbours(allennlp, small, tmp_path_factory):
-    """The archives of models with label attention and self-attention that saw next to nothing, by their configs."""
+    """The archives of `pos_lan`, `ner_psa` and `pos_psa` by these names, each trained for one epoch on 30 sentences.
 
-    def train(name):
-        folder = tmp_path_factory.mktemp(name) / "run"
-        config = f"training_configs/{name}.jsonnet"
-        allennlp("train", config, "-s", folder, *small(sentences=30, epochs=1))
-        return folder / "model.tar.gz"
+    A model is trained when a test asks for it for the first time.
+    """
 
-    return {name: train(name) for name in ("pos_lan", "ner_psa", "pos_psa")}
+    class Archives(dict):
+        def __missing__(self, name):
+            folder = tmp_path_factory.mktemp(name) / "run"
+            config = f"training_configs/{name}.jsonnet"
+            allennlp("train", config, "-s", folder, *small(sentences=30, epochs=1))
+            self[name] = folder / "model.tar.gz"
+            return self[name]
+
+    return Archives()
 
 
 @pytest.fixture(scope="session")

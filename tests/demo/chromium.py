@@ -17,6 +17,7 @@ FLAGS = (
 
 
 def program(*names):
+    """The path of the first of these programs that is installed."""
     for name in names:
         path = shutil.which(name)
         if path:
@@ -28,7 +29,7 @@ def program(*names):
 
 
 class Browser:
-    """What the tests do in Chromium, and what it noted meanwhile."""
+    """Chromium with one page: what a user does, what the page shows, and what Chromium logged."""
 
     def __init__(self, driver):
         self.driver = driver
@@ -53,10 +54,13 @@ class Browser:
         script = "return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)"
         return self.run(script, selector)
 
-    def wait(self, condition):
-        from selenium.webdriver.support.wait import WebDriverWait
-
-        return WebDriverWait(self.driver, 30, poll_frequency=0.02).until(lambda _: condition())
+    def wait_until(self, expression, *arguments):
+        """Waits in the page until a JavaScript expression of `given` (the arguments) is true."""
+        script = (
+            "const [done, given] = [[...arguments].pop(), arguments];"
+            f"const look = () => (({expression}) ? done(true) : setTimeout(look, 5)); look();"
+        )
+        self.driver.execute_async_script(script, *arguments)
 
     def press(self, *keys):
         from selenium.webdriver.common.action_chains import ActionChains
@@ -64,11 +68,11 @@ class Browser:
         ActionChains(self.driver).send_keys(*keys).perform()
 
     def errors(self):
-        """The messages in the console since the last call."""
+        """The messages of the console since the last call."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requested(self):
-        """The addresses asked for since the last call."""
+        """The addresses that were requested since the last call."""
         messages = [json.loads(e["message"])["message"] for e in self.driver.get_log("performance")]
         return [
             message["params"]["request"]["url"]
@@ -77,7 +81,7 @@ class Browser:
         ]
 
     def screenshot(self, width):
-        """All of the page, so wide, as PNG."""
+        """A picture of the whole page at a width in pixels, as PNG."""
         self.resize((width, 800))
         self.resize((width, self.run("return document.documentElement.scrollHeight")))
         drawn = "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))"
@@ -87,7 +91,7 @@ class Browser:
 
 @contextmanager
 def chromium():
-    """A `Browser`, gone at the end."""
+    """A `Browser`, closed at the end."""
     from selenium import webdriver
 
     options = webdriver.ChromeOptions()
@@ -97,6 +101,7 @@ def chromium():
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     service = webdriver.ChromeService(program("chromedriver"))
     driver = webdriver.Chrome(options=options, service=service)
+    driver.set_script_timeout(30)
     try:
         yield Browser(driver)
     finally:

@@ -1,110 +1,124 @@
-"""The page in a real browser: forms, chips, replay, keyboard, errors."""
+"""The page in Chromium: form, tags, replay, keyboard, errors."""
 
 import json
 
 import numpy
 import pytest
 
-from tests.demo.conftest import NARROW, ROOT
+from tests.demo.conftest import NARROW, ROOT, WIDE
 
 pytestmark = pytest.mark.browser
 
 EXAMPLES = json.loads((ROOT / "demo" / "examples.json").read_text(encoding="utf-8"))
-EACH_EXAMPLE = [(task, i) for task, examples in EXAMPLES.items() for i in range(len(examples))]
+
+
+# What the page shows: of the current step, or of each step, chosen by the slider.
+SHOWN = """
+const texts = (selector) => [...document.querySelectorAll(selector)].map((e) => e.textContent);
+const shown = () => {
+  const rows = [...document.querySelectorAll('.heat tbody tr')];
+  return {
+    words: texts('.chip .word'),
+    tags: texts('.chip .tag'),
+    probabilities: texts('.chip .probability').map(Number),
+    attention: rows.map((row) => [...row.querySelectorAll('td')].map((cell) => Number(cell.dataset.weight))),
+    current: rows.flatMap((row, n) => (row.getAttribute('aria-current') === 'step' ? [n + 1] : [])),
+    status: document.querySelector('.status').textContent,
+  };
+};
+"""
+AT_EACH_STEP = """
+const slider = document.querySelector('input[type=range]');
+return Array.from({length: Number(slider.max)}, (_, n) => {
+  slider.value = n + 1;
+  slider.dispatchEvent(new Event('input'));
+  return shown();
+});
+"""
 
 
 def shown(browser):
-    """What the page shows of the step that is chosen."""
-    rows = browser.run(
-        "return [...document.querySelectorAll('.heat tbody tr')].map("
-        "(row) => [...row.querySelectorAll('td')].map((cell) => Number(cell.dataset.weight)))"
-    )
-    current = browser.run(
-        "return [...document.querySelectorAll('.heat tbody tr')].map((row) => row.getAttribute('aria-current'))"
-    )
-    return {
-        "words": browser.texts(".chip .word"),
-        "tags": browser.texts(".chip .tag"),
-        "probabilities": browser.texts(".chip .probability"),
-        "attention": rows,
-        "current": [n for n, value in enumerate(current, 1) if value == "step"],
-        "status": browser.one(".status").text,
-    }
+    """What the page shows of the current step."""
+    return browser.run(SHOWN + "return shown();")
+
+
+def shown_at_each_step(browser):
+    return browser.run(SHOWN + AT_EACH_STEP)
 
 
 def submit(browser, **fields):
-    for name, text in fields.items():
-        browser.run(
-            "document.getElementById(arguments[0]).value = arguments[1]; "
-            "document.getElementById('result').hidden = true",
-            name,
-            text,
-        )
+    """Fills in the form, sends it and waits for the result."""
+    send(browser, **fields)
+    wait_for_result(browser)
+
+
+def send(browser, **fields):
+    browser.run(
+        "for (const [name, text] of Object.entries(arguments[0])) "
+        "document.getElementById(name).value = text; "
+        "document.getElementById('result').hidden = true",
+        fields,
+    )
     browser.one("#submit").click()
 
 
 def wait_for_result(browser):
-    browser.wait(
-        lambda: (
-            browser.one("#result").is_displayed()
-            and browser.one("#form").get_attribute("aria-busy") is None
-        )
+    browser.wait_until(
+        "!document.getElementById('result').hidden "
+        "&& !document.getElementById('form').hasAttribute('aria-busy')"
     )
 
 
 def click_example(browser, index):
+    browser.run("document.getElementById('result').hidden = true")
     browser.all("#example-list button")[index].click()
     wait_for_result(browser)
 
 
-@pytest.mark.parametrize("task, index", EACH_EXAMPLE)
-def test_each_example(open_page, sites, task, index):
-    """Every step, by the keys of the slider: chips and heat map are those of the JSON."""
-    from selenium.webdriver.common.keys import Keys
-
-    browser = open_page(task)
-    click_example(browser, index)
-    answer = sites[task].ask({**EXAMPLES[task][index], "trace": True})
-    trace = answer["trace"]
-    steps = len(trace["attention"])
-    assert shown(browser)["current"] == [steps]
-    assert browser.texts(".heat thead th") == answer["tokens"]
-    slider = browser.one("input[type=range]")
-    slider.send_keys(Keys.HOME)
-    for n in range(steps):
-        page = shown(browser)
-        assert page["words"] == answer["tokens"]
-        assert page["tags"] == trace["provisional_tags"][n]
-        numbers = [float(text) for text in page["probabilities"]]
-        assert numbers == pytest.approx(trace["provisional_probabilities"][n], abs=0.0051)
-        assert page["attention"] == [pytest.approx(row, abs=2e-6) for row in trace["attention"]]
-        assert page["current"] == [n + 1]
-        assert page["status"].startswith(f"Step {n + 1} of {steps}: most attention on ")
-        slider.send_keys(Keys.ARROW_RIGHT)
-    settled = browser.run(
-        "return [...document.querySelectorAll('.heat tbody tr')].flatMap((row, n) => "
-        "[...row.cells].flatMap((cell, i) => cell.classList.contains('settled') ? [[i - 1, n + 1]] : []))"
-    )
-    assert sorted(settled) == [[i, n] for i, n in enumerate(trace["settled_at"])]
-    assert browser.texts(".chip .tag") == answer["tags"]
-
-
-@pytest.mark.parametrize("size", [(1100, 800), NARROW])
 @pytest.mark.parametrize("task", EXAMPLES)
-def test_it_fits(open_page, task, size):
-    """No sideways scrolling of the page, on a phone either; each control has a name."""
-    browser = open_page(task, size)
+def test_each_step_shows_the_tags_and_the_attention_of_the_answer(open_page, sites, task):
+    browser = open_page(task)
+    for index, request in enumerate(EXAMPLES[task]):
+        click_example(browser, index)
+        answer = sites[task].predictor.predict_json({**request, "trace": True})
+        trace = answer["trace"]
+        steps = len(trace["attention"])
+        assert shown(browser)["current"] == [steps]
+        assert browser.texts(".heat thead th") == answer["tokens"]
+        pages = shown_at_each_step(browser)
+        assert len(pages) == steps
+        for n, page in enumerate(pages):
+            assert page["words"] == answer["tokens"]
+            assert page["tags"] == trace["provisional_tags"][n]
+            expected = trace["provisional_probabilities"][n]
+            assert page["probabilities"] == pytest.approx(expected, abs=0.0051)
+            assert page["attention"] == [pytest.approx(row, abs=2e-6) for row in trace["attention"]]
+            assert page["current"] == [n + 1]
+            assert page["status"].startswith(f"Step {n + 1} of {steps}: most attention on ")
+        settled = browser.run(
+            "return [...document.querySelectorAll('.heat tbody tr')].flatMap((row, n) => "
+            "[...row.cells].flatMap((cell, i) => cell.classList.contains('settled') ? [[i - 1, n + 1]] : []))"
+        )
+        assert sorted(settled) == [[i, n] for i, n in enumerate(trace["settled_at"])]
+        assert browser.texts(".chip .tag") == answer["tags"]
+
+
+@pytest.mark.parametrize("task", EXAMPLES)
+def test_page_fits_its_width_and_its_controls_have_names(open_page, task):
+    browser = open_page(task)
     click_example(browser, 2)
-    assert browser.run("return document.documentElement.scrollWidth") <= size[0]
+    for size in (WIDE, NARROW):
+        browser.resize(size)
+        assert browser.run("return document.documentElement.scrollWidth") <= size[0]
     controls = [e for e in browser.all("button, input, textarea") if e.is_displayed()]
     assert len(controls) >= 8
     assert all(control.accessible_name for control in controls)
     wanted = {"word_qe": ["source", "target", "alignments"]}.get(task, ["sentence"])
-    fields = [e.get_attribute("id") for e in browser.all("form textarea, form input")]
-    assert [name for name in fields if browser.one(f"#{name}").is_displayed()] == wanted
+    fields = [e for e in browser.all("form textarea, form input") if e.is_displayed()]
+    assert [field.get_attribute("id") for field in fields] == wanted
 
 
-def test_aligned_words_light_up(open_page):
+def test_word_under_the_pointer_or_with_focus_marks_its_source_words_and_its_column(open_page):
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.keys import Keys
 
@@ -134,10 +148,10 @@ def test_aligned_words_light_up(open_page):
     assert browser.driver.switch_to.active_element.text == "Play"
 
 
-def test_entities_are_underlined(open_page, sites):
+def test_entities_of_the_answer_are_underlined(open_page, sites):
     browser = open_page("chunks")
     click_example(browser, 1)
-    answer = sites["chunks"].ask({**EXAMPLES["chunks"][1]})
+    answer = sites["chunks"].predictor.predict_json(dict(EXAMPLES["chunks"][1]))
     assert answer["spans"]
     classes = browser.run(
         "return [...document.querySelectorAll('.chip')].map((e) => [...e.classList])"
@@ -152,33 +166,30 @@ def test_entities_are_underlined(open_page, sites):
 
 
 @pytest.mark.parametrize("task, name", [("layers", "layer"), ("self-attention", "word")])
-def test_models_without_steps(open_page, sites, task, name):
-    """The layers of label attention, whose rows are the probabilities of their tags; the words of self-attention."""
-    from selenium.webdriver.common.keys import Keys
-
+def test_rows_of_label_attention_are_layers_and_of_self_attention_words(
+    open_page, sites, task, name
+):
     browser = open_page(task)
     click_example(browser, 0)
     sentence = EXAMPLES["tags" if task == "layers" else "chunks"][0]
-    answer = sites[task].ask({**sentence, "trace": True})
+    answer = sites[task].predictor.predict_json({**sentence, "trace": True})
     trace, tokens = answer["trace"], answer["tokens"]
     is_layers = task == "layers"
     weights = trace["provisional_probabilities"] if is_layers else trace["attention"]
     assert len(weights) == (3 if is_layers else len(tokens))
-    heading = browser.texts("#result h3")[-1]
-    assert heading == f"Replay of the {name}s"
-    browser.one("input[type=range]").send_keys(Keys.HOME)
-    for n in range(len(weights)):
-        page = shown(browser)
+    assert browser.texts("#result h3")[-1] == f"Replay of the {name}s"
+    pages = shown_at_each_step(browser)
+    assert len(pages) == len(weights)
+    for n, page in enumerate(pages):
         assert page["words"] == tokens
         assert page["tags"] == (trace["provisional_tags"][n] if is_layers else answer["tags"])
         assert page["attention"] == [pytest.approx(row, abs=2e-6) for row in weights]
         assert page["status"].startswith(f"{name.capitalize()} {n + 1} of {len(weights)}")
         assert ("of itself" in page["status"]) is not is_layers
-        browser.one("input[type=range]").send_keys(Keys.ARROW_RIGHT)
     assert browser.texts(".chip .tag") == answer["tags"]
 
 
-def test_play(open_page):
+def test_play_shows_each_step_in_order_and_can_be_stopped(open_page):
     browser = open_page("chunks")
     click_example(browser, 0)
     browser.run(
@@ -189,10 +200,10 @@ def test_play(open_page):
     play = browser.one(".play")
     play.click()
     assert play.text == "Pause"
-    browser.wait(lambda: play.text == "Play")
+    browser.wait_until("document.querySelector('.play').textContent === 'Play'")
     seen = list(map(int, browser.run("return window.seen")))
     assert seen[0] == 1 and seen[-1] == 5 and seen == sorted(set(seen))
-    # It can be stopped, by itself and by the slider.
+    # It stops by the button, and by a click on a row of the heat map.
     play.click()
     play.click()
     assert play.text == "Play" and shown(browser)["current"] == [1]
@@ -201,7 +212,7 @@ def test_play(open_page):
 
 
 @pytest.mark.parametrize("task, field", [("tags", "sentence"), ("word_qe", "target")])
-def test_markup_in_words_is_text(open_page, task, field):
+def test_markup_in_words_is_shown_as_text(open_page, task, field):
     words = [
         "<img",
         "src=x",
@@ -213,27 +224,29 @@ def test_markup_in_words_is_text(open_page, task, field):
     browser = open_page(task)
     texts = {"source": "<i>x</i>"} if task == "word_qe" else {}
     submit(browser, **texts, **{field: " ".join(words)})
-    wait_for_result(browser)
     assert browser.texts(".chip .word") == words
     assert browser.texts(".heat thead th") == words
     assert browser.all("#result img, #result script, #result b, #result i") == []
     assert browser.run("return window.ran === undefined")
 
 
+LEFTS = (
+    "return [...document.querySelectorAll(arguments[0])].map((e) => e.getBoundingClientRect().left)"
+)
+
+
 @pytest.mark.parametrize("task", ["tags", "word_qe"])
-def test_right_to_left(open_page, task):
+def test_words_of_a_right_to_left_script_run_from_right_to_left(open_page, task):
     from selenium.webdriver.common.keys import Keys
 
     browser = open_page(task)
     words = ["قال", "محمد", "Lisbon", "."]
     name = "target" if task == "word_qe" else "sentence"
-    submit(
-        browser, **({"source": "he said"} if task == "word_qe" else {}), **{name: " ".join(words)}
-    )
-    wait_for_result(browser)
+    source = {"source": "he said"} if task == "word_qe" else {}
+    submit(browser, **source, **{name: " ".join(words)})
     assert browser.texts(".chip .word") == words
     for selector in (".chip", ".heat thead th"):
-        lefts = [element.rect["x"] for element in browser.all(selector)]
+        lefts = browser.run(LEFTS, selector)
         assert lefts == sorted(lefts, reverse=True), selector
     browser.run("arguments[0].focus()", browser.all(".chip")[0])
     browser.press(Keys.ARROW_LEFT)
@@ -242,34 +255,33 @@ def test_right_to_left(open_page, task):
     )
     # The source has a direction of its own.
     if task == "word_qe":
-        lefts = [element.rect["x"] for element in browser.all(".source li")]
+        lefts = browser.run(LEFTS, ".source li")
         assert lefts == sorted(lefts)
 
 
 @pytest.mark.parametrize("task", EXAMPLES)
-def test_long_words_fit(open_page, task):
+def test_long_words_fit_on_a_phone(open_page, task):
     browser = open_page(task, NARROW)
     name = "target" if task == "word_qe" else "sentence"
     word = "Marlow" * 50
-    submit(browser, **({"source": word} if task == "word_qe" else {}), **{name: f"Judge {word} ."})
-    wait_for_result(browser)
+    source = {"source": word} if task == "word_qe" else {}
+    submit(browser, **source, **{name: f"Judge {word} ."})
     assert browser.run("return document.documentElement.scrollWidth") <= NARROW[0]
     assert browser.all(".heat thead th")[1].get_attribute("title") == word
 
 
-def test_one_word(open_page):
+def test_one_word_has_one_step_and_no_play_button(open_page):
     browser = open_page("tags")
     submit(browser, sentence="Paul")
-    wait_for_result(browser)
     assert shown(browser)["current"] == [1]
-    assert not browser.one(".play").is_displayed()  # there is nothing to play
+    assert not browser.one(".play").is_displayed()
 
 
-def test_errors_can_be_seen_on_a_phone(open_page):
+def test_error_is_visible_on_a_phone_and_marks_its_field(open_page):
     open_page.expects = ["status of 400"]
     browser = open_page("tags", NARROW)
-    submit(browser, sentence=" ")
-    browser.wait(lambda: browser.one("#error").is_displayed())
+    send(browser, sentence=" ")
+    browser.wait_until("!document.getElementById('error').hidden")
     top, bottom = browser.run(
         "const r = document.getElementById('error').getBoundingClientRect(); return [r.top, r.bottom]"
     )
@@ -278,11 +290,10 @@ def test_errors_can_be_seen_on_a_phone(open_page):
     assert field.get_attribute("aria-invalid") == "true"
     assert "error" in field.get_attribute("aria-describedby")
     submit(browser, sentence="Paul dort .")
-    wait_for_result(browser)
     assert field.get_attribute("aria-invalid") == "false"
 
 
-def test_errors_are_sentences(open_page, browser):
+def test_errors_of_the_server_are_shown_as_sentences(open_page, browser):
     open_page.expects = ["status of 400"]
     open_page("word_qe")
     long = "a " * 1001
@@ -297,43 +308,45 @@ def test_errors_are_sentences(open_page, browser):
         ),
         ({"source": long}, "Source: expected at most 1000 words, got 1001."),
     ):
-        submit(browser, **fields)
-        browser.wait(lambda message=message: browser.one("#error").text == message)
+        send(browser, **fields)
+        browser.wait_until("document.getElementById('error').textContent === given[0]", message)
         assert browser.one("#error").get_attribute("role") == "alert"
         assert not browser.one("#result").is_displayed()
     submit(browser, source="a", target="b", alignments="")
-    wait_for_result(browser)
     assert not browser.one("#error").is_displayed()
 
 
-def test_by_keyboard_alone(open_page):
+def test_keyboard_alone_reaches_the_words_and_the_slider(open_page):
     from selenium.webdriver.common.keys import Keys
 
     browser = open_page("tags")
     browser.press(Keys.TAB, "Paul dort .")
     browser.one("#sentence").send_keys(Keys.CONTROL, Keys.ENTER)
-    browser.wait(lambda: browser.texts(".chip .word") == ["Paul", "dort", "."])
-    # From the result's title on: the words, the button, the slider.
+    wait_for_result(browser)
+    assert browser.texts(".chip .word") == ["Paul", "dort", "."]
+    # The title of the result has the focus; then come the words, the button and the slider.
     browser.press(Keys.TAB)
     assert "chip" in browser.driver.switch_to.active_element.get_attribute("class")
     browser.press(Keys.TAB, Keys.TAB, Keys.ARROW_LEFT)
     assert shown(browser)["current"] == [2]
+    browser.press(Keys.HOME)
+    assert shown(browser)["current"] == [1]
+    browser.press(Keys.ARROW_RIGHT)
+    assert shown(browser)["current"] == [2]
 
 
-def test_a_long_sentence_has_a_picture(open_page, sites):
-    """From some size on the heat map is a canvas, a pixel a cell."""
+def test_heat_map_of_a_long_sentence_is_a_canvas_with_a_pixel_for_each_weight(open_page, sites):
     from selenium.webdriver.common.action_chains import ActionChains
 
     browser = open_page("tags")
     text = " ".join(["le", "chat", "dort", "et"] * 20)
     submit(browser, sentence=text)
-    wait_for_result(browser)
-    trace = sites["tags"].ask({"sentence": text, "trace": True})["trace"]
+    trace = sites["tags"].predictor.predict_json({"sentence": text, "trace": True})["trace"]
     pixels = browser.run(
         "const c = document.querySelector('canvas'); "
         "return [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data]"
     )
-    # White, indigo at 0.25, dark blue at 1, by the square root.
+    # The color follows the square root of the weight: white at 0, indigo at 0.25, dark blue at 1.
     scale = numpy.array([[255, 255, 255], [0x43, 0x38, 0xCA], [0x17, 0x12, 0x4F]])
     roots = numpy.sqrt(trace["attention"]).clip(0, 1).ravel()
     expected = [numpy.interp(roots, [0, 0.5, 1], channel) for channel in scale.T]

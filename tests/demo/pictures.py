@@ -7,16 +7,14 @@ import os
 import subprocess
 import sys
 import tempfile
-import threading
-from contextlib import contextmanager
 from pathlib import Path
 
 from allennlp.predictors import Predictor
 from PIL import Image
 
 from tests.demo.chromium import chromium
+from tests.demo.server import ROOT, served
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 CONFIGS = {
     "word_qe": ("qe_nef_f", {}),
     "chunks": ("ner_nef_f_crf_5", {}),
@@ -35,28 +33,13 @@ def save(png, path):
     print(f"{path}: {image.width} x {image.height}, {path.stat().st_size // 1024} KiB")
 
 
-@contextmanager
-def served(archive, name):
-    """The address of the page, from the application of `allennlp serve`."""
-    from allennlp_server.commands.server_simple import make_app
-    from werkzeug.serving import make_server
-
-    app = make_app(Predictor.from_path(str(archive), name), static_dir=str(ROOT / "demo"))
-    server = make_server("127.0.0.1", 0, app)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/"
-    finally:
-        server.shutdown()
-
-
 def photograph(browser, address, width, example, step):
-    """The page with an example, at a step."""
+    """A picture of the page with an example, at a step, as PNG."""
     browser.resize((width, 800))
     browser.driver.get(address)
-    browser.wait(lambda: browser.all("#example-list button"))
+    browser.wait_until("document.querySelector('#example-list button')")
     browser.all("#example-list button")[example].click()
-    browser.wait(lambda: browser.all(".heat tbody tr"))
+    browser.wait_until("document.querySelector('.heat tbody tr')")
     browser.all(".heat tbody tr")[step - 1].click()
     browser.run("document.activeElement.blur(); window.scrollTo(0, 0)")
     return browser.screenshot(width)
@@ -83,9 +66,9 @@ def main():
             allennlp("train", f"training_configs/{config}.jsonnet", *options)
             archives[task] = folder / task / "model.tar.gz"
         with chromium() as browser:
-            with served(archives["word_qe"], "word_qe") as address:
+            with served(Predictor.from_path(str(archives["word_qe"]), "word_qe")) as address:
                 save(photograph(browser, address, 1000, 0, 3), output / "page-wide.png")
-            with served(archives["chunks"], "nef_tagger") as address:
+            with served(Predictor.from_path(str(archives["chunks"]))) as address:
                 save(photograph(browser, address, 390, 2, 2), output / "page-narrow.png")
         for task, example in (("word_qe", 2), ("chunks", 1)):
             png = plot(archives[task], [examples[task][example]], folder)

@@ -1,4 +1,4 @@
-"""The page that `allennlp plot-sketches --html` writes, from disk."""
+"""The page that `allennlp plot-sketches --html` writes, opened from disk."""
 
 import json
 import re
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture
 def page(allennlp, archive_path, tmp_path):
-    """The page of two sentences, one with markup in it, by the same model twice; and its data."""
+    """The page of two sentences, one with markup, from one model given twice; and the data in it."""
     requests = [
         {"source": "a cup", "target": ["eine", "</script><img", "src=x", "onerror=alert(1)>"]},
         {"source": "the red house", "target": "das rote Haus", "alignments": "0-0 1-1 2-2"},
@@ -24,7 +24,7 @@ def page(allennlp, archive_path, tmp_path):
     return html, json.loads(data)["models"]
 
 
-def test_it_replays_without_a_server(page, browser):
+def test_written_page_shows_each_model_and_asks_no_server(page, browser):
     path, models = page
     browser.errors(), browser.requested()
     browser.resize((1100, 800))
@@ -45,7 +45,7 @@ def test_it_replays_without_a_server(page, browser):
         assert (previous.is_enabled(), following.is_enabled()) == (index > 0, index < 1)
         if index == 0:
             following.click()
-    # All models show the same step.
+    # A step that is chosen for one model is shown for all.
     browser.all(".heat")[1].find_elements("css selector", "tbody tr")[0].click()
     assert [e.get_attribute("value") for e in browser.all("input[type=range]")] == ["1", "1"]
     previous.click()
