@@ -1,4 +1,4 @@
-"""Fixtures that several tests share: AllenNLP's commands, in this process and as a program, and small trained models."""
+"""Fixtures of several tests: AllenNLP's commands, in this process and as a program, and small trained models."""
 
 import json
 import logging

@@ -1,7 +1,11 @@
-"""Small experiments: what a config describes, with the first few instances of its data."""
+"""Small experiments: what a config describes, with the first instances of its data."""
 
+import json
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 
+import _jsonnet
 import torch
 from allennlp.commands.train import TrainModel
 from allennlp.common import Params
@@ -10,11 +14,29 @@ from allennlp.nn.util import move_to_device
 import allennlp_nef  # noqa: F401  # registers the components
 
 ROOT = Path(__file__).resolve().parent.parent
+CONFIGS = ROOT / "training_configs"
 
 
-def experiment(path, folder, instances=10):
-    """The `TrainModel` of a config; its data paths are relative to the current folder."""
-    params = Params.from_file(str(path))
+def evaluate(*snippets):
+    """The values of Jsonnet expressions; one call for several is much faster than a call for each."""
+    return json.loads(_jsonnet.evaluate_snippet("configs", f"[{', '.join(snippets)}]"))
+
+
+@lru_cache(maxsize=None)
+def _configs():
+    names = [path.stem for path in sorted(CONFIGS.glob("*.jsonnet"))]
+    values = evaluate(*(f"import '{CONFIGS}/{name}.jsonnet'" for name in names))
+    return dict(zip(names, values))
+
+
+def config_of(name):
+    """The experiment of `training_configs/<name>.jsonnet`."""
+    return deepcopy(_configs()[name])
+
+
+def experiment(config, folder, instances=10):
+    """The `TrainModel` of a config, a path or a value; its data paths are relative to the current folder."""
+    params = Params(deepcopy(config)) if isinstance(config, dict) else Params.from_file(str(config))
     for reader in ("dataset_reader", "validation_dataset_reader"):
         if reader in params:
             params[reader]["max_instances"] = instances

@@ -1,16 +1,14 @@
-"""The knobs of the builders in `training_configs/parts`: each has an effect, and dimensions follow."""
+"""The knobs of `training_configs/parts`: each changes the config, and dimensions follow from them."""
 
-import json
 import math
 
-import _jsonnet
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from tests.small_experiment import ROOT, experiment, parts_of, step
+from tests.small_experiment import CONFIGS, ROOT, evaluate, experiment, parts_of, step
 
-PARTS = ROOT / "training_configs" / "parts"
+PARTS = CONFIGS / "parts"
 # Values other than the default.
 SENTENCE = {
     "embedding_dim": ["6", "0"],
@@ -37,7 +35,7 @@ KNOBS = {
     "pos": {**SENTENCE, "column": ["'xpos'", "'feats'"]},
     "ner": {**SENTENCE, "tag_scheme": ["'BIOUL'"]},
 }
-# What a knob needs to have an effect.
+# Another knob that a knob needs to have an effect.
 NEEDED = {"character_lstm_dim": "character_dim: 5"}
 # Hidden fields that are no knobs: a config may use or replace them.
 BUILDERS = {
@@ -50,38 +48,36 @@ def snippet(task, *knobs):
     return f"(import '{PARTS}/{task}.libsonnet') " + " ".join(f"{{ {some} }}" for some in knobs)
 
 
-def evaluate(task, *knobs):
-    return json.loads(_jsonnet.evaluate_snippet("config", snippet(task, *knobs)))
-
-
 @pytest.fixture
 def build(tmp_path, monkeypatch):
     """`build(task, *knobs)`: a `TrainModel`; later knobs take precedence."""
     monkeypatch.chdir(ROOT)
 
     def make(task, *knobs):
-        path = tmp_path / "config.jsonnet"
-        path.write_text(snippet(task, *knobs), encoding="utf-8")
-        return experiment(path, tmp_path / "run")
+        (config,) = evaluate(snippet(task, *knobs))
+        return experiment(config, tmp_path / "run")
 
     return make
 
 
 @pytest.mark.parametrize("task", KNOBS)
-def test_these_are_all_the_knobs(task):
+def test_table_above_lists_all_knobs(task):
     fields = f"""local fields = {snippet(task)};
     std.setDiff(std.objectFieldsAll(fields), std.objectFields(fields))"""
-    hidden = set(json.loads(_jsonnet.evaluate_snippet("fields", fields)))
-    assert hidden - BUILDERS == set(KNOBS[task])
+    (hidden,) = evaluate(fields)
+    assert {*hidden} - BUILDERS == set(KNOBS[task])
 
 
-@pytest.mark.parametrize(
-    ("task", "name", "value"),
-    [(task, name, value) for task in KNOBS for name in KNOBS[task] for value in KNOBS[task][name]],
-)
-def test_knob_has_an_effect(task, name, value):
-    needed = NEEDED.get(name, "")
-    assert evaluate(task, needed, f"{name}: {value}") != evaluate(task, needed)
+@pytest.mark.parametrize("task", KNOBS)
+def test_each_value_of_a_knob_changes_the_config(task):
+    values = [(name, value) for name in KNOBS[task] for value in KNOBS[task][name]]
+    needed = [NEEDED.get(name, "") for name, _ in values]
+    default = evaluate(*(snippet(task, some) for some in needed))
+    changed = evaluate(
+        *(snippet(task, some, f"{n}: {value}") for some, (n, value) in zip(needed, values))
+    )
+    unchanged = [value for value, *both in zip(values, default, changed) if both[0] == both[1]]
+    assert unchanged == []
 
 
 @pytest.mark.parametrize(
@@ -92,11 +88,12 @@ def test_knob_has_an_effect(task, name, value):
         ("unknown_probability: 0.5, embedding_dim: 0", "unknown_probability: needs embedding_dim"),
     ],
 )
-def test_knobs_that_contradict_each_other(knobs, message):
+def test_knobs_that_contradict_each_other_are_an_error(knobs, message):
     with pytest.raises(RuntimeError, match=message):
-        evaluate("ner", knobs)
+        evaluate(snippet("ner", knobs))
 
 
+# Decoder, tag head, and the dimension of what the tag head gets.
 DECODERS = [
     ("null", "{ type: 'softmax' }", 10),
     ("self.neural_easy_first('single', 2)", "{ type: 'crf' }", 60),
@@ -104,20 +101,20 @@ DECODERS = [
 ]
 
 
-class TestDimensionsFollow:
+class TestDimensionsFollowFromTheKnobs:
     @pytest.mark.parametrize("task", ["pos", "ner"])
     @pytest.mark.parametrize(
-        ("knobs", "input_dim"),
+        ("knobs", "input_dim", "decoder"),
         [
-            ("", 26),
-            ("affix_dim: 0", 6),
-            ("case_dim: 3", 29),
-            ("character_dim: 2, character_lstm_dim: 4", 34),
-            ("embedding_dim: 0, affix_dim: 0, character_dim: 2, character_lstm_dim: 4", 8),
+            ("", 26, 0),
+            ("affix_dim: 0", 6, 1),
+            ("case_dim: 3", 29, 2),
+            ("character_dim: 2, character_lstm_dim: 4", 34, 0),
+            ("embedding_dim: 0, affix_dim: 0, character_dim: 2, character_lstm_dim: 4", 8, 1),
         ],
     )
-    @pytest.mark.parametrize(("decoder", "tag_head", "states_dim"), DECODERS)
-    def test_sentence(self, build, task, knobs, input_dim, decoder, tag_head, states_dim):
+    def test_of_sentence_taggers(self, build, task, knobs, input_dim, decoder):
+        decoder, tag_head, states_dim = DECODERS[decoder]
         trainer = build(
             task,
             "embedding_dim: 6, affix_dim: 10, lstm_dim: 5, dropout: 0.1",
@@ -128,7 +125,7 @@ class TestDimensionsFollow:
 
     @pytest.mark.parametrize("neighbours", [True, False])
     @pytest.mark.parametrize(("decoder", "tag_head", "states_dim"), DECODERS)
-    def test_quality_estimation(self, build, neighbours, decoder, tag_head, states_dim):
+    def test_of_quality_estimators(self, build, neighbours, decoder, tag_head, states_dim):
         trainer = build(
             "qe",
             "embedding_dim: 6, lstm_dim: 5, dropout: 0.2, bad_weight: 3, min_count: 1, "
@@ -161,7 +158,7 @@ class TestDimensionsFollow:
         ),
     ],
 )
-def test_encoders(build, encoder, dim):
+def test_encoder_has_the_dimension_of_its_knobs_and_learns(build, encoder, dim):
     trainer = build("ner", encoder).trainer
     assert trainer.model.encoder.get_output_dim() == dim
     loss, changed = step(trainer)
@@ -170,8 +167,6 @@ def test_encoders(build, encoder, dim):
 
 
 class TestPretrainedFile:
-    """Words with a vector are known, whether training has them or not, and have it at first."""
-
     VECTORS = {"Lisbon": [1.0, 2.0, 3.0], "Zanzibar": [4.0, 5.0, 6.0]}
 
     @pytest.fixture(params=["", "2 3\n"], ids=["GloVe", "word2vec"])
@@ -181,7 +176,7 @@ class TestPretrainedFile:
         path.write_text(request.param + "\n".join(lines) + "\n", encoding="utf-8")
         return path
 
-    def test_vectors(self, build, path):
+    def test_words_with_a_vector_are_in_the_vocabulary_and_start_with_it(self, build, path):
         model = build("ner", f"pretrained_file: '{path}', embedding_dim: 3").model
         vocab = model.vocab
         table = model.input_representation.text_field_embedder.token_embedder_tokens.weight
@@ -191,12 +186,12 @@ class TestPretrainedFile:
         assert "Houses" not in vocab.get_token_to_index_vocabulary()  # once, in training
 
 
-def test_rare_words_need_to_be_in_the_vocabulary(build):
+def test_rare_words_that_are_not_in_the_vocabulary_are_an_error(build):
     with pytest.raises(ConfigurationError, match="lower vocabulary.min_count of 'tokens'"):
         build("ner", "unknown_probability: 0.5")
 
 
-def test_rare_words(build):
+def test_some_rare_words_become_unknown(build):
     trainer = build("ner", "unknown_probability: 0.5, min_count: 1").trainer
     rare_words = trainer.model.input_representation.rare_words
     assert rare_words.probability == 0.5

@@ -1,16 +1,12 @@
 """The configs of label attention and self-attention: the settings of their papers, and the knobs of their tables."""
 
-import json
-
-import _jsonnet
 import pytest
 
-from tests.small_experiment import ROOT, experiment, step
+from tests.small_experiment import CONFIGS, ROOT, config_of, evaluate, experiment, step
 
-CONFIGS = ROOT / "training_configs"
 LAN = ("pos_lan", "ner_lan")
 PSA = ("pos_psa", "ner_psa")
-# Of ner_psa; what the table has.
+# The rows of the tables, as knobs of ner_psa.
 PSA_VARIANTS = {
     "Table VI, no Psi": "attention_options:: { mask_self: false, gaussian: false, relative: false }",
     "Table VI, absolute": (
@@ -28,13 +24,19 @@ PSA_VARIANTS = {
 }
 
 
-def evaluate(name, knobs=""):
-    snippet = f"(import '{CONFIGS}/{name}.jsonnet') + {{ {knobs} }}"
-    return json.loads(_jsonnet.evaluate_snippet("config", snippet))
+def snippet(name, knobs=""):
+    return f"(import '{CONFIGS}/{name}.jsonnet') + {{ {knobs} }}"
+
+
+def assert_each_changes_the_config(name, knobs):
+    """Each of the knobs changes the config of this name."""
+    changed = evaluate(*(snippet(name, knob) for knob in knobs))
+    base = config_of(name)
+    assert [knob for knob, config in zip(knobs, changed) if config == base] == []
 
 
 def dimensions_of_words(model):
-    """Of words, of letters, and of a word's letters each way."""
+    """Dimensions of word embeddings, character embeddings, and the character LSTM in each direction."""
     embedders = model["input_representation"]["text_field_embedder"]["token_embedders"]
     letters = embedders["characters"]
     dims = letters["embedding"]["embedding_dim"], letters["encoder"]["hidden_size"]
@@ -45,18 +47,12 @@ def dimensions_of_words(model):
 def build(tmp_path, monkeypatch):
     """`build(config)`: a `TrainModel`."""
     monkeypatch.chdir(ROOT)
-
-    def make(config):
-        path = tmp_path / "config.json"
-        path.write_text(json.dumps(config), encoding="utf-8")
-        return experiment(path, tmp_path / "run")
-
-    return make
+    return lambda config: experiment(config, tmp_path / "run")
 
 
 @pytest.mark.parametrize("name", [*LAN, "pos_lan_bilstm_softmax", "ner_lan_bilstm_crf"])
-def test_settings_of_cui_and_zhang(name):
-    config = evaluate(name)
+def test_settings_are_those_of_cui_and_zhang(name):
+    config = config_of(name)
     model, trainer = config["model"], config["trainer"]
     assert dimensions_of_words(model) == (100, 30, 25)
     assert model["dropout"] == 0.5
@@ -74,8 +70,8 @@ def test_settings_of_cui_and_zhang(name):
 
 
 @pytest.mark.parametrize("name", PSA)
-def test_settings_of_wei_et_al(name):
-    config = evaluate(name)
+def test_settings_are_those_of_wei_et_al(name):
+    config = config_of(name)
     model, trainer = config["model"], config["trainer"]
     assert dimensions_of_words(model) == (100, 30, 50)
     parts = model["encoder"]["encoders"]
@@ -94,32 +90,28 @@ def test_settings_of_wei_et_al(name):
 
 
 @pytest.mark.parametrize("name", LAN)
-def test_unscaled(name):
-    expected = evaluate(name)
+def test_unscaled_config_differs_in_scaled_only(name):
+    expected = config_of(name)
     expected["model"]["tag_head"]["scaled"] = False
-    assert evaluate(f"{name}_unscaled") == expected
+    assert config_of(f"{name}_unscaled") == expected
 
 
 @pytest.mark.parametrize("title", PSA_VARIANTS)
-def test_rows_of_wei_et_al(build, title):
-    """One line each; they are others than the full network, and learn."""
-    config = evaluate("ner_psa", PSA_VARIANTS[title])
-    assert config["model"] != evaluate("ner_psa")["model"]
+def test_rows_of_wei_et_al_differ_from_the_full_network_and_learn(build, title):
+    (config,) = evaluate(snippet("ner_psa", PSA_VARIANTS[title]))
+    assert config["model"] != config_of("ner_psa")["model"]
     loss, changed = step(build(config).trainer)
     assert loss > 0
     assert any(name.startswith("encoder.") for name in changed)
 
 
 @pytest.mark.parametrize("name", PSA)
-@pytest.mark.parametrize(
-    "knob",
-    [
+def test_each_knob_of_psa_changes_the_config(name):
+    knobs = [
         *("num_layers:: 2", "encoder_type:: 'gru'", "lstm_dim:: 9", "learning_rate:: 0.5"),
         *("bilstm_dropout:: 0.1", "attention_dropout:: 0.1", "learning_rate_decay:: 0.1"),
-    ],
-)
-def test_knobs_of_psa(name, knob):
-    assert evaluate(name, knob) != evaluate(name)
+    ]
+    assert_each_changes_the_config(name, knobs)
 
 
 @pytest.mark.parametrize(
@@ -130,19 +122,18 @@ def test_knobs_of_psa(name, knob):
         ("pos_lan", "encoder_type:: 'gru'", "encoder_type: label attention has a BiLSTM"),
     ],
 )
-def test_knobs_that_are_wrong(name, knobs, message):
+def test_wrong_value_of_a_knob_is_an_error(name, knobs, message):
     with pytest.raises(RuntimeError, match=message):
-        evaluate(name, knobs)
+        evaluate(snippet(name, knobs))
 
 
 @pytest.mark.parametrize("name", PSA)
-def test_baseline_of_self_attention(build, name):
-    """It differs in the encoder only."""
-    config, baseline = evaluate(name), evaluate(f"{name}_bilstm_crf")
+def test_baseline_of_self_attention_differs_in_the_encoder_only(build, name):
+    config, baseline = config_of(name), config_of(f"{name}_bilstm_crf")
     parts = config["model"].pop("encoder")["encoders"]
     assert baseline["model"].pop("encoder")["encoders"][1] == {**parts[2], "input_size": 200}
     assert config == baseline
-    assert step(build(evaluate(f"{name}_bilstm_crf")).trainer)[0] > 0
+    assert step(build(config_of(f"{name}_bilstm_crf")).trainer)[0] > 0
 
 
 @pytest.mark.parametrize(
@@ -153,16 +144,15 @@ def test_baseline_of_self_attention(build, name):
         ("embedding_dim:: 8, character_dim:: 4, character_lstm_dim:: 3", 400),
     ],
 )
-def test_dimensions_follow_in_lan(build, knobs, dim):
-    model = build(evaluate("pos_lan", knobs)).trainer.model
+def test_dimension_of_label_embeddings_follows_from_the_knobs(build, knobs, dim):
+    (config,) = evaluate(snippet("pos_lan", knobs))
+    model = build(config).trainer.model
     assert model.encoder.label_table.weight.size(1) == dim
 
 
 @pytest.mark.parametrize(
     "name", [*LAN, *PSA, "pos_lan_last_only", "ner_lan_unscaled", "pos_lan_nef_f_crf"]
 )
-@pytest.mark.parametrize(
-    "knob", ["num_epochs:: 3", "patience:: 2", "batch_size:: 7", "dropout:: 0.1"]
-)
-def test_knobs_have_an_effect(name, knob):
-    assert evaluate(name, knob) != evaluate(name)
+def test_each_common_knob_changes_the_config(name):
+    knobs = ["num_epochs:: 3", "patience:: 2", "batch_size:: 7", "dropout:: 0.1"]
+    assert_each_changes_the_config(name, knobs)

@@ -4,15 +4,17 @@ import math
 import re
 
 import pytest
-from allennlp.common import Params
 
-from tests.small_experiment import ROOT, experiment, parts_of, step
+from tests.small_experiment import CONFIGS, ROOT, config_of, experiment, parts_of, step
 
-CONFIGS = sorted((ROOT / "training_configs").glob("*.jsonnet"))
+FIRST_LINES = {
+    path.stem: path.read_text(encoding="utf-8").splitlines()[0]
+    for path in sorted(CONFIGS.glob("*.jsonnet"))
+}
 # Without the one that downloads its transformer; it has tests of its own.
-LOCAL = [path for path in CONFIGS if not path.stem.endswith("_transformer")]
+LOCAL = [name for name in FIRST_LINES if not name.endswith("_transformer")]
 
-# The rows of the tables: what decides with what, in how many steps.
+# The rows of the tables: the sketch update, the attention and the number of steps of the decoder.
 TABLE_1 = {
     "pos_bilstm": None,
     "pos_easy_first": ("full", "easy_first", "length"),
@@ -57,37 +59,28 @@ OTHERS = {
 TASKS = {"pos": (0.2, "+accuracy"), "ner": (0.3, "+f1-overall"), "qe": (0.1, "+f1_mult")}
 
 
-@pytest.fixture
-def build(tmp_path, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    return lambda path: experiment(path, tmp_path)
-
-
-def params_of(name):
-    return Params.from_file(str(ROOT / "training_configs" / f"{name}.jsonnet")).as_dict()
-
-
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
 def test_first_lines_name_the_table_of_each_row(number):
     rows = globals()[f"TABLE_{number}"]
-    lines = {path.stem: path.read_text(encoding="utf-8").splitlines()[0] for path in CONFIGS}
-    assert {name for name, line in lines.items() if line.startswith(f"// Table {number}")} == {
-        *rows
-    }
+    named = {name for name, line in FIRST_LINES.items() if line.startswith(f"// Table {number}")}
+    assert named == {*rows}
 
 
-@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
-def test_first_line_names_the_row_of_the_paper(path):
-    line = path.read_text(encoding="utf-8").splitlines()[0]
-    assert re.match(r"// .*\b(Table|Tables|Section|Figure) [\dIVX]", line), line
+def test_first_lines_name_a_table_section_or_figure_of_the_paper():
+    for name, line in FIRST_LINES.items():
+        assert re.match(r"// .*\b(Table|Tables|Section|Figure) [\dIVX]", line), f"{name}: {line}"
 
 
-@pytest.mark.parametrize("path", LOCAL, ids=lambda path: path.stem)
-def test_config_is_built_and_stepped(build, path):
-    trainer = build(path).trainer
+@pytest.mark.parametrize("name", LOCAL)
+def test_each_part_learns_in_one_step_and_the_validation_metric_is_finite(
+    name, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(ROOT)
+    config = config_of(name)
+    trainer = experiment(config, tmp_path).trainer
     loss, changed = step(trainer)
     assert math.isfinite(loss) and loss > 0
-    # The parts of the model that there are all learn (a parameter of one part may have had nothing to do).
+    # A single parameter may have no effect on one batch, but no part of the model.
     assert parts_of(changed) == parts_of(name for name, _ in trainer.model.named_parameters())
 
     model = trainer.model.eval()
@@ -95,15 +88,15 @@ def test_config_is_built_and_stepped(build, path):
     for batch in trainer._validation_data_loader:
         model(**batch)
     metrics = model.get_metrics(reset=True)
-    wanted = params_of(path.stem)["trainer"]["validation_metric"]
+    wanted = config["trainer"]["validation_metric"]
     assert wanted[0] in "+-"
     assert wanted[1:] == "loss" or math.isfinite(metrics[wanted[1:]])
 
 
 @pytest.mark.parametrize("name", [*TABLE_1, *TABLE_2, *TABLE_3, *TABLE_4, *OTHERS])
-def test_settings_of_the_paper(name):
-    """Section 5 of Martins & Kreutzer (2017), whatever the defaults become."""
-    params = params_of(name)
+def test_settings_are_those_of_section_5_of_the_paper(name):
+    """Martins & Kreutzer (2017). Defaults that change later must not change these."""
+    params = config_of(name)
     model, trainer = params["model"], params["trainer"]
     dropout, validation_metric = TASKS[name.split("_")[0]]
     assert model["dropout"] == dropout
@@ -134,9 +127,9 @@ def test_settings_of_the_paper(name):
 
 
 @pytest.mark.parametrize("name", [*TABLE_1, *TABLE_2, *TABLE_3, *TABLE_4, *OTHERS])
-def test_input_of_the_paper(name):
+def test_dimensions_of_the_input_are_those_of_the_paper(name):
     """Section 5.1: 64 for the word, 50 for prefixes and 50 for suffixes; Section 5.3: 64 a word."""
-    params = params_of(name)
+    params = config_of(name)
     representation = params["model"]["input_representation"]
     min_count = params["vocabulary"]["min_count"]
     if name.startswith("qe"):
@@ -155,9 +148,9 @@ def test_input_of_the_paper(name):
     assert params["datasets_for_vocab_creation"] == ["train"]
 
 
-def test_settings_of_lample_et_al():
+def test_settings_of_the_character_model_are_those_of_lample_et_al():
     """Sections 4 and 5 of Lample et al. (2016)."""
-    params = params_of("ner_char_bilstm_crf")
+    params = config_of("ner_char_bilstm_crf")
     model, trainer = params["model"], params["trainer"]
     representation = model["input_representation"]
     embedders = representation["text_field_embedder"]["token_embedders"]
@@ -185,6 +178,6 @@ def test_settings_of_lample_et_al():
     ],
 )
 def test_variants_differ_in_their_encoder(name, difference):
-    base, variant = params_of("ner_nef_f_crf_5"), params_of(f"ner_nef_f_crf_5_{name}")
+    base, variant = config_of("ner_nef_f_crf_5"), config_of(f"ner_nef_f_crf_5_{name}")
     base["model"]["encoder"].update(difference)
     assert variant == base

@@ -1,4 +1,4 @@
-"""The config with a pretrained transformer, on a small one that the test makes."""
+"""The config with a pretrained transformer, with a small one that the test makes."""
 
 import math
 import socket
@@ -15,7 +15,7 @@ CONFIG = ROOT / "training_configs" / "ner_nef_f_crf_5_transformer.jsonnet"
 
 @pytest.fixture(autouse=True)
 def offline(monkeypatch):
-    """Nothing is downloaded."""
+    """Any network connection is an error."""
 
     def connect(*arguments):
         raise AssertionError(f"expected no connection, got one to {arguments[1:]}")
@@ -25,7 +25,7 @@ def offline(monkeypatch):
 
 @pytest.fixture
 def write_config(tmp_path):
-    """`write_config(knobs)`: the config with a small transformer and other knobs, as a file."""
+    """`write_config(knobs)`: writes the config with a small transformer and these knobs; its path."""
     bert = tmp_path / "bert"
     save_bert(bert)
 
@@ -47,16 +47,16 @@ def build(tmp_path, monkeypatch):
     return lambda path: experiment(path, tmp_path / "run")
 
 
-def test_is_built_and_stepped(build, write_config):
+def test_transformer_and_decoder_learn_in_one_step(build, write_config):
     trainer = build(write_config()).trainer
-    # BERT's pooler serves other tasks.
+    # The tagger does not use BERT's pooler.
     loss, changed = step(trainer, without_gradient=[".pooler."])
     assert math.isfinite(loss)
     assert any(".transformer_model.encoder.layer.0." in name for name in changed)
     assert any(name.startswith("decoder.") for name in changed)
 
 
-def test_the_transformer_alone_learns_slowly_and_by_the_schedule(build, write_config):
+def test_learning_rate_of_the_transformer_is_lower_and_follows_the_schedule(build, write_config):
     trainer = build(write_config("transformer_lr: 1e-4, lr: 1e-2,")).trainer
     names = {id(parameter): name for name, parameter in trainer.model.named_parameters()}
     transformer, rest = trainer.optimizer.param_groups
@@ -82,15 +82,16 @@ def test_the_transformer_alone_learns_slowly_and_by_the_schedule(build, write_co
         ("character_dim: 3, character_lstm_dim: 4,", DIM + 8),
     ],
 )
-def test_besides_words_affixes_and_characters(build, write_config, knobs, dim):
+def test_transformer_goes_with_words_affixes_and_characters(build, write_config, knobs, dim):
     trainer = build(write_config(knobs)).trainer
     assert trainer.model.input_representation.get_output_dim() == dim
     loss, _ = step(trainer, without_gradient=[".pooler."])
     assert math.isfinite(loss)
 
 
-def test_train_and_predict(allennlp, small, write_config, tmp_path):
-    """By the program; also a sentence that is longer than the transformer can read at once."""
+def test_archive_tags_sentences_longer_than_the_transformer_reads_at_once(
+    allennlp, small, write_config, tmp_path
+):
     folder = tmp_path / "run"
     limits = {"validation_dataset_reader.max_instances": 12}
     allennlp("train", write_config(), "-s", folder, *small(24, epochs=1, **limits))
