@@ -1,36 +1,51 @@
 """`benchmarks/results.py`, on the fixtures and small taggers."""
 
 import json
+import re
 import shutil
-import subprocess
-import sys
+from types import SimpleNamespace
 
 import pytest
 
+from tests.scripts import call_in_process, run_script
+
 CONFIGS = "pos_lan_bilstm_softmax", "pos_lan_bilstm_crf"
-STEP = "trainer.optimizer.lr"
+RATE = "trainer.optimizer.lr"
 
 
-@pytest.fixture(scope="module")
-def results(root, tmp_path_factory):
-    """A call of it with other overrides: status, what it printed, its errors and its folder."""
-    data, output = (tmp_path_factory.mktemp(name) for name in ("data", "results"))
+@pytest.fixture
+def results(root, tmp_path, monkeypatch, capsys):
+    """`results(overrides, configs, seeds)`: runs the program in this process.
+
+    Returns its status, what it prints, its errors and its output folder.
+    """
+    monkeypatch.syspath_prepend(str(root / "benchmarks"))
+    data, output = tmp_path / "data", tmp_path / "results"
+    data.mkdir()
     for part in ("train", "dev", "test"):
         text = (root / "fixtures" / "pos" / f"{part}.conllu").read_text(encoding="utf-8")
         few = "\n\n".join(text.split("\n\n")[:20])
         (data / f"few-{part}.conllu").write_text(few + "\n\n", encoding="utf-8")
 
     def run(overrides, configs=CONFIGS, seeds="12"):
-        command = [sys.executable, str(root / "benchmarks" / "results.py"), "pos-baselines"]
-        command += ["--data", str(data), "--output", str(output), "--configs", *configs]
-        command += ["--seeds", *seeds, "--overrides", json.dumps(overrides)]
-        done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
-        return done.returncode, done.stdout, done.stderr, output
+        arguments = ["pos-baselines", "--data", data, "--output", output, "--configs", *configs]
+        arguments += ["--seeds", *seeds, "--jobs", "1", "--overrides", json.dumps(overrides)]
+        status = run_script(root / "benchmarks" / "results.py", *arguments)
+        return status, *capsys.readouterr(), output
 
     return run
 
 
-def test_runs_tables_and_what_is_kept(results):
+@pytest.fixture
+def runs_in_this_process(results, monkeypatch):
+    """The runs, too, are in this process, and not in one of their own."""
+    import results as program
+
+    monkeypatch.setattr(program, "subprocess", SimpleNamespace(call=call_in_process))
+
+
+@pytest.mark.usefixtures("runs_in_this_process")
+def test_finished_runs_are_tabulated_and_not_repeated(results):
     status, printed, errors, output = results({"trainer.num_epochs": 1})
     assert status == 0, errors
     assert printed == (output / "results.md").read_text() + "\n"
@@ -50,28 +65,27 @@ def test_runs_tables_and_what_is_kept(results):
             assert tagged.count("\n\n") == 20
             assert len(json.loads((folder / "result.json").read_text())["counts"]["dev"]) == 20
 
-    # What is finished is not repeated; what is not is run.
-    kept = output / CONFIGS[0] / "1" / "model.tar.gz"
-    written = kept.stat().st_mtime_ns
+    # A second call runs what is not finished, and nothing else.
+    archive = output / CONFIGS[0] / "1" / "model.tar.gz"
+    written = archive.stat().st_mtime_ns
     shutil.rmtree(output / CONFIGS[1] / "2")
     assert results({"trainer.num_epochs": 1})[0] == 0
-    assert kept.stat().st_mtime_ns == written
+    assert archive.stat().st_mtime_ns == written
     assert (output / CONFIGS[1] / "2" / "result.json").exists()
 
-    # A run of another experiment is not taken for this one's.
-    status, _, errors, _ = results({"trainer.num_epochs": 1, STEP: 0.2}, CONFIGS[:1], "1")
+    # A run of another experiment in the same folder is an error.
+    status, _, errors, _ = results({"trainer.num_epochs": 1, RATE: 0.2}, CONFIGS[:1], "1")
     path = output / CONFIGS[0] / "1" / "config.json"
     assert status == 2
     assert errors.splitlines()[-1].endswith(
-        f"--output: {path}: {STEP}: expected 0.2, got 0.03. "
+        f"--output: {path}: {RATE}: expected 0.2, got 0.03. "
         "Runs are kept: delete this one, or choose another folder"
     )
 
 
-def test_what_ends_badly_names_its_log(results):
-    status, _, errors, output = results({"model.dropout": "much"}, CONFIGS[:1], "3")
-    log = output / CONFIGS[0] / "3.log"
-    assert status == 1
-    last = errors.splitlines()[-1]
-    assert last == f"RuntimeError: {CONFIGS[0]}, seed 3 ended with status 1: see {log}"
+def test_run_that_fails_is_an_error_that_names_its_log(results, tmp_path):
+    log = tmp_path / "results" / CONFIGS[0] / "3.log"
+    expected = f"{CONFIGS[0]}, seed 3 ended with status 1: see {log}"
+    with pytest.raises(RuntimeError, match=re.escape(expected)):
+        results({"model.dropout": "much"}, CONFIGS[:1], "3")
     assert "much" in log.read_text()

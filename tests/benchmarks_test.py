@@ -1,19 +1,19 @@
-"""`benchmarks/speed.py`: what it measures with, and a quick run of all its parts."""
+"""`benchmarks/speed.py`: how it measures, and a quick run of all its parts."""
 
 import json
 import math
-import subprocess
-import sys
 from functools import partial
 from types import SimpleNamespace
 
 import pytest
 import torch
 
+from tests.scripts import call_in_process, run_script
+
 
 @pytest.fixture
 def benchmarks(monkeypatch, root):
-    """Its modules can be imported."""
+    """Makes the modules of `benchmarks` importable."""
     monkeypatch.syspath_prepend(str(root / "benchmarks"))
 
 
@@ -24,65 +24,72 @@ def settings(benchmarks, tmp_path):
     return Settings(tmp_path, quick=True, seconds=0)
 
 
-def speed(root, *arguments):
-    return subprocess.run(
-        [sys.executable, str(root / "benchmarks" / "speed.py"), *map(str, arguments)],
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
+@pytest.fixture
+def speed(benchmarks, monkeypatch, root):
+    """`speed(*arguments)`: runs the program in this process; its exit status."""
+    import speed_harness
+
+    monkeypatch.setattr(speed_harness, "steady_allocator", lambda: None)  # it is for good
+    return partial(run_script, root / "benchmarks" / "speed.py")
 
 
-@pytest.fixture(scope="module")
-def report(root, tmp_path_factory):
-    """What a quick run prints, and its JSON."""
-    path = tmp_path_factory.mktemp("speed") / "report.json"
-    done = speed(root, "--quick", "--cpu-time", "--json", path)
-    assert done.returncode == 0, done.stderr
-    return done.stdout, json.loads(path.read_text())
+@pytest.fixture
+def run_parts(speed, monkeypatch, capsys, tmp_path):
+    """`run_parts(*arguments)`: the lines that a quick run prints, and its JSON."""
+    import speed_commands
+
+    monkeypatch.setattr(speed_commands, "subprocess", SimpleNamespace(call=call_in_process))
+
+    def run(*arguments):
+        path = tmp_path / "report.json"
+        assert speed("--quick", "--json", path, *arguments) == 0
+        return capsys.readouterr().out.splitlines(), json.loads(path.read_text())
+
+    return run
 
 
-def rows_of(report, number):
-    return {(row["what"], row["baseline"]): row for row in report[1]["parts"][str(number)]["rows"]}
+def rows_of(data, number):
+    return {(row["what"], row["baseline"]): row for row in data["parts"][str(number)]["rows"]}
 
 
-def test_quick_run_has_all_parts(report):
-    out, data = report
-    assert list(data["parts"]) == list("12345678")
-    rows = [row for number in range(1, 9) for row in rows_of(report, number).values()]
+def check_rows(lines, data):
+    """The table has the rows of the JSON, and their figures make sense."""
+    rows = [row for part in data["parts"].values() for row in part["rows"]]
     cells = [
-        [cell.strip() for cell in line.split("|")[1:-1]]
-        for line in out.splitlines()
-        if line.startswith("|")
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("|")
     ]
     assert [row[1:3] for row in cells[2:]] == [[row["what"], row["baseline"] or ""] for row in rows]
     for row in rows:
         low, high = row["quartiles"]
         assert math.isfinite(row["median"]) and low <= row["median"] <= high
         assert row["unit"] == "MB" or row["unit"] == "exponent" or low > 0
+
+
+def test_quick_run_has_the_rows_and_targets_of_each_part(run_parts):
+    lines, data = run_parts("--cpu-time", "--only", 1, 2, 3, 4, 5, 7, 8)
+    check_rows(lines, data)
+    assert list(data["parts"]) == list("1234578")
     assert bool(data["parts"]["8"]["rows"]) is torch.cuda.is_available()
     assert data["machine"]["threads"] == 1 and data["machine"]["clock"] == "CPU time"
 
-
-def test_rows_and_targets(report):
     for number in (1, 2):
-        rows = rows_of(report, number)
+        rows = rows_of(data, number)
         for form in ("NEF-F", "NEF-S"):
             for steps in ("5", "10", "L"):
                 for attention in ("csoftmax", "softmax"):
                     row = rows[f"{form} N={steps}, {attention}", "simple_tagger"]
                     assert bool(row["target"]) is (number == 1 and steps != "10")
         assert ("no decoder", "simple_tagger") in rows
-    target = rows_of(report, 1)["NEF-F N=5, csoftmax", "simple_tagger"]["target"]
+    target = rows_of(data, 1)["NEF-F N=5, csoftmax", "simple_tagger"]["target"]
     assert target == {"at_most": 1.6, "aim": 1.5}
 
-    rows = rows_of(report, 3)
+    rows = rows_of(data, 3)
     for shape in ("32x25", "32x100", "256x50", "8x1000"):
         for moment in ("fresh", "half-way", "late"):
             assert rows[f"csoftmax {shape}, {moment}", "sparsemax"]["target"]["at_most"] == 1
             assert not rows[f"csoftmax {shape}, {moment}", "softmax"]["target"]
-    assert rows_of(report, 4)["CRF Viterbi, 45 tags", "AllenNLP's"]["target"]["at_most"] == 0.12
-    assert {what for what, _ in rows_of(report, 5)} == {
+    assert rows_of(data, 4)["CRF Viterbi, 45 tags", "AllenNLP's"]["target"]["at_most"] == 0.12
+    assert {what for what, _ in rows_of(data, 5)} == {
         f"{what}{steps}{words}"
         for steps in "5L"
         for what, words in (
@@ -90,7 +97,7 @@ def test_rows_and_targets(report):
             ("peak memory, NEF-F N=", ", 32 words"),
         )
     }
-    rows = rows_of(report, 7)
+    rows = rows_of(data, 7)
     for kind, target in (
         ("training", {"at_most": 0.95, "aim": 0.89}),
         ("decoding", {"at_most": 1, "aim": 1}),
@@ -100,7 +107,13 @@ def test_rows_and_targets(report):
         assert not rows[f"LAN, {kind}, 45 tags", "BiLSTM with AllenNLP's CRF"]["target"]
         assert bool(rows[f"PSA, {kind}", "BiLSTM-CRF"]["target"]) is (kind == "training")
     assert ("peak memory of additive scores, 100 words of 600 numbers", None) in rows
-    row = rows_of(report, 6)["allennlp predict of 50 sentences, NEF-F N=5", "simple_tagger"]
+
+
+def test_part_of_whole_commands_trains_and_predicts(run_parts):
+    lines, data = run_parts("--only", 6)
+    check_rows(lines, data)
+    assert data["machine"]["clock"] == "wall clock"
+    row = rows_of(data, 6)["allennlp predict of 50 sentences, NEF-F N=5", "simple_tagger"]
     assert row["target"] == {"at_most": 1.3, "aim": 1.2} and row["words"] > 150
 
 
@@ -114,9 +127,9 @@ def test_rows_and_targets(report):
         (["--data", __file__], "benchmarks_test.py:1: expected"),
     ],
 )
-def test_wrong_arguments(root, arguments, message):
-    done = speed(root, *arguments)
-    assert done.returncode == 2 and message in done.stderr
+def test_wrong_argument_is_an_error_with_status_2(speed, capsys, arguments, message):
+    assert speed(*arguments) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_pairs_take_turns_after_a_warm_up(settings, monkeypatch):
@@ -138,7 +151,7 @@ def test_pairs_take_turns_after_a_warm_up(settings, monkeypatch):
     assert calls.count("o") > 5 + 2 + 3 and row.summary()[1] < 1
 
 
-def test_exponents(benchmarks):
+def test_exponents_are_slopes_of_the_logarithms(benchmarks):
     from speed_scaling import exponents
 
     lengths = [16, 64, 256]
@@ -146,7 +159,7 @@ def test_exponents(benchmarks):
     assert exponents(lengths, rounds) == pytest.approx([1.5, 1])
 
 
-def test_bounds_after_steps(benchmarks):
+def test_upper_bounds_after_steps_sum_to_what_is_left(benchmarks):
     from speed_functions import bounds_after
 
     torch.manual_seed(0)
@@ -169,8 +182,7 @@ def test_both_crfs_compute_the_same(benchmarks):
     torch.testing.assert_close(marginals[0], marginals[1][0])
 
 
-def test_parts_on_a_device(settings):
-    """What part 8 does, on a CPU."""
+def test_part_8_has_its_rows_also_on_a_cpu(settings):
     from speed import on_device
 
     cases = on_device(settings._replace(batch_size=2), torch.device("cpu"))
@@ -186,7 +198,7 @@ def test_parts_on_a_device(settings):
     ]
 
 
-def test_both_additive_scores_are_the_same(settings):
+def test_both_additive_scores_have_the_same_values_and_gradients(settings):
     from speed_additive import additive_scores, inputs_of, plain, step
 
     inputs = inputs_of(settings, 2, 5, 7)
@@ -198,8 +210,7 @@ def test_both_additive_scores_are_the_same(settings):
         torch.testing.assert_close(tensor.grad, gradient)
 
 
-def test_every_baseline_has_its_row(benchmarks):
-    """Three layers each, the same input, and AllenNLP's CRF in the place of ours."""
+def test_baselines_have_three_layers_or_the_crf_of_allennlp(benchmarks):
     import speed_baselines
     from allennlp.common import Params
     from allennlp.models import Model
@@ -224,8 +235,8 @@ def test_every_baseline_has_its_row(benchmarks):
 @pytest.mark.parametrize(
     "labels, training, decoding", [(17, 6, 2), (45, 6, 2), (90, 6, 3), (425, 6, 4)]
 )
-def test_products_of_label_attention(benchmarks, labels, training, decoding):
-    """The products of each of two layers; in training with those of two gradients each."""
+def test_label_attention_counts_the_products_of_each_layer(benchmarks, labels, training, decoding):
+    """Of two layers; in training each product has two more for its gradients."""
     import speed_baselines
 
     settings = speed_baselines.Settings(None)
@@ -234,7 +245,7 @@ def test_products_of_label_attention(benchmarks, labels, training, decoding):
     assert len(speed_baselines.label_products(settings, tagger, False)) == 2 * decoding
 
 
-def test_baseline_learns_from_the_same_files(settings):
+def test_baseline_learns_from_the_same_sentences(settings):
     from speed_commands import write_configs, write_data
 
     write_configs(settings)
