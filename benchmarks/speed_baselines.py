@@ -6,7 +6,7 @@ Whole taggers: words and the BiLSTM over their characters, loss, gradient norm a
 """
 
 import json
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 import _jsonnet
@@ -200,6 +200,7 @@ def random_batch(settings: Settings, labels: int) -> Dict[str, Any]:
     return {"tokens": moved, "tags": (words % labels).to(settings.device)}
 
 
+@lru_cache(maxsize=None)
 def experiment(name: str, knobs: Optional[str] = None) -> Dict[str, Any]:
     """A config, with other knobs."""
     path = json.dumps(str(ROOT / "training_configs" / f"{name}.jsonnet"))

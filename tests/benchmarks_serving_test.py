@@ -1,16 +1,17 @@
-"""`benchmarks/serving.py`: a smaller run of it, and that it notices what can go wrong."""
+"""`benchmarks/serving.py`: a small run, and the problems that it reports."""
 
 import http.server
 import json
 import math
 import os
-import subprocess
 import sys
 import threading
 from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
+
+from tests.scripts import run_script
 
 pytest.importorskip("allennlp_server")
 
@@ -21,13 +22,16 @@ ERROR = {"message": "expected an object with the fields source and target, got n
 
 @pytest.fixture(autouse=True)
 def benchmarks(monkeypatch, root):
-    """Its modules can be imported."""
+    """Makes the modules of `benchmarks` importable."""
     monkeypatch.syspath_prepend(str(root / "benchmarks"))
 
 
 @contextmanager
 def server(respond):
-    """The port of a server in this process; `respond(body)` gives status, content type and body, or None for none."""
+    """The port of a server in this process.
+
+    `respond(body)` returns status, content type and body; None closes the connection without a response.
+    """
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -45,11 +49,11 @@ def server(respond):
             self.wfile.write(body)
 
         def log_message(self, *arguments):
-            """Nothing is printed."""
+            """Prints no line for a request."""
 
     listening = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     listening.daemon_threads = True
-    thread = threading.Thread(target=listening.serve_forever)
+    thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
         yield listening.server_address[1]
@@ -59,8 +63,8 @@ def server(respond):
         listening.server_close()
 
 
-def requests_of():
-    """A good one, a bad one, and one that is not JSON; by their kinds."""
+def three_requests():
+    """A good request, a bad one, and one that is not JSON."""
     from serving_requests import PAGE, Request
 
     return [
@@ -70,7 +74,7 @@ def requests_of():
     ]
 
 
-def right(body):
+def correct_response(body):
     responses = {
         b"good": (200, JSON, json.dumps(ANSWER).encode()),
         b"bad": (400, JSON, json.dumps(ERROR).encode()),
@@ -82,23 +86,16 @@ def right(body):
 def problems_with(respond, connections=2):
     from serving_load import problems, send
 
-    requests = requests_of() * 5
+    requests = three_requests() * 5
     with server(respond) as port:
         return problems(requests, send(port, requests, connections))
 
 
-def test_small_run(root, archive_path, tmp_path):
+def test_small_run_has_no_problems_and_all_figures(root, archive_path, tmp_path, capsys):
     path = tmp_path / "report.json"
-    done = subprocess.run(
-        [
-            *(sys.executable, str(root / "benchmarks" / "serving.py"), "--quick"),
-            *("--connections", "8", "--archive", str(archive_path), "--json", str(path)),
-        ],
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    program = root / "benchmarks" / "serving.py"
+    options = ("--quick", "--connections", "8", "--archive", archive_path, "--json", path)
+    assert run_script(program, *options) == 0
     report = json.loads(path.read_text())
     assert report["problems"] == []
     assert (report["requests"], report["malformed"], report["connections"]) == (250, 25, 8)
@@ -107,10 +104,10 @@ def test_small_run(root, archive_path, tmp_path):
     latency = report["milliseconds"]
     assert 0 < latency["median"] <= latency["95%"] <= latency["99%"]
     assert report["requests_per_second"] > 0 and report["largest_difference"] <= 1e-5
-    assert "every answer as expected, none lost" in done.stdout
+    assert "every answer as expected, none lost" in capsys.readouterr().out
 
 
-def test_requests_are_of_all_kinds():
+def test_requests_have_all_lengths_types_and_kinds_of_errors():
     from serving_requests import bad_requests, good_requests
 
     items = [item for request in good_requests(200, 0) for item in request.items]
@@ -130,13 +127,13 @@ def test_requests_are_of_all_kinds():
     assert len(bad_requests(60)) == 60
 
 
-def test_right_responses(benchmarks):
+def test_correct_responses_have_no_problems(benchmarks):
     from serving_load import send
 
-    assert problems_with(right) == []
+    assert problems_with(correct_response) == []
     sent = []
-    with server(right) as port:
-        responses = send(port, requests_of(), 2, lambda: sent.append(1))
+    with server(correct_response) as port:
+        responses = send(port, three_requests(), 2, lambda: sent.append(1))
     assert len(sent) == 3
     assert [response.status for response in responses] == [200, 400, 400]
     assert all(response.seconds > 0 for response in responses)
@@ -166,32 +163,32 @@ def with_probability(value):
         (b"bad", None, "lost: RemoteDisconnected"),
     ],
 )
-def test_wrong_responses_are_noticed(kind, response, problem):
-    found = problems_with(lambda body: response if body == kind else right(body))
+def test_each_wrong_response_is_a_problem(kind, response, problem):
+    found = problems_with(lambda body: response if body == kind else correct_response(body))
     assert len(found) == 5
     assert all(f"({kind.decode()}): " in line and problem in line for line in found)
 
 
-def test_one_wrong_response_is_noticed():
+def test_one_lost_response_is_a_problem_and_a_small_difference_is_none():
     lost = iter([None])
-    found = problems_with(lambda body: next(lost, right(body)))
+    found = problems_with(lambda body: next(lost, correct_response(body)))
     assert len(found) == 1 and "lost: " in found[0]
     found = problems_with(
-        lambda body: with_probability(0.250005) if body == b"good" else right(body)
+        lambda body: with_probability(0.250005) if body == b"good" else correct_response(body)
     )
     assert found == []
 
 
-def test_no_server_loses_all_requests():
+def test_without_a_server_all_requests_are_lost():
     from serving_load import problems, send
 
-    with server(right) as port:
+    with server(correct_response) as port:
         pass
-    found = problems(requests_of(), send(port, requests_of(), 2))
+    found = problems(three_requests(), send(port, three_requests(), 2))
     assert len(found) == 3 and all("lost: ConnectionRefused" in line for line in found)
 
 
-def test_memory():
+def test_memory_growth_over_the_bound_is_a_problem():
     from serving_load import memory_problems, resident
 
     assert memory_problems(600.0, 600.5, 5) == memory_problems(600.0, 580.0, 5) == []
@@ -215,18 +212,20 @@ def test_memory():
         ("", [1, 1, 1, 1], -9, "the server ended with status -9"),
     ],
 )
-def test_what_a_server_does_besides(monkeypatch, tmp_path, log, sizes, status, problem):
+def test_traceback_growth_and_exit_of_the_server_are_problems(
+    monkeypatch, tmp_path, log, sizes, status, problem
+):
     import serving
 
     @contextmanager
     def fake(archive, folder):
         (folder / "serve.log").write_text(log)
-        with server(right) as port:
+        with server(correct_response) as port:
             yield SimpleNamespace(pid=1, poll=lambda: status), port
 
     sizes = iter(sizes)
     monkeypatch.setattr(serving, "serving", fake)
-    monkeypatch.setattr(serving, "make_requests", lambda *_: requests_of())
+    monkeypatch.setattr(serving, "make_requests", lambda *_: three_requests())
     monkeypatch.setattr(serving, "resident", lambda _: next(sizes))
     found, figures = serving.measure(tmp_path / "model.tar.gz", tmp_path, 3, 2)
     assert len(found) == (problem is not None)
@@ -234,7 +233,7 @@ def test_what_a_server_does_besides(monkeypatch, tmp_path, log, sizes, status, p
     assert figures["malformed"] == 2
 
 
-def test_wrong_answers_end_with_1(monkeypatch, tmp_path, capsys):
+def test_problems_are_listed_and_the_status_is_1(monkeypatch, tmp_path, capsys):
     import serving
 
     report = serving.Report(
@@ -264,7 +263,7 @@ def test_wrong_answers_end_with_1(monkeypatch, tmp_path, capsys):
         (["--json", "nowhere/x.json"], "expected a file in a folder that exists, got nowhere"),
     ],
 )
-def test_wrong_arguments(monkeypatch, capsys, arguments, message):
+def test_wrong_argument_is_an_error_with_status_2(monkeypatch, capsys, arguments, message):
     import serving
 
     monkeypatch.setattr(sys, "argv", ["serving.py", *arguments])

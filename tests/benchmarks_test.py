@@ -2,6 +2,7 @@
 
 import json
 import math
+from copy import deepcopy
 from functools import partial
 from types import SimpleNamespace
 
@@ -221,7 +222,7 @@ def test_baselines_have_three_layers_or_the_crf_of_allennlp(benchmarks):
     lan = speed_baselines.Tagger(speed_baselines.experiment("pos_lan"))
     crf = speed_baselines.Tagger(speed_baselines.experiment("pos_lan_bilstm_crf", layers))
     first, second = (
-        Model.from_params(Params(tagger.experiment["model"]), vocab=vocabulary())
+        Model.from_params(Params(deepcopy(tagger.experiment["model"])), vocab=vocabulary())
         for tagger in (lan, crf.with_head(speed_baselines.AllenNlpCrf.name))
     )
     assert len(first.encoder.layers) == 2 and first.encoder.last_lstm is not None
