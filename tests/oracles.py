@@ -133,24 +133,24 @@ def conlleval(sentences):
     tokens = hits = 0
     counts = {}
     in_correct = False
-    last_gold = last_said = ("O", "")
+    last_gold = last_predicted = ("O", "")
     for row in rows:
-        gold, said = (split(tag) for tag in row or ("O", "O"))
-        of_gold = (last_gold[0], gold[0], last_gold[1], gold[1])
-        of_said = (last_said[0], said[0], last_said[1], said[1])
+        gold, predicted = (split(tag) for tag in row or ("O", "O"))
+        gold_change = (last_gold[0], gold[0], last_gold[1], gold[1])
+        predicted_change = (last_predicted[0], predicted[0], last_predicted[1], predicted[1])
         if in_correct:
-            if ends(*of_gold) and ends(*of_said) and last_gold[1] == last_said[1]:
+            if ends(*gold_change) and ends(*predicted_change) and last_gold[1] == last_predicted[1]:
                 in_correct = False
                 counts[last_gold[1]][0] += 1
-            elif ends(*of_gold) != ends(*of_said) or gold[1] != said[1]:
+            elif ends(*gold_change) != ends(*predicted_change) or gold[1] != predicted[1]:
                 in_correct = False
-        if starts(*of_gold) and starts(*of_said) and gold[1] == said[1]:
+        if starts(*gold_change) and starts(*predicted_change) and gold[1] == predicted[1]:
             in_correct = True
-        for place, change, kind in ((2, of_gold, gold[1]), (1, of_said, said[1])):
+        for place, change, kind in ((2, gold_change, gold[1]), (1, predicted_change, predicted[1])):
             if starts(*change):
                 counts.setdefault(kind, [0, 0, 0])[place] += 1
         if row:
             tokens += 1
-            hits += gold == said
-        last_gold, last_said = gold, said
+            hits += gold == predicted
+        last_gold, last_predicted = gold, predicted
     return tokens, hits, counts

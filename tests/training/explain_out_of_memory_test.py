@@ -57,7 +57,7 @@ def fail_in_backward_pass(monkeypatch, after):
     return batches
 
 
-def test_backward_pass(train, monkeypatch):
+def test_backward_pass_out_of_memory_names_the_options_that_help(train, monkeypatch):
     batches = fail_in_backward_pass(monkeypatch, after=0)
     with pytest.raises(OutOfMemoryError, match=ADVICE) as raised:
         train()
@@ -66,8 +66,7 @@ def test_backward_pass(train, monkeypatch):
     assert isinstance(raised.value.__cause__, RuntimeError)
 
 
-def test_finished_epochs_are_kept(train, monkeypatch, tmp_path):
-    """What `--recover` needs."""
+def test_training_state_of_finished_epochs_is_kept(train, monkeypatch, tmp_path):
     with monkeypatch.context() as patch:
         batches = fail_in_backward_pass(patch, after=10**9)
         train()
@@ -80,35 +79,34 @@ def test_finished_epochs_are_kept(train, monkeypatch, tmp_path):
     assert "_e1_" in state.name
 
 
-def test_a_second_try(train, monkeypatch):
-    """Training again in the `except` clause of what ran out of memory."""
+def test_training_again_in_the_except_clause_succeeds(train, monkeypatch):
     try:
         raise RuntimeError(CUDA)
     except RuntimeError:
         train()
 
 
-def test_other_errors_are_left_alone(train, monkeypatch):
+def test_other_errors_of_a_training_stay_as_they_are(train, monkeypatch):
     monkeypatch.setattr(NefTagger, "forward", lambda *args, **kwargs: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         train()
 
 
-def test_real_allocation():
+def test_failed_allocation_of_torch_is_recognized():
     with pytest.raises(
         OutOfMemoryError, match=re.escape("a batch of 3 sentences with up to 4,000 words")
     ), explaining_memory((3, 4000), training=False):
         torch.empty(2**60)
 
 
-def test_explained_once():
+def test_error_is_explained_once():
     first = OutOfMemoryError("memory ran out with a batch: out of memory")
     with pytest.raises(OutOfMemoryError) as raised, explaining_memory((3, 4), training=True):
         raise first
     assert raised.value is first
 
 
-def test_other_runtime_errors():
+def test_other_runtime_errors_are_not_recognized():
     with pytest.raises(RuntimeError, match="^shapes differ$"), explaining_memory(
         (3, 4), training=True
     ):
@@ -116,13 +114,13 @@ def test_other_runtime_errors():
 
 
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("std::bad_alloc")])
-def test_other_signs(error):
+def test_other_errors_of_memory_are_recognized(error):
     advice = "lower --batch-size, or batch_size in validation_data_loader"
     with pytest.raises(OutOfMemoryError, match=advice), explaining_memory(None, training=False):
         raise error
 
 
-def test_the_embedder_too(train, monkeypatch):
+def test_memory_of_the_embedder_is_explained_too(train, monkeypatch):
     def too_large(representation, **inputs):
         raise RuntimeError(CUDA)
 

@@ -59,14 +59,14 @@ def expected(epochs, rate=0.5):
     return {epoch: pytest.approx([0.4 / (1 + rate * epoch)] * 3) for epoch in epochs}
 
 
-def test_each_epoch_of_a_training(tmp_path):
+def test_rate_of_each_epoch_counts_the_epochs_before_it(tmp_path):
     """Epochs count from 0: as many as are done."""
     trainer, rates = trainer_of(tmp_path, 4)
     trainer.train()
     assert rates.of_epoch == expected(range(4))
 
 
-def test_a_training_that_goes_on(tmp_path):
+def test_recovered_training_goes_on_with_its_rate(tmp_path):
     trainer_of(tmp_path, 2)[0].train()
     trainer, rates = trainer_of(tmp_path, 5)
     trainer.train()
@@ -85,7 +85,7 @@ def test_recovered_parameters_are_those_of_one_training(tmp_path):
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(st.floats(0, 10), st.floats(1e-6, 10), st.integers(0, 30))
-def test_values(rate, first, epochs):
+def test_rate_is_the_initial_rate_over_one_plus_decay_times_epochs(rate, first, epochs):
     optimizer = optimizer_of(first)
     scheduler = InverseTime(optimizer, rate)
     assert optimizer.param_groups[0]["lr"] == first
@@ -102,14 +102,14 @@ def test_groups_keep_their_own_rates():
     assert [group["lr"] for group in optimizer.param_groups] == [0.05, 0.1]
 
 
-def test_batches_change_nothing():
+def test_batches_do_not_change_the_rate():
     optimizer = optimizer_of()
     scheduler = InverseTime(optimizer, 1.0)
     scheduler.step_batch(7)
     assert optimizer.param_groups[0]["lr"] == 0.4
 
 
-def test_state_dict(tmp_path):
+def test_state_is_loaded_by_the_weights_only_default_of_torch(tmp_path):
     """Its own state is enough, and torch's weights-only default loads it."""
     scheduler = InverseTime(optimizer_of(), 0.5)
     for _ in range(3):
@@ -122,7 +122,7 @@ def test_state_dict(tmp_path):
     assert optimizer.param_groups[0]["lr"] == pytest.approx(0.4 / 3)
 
 
-def test_the_rate_changes_something():
+def test_decay_changes_the_rate():
     found = []
     for rate in (0.0, 0.035, 0.05):
         optimizer = optimizer_of()
@@ -132,12 +132,12 @@ def test_the_rate_changes_something():
 
 
 @pytest.mark.parametrize("rate", [-0.1, math.inf, math.nan, None])
-def test_errors(rate):
+def test_rate_out_of_range_is_an_error(rate):
     with pytest.raises(ConfigurationError, match="rate: expected a number of at least 0, got"):
         InverseTime(optimizer_of(), rate)
 
 
-def test_from_params():
+def test_scheduler_is_registered_as_inverse_time():
     params = Params({"type": "inverse_time", "rate": 0.035})
     scheduler = LearningRateScheduler.from_params(params, optimizer=optimizer_of())
     assert isinstance(scheduler, InverseTime)

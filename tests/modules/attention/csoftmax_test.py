@@ -32,7 +32,7 @@ def inputs_of(batch=3, rows=6, seed=0):
 
 
 @pytest.mark.parametrize("similarity", sorted(SIMILARITIES))
-def test_bounded_softmax_of_any_similarity(similarity):
+def test_attention_is_csoftmax_of_the_similarity(similarity):
     torch.manual_seed(0)
     attention = make(similarity, upper_bound=0.2)
     assert isinstance(attention, ConstrainedSoftmaxAttention)
@@ -45,7 +45,7 @@ def test_bounded_softmax_of_any_similarity(similarity):
 
 
 @pytest.mark.parametrize("similarity", sorted(SIMILARITIES))
-def test_without_bound_it_is_the_similarity_itself(similarity):
+def test_attention_without_bound_is_that_of_the_similarity(similarity):
     torch.manual_seed(0)
     attention = make(similarity)
     vector, matrix = inputs_of()
@@ -54,7 +54,7 @@ def test_without_bound_it_is_the_similarity_itself(similarity):
     torch.testing.assert_close(attention(vector, matrix, mask), expected)
 
 
-def test_few_rows_share_equally():
+def test_infeasible_default_bound_gives_equal_shares():
     """A bound of 0.3 leaves no solution for fewer than four rows: each has 1 / rows."""
     vector, matrix = inputs_of(batch=5)
     lengths = torch.tensor([0, 1, 2, 3, 4])
@@ -70,7 +70,7 @@ def test_few_rows_share_equally():
     )
 
 
-def test_bounds_of_a_call():
+def test_bounds_of_a_call_replace_the_default():
     vector, matrix = inputs_of(rows=4)
     bounds = torch.tensor([0.1, 0.2, 0.3, 0.5])
     weights = make(upper_bound=0.2)(vector, matrix, upper_bounds=bounds.expand(3, 4))
@@ -79,7 +79,7 @@ def test_bounds_of_a_call():
     torch.testing.assert_close(weights.sum(-1), torch.ones(3))
 
 
-def test_infeasible_bounds():
+def test_infeasible_bounds_of_a_call_are_an_error():
     vector, matrix = inputs_of(rows=4)
     bounds = torch.full((3, 4), 0.5)
     bounds[1] = 0.2
@@ -90,7 +90,7 @@ def test_infeasible_bounds():
         make()(vector, matrix, mask, bounds)
 
 
-def test_padding_has_no_effect():
+def test_padding_does_not_change_the_attention():
     vector, matrix = inputs_of()
     mask = torch.arange(6) < torch.tensor([6, 3, 0]).unsqueeze(1)
     attention = make(upper_bound=0.5)
@@ -113,7 +113,7 @@ def test_gradients_reach_vector_matrix_and_similarity():
 
 
 @pytest.mark.parametrize("rows", [3, 300])
-def test_bfloat16(rows):
+def test_bfloat16_is_close_to_float32(rows):
     vector, matrix = inputs_of(rows=rows)
     mask = torch.ones(3, rows, dtype=torch.bool)
     weights = make(upper_bound=0.002)(vector.bfloat16(), matrix.bfloat16(), mask)
@@ -122,6 +122,6 @@ def test_bfloat16(rows):
 
 
 @pytest.mark.parametrize("upper_bound", [0.0, -1.0, 1.5, math.nan])
-def test_upper_bound_out_of_range(upper_bound):
+def test_upper_bound_out_of_range_is_an_error(upper_bound):
     with pytest.raises(ConfigurationError, match="upper_bound: expected a number above 0"):
         make(upper_bound=upper_bound)

@@ -33,21 +33,21 @@ def example():
 
 @pytest.mark.parametrize("name", sorted(REGISTERED))
 class TestBoth:
-    def test_from_params(self, name):
+    def test_options_come_from_params(self, name):
         params = Params({"type": name, "temperature": 0.5, "coverage_penalty": 3.0})
         transform = AttentionTransform.from_params(params)
         assert type(transform) is REGISTERED[name]
         assert (transform.temperature, transform.coverage_penalty) == (0.5, 3.0)
         assert "temperature=0.5, coverage_penalty=3.0" in repr(transform)
 
-    def test_distribution(self, name):
+    def test_attention_is_a_distribution(self, name):
         scores, state = example()
         weights = REGISTERED[name]()(scores, state)
         torch.testing.assert_close(weights.sum(-1), torch.ones(2))
         assert (weights >= 0).all()
         assert (weights[~state.mask] == 0).all()
 
-    def test_padding_has_no_effect(self, name):
+    def test_padding_does_not_change_the_attention(self, name):
         scores, state = example()
         expected = REGISTERED[name]()(scores, state)
         for junk in (1e30, -1e30):
@@ -55,7 +55,7 @@ class TestBoth:
                 REGISTERED[name]()(scores.masked_fill(~state.mask, junk), state), expected
             )
 
-    def test_temperature_and_penalty(self, name):
+    def test_scores_are_adjusted_by_temperature_and_coverage_penalty(self, name):
         """(z - penalty * beta) / temperature stands for z."""
         scores, state = example()
         adjusted = (scores - 3 * state.coverage) / 0.5
@@ -64,7 +64,7 @@ class TestBoth:
         torch.testing.assert_close(weights, expected)
         assert not torch.allclose(REGISTERED[name]()(scores, state), expected, atol=1e-3)
 
-    def test_gradient_of_padding_stays_there(self, name):
+    def test_gradient_at_padding_does_not_change_the_gradient_of_the_scores(self, name):
         scores, state = example()
         gradients = []
         for junk in (0.0, math.nan):
@@ -75,7 +75,7 @@ class TestBoth:
         assert torch.equal(*gradients)
         assert torch.isfinite(gradients[0]).all()
 
-    def test_nothing_to_attend_to(self, name):
+    def test_masked_row_has_no_attention(self, name):
         weights = REGISTERED[name]()(torch.zeros(1, 3), state_of(torch.zeros(1, 3), [0]))
         assert weights.tolist() == [[0, 0, 0]]
 
@@ -89,7 +89,7 @@ class TestBoth:
         ],
         ids=str,
     )
-    def test_errors(self, name, options, message):
+    def test_option_out_of_range_is_an_error(self, name, options, message):
         with pytest.raises(ConfigurationError, match=message):
             AttentionTransform.from_params(Params({"type": name, **options}))
 
@@ -98,7 +98,7 @@ def test_default_is_csoftmax():
     assert isinstance(AttentionTransform.from_params(Params({})), ConstrainedSoftmaxTransform)
 
 
-def test_softmax():
+def test_softmax_ignores_the_coverage():
     scores, state = example()
     weights = SoftmaxTransform()(scores, state)
     torch.testing.assert_close(weights[0], scores[0].softmax(-1))
@@ -106,7 +106,7 @@ def test_softmax():
 
 
 class TestConstrainedSoftmax:
-    def test_bounds_are_what_is_left(self):
+    def test_upper_bounds_are_one_minus_coverage(self):
         """Eq. 11: u = 1 - beta."""
         scores, state = example()
         weights = ConstrainedSoftmaxTransform()(scores, state)
@@ -114,12 +114,12 @@ class TestConstrainedSoftmax:
         torch.testing.assert_close(weights, expected)
         assert (weights + state.coverage <= 1 + 1e-6).all()
 
-    def test_coverage_a_little_above_one(self):
+    def test_coverage_slightly_above_one_gets_no_attention(self):
         coverage = torch.tensor([[1 + 1e-6, 0.0, 0.0]])
         weights = ConstrainedSoftmaxTransform()(torch.zeros(1, 3), state_of(coverage, [3]))
         torch.testing.assert_close(weights, torch.tensor([[0.0, 0.5, 0.5]]))
 
-    def test_finished_sentence(self):
+    def test_fully_covered_sentence_gets_finite_attention(self):
         """Everything is covered: no weight, finite gradients."""
         scores = torch.zeros(1, 3, requires_grad=True)
         state = state_of(torch.tensor([[1.0, 1.0, 0.0]]), [2])

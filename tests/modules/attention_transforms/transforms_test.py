@@ -47,14 +47,14 @@ def scorer(encoder):
     return lambda states: states.matmul(weight)
 
 
-def test_all_are_registered():
+def test_names_are_registered():
     assert sorted(AttentionTransform.list_available()) == NAMES
 
 
 @pytest.mark.parametrize("update", ["full", "single"])
 @pytest.mark.parametrize("num_steps", [2, "length"])
 @pytest.mark.parametrize("name", NAMES)
-class TestEvery:
+class TestEachTransform:
     def test_attention_is_a_distribution_over_the_words(self, name, num_steps, update):
         encoder = encoder_of(name, update, num_steps=num_steps)
         inputs, mask = batch()
@@ -65,7 +65,7 @@ class TestEvery:
             torch.testing.assert_close(row[:steps].sum(-1), torch.ones(steps))
             assert (row[steps:] == 0).all() and (row[:, length:] == 0).all()
 
-    def test_batch_gives_what_each_sentence_gets_alone(self, name, num_steps, update):
+    def test_sentence_in_a_batch_gets_the_attention_it_gets_alone(self, name, num_steps, update):
         encoder = encoder_of(name, update, num_steps=num_steps)
         inputs, mask = batch()
         together, _ = encoder.encode(
@@ -86,7 +86,7 @@ class TestEvery:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_wholly_masked_row(name):
+def test_fully_masked_row_has_no_attention(name):
     encoder = encoder_of(name)
     mask = torch.tensor([[True, True], [False, False]])
     output, _ = encoder.encode(torch.randn(2, 2, 4), mask, tag_scorer=scorer(encoder))
@@ -95,12 +95,12 @@ def test_wholly_masked_row(name):
 
 @pytest.mark.parametrize("name", ["sparsemax", "entmax15"])
 class TestSparse:
-    def test_far_words_get_exactly_nothing(self, name):
+    def test_low_scores_get_exactly_zero(self, name):
         state = SketchState(0, torch.zeros(1, 3), torch.ones(1, 3, dtype=torch.bool), None)
         weights = build(name)(torch.tensor([[0.0, 5.0, 4.9]]), state)
         assert weights[0, 0] == 0 and weights[0, 1] > weights[0, 2] > 0
 
-    def test_padding_is_not_among_the_words(self, name):
+    def test_padding_gets_no_attention(self, name):
         mask = torch.tensor([[True, True, False]])
         state = SketchState(0, torch.zeros(1, 3), mask, None)
         weights = build(name)(torch.tensor([[0.0, 0.0, 9.0]]), state)
@@ -110,7 +110,7 @@ class TestSparse:
 @pytest.mark.parametrize(
     ("name", "first", "last"), [("left_to_right", 0, 2), ("right_to_left", 2, 0)]
 )
-def test_order(name, first, last):
+def test_words_are_taken_in_order(name, first, last):
     encoder = encoder_of(name, num_steps="length")
     _, trace = encoder.encode(torch.randn(1, 3, 4), trace=True)
     assert trace.attention[0, 0, first] == trace.attention[0, 2, last] == 1
@@ -125,12 +125,12 @@ class TestEasyFirst:
         weights = EasyFirstTransform()(torch.randn(1, 4), state)
         assert weights.tolist() == [[0, 1, 0, 0]]
 
-    def test_model_without_a_tag_scorer(self):
+    def test_missing_tag_scorer_is_an_error(self):
         with pytest.raises(ConfigurationError, match="easy_first chooses by the scores"):
             encoder_of("easy_first")(*batch())
 
     @pytest.mark.parametrize("head", ["softmax", "crf"])
-    def test_nef_tagger_supplies_it(self, head):
+    def test_nef_tagger_supplies_the_tag_scorer(self, head):
         from allennlp.common import Lazy
 
         from allennlp_nef.models import NefTagger

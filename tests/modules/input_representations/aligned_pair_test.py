@@ -101,7 +101,7 @@ def columns_of(neighbours):
 
 @pytest.mark.parametrize("neighbours", [True, False])
 class TestFeatures:
-    def test_oracle(self, neighbours):
+    def test_features_are_those_of_the_oracle(self, neighbours):
         vectors, (_, mask), fields = batch_of(PAIRS)
         representation = make(vectors, neighbours=neighbours)
         features, returned_mask = representation(**fields)
@@ -114,7 +114,7 @@ class TestFeatures:
         ):
             numpy.testing.assert_allclose(row.detach().numpy(), expected, atol=1e-6)
 
-    def test_padding_has_no_effect(self, neighbours):
+    def test_padding_does_not_change_the_features(self, neighbours):
         vectors, (source_mask, mask), fields = batch_of(PAIRS)
         expected, _ = make(vectors, neighbours=neighbours)(**fields)
         vectors, _, fields = batch_of(PAIRS, padding=math.nan)
@@ -130,7 +130,7 @@ class TestFeatures:
         for parameter in representation.parameters():
             assert torch.isfinite(parameter.grad).all()
 
-    def test_nothing_aligned(self, neighbours):
+    def test_unaligned_words_have_the_learned_vector(self, neighbours):
         vectors, (_, mask), fields = batch_of([pair for pair in PAIRS if not pair[2]])
         representation = make(vectors, neighbours=neighbours)
         parts = representation(**fields)[0].split(columns_of(neighbours), dim=-1)
@@ -146,7 +146,7 @@ class TestFeatures:
             assert all(p.grad is not None for p in representation.parameters())
 
 
-def test_bfloat16():
+def test_bfloat16_features_have_the_dtype_of_the_input():
     vectors, (_, mask), fields = batch_of(PAIRS)
     expected, _ = make(vectors)(**fields)
     representation = make([words.bfloat16() for words in vectors]).bfloat16()
@@ -155,7 +155,7 @@ def test_bfloat16():
     torch.testing.assert_close(features[mask].float(), expected[mask], rtol=0.02, atol=0.02)
 
 
-def test_autocast():
+def test_autocast_features_are_close_to_float32():
     """Products come in bfloat16 there, the words and the learned vectors in float32."""
     vectors, (_, mask), fields = batch_of(PAIRS)
     representation = make(vectors)
@@ -166,7 +166,7 @@ def test_autocast():
 
 
 @pytest.mark.parametrize("neighbours, dim", [(True, 384), (False, 128)])
-def test_on_a_batch_of_the_reader(neighbours, dim):
+def test_batch_of_the_reader_has_the_features_of_the_oracle(neighbours, dim):
     """The dimensions of the paper, from Params, with words in place of given vectors."""
     reader = WmtWordQeReader()
     instances = []

@@ -54,22 +54,22 @@ def vocab():
     return vocabulary()
 
 
-class TestReplaced:
-    def test_words_seen_once_and_no_others(self, vocab):
+class TestReplacement:
+    def test_replaces_words_seen_once_and_no_others(self, vocab):
         replaced = make(vocab, probability=1.0)(tensors(vocab))
         assert words_of(replaced, vocab) == [
             ["three", "twice", "?", "three", "?"],
             ["twice", "three", "?", "", ""],
         ]
 
-    def test_words_seen_at_most_max_count_times(self, vocab):
+    def test_replaces_words_seen_at_most_max_count_times(self, vocab):
         replaced = make(vocab, probability=1.0, max_count=2)(tensors(vocab))
         assert words_of(replaced, vocab) == [
             ["three", "?", "?", "three", "?"],
             ["?", "three", "?", "", ""],
         ]
 
-    def test_affixes_stay_and_so_does_the_batch(self, vocab):
+    def test_affixes_and_the_batch_do_not_change(self, vocab):
         tokens = tensors(vocab)
         before = tokens["tokens"]["tokens"].clone()
         replaced = make(vocab, probability=1.0)(tokens)
@@ -80,13 +80,13 @@ class TestReplaced:
         replaced = make(vocab, probability=1.0)(tensors(vocab, [["new", "@@UNKNOWN@@", "three"]]))
         assert words_of(replaced, vocab) == [["?", "?", "three"]]
 
-    def test_a_word_that_is_padding_to_the_letter(self):
+    def test_word_spelled_like_the_padding_token_is_padding(self):
         sentences = [["@@PADDING@@", "a", "a"]]
         vocab = Vocabulary.from_instances(instances(sentences))
         replaced = make(vocab, probability=1.0, max_count=2)(tensors(vocab, sentences))
         assert words_of(replaced, vocab) == [["", "?", "?"]]
 
-    def test_another_namespace_and_another_indexer(self):
+    def test_namespace_and_indexer_can_be_others(self):
         sentence = [Token(word) for word in ["A", "a", "b", "b", "B"]]
         lower = SingleIdTokenIndexer(lowercase_tokens=True)
         indexers = {"words": SingleIdTokenIndexer("words"), "tokens": lower}
@@ -101,25 +101,25 @@ class TestReplaced:
 
 
 class TestDraws:
-    def test_only_in_training(self, vocab):
+    def test_words_are_replaced_only_in_training(self, vocab):
         tokens = tensors(vocab)
         module = make(vocab, probability=1.0).eval()
         assert module(tokens) is tokens
         assert words_of(module.train()(tokens), vocab) != words_of(tokens, vocab)
 
-    def test_probability(self, vocab):
+    def test_share_of_replaced_words_is_the_probability(self, vocab):
         tokens = tensors(vocab, [ONCE * 1000])
         torch.manual_seed(0)
         replaced = make(vocab, probability=0.3)(tokens)["tokens"]["tokens"] == UNKNOWN
         for word in range(3):  # standard deviation: 0.0145
             assert replaced[0, word::3].float().mean().item() == pytest.approx(0.3, abs=0.05)
 
-    def test_new_for_each_sentence(self, vocab):
+    def test_draws_differ_between_sentences(self, vocab):
         torch.manual_seed(0)
         replaced = make(vocab)(tensors(vocab, [ONCE * 20, ONCE * 20]))["tokens"]["tokens"]
         assert not torch.equal(replaced[0], replaced[1])
 
-    def test_new_each_time_and_the_same_for_a_seed(self, vocab):
+    def test_draws_differ_between_calls_and_repeat_with_a_seed(self, vocab):
         tokens, module = tensors(vocab, [ONCE * 20]), make(vocab)
         draws = []
         for seed in (0, 0, 1):
@@ -139,26 +139,26 @@ class TestCounts:
         vocab.save_to_files(str(tmp_path / "vocabulary"))
         return Vocabulary.from_files(str(tmp_path / "vocabulary"))
 
-    def test_none_known(self, from_files):
+    def test_training_without_counts_is_an_error(self, from_files):
         module, tokens = make(from_files), tensors(from_files)
         assert module.eval()(tokens) is tokens
         for _ in range(2):
             with pytest.raises(ConfigurationError, match="rare_words: training needs to know"):
                 module.train()(tokens)
 
-    def test_none_known_nor_loaded(self, from_files):
+    def test_loading_without_counts_is_an_error(self, from_files):
         module = make(from_files)
         module.load_state_dict(make(from_files).state_dict())
         with pytest.raises(ConfigurationError, match="rare_words: training needs to know"):
             module(tensors(from_files))
 
-    def test_loaded(self, vocab, from_files):
+    def test_counts_are_loaded_with_the_state(self, vocab, from_files):
         module = make(from_files, probability=1.0)
         module.load_state_dict(make(vocab).state_dict())
         replaced = words_of(module(tensors(from_files)), from_files)
         assert replaced == words_of(make(vocab, probability=1.0)(tensors(vocab)), vocab)
 
-    def test_are_looked_for_once(self, vocab, monkeypatch):
+    def test_counts_are_looked_for_once(self, vocab, monkeypatch):
         """To look takes waiting for the device."""
         module, tokens, checks = make(vocab), tensors(vocab), []
         check = module._check
@@ -167,7 +167,7 @@ class TestCounts:
             module(tokens)
         assert len(checks) == 1
 
-    def test_extended_vocabulary(self, vocab, from_files):
+    def test_words_of_an_extended_vocabulary_are_not_replaced(self, vocab, from_files):
         module = make(from_files, probability=1.0)
         module.load_state_dict(make(vocab).state_dict())
         from_files.add_token_to_namespace("new")
@@ -175,7 +175,7 @@ class TestCounts:
         tokens = tensors(from_files, [["new", "once", "three"]])
         assert words_of(module(tokens), from_files) == [["new", "?", "three"]]
 
-    def test_no_word_is_rare(self):
+    def test_vocabulary_without_rare_words_is_accepted(self):
         sentences = [["a", "a"], ["b", "b"]]
         vocab = Vocabulary.from_instances(instances(sentences))
         replaced = make(vocab, probability=1.0)(tensors(vocab, sentences))
@@ -184,7 +184,7 @@ class TestCounts:
 
 class TestErrors:
     @pytest.mark.parametrize("min_count", [2, 4])
-    def test_words_that_the_vocabulary_leaves_out(self, min_count):
+    def test_vocabulary_that_leaves_out_rare_words_is_an_error(self, min_count):
         vocab = vocabulary(min_count={"tokens": min_count})
         with pytest.raises(
             ConfigurationError,
@@ -192,8 +192,8 @@ class TestErrors:
         ):
             make(vocab)
 
-    def test_some_that_it_does_not_leave_out(self):
-        """Those with a pretrained vector, say."""
+    def test_vocabulary_that_keeps_some_rare_words_is_accepted(self):
+        """For example words with a pretrained vector."""
         vocab = vocabulary(min_count={"tokens": 2}, tokens_to_add={"tokens": ["once"]})
         replaced = make(vocab, probability=1.0)(tensors(vocab, [["once", "three"]]))
         assert words_of(replaced, vocab) == [["?", "three"]]
@@ -208,17 +208,17 @@ class TestErrors:
             ({"namespace": "word"}, "namespace: expected .* of .*, tokens; got 'word'"),
         ],
     )
-    def test_options(self, vocab, options, message):
+    def test_option_out_of_range_is_an_error(self, vocab, options, message):
         with pytest.raises(ConfigurationError, match=f"rare_words.{message}"):
             make(vocab, **options)
 
-    def test_a_namespace_without_an_unknown_word(self, vocab):
+    def test_namespace_without_an_unknown_word_is_an_error(self, vocab):
         vocab.add_token_to_namespace("OK", "labels")
         with pytest.raises(ConfigurationError, match="namespace: expected one with an unknown"):
             make(vocab, namespace="labels")
 
     @pytest.mark.parametrize("indexer", ["word", "affixes"])
-    def test_an_indexer_that_there_is_not_or_not_of_words(self, vocab, indexer):
+    def test_indexer_that_is_missing_or_not_of_words_is_an_error(self, vocab, indexer):
         with pytest.raises(
             ConfigurationError, match=f"indexer: expected .* of tokens, affixes; got '{indexer}'"
         ):

@@ -31,7 +31,7 @@ def batch():
     return some.as_tensor_dict()
 
 
-def test_embedded_words():
+def test_features_are_the_embedded_words():
     representation = make()
     assert isinstance(representation, SentenceRepresentation)
     assert representation.get_output_dim() == 4
@@ -43,7 +43,7 @@ def test_embedded_words():
             assert torch.equal(vectors[row, column], table[VOCAB.get_token_index(token.text)])
 
 
-def test_rare_words_are_the_unknown_word_in_training():
+def test_rare_words_become_the_unknown_word_in_training():
     representation = make(rare_words={"probability": 1.0})
     vectors, mask = representation(**batch())
     assert mask.tolist() == [[True, True, True], [True, False, False]]
@@ -56,7 +56,7 @@ def test_rare_words_are_the_unknown_word_in_training():
     assert torch.equal(representation.eval()(**batch())[0], expected)
 
 
-def test_dropout_of_the_vectors_in_training():
+def test_dropout_acts_on_the_features_in_training():
     representation = make(dropout=0.5)
     expected, _ = make()(**batch())
     vectors, _ = representation(**batch())
@@ -67,6 +67,6 @@ def test_dropout_of_the_vectors_in_training():
 
 
 @pytest.mark.parametrize("dropout", [-0.1, 1.0, float("nan")])
-def test_dropout_out_of_range(dropout):
+def test_dropout_out_of_range_is_an_error(dropout):
     with pytest.raises(ConfigurationError, match=r"dropout: expected a number in \[0, 1\), got"):
         make(dropout=dropout)

@@ -65,7 +65,7 @@ def expected_vector(embedder, vocab, word, max_length=4, namespace="affixes", ca
         ({"case": True}, {"case_dim": 5}),
     ],
 )
-def test_one_word_after_the_other(indexer, embedder):
+def test_vectors_are_the_concatenated_rows_of_each_word(indexer, embedder):
     vocab = vocabulary(**indexer)
     module = make(vocab, **embedder)
     assert isinstance(module, AffixesEmbedder)
@@ -80,7 +80,7 @@ def test_one_word_after_the_other(indexer, embedder):
             torch.testing.assert_close(vectors[row, column], expected)
 
 
-def test_default_size():
+def test_default_dimension_is_that_of_the_paper():
     """Section 5.1: with words of 64 the input is 164 wide."""
     vocab = vocabulary()
     module = make(vocab)
@@ -90,7 +90,7 @@ def test_default_size():
     )
 
 
-def test_in_a_text_field_embedder():
+def test_text_field_embedder_concatenates_words_and_affixes():
     vocab = vocabulary(case=True)
     options = {"type": "affixes", "embedding_dim": 4, "case_dim": 2}
     embedder = TextFieldEmbedder.from_params(
@@ -105,14 +105,14 @@ def test_in_a_text_field_embedder():
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0), (0, 0)])
-def test_empty_batches(shape):
+def test_empty_batch_has_empty_output(shape):
     module = make(vocabulary(case=True), embedding_dim=3, case_dim=2)
     affixes = torch.zeros(*shape, 4, dtype=torch.long)
     vectors = module(affixes, affixes, torch.zeros(shape, dtype=torch.long))
     assert vectors.shape == (*shape, 8)
 
 
-def test_gradients_are_of_the_rows_that_were_used():
+def test_only_used_rows_have_a_gradient():
     vocab = vocabulary(case=True)
     module = make(vocab, embedding_dim=3, case_dim=2)
     words = ["the", "a", "the"]
@@ -150,7 +150,7 @@ def test_gradcheck():
     assert torch.autograd.gradcheck(call, weights)
 
 
-def test_state():
+def test_offsets_are_not_saved():
     """The offsets are made from the vocabulary and not saved."""
     vocab = vocabulary(case=True)
     module, other = (make(vocab, seed, embedding_dim=3, case_dim=2) for seed in (0, 1))
@@ -165,7 +165,7 @@ def test_state():
 class TestExtendedVocabulary:
     """As AllenNLP extends it to fine-tune a model on other data."""
 
-    def test_old_rows_stay(self):
+    def test_rows_of_known_affixes_stay(self):
         vocab = vocabulary()
         module = make(vocab, embedding_dim=3)
         before = module(**tensors_of(SENTENCES, vocab)).detach()
@@ -182,7 +182,7 @@ class TestExtendedVocabulary:
             vector = module(**tensors_of([[word]], vocab))[0, 0]
             torch.testing.assert_close(vector, expected_vector(module, vocab, word))
 
-    def test_the_same_vocabulary_changes_nothing(self):
+    def test_same_vocabulary_does_not_change_the_rows(self):
         vocab = vocabulary()
         module = make(vocab)
         weights = [module.prefix_weight, module.suffix_weight]
@@ -192,20 +192,20 @@ class TestExtendedVocabulary:
         assert module.suffix_weight is weights[1]
         assert torch.equal(torch.get_rng_state(), state)
 
-    def test_a_smaller_one_is_refused(self):
+    def test_smaller_vocabulary_is_an_error(self):
         module = make(vocabulary())
         with pytest.raises(ConfigurationError, match="vocabulary: expected one with all affixes"):
             module.extend_vocab(vocabulary(["a"]))
 
 
-class TestRefuses:
+class TestErrors:
     @pytest.mark.parametrize("options", [{"embedding_dim": 0}, {"case_dim": -1}])
-    def test_sizes(self, options):
+    def test_dimension_out_of_range_is_an_error(self, options):
         with pytest.raises(ConfigurationError, match="embedding_dim, case_dim: expected at least"):
             make(vocabulary(), **options)
 
     @pytest.mark.parametrize("indexer, embedder", [(4, 3), (3, 4)])
-    def test_another_max_length(self, indexer, embedder):
+    def test_other_max_length_of_the_indexer_is_an_error(self, indexer, embedder):
         vocab = vocabulary(max_length=4)
         tensors = tensors_of([["a"]], vocab, max_length=indexer)
         with pytest.raises(ConfigurationError) as info:
@@ -213,12 +213,12 @@ class TestRefuses:
         message = f"max_length: expected that of the affixes indexer, {indexer}, got {embedder}"
         assert message in str(info.value)
 
-    def test_another_namespace(self):
+    def test_other_namespace_is_an_error(self):
         with pytest.raises(ConfigurationError, match="namespace: the vocabulary has no affixes in"):
             make(vocabulary(namespace="x"))
 
     @pytest.mark.parametrize("case, case_dim", [(True, 0), (False, 3)])
-    def test_case_of_one_of_them(self, case, case_dim):
+    def test_case_of_indexer_or_embedder_alone_is_an_error(self, case, case_dim):
         vocab = vocabulary(case=case)
         with pytest.raises(
             ConfigurationError, match="case_dim: the affixes embedder has one above 0"
