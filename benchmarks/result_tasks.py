@@ -1,4 +1,4 @@
-"""What `results.py` runs: for each task its rows, with their seeds, its files, its scores, and what is compared."""
+"""The tasks of `results.py`: configs with their seeds, data files, scores and comparisons."""
 
 from typing import Any, Dict, List, NamedTuple, Tuple
 
@@ -7,25 +7,25 @@ ONE, THREE = [1], [1, 2, 3]
 
 class Task(NamedTuple):
     configs: Dict[str, List[int]]
-    """Seeds of each row."""
+    """The seeds of each config."""
     only: Dict[str, List[str]]
-    """Languages for which some rows are left out: the rows that stay."""
+    """For languages with fewer configs: the configs that are run."""
     files: Dict[str, str]
-    """Of train, dev and test: what the name matches in the folder of the data."""
+    """File name patterns of train, dev and test in the data folder."""
     output_format: str
-    """Of the predictor."""
+    """The output format of the predictor."""
     ending: str
-    """Of the files with predictions."""
+    """The extension of the files with predictions."""
     scorer: str
-    """In `allennlp_nef.metrics.tag_scores`."""
+    """The name of the scorer in `allennlp_nef.metrics.tag_scores`."""
     scores: List[Tuple[str, str]]
-    """Name and title; the first is compared."""
+    """Name and title of each score; the comparisons use the first."""
     comparisons: List[Tuple[str, str]]
     overrides: Dict[str, Dict[str, Any]] = {}
-    """Of rows that are not run as their configs are."""
+    """Overrides of single configs."""
 
     def rows(self, language: str) -> Dict[str, List[int]]:
-        """The rows for a language, with their seeds."""
+        """The configs for a language, with their seeds."""
         names = self.only.get(language, list(self.configs))
         return {name: self.configs[name] if language not in self.only else ONE for name in names}
 

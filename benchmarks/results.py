@@ -1,4 +1,4 @@
-"""Trains and scores the rows of the paper's tables on real data, several seeds each; writes the tables of RESULTS.md.
+"""Trains and scores the configs of the paper's tables on real data with several seeds; writes the tables of RESULTS.md.
 
     python benchmarks/results.py qe --data FOLDER                    train.*, dev.*, test20.* of MLQE-PE English-German
     python benchmarks/results.py pos --data FOLDER                   *-train.conllu, *-dev.conllu, *-test.conllu
@@ -6,9 +6,10 @@
     python benchmarks/results.py pos-baselines --data FOLDER        label attention and self-attention on the data of
     python benchmarks/results.py ner-baselines --data FOLDER        pos and of ner
 
-Each run is `allennlp train` with its data paths and seed overridden, in a process of its own with one thread; best
-epoch by dev. Then dev and test are tagged once, into files that `allennlp score-tags` reads. Finished runs are kept and
-not repeated; those of another experiment are an error. Writes `results.md` and `results.json` into the output folder.
+Each run is `allennlp train` with its data paths and seed, in a process of its own with one thread. The model of the
+epoch that is best on dev tags dev and test once, into files that `allennlp score-tags` reads. Finished runs are kept and
+not repeated; a run of another experiment in the same folder is an error. Writes `results.md` and `results.json` into the
+output folder.
 """
 
 import argparse
@@ -30,13 +31,13 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 Results = Dict[str, List[Dict[str, Any]]]
-"""The runs of each config, by seed."""
+"""The results of each config, one for each seed."""
 
 
 def experiment(
     task: Task, config: str, seed: int, files: Dict[str, str], overrides: Dict
 ) -> "Params":
-    """The config as it is run."""
+    """The config with the data paths, the seed and the overrides of a run."""
     from allennlp.common import Params
 
     changes = {
@@ -53,7 +54,7 @@ def experiment(
 
 
 def difference(expected: "Params", folder: Path) -> Optional[str]:
-    """In what the run in a folder is another one than expected; None where there is none, or the same."""
+    """The first setting in which the run of a folder differs from the expected one; None if no run or no difference."""
     from allennlp.common import Params
 
     path = folder / "config.json"
@@ -69,7 +70,7 @@ def difference(expected: "Params", folder: Path) -> Optional[str]:
 
 
 def run_one(task: Task, params: "Params", files: Dict[str, str], folder: Path) -> None:
-    """Trains one model, and keeps its predictions and its counts for each sentence in `folder`."""
+    """Trains one model; writes its predictions and its counts for each sentence into `folder`."""
     import torch
     from allennlp.commands.train import train_model
     from allennlp.common.util import import_module_and_submodules
@@ -107,7 +108,7 @@ def run_one(task: Task, params: "Params", files: Dict[str, str], folder: Path) -
 
 
 def table(task: Task, results: Results) -> str:
-    """Markdown: mean and standard deviation of the scores over the seeds, in percent; median times."""
+    """A Markdown table: mean and standard deviation of the scores over the seeds in percent, and median times."""
     from allennlp_nef.metrics import tag_scores
 
     scorer = getattr(tag_scores, task.scorer)
@@ -129,7 +130,7 @@ def table(task: Task, results: Results) -> str:
 
 
 def comparisons(task: Task, results: Results) -> str:
-    """Paired tests, each over the sentences and all seeds that both configs have."""
+    """A Markdown table of paired tests over the sentences and the seeds that both configs have."""
     from allennlp_nef.metrics import tag_scores
     from allennlp_nef.metrics.significance import compare
 
@@ -158,7 +159,7 @@ def comparisons(task: Task, results: Results) -> str:
 
 
 def find_files(parser: argparse.ArgumentParser, task: Task, args: argparse.Namespace) -> Dict:
-    """The data path of each part."""
+    """The data path of each part: train, dev and test."""
     files = {}
     for part, pattern in task.files.items():
         pattern = pattern.format(language=args.language)
@@ -177,15 +178,27 @@ def main() -> None:
     parser.add_argument("task", choices=TASKS)
     parser.add_argument("--data", type=Path, required=True, help="folder of the data set")
     parser.add_argument(
-        "--language", default="esp", choices=["esp", "ned"], help="of named entities (esp)"
+        "--language",
+        default="esp",
+        choices=["esp", "ned"],
+        help="language of the named entities (default esp)",
     )
-    parser.add_argument("--configs", nargs="+", help="(the task's)")
-    parser.add_argument("--seeds", type=int, nargs="+", help="(1 2 3 or 1, by row)")
+    parser.add_argument("--configs", nargs="+", help="configs to run (default: those of the task)")
     parser.add_argument(
-        "--jobs", type=int, default=2, choices=range(1, 65), metavar="N", help="runs at a time (2)"
+        "--seeds", type=int, nargs="+", help="seeds of each config (default 1 2 3 or 1, by config)"
     )
-    parser.add_argument("--output", type=Path, help="(runs/results/TASK)")
-    parser.add_argument("--overrides", type=json.loads, default={}, help="JSON, for every run")
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=2,
+        choices=range(1, 65),
+        metavar="N",
+        help="number of runs at the same time (default 2)",
+    )
+    parser.add_argument("--output", type=Path, help="output folder (default runs/results/TASK)")
+    parser.add_argument(
+        "--overrides", type=json.loads, default={}, help="settings of every run, as JSON"
+    )
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     task = TASKS[args.task]

@@ -3,10 +3,10 @@
     python benchmarks/serving.py                        trains a small quality estimator on the fixtures, and serves it
     python benchmarks/serving.py --archive model.tar.gz a trained one; --json FILE keeps the figures
 
-A tenth of the requests are malformed, of 25 kinds. Good ones must get the answers of `allennlp predict`, numbers
-within 1e-5, bad ones their error; none may be lost, and the server may not log a traceback. Then all are sent again:
-by the end its memory may have grown by no more than 5 MB. Exits with 1, and a list, where anything is wrong.
-Linux only.
+A tenth of the requests are malformed, of 25 kinds. Correct requests must get the answers of `allennlp predict`,
+with numbers within 1e-5, and malformed ones their error message. No response may be missing, and the server may not log
+a traceback. Then all requests are sent again: the memory of the server may grow by at most 5 MB meanwhile. If there is
+any problem, the program lists the problems and exits with status 1. Linux only.
 """
 
 import argparse
@@ -29,10 +29,10 @@ from speed_harness import ROOT
 from tqdm import tqdm
 
 BOUND = 5.0
-"""MB that the server may grow by while it answers all requests once more."""
+"""MB by which the memory of the server may grow while it answers all requests again."""
 SMALL = {"dataset_reader.max_instances": 200, "trainer.num_epochs": 3}
 SHOWN = 20
-"""Problems that are printed, at most."""
+"""The maximum number of problems that are printed."""
 
 
 class Report(NamedTuple):
@@ -41,18 +41,18 @@ class Report(NamedTuple):
 
 
 def measure(archive: Path, folder: Path, count: int, connections: int, seed: int = 0) -> Report:
-    """Starts a server, sends it `count` requests in a random order, twice, and checks all that it does.
+    """Starts a server, sends it `count` requests in random order, twice, and checks responses, memory and log.
 
     # Parameters
 
     archive : `Path`
-        Of a quality estimator.
+        The archive of a quality estimator.
     folder : `Path`
-        For files that are not kept.
+        A folder for temporary files.
     count : `int`
-        How many requests; a tenth of them, rounded down, are malformed.
+        The number of requests; a tenth of them, rounded down, are malformed.
     connections : `int`
-        How many of them are on their way at once.
+        The number of requests that are sent at the same time.
     seed : `int`, optional (default = `0`)
     """
     requests = make_requests(archive, folder, count, seed)
@@ -91,7 +91,7 @@ def measure(archive: Path, folder: Path, count: int, connections: int, seed: int
 
 
 def make_requests(archive: Path, folder: Path, count: int, seed: int) -> List[Request]:
-    """The requests in the order in which they are sent, good ones with the answers of `allennlp predict`."""
+    """The requests in random order; correct ones have the answers of `allennlp predict`."""
     bad = bad_requests(count // 10)
     good = good_requests(count - len(bad), seed)
     lines = [json.dumps(item) + "\n" for request in good for item in request.items]
@@ -107,7 +107,7 @@ def make_requests(archive: Path, folder: Path, count: int, seed: int) -> List[Re
 
 @contextmanager
 def serving(archive: Path, folder: Path) -> Iterator[Any]:
-    """A server, as its process and its port; what it prints goes to `serve.log`."""
+    """Starts a server; its process and its port. It writes its output to `serve.log`."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]
@@ -130,21 +130,21 @@ def serving(archive: Path, folder: Path) -> Iterator[Any]:
 
 
 def train(folder: Path) -> Path:
-    """The archive of a quality estimator that saw few sentences."""
+    """Trains a quality estimator on 200 sentences; its archive."""
     arguments = ["-s", str(folder / "run"), "-o", json.dumps(SMALL)]
     allennlp(folder / "train.log", "train", "training_configs/qe_nef_f.jsonnet", *arguments)
     return folder / "run" / "model.tar.gz"
 
 
 def allennlp(log: Path, *arguments: str) -> None:
-    """A command of AllenNLP's as a program, to its end. `RuntimeError` where it fails."""
+    """Runs an AllenNLP command as a program to its end; `RuntimeError` if it fails."""
     process = start(log, *arguments)
     if process.wait():
         raise RuntimeError(_failure(process, log))
 
 
 def start(log: Path, *arguments: str) -> "subprocess.Popen[bytes]":
-    """The same, in the checkout, on one thread; what it prints goes to the log."""
+    """Starts an AllenNLP command in the checkout, with one thread; its output goes to the log."""
     command = [sys.executable, "-m", "allennlp", *arguments, "--include-package", "allennlp_nef"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8"}
     with log.open("wb") as stream:
@@ -174,9 +174,23 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--archive", type=Path, help="model.tar.gz of a quality estimator")
-    parser.add_argument("--requests", type=_positive, default=2000, metavar="N", help="(2000)")
-    parser.add_argument("--connections", type=_positive, default=32, metavar="N", help="(32)")
-    parser.add_argument("--quick", action="store_true", help="250 requests: a test that it runs")
+    parser.add_argument(
+        "--requests",
+        type=_positive,
+        default=2000,
+        metavar="N",
+        help="number of requests (default 2000)",
+    )
+    parser.add_argument(
+        "--connections",
+        type=_positive,
+        default=32,
+        metavar="N",
+        help="number of connections (default 32)",
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="send 250 requests, to test that the program runs"
+    )
     parser.add_argument("--json", type=Path, help="file for the figures")
     args = parser.parse_args()
     if args.archive and not args.archive.is_file():

@@ -1,4 +1,4 @@
-"""Sends requests to a server from many connections at once; what is wrong with its responses; the memory it holds."""
+"""Sends requests to a server from many connections; checks the responses, and measures the memory of the server."""
 
 import http.client
 import json
@@ -12,14 +12,14 @@ from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 from serving_requests import JSON, PAGE, Request
 
 TIMEOUT = 60
-"""Seconds: a request that has no response by then is lost."""
+"""Seconds after which a request without a response counts as lost."""
 TOLERANCE = 1e-5
-"""How far numbers may be from those of `allennlp predict`."""
+"""The largest allowed difference from the numbers of `allennlp predict`."""
 
 
 class Response(NamedTuple):
     status: Optional[int]
-    """None where there was no response; the body says why."""
+    """None if there was no response; then the body has the reason."""
     content_type: str
     body: bytes
     seconds: float
@@ -31,23 +31,22 @@ def send(
     connections: int,
     progress: Callable[[], Any] = lambda: None,
 ) -> List[Response]:
-    """Sends the requests to 127.0.0.1, in their order, each over the next connection that is free.
+    """Sends the requests to 127.0.0.1 in their order, each over the next free connection.
 
-    The connections are kept alive; where the server says that it closes one, another takes its place. Nothing is sent
-    twice.
+    The connections are kept alive. If the server closes one, a new one replaces it. No request is sent twice.
 
     # Parameters
 
     port : `int`
     requests : `Sequence[Request]`
     connections : `int`
-        How many requests are on their way at once.
+        The number of requests that are sent at the same time.
     progress : `Callable[[], Any]`, optional
         Called after each request, in any thread.
 
     # Returns
 
-    A response a request, in the order of the requests.
+    The response to each request, in the order of the requests.
     """
     responses: List[Response] = [Response(None, "", b"not sent", 0.0)] * len(requests)
     waiting: queue.Queue[int] = queue.Queue()
@@ -71,7 +70,7 @@ def send(
 
 
 def problems(requests: Sequence[Request], responses: Sequence[Response]) -> List[str]:
-    """What is wrong with the responses, a line each."""
+    """A line for each wrong or missing response."""
     found = []
     for index, (request, response) in enumerate(zip(requests, responses)):
         wrong = _problem(request, response)
@@ -81,7 +80,7 @@ def problems(requests: Sequence[Request], responses: Sequence[Response]) -> List
 
 
 def difference(expected: Any, got: Any) -> float:
-    """The largest difference of two floats in JSON values that are otherwise equal; infinite where they are not."""
+    """The largest difference between the floats of two JSON values; infinite if anything else differs."""
     if type(expected) is not type(got):
         return math.inf
     if isinstance(expected, float):
@@ -98,7 +97,7 @@ def difference(expected: Any, got: Any) -> float:
 
 
 def differences(requests: Sequence[Request], responses: Sequence[Response]) -> List[float]:
-    """That of each good request which is answered."""
+    """The `difference` of each correct request that was answered from the expected answer."""
     return [
         difference(request.answer, json.loads(response.body.decode("utf-8")))
         for request, response in zip(requests, responses)
@@ -107,14 +106,14 @@ def differences(requests: Sequence[Request], responses: Sequence[Response]) -> L
 
 
 def resident(process: int) -> float:
-    """The memory that a process has in use, in MB (of 10^6 bytes); 0 where it has just ended. Linux only."""
+    """The resident memory of a process in MB (10^6 bytes); 0 if the process has just ended. Linux only."""
     status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
     sizes = [line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:")]
     return sum(map(int, sizes)) * 1024 / 1e6
 
 
 def memory_problems(before: float, after: float, bound: float) -> List[str]:
-    """That memory, in MB, grew by more than the bound."""
+    """A problem if the memory, in MB, grew by more than the bound; otherwise none."""
     if after - before <= bound:
         return []
     return [

@@ -3,8 +3,8 @@
     python benchmarks/speed.py                          all parts, in less than 10 minutes on 2 cores
     python benchmarks/speed.py --only 1 3 --json FILE   parts by their numbers; FILE keeps every ratio
 
-Ours and the baseline run in turn, after a warm-up. A line has the median of the ratios of these pairs, and their
-quartiles; below 1, ours is faster. Targets are for one CPU thread.
+Our component and the baseline run in turn, after a warm-up. Each pair of runs has a ratio of times; a row of the table
+has the median and the quartiles of these ratios. Below 1, ours is faster. Targets are for one CPU thread.
 """
 
 import argparse
@@ -75,7 +75,7 @@ PARTS = {
 
 
 def machine(settings: Settings) -> Dict[str, Any]:
-    """What the figures depend on."""
+    """The machine, the clock and the versions on which the figures depend."""
     cuda = torch.cuda.is_available()
     return {
         "cores": os.cpu_count(),
@@ -90,7 +90,7 @@ def machine(settings: Settings) -> Dict[str, Any]:
 
 
 def line(part: Part, row: Row, quick: bool) -> str:
-    """A row as Markdown."""
+    """A row of the Markdown table."""
     low, median, high = row.summary()
     digits, unit = (0, " MB") if row.unit == "MB" else (3 if median < 0.2 else 2, "")
     target = ""
@@ -109,17 +109,26 @@ def main() -> None:
     parser.add_argument(
         "--only", type=int, nargs="+", choices=PARTS, default=list(PARTS), metavar="N", help=names
     )
-    parser.add_argument("--json", type=Path, help="file for all that was measured")
-    parser.add_argument("--data", type=Path, help="CoNLL-U file for part 6 (the fixtures)")
+    parser.add_argument("--json", type=Path, help="file for all measurements")
+    parser.add_argument("--data", type=Path, help="CoNLL-U file for part 6 (default: the fixtures)")
     parser.add_argument(
-        "--threads", type=int, default=1, choices=range(1, 65), metavar="N", help="of torch (1)"
+        "--threads",
+        type=int,
+        default=1,
+        choices=range(1, 65),
+        metavar="N",
+        help="threads of torch (default 1)",
     )
     parser.add_argument(
         "--cpu-time",
         action="store_true",
-        help="measure CPU time, for a machine that is busy with other things (not on CUDA)",
+        help="measure CPU time, for a machine that runs other programs too (not on CUDA)",
     )
-    parser.add_argument("--quick", action="store_true", help="each thing once: a test that it runs")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="measure everything once, to test that the program runs",
+    )
     args = parser.parse_args()
     if args.data and not args.data.is_file():
         parser.error(f"--data: expected a CoNLL-U file, got {args.data}")
@@ -135,7 +144,7 @@ def main() -> None:
 
     steady_allocator()
     torch.set_num_threads(args.threads)
-    gc.freeze()  # what is imported is not looked through again before each measurement
+    gc.freeze()  # later collections skip the imported modules
     numbers = sorted(set(args.only))
     lines = ["| part | | over | median | quartiles | at most |", "|---|---|---|---|---|---|"]
     with tempfile.TemporaryDirectory() as folder:
@@ -161,7 +170,7 @@ def main() -> None:
                     "title": part.title,
                     "rows": [row.to_json() for row in rows],
                 }
-                if args.json:  # part by part: a run that is cut off keeps what it has
+                if args.json:  # after each part, so that an interrupted run keeps its results
                     args.json.write_text(json.dumps(report) + "\n")
     print("\n".join(lines))
     about = report["machine"]

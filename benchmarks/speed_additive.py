@@ -1,4 +1,4 @@
-"""The additive scores of self-attention, of part 7: against a tanh a pair of words, and their memory."""
+"""Additive scores of self-attention in part 7 of `speed.py`: time against the plain formula, and memory."""
 
 from functools import partial
 from typing import Callable, List
@@ -10,22 +10,22 @@ from speed_scaling import in_new_processes, peak_above
 from allennlp_nef.nn.additive_scores import additive_scores
 
 SHAPES = ((10, 25, 200), (10, 25, 300))
-"""Batch, words and numbers: of the two layers of `pos_psa`."""
+"""Batch, words and dimension of the two layers of `pos_psa`."""
 LONG, WIDE = 1000, 600
 
 
 def additive(settings: Settings) -> List[Case]:
-    """Forward and backward, by shape, and the peak of one long sentence."""
+    """Time of forward and backward pass for each shape, and the peak memory of one long sentence."""
     return [*(partial(_time, settings, shape) for shape in SHAPES), partial(_memory, settings)]
 
 
 def plain(queries: torch.Tensor, keys: torch.Tensor, vector: torch.Tensor) -> torch.Tensor:
-    """All pairs at once."""
+    """The formula for all pairs of words in one tensor."""
     return torch.tanh(queries.unsqueeze(2) + keys.unsqueeze(1)) @ vector
 
 
 def step(function: Callable[..., torch.Tensor], inputs: List[torch.Tensor]) -> None:
-    """Forward and backward."""
+    """Forward and backward pass."""
     for tensor in inputs:
         tensor.grad = None
     function(*inputs).sum().backward()
@@ -38,7 +38,7 @@ def inputs_of(settings: Settings, batch: int, tokens: int, dim: int) -> List[tor
 
 
 def extra_memory(settings: Settings, tokens: int) -> float:
-    """The peak of a step over its inputs, in MB. Call it in a new process."""
+    """The peak memory of a step minus that of its inputs, in MB. Call it in a new process."""
     torch.set_num_threads(settings.threads)
     step(additive_scores, inputs_of(settings, 1, 2, WIDE))
     return peak_above(partial(step, additive_scores, inputs_of(settings, 1, tokens, WIDE)))

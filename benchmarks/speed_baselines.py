@@ -1,8 +1,8 @@
 """Part 7 of `speed.py`: label attention (LAN) and self-attention (PSA) against a BiLSTM-CRF with the same input.
 
-Whole taggers: words and the BiLSTM over their characters, loss, gradient norm and SGD; or, decoding, what
-`allennlp predict` does with a batch. The dimensions, the optimizer and the batches of 10 are those of the papers
-(`training_configs/pos_lan*`, `pos_psa`); sentences of 25 random words, and the vocabulary of UD French-Sequoia.
+The taggers are complete. Training includes words and the BiLSTM over their characters, loss, gradient norm and SGD;
+decoding is what `allennlp predict` does with a batch. Dimensions, optimizer and batches of 10 are those of the papers
+(`training_configs/pos_lan*`, `pos_psa`). Sentences have 25 random words of the vocabulary of UD French-Sequoia.
 """
 
 import json
@@ -22,9 +22,9 @@ from allennlp_nef.modules.tag_heads.tag_head import AffineTagHead
 
 BATCH = 10
 LETTERS = 10
-"""Of the longest word."""
+"""The number of letters of the longest word."""
 TAGS = (17, 45, 425)
-"""Of UD, of the Penn Treebank and of CCG."""
+"""The numbers of tags of UD, the Penn Treebank and CCG."""
 CRF, SOFTMAX, ALLENNLP = "BiLSTM-CRF", "BiLSTM-softmax", "BiLSTM with AllenNLP's CRF"
 VITERBI = f"{CRF} without marginals"
 ACTIONS: Dict[str, Action] = {"training": Run.train, "decoding": Run.infer}
@@ -69,20 +69,20 @@ for head in (ViterbiOnly, AllenNlpCrf):
 
 
 class Tagger(NamedTuple):
-    """What its model and trainer are."""
+    """The config of a tagger, and the number of its labels."""
 
     experiment: Dict[str, Any]
     labels: int = TAGS[0]
 
     def run(self, settings: Settings, action: Action) -> Callable[[], None]:
-        """What is measured of it, after some steps of training."""
+        """The function to measure, after some training steps."""
         torch.manual_seed(1)
         batches = [random_batch(settings, self.labels) for _ in range(8)]
         model, trainer = self.experiment["model"], self.experiment["trainer"]
         return Run(settings, model, batches, self.labels, trainer).started(settings, action)
 
     def with_head(self, name: str) -> "Tagger":
-        """The same with another output layer."""
+        """The same tagger with another tag head."""
         model = {**self.experiment["model"], "tag_head": {"type": name, "average": "none"}}
         return self._replace(experiment={**self.experiment, "model": model})
 
@@ -108,7 +108,7 @@ def _label_attention(settings: Settings, kind: str, labels: int) -> List[Row]:
     def run(tagger: Tagger) -> Callable[[], None]:
         return tagger.run(settings, ACTIONS[kind])
 
-    # In training there are no marginals.
+    # Training computes no marginals.
     baseline = CRF if is_training else VITERBI
     theirs = run(crf if is_training else crf.with_head(ViterbiOnly.name))
     ours, bilstm, other = run(lan), run(softmax), run(crf.with_head(AllenNlpCrf.name))
@@ -142,10 +142,10 @@ def _self_attention(settings: Settings, kind: str) -> List[Row]:
 
 
 def label_products(settings: Settings, lan: Tagger, backward: bool) -> List[Callable[[], Any]]:
-    """What LAN multiplies more than a BiLSTM of as many layers, in the cheaper of the ways to do it.
+    """The matrix products of LAN beyond those of a BiLSTM with as many layers, in the cheapest order.
 
-    In each layer but the last: the labels by W^K and W^V, and W^Q by the keys; words by that; and the input of the next
-    layer, that has H^l or the distributions besides H^w. What depends on labels alone is left out in decoding.
+    In each layer but the last they are: labels by W^K and W^V, W^Q by the keys, words by that product, and the input of
+    the next layer, which has H^l or the distributions besides H^w. Decoding leaves out products of labels only.
     """
     encoder, labels = lan.experiment["model"]["encoder"], lan.labels
     dim, heads = encoder["hidden_dim"], encoder["num_heads"]
@@ -169,7 +169,7 @@ def label_products(settings: Settings, lan: Tagger, backward: bool) -> List[Call
 
 
 def fusion_products(settings: Settings, tagger: Tagger, backward: bool) -> List[Callable[[], Any]]:
-    """The seven matrices of each fusion layer (Eqs. 5, 12 and 13 of Wei et al.), by words."""
+    """The products of the words with the seven matrices of each fusion layer (Eqs. 5, 12 and 13 of Wei et al.)."""
     product = partial(products_of, settings, backward=backward)
     products: List[Callable[[], Any]] = []
     for part in tagger.experiment["model"]["encoder"]["encoders"]:
@@ -186,7 +186,7 @@ def _with(action: Callable[[], None], products: List[Callable[[], Any]]) -> None
 
 
 def random_batch(settings: Settings, labels: int) -> Dict[str, Any]:
-    """A batch whose tags can be learnt, of words of 1 to `LETTERS` letters."""
+    """A batch of words of 1 to `LETTERS` letters, whose tags can be learned."""
     shape = BATCH, TOKENS
     words = torch.randint(2, SIZES["tokens"], shape)
     letters = torch.randint(2, SIZES["token_characters"], (*shape, LETTERS))
@@ -202,7 +202,7 @@ def random_batch(settings: Settings, labels: int) -> Dict[str, Any]:
 
 @lru_cache(maxsize=None)
 def experiment(name: str, knobs: Optional[str] = None) -> Dict[str, Any]:
-    """A config, with other knobs."""
+    """The value of a config, with other values of its knobs."""
     path = json.dumps(str(ROOT / "training_configs" / f"{name}.jsonnet"))
     snippet = f"(import {path}) + {knobs or '{}'}"
     return json.loads(_jsonnet.evaluate_snippet(name, snippet))

@@ -1,8 +1,8 @@
 """Part 6 of `speed.py`: `allennlp train` and `allennlp predict` as programs, `nef_tagger` against `simple_tagger`.
 
-Ours reads CoNLL-U with its own reader, and has the dropout of its config. `simple_tagger` reads the same words and tags
-with AllenNLP's `sequence_tagging`, has the same embedders and BiLSTM, and AllenNLP's plain `Predictor` writes its
-answers: the one that it has by default loads a model of spaCy's. All else is the same.
+`nef_tagger` reads CoNLL-U and has the dropout of its config. `simple_tagger` reads the same words and tags with
+AllenNLP's `sequence_tagging` and has the same embedders and BiLSTM. AllenNLP's plain `Predictor` writes its answers,
+because its default predictor loads a spaCy model. Everything else is the same.
 """
 
 import json
@@ -30,9 +30,9 @@ COLUMN = "upos"
 
 
 def write_data(settings: Settings) -> Tuple[int, int]:
-    """Writes the sentences of a file, again and again, in both formats; how many sentences and words.
+    """Writes the repeated sentences of a file in both formats; returns the numbers of sentences and words.
 
-    A tenth of them are also in a file of their own, for validation.
+    The first tenth is also written to a file for validation.
     """
     path = settings.data or ROOT / "fixtures" / "pos" / "train.conllu"
     sentences = [
@@ -54,7 +54,7 @@ def write_data(settings: Settings) -> Tuple[int, int]:
 
 
 def write_configs(settings: Settings) -> None:
-    """One epoch over the data, with all its sentences: `ours.json` and `theirs.json`."""
+    """Writes `ours.json` and `theirs.json`: one epoch over all sentences."""
     ours = deepcopy(config())
     ours["model"] = nef_tagger(DECODER, dropout=ours["model"]["dropout"])
     ours["trainer"]["num_epochs"] = 1
@@ -75,7 +75,7 @@ def write_configs(settings: Settings) -> None:
 
 
 def run(settings: Settings, name: str, *arguments: str) -> float:
-    """The seconds of an `allennlp` command; what it prints goes to a log."""
+    """Runs an `allennlp` command, with its output in a log; returns its seconds."""
     log = settings.folder / f"{name}.log"
     command = [sys.executable, "-m", "allennlp", *arguments, "--include-package", "allennlp_nef"]
     threads = str(settings.threads)
@@ -116,7 +116,7 @@ def predict(settings: Settings, name: str) -> float:
 
 
 def commands(settings: Settings) -> List[Case]:
-    """Part 6: one epoch of training, then prediction with what was trained; NEF-F, N = 5."""
+    """Part 6: one epoch of training, then prediction with the trained model; NEF-F, N = 5."""
     counts: Dict[str, Any] = {}
 
     def case(what: str, command: Any, *target: Target) -> List[Row]:

@@ -13,7 +13,7 @@ from allennlp_nef.modules.tag_heads import CrfTagHead
 from allennlp_nef.nn.constrained_softmax import ConstrainedSoftmaxFunction, constrained_softmax
 
 SHAPES = ((32, 25), (32, 100), (256, 50), (8, 1000))
-# The share of the L steps of a recursion that has been done.
+# The fraction of the L steps of a recursion that are finished.
 MOMENTS = (("fresh", 0.0), ("half-way", 0.5), ("late", 0.9))
 CSOFTMAX_TARGET = Target(1.0, 0.7)
 
@@ -28,7 +28,7 @@ softmax = partial(torch.softmax, dim=-1)
 
 
 def bounds_after(steps: int, shape: Sequence[int], device: torch.device) -> torch.Tensor:
-    """The upper bounds that so many steps of csoftmax over standard normal scores leave."""
+    """The upper bounds after a number of steps of csoftmax over standard normal scores."""
     coverage = torch.zeros(shape, device=device)
     for _ in range(steps):
         bounds = (1 - coverage).clamp(min=0)
@@ -42,15 +42,15 @@ def forward_backward(
     grad: Optional[torch.Tensor] = None,
     parameters: Sequence[torch.Tensor] = (),
 ) -> Tuple[torch.Tensor, ...]:
-    """The gradients of the inputs, and of the parameters."""
+    """Forward and backward pass; the gradients of the inputs and the parameters."""
     return torch.autograd.grad(function(*inputs), [*inputs, *parameters], grad)
 
 
 def attention(settings: Settings) -> List[Case]:
     """Part 3: forward and backward pass.
 
-    Scores are standard normal. csoftmax has gradients for its bounds too, as the recursion needs them. "checked" is the
-    public function, which looks at the bounds first.
+    Scores are standard normal. csoftmax also computes the gradients of its bounds, which the recursion needs. "checked"
+    is the public function, which checks the bounds first.
     """
 
     def case(shape: Tuple[int, int], moment: str, share: float) -> List[Row]:
@@ -83,7 +83,7 @@ def attention(settings: Settings) -> List[Case]:
 
 
 def crf_pair(tags: int) -> Tuple[CrfTagHead, ConditionalRandomField]:
-    """Ours and AllenNLP's, with the same parameters."""
+    """Our CRF and AllenNLP's, with the same parameters."""
     vocab = Vocabulary()
     for tag in range(tags):
         vocab.add_token_to_namespace(str(tag), "labels")
@@ -97,7 +97,7 @@ def crf_pair(tags: int) -> Tuple[CrfTagHead, ConditionalRandomField]:
 def crf_functions(
     ours: CrfTagHead, theirs: ConditionalRandomField, scores: torch.Tensor, tags: torch.Tensor
 ) -> List[Tuple[Any, ...]]:
-    """What, the baseline's name, ours, theirs, and the target."""
+    """For each comparison: title, name of the baseline, our function, its function, and the target."""
     mask: Any = torch.ones_like(tags, dtype=torch.bool)
 
     def parameters(chain: torch.nn.Module) -> List[torch.Tensor]:
@@ -142,7 +142,7 @@ def crf_functions(
 
 
 def chain(settings: Settings) -> List[Case]:
-    """Part 4: 32 sentences of 25 tokens. AllenNLP has no marginals: they are the gradient of its log-partition."""
+    """Part 4: 32 sentences of 25 tokens. AllenNLP has no marginals; the gradient of its log-partition gives them."""
 
     def case(size: int) -> List[Row]:
         torch.manual_seed(0)

@@ -1,4 +1,4 @@
-"""What the parts of `speed.py` share: its settings, pairs of functions timed in turn, and the rows of its table."""
+"""Shared by the parts of `speed.py`: settings, the timing of two functions in turn, and rows of the table."""
 
 import ctypes
 import gc
@@ -13,7 +13,7 @@ import torch
 
 ROOT = Path(__file__).resolve().parent.parent
 SHORTEST = 0.005
-"""Seconds of one measurement, at least: what is faster is called several times in a row."""
+"""The minimum seconds of one measurement; a faster function is called several times in one measurement."""
 
 
 class Target(NamedTuple):
@@ -22,16 +22,16 @@ class Target(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A line of the table: the median of the values, and their quartiles."""
+    """A row of the table: the median and the quartiles of the values."""
 
     what: str
     baseline: str
-    """What it is divided by; empty where it is no ratio."""
+    """The name of the denominator of the ratio; empty if the values are no ratios."""
     values: List[float]
     target: Optional[Target] = None
     unit: str = "ratio"
     details: Optional[Dict[str, Any]] = None
-    """For the JSON file."""
+    """More fields of the JSON file."""
 
     def summary(self) -> Tuple[float, float, float]:
         """First quartile, median and third quartile."""
@@ -53,27 +53,27 @@ class Row(NamedTuple):
 
 
 Case = Callable[[], List[Row]]
-"""Measures and gives rows."""
+"""Measures something; returns the rows of the table."""
 
 
 class Settings(NamedTuple):
     folder: Path
-    """For files that are not kept."""
+    """A folder for temporary files."""
     quick: bool = False
-    """Whether each thing is measured once, and the largest sizes are left out: a test that all runs."""
+    """Whether everything is measured once and without the largest sizes, to test that the program runs."""
     cpu_time: bool = False
-    """Whether the CPU time of the process is taken instead of the time on the wall clock."""
+    """Whether to measure the CPU time of the process instead of wall-clock time."""
     threads: int = 1
     data: Optional[Path] = None
-    """A CoNLL-U file for whole commands."""
+    """A CoNLL-U file for part 6; None: the fixtures."""
     seconds: float = 1.5
-    """For the pairs of a row."""
-    least_pairs: int = 7
-    most_pairs: int = 200
+    """The time for the pairs of a row."""
+    min_pairs: int = 7
+    max_pairs: int = 200
     device: torch.device = torch.device("cpu")
     batch_size: int = 32
     low_precision: bool = False
-    """Whether in bfloat16."""
+    """Whether to compute in bfloat16."""
 
     @property
     def clock(self) -> Callable[[], float]:
@@ -81,12 +81,12 @@ class Settings(NamedTuple):
         return time.process_time if self.cpu_time and on_cpu else time.perf_counter
 
     def rounds(self, count: int) -> int:
-        """How often something slow is done, where it is to be done `count` times."""
+        """The number of repetitions: `count`, or 1 in a quick run."""
         return 1 if self.quick else count
 
 
 def steady_allocator() -> None:
-    """Keeps glibc from handing memory back to the system after each step: fetching it again takes times that vary."""
+    """Keeps glibc from returning memory to the system after each step, since requesting it again takes varying time."""
     library = ctypes.CDLL(None)
     if hasattr(library, "mallopt"):
         library.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD
@@ -94,7 +94,7 @@ def steady_allocator() -> None:
 
 
 def measure(settings: Settings, function: Callable[[], Any], calls: int = 1) -> float:
-    """Seconds of a call."""
+    """The mean seconds of a call."""
     _synchronize(settings)
     begin = settings.clock()
     for _ in range(calls):
@@ -104,7 +104,7 @@ def measure(settings: Settings, function: Callable[[], Any], calls: int = 1) -> 
 
 
 def warm_up(settings: Settings, function: Callable[[], Any]) -> int:
-    """Calls it a few times; how many calls a measurement takes."""
+    """Calls a function a few times; the number of calls for one measurement."""
     for _ in range(settings.rounds(2)):
         seconds = measure(settings, function)
     return 1 if settings.quick else math.ceil(SHORTEST / max(seconds, 1e-6))
@@ -118,17 +118,17 @@ def compare(
     theirs: Callable[[], Any],
     target: Optional[Target] = None,
 ) -> Row:
-    """Ours and theirs in turn, after a warm-up; the ratio of each pair."""
+    """The row of the ratios of two functions, which run in turn after a warm-up."""
     ours, theirs = (
         partial(measure, settings, function, warm_up(settings, function))
         for function in (ours, theirs)
     )
     pairs: List[Tuple[float, float]] = []
-    least, most = settings.rounds(settings.least_pairs), settings.rounds(settings.most_pairs)
+    fewest, most = settings.rounds(settings.min_pairs), settings.rounds(settings.max_pairs)
     gc.collect()
     gc.disable()
     end = time.perf_counter() + settings.seconds
-    while len(pairs) < least or (len(pairs) < most and time.perf_counter() < end):
+    while len(pairs) < fewest or (len(pairs) < most and time.perf_counter() < end):
         pairs.append((ours(), theirs()))
     gc.enable()
     return paired(what, baseline, pairs, target)
@@ -137,7 +137,7 @@ def compare(
 def paired(
     what: str, baseline: str, pairs: List[Tuple[float, float]], target: Optional[Target] = None
 ) -> Row:
-    """The row of pairs of seconds, ours and theirs."""
+    """The row of the ratios of pairs of seconds, ours and theirs."""
     seconds = numpy.median(pairs, axis=0).tolist()
     return Row(what, baseline, [a / b for a, b in pairs], target, details={"seconds": seconds})
 

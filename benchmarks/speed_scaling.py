@@ -1,6 +1,6 @@
-"""Part 5 of `speed.py`: time and memory of a training step of one sentence, against its length.
+"""Part 5 of `speed.py`: time and memory of a training step of one sentence, by the length of the sentence.
 
-The exponents are slopes of least squares in logarithms. What short sentences cost is mostly overhead, so there is a
+The exponents are least-squares slopes of logarithms. The time of short sentences is mostly overhead, so there is a
 second fit without them.
 """
 
@@ -18,25 +18,25 @@ from speed_taggers import Decoder, Run, nef_tagger, random_batch
 Steps = Union[int, str]
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
 LONG = 128
-"""From here on it is not overhead that counts."""
+"""The length from which overhead no longer dominates."""
 LONG_FOR_MEMORY = 256
-"""Shorter sentences need less than can be measured."""
+"""The length from which the memory is large enough to be measured."""
 ROUNDS = 5
 TIME_TARGETS: Dict[Steps, Target] = {5: Target(1.1, 1.05), "length": Target(2.1, 2.0)}
 MEMORY_TARGETS: Dict[Steps, Target] = {"length": Target(600, 100)}
 
 
 def run_of(settings: Settings, num_steps: Steps, *lengths: int) -> Run:
-    """NEF-F with csoftmax, and batches of one sentence."""
+    """A `Run` of NEF-F with csoftmax, with batches of one sentence."""
     torch.manual_seed(1)
     batches = [random_batch(settings, 1, length) for length in lengths]
     return Run(settings, nef_tagger(Decoder("full", num_steps, "csoftmax")), batches)
 
 
 def extra_memory(settings: Settings, num_steps: Steps, length: int) -> float:
-    """The peak of a training step over what the process held before it, in MB. Call it in a new process.
+    """The peak memory of a training step minus the memory before it, in MB. Call it in a new process.
 
-    What it holds before are the model, its gradients and the optimizer's state, after a step with two words.
+    Before the step the process holds the model, its gradients and the optimizer's state, after a step with two words.
     """
     torch.set_num_threads(settings.threads)
     run = run_of(settings, num_steps, 2, length)
@@ -45,12 +45,12 @@ def extra_memory(settings: Settings, num_steps: Steps, length: int) -> float:
 
 
 def peak_above(function: Callable[[], Any]) -> float:
-    """The peak of a call over what the process held before it, in MB."""
+    """The peak memory of a call minus the peak before it, in MB."""
     try:
         with open("/proc/self/clear_refs", "w") as file:
-            file.write("5")  # the peak so far is forgotten
+            file.write("5")  # resets the peak
     except OSError:
-        pass  # there is none such but on Linux: the peak of loading then hides what is below it
+        pass  # elsewhere than on Linux the peak of loading hides smaller peaks
     before = _peak()
     function()
     return _peak() - before
@@ -62,7 +62,7 @@ def _peak() -> float:
 
 
 def exponents(lengths: Sequence[int], rounds: Sequence[Sequence[float]]) -> List[float]:
-    """The exponent that fits each round, a value for each length."""
+    """The fitted exponent of each round; a round has a value for each length."""
     logs = numpy.log(lengths)
     return [float(numpy.polyfit(logs, numpy.log(values), 1)[0]) for values in rounds]
 
@@ -72,15 +72,15 @@ def scaling(settings: Settings) -> List[Case]:
     lengths = LENGTHS[:2] if settings.quick else LENGTHS
 
     def fit(
-        what: str, rounds: List[List[float]], least: int, target: Optional[Target] = None
+        what: str, rounds: List[List[float]], min_length: int, target: Optional[Target] = None
     ) -> List[Row]:
-        """The row of the exponent over the lengths from `least` on; none where there are not two."""
-        which = [i for i, length in enumerate(lengths) if length >= least]
+        """The row of the exponent over lengths of at least `min_length`; no row for fewer than two lengths."""
+        which = [i for i, length in enumerate(lengths) if length >= min_length]
         if len(which) < 2:
             return []
         slopes = exponents([lengths[i] for i in which], [[row[i] for i in which] for row in rounds])
-        if least > lengths[0]:
-            what = f"{what}, from {least} words"
+        if min_length > lengths[0]:
+            what = f"{what}, from {min_length} words"
         details = {"lengths": lengths, "rounds": rounds}
         return [Row(what, "", slopes, target, "exponent", details)]
 
@@ -92,7 +92,7 @@ def scaling(settings: Settings) -> List[Case]:
             for _ in range(settings.rounds(ROUNDS))
         ]
         what, target = f"exponent of time, {_title(num_steps)}", TIME_TARGETS[num_steps]
-        return [row for least in (0, LONG) for row in fit(what, rounds, least, target)]
+        return [row for length in (0, LONG) for row in fit(what, rounds, length, target)]
 
     def memory_case(num_steps: Steps) -> List[Row]:
         jobs = [(settings, num_steps, length) for length in lengths]
@@ -115,8 +115,8 @@ def _title(num_steps: Steps) -> str:
 def in_new_processes(
     function: Callable[..., float], jobs: Sequence[Tuple[Any, ...]]
 ) -> List[float]:
-    """What it says of each job, one after the other, each in a process of its own."""
+    """The result of a function for the arguments of each job, each in a new process, one after the other."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["allennlp_nef"])  # once for all of them
+    context.set_forkserver_preload(["allennlp_nef"])  # imported once for all processes
     with context.Pool(1, maxtasksperchild=1) as pool:
         return pool.starmap(function, jobs, chunksize=1)

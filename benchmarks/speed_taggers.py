@@ -1,8 +1,8 @@
 """Parts 1 and 2 of `speed.py`: a training step, and inference, of `nef_tagger` against AllenNLP's `simple_tagger`.
 
 Both have the dimensions and the optimizer of `training_configs/pos_*`, and sentences of 25 random words. The
-vocabulary is as large as that of UD French-Sequoia: optimizer and gradient norm pass over all of its embeddings.
-`simple_tagger` has no dropout, so ours has none, but for the rows that say so.
+vocabulary has the size of that of UD French-Sequoia, since optimizer and gradient norm process all of its embeddings.
+`simple_tagger` has no dropout, so ours has none either, except in the rows "with dropout".
 """
 
 from copy import deepcopy
@@ -27,9 +27,9 @@ SIZES = {
     **{f"affixes_prefix_{i}": size for i, size in enumerate((94, 567, 1381, 1928), 1)},
     **{f"affixes_suffix_{i}": size for i, size in enumerate((87, 443, 917, 1632), 1)},
 }
-"""Characters, and words and affixes seen twice, in UD French-Sequoia; padding and the unknown one included."""
+"""Vocabulary sizes of UD French-Sequoia: characters, and words and affixes seen twice, with padding and unknown."""
 STEPS_BEFORE = 10
-"""Training steps before anything is measured: attention is flat at first."""
+"""Training steps before the first measurement, since attention is almost uniform at first."""
 BASELINE = "simple_tagger"
 TRAINING_TARGETS = {
     ("full", 5): Target(1.6, 1.5),
@@ -51,7 +51,7 @@ class Decoder(NamedTuple):
         return f"{FORMS[self.sketch_update]} N={steps}, {self.attention}"
 
     def overrides(self) -> Dict[str, Any]:
-        """What it changes in the config of a decoder."""
+        """The changes to the config of a decoder."""
         return {**self._asdict(), "attention": {"type": self.attention}}
 
 
@@ -75,12 +75,12 @@ def vocabulary(labels: int = LABELS) -> Vocabulary:
 
 @lru_cache(maxsize=None)
 def config() -> Dict[str, Any]:
-    """Of the experiment that the models are from."""
+    """The experiment from which the models are made."""
     return Params.from_file(str(ROOT / "training_configs" / "pos_nef_f_csoftmax.jsonnet")).as_dict()
 
 
 def nef_tagger(*decoder: Decoder, dropout: float = 0.0) -> Dict[str, Any]:
-    """The config of our tagger, with or without a decoder."""
+    """The config of `nef_tagger`, with or without a decoder."""
     model = deepcopy(config()["model"])
     model["dropout"] = dropout
     if decoder:
@@ -91,7 +91,7 @@ def nef_tagger(*decoder: Decoder, dropout: float = 0.0) -> Dict[str, Any]:
 
 
 def simple_tagger() -> Dict[str, Any]:
-    """The config of AllenNLP's tagger with the same embedders and the same BiLSTM."""
+    """The config of `simple_tagger` with the same embedders and the same BiLSTM."""
     model = nef_tagger()
     embedder = model["input_representation"]["text_field_embedder"]
     return {"type": BASELINE, "text_field_embedder": embedder, "encoder": model["encoder"]}
@@ -113,7 +113,7 @@ def random_batch(settings: Settings, sentences: int, tokens: int) -> Dict[str, A
 
 
 class Run:
-    """A model with its optimizer, and batches that come again and again."""
+    """A model with its optimizer, and batches that repeat."""
 
     def __init__(
         self,
@@ -141,14 +141,14 @@ class Run:
         )
 
     def started(self, settings: Settings, action: Action) -> Callable[[], None]:
-        """What is to be measured, after some steps of training."""
+        """The function to measure, after some training steps."""
         for _ in range(settings.rounds(STEPS_BEFORE)):
             self.train()
         self.model.train(action is Run.train)
         return partial(action, self)
 
     def train(self) -> None:
-        """What AllenNLP's trainer does with a batch."""
+        """A training step, as in AllenNLP's trainer."""
         self.optimizer.zero_grad()
         with self._autocast():
             loss = self.model(**next(self.batches))["loss"]
@@ -166,7 +166,7 @@ class Run:
 
 
 def training_steps(settings: Settings) -> List[Case]:
-    """Part 1: forward pass, backward pass, clipping of the gradient's norm and update of Adagrad."""
+    """Part 1: forward pass, backward pass, gradient clipping by norm and Adagrad update."""
     cases = _cases(settings, Run.train, TRAINING_TARGETS)
     for decoder in ((), DECODERS[:1]):
         model = nef_tagger(*decoder, dropout=config()["model"]["dropout"])
@@ -176,7 +176,7 @@ def training_steps(settings: Settings) -> List[Case]:
 
 
 def _floor_case(settings: Settings, decoder: Decoder) -> List[Row]:
-    """What no code can go below: the baseline's step, and the matrix products of the decoder with nothing between."""
+    """A lower bound of the time: the baseline's step and the matrix products of the decoder, without anything else."""
     torch.manual_seed(1)
     batches = [random_batch(settings, settings.batch_size, TOKENS) for _ in range(8)]
     run = Run(settings, simple_tagger(), batches)
@@ -193,10 +193,10 @@ def _floor_case(settings: Settings, decoder: Decoder) -> List[Row]:
 
 
 def matrix_products(settings: Settings, decoder: Decoder) -> List[Callable[[], Any]]:
-    """Those of a training step: each forward one has two in the backward pass, of the same size.
+    """The matrix products of a training step; each of the forward pass has two of its size in the backward pass.
 
-    W_h * h once, and W_s * s for each step but the first, where s = 0; NEF-S, whose update is one vector a sentence,
-    multiplies that by W_s, and the outcome by the attention.
+    W_h * h is computed once, and W_s * s at each step but the first, where s = 0. NEF-S updates one vector per
+    sentence: it multiplies this vector by W_s, and the result by the attention.
     """
     module = Model.from_params(vocab=vocabulary(), params=Params(nef_tagger(decoder))).decoder
     words = settings.batch_size * TOKENS
@@ -221,7 +221,7 @@ def products_of(
     batch: int = 1,
     backward: bool = True,
 ) -> List[Callable[[], Any]]:
-    """A matrix product, or a batch of them, and, if `backward`, those for its two gradients."""
+    """A matrix product or a batch of them, and with `backward` the products for its two gradients."""
     a, b, c = (
         torch.randn(batch, *size, device=settings.device)
         for size in ((rows, inner), (inner, columns), (rows, columns))
@@ -237,7 +237,7 @@ def _mm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def product_rate(settings: Settings) -> float:
-    """The rate of matrix products of the size of NEF-F's: 10^9 operations a second."""
+    """The rate of matrix products of the size of those in NEF-F, in 10^9 operations per second."""
     a, b = torch.randn(800, 250), torch.randn(250, 100)
     run = partial(torch.mm, a, b)
     calls = warm_up(settings, run)

@@ -30,7 +30,7 @@ def speed(benchmarks, monkeypatch, root):
     """`speed(*arguments)`: runs the program in this process; its exit status."""
     import speed_harness
 
-    monkeypatch.setattr(speed_harness, "steady_allocator", lambda: None)  # it is for good
+    monkeypatch.setattr(speed_harness, "steady_allocator", lambda: None)  # it cannot be undone
     return partial(run_script, root / "benchmarks" / "speed.py")
 
 
@@ -144,7 +144,7 @@ def test_pairs_take_turns_after_a_warm_up(settings, monkeypatch):
         calls.append(name)
         now[0] += seconds
 
-    settings = settings._replace(quick=False, least_pairs=3)
+    settings = settings._replace(quick=False, min_pairs=3)
     row = compare(settings, "this", "that", partial(wait, "o", 0.04), partial(wait, "t", 0.02))
     assert "".join(calls) == "oott" + "ototot"
     assert len(row.values) == 3 and row.summary()[1] > 1

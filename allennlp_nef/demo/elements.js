@@ -1,4 +1,4 @@
-// Elements of a page. Words are always put in as text, so markup in them stays text.
+// Makes the elements of a page. Words become text nodes, so markup in them is shown as text.
 "use strict";
 
 function element(name, attributes = {}, ...children) {
@@ -12,7 +12,7 @@ const hidden = (text) => element("span", { class: "visually-hidden" }, text);
 const decimals = (value) => value.toFixed(2);
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
-// "ltr" or "rtl", by the first letter that has a direction.
+// The direction of words, "ltr" or "rtl": that of the first letter that has a direction.
 function directionOf(words) {
   const probe = element("p", { dir: "auto" }, words.join(" "));
   document.body.append(probe);

@@ -1,9 +1,9 @@
-// Draws the heat map of a trace: a row a step, a column a word.
+// Draws the heat map of a trace: a row for each step, a column for each word.
 "use strict";
 
 const heatMap = (() => {
-  const MOST_CELLS = 5000; // of a table; a larger map is a picture
-  const STRONG = 0.13; // weight from which on the text of a cell is light
+  const MAX_CELLS = 5000; // of a table; a larger map is drawn on a canvas
+  const STRONG = 0.13; // above this weight the text of a cell is light
 
   function tableOf(answer, frames, description, direction, choose) {
     const { tokens, trace } = answer;
@@ -19,7 +19,7 @@ const heatMap = (() => {
         const tag = `${frame.tags[i]} ${decimals(frame.probabilities[i])}`;
         const title = `${tokens[i]}, ${name} ${label}: ${what} ${decimals(weight)}, ${tag}`;
         const cell = element("td", { title, "data-weight": weight }, decimals(weight));
-        cell.append(hidden(` ${frame.tags[i]}${isSettled ? ", for good" : ""}`));
+        cell.append(hidden(` ${frame.tags[i]}${isSettled ? ", final" : ""}`));
         cell.style.setProperty("--weight", weight);
         cell.style.setProperty("--tag", description.colours[frame.tags[i]]);
         cell.classList.toggle("strong", weight > STRONG);
@@ -31,7 +31,7 @@ const heatMap = (() => {
     });
     const table = element("table", { class: "heat", dir: direction });
     table.classList.toggle("numbers", tokens.length <= 16);
-    table.append(element("caption", { class: "visually-hidden" }, `${capital(what)}: a row a ${name}, a column a word`));
+    table.append(element("caption", { class: "visually-hidden" }, `${capital(what)}: a row for each ${name}, a column for each word`));
     table.append(element("thead", {}, head), element("tbody", {}, ...rows));
     const columns = tokens.map((_, i) => [head.cells[i + 1], ...rows.map((row) => row.cells[i + 1])]);
     return {
@@ -46,31 +46,31 @@ const heatMap = (() => {
     };
   }
 
-  // Scrolls a box sideways, and nothing else, until a cell of it can be seen.
+  // Scrolls a box sideways until one of its cells is visible; nothing else scrolls.
   function scrollTo(box, cell) {
     const [outer, inner] = [box.getBoundingClientRect(), cell.getBoundingClientRect()];
-    const room = 80; // the numbers of the rows stay
+    const room = 80; // the width of the row numbers, which do not scroll
     if (inner.left < outer.left + room) box.scrollLeft -= outer.left + room - inner.left;
     if (inner.right > outer.right) box.scrollLeft += inner.right - outer.right;
   }
 
-  // The colours of weights 0, 0.25 and 1 in the style sheet, as numbers.
+  // Returns the function from weights to colors; the style sheet has the colors of weights 0, 0.25 and 1.
   function scaleOf() {
     const probe = element("span");
     document.body.append(probe);
-    const colours = ["--empty", "--heat", "--deep"].map((name) => {
+    const colors = ["--empty", "--heat", "--deep"].map((name) => {
       probe.style.color = `var(${name})`;
       return getComputedStyle(probe).color.match(/[\d.]+/g).slice(0, 3).map(Number);
     });
     probe.remove();
     return (weight) => {
       const at = 2 * Math.sqrt(Math.min(1, weight));
-      const [from, to] = at < 1 ? colours : colours.slice(1);
+      const [from, to] = at < 1 ? colors : colors.slice(1);
       return from.map((value, i) => value + (to[i] - value) * (at < 1 ? at : at - 1));
     };
   }
 
-  // A pixel a cell, for long sentences.
+  // Draws a pixel for each cell, for long sentences.
   function pictureOf(answer, frames, description, direction, choose) {
     const { tokens, trace } = answer;
     const [width, height] = [tokens.length, frames.length];
@@ -110,12 +110,13 @@ const heatMap = (() => {
   }
 
   /**
-   * The map, and what marks a row of it (from 1) and lights some of its columns.
+   * Draws the map; returns its element `map`, `mark(n)`, which marks row n (from 1), and `light(isLit)`, which highlights
+   * columns.
    *
-   * choose: called with the row that the user chooses, from 1. The others: see Replay.show.
+   * choose: is called with the row that the user chooses, from 1. The other parameters are those of Replay.show.
    */
   return (answer, frames, description, direction, choose) => {
-    const draw = frames.length * answer.tokens.length <= MOST_CELLS ? tableOf : pictureOf;
+    const draw = frames.length * answer.tokens.length <= MAX_CELLS ? tableOf : pictureOf;
     return draw(answer, frames, description, direction, choose);
   };
 })();

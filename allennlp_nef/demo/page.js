@@ -11,9 +11,9 @@ const FIELDS = { word_qe: ["source", "target", "alignments"] };
 const byId = (id) => document.getElementById(id);
 let description = null;
 let replay = { stop: () => {} };
-let waiting = null; // what cancels the request under way
+let waiting = null; // the AbortController of the current request
 
-/** The answer to a request, as an object; throws an Error that can be read. */
+/** Sends a request; returns the answer, or throws an Error whose message is for the user. */
 async function ask(request, signal) {
   let response;
   try {
@@ -41,13 +41,13 @@ async function ask(request, signal) {
   return answer;
 }
 
-/** A message of the server's, such as `target: expected words`, as a sentence. */
+/** Turns a message of the server, such as `target: expected words`, into a sentence. */
 function sentence(message) {
   const text = message[0].toUpperCase() + message.slice(1);
   return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
-/** Beside the form; the field that the message begins with is marked. An empty message: there is no error. */
+/** Shows an error and marks the field with whose name it begins. An empty message hides the error. */
 function showError(message) {
   const error = byId("error");
   error.textContent = message;
@@ -78,7 +78,7 @@ async function submit() {
     byId("result-title").focus({ preventScroll: true });
     byId("result").scrollIntoView({ block: "nearest" });
   } catch (error) {
-    if (error.name === "AbortError") return; // another request took its place
+    if (error.name === "AbortError") return; // a newer request replaces this one
     replay.stop();
     byId("result").hidden = true;
     showError(error.message);
@@ -90,7 +90,7 @@ async function submit() {
   }
 }
 
-/** The replay of an answer. */
+/** Shows an answer; returns its replay. */
 function shown(answer) {
   try {
     return Replay.show(byId("replay"), answer, description);

@@ -1,12 +1,11 @@
-// Shows what a tagger answered, and replays the steps that led there. For index.html, and for the page that
-// `allennlp plot-sketches --html` writes.
+// Shows the answer of a tagger and replays its steps. index.html and the page of `allennlp plot-sketches --html` use it.
 "use strict";
 
 const Replay = (() => {
-  const SLOWEST = 800; // milliseconds a step
-  const LONGEST = 12000; // milliseconds from the first step to the last
+  const MAX_STEP = 800; // milliseconds for a step
+  const MAX_REPLAY = 12000; // milliseconds for all steps
 
-  // Of chunk tags: for each word the type of its chunk, and whether the chunk begins or ends with it. As conlleval does it.
+  // The chunks of tags, as conlleval finds them: for each word its type, and whether a chunk begins or ends there.
   function chunksOf(tags) {
     const parts = tags.map((tag) => (tag === "O" ? ["O", ""] : [tag[0], tag.slice(2)]));
     const begins = parts.map(([prefix, type], i) => {
@@ -21,8 +20,8 @@ const Replay = (() => {
     }));
   }
 
-  // What there is to show after each step; where there are no steps, the answer alone. `weights` are those of the heat map: the
-  // attention, or of layers, which attend to no words, the probabilities of their tags. `covered` is the attention so far.
+  // What to show after each step; without steps, one frame with the answer. `weights` are the values of the heat map: the
+  // attention, or for layers, which do not attend to words, the probabilities of their tags. `covered` is the attention so far.
   function framesOf(answer) {
     const { trace, tags } = answer;
     const probabilities =
@@ -77,7 +76,7 @@ const Replay = (() => {
     };
     const list = element("ol", { class: "chips", dir: direction, "aria-label": "Words and tags; the arrow keys go from word to word" });
     list.append(...chips.map(({ chip }) => chip));
-    // One stop of the tabulator key; the arrow keys go from word to word.
+    // The tab key stops once in the list; the arrow keys go from word to word.
     list.addEventListener("keydown", (event) => {
       const at = chips.findIndex(({ chip }) => chip === event.target);
       const forward = direction === "rtl" ? "ArrowLeft" : "ArrowRight";
@@ -102,7 +101,7 @@ const Replay = (() => {
     return ` Changed: ${changes.slice(0, 5).join(", ")}${more}.`;
   }
 
-  // What a step did, in words. Of words in a direction of their own, the isolates of Unicode keep the rest in order.
+  // Describes a step in words. Unicode isolates keep the order of the text around words of another direction.
   function statusOf(answer, frames, n, name) {
     const { tokens, trace } = answer;
     const { attention } = frames[n - 1];
@@ -114,17 +113,17 @@ const Replay = (() => {
     return where + which + look + (trace.gates ? "" : changesOf(frames, n, tokens));
   }
 
-  // An entry a colour: the tags that have it, of those that occur.
+  // The legend: an entry for each color, with the tags of this color that occur.
   function legendOf(frames, description) {
     const used = new Set(frames.flatMap((frame) => frame.tags));
     const tags = new Map();
     for (const label of description.labels.filter((one) => used.has(one))) {
-      const colour = description.colours[label];
-      tags.set(colour, [...(tags.get(colour) || []), label]);
+      const color = description.colours[label];
+      tags.set(color, [...(tags.get(color) || []), label]);
     }
-    const items = [...tags].map(([colour, labels]) => {
+    const items = [...tags].map(([color, labels]) => {
       const item = element("li", {}, labels.join(", "));
-      item.style.setProperty("--tag", colour);
+      item.style.setProperty("--tag", color);
       return item;
     });
     return element("ul", { class: "legend", "aria-hidden": "true" }, ...items);
@@ -133,14 +132,14 @@ const Replay = (() => {
   function keyOf(answer, isTable, name) {
     const { trace } = answer;
     const what = trace.attention ? "attention" : "probability of the tag";
-    const parts = [`A row of the map is a ${name}, a column a word; the stronger the colour, the higher the ${what}.`];
+    const parts = [`Each row of the map is a ${name}, each column a word. A stronger color means a higher ${what}.`];
     if (isTable && trace.settled_at) {
-      parts.push(`The stripe has the colour of the tag after that ${name}, the dot marks the ${name} from which on it stays.`);
+      parts.push(`The stripe has the color of the tag after that ${name}. The dot marks the ${name} after which the tag no longer changes.`);
     }
     if (trace.coverage) {
-      parts.push("The bar below a word is the attention it has had so far, this step's in full colour; a bar from end to end is 1.");
+      parts.push("The bar below a word is its attention so far, with that of this step in full color. A bar of full width is 1.");
     } else if (trace.attention) {
-      parts.push(`The bar below a word is the attention it gets from the ${name} at hand; a bar from end to end is 1.`);
+      parts.push(`The bar below a word is the attention that it gets from the current ${name}. A bar of full width is 1.`);
     }
     parts.push(`Choose a word to see its column${answer.source ? " and its source words" : ""}, or a row to see its ${name}.`);
     return element("p", { class: "key" }, parts.join(" "));
@@ -179,13 +178,13 @@ const Replay = (() => {
     play.addEventListener("click", () => {
       if (timer !== null) return stop();
       play.textContent = "Pause";
-      status.setAttribute("aria-live", "off"); // not a word a step
+      status.setAttribute("aria-live", "off"); // no announcement for each step
       const first = Number(slider.value) === count ? 1 : Number(slider.value);
-      const pace = Math.min(SLOWEST, LONGEST / count);
+      const pace = Math.min(MAX_STEP, MAX_REPLAY / count);
       const begin = performance.now();
       chosen(first);
       timer = setInterval(() => {
-        // By the clock: where drawing is slower, steps are skipped.
+        // The clock decides: if drawing is too slow, steps are skipped.
         const n = Math.min(count, first + Math.floor((performance.now() - begin) / pace));
         if (n === count) stop();
         if (n !== Number(slider.value)) chosen(n);
@@ -212,11 +211,12 @@ const Replay = (() => {
   }
 
   /**
-   * Puts an answer into an element, in place of what was there.
+   * Replaces the content of an element with an answer.
    *
-   * answer: of the predictor, with its trace (null where the model keeps none), for quality estimation `source` and
-   * `alignments`, and optionally `gold`, the gold tags. description: of the predictor. onStep: called with the step that
-   * the user chooses, from 1. Returns what stops the replay, and what shows a step of it.
+   * answer: the answer of the predictor with its `trace` (null if the model has none), `source` and `alignments` for
+   * quality estimation, and optionally `gold`, the gold tags. description: the description of the predictor. onStep: is
+   * called with the step that the user chooses, from 1. Returns `stop`, which stops the replay, and `choose(n)`, which
+   * shows step n.
    */
   function show(container, answer, description, onStep = () => {}) {
     const frames = framesOf(answer);

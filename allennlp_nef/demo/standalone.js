@@ -1,5 +1,4 @@
-// The page that `allennlp plot-sketches --html` writes: the replays of the sentences in it, one under the other where
-// several models were compared.
+// The page that `allennlp plot-sketches --html` writes: the replay of a sentence, for each of the compared models.
 "use strict";
 
 (() => {
@@ -24,7 +23,7 @@
     next.disabled = index === sentences.length - 1;
     replays.forEach(({ stop }) => stop());
     replays = models.map(({ description, sentences: own }, i) =>
-      // All models show the same step.
+      // A step that is chosen for one model is shown for all.
       Replay.show(boxes[i], own[index], description, (n) => replays.forEach((other, k) => k !== i && other.choose(n))),
     );
   }
@@ -33,7 +32,7 @@
   for (const [button, other, step] of [[previous, next, -1], [next, previous, 1]]) {
     button.addEventListener("click", () => {
       choose(Number(select.value) + step);
-      if (button.disabled) other.focus(); // which would be lost with the button
+      if (button.disabled) other.focus(); // a disabled button loses the focus
     });
   }
   document.body.append(

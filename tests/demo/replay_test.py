@@ -161,7 +161,7 @@ def test_rows_of_self_attention_are_words(replay_page):
         "Word 1 of 2 (“\u2068a\u2069”, which keeps 0.25 of itself): most attention on “\u2068b\u2069” (1.00)."
     )
     assert replay_page.all(".settled") == []
-    assert "the attention it gets from the word at hand" in replay_page.texts(".key")[-1]
+    assert "the attention that it gets from the current word" in replay_page.texts(".key")[-1]
 
 
 def test_single_word_of_self_attention_has_no_most_attended_word(replay_page):
