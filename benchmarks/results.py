@@ -7,9 +7,9 @@
     python benchmarks/results.py ner-baselines --data FOLDER        pos and of ner
 
 Each run is `allennlp train` with its data paths and seed, in a process of its own with one thread. The model of the
-epoch that is best on dev tags dev and test once, into files that `allennlp score-tags` reads. Finished runs are kept and
-not repeated; a run of another experiment in the same folder is an error. Writes `results.md` and `results.json` into the
-output folder.
+epoch that is best on dev tags dev and test once, into files that `allennlp score-tags` reads. Finished runs are kept
+and not repeated; a run of another experiment in the same folder is an error. Writes `results.md` and `results.json`
+into the output folder.
 """
 
 import argparse
