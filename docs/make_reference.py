@@ -1,0 +1,193 @@
+"""Writes docs/reference.md: what the package registers, from its signatures and docstrings.
+
+    python docs/make_reference.py            writes the page
+    python docs/make_reference.py --check    exits with 1 where the page is not up to date
+"""
+
+import argparse
+import inspect
+import re
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+import allennlp_nef  # noqa: F401  # registers
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common import Registrable
+
+PAGE = Path(__file__).resolve().parent / "reference.md"
+TITLES = {
+    "DatasetReader": "Dataset readers",
+    "TokenIndexer": "Token indexers",
+    "TokenEmbedder": "Token embedders",
+    "InputRepresentation": "Input representations",
+    "Seq2SeqEncoder": "Encoders",
+    "AttentionTransform": "Attention transforms",
+    "Attention": "Attentions",
+    "TagHead": "Tag heads",
+    "Model": "Models",
+    "Metric": "Metrics",
+    "Predictor": "Predictors",
+    "LearningRateScheduler": "Learning rate schedulers",
+    "TrainerCallback": "Trainer callbacks",
+    "Subcommand": "Commands",
+}
+"""The sections, in order. A kind that is not here is an error."""
+INTRODUCTION = """# Reference
+
+<!-- Written by docs/make_reference.py from the code: change the docstrings, not this page. -->
+
+Each name that the package registers, with its parameters. A name is what stands in a config as `"type"`, or for a
+predictor behind `--predictor`. Parameters without a default have to be given. AllenNLP fills in `vocab`.
+"""
+FILLED_IN = ("vocab", "kwargs", "options", "optimizer", "serialization_dir")
+_PARAMETER = re.compile(
+    r"(?P<names>\w[\w, ]*) : (?P<type>.*?)(?:, optional)?(?: \(default = (?P<default>.*)\))?"
+)
+
+
+class Parameter(NamedTuple):
+    """What a docstring says about a parameter."""
+
+    type: str
+    default: Optional[str]
+    text: str
+
+
+def registered() -> Dict[str, Dict[str, Tuple[type, Optional[str]]]]:
+    """For each kind, by name: the class, and its constructor where it is not `__init__`."""
+    kinds = {
+        kind.__name__: {
+            name: found
+            for name, found in names.items()
+            if found[0].__module__.split(".")[0] == "allennlp_nef"
+        }
+        for kind, names in Registrable._registry.items()
+    }
+    kinds = {kind: names for kind, names in kinds.items() if names}
+    unknown = set(kinds) - set(TITLES)
+    if unknown:
+        raise ValueError(f"TITLES: expected a title for each kind, got none for {sorted(unknown)}")
+    return {kind: kinds[kind] for kind in TITLES if kind in kinds}
+
+
+def own_classes(component: type) -> List[type]:
+    """The class and its bases in this package."""
+    return [base for base in component.__mro__ if base.__module__.startswith("allennlp_nef")]
+
+
+def sections(component: type) -> Dict[str, str]:
+    """The docstring of a class by its headings, `# Parameters` and the like; the text before them as ""."""
+    text = inspect.cleandoc(component.__doc__ or "")
+    parts = re.split(r"^# (.+)\n+", text, flags=re.M)
+    return {"": parts[0], **dict(zip(parts[1::2], parts[2::2]))}
+
+
+def described(component: type) -> Dict[str, Parameter]:
+    """What the docstrings of a class and its bases say about parameters."""
+    found: Dict[str, Parameter] = {}
+    for base in own_classes(component):
+        if "__doc__" not in vars(base):
+            continue
+        entries = re.split(r"^(?=\S)", sections(base).get("Parameters", ""), flags=re.M)
+        for entry in filter(None, entries):
+            head, _, text = entry.partition("\n")
+            match = _PARAMETER.fullmatch(head.strip())
+            for name in match["names"].split(", ") if match else ():  # none: see a base
+                parameter = Parameter(match["type"], match["default"], textwrap.dedent(text).strip())
+                found.setdefault(name, parameter)
+    return found
+
+
+def parameters(component: type, constructor: Optional[str]) -> Iterator[inspect.Parameter]:
+    """Those that a config gives, with those of the bases that `**kwargs` goes to."""
+    names = set(FILLED_IN)
+    functions = [getattr(component, constructor)] if constructor else []
+    functions += [vars(base)["__init__"] for base in own_classes(component) if "__init__" in vars(base)]
+    for function in functions:
+        signature = inspect.signature(function).parameters
+        for parameter in signature.values():
+            if parameter.name not in {"self", *names}:
+                names.add(parameter.name)
+                yield parameter
+        if not any(each.kind is each.VAR_KEYWORD for each in signature.values()):
+            return
+
+
+def as_item(parameter: inspect.Parameter, known: Optional[Parameter]) -> str:
+    """A parameter as an item of a list."""
+    if known is None:
+        known = Parameter(f"`{inspect.formatannotation(parameter.annotation)}`", None, "")
+        print("undescribed", parameter, file=sys.stderr)
+    default = None
+    if parameter.default is not parameter.empty:
+        value: Any = parameter.default
+        plain = isinstance(value, (bool, int, float, str))
+        default = f"`{value!r}`".replace("'", '"') if plain else known.default or "`None`"
+        if plain and known.default is not None and default not in known.default:
+            raise ValueError(f"{parameter.name}: expected {default} in the docstring, got {known.default}")
+    details = known.type + (f", default {default}" if default else "")
+    text = " ".join(known.text.split())
+    return f"- `{parameter.name}` ({details})" + (f": {text}" if text else "")
+
+
+def prose(component: type) -> str:
+    """The docstring of a class before its headings, without where it is registered."""
+    text = sections(component)[""]
+    text = re.sub(r"\s*Registered as an?\s+`\w+`\s+with\s+name\s+\"[\w-]+\"\.", "", text)
+    text = re.sub(r"\s*Parameters:\s+see\s+`\w+`\.", "", text)
+    return text.strip()
+
+
+def component_entry(name: str, component: type, constructor: Optional[str]) -> str:
+    known = described(component)
+    try:
+        items = [as_item(each, known.get(each.name)) for each in parameters(component, constructor)]
+    except ValueError as error:
+        raise ValueError(f"{component.__name__}: {error}") from None
+    path = f"{component.__module__}.{component.__name__}"
+    return "\n\n".join(filter(None, [f"### {name}", f"`{path}`", prose(component), "\n".join(items)]))
+
+
+def command_entry(name: str, component: type) -> str:
+    """A command, from its parser."""
+    top = argparse.ArgumentParser().add_subparsers()
+    parser = component().add_subparser(top)
+    lines = []
+    for action in parser._actions:
+        if isinstance(action, argparse._HelpAction):
+            continue
+        value = action.metavar or ("" if action.nargs == 0 else "|".join(map(str, action.choices or ["VALUE"])))
+        names = ", ".join(action.option_strings) or value
+        shown = f"{names} {value}".strip() if action.option_strings else names
+        lines.append(f"- `{shown}`: {action.help}")
+    details = textwrap.dedent(parser.epilog or parser.description or "").strip()
+    return "\n\n".join(filter(None, [f"### {name}", details, "\n".join(lines)]))
+
+
+def reference() -> str:
+    """The text of the page."""
+    parts = [INTRODUCTION.strip()]
+    for kind, names in registered().items():
+        parts.append(f"## {TITLES[kind]}")
+        for name, (component, constructor) in sorted(names.items()):
+            if issubclass(component, Subcommand):
+                parts.append(command_entry(name, component))
+            else:
+                parts.append(component_entry(name, component, constructor))
+    return "\n\n".join(parts) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    text = reference()
+    if not parser.parse_args().check:
+        PAGE.write_text(text, encoding="utf-8")
+    elif PAGE.read_text(encoding="utf-8") != text:
+        sys.exit(f"{PAGE}: not up to date; run python docs/make_reference.py")
+
+
+if __name__ == "__main__":
+    main()
