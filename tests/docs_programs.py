@@ -23,6 +23,11 @@ NAMES = ("allennlp-nef", "allennlp", "python")
 PROGRAM = """#!/bin/sh
 exec '{python}' -ES '{folder}/client.py' {name} "$@"
 """
+CONSOLE_SCRIPT = """import sys
+from allennlp_nef_console import main
+if __name__ == "__main__":
+    sys.exit(main())
+"""
 CLIENT = """import json, os, socket, sys
 with socket.socket(socket.AF_UNIX) as server:
     server.connect({address!r})
@@ -41,6 +46,7 @@ def programs(folder):
         (folder / name).write_text(text, encoding="utf-8")
         (folder / name).chmod(0o755)
     (folder / "client.py").write_text(CLIENT.format(address=address), encoding="utf-8")
+    (folder / "allennlp_nef.py").write_text(CONSOLE_SCRIPT, encoding="utf-8")
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen([sys.executable, __file__, address], env=environment)
@@ -97,17 +103,17 @@ def run(streams, name, arguments, folder, environment):
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    sys.argv = [name, *arguments]
+    sys.path[:0] = environment["PYTHONPATH"].split(os.pathsep)
     status = 0
     try:
         if name == "allennlp-nef":
-            importlib.import_module("allennlp_nef_console").main()
+            run_file(str(Path(sys.argv[1]).with_name("allennlp_nef.py")), arguments)
         elif name == "allennlp":
-            runpy.run_module("allennlp", run_name="__main__")
+            run_module("allennlp", arguments)
+        elif arguments[:1] == ["-m"]:
+            run_module(arguments[1], arguments[2:])
         elif arguments:
-            sys.argv = arguments
-            sys.path.insert(0, folder)
-            runpy.run_path(arguments[0], run_name="__main__")
+            run_file(arguments[0], arguments[1:])
         else:
             run_blocks()
     except SystemExit as end:
@@ -117,14 +123,26 @@ def run(streams, name, arguments, folder, environment):
     except BaseException:  # noqa: BLE001  # what a program does last
         sys.excepthook(*sys.exc_info())
         status = 1
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(ValueError):  # the program has closed it
+            stream.flush()
     os._exit(status % 256)
+
+
+def run_file(path, arguments):
+    sys.argv = [path, *arguments]
+    runpy.run_path(path, run_name="__main__")
+
+
+def run_module(name, arguments):
+    sys.argv = [name, *arguments]
+    runpy.run_module(name, run_name="__main__", alter_sys=True)
 
 
 def run_blocks():
     """Runs the blocks of code that are on stdin, a JSON string a line. A null character ends the output of each."""
     names = {"__name__": "__main__"}
+    sys.path.insert(0, "")
     for line in sys.stdin:
         exec(compile(json.loads(line), "<block>", "exec"), names)
         print(end="\0", flush=True)

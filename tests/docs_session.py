@@ -14,7 +14,7 @@ from filelock import FileLock
 
 from tests.docs_blocks import archives_of, blocks_of, difference
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = ROOT_PACKAGE = Path(__file__).resolve().parent.parent
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
 SECONDS = 120
 """That a block may take."""
@@ -22,7 +22,7 @@ QUIET = {
     "PYTHONIOENCODING": "utf-8",
     "OMP_NUM_THREADS": "1",
     "MPLBACKEND": "agg",
-    "TOKENIZERS_PARALLELISM": "false",
+    "TQDM_DISABLE": "1",
 }
 
 
@@ -72,13 +72,13 @@ class Session:
     def __init__(self, folder, shared, page):
         self.folder = self.home = folder
         self.shared, self.page = shared, page
-        self.python = None
+        self.python = self.errors = None
         self.started = []
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
             self.port = str(listener.getsockname()[1])
         path = os.pathsep.join([str(shared.programs), os.environ["PATH"]])
-        self.environment = {**os.environ, **QUIET, "PATH": path, "PYTHONPATH": str(ROOT)}
+        self.environment = {**os.environ, **QUIET, "PATH": path, "PYTHONPATH": str(ROOT_PACKAGE)}
 
     def __enter__(self):
         return self
@@ -87,6 +87,8 @@ class Session:
         for process in self.started:
             process.kill()
             process.communicate()
+        if self.errors:
+            self.errors.close()
 
     def problems(self):
         """Runs all blocks; yields, for each whose output is not as expected, its line and how it differs."""
@@ -129,13 +131,13 @@ class Session:
             cwd=str(self.folder),
             env=self.environment,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            capture_output=True,
             timeout=SECONDS,
             check=False,
         )
-        printed = done.stdout.decode("utf-8").replace(self.port, "8000")
-        assert done.returncode == status, f"status {done.returncode}\n{printed}"
+        printed, errors = done.stdout.decode("utf-8"), done.stderr.decode("utf-8")
+        assert done.returncode == status, f"status {done.returncode}\n{printed}\n{errors}"
+        printed = (printed + errors if status else printed).replace(self.port, "8000")
         if status == 0:
             self.folder = Path(place.read_text().strip())
         return printed
@@ -162,13 +164,14 @@ class Session:
     def run_python(self, text):
         """Blocks of Python share their names."""
         if self.python is None:
+            self.errors = (self.home / ".errors").open("w+b")
             self.python = subprocess.Popen(
                 ["python"],
                 cwd=str(self.folder),
                 env=self.environment,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
+                stderr=self.errors,
             )
             self.started.append(self.python)
         self.python.stdin.write(json.dumps(self.ported(text)).encode() + b"\n")
@@ -176,7 +179,7 @@ class Session:
         printed = b""
         while not printed.endswith(b"\0"):
             byte = self.python.stdout.read(1)
-            assert byte, printed.decode("utf-8")
+            assert byte, (self.home / ".errors").read_text(encoding="utf-8")
             printed += byte
         return printed[:-1].decode("utf-8")
 
