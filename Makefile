@@ -59,11 +59,12 @@ echo "== Python $$want environment in $(2)"; \
 "$(1)" -m venv --clear "$(2)"; touch "$(2)/.allennlp_nef"
 endef
 
-.PHONY: help install train test browser bench bench-serving pictures lint format test-legacy results-qe results-pos results-ner results-pos-baselines results-ner-baselines clean
+.PHONY: help install train test browser docs bench bench-serving pictures lint format test-legacy results-qe results-pos results-ner results-pos-baselines results-ner-baselines clean
 
 help:
 	@echo 'make train        install, train NEF-F on the fixtures, evaluate it, print three tagged sentences'
 	@echo 'make test         install, then lint, types and tests, some in Chromium (BROWSER=no leaves those out)'
+	@echo 'make docs         the site of the documentation, in build/docs, with links and anchors checked'
 	@echo 'make bench        the speed, against taggers of AllenNLP itself, in less than 10 minutes (BENCH="--json FILE")'
 	@echo 'make bench-serving 2,000 requests to allennlp serve from 32 connections, each answer checked, in about a minute'
 	@echo 'make pictures     the pictures of the README'
@@ -138,6 +139,10 @@ $(call escape,$(LEGACY_MARK)): pyproject.toml requirements-legacy.txt
 
 test-legacy: $(call escape,$(LEGACY_MARK)) browser
 	OMP_NUM_THREADS=1 "$(LEGACY_VENV)/bin/python" -m pytest -n 2 $(WITHOUT_BROWSER)
+
+docs: install
+	"$(VENV)/bin/python" docs/make_reference.py --check
+	"$(VENV)/bin/python" -m mkdocs build --strict
 
 bench: install
 	"$(VENV)/bin/python" benchmarks/speed.py $(BENCH)

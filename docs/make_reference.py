@@ -1,7 +1,7 @@
 """Writes docs/reference.md: what the package registers, from its signatures and docstrings.
 
-    python docs/make_reference.py            writes the page
-    python docs/make_reference.py --check    exits with 1 where the page is not up to date
+python docs/make_reference.py            writes the page
+python docs/make_reference.py --check    exits with 1 where the page is not up to date
 """
 
 import argparse
@@ -12,9 +12,12 @@ import textwrap
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-import allennlp_nef  # noqa: F401  # registers
-from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Registrable
+from allennlp_nef.commands.command import Command
+from allennlp_nef.console.parser import Parser
+
+import allennlp_nef  # noqa: F401  # registers
+from allennlp_nef.commands import COMMANDS
 
 PAGE = Path(__file__).resolve().parent / "reference.md"
 TITLES = {
@@ -31,17 +34,20 @@ TITLES = {
     "Predictor": "Predictors",
     "LearningRateScheduler": "Learning rate schedulers",
     "TrainerCallback": "Trainer callbacks",
-    "Subcommand": "Commands",
 }
-"""The sections, in order. A kind that is not here is an error."""
+"""The sections, in order. A kind that is not here is an error, but for AllenNLP's `Subcommand`."""
 INTRODUCTION = """# Reference
 
 <!-- Written by docs/make_reference.py from the code: change the docstrings, not this page. -->
 
 Each name that the package registers, with its parameters. A name is what stands in a config as `"type"`, or for a
-predictor behind `--predictor`. Parameters without a default have to be given. AllenNLP fills in `vocab`.
+predictor behind `--predictor`, with its parameters in `--predictor-args`. A parameter without a default is required.
 """
-FILLED_IN = ("vocab", "kwargs", "options", "optimizer", "serialization_dir")
+COMMANDS_INTRODUCTION = (
+    "AllenNLP's own commands, such as `train`, say what they do with `allennlp-nef COMMAND --help`."
+)
+FILLED_IN = ("vocab", "optimizer", "model", "dataset_reader", "kwargs", "options")
+"""Not from a config or a command line."""
 _PARAMETER = re.compile(
     r"(?P<names>\w[\w, ]*) : (?P<type>.*?)(?:, optional)?(?: \(default = (?P<default>.*)\))?"
 )
@@ -65,7 +71,7 @@ def registered() -> Dict[str, Dict[str, Tuple[type, Optional[str]]]]:
         }
         for kind, names in Registrable._registry.items()
     }
-    kinds = {kind: names for kind, names in kinds.items() if names}
+    kinds = {kind: names for kind, names in kinds.items() if names and kind != "Subcommand"}
     unknown = set(kinds) - set(TITLES)
     if unknown:
         raise ValueError(f"TITLES: expected a title for each kind, got none for {sorted(unknown)}")
@@ -95,7 +101,9 @@ def described(component: type) -> Dict[str, Parameter]:
             head, _, text = entry.partition("\n")
             match = _PARAMETER.fullmatch(head.strip())
             for name in match["names"].split(", ") if match else ():  # none: see a base
-                parameter = Parameter(match["type"], match["default"], textwrap.dedent(text).strip())
+                parameter = Parameter(
+                    match["type"], match["default"], textwrap.dedent(text).strip()
+                )
                 found.setdefault(name, parameter)
     return found
 
@@ -104,7 +112,9 @@ def parameters(component: type, constructor: Optional[str]) -> Iterator[inspect.
     """Those that a config gives, with those of the bases that `**kwargs` goes to."""
     names = set(FILLED_IN)
     functions = [getattr(component, constructor)] if constructor else []
-    functions += [vars(base)["__init__"] for base in own_classes(component) if "__init__" in vars(base)]
+    functions += [
+        vars(base)["__init__"] for base in own_classes(component) if "__init__" in vars(base)
+    ]
     for function in functions:
         signature = inspect.signature(function).parameters
         for parameter in signature.values():
@@ -119,17 +129,17 @@ def as_item(parameter: inspect.Parameter, known: Optional[Parameter]) -> str:
     """A parameter as an item of a list."""
     if known is None:
         known = Parameter(f"`{inspect.formatannotation(parameter.annotation)}`", None, "")
-        print("undescribed", parameter, file=sys.stderr)
     default = None
     if parameter.default is not parameter.empty:
         value: Any = parameter.default
         plain = isinstance(value, (bool, int, float, str))
         default = f"`{value!r}`".replace("'", '"') if plain else known.default or "`None`"
         if plain and known.default is not None and default not in known.default:
-            raise ValueError(f"{parameter.name}: expected {default} in the docstring, got {known.default}")
+            raise ValueError(
+                f"{parameter.name}: expected {default} in the docstring, got {known.default}"
+            )
     details = known.type + (f", default {default}" if default else "")
-    text = " ".join(known.text.split())
-    return f"- `{parameter.name}` ({details})" + (f": {text}" if text else "")
+    return item(f"- `{parameter.name}` ({details})", known.text)
 
 
 def prose(component: type) -> str:
@@ -147,23 +157,43 @@ def component_entry(name: str, component: type, constructor: Optional[str]) -> s
     except ValueError as error:
         raise ValueError(f"{component.__name__}: {error}") from None
     path = f"{component.__module__}.{component.__name__}"
-    return "\n\n".join(filter(None, [f"### {name}", f"`{path}`", prose(component), "\n".join(items)]))
+    parts = [f"### {name}", f"`{path}`", escaped(prose(component))]
+    return "\n\n".join([*parts, *(["Parameters:", "\n".join(items)] if items else [])])
 
 
-def command_entry(name: str, component: type) -> str:
+def command_entry(command: Command) -> str:
     """A command, from its parser."""
-    top = argparse.ArgumentParser().add_subparsers()
-    parser = component().add_subparser(top)
-    lines = []
+    prog = f"allennlp-nef {command.name}"
+    parser = Parser(prog=prog, **command.parser_options())
+    command.add_arguments(parser)
+    items = []
     for action in parser._actions:
-        if isinstance(action, argparse._HelpAction):
-            continue
-        value = action.metavar or ("" if action.nargs == 0 else "|".join(map(str, action.choices or ["VALUE"])))
-        names = ", ".join(action.option_strings) or value
-        shown = f"{names} {value}".strip() if action.option_strings else names
-        lines.append(f"- `{shown}`: {action.help}")
-    details = textwrap.dedent(parser.epilog or parser.description or "").strip()
-    return "\n\n".join(filter(None, [f"### {name}", details, "\n".join(lines)]))
+        if not isinstance(action, argparse._HelpAction):
+            names = ", ".join(action.option_strings)
+            choices = "|".join(map(str, action.choices or []))
+            value = "" if action.nargs == 0 else action.metavar or choices or action.dest.upper()
+            items.append(item(f"- `{f'{names} {value}'.strip()}`", action.help or ""))
+    details = textwrap.indent((command.details % {"prog": prog}).strip("\n"), "    ")
+    return "\n\n".join([f"### {command.name}", command.summary, details, "\n".join(items)])
+
+
+def item(head: str, text: str) -> str:
+    """An item of a list: lines of at most 120 characters."""
+    text = escaped(" ".join(text.split()))
+    return textwrap.fill(
+        f"{head}: {text}" if text else head, 120, subsequent_indent="  ", break_on_hyphens=False
+    )
+
+
+def escaped(text: str) -> str:
+    """Markdown would take `<name>` outside of code for HTML."""
+    lines = text.split("\n")
+    return "\n".join(
+        line
+        if line.startswith("    ")
+        else re.sub(r"<(?=[a-z/!])(?=[^`]*(`[^`]*`[^`]*)*$)", "&lt;", line)
+        for line in lines
+    )
 
 
 def reference() -> str:
@@ -171,16 +201,15 @@ def reference() -> str:
     parts = [INTRODUCTION.strip()]
     for kind, names in registered().items():
         parts.append(f"## {TITLES[kind]}")
-        for name, (component, constructor) in sorted(names.items()):
-            if issubclass(component, Subcommand):
-                parts.append(command_entry(name, component))
-            else:
-                parts.append(component_entry(name, component, constructor))
+        parts += [component_entry(name, *found) for name, found in sorted(names.items())]
+    parts += ["## Commands", COMMANDS_INTRODUCTION, *map(command_entry, COMMANDS)]
     return "\n\n".join(parts) + "\n"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--check", action="store_true", help="write nothing")
     text = reference()
     if not parser.parse_args().check:

@@ -34,6 +34,10 @@ def on_page_markdown(markdown, page, **_):
     def in_site(match):
         target = posixpath.normpath(posixpath.join(folder, match["path"]))
         place = OUTSIDE.get(target, posixpath.relpath(target, "docs"))
-        return match["before"] + posixpath.relpath(place, posixpath.dirname(here) or ".") + match["after"]
+        return (
+            match["before"]
+            + posixpath.relpath(place, posixpath.dirname(here) or ".")
+            + match["after"]
+        )
 
     return LINK.sub(in_site, markdown)

@@ -6,8 +6,10 @@ from typing import List, NamedTuple, Optional
 RUN = ("bash", "python")
 INERT = ("bibtex", "json", "nginx")
 """Languages of blocks that are only read, where no comment says that they are files."""
-FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\S*)\n(?P<text>.*?)^(?P=indent)```$", re.M | re.S)
-COMMENT = re.compile(r"<!-- (?P<key>not run|file|fails|background)(: (?P<value>(?:(?!-->).)+))? -->\n\s*\Z", re.S)
+FENCE = re.compile(r"^```(?P<language>\S*)\n(?P<text>.*?)^```$", re.M | re.S)
+COMMENT = re.compile(
+    r"<!-- (?P<key>not run|file|fails|needs|background)(: (?P<value>(?:(?!-->).)+))? -->\n\Z", re.S
+)
 USES = re.compile(r"<!-- uses: (.+?) -->")
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 HOLE = re.compile(rf"\.\.\.|{NUMBER.pattern}|\s+")
@@ -23,14 +25,19 @@ class Block(NamedTuple):
     line: int
     """Of its first line, from 1."""
     key: Optional[str]
-    """What the comment before it says: "not run", "file", "fails", "background"."""
+    """What the comment before it begins with: "not run", "file", "fails", "needs", "background"."""
     value: Optional[str]
-    output: Optional[str]
-    """What it prints, where a `text` block after it says so."""
+    """What stands after the colon."""
+    output: Optional[str] = None
+    """What it prints, where a `text` block says so."""
+
+    @property
+    def is_run(self) -> bool:
+        return self.language in RUN and self.key not in ("not run", "file")
 
 
 def blocks_of(page: str) -> List[Block]:
-    """The blocks of a page, each `text` block as the output of the block before. Raises `ValueError`."""
+    """The blocks of a page; `text` blocks as outputs of those before. Raises `ValueError` with the line."""
     blocks: List[Block] = []
     for match in FENCE.finditer(page):
         language, text = match["language"], match["text"]
@@ -38,18 +45,19 @@ def blocks_of(page: str) -> List[Block]:
         comment = COMMENT.search(page, 0, match.start())
         key, value = (comment["key"], comment["value"]) if comment else (None, None)
         if language == "text":
-            if not blocks or blocks[-1].language not in RUN or blocks[-1].output is not None:
-                raise ValueError(f"line {line}: expected a bash or python block before this output")
-            if blocks[-1].key in ("not run", "background"):
-                raise ValueError(f"line {line}: expected no output of a block that is not waited for")
-            blocks[-1] = blocks[-1]._replace(output=text)
+            last = blocks[-1] if blocks else None
+            if not last or not last.is_run or last.key == "background" or last.output is not None:
+                raise ValueError(f"line {line}: expected a block that is run before this output")
+            blocks[-1] = last._replace(output=text)
             continue
         if language not in RUN + INERT and key != "file":
-            raise ValueError(f"line {line}: expected bash, python, text or a file, got {language!r}")
-        if key == "not run" and not value:
-            raise ValueError(f"line {line}: expected the reason why it is not run")
-        blocks.append(Block(language, text, line, key, value, None))
-    if len(re.findall(r"^ *```", page, re.M)) != 2 * len(FENCE.findall(page)):
+            raise ValueError(
+                f"line {line}: expected bash, python, text or a file, got {language!r}"
+            )
+        if key not in (None, "background") and not value:
+            raise ValueError(f"line {line}: expected <!-- {key}: ... -->")
+        blocks.append(Block(language, text, line, key, value))
+    if len(re.findall(r"^```", page, re.M)) != 2 * len(FENCE.findall(page)):
         raise ValueError("expected that each block is closed")
     return blocks
 

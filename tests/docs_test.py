@@ -1,13 +1,16 @@
-"""README.md, CONTRIBUTING.md and docs/: every block runs, and prints what the page says."""
+"""README.md, CONTRIBUTING.md and docs/: every block runs and prints what the page says, links hold."""
 
+import importlib.util
 import sys
 
 import pytest
 
 from tests.docs_programs import programs
-from tests.docs_session import PAGES, Session, Shared, read_page
+from tests.docs_session import PAGES, ROOT, Shared, read_page
 
-pytestmark = pytest.mark.skipif(sys.version_info < (3, 11), reason="the pages show the modern stack")
+pytestmark = pytest.mark.skipif(
+    sys.version_info < (3, 11), reason="the pages show the modern stack"
+)
 
 
 @pytest.fixture(scope="session")
@@ -21,8 +24,31 @@ def shared(tmp_path_factory, worker_id):
 
 @pytest.mark.parametrize("name", PAGES)
 def test_blocks_run_and_print_what_the_page_says(name, shared, tmp_path):
-    if name != "README.md":
-        shared.examples(tmp_path)
-    with Session(tmp_path, shared, read_page(name)) as session:
-        problems = [f"{name}:{line}: {problem}" for line, problem in session.problems()]
-    assert not problems, "\n\n".join(problems)
+    shared.fill(name, tmp_path)
+    with shared.session(tmp_path, name) as session:
+        found = [f"{name}:{line}: {text}" for line, text in session.problems(read_page(name))]
+    assert not found, "\n\n".join(found)
+
+
+def test_the_site_builds_without_a_warning(tmp_path):
+    """Of links and anchors that lead nowhere, too."""
+    from mkdocs.commands.build import build
+    from mkdocs.config import load_config
+
+    config = load_config(str(ROOT / "mkdocs.yml"), site_dir=str(tmp_path), strict=True)
+    build(config)
+    assert (tmp_path / "index.html").exists()
+
+
+def test_the_reference_is_up_to_date():
+    """If not, `python docs/make_reference.py` writes it."""
+    spec = importlib.util.spec_from_file_location("make_reference", ROOT / "docs/make_reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.reference() == module.PAGE.read_text(encoding="utf-8")
+
+
+def test_the_readme_is_short():
+    lines = read_page("README.md").splitlines()
+    assert len(lines) <= 130
+    assert max(map(len, lines)) <= 120
