@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from allennlp.common import Registrable
-from allennlp_nef.commands.command import Command
-from allennlp_nef.console.parser import Parser
 
 import allennlp_nef  # noqa: F401  # registers
 from allennlp_nef.commands import COMMANDS
+from allennlp_nef.commands.command import Command
+from allennlp_nef.console.parser import Parser
 
 PAGE = Path(__file__).resolve().parent / "reference.md"
 TITLES = {
