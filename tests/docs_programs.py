@@ -1,8 +1,8 @@
 """Programs of Python that start at once, for the many commands of the documentation.
 
 Importing torch and AllenNLP takes seconds. Here one process does it, and each program is a fork of it.
-`programs(folder)` starts the process and writes programs `allennlp-nef`, `allennlp` and `python` into a folder for the PATH. They pass
-their arguments, folder, environment and standard streams on, and end as their forks do.
+`programs(folder)` starts the process and writes programs `allennlp-nef`, `allennlp` and `python` into a folder for the
+PATH. They pass their arguments, folder, environment and standard streams on, and end as their forks do.
 """
 
 import contextlib
