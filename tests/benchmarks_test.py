@@ -1,5 +1,6 @@
 """`benchmarks/speed.py`: how it measures, and a quick run of all its parts."""
 
+import gc
 import json
 import math
 from copy import deepcopy
@@ -31,7 +32,8 @@ def speed(benchmarks, monkeypatch, root):
     import speed_harness
 
     monkeypatch.setattr(speed_harness, "steady_allocator", lambda: None)  # it cannot be undone
-    return partial(run_script, root / "benchmarks" / "speed.py")
+    yield partial(run_script, root / "benchmarks" / "speed.py")
+    gc.unfreeze()
 
 
 @pytest.fixture

@@ -6,9 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.demo.chromium import chromium
-from tests.demo.server import ROOT, served
-
-__all__ = ["NARROW", "ROOT", "WIDE"]
+from tests.demo.server import served
 
 WIDE, NARROW = (1100, 800), (320, 640)
 
