@@ -17,7 +17,7 @@ def quote(value: Any, length: int = 40) -> str:
     return text if len(text) <= length else text[: length - 3] + "..."
 
 
-def first_line(error: BaseException) -> str:
-    """The first line of an error's message, or the name of its type where it has no message."""
-    lines = str(error).splitlines()
-    return lines[0] if lines else type(error).__name__
+def summary_of(error: BaseException) -> str:
+    """The first and the last line of an error's message, or the name of its type where it has no message."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return "; ".join(dict.fromkeys([*lines[:1], *lines[-1:]])) or type(error).__name__

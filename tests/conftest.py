@@ -178,7 +178,7 @@ def ner_archive(allennlp, small, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def neighbours(allennlp, small, tmp_path_factory):
+def baselines(allennlp, small, tmp_path_factory):
     """The archives of `pos_lan`, `ner_psa` and `pos_psa` by these names, each trained for one epoch on 30 sentences.
 
     A model is trained when a test asks for it for the first time.

@@ -10,7 +10,7 @@ from allennlp.common.util import lazy_groups_of
 from allennlp.data import Instance
 
 from allennlp_nef.commands.request_files import holds_requests, read_requests
-from allennlp_nef.errors import DataFormatError, UserError, first_line, quote
+from allennlp_nef.errors import DataFormatError, UserError, quote, summary_of
 from allennlp_nef.predictors.archives import load_predictor
 from allennlp_nef.predictors.tagging_predictor import Answer, TaggingPredictor
 
@@ -38,7 +38,7 @@ def load_models(
         check_for_gpu(cuda_device)
     except (ConfigurationError, RuntimeError, ValueError) as error:
         raise UserError(
-            f"--cuda-device: expected -1 or the number of a GPU, got {cuda_device} ({first_line(error)})"
+            f"--cuda-device: expected -1 or the number of a GPU, got {cuda_device} ({summary_of(error)})"
         ) from error
     options = {"trace": True, "batch_size": batch_size}
     predictors = [load_predictor(path, cuda_device, **options) for path in paths]
@@ -114,7 +114,7 @@ def _instances(predictor: TaggingPredictor, path: str, is_requests: bool) -> Ite
         else:
             yield from predictor._dataset_reader.read(path)
     except (ValueError, ConfigurationError) as error:
-        raise DataFormatError(first_line(error)) from error
+        raise DataFormatError(summary_of(error)) from error
 
 
 def _distinct(titles: Sequence[str], paths: Sequence[str]) -> List[str]:

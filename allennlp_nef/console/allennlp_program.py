@@ -61,7 +61,8 @@ def _import_allennlp() -> None:
     try:
         from allennlp_nef import _stack  # noqa: F401
     except ImportError as error:
-        raise UserError(str(error)) from error
+        message, *commands = str(error).splitlines()
+        raise UserError(f"{message} {' && '.join(map(str.strip, commands))}") from error
     from allennlp_nef import components  # noqa: F401
 
 

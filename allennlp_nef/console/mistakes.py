@@ -6,7 +6,7 @@ import traceback
 from typing import NamedTuple, Optional
 
 from allennlp_nef.commands.printing import error_message
-from allennlp_nef.errors import UserError
+from allennlp_nef.errors import UserError, summary_of
 
 # By name: a command that does not need AllenNLP does not import them.
 _MISTAKES = (
@@ -78,7 +78,7 @@ def _message_by_place(error: Exception) -> Optional[str]:
         return str(error) if isinstance(error, RuntimeError) else text  # Jsonnet's errors say where
     if _LOAD_ARCHIVE in calls:
         archive = frames[calls.index(_LOAD_ARCHIVE)].f_locals["archive_file"]
-        return f"{archive}: expected the archive of a trained model, got {text}"
+        return f"{archive}: expected the archive of a trained model, got {type(error).__name__}: {summary_of(error)}"
     is_bug = calls[-1].startswith("allennlp_nef.") and _UNEXPECTED not in str(error)
     if _FROM_PARAMS in calls and not is_bug:
         last = len(calls) - 1 - calls[::-1].index(_FROM_PARAMS)

@@ -11,14 +11,14 @@ from overrides import overrides
 
 from allennlp_nef.commands.printing import print_lines
 
-# Warnings of other packages, as PYTHONWARNINGS has them: the action, the beginning of the message, the category.
+# Warnings of other packages that a user can do nothing about: the beginning of the message, and the category.
 IGNORED_WARNINGS = (
-    ("ignore", "Failed to load image Python extension", UserWarning),
-    ("ignore", "`torch.cuda.amp.autocast(args...)` is deprecated", FutureWarning),
-    ("ignore", "User provided device_type of 'cuda'", UserWarning),
-    ("ignore", "You are using a non-supported Python version", FutureWarning),
-    ("ignore", "pkg_resources is deprecated as an API", UserWarning),
-    ("ignore", "Python 3.14 will", DeprecationWarning),
+    ("Failed to load image Python extension", UserWarning),
+    ("`torch.cuda.amp.autocast(args...)` is deprecated", FutureWarning),
+    ("User provided device_type of 'cuda'", UserWarning),
+    ("You are using a non-supported Python version", FutureWarning),
+    ("pkg_resources is deprecated as an API", UserWarning),
+    ("Python 3.14 will", DeprecationWarning),
 )
 # Messages below a warning that are shown: those of functions, by the name of the logger, and single ones.
 _SHOWN_FUNCTIONS = {
@@ -32,12 +32,9 @@ _SHOWN_MESSAGES = (
     "Training interrupted by the user, and no best model has been saved. No model archive created.",
     "Training interrupted by the user. Attempting to create a model archive using the current best epoch weights.",
 )
-# The beginnings of warnings of distributed training that a user can do nothing about.
-_HIDDEN_WARNINGS = (
-    "vocabulary serialization directory",
-    "Parameter local_rank for class",
-    "Worker ",
-    "terminating worker",
+# Logged warnings of processes that work together, which a user can do nothing about.
+_HIDDEN_MESSAGES = re.compile(
+    r"vocabulary serialization directory|Parameter local_rank for class|Worker \d+ completed|terminating worker"
 )
 _LOGGERS = ("allennlp", "allennlp_nef", "allennlp_server")
 
@@ -45,10 +42,10 @@ _LOGGERS = ("allennlp", "allennlp_nef", "allennlp_server")
 def ignore_warnings() -> None:
     """Ignores the `IGNORED_WARNINGS` in this process and in those that it starts. The user's own filters come first."""
     own = []
-    for action, message, category in IGNORED_WARNINGS:
-        warnings.filterwarnings(action, re.escape(message), category, append=True)  # type: ignore[arg-type]
-        own.append(f"{action}:{message}:{category.__name__}")
-    # In the variable the last filter comes first.
+    for message, category in IGNORED_WARNINGS:
+        warnings.filterwarnings("ignore", re.escape(message), category, append=True)
+        own.append(f"ignore:{message}:{category.__name__}")
+    # The last filter in the variable prevails.
     given = os.environ.get("PYTHONWARNINGS")
     os.environ["PYTHONWARNINGS"] = ",".join([*own, given] if given else own)
 
@@ -95,7 +92,7 @@ class TerminalHandler(logging.Handler):
             return  # another process of a distributed training prints
         text = self.format(record)
         if record.levelno >= logging.WARNING:
-            if not text.startswith(_HIDDEN_WARNINGS):
+            if not _HIDDEN_MESSAGES.match(text):
                 print_lines([f"{record.levelname.lower()}: {text}"], sys.stderr)
         elif (record.name, record.funcName) in _SHOWN_FUNCTIONS or record.msg in _SHOWN_MESSAGES:
             print_lines([text])

@@ -4,10 +4,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models import load_archive
 from allennlp.predictors import Predictor
 
-from allennlp_nef.errors import UserError, first_line
+from allennlp_nef.errors import UserError, summary_of
 from allennlp_nef.models import NefTagger
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
-from allennlp_nef.saved_versions import compared_versions, saved_versions
 
 
 def load_predictor(path: str, cuda_device: int = -1, **options: Any) -> TaggingPredictor:
@@ -32,8 +31,7 @@ def load_predictor(path: str, cuda_device: int = -1, **options: Any) -> TaggingP
         Exception
     ) as error:  # each step from fetching it to building the model raises errors of its own
         raise UserError(
-            f"{path}: expected the archive of a trained model, got {type(error).__name__}: {first_line(error)}"
-            f"{_versions_of(path)}"
+            f"{path}: expected the archive of a trained model, got {type(error).__name__}: {summary_of(error)}"
         ) from error
     if not isinstance(archive.model, NefTagger):
         got = type(archive.model).__name__
@@ -41,14 +39,5 @@ def load_predictor(path: str, cuda_device: int = -1, **options: Any) -> TaggingP
     try:
         predictor: Any = Predictor.from_archive(archive, "nef_tagger", extra_args=options)
     except ConfigurationError as error:
-        raise UserError(f"{path}: {first_line(error)}") from error
+        raise UserError(f"{path}: {summary_of(error)}") from error
     return predictor
-
-
-def _versions_of(path: str) -> str:
-    """What to add to the message of an error in loading an archive: its versions, where they can be read."""
-    try:
-        saved_versions(path)
-    except Exception:  # noqa: BLE001  # it is no archive, which the message says
-        return ""
-    return f" ({compared_versions(path)})"

@@ -22,9 +22,9 @@ def run(allennlp, capsys, tmp_path):
     return run
 
 
-def test_all_files_are_written_and_listed(run, predictor_of, neighbours, tmp_path):
-    names, out = run(neighbours["pos_lan"])
-    model = predictor_of(neighbours["pos_lan"])._model
+def test_all_files_are_written_and_listed(run, predictor_of, baselines, tmp_path):
+    names, out = run(baselines["pos_lan"])
+    model = predictor_of(baselines["pos_lan"])._model
     folder = tmp_path / "out"
     assert names == FILES
     assert out.splitlines() == [
@@ -40,16 +40,16 @@ def test_all_files_are_written_and_listed(run, predictor_of, neighbours, tmp_pat
     assert all(f">{label}<" in text for label in model.tag_head.labels)
 
 
-def test_only_the_format_asked_for_is_written(run, neighbours):
-    names, out = run(neighbours["pos_lan"], "--format", "svg", "svg")
+def test_only_the_format_asked_for_is_written(run, baselines):
+    names, out = run(baselines["pos_lan"], "--format", "svg", "svg")
     assert names == FILES - {"labels.png"}
     assert "1 plot: labels.svg in" in out
 
 
-def test_the_same_options_give_the_same_plot(run, neighbours, tmp_path):
+def test_the_same_options_give_the_same_plot(run, baselines, tmp_path):
     found = []
     for perplexity in (2.5, 2.5, 3):
-        run(neighbours["pos_lan"], "--format", "svg", "--perplexity", perplexity)
+        run(baselines["pos_lan"], "--format", "svg", "--perplexity", perplexity)
         found.append((tmp_path / "out" / "labels.svg").read_text())
     assert found[0] == found[1] != found[2]
 
@@ -64,15 +64,15 @@ def test_the_same_options_give_the_same_plot(run, neighbours, tmp_path):
     ],
 )
 def test_options_that_cannot_be_used(
-    allennlp, predictor_of, neighbours, capsys, tmp_path, options, message
+    allennlp, predictor_of, baselines, capsys, tmp_path, options, message
 ):
-    count = len(predictor_of(neighbours["pos_lan"])._model.tag_head.labels)
+    count = len(predictor_of(baselines["pos_lan"])._model.tag_head.labels)
     options = [option.format(count=count) for option in options]
     message = message.format(count=count)
     capsys.readouterr()
     with pytest.raises(SystemExit) as end:
         output = ["--output", tmp_path / "out"]
-        allennlp("plot-labels", neighbours["pos_lan"], *output, *options)
+        allennlp("plot-labels", baselines["pos_lan"], *output, *options)
     out, err = capsys.readouterr()
     assert (end.value.code, out) == (2, "")
     assert err.splitlines()[-1].startswith(f"error: {message}")
@@ -87,9 +87,9 @@ def test_perplexity_that_is_no_number_of_at_least_1(allennlp, capsys, value):
     assert message.endswith(f"expected a number of at least 1, got '{value}'")
 
 
-def test_models_without_label_embeddings_are_refused(allennlp, neighbours, capsys, tmp_path):
+def test_models_without_label_embeddings_are_refused(allennlp, baselines, capsys, tmp_path):
     for archive, expected in (
-        (neighbours["ner_psa"], "expected a model with label_attention, got Position-aware"),
+        (baselines["ner_psa"], "expected a model with label_attention, got Position-aware"),
         (tmp_path / "nowhere.tar.gz", "expected the archive of a trained model, got FileNotFound"),
     ):
         with pytest.raises(SystemExit) as end:
@@ -100,8 +100,8 @@ def test_models_without_label_embeddings_are_refused(allennlp, neighbours, capsy
     assert not (tmp_path / "out").exists()
 
 
-def test_embeddings_that_are_not_finite_are_refused(predictor_of, neighbours):
-    predictor = predictor_of(neighbours["pos_lan"])
+def test_embeddings_that_are_not_finite_are_refused(predictor_of, baselines):
+    predictor = predictor_of(baselines["pos_lan"])
     weight = predictor._model.encoder.label_table.weight
     before = weight.detach().clone()
     try:

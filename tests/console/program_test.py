@@ -126,7 +126,7 @@ class TestAllenNlpsCommands:
         for line in err.replace("\r", "\n").splitlines():
             assert not line or "it/s" in line  # progress bars
         log = (tmp_path / "run" / "out.log").read_text()
-        assert " - INFO - allennlp.common.params - " in log
+        assert " - INFO - allennlp.common.checks - " in log
         assert " - INFO - allennlp.training.callbacks.console_logger - f1_mult" in log
 
     def test_the_log_level_of_the_environment_brings_all_messages_back(
@@ -135,7 +135,7 @@ class TestAllenNlpsCommands:
         arguments = ("train", CONFIG, "-s", tmp_path / "run", *small(16, epochs=1))
         status, out, _ = console(*arguments, "--dry-run", ALLENNLP_LOG_LEVEL="INFO")
         assert status == 0
-        assert " - INFO - allennlp.common.params - " in out
+        assert " - INFO - allennlp.common.checks - " in out
 
     def test_evaluation_shows_its_result(self, console, archive_path, tmp_path):
         arguments = ("evaluate", archive_path, "fixtures/qe/dev")

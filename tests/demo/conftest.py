@@ -27,8 +27,8 @@ def sites(request, predictor_of):
         "word_qe": lambda: request.getfixturevalue("archive_path"),
         "chunks": lambda: request.getfixturevalue("ner_archive"),
         "tags": lambda: request.getfixturevalue("pos_archive"),
-        "layers": lambda: request.getfixturevalue("neighbours")["pos_lan"],
-        "self-attention": lambda: request.getfixturevalue("neighbours")["ner_psa"],
+        "layers": lambda: request.getfixturevalue("baselines")["pos_lan"],
+        "self-attention": lambda: request.getfixturevalue("baselines")["ner_psa"],
     }
 
     class Sites(dict):

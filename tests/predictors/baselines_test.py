@@ -5,8 +5,8 @@ import json
 import pytest
 
 
-def test_trace_of_label_attention_has_a_row_for_each_layer(predictor_of, neighbours):
-    predictor = predictor_of(neighbours["pos_lan"])
+def test_trace_of_label_attention_has_a_row_for_each_layer(predictor_of, baselines):
+    predictor = predictor_of(baselines["pos_lan"])
     trace = predictor.trace("Paul dort .")
     assert trace.attention is trace.coverage is trace.most_attended_at is None
     assert len(trace.provisional_tags) == 3  # layers, the last one the output
@@ -25,8 +25,8 @@ def test_trace_of_label_attention_has_a_row_for_each_layer(predictor_of, neighbo
     assert predictor.description()["step_name"] == "layer"
 
 
-def test_trace_of_self_attention_has_words_as_rows(predictor_of, neighbours):
-    predictor = predictor_of(neighbours["ner_psa"])
+def test_trace_of_self_attention_has_words_as_rows(predictor_of, baselines):
+    predictor = predictor_of(baselines["ner_psa"])
     trace = predictor.trace("Anna slept in Rome .")
     assert trace.attention.shape == (5, 5) and trace.gates.shape == (5, 300)
     assert trace.attention.diagonal().tolist() == [0] * 5
@@ -40,11 +40,11 @@ def test_trace_of_self_attention_has_words_as_rows(predictor_of, neighbours):
     assert predictor.description()["step_name"] == "word"
 
 
-def test_plots_of_both_name_their_rows_and_colors(allennlp, neighbours, tmp_path):
+def test_plots_of_both_name_their_rows_and_colors(allennlp, baselines, tmp_path):
     arguments = ("--output", tmp_path, "--limit", 1, "--format", "svg")
     path = tmp_path / "requests.jsonl"
     path.write_text('{"sentence": "Anna dort à Rome ."}\n')
-    both = (neighbours["pos_lan"], path, "--compare", neighbours["pos_psa"])
+    both = (baselines["pos_lan"], path, "--compare", baselines["pos_psa"])
     allennlp("plot-sketches", *both, *arguments)
     text = (tmp_path / "sentence-0001.svg").read_text()
     assert all(f">{name}<" in text for name in ("layer", "word", "probability or attention"))
@@ -54,17 +54,17 @@ def test_plots_of_both_name_their_rows_and_colors(allennlp, neighbours, tmp_path
     "name, path", [("pos_lan", "fixtures/pos/test.conllu"), ("ner_psa", "fixtures/ner/test.conll")]
 )
 def test_plots_are_written_and_a_summary_is_refused(
-    allennlp, neighbours, name, path, tmp_path, capsys
+    allennlp, baselines, name, path, tmp_path, capsys
 ):
     options = ("--output", tmp_path / "plots", "--limit", 2, "--html")
-    allennlp("plot-sketches", neighbours[name], path, *options)
+    allennlp("plot-sketches", baselines[name], path, *options)
     names = {"sentence-0001", "sentence-0002"}
     files = {f"{stem}.{ending}" for stem in names for ending in ("png", "svg")} | {"index.html"}
     assert {path.name for path in (tmp_path / "plots").iterdir()} == files
     capsys.readouterr()
     with pytest.raises(SystemExit):
-        allennlp("plot-sketches", neighbours[name], path, *options[:2], "--summary")
+        allennlp("plot-sketches", baselines[name], path, *options[:2], "--summary")
     message = capsys.readouterr().err.splitlines()[-1]
     assert message.startswith(
-        f"error: {neighbours[name]}: expected a model with neural_easy_first for"
+        f"error: {baselines[name]}: expected a model with neural_easy_first for"
     )
