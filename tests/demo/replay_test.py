@@ -86,11 +86,11 @@ def test_wrong_tags_show_the_gold_tag(replay_page):
     assert (
         replay_page.one(".status").text == "Layer 1 of 2: most attention on “\u2068a\u2069” (0.50)."
     )
-    colours = replay_page.run(
+    colors = replay_page.run(
         "return [...document.querySelectorAll('.heat tbody tr')].map((row) => "
         "[...row.querySelectorAll('td')].map((cell) => cell.style.getPropertyValue('--tag')))"
     )
-    assert colours == [["#000000", "#000000", "#000001"], ["#000000", "#000001", "#000001"]]
+    assert colors == [["#000000", "#000000", "#000001"], ["#000000", "#000001", "#000001"]]
     assert replay_page.texts(".legend li") == ["X", "Y"]
 
 

@@ -225,7 +225,7 @@ def _legend(
     texts = [", ".join(map(shown, names)) for _, names in ordered]
     if any(any(_wrong(answer)) for answer in answers):
         handles.append(Line2D([], [], color=INK, **_CROSS_STYLE))
-        texts.append("wrong, in the\ncolour of the gold tag")
+        texts.append("wrong, in the\ncolor of the gold tag")
     legend = figure.legend(
         handles,
         [" "] * len(handles),  # matplotlib would leave out what begins with "_"

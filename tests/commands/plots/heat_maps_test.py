@@ -117,7 +117,7 @@ class TestWrongTags:
         assert crosses_of(axes) == [(1, COLORS["P"]), (2, UNKNOWN)]
         assert legend_of(figure) == [
             *(("N", COLORS["N"]), ("P", COLORS["P"]), ("V", COLORS["V"]), ("X", UNKNOWN)),
-            ("wrong, in the\ncolour of the gold tag", UNKNOWN),
+            ("wrong, in the\ncolor of the gold tag", UNKNOWN),
         ]
 
     @pytest.mark.parametrize("gold", [None, "NVN"])
