@@ -12,7 +12,7 @@ COMMENT = re.compile(
 )
 USES = re.compile(r"<!-- uses: (.+?) -->")
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
-HOLE = re.compile(rf"\.\.\.|{NUMBER.pattern}|\s+")
+TOKEN = re.compile(rf"\.\.\.|{NUMBER.pattern}|\s+|\S")
 TOLERANCE = 0.02
 """Of a number: relative above 1, absolute below. Whole numbers below 50 have to be the same."""
 
@@ -68,27 +68,32 @@ def archives_of(page: str) -> List[str]:
 
 
 def difference(expected: str, got: str) -> Optional[str]:
-    """Where an output is not as expected; None where it is.
+    """How an output is not as expected; None where it is.
 
     `...` stands for any text. Numbers may differ by `TOLERANCE`. Blanks and line breaks are one thing, however many.
     All else is the same.
     """
-    pattern, numbers, end = "", [], 0
-    expected, got = expected.strip(), got.strip()
-    for hole in HOLE.finditer(expected):
-        pattern += re.escape(expected[end : hole.start()])
-        end = hole.end()
-        if hole[0] == "...":
-            pattern += ".*?"
-        elif hole[0].isspace():
-            pattern += r"\s+"
+    wanted, found = TOKEN.findall(expected.strip()), TOKEN.findall(got.strip())
+    i = j = end = 0
+    hole = -1  # the last `...` before i; it stands for the text up to `end`
+    while j < len(found):
+        if i < len(wanted) and wanted[i] == "...":
+            hole, end = i, j
+            i += 1
+        elif i < len(wanted) and is_same(wanted[i], found[j]):
+            i, j = i + 1, j + 1
+        elif hole >= 0:
+            end += 1
+            i, j = hole + 1, end
         else:
-            pattern += f"({NUMBER.pattern})"
-            numbers.append(hole[0])
-    match = re.fullmatch(pattern + re.escape(expected[end:]), got, re.S)
-    if not match:
-        return f"expected\n\n{expected}\n\ngot\n\n{got}"
-    for wanted, found in zip(numbers, match.groups()):
-        if abs(float(wanted) - float(found)) > TOLERANCE * max(1, abs(float(wanted))):
-            return f"expected {wanted}, got {found}, in\n\n{got}"
-    return None
+            break
+    if j == len(found) and all(token == "..." for token in wanted[i:]):
+        return None
+    return f"expected\n\n{expected.strip()}\n\ngot\n\n{got.strip()}"
+
+
+def is_same(wanted: str, found: str) -> bool:
+    """Of two tokens."""
+    if NUMBER.fullmatch(wanted) and NUMBER.fullmatch(found):
+        return abs(float(wanted) - float(found)) <= TOLERANCE * max(1, abs(float(wanted)))
+    return wanted == found or (wanted.isspace() and found.isspace())

@@ -61,6 +61,7 @@ def test_mistakes_in_a_page_are_errors(page, message):
         ("0.00003", "3e-05"),
         ("100 files", "102 files"),
         ("x\n...\ny", "x\nanything\nat all\ny"),
+        ("...\nEpoch 4\n...", "Epoch 1\na\nEpoch 4\nb"),
         ('{"a": 1,\n "b": 2}', '{"a": 1, "b": 2}'),
         ("-0.5 to 0.5", "-0.5 to +0.5"),
     ],

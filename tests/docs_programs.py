@@ -1,8 +1,8 @@
 """Programs of Python that start at once, for the many commands of the documentation.
 
-Importing torch and AllenNLP takes seconds. Here one process does it, and each program is a fork of it.
-`programs(folder)` starts the process and writes programs `allennlp-nef`, `allennlp` and `python` into a folder for the
-PATH. They pass their arguments, folder, environment and standard streams on, and end as their forks do.
+Importing torch and AllenNLP takes seconds. Here one process does it, and each program is a fork of it. `programs`
+starts the process and writes the programs `allennlp-nef`, `allennlp` and `python` into a folder for the PATH. They pass
+their arguments, folder, environment and standard streams on, and end as their forks do.
 """
 
 import contextlib
@@ -20,6 +20,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = ("allennlp-nef", "allennlp", "python")
+ENVIRONMENT = {
+    "PYTHONIOENCODING": "utf-8",
+    "OMP_NUM_THREADS": "1",
+    "MPLBACKEND": "agg",
+    "TQDM_DISABLE": "1",  # no progress bars
+}
 PROGRAM = """#!/bin/sh
 exec '{python}' -ES '{folder}/client.py' {name} "$@"
 """
@@ -48,7 +54,7 @@ def programs(folder):
     (folder / "client.py").write_text(CLIENT.format(address=address), encoding="utf-8")
     (folder / "allennlp_nef.py").write_text(CONSOLE_SCRIPT, encoding="utf-8")
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, **ENVIRONMENT, "PYTHONPATH": path}
     process = subprocess.Popen([sys.executable, __file__, address], env=environment)
     try:
         end = time.monotonic() + 120

@@ -15,6 +15,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from tests.docs_blocks import archives_of, blocks_of, difference
+from tests.docs_programs import ENVIRONMENT
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [
@@ -25,12 +26,6 @@ PAGES = [
 QUICKSTART = "docs/quickstart.md"
 SECONDS = 240
 """That a block may take."""
-ENVIRONMENT = {
-    "PYTHONIOENCODING": "utf-8",
-    "OMP_NUM_THREADS": "1",
-    "MPLBACKEND": "agg",
-    "TQDM_DISABLE": "1",
-}
 
 
 def read_page(name):
