@@ -70,12 +70,10 @@ class Shared:
         return printed.read_text(encoding="utf-8")
 
     def session(self, folder, name="README.md"):
-        path, root = os.environ["PATH"], ROOT
-        if name == "CONTRIBUTING.md":
-            path, root = os.pathsep.join([str(Path(sys.executable).parent), path]), folder
-        else:
-            path = os.pathsep.join([str(self.programs), path])
-        return Session(folder, self, {"PATH": path, "PYTHONPATH": str(root)})
+        folders, root = [str(Path(sys.executable).parent), os.environ["PATH"]], folder
+        if name != "CONTRIBUTING.md":
+            folders, root = [str(self.programs), *folders], ROOT
+        return Session(folder, self, {"PATH": os.pathsep.join(folders), "PYTHONPATH": str(root)})
 
 
 class Session:

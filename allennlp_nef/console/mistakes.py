@@ -37,7 +37,7 @@ class Ending(NamedTuple):
 
 def ending_of(error: BaseException) -> Optional[Ending]:
     """How the program ends after an error of the user's; None where the error is a bug."""
-    if isinstance(error, KeyboardInterrupt):
+    if _is_interruption(error):
         return Ending(130, "interrupted")
     if _name_of(type(error)) == "allennlp.common.util.SigTermReceived":
         return Ending(143, "terminated")
@@ -45,6 +45,13 @@ def ending_of(error: BaseException) -> Optional[Ending]:
     if message is None:
         return None
     return Ending(2, "; ".join(filter(None, map(str.strip, message.splitlines()))))
+
+
+def _is_interruption(error: Optional[BaseException]) -> bool:
+    """Whether it is an interruption, or an error while AllenNLP archived what an interrupted training left."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 def _message_of(error: Exception) -> Optional[str]:

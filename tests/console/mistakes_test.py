@@ -190,7 +190,7 @@ class TestBugs:
                 console("train", "config")
 
     def test_an_error_of_this_package_while_a_model_is_built(self, console, tmp_path, monkeypatch):
-        from allennlp_nef.models import nef_tagger
+        from allennlp_nef.models.tagging import nef_tagger
 
         monkeypatch.delattr(nef_tagger, "check_dropout")
         with pytest.raises(NameError, match="check_dropout"):
@@ -207,8 +207,14 @@ class TestSignals:
             (signal.SIGTERM, 143, "error: terminated"),
         ],
     )
-    def test_end(self, console, tmp_path, monkeypatch, number, status, line):
+    def test_a_signal_in_training_ends_with_its_status(
+        self, console, tmp_path, monkeypatch, request, number, status, line
+    ):
         from allennlp.commands.train import TrainModel
+
+        # The worker processes of pytest-xdist ignore it.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
 
         def run(self):
             os.kill(os.getpid(), number)
