@@ -17,6 +17,9 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     imports_without_components = True
     try:
         from allennlp_nef.console.program import run
+    except KeyboardInterrupt:
+        print("error: interrupted", file=sys.stderr)
+        return 130
     finally:
         imports_without_components = False
     return run(sys.argv[1:] if arguments is None else arguments)

@@ -3,12 +3,15 @@ from typing import Iterable, Optional, TextIO
 
 from allennlp_nef.commands.output_files import reason_of
 from allennlp_nef.commands.text import printable
+from allennlp_nef.errors import UserError
 
 
 def print_lines(lines: Iterable[str], file: Optional[TextIO] = None) -> None:
     """Prints lines, to standard output by default. Letters that the terminal does not have become escapes."""
     for line in lines:
         stream = sys.stdout if file is None else file
+        if stream is None:  # the user closed it
+            raise UserError("standard output: expected a stream that is open, got a closed one")
         encoding = stream.encoding or "utf-8"
         print(line.encode(encoding, "backslashreplace").decode(encoding), file=stream)
 

@@ -5,6 +5,7 @@ import json
 from typing import Any, Sequence
 
 from allennlp_nef.commands.printing import print_lines
+from allennlp_nef.console.checks import check_arguments
 from allennlp_nef.console.parser import Parser, add_include_package
 from allennlp_nef.errors import UserError
 
@@ -48,6 +49,7 @@ def run_allennlp(program: str, arguments: Sequence[str]) -> None:
     if subcommand.requires_plugins:
         add_include_package(subparser)
     args: argparse.Namespace = parser.parse_args(arguments)
+    check_arguments(args)
     if subcommand.requires_plugins and not has_plugins:
         import_plugins()
     _include(getattr(args, "include_package", []))

@@ -3,6 +3,7 @@
 import errno
 import re
 import traceback
+from types import FrameType
 from typing import NamedTuple, Optional
 
 from allennlp_nef.commands.printing import error_message
@@ -22,6 +23,8 @@ _LAST_LINE = re.compile(
     rf"^\s*(?:allennlp_nef\.errors\.\w+|{'|'.join(map(re.escape, _MISTAKES))}): (.+)$", re.MULTILINE
 )
 _LOAD_ARCHIVE = "allennlp.models.archival.load_archive"
+_ARCHIVE_MODEL = "allennlp.models.archival.archive_model"
+_MAKE_PREDICTOR = "allennlp.predictors.predictor.from_archive"
 _FROM_PARAMS = "allennlp.common.from_params.from_params"
 _UNEXPECTED = "unexpected keyword argument"  # an option that a config has and a class has not
 _HINT = "--traceback shows where"
@@ -55,6 +58,23 @@ def _is_interruption(error: Optional[BaseException]) -> bool:
 
 
 def _message_of(error: Exception) -> Optional[str]:
+    message = _message_of_cause(error)
+    archive = _archive_of(error)
+    if message is None or archive is None or archive in message or message.startswith("--"):
+        return message
+    # It names a file of the archive, in a temporary folder that is gone.
+    return f"{archive}: expected the archive of a trained model, got {message}"
+
+
+def _archive_of(error: Exception) -> Optional[str]:
+    """The archive in whose loading an error was raised."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if _call_of(frame) == _LOAD_ARCHIVE:
+            return str(frame.f_locals["archive_file"])
+    return None
+
+
+def _message_of_cause(error: Exception) -> Optional[str]:
     names = set(map(_name_of, type(error).__mro__))
     if isinstance(error, UserError) or names.intersection(_MISTAKES):
         return str(error)
@@ -74,7 +94,7 @@ def _message_by_place(error: Exception) -> Optional[str]:
     traceback. None for others.
     """
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    calls = [f"{frame.f_globals.get('__name__')}.{frame.f_code.co_name}" for frame in frames]
+    calls = list(map(_call_of, frames))
     own_calls = [call for call in calls if call.startswith(("allennlp.", "allennlp_nef."))]
     if not own_calls:
         return None
@@ -82,10 +102,15 @@ def _message_by_place(error: Exception) -> Optional[str]:
     if place.startswith("allennlp.common.params."):
         if place.endswith("_overrides"):
             return f"--overrides: {error}"
+        if isinstance(error, (AttributeError, TypeError)):
+            return f"the config: expected a JSON object, got another value ({text})"
         return str(error) if isinstance(error, RuntimeError) else text  # Jsonnet's errors say where
     if _LOAD_ARCHIVE in calls:
-        archive = frames[calls.index(_LOAD_ARCHIVE)].f_locals["archive_file"]
-        return f"{archive}: expected the archive of a trained model, got {type(error).__name__}: {summary_of(error)}"
+        return f"{type(error).__name__}: {summary_of(error)}"
+    if _MAKE_PREDICTOR in calls and _UNEXPECTED in str(error):
+        return f"--predictor-args: expected options of the predictor, got {text}"
+    if calls[-1] == _ARCHIVE_MODEL:
+        return str(error)  # there are no weights: no epoch was finished
     is_bug = calls[-1].startswith("allennlp_nef.") and _UNEXPECTED not in str(error)
     if _FROM_PARAMS in calls and not is_bug:
         last = len(calls) - 1 - calls[::-1].index(_FROM_PARAMS)
@@ -103,6 +128,11 @@ def _last_line(error: Exception) -> str:
     if isinstance(error, AssertionError) and not str(error):
         return f"{text}: {traceback.extract_tb(error.__traceback__)[-1].line}"
     return text
+
+
+def _call_of(frame: FrameType) -> str:
+    """The module and the name of the function of a frame."""
+    return f"{frame.f_globals.get('__name__')}.{frame.f_code.co_name}"
 
 
 def _name_of(kind: type) -> str:

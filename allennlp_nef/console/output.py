@@ -8,6 +8,7 @@ import warnings
 from typing import Iterator
 
 from overrides import overrides
+from tqdm import tqdm  # type: ignore[import-untyped]
 
 from allennlp_nef.commands.printing import print_lines
 
@@ -93,7 +94,10 @@ class TerminalHandler(logging.Handler):
         text = self.format(record)
         if record.levelno >= logging.WARNING:
             if not _HIDDEN_MESSAGES.match(text):
-                print_lines([f"{record.levelname.lower()}: {text}"], sys.stderr)
+                with tqdm.external_write_mode(
+                    sys.stderr
+                ):  # on a line of its own, beside progress bars
+                    print_lines([f"{record.levelname.lower()}: {text}"], sys.stderr)
         elif (record.name, record.funcName) in _SHOWN_FUNCTIONS or record.msg in _SHOWN_MESSAGES:
             print_lines([text])
 

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import tarfile
 
 import pytest
 
@@ -162,20 +163,58 @@ class TestArchives:
         message = f"{path}: expected the archive of a trained model, got ReadError: "
         assert fail("evaluate", path, "fixtures/qe/dev").startswith(message)
 
-    def test_requests_and_options_of_predict(self, fail, archive_path, tmp_path):
+    def test_wrong_and_missing_requests_are_named(self, fail, archive_path, tmp_path):
         path = tmp_path / "requests.jsonl"
         path.write_text('{"source": "a cup"}\n')
         message = "request 1: target: expected a string or a list of words, got no such field"
         assert fail("predict", archive_path, path) == message
-        message = fail("predict", archive_path, path, "--predictor-args", "{no")
-        assert message.startswith("json.decoder.JSONDecodeError: Expecting property name")
         assert fail("predict", archive_path, "none") == "file none not found"
 
-    def test_an_assertion_of_allennlp(self, fail, archive_path):
+    def test_an_assertion_of_allennlp_is_one_line(self, fail, archive_path):
         message = fail(
             *("evaluate", archive_path, "fixtures/qe/dev,fixtures/qe/test"), "--output-file", "one"
         )
         assert message.startswith("AssertionError: The number of `metrics_output_file` paths must")
+
+
+class TestChecks:
+    @pytest.mark.parametrize(
+        "arguments, message",
+        [
+            (["--batch-size", 0], "--batch-size: expected an integer of at least 1, got 0"),
+            (
+                ["--predictor-args", "[1]"],
+                "--predictor-args: expected a JSON object, got '[1]'",
+            ),
+            (
+                ["--predictor-args", "{bad"],
+                "--predictor-args: expected a JSON object, got '{bad' (Expecting property name",
+            ),
+            (
+                ["--predictor-args", '{"foo": 1}'],
+                "--predictor-args: expected options of the predictor, got TypeError: ",
+            ),
+            (["--overrides", "[1]"], "--overrides: expected a JSON object, got '[1]'"),
+            (["--cuda-device", 99], "--cuda-device: expected -1 or the number of a GPU, got 99"),
+        ],
+    )
+    def test_wrong_arguments_of_predict_are_named(self, fail, archive_path, arguments, message):
+        requests = "fixtures/qe/test.src"
+        assert fail("predict", archive_path, requests, *arguments).startswith(message)
+
+    def test_a_folder_is_not_a_config(self, fail, tmp_path):
+        message = fail("train", "training_configs", "-s", tmp_path / "run")
+        assert message == "training_configs: expected a config file, got a folder"
+
+    def test_an_incomplete_archive_is_named(self, fail, archive_path, tmp_path):
+        with tarfile.open(str(archive_path)) as archive:
+            archive.extractall(str(tmp_path / "run"))
+        (tmp_path / "run" / "config.json").unlink()
+        path = tmp_path / "model.tar.gz"
+        with tarfile.open(str(path), "w:gz") as archive:
+            archive.add(str(tmp_path / "run"), ".")
+        message = fail("predict", path, "fixtures/qe/test.src")
+        assert message.startswith(f"{path}: expected the archive of a trained model, got ")
 
 
 class TestBugs:
@@ -189,7 +228,7 @@ class TestBugs:
             with pytest.raises(type(error)):
                 console("train", "config")
 
-    def test_an_error_of_this_package_while_a_model_is_built(self, console, tmp_path, monkeypatch):
+    def test_a_bug_of_this_package_is_raised(self, console, tmp_path, monkeypatch):
         from allennlp_nef.models.tagging import nef_tagger
 
         monkeypatch.delattr(nef_tagger, "check_dropout")
