@@ -120,7 +120,7 @@ except ImportError as error:
 
 
 class TestMetadata:
-    def test_extras(self):
+    def test_extras_are_those_that_the_documentation_names(self):
         assert set(PROJECT["optional-dependencies"]) == {"serve", "plot", "docs", "dev"}
         assert PROJECT["requires-python"] == ">=3.8"
 

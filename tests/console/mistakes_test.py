@@ -47,7 +47,7 @@ class TestTraining:
 
         return run
 
-    def test_data_that_cannot_be_read(self, train, tmp_path):
+    def test_unreadable_data_are_named_with_file_and_line(self, train, tmp_path):
         prefix = write_data(tmp_path, tags="OK BAD OK\nOK Bad\n")
         message = f"{prefix}.tags:2: expected OK or BAD, got 'Bad' as tag 2"
         assert train(train_data_path=str(prefix)) == message
@@ -56,23 +56,23 @@ class TestTraining:
         assert f"allennlp_nef.errors.DataFormatError: {message}" in log.splitlines()
         assert "Traceback (most recent call last):" in log
 
-    def test_data_that_a_worker_process_cannot_read(self, train, tmp_path):
+    def test_unreadable_data_of_a_worker_process_are_named(self, train, tmp_path):
         prefix = write_data(tmp_path, tags="OK BAD OK\nOK Bad\n")
         message = f"{prefix}.tags:2: expected OK or BAD, got 'Bad' as tag 2"
         got = train(**{"train_data_path": str(prefix), "data_loader.num_workers": 1})
         assert got == message
 
-    def test_options_of_components(self, train):
+    def test_wrong_options_of_components_are_named(self, train):
         message = 'num_steps: expected an integer of at least 1 or "length", got 0'
         assert train(**{"model.decoder.num_steps": 0}) == message
 
-    def test_an_error_of_a_library_below(self, train):
+    def test_an_error_of_another_library_is_one_line(self, train):
         assert train(**{"trainer.optimizer.lr": -1}) == (
             "ValueError: Invalid learning rate: -1 (AdagradOptimizer is built from the config; "
             "--traceback shows where)"
         )
 
-    def test_a_name_that_is_not_registered(self, train):
+    def test_an_unknown_registered_name_is_named(self, train):
         message = train(**{"model.tag_head.type": "sotfmax"})
         assert message.startswith("sotfmax not in acceptable choices for model.tag_head.type: [")
 
@@ -84,29 +84,29 @@ class TestTraining:
             ("model.no_such", "unexpected keyword argument 'no_such' (NefTagger is built from the"),
         ],
     )
-    def test_options_that_do_not_exist(self, train, name, message):
+    def test_unknown_options_are_named(self, train, name, message):
         assert message in train(**{name: 1})
 
-    def test_overrides_that_are_no_json(self, fail, tmp_path):
+    def test_overrides_that_are_not_json_are_named(self, fail, tmp_path):
         message = fail("train", CONFIG, "-s", tmp_path / "run", "-o", "{no")
         assert message.startswith("--overrides: STATIC ERROR: 1:")
 
-    def test_a_config_that_is_no_jsonnet(self, train, tmp_path):
+    def test_a_config_that_is_not_jsonnet_is_named(self, train, tmp_path):
         path = tmp_path / "config.jsonnet"
         path.write_text("import 'none.libsonnet'")
         message = train(path)
         assert message.startswith("RUNTIME ERROR: couldn't open import")
         assert f"{path}:1:" in message
 
-    def test_a_config_that_does_not_exist(self, train):
+    def test_a_missing_config_is_named(self, train):
         assert train("none.jsonnet") == "file none.jsonnet not found"
 
-    def test_a_folder_that_is_not_empty(self, train, tmp_path):
+    def test_a_run_is_not_overwritten_silently(self, train, tmp_path):
         (tmp_path / "run").mkdir()
         (tmp_path / "run" / "notes.txt").touch()
         assert train().startswith(f"Serialization directory ({tmp_path / 'run'}) already exists")
 
-    def test_too_little_memory(self, train, monkeypatch):
+    def test_too_little_memory_says_what_to_change(self, train, monkeypatch):
         from allennlp_nef.models import NefTagger
 
         def forward(self, *arguments, **fields):
@@ -117,7 +117,7 @@ class TestTraining:
 
 
 class TestArguments:
-    def test_required(self, fail):
+    def test_a_missing_argument_is_named(self, fail):
         assert fail("train", CONFIG) == (
             "the following arguments are required: -s/--serialization-dir "
             "(allennlp-nef train --help shows the options)"
@@ -143,7 +143,7 @@ class TestArguments:
             (["plot-labels", "none", "--output", ""], "--output: expected the name of a folder"),
         ],
     )
-    def test_others(self, fail, arguments, message):
+    def test_wrong_arguments_are_one_line(self, fail, arguments, message):
         assert fail(*arguments).startswith(message)
 
     def test_traceback_is_shown_on_request(self, console):
@@ -158,7 +158,7 @@ class TestArguments:
 
 
 class TestArchives:
-    def test_a_file_that_is_none(self, fail, root):
+    def test_a_file_that_is_not_an_archive_is_named(self, fail, root):
         path = root / "fixtures" / "README.md"
         message = f"{path}: expected the archive of a trained model, got ReadError: "
         assert fail("evaluate", path, "fixtures/qe/dev").startswith(message)
