@@ -1,10 +1,12 @@
 """README.md, CONTRIBUTING.md and docs/: every block runs and prints what the page says, links hold."""
 
 import importlib.util
+import re
 import sys
 
 import pytest
 
+from tests.docs_blocks import blocks_of
 from tests.docs_programs import programs
 from tests.docs_session import PAGES, ROOT, Shared, read_page
 
@@ -28,6 +30,16 @@ def test_blocks_run_and_print_what_the_page_says(name, shared, tmp_path):
     with shared.session(tmp_path, name) as session:
         found = [f"{name}:{line}: {text}" for line, text in session.problems(read_page(name))]
     assert not found, "\n\n".join(found)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_text_names_each_file_that_its_reader_saves(name):
+    page = read_page(name)
+    for block in blocks_of(page):
+        if block.key == "file":
+            before = "\n".join(page.split("\n")[: block.line - 1])
+            text = re.sub(r"<!--.*?-->|^```.*?^```$", "", before, flags=re.S | re.M)
+            assert f"`{block.value}`" in text, f"{name}:{block.line}"
 
 
 def test_the_site_builds_without_a_warning(tmp_path):
