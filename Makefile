@@ -123,7 +123,7 @@ ifneq ($(BROWSER),no)
 endif
 
 test: lint browser
-	OMP_NUM_THREADS=1 "$(VENV)/bin/python" -m pytest -n 2 $(WITHOUT_BROWSER)
+	OMP_NUM_THREADS=1 "$(VENV)/bin/python" -m pytest -n 2 --dist worksteal $(WITHOUT_BROWSER)
 	@seconds=$$(($$(date +%s) - $(STARTED))); echo "make test took $$((seconds / 60)) min $$((seconds % 60)) s"
 
 $(call escape,$(LEGACY_MARK)): pyproject.toml requirements-legacy.txt
@@ -138,7 +138,7 @@ $(call escape,$(LEGACY_MARK)): pyproject.toml requirements-legacy.txt
 	@echo '== Installed in $(LEGACY_VENV)'
 
 test-legacy: $(call escape,$(LEGACY_MARK)) browser
-	OMP_NUM_THREADS=1 "$(LEGACY_VENV)/bin/python" -m pytest -n 2 $(WITHOUT_BROWSER)
+	OMP_NUM_THREADS=1 "$(LEGACY_VENV)/bin/python" -m pytest -n 2 --dist worksteal $(WITHOUT_BROWSER)
 
 docs: install
 	"$(VENV)/bin/python" docs/make_reference.py --check
