@@ -5,13 +5,13 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Sequence
 
-from allennlp.common.checks import ConfigurationError, check_for_gpu
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
 from allennlp.data import Instance
 
 from allennlp_nef.commands.request_files import holds_requests, read_requests
 from allennlp_nef.errors import DataFormatError, UserError, quote, summary_of
-from allennlp_nef.predictors.archives import load_predictor
+from allennlp_nef.predictors.archives import check_device, load_predictor
 from allennlp_nef.predictors.tagging_predictor import Answer, TaggingPredictor
 
 
@@ -34,12 +34,7 @@ def load_models(
 
     `UserError`: no such device, what `load_predictor` raises, a model that keeps no trace, models of different tasks.
     """
-    try:
-        check_for_gpu(cuda_device)
-    except (ConfigurationError, RuntimeError, ValueError) as error:
-        raise UserError(
-            f"--cuda-device: expected -1 or the number of a GPU, got {cuda_device} ({summary_of(error)})"
-        ) from error
+    check_device(cuda_device)
     options = {"trace": True, "batch_size": batch_size}
     predictors = [load_predictor(path, cuda_device, **options) for path in paths]
     descriptions = [predictor.description() for predictor in predictors]

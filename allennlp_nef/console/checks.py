@@ -4,7 +4,7 @@ import argparse
 import json
 import os
 
-from allennlp_nef.errors import UserError, quote, summary_of
+from allennlp_nef.errors import UserError, quote
 
 
 def check_arguments(args: argparse.Namespace) -> None:
@@ -24,7 +24,10 @@ def check_arguments(args: argparse.Namespace) -> None:
         raise UserError(f"{config}: expected a config file, got a folder")
     for name in ("predictor_args", "overrides"):
         _check_object(f"--{name.replace('_', '-')}", given.get(name))
-    _check_device(given.get("cuda_device"))
+    if isinstance(given.get("cuda_device"), int):
+        from allennlp_nef.predictors.archives import check_device
+
+        check_device(given["cuda_device"])
     port = given.get("port")
     if port is not None and not 0 <= port < 2**16:
         raise UserError(f"--port: expected a number from 0 to 65535, got {port}")
@@ -44,16 +47,3 @@ def _check_object(option: str, text: object) -> None:
         raise UserError(f"{option}: expected a JSON object, got {quote(text)} ({error})") from error
     if not isinstance(value, dict):
         raise UserError(f"{option}: expected a JSON object, got {quote(text)}")
-
-
-def _check_device(number: object) -> None:
-    if not isinstance(number, int) or number < 0:
-        return
-    from allennlp.common.checks import ConfigurationError, check_for_gpu
-
-    try:
-        check_for_gpu(number)
-    except (ConfigurationError, RuntimeError, ValueError) as error:
-        raise UserError(
-            f"--cuda-device: expected -1 or the number of a GPU, got {number} ({summary_of(error)})"
-        ) from error

@@ -1,12 +1,22 @@
 from typing import Any
 
-from allennlp.common.checks import ConfigurationError
+from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.models import load_archive
 from allennlp.predictors import Predictor
 
 from allennlp_nef.errors import UserError, summary_of
 from allennlp_nef.models import NefTagger
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
+
+
+def check_device(number: int) -> None:
+    """Raises a `UserError` where there is no GPU of this number; -1 is the CPU."""
+    try:
+        check_for_gpu(number)
+    except (ConfigurationError, RuntimeError, ValueError) as error:
+        raise UserError(
+            f"--cuda-device: expected -1 or the number of a GPU, got {number} ({summary_of(error)})"
+        ) from error
 
 
 def load_predictor(path: str, cuda_device: int = -1, **options: Any) -> TaggingPredictor:

@@ -214,9 +214,9 @@ def _legend(
         rows = [] if trace["attention"] else trace["provisional_tags"]
         for tag in sorted({*answer["tags"], *wrong, *chain.from_iterable(rows)}):
             color = description["colours"].get(tag) or known.get(tag, UNKNOWN)
-            of_color = tags.setdefault(color, [])
-            if tag not in of_color:
-                of_color.append(tag)
+            same_color = tags.setdefault(color, [])
+            if tag not in same_color:
+                same_color.append(tag)
     ordered = sorted(tags.items(), key=lambda item: item[1])
     handles = [
         Line2D([], [], color=color, linestyle="none", marker="s", markersize=6)

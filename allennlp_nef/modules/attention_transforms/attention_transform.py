@@ -33,12 +33,16 @@ class AttentionTransform(torch.nn.Module, Registrable):
         """
         return None
 
-    def _recorded(self, kind: Type["AttentionTransform"]) -> Optional[MakeAttention]:
-        """`stepwise` of the class `kind`, with gradients from autograd.
+    def _stepwise_of(
+        self, kind: Type["AttentionTransform"], make_attention: Optional[MakeAttention] = None
+    ) -> Optional[MakeAttention]:
+        """`stepwise` of the class `kind`: `make_attention`, or by default one with gradients from autograd.
 
         None for a subclass of `kind`: it may compute something else.
         """
-        return partial(RecordedAttention, self) if type(self) is kind else None
+        if type(self) is not kind:
+            return None
+        return make_attention or partial(RecordedAttention, self)
 
 
 class ScoredAttentionTransform(AttentionTransform):

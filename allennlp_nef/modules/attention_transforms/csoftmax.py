@@ -32,10 +32,9 @@ class ConstrainedSoftmaxTransform(ScoredAttentionTransform):
 
     @overrides
     def stepwise(self) -> Optional[MakeAttention]:
-        if type(self) is not ConstrainedSoftmaxTransform:  # a subclass may compute something else
-            return None
-        return partial(
+        make_attention = partial(
             ConstrainedSoftmaxSteps,
             temperature=self.temperature,
             coverage_penalty=self.coverage_penalty,
         )
+        return self._stepwise_of(ConstrainedSoftmaxTransform, make_attention)

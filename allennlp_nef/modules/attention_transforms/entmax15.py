@@ -25,4 +25,4 @@ class Entmax15Transform(MaskedAttentionTransform):
 
     @overrides
     def stepwise(self) -> Optional[MakeAttention]:
-        return self._recorded(Entmax15Transform)
+        return self._stepwise_of(Entmax15Transform)

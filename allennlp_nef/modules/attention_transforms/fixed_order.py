@@ -36,7 +36,7 @@ class UniformTransform(FixedAttentionTransform):
 
     @overrides
     def stepwise(self) -> Optional[MakeAttention]:
-        return self._recorded(UniformTransform)
+        return self._stepwise_of(UniformTransform)
 
 
 @AttentionTransform.register("left_to_right")
@@ -52,7 +52,7 @@ class LeftToRightTransform(FixedAttentionTransform):
 
     @overrides
     def stepwise(self) -> Optional[MakeAttention]:
-        return self._recorded(LeftToRightTransform)
+        return self._stepwise_of(LeftToRightTransform)
 
 
 @AttentionTransform.register("right_to_left")
@@ -69,4 +69,4 @@ class RightToLeftTransform(FixedAttentionTransform):
 
     @overrides
     def stepwise(self) -> Optional[MakeAttention]:
-        return self._recorded(RightToLeftTransform)
+        return self._stepwise_of(RightToLeftTransform)

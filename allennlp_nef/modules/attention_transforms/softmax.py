@@ -24,8 +24,7 @@ class SoftmaxTransform(MaskedAttentionTransform):
 
     @overrides
     def stepwise(self) -> Optional[MakeAttention]:
-        if type(self) is not SoftmaxTransform:  # a subclass may compute something else
-            return None
-        return partial(
+        make_attention = partial(
             SoftmaxSteps, temperature=self.temperature, coverage_penalty=self.coverage_penalty
         )
+        return self._stepwise_of(SoftmaxTransform, make_attention)

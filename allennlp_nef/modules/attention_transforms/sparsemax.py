@@ -24,4 +24,4 @@ class SparsemaxTransform(MaskedAttentionTransform):
 
     @overrides
     def stepwise(self) -> Optional[MakeAttention]:
-        return self._recorded(SparsemaxTransform)
+        return self._stepwise_of(SparsemaxTransform)
