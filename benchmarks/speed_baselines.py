@@ -56,8 +56,10 @@ class AllenNlpCrf(WithoutMarginals, AffineTagHead):
         super().__init__(input_dim, vocab, **kwargs)
         self.chain = ConditionalRandomField(self.num_labels)
 
-    def loss(self, scores: torch.Tensor, mask: Any, tags: Any) -> torch.Tensor:
-        return self.averaged(-self.chain(scores, tags, mask), mask)
+    def loss(
+        self, scores: torch.Tensor, mask: Any, tags: Any, weights: Optional[torch.Tensor] = None
+    ) -> torch.Tensor:
+        return self._averaged(-self.chain(scores, tags, mask), mask)
 
     def decode(self, scores: torch.Tensor, mask: Any) -> torch.Tensor:
         paths = [torch.tensor(path) for path, _ in self.chain.viterbi_tags(scores, mask)]

@@ -1,6 +1,9 @@
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
 
+import torch
+from allennlp.data import Instance
+
 from allennlp_nef.data.formats.conll_columns import ColumnSentence
 from allennlp_nef.data.formats.conllu import ConlluSentence
 
@@ -26,6 +29,8 @@ class TaggingMetadata:
     """Whether the attention is wanted in the output."""
     trace: bool = False
     """Whether the trace is wanted in the output."""
+    weight: float = 1.0
+    """The weight of the sentence in the loss."""
 
     @property
     def is_traced(self) -> bool:
@@ -40,3 +45,15 @@ class TaggingMetadata:
 def tagging_metadata(metadata: Optional[Iterable[object]]) -> List[Optional[TaggingMetadata]]:
     """The metadata of a batch, with None for each instance of another reader."""
     return [item if isinstance(item, TaggingMetadata) else None for item in metadata or ()]
+
+
+def metadata_of(instance: Instance) -> TaggingMetadata:
+    """The metadata of an instance of this package's readers."""
+    field: Any = instance["metadata"]
+    return field.metadata
+
+
+def weights_of(metadata: Iterable[Optional[TaggingMetadata]]) -> Optional[torch.Tensor]:
+    """The weights of the sentences of a batch, (batch,); None where all are 1."""
+    weights = [1.0 if item is None else item.weight for item in metadata]
+    return None if all(weight == 1 for weight in weights) else torch.tensor(weights)

@@ -1,8 +1,8 @@
-from typing import Any, Iterable, Iterator, List
+from typing import Iterable, Iterator, List
 
 from allennlp.data import Instance
 
-from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.data.metadata import metadata_of
 
 MAX_WORDS = 2**14
 """Of a batch, padding included."""
@@ -10,12 +10,6 @@ MAX_CHARACTERS = 10**6
 """Of a batch, with the padding of embedders of characters: each word has as many as the longest."""
 MAX_STEPS = 10**6
 """Of a batch with traces: sentences x steps x words, where a sentence has as many steps as words."""
-
-
-def metadata_of(instance: Instance) -> TaggingMetadata:
-    """The metadata of an instance of this package's readers."""
-    field: Any = instance["metadata"]
-    return field.metadata
 
 
 def batches_of(instances: Iterable[Instance], batch_size: int) -> Iterator[List[Instance]]:

@@ -9,13 +9,13 @@ from allennlp.predictors import Predictor
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers import TaggingReader
-from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.data.metadata import TaggingMetadata, metadata_of
 from allennlp_nef.data.writers import Prediction, Writer
 from allennlp_nef.models import NefTagger
 from allennlp_nef.models.tagging.description import description_of
 from allennlp_nef.modules.checks import check_integers
 from allennlp_nef.modules.traces import ReadableTrace
-from allennlp_nef.predictors.batches import batches_of, metadata_of
+from allennlp_nef.predictors.batches import batches_of
 from allennlp_nef.predictors.errors import describe, request_error
 from allennlp_nef.predictors.tag_colors import tag_colors
 

@@ -9,6 +9,8 @@ from allennlp.data import DatasetReader, Instance, Token
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 from overrides import overrides
 
+from allennlp_nef.data.metadata import metadata_of
+from allennlp_nef.data.weighting import SentenceWeighting
 from allennlp_nef.data.writers import Writer
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.saved_versions import naming_versions
@@ -30,6 +32,9 @@ class TaggingReader(DatasetReader):
         the training reader alone and a `validation_dataset_reader` without one.
     label_namespace : `str`, optional (default = `"labels"`)
         Vocabulary namespace of the tags.
+    weighting : `SentenceWeighting`, optional (default = `None`)
+        Gives the sentences weights in the loss. Then all sentences of a file are in memory while it is read. It is for
+        the training reader alone; a `validation_dataset_reader` has none.
     """
 
     writers: ClassVar[Dict[str, Writer]] = {}
@@ -39,6 +44,7 @@ class TaggingReader(DatasetReader):
         self,
         max_tokens: Optional[int] = None,
         label_namespace: str = "labels",
+        weighting: Optional[SentenceWeighting] = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(
@@ -50,6 +56,7 @@ class TaggingReader(DatasetReader):
             raise ConfigurationError(f"label_namespace: expected a name, got {label_namespace!r}")
         self._max_tokens = max_tokens
         self._label_namespace = label_namespace
+        self._weighting = weighting
 
     @classmethod
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "TaggingReader":
@@ -76,14 +83,31 @@ class TaggingReader(DatasetReader):
         if self._max_tokens is not None:
             examples = self._leave_out_long(examples, self._max_tokens, file_path)
         try:
-            for example in self.shard_iterable(examples):
-                yield self.to_instance(example)
+            if self._weighting is None:
+                for example in self.shard_iterable(examples):
+                    yield self.to_instance(example)
+            else:
+                yield from self.shard_iterable(self._weighted(examples, self._weighting))
         except DataFormatError:
             if self.get_worker_info() is not None:
                 # AllenNLP's data loader reports the error and then ends this worker by SIGTERM.
                 # The traceback of AllenNLP's handler could come after the report: no handler.
                 signal.signal(signal.SIGTERM, signal.SIG_DFL)
             raise
+
+    def _weighted(
+        self, examples: Iterable[Any], weighting: SentenceWeighting
+    ) -> Iterator[Instance]:
+        """The instances of the examples with their weights, without those of weight 0."""
+        instances = [self.to_instance(example) for example in examples]
+        target = [
+            metadata_of(self.to_instance(each)) for each in self.examples(weighting.target_path)
+        ]
+        weights = weighting.weights([metadata_of(instance) for instance in instances], target)
+        for instance, weight in zip(instances, weights.tolist()):
+            if weight:
+                metadata_of(instance).weight = weight
+                yield instance
 
     def warn(self, message: str, *values: Any) -> None:
         """Logs a warning. All workers of a data loader read the whole file: only the first one logs."""

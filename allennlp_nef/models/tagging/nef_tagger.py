@@ -11,7 +11,7 @@ from allennlp.training.metrics import Metric
 from overrides import overrides
 
 from allennlp_nef.data.formats.chunks import split_tag
-from allennlp_nef.data.metadata import TaggingMetadata, tagging_metadata
+from allennlp_nef.data.metadata import TaggingMetadata, tagging_metadata, weights_of
 from allennlp_nef.metrics import TagAccuracy
 from allennlp_nef.models.encoding import encode
 from allennlp_nef.models.out_of_memory import BatchShape, batch_shape, explaining_memory
@@ -179,7 +179,9 @@ class NefTagger(VersionedModel):
             # A sentence with a label that the vocabulary lacks has no likelihood.
             is_unseen = (tags < 0) & mask
             has_loss = mask & ~is_unseen.any(-1, keepdim=True)
-            output["loss"] = self.tag_head.loss(scores, has_loss, tags.clamp(min=0))
+            output["loss"] = self.tag_head.loss(
+                scores, has_loss, tags.clamp(min=0), weights_of(metadata)
+            )
             self._unseen_labels.add(is_unseen, metadata)
         with torch.no_grad():
             output["tag_ids"] = self.tag_head.decode(scores, mask)

@@ -58,19 +58,22 @@ class CrfTagHead(AffineTagHead):
         self.register_buffer("forbidden_end", end, persistent=False)
 
     @overrides
-    def loss(self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor) -> torch.Tensor:
+    def sentence_losses(
+        self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor
+    ) -> torch.Tensor:
         # pytorch-crf raises an error for rows without words, and reads the padding.
         rows = mask.any(-1)
         padding = ~mask[rows].unsqueeze(-1)
         tags = tags.masked_fill(~mask, 0)[rows]
         scores = in_float32_at_least(scores)[rows].masked_fill(padding, 0)
+        losses = scores.new_zeros(len(mask))
         if not scores.numel():
-            return scores.sum()
+            return losses + scores.sum()
         if self.is_weighted:
             # The emission of the gold label does not change, hence the score of the gold path does not.
             margins = self.label_weights.log()[tags].unsqueeze(-1).expand_as(scores)
             scores = scores + margins.scatter(-1, tags.unsqueeze(-1), 0).masked_fill(padding, 0)
-        return self.averaged(-self.chain(scores, tags, mask[rows], reduction="sum"), mask)
+        return losses.masked_scatter(rows, -self.chain(scores, tags, mask[rows], reduction="none"))
 
     @overrides
     def decode(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -10,12 +10,14 @@ class SoftmaxDecoding(TagHead):
     """A `TagHead` whose words are independent: p_i = softmax(scores_i)."""
 
     @overrides
-    def loss(self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor) -> torch.Tensor:
-        scores = in_float32_at_least(scores[mask])
-        total = functional.cross_entropy(
-            scores, tags[mask], weight=self.label_weights.to(scores.dtype), reduction="sum"
+    def sentence_losses(
+        self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor
+    ) -> torch.Tensor:
+        words = in_float32_at_least(scores[mask])  # (words, labels)
+        losses = functional.cross_entropy(
+            words, tags[mask], weight=self.label_weights.to(words.dtype), reduction="none"
         )
-        return self.averaged(total, mask)
+        return words.new_zeros(mask.shape).masked_scatter(mask, losses).sum(-1)
 
     @overrides
     def decode(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

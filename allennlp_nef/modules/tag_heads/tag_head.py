@@ -80,8 +80,23 @@ class TagHead(torch.nn.Module, Registrable):
         """States (batch, tokens, input_dim) -> a score for each label (batch, tokens, labels)."""
         raise NotImplementedError
 
-    def loss(self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor) -> torch.Tensor:
-        """The negative log-likelihood of the gold tags (batch, tokens), weighted and averaged: a scalar."""
+    def loss(
+        self,
+        scores: torch.Tensor,
+        mask: torch.Tensor,
+        tags: torch.Tensor,
+        weights: Optional[torch.Tensor] = None,
+    ) -> torch.Tensor:
+        """The loss of a batch, a scalar: the `sentence_losses` times the sentences' weights (batch,), averaged."""
+        losses = self.sentence_losses(scores, mask, tags)
+        if weights is not None:
+            losses = losses * weights.to(losses)
+        return self._averaged(losses.sum(), mask)
+
+    def sentence_losses(
+        self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor
+    ) -> torch.Tensor:
+        """The negative log-likelihood of the gold tags (batch, tokens), with label weights: (batch,)."""
         raise NotImplementedError
 
     def decode(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -155,7 +170,7 @@ class TagHead(torch.nn.Module, Registrable):
         self._continues = self._continues.to(device)
         return self._continues
 
-    def averaged(self, total: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    def _averaged(self, total: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """`total`, summed over the words of a batch, divided as `average` says."""
         if self.average == "none":
             return total

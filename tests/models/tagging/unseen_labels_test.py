@@ -116,9 +116,9 @@ class TestEvaluation:
         model, seen = make(VOCAB, **MODEL, **HEADS[head]), []
         loss = model.tag_head.loss
 
-        def spy(scores, mask, tags):
+        def spy(scores, mask, tags, weights):
             seen.append(tags)
-            return loss(scores, mask, tags)
+            return loss(scores, mask, tags, weights)
 
         monkeypatch.setattr(model.tag_head, "loss", spy)
         model(**batch_of(instances(TEST), VOCAB))

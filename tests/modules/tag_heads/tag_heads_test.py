@@ -46,6 +46,17 @@ class TestEveryHead:
         alone = sum(heads["none"].loss(scores[i], mask[i], tags[i]) for i in rows)
         torch.testing.assert_close(total, alone)
 
+    def test_weights_multiply_the_losses_of_sentences(self, name):
+        head = make(name, average="none", label_weights={"BAD": 5.0})
+        states, mask, tags = batch_of([4, 1, 0, 3])
+        scores, weights = head.scores(states), torch.tensor([2.0, 0.0, 5.0, 0.5])
+        losses = head.sentence_losses(scores, mask, tags)
+        assert losses[2] == 0
+        torch.testing.assert_close(
+            head.loss(scores, mask, tags, weights), 2 * losses[0] + losses[3] / 2
+        )
+        torch.testing.assert_close(head.loss(scores, mask, tags), losses.sum())
+
     def test_label_weights_change_the_loss_alone(self, name):
         states, mask, tags = batch_of([4, 3])
         plain, weighted = make(name), make(name, label_weights={"BAD": 5.0})
