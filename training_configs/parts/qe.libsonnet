@@ -11,6 +11,7 @@
   dropout:: 0.1,
   bad_weight:: 5,
   min_count:: 2,  // words seen once in training are unknown
+  affix_dim:: 0,  // of the prefixes, and of the suffixes, of a word; 0: no affixes
   neighbours:: true,  // the adjacent words, too, as in the authors' code; false: target and aligned source word, as in the text
   batch_size:: 32,  // sentences of like length
   // The paper's learning rate is 0.1, with one sentence a batch. With batches of 32, 0.05 has better scores on dev.
@@ -18,9 +19,30 @@
   embedding_l2:: 0,  // times the sum of squares of all embeddings, added to the loss of a sentence
   decoder:: null,  // null: the BiLSTM baseline
   tag_head_type:: 'softmax',
+  metrics:: [{ type: 'word_qe' }],
+  validation_metric:: '+f1_mult',
+  weighting:: null,  // of the training sentences
 
   // Builders.
-  local input_dim = (if knobs.neighbours then 6 else 2) * knobs.embedding_dim,
+  local affixes = knobs.affix_dim > 0,
+  local sides = ['source', 'target'],
+  local affix_namespaces = [
+    '%s_affixes_%s_%d' % [side, affix, length]
+    for side in sides
+    for affix in ['prefix', 'suffix']
+    for length in [1, 2, 3, 4]
+  ],
+  local indexers(side) = {
+    tokens: { type: 'single_id', namespace: side + '_tokens' },
+    affixes: { type: 'affixes', namespace: side + '_affixes' },
+  },
+  local reader = {
+    type: 'wmt_word_qe',
+    [if affixes then 'source_token_indexers']: indexers('source'),
+    [if affixes then 'target_token_indexers']: indexers('target'),
+  },
+  local word_dim = knobs.embedding_dim + 2 * knobs.affix_dim,
+  local input_dim = (if knobs.neighbours then 6 else 2) * word_dim,
   local embedder(side) = {
     token_embedders: {
       tokens: {
@@ -28,17 +50,28 @@
         embedding_dim: knobs.embedding_dim,
         vocab_namespace: side + '_tokens',
       },
+      [if affixes then 'affixes']: {
+        type: 'affixes',
+        embedding_dim: knobs.affix_dim,
+        namespace: side + '_affixes',
+      },
     },
   },
 
   // The experiment.
-  dataset_reader: { type: 'wmt_word_qe', max_tokens: 49 },  // 50 words or more: left out of training
-  validation_dataset_reader: { type: 'wmt_word_qe' },
+  dataset_reader: reader {
+    max_tokens: 49,  // 50 words or more: left out of training
+    [if knobs.weighting != null then 'weighting']: knobs.weighting,
+  },
+  validation_dataset_reader: reader,
   train_data_path: 'fixtures/qe/train',
   validation_data_path: 'fixtures/qe/dev',
   datasets_for_vocab_creation: ['train'],  // AllenNLP would count the words of the development data too
   vocabulary: {
-    min_count: { source_tokens: knobs.min_count, target_tokens: knobs.min_count },
+    min_count: {
+      [name]: knobs.min_count
+      for name in [side + '_tokens' for side in sides] + (if affixes then affix_namespaces else [])
+    },
     tokens_to_add: { labels: ['OK', 'BAD'] },  // even where the training data lack one
   },
   model: {
@@ -56,9 +89,12 @@
       bidirectional: true,
     },
     [if knobs.decoder != null then 'decoder']: knobs.decoder,
-    tag_head: { type: knobs.tag_head_type, label_weights: { BAD: knobs.bad_weight } },
+    tag_head: {
+      type: knobs.tag_head_type,
+      [if knobs.bad_weight != 1 then 'label_weights']: { BAD: knobs.bad_weight },
+    },
     dropout: knobs.dropout,
-    metrics: [{ type: 'word_qe' }],
+    metrics: knobs.metrics,
     [if knobs.embedding_l2 > 0 then 'regularizer']: {
       regexes: [['embedder', { type: 'l2', alpha: knobs.embedding_l2 }]],
     },
@@ -71,7 +107,7 @@
     optimizer: knobs.optimizer,
     num_epochs: 20,
     patience: 5,
-    validation_metric: '+f1_mult',
+    validation_metric: knobs.validation_metric,
     grad_norm: 5.0,
     checkpointer: { keep_most_recent_by_count: 1 },
     callbacks: [{ type: 'explain_out_of_memory' }],
