@@ -6,4 +6,10 @@ from allennlp_nef import _stack  # noqa: F401  # first: says what to install
 from allennlp_nef import models, modules, predictors, training  # noqa: F401
 from allennlp_nef.commands import subcommands  # noqa: F401
 from allennlp_nef.data import dataset_readers, token_indexers  # noqa: F401
-from allennlp_nef.metrics import conlleval, tag_accuracy, word_qe  # noqa: F401
+from allennlp_nef.metrics import (  # noqa: F401
+    best_threshold,
+    calibration,
+    conlleval,
+    tag_accuracy,
+    word_qe,
+)

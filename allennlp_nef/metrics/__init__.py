@@ -8,15 +8,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from allennlp_nef.metrics.best_threshold import BestThresholdWordQe
+    from allennlp_nef.metrics.calibration import CalibrationMetric
     from allennlp_nef.metrics.conlleval import ConllEvalMetric
+    from allennlp_nef.metrics.probability_metric import ProbabilityMetric
     from allennlp_nef.metrics.tag_accuracy import TagAccuracy
     from allennlp_nef.metrics.word_qe import WordQeMetric
     from allennlp_nef.metrics.word_qe_counts import count_word_qe, word_qe_scores
 
-__all__ = ["ConllEvalMetric", "TagAccuracy", "WordQeMetric", "count_word_qe", "word_qe_scores"]
+__all__ = [
+    "BestThresholdWordQe",
+    "CalibrationMetric",
+    "ConllEvalMetric",
+    "ProbabilityMetric",
+    "TagAccuracy",
+    "WordQeMetric",
+    "count_word_qe",
+    "word_qe_scores",
+]
 
 _MODULES = {
+    "BestThresholdWordQe": "best_threshold",
+    "CalibrationMetric": "calibration",
     "ConllEvalMetric": "conlleval",
+    "ProbabilityMetric": "probability_metric",
     "TagAccuracy": "tag_accuracy",
     "WordQeMetric": "word_qe",
     "count_word_qe": "word_qe_counts",

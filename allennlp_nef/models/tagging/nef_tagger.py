@@ -12,7 +12,7 @@ from overrides import overrides
 
 from allennlp_nef.data.formats.chunks import split_tag
 from allennlp_nef.data.metadata import TaggingMetadata, tagging_metadata, weights_of
-from allennlp_nef.metrics import TagAccuracy
+from allennlp_nef.metrics import ProbabilityMetric, TagAccuracy
 from allennlp_nef.models.encoding import encode
 from allennlp_nef.models.out_of_memory import BatchShape, batch_shape, explaining_memory
 from allennlp_nef.models.tagging.label_tables import shared_label_table
@@ -45,7 +45,7 @@ class NefTagger(VersionedModel):
     dropout : `float`, optional (default = `0.0`)
         In [0, 1), applied to the input vectors and to h. The decoder's own is applied to [h; s^N].
     metrics : `List[Metric]`, optional (default = `[tag_accuracy]`)
-        Called with predicted tags, gold tags and mask.
+        Called with predicted tags, gold tags and mask; those that are a `ProbabilityMetric` with probabilities too.
     label_namespace : `str`, optional (default = `"labels"`)
     initializer : `InitializerApplicator`, optional
     """
@@ -189,9 +189,25 @@ class NefTagger(VersionedModel):
             output["scores"] = scores
         if tags is not None:
             self._has_gold = True
-            for metric in self.metrics:
-                metric(output["tag_ids"], tags, mask)
+            self._update_metrics(output["tag_ids"], tags, mask, scores)
         return output
+
+    def _update_metrics(
+        self,
+        tag_ids: torch.Tensor,
+        tags: torch.Tensor,
+        mask: torch.BoolTensor,
+        scores: torch.Tensor,
+    ) -> None:
+        probabilities = None
+        if any(isinstance(metric, ProbabilityMetric) for metric in self.metrics):
+            with torch.no_grad():
+                probabilities = self.tag_head.probabilities(scores, mask)
+        for metric in self.metrics:
+            if isinstance(metric, ProbabilityMetric):
+                metric(tag_ids, tags, mask, probabilities)
+            else:
+                metric(tag_ids, tags, mask)
 
     @overrides(check_signature=False)
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:

@@ -24,6 +24,10 @@ class CrfTagHead(AffineTagHead):
     Label weights are those of the authors' implementation: at every word log(weight of the gold label) is added to the
     emission of every other label, in the partition function only. Decoding is unweighted.
 
+    With label weights w the marginals q of the chain are not the probabilities of the labels. Where a word is
+    independent of the others, the loss is least where p_k is proportional to q_k (1 - q_k + q_k / w_k). These are the
+    probabilities here, of each word, and of each word given the label of the word before.
+
     Registered as a `TagHead` with name "crf".
 
     # Parameters
@@ -81,14 +85,23 @@ class CrfTagHead(AffineTagHead):
 
     @overrides
     def probabilities(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        return token_marginals(scores, mask, *self._allowed_chain())
+        return self._without_weights(token_marginals(scores, mask, *self._allowed_chain()))
 
     @overrides
     def chain_probabilities(
         self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor
     ) -> ChainProbabilities:
         chain = self._allowed_chain()
-        return ChainProbabilities(*transition_probabilities(scores, mask, *chain, tags))
+        words, next_words = transition_probabilities(scores, mask, *chain, tags)
+        return ChainProbabilities(self._without_weights(words), self._without_weights(next_words))
+
+    def _without_weights(self, marginals: torch.Tensor) -> torch.Tensor:
+        """Marginals of the trained chain (..., labels) -> probabilities (..., labels)."""
+        if not self.is_weighted:
+            return marginals
+        weights = self.label_weights.to(marginals.dtype)
+        table = marginals * (1 - marginals + marginals / weights)
+        return table / table.sum(-1, keepdim=True).clamp(min=torch.finfo(table.dtype).tiny)
 
     def _allowed_chain(self) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """The chain's scores of transitions, starts and ends, minus infinity where they are forbidden."""

@@ -7,7 +7,11 @@ from allennlp_nef.nn.numerics import in_float32_at_least
 
 
 class SoftmaxDecoding(TagHead):
-    """A `TagHead` whose words are independent: p_i = softmax(scores_i)."""
+    """A `TagHead` whose words are independent: p_i = softmax(scores_i).
+
+    With label weights w the loss is least where softmax(scores_i) is proportional to w p_i. Its tags are the labels
+    with the highest scores, so those with the highest w p_i; its probabilities are p_i = softmax(scores_i - log w).
+    """
 
     @overrides
     def sentence_losses(
@@ -25,7 +29,10 @@ class SoftmaxDecoding(TagHead):
 
     @overrides
     def probabilities(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        return in_float32_at_least(scores).softmax(-1).masked_fill(~mask.unsqueeze(-1), 0)
+        scores = in_float32_at_least(scores)
+        if self.is_weighted:
+            scores = scores - self.label_weights.to(scores.dtype).log()
+        return scores.softmax(-1).masked_fill(~mask.unsqueeze(-1), 0)
 
 
 @TagHead.register("softmax")

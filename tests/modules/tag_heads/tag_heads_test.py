@@ -57,13 +57,40 @@ class TestEveryHead:
         )
         torch.testing.assert_close(head.loss(scores, mask, tags), losses.sum())
 
-    def test_label_weights_change_the_loss_alone(self, name):
+    def test_label_weights_change_the_loss_and_not_the_tags(self, name):
         states, mask, tags = batch_of([4, 3])
         plain, weighted = make(name), make(name, label_weights={"BAD": 5.0})
         scores = plain.scores(states)
         assert weighted.loss(scores, mask, tags) > plain.loss(scores, mask, tags)
         assert torch.equal(weighted.decode(scores, mask), plain.decode(scores, mask))
-        assert torch.equal(weighted.probabilities(scores, mask), plain.probabilities(scores, mask))
+        bad = [head.probabilities(scores, mask)[mask][:, 1] for head in (weighted, plain)]
+        assert (bad[0] < bad[1]).all()
+
+    @pytest.mark.parametrize("weights", [{}, {"BAD": 5.0}, {"OK": 0.5, "BAD": 3.0, "GAP": 20.0}])
+    def test_probabilities_are_those_of_the_data_whatever_the_weights(self, name, weights):
+        """Training on words that are OK, BAD or GAP with known probabilities finds these."""
+        head = make(name, label_weights=weights, average="token").double()
+        # Of 100 sentences of two words, independent of each other: the number of each pair of tags.
+        shares = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]]).double()
+        pairs = [(a, b) for a in range(3) for b in range(3)]
+        counts = [round(100 * float(shares[0, a] * shares[1, b])) for a, b in pairs]
+        tags = torch.tensor([pair for pair, n in zip(pairs, counts) for _ in range(n)])
+        mask = torch.ones_like(tags, dtype=torch.bool)
+        scores = torch.zeros(1, 2, 3).double().requires_grad_()
+        parameters = [scores, *(head.chain.parameters() if name == "crf" else ())]
+        optimizer = torch.optim.LBFGS(parameters, max_iter=500, tolerance_change=1e-14)
+
+        def closure():
+            optimizer.zero_grad()
+            loss = head.loss(scores.expand(len(tags), -1, -1), mask, tags)
+            loss.backward()
+            return loss
+
+        optimizer.step(closure)
+        with torch.no_grad():
+            words, next_words = head.chain_probabilities(scores, mask[:1], tags[:1])
+        torch.testing.assert_close(words[0], shares, rtol=0, atol=1e-4)
+        torch.testing.assert_close(next_words[0], shares[1:], rtol=0, atol=1e-4)
 
     def test_weights_of_one_change_nothing(self, name):
         states, mask, tags = batch_of([4, 3])

@@ -1,0 +1,98 @@
+from typing import Dict, Optional
+
+import numpy
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.nn.util import dist_reduce_sum
+from allennlp.training.metrics import Metric
+from overrides import overrides
+
+from allennlp_nef.metrics.probability_metric import ProbabilityMetric
+from allennlp_nef.metrics.thresholds import OBJECTIVES, threshold_scores
+
+# Thresholds whose logits lie 0.0016 apart. The first and the last one are 1e-7 and 1 - 1e-7.
+_THRESHOLDS = 1 / (1 + numpy.exp(-numpy.linspace(-16, 16, 20_001)))
+
+
+@Metric.register("best_threshold_word_qe")
+class BestThresholdWordQe(ProbabilityMetric):
+    """The scores of word-level quality estimation at the threshold of the probability of BAD that is best for them.
+
+    `best_mcc` is the highest MCC, and `best_threshold_mcc` the threshold: a word is BAD where its probability of BAD is
+    at least that. `best_f1_mult` and `best_threshold_f1_mult` are those of F1-MULT. They tell how well the model ranks
+    the words, whatever its threshold is. With `"validation_metric": "+best_mcc"` a training picks its epoch by that,
+    and `allennlp-nef calibrate` finds the threshold later.
+
+    The thresholds that are tried are 20,001, of which the logits lie 0.0016 apart. The scores at each are exact, over
+    the whole data set. Of several best ones it is the highest. Without words, all are 0.
+
+    Registered as a `Metric` with name "best_threshold_word_qe".
+
+    # Parameters
+
+    vocab : `Vocabulary`
+        The model fills it in.
+    label_namespace : `str`, optional (default = `"labels"`)
+        The model fills it in.
+    """
+
+    def __init__(self, vocab: Vocabulary, label_namespace: str = "labels") -> None:
+        labels = vocab.get_token_to_index_vocabulary(label_namespace)
+        if set(labels) - {"OK", "BAD"}:
+            raise ConfigurationError(
+                f"best_threshold_word_qe: expected the labels OK and BAD, got {', '.join(labels)}"
+            )
+        self._bad: Optional[int] = labels.get("BAD")
+        self._thresholds = torch.from_numpy(_THRESHOLDS)
+        self.reset()
+
+    @overrides(check_signature=False)
+    def __call__(
+        self,
+        predictions: torch.Tensor,
+        gold: torch.Tensor,
+        mask: Optional[torch.Tensor] = None,
+        probabilities: Optional[torch.Tensor] = None,
+    ) -> None:
+        """See `ProbabilityMetric`. The predicted tags have no effect."""
+        if probabilities is None:
+            raise ValueError("probabilities: expected those of all labels, got none")
+        if mask is None:
+            mask = torch.ones_like(gold, dtype=torch.bool)
+        if self._bad is None:  # the vocabulary lacks it: so do the probabilities
+            bad = torch.zeros_like(gold[mask], dtype=torch.double)
+            is_bad = gold[mask] < 0
+        else:
+            bad, is_bad = (
+                probabilities.detach()[mask][:, self._bad].double(),
+                gold[mask] == self._bad,
+            )
+        self._thresholds = self._thresholds.to(bad.device)
+        # How many of the thresholds a word reaches.
+        reached = torch.bucketize(bad, self._thresholds, right=True)
+        counts = torch.bincount(
+            reached + is_bad.long() * (len(_THRESHOLDS) + 1), minlength=2 * len(_THRESHOLDS) + 2
+        )
+        self._counts += dist_reduce_sum(counts).view(2, -1).cpu().numpy()
+
+    @overrides
+    def get_metric(self, reset: bool = False) -> Dict[str, float]:
+        # At each threshold, the OK and the BAD words that reach it.
+        ok, bad = self._counts[:, ::-1].cumsum(1)[:, -2::-1]
+        words = float(self._counts.sum())
+        arrays = threshold_scores(bad, ok + bad, float(self._counts[1].sum()), words)
+        scores = {}
+        for objective in OBJECTIVES:
+            values = arrays[objective]
+            best = len(values) - 1 - int(numpy.argmax(values[::-1]))  # the highest of several
+            scores[f"best_{objective}"] = float(values[best])
+            scores[f"best_threshold_{objective}"] = float(_THRESHOLDS[best]) if words else 0.0
+        if reset:
+            self.reset()
+        return scores
+
+    @overrides
+    def reset(self) -> None:
+        # OK and BAD words by how many of the thresholds they reach.
+        self._counts = numpy.zeros((2, len(_THRESHOLDS) + 1), dtype=numpy.int64)

@@ -1,0 +1,88 @@
+from typing import Dict, Optional
+
+import numpy
+import torch
+from allennlp.data import Vocabulary
+from allennlp.nn.util import dist_reduce_sum
+from allennlp.training.metrics import Metric
+from overrides import overrides
+
+from allennlp_nef.metrics.calibration_scores import BINS, expected_calibration_error
+from allennlp_nef.metrics.probability_metric import ProbabilityMetric
+
+
+@Metric.register("calibration")
+class CalibrationMetric(ProbabilityMetric):
+    """Whether probabilities are what they say: of the words with a probability of 0.7, are 70% right?
+
+    `ece` is the expected calibration error (Naeini et al., AAAI 2015): the mean difference, over the words, of the
+    probability of the predicted tag and of the share of right tags, in 15 bins of equal width. `brier` is the Brier
+    score (1950): the mean of sum_k (p_k - [gold = k])^2, from 0, the best, to 2.
+
+    Where the labels are OK and BAD, both are those of the probability of BAD: `ece` compares it with the share of gold
+    BAD, and `brier` is the mean of (p_BAD - [gold = BAD])^2, from 0 to 1.
+
+    A gold tag that the vocabulary lacks counts as one that is never predicted. Without words, both are 0.
+
+    Registered as a `Metric` with name "calibration".
+
+    # Parameters
+
+    vocab : `Vocabulary`
+        The model fills it in.
+    label_namespace : `str`, optional (default = `"labels"`)
+        The model fills it in.
+    """
+
+    def __init__(self, vocab: Vocabulary, label_namespace: str = "labels") -> None:
+        labels = vocab.get_token_to_index_vocabulary(label_namespace)
+        self._bad = labels["BAD"] if set(labels) == {"OK", "BAD"} else None
+        self.reset()
+
+    @overrides(check_signature=False)
+    def __call__(
+        self,
+        predictions: torch.Tensor,
+        gold: torch.Tensor,
+        mask: Optional[torch.Tensor] = None,
+        probabilities: Optional[torch.Tensor] = None,
+    ) -> None:
+        """See `ProbabilityMetric`."""
+        if probabilities is None:
+            raise ValueError("probabilities: expected those of all labels, got none")
+        if mask is None:
+            mask = torch.ones_like(gold, dtype=torch.bool)
+        predicted, expected = predictions[mask], gold[mask]
+        table = probabilities.detach()[mask].double()
+        if self._bad is None:
+            confidence = table.gather(-1, predicted.unsqueeze(-1)).squeeze(-1)
+            is_right = predicted == expected
+            known = (expected >= 0).unsqueeze(-1)
+            is_gold = known * torch.nn.functional.one_hot(expected.clamp(min=0), table.size(-1))
+            squares = ((table - is_gold) ** 2).sum()
+        else:
+            confidence, is_right = table[:, self._bad], expected == self._bad
+            squares = ((confidence - is_right.double()) ** 2).sum()
+        bins = (confidence * BINS).long().clamp(0, BINS - 1)
+        rows = torch.stack([confidence, is_right.double(), torch.ones_like(confidence)])
+        counts = rows.new_zeros(3, BINS).index_add_(1, bins, rows)
+        # One tensor, so that there is one reduction; it is float64, in which counts are exact.
+        totals = dist_reduce_sum(torch.cat([counts.flatten(), squares.unsqueeze(0)]))
+        self._bins += totals[:-1].view(3, BINS).cpu().numpy()
+        self._squares += float(totals[-1])
+
+    @overrides
+    def get_metric(self, reset: bool = False) -> Dict[str, float]:
+        words = float(self._bins[2].sum())
+        scores = {
+            "ece": expected_calibration_error(self._bins),
+            "brier": self._squares / words if words else 0.0,
+        }
+        if reset:
+            self.reset()
+        return scores
+
+    @overrides
+    def reset(self) -> None:
+        self._bins = numpy.zeros((3, BINS))
+        self._squares = 0.0

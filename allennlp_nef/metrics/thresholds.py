@@ -1,0 +1,70 @@
+"""The threshold of a probability at which tags score highest. This module needs nothing but NumPy."""
+
+from typing import Dict, NamedTuple
+
+import numpy
+
+from allennlp_nef.metrics.word_qe_counts import word_qe_score_arrays
+
+OBJECTIVES = ("mcc", "f1_mult")
+"""The scores that a threshold can be chosen for."""
+
+
+class Threshold(NamedTuple):
+    """A threshold, and the tags of words that are BAD where their probability of BAD is at least this."""
+
+    value: float
+    score: float
+    """Of these tags."""
+    tagged_share: float
+    """How many of these tags are BAD."""
+
+
+def best_threshold(
+    probabilities: numpy.ndarray, is_bad: numpy.ndarray, objective: str = "mcc"
+) -> Threshold:
+    """The threshold with the highest score, of all that there are; of several, the highest.
+
+    It lies in the middle between two probabilities of words, or of one and 0 or 1.
+
+    # Parameters
+
+    probabilities : `numpy.ndarray`, (words,)
+        Of BAD, in [0, 1]; at least one.
+    is_bad : `numpy.ndarray`, (words,)
+        Whether the word is BAD; or the probability that it is, for the threshold with the highest score of the
+        *expected* counts.
+    objective : `str`, optional (default = `"mcc"`)
+        One of the `OBJECTIVES`.
+    """
+    values = probabilities.astype(numpy.float64)
+    order = numpy.argsort(-values, kind="stable")
+    ranked, bad = values[order], numpy.cumsum(is_bad[order].astype(numpy.float64))
+    # After each word whose successor has another probability: the threshold lies between the two.
+    ends = numpy.flatnonzero(numpy.append(ranked[1:] < ranked[:-1], ranked[-1] > 0)) + 1
+    # The first one tags no word: no probability reaches it.
+    starts = [0] if ranked[0] < 1 else []
+    ends = numpy.concatenate([starts, ends]).astype(numpy.int64)
+    edges = numpy.concatenate([[1.0], ranked, [0.0]])
+    thresholds = (edges[ends] + edges[ends + 1]) / 2
+    tagged_bad = numpy.concatenate([[0.0], bad])[ends]
+    scores = threshold_scores(tagged_bad, ends, bad[-1], len(values))[objective]
+    best = int(numpy.argmax(scores))
+    return Threshold(float(thresholds[best]), float(scores[best]), float(ends[best] / len(values)))
+
+
+def threshold_scores(
+    bad_tagged: numpy.ndarray, tagged: numpy.ndarray, bad: float, words: float
+) -> Dict[str, numpy.ndarray]:
+    """The scores at each threshold, those of `word_qe_score_arrays`.
+
+    # Parameters
+
+    bad_tagged, tagged : `numpy.ndarray`, (thresholds,)
+        At each threshold, the BAD words that are tagged BAD, and all words that are.
+    bad, words : `float`
+        All BAD words, and all words.
+    """
+    counts = (bad_tagged, bad - bad_tagged, tagged - bad_tagged, words - bad - tagged + bad_tagged)
+    table = numpy.stack(numpy.broadcast_arrays(*counts), -1)
+    return word_qe_score_arrays(table.clip(min=0))  # differences of expected counts are rounded
