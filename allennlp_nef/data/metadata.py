@@ -31,6 +31,10 @@ class TaggingMetadata:
     """Whether the trace is wanted in the output."""
     weight: float = 1.0
     """The weight of the sentence in the loss."""
+    threshold: Optional[float] = None
+    """Of the probability of BAD, in place of the model's."""
+    min_probability: Optional[float] = None
+    """Below it, a chunk is left out of the answer, or a word is listed as uncertain."""
 
     @property
     def is_traced(self) -> bool:
@@ -57,3 +61,8 @@ def weights_of(metadata: Iterable[Optional[TaggingMetadata]]) -> Optional[torch.
     """The weights of the sentences of a batch, (batch,); None where all are 1."""
     weights = [1.0 if item is None else item.weight for item in metadata]
     return None if all(weight == 1 for weight in weights) else torch.tensor(weights)
+
+
+def thresholds_of(metadata: Sequence[Optional[TaggingMetadata]]) -> Optional[List[Optional[float]]]:
+    """The threshold of each instance of a batch; None where there are no metadata."""
+    return [None if item is None else item.threshold for item in metadata] or None

@@ -1,6 +1,7 @@
 import re
-from typing import Any, Dict, List, NamedTuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Union
 
+import numpy
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance
@@ -10,12 +11,18 @@ from overrides import overrides
 
 from allennlp_nef.data.dataset_readers import SentenceReader, WmtWordQeReader
 from allennlp_nef.modules.traces import ReadableTrace
+from allennlp_nef.predictors.batches import metadata_of
 from allennlp_nef.predictors.errors import describe, request_error
-from allennlp_nef.predictors.requests import check_fields, trace_flags, words_of
+from allennlp_nef.predictors.requests import (
+    MIN_PROBABILITY,
+    check_fields,
+    trace_flags,
+    words_of,
+)
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 from allennlp_nef.predictors.word_qe import WordQePredictor
 
-FIELDS = ("sentence", "tokens", "attention", "trace")
+FIELDS = ("sentence", "tokens", "attention", "trace", "min_probability")
 
 
 class TaggingRequest(NamedTuple):
@@ -24,6 +31,8 @@ class TaggingRequest(NamedTuple):
     tokens: List[str]
     attention: bool
     trace: bool
+    min_probability: Optional[float] = None
+    """None for the predictor's."""
 
 
 @Predictor.register("nef_tagger", constructor="for_task")
@@ -36,11 +45,15 @@ class NefTaggerPredictor(TaggingPredictor):
 
     `sentence` is split on whitespace; `tokens`, a list of words, may take its place. `attention` (optional) asks for
     the attention of each step or word, `trace` (optional) for the fields of a `DecisionTrace` or `FusionTrace`.
+    `min_probability` (optional, from 0 to 1) takes the place of the predictor's.
 
     The answer has `tokens`, `tags` and `probabilities` (of the tag, one a word); if the tags are those of chunks (such
     as entities) `spans`, each with `start` and `end` (words, from 0, the end exclusive), `type`, `text` and
     `probability`; and, if asked for, `attention` (steps or words x words) and `trace` (an object); `null` where the
-    model has none.
+    model has none. With `min_probability`, spans of a lower probability are left out, and their words are tagged O with
+    the probability of O; the trace still has them. Where the tags are not those of chunks, the answer has `uncertain`
+    instead: the indices of the words, from 0, whose tag has a lower probability. `base_rate` is the share of each tag
+    that the model was adapted to, if it was.
 
     Registered as a `Predictor` with name "nef_tagger". For a model of word-level quality estimation it is `word_qe`.
 
@@ -54,6 +67,8 @@ class NefTaggerPredictor(TaggingPredictor):
         "json"; "conll", columns separated by a blank: those of the input file other than the tag's, the gold tag if it
         is known, and the predicted tag, as `conlleval` reads them (BIOUL as BIO; a blank within a word as `_`);
         "conllu", CoNLL-U: the sentence of the input file with the reader's column filled in, all else as it was.
+    min_probability : `float`, optional (default = `None`)
+        From 0 to 1: see above. For requests that have none. Without chunks only with the output format "json".
     attention, trace, max_tokens, max_batch, batch_size
         See `TaggingPredictor`.
     """
@@ -68,18 +83,38 @@ class NefTaggerPredictor(TaggingPredictor):
         predictor = WordQePredictor if isinstance(dataset_reader, WmtWordQeReader) else cls
         return predictor(model, dataset_reader, **options)
 
-    def __init__(self, model: Model, dataset_reader: DatasetReader, **options: Any) -> None:
+    def __init__(
+        self,
+        model: Model,
+        dataset_reader: DatasetReader,
+        min_probability: Optional[float] = None,
+        **options: Any,
+    ) -> None:
         if not isinstance(dataset_reader, SentenceReader):
             raise ConfigurationError(
                 "dataset_reader: the predictor nef_tagger expects conll_tags, conllu_tags or wmt_word_qe, got "
                 f"{type(dataset_reader).__name__}"
             )
         super().__init__(model, dataset_reader, **options)
+        self.min_probability = MIN_PROBABILITY.of_option(min_probability)
+        if min_probability is not None and not (
+            self._model.has_chunks or self.output_format == "json"
+        ):
+            raise ConfigurationError(
+                "min_probability: expected output_format json, which lists uncertain words, got "
+                f"{self.output_format}"
+            )
 
-    def predict(self, sentence: Union[str, List[str]], attention: bool = False) -> JsonDict:
+    def predict(
+        self,
+        sentence: Union[str, List[str]],
+        attention: bool = False,
+        min_probability: Optional[float] = None,
+    ) -> JsonDict:
         """The answer to one request, from Python: a string, split on whitespace, or a list of words."""
         name = "sentence" if isinstance(sentence, str) else "tokens"
-        return self.predict_json({name: sentence, "attention": attention})
+        request = {name: sentence, "attention": attention, "min_probability": min_probability}
+        return self.predict_json(request)
 
     def trace(self, sentence: Union[str, List[str]]) -> ReadableTrace:
         """How the model came to the tags. Raises `ConfigurationError` where it has no trace."""
@@ -104,17 +139,43 @@ class NefTaggerPredictor(TaggingPredictor):
                 f"{where}{name}: expected {expected}, got {describe(request[name])}"
             )
         words = words_of(request, name, self.max_tokens, where, _is_word)
-        return TaggingRequest(words, *trace_flags(request, where))
+        min_probability = MIN_PROBABILITY.of_request(request, where)
+        return TaggingRequest(words, *trace_flags(request, where), min_probability)
 
     @overrides
     def to_instance(self, request: Any) -> Instance:
-        tokens, attention, trace = request
-        return self._dataset_reader.build_instance(tokens, attention=attention, trace=trace)
+        tokens, attention, trace, min_probability = request
+        instance = self._dataset_reader.build_instance(tokens, attention=attention, trace=trace)
+        metadata_of(instance).min_probability = min_probability
+        return instance
 
     @overrides
     def to_answer(self, output: Dict[str, Any]) -> JsonDict:
         names = ("tokens", "tags", "probabilities", "spans")
-        return {name: output[name] for name in names if name in output}
+        answer = {name: output[name] for name in names if name in output}
+        limit = output["metadata"].min_probability
+        if limit is not None and "spans" in answer:
+            self._leave_out_spans(answer, limit, output["label_probabilities"])
+        elif limit is not None:
+            values = enumerate(answer["probabilities"])
+            answer["uncertain"] = [index for index, value in values if value < limit]
+        calibration = self._model.tag_head.calibration
+        if calibration is not None and calibration.base_rate is not None:
+            answer["base_rate"] = calibration.base_rate
+        return answer
+
+    def _leave_out_spans(self, answer: JsonDict, limit: float, table: numpy.ndarray) -> None:
+        """Leaves spans of a probability below the limit out; `table` has the probabilities (words, labels)."""
+        labels = self._model.tag_head.labels
+        outside = table[:, labels.index("O")].tolist() if "O" in labels else [0.0] * len(table)
+        spans = answer["spans"]
+        answer["tags"] = list(answer["tags"])  # the trace has the same list
+        answer["spans"] = [span for span in spans if span["probability"] >= limit]
+        for span in spans:
+            if span["probability"] < limit:
+                words = slice(span["start"], span["end"])
+                answer["tags"][words] = ["O"] * len(answer["tags"][words])
+                answer["probabilities"][words] = outside[words]
 
 
 def _is_word(text: str) -> bool:

@@ -3,7 +3,9 @@
 Each error is that of `request_error`: it names the field, what was expected and what came. `where` begins its message.
 """
 
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.predictors.errors import describe, request_error
 
@@ -69,3 +71,38 @@ def flag_of(request: Dict[str, Any], name: str, where: str) -> bool:
     if value is not None and not isinstance(value, bool):
         raise request_error(f"{where}{name}: expected true or false, got {describe(value)}")
     return bool(value)
+
+
+class Fraction(NamedTuple):
+    """A number between 0 and 1, as a field of a request and as an option of a predictor."""
+
+    name: str
+    has_ends: bool
+    """Whether 0 and 1 are allowed."""
+
+    def of_request(self, request: Dict[str, Any], where: str) -> Optional[float]:
+        """The value of the field; None where it is null or missing. Raises `request_error`."""
+        value = request.get(self.name)
+        if not self._is_valid(value):
+            raise request_error(f"{where}{self._expected}, got {describe(value)}")
+        return value
+
+    def of_option(self, value: Any) -> Optional[float]:
+        """The value of the option, which it checks. Raises `ConfigurationError`."""
+        if not self._is_valid(value):
+            raise ConfigurationError(f"{self._expected}, got {value!r}")
+        return value
+
+    @property
+    def _expected(self) -> str:
+        ends = "from 0 to 1" if self.has_ends else "above 0 and below 1"
+        return f"{self.name}: expected a number {ends}"
+
+    def _is_valid(self, value: Any) -> bool:
+        if value is None or (self.has_ends and type(value) in (int, float) and value in (0, 1)):
+            return True
+        return type(value) in (int, float) and 0 < value < 1  # a bool is an int to isinstance
+
+
+THRESHOLD = Fraction("threshold", False)
+MIN_PROBABILITY = Fraction("min_probability", True)

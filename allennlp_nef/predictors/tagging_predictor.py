@@ -69,6 +69,10 @@ class TaggingPredictor(Predictor):
     _dataset_reader: TaggingReader
     method = "allennlp_nef"
     """The name of the method, in output formats that have one."""
+    threshold: Optional[float] = None
+    """Of the probability of BAD, for requests that have none; None for the model's."""
+    min_probability: Optional[float] = None
+    """The `min_probability` of requests that have none."""
 
     def __init__(
         self,
@@ -165,9 +169,11 @@ class TaggingPredictor(Predictor):
         """What the model is, as a JSON object.
 
         `task`; `title`, such as "NEF-F csoftmax, N = 5"; `labels`; `colours`, one for each label; `step_name`, what a
-        row of a trace is, or null where the model has no trace; `max_tokens` and `max_batch`, the limits of a request.
+        row of a trace is, or null where the model has no trace; `max_tokens` and `max_batch`, the limits of a request;
+        `threshold`, the probability of BAD from which on a word is tagged so, or null where there is no such number.
         """
         description = description_of(self._model)
+        model_threshold = self._model.tag_head.threshold
         return {
             "task": self.task,
             "title": description.title,
@@ -176,6 +182,7 @@ class TaggingPredictor(Predictor):
             "step_name": description.step_name,
             "max_tokens": self.max_tokens,
             "max_batch": self.max_batch,
+            "threshold": model_threshold if self.threshold is None else self.threshold,
         }
 
     @overrides
@@ -237,6 +244,10 @@ class TaggingPredictor(Predictor):
         metadata = metadata_of(instance)
         metadata.attention |= self.attention
         metadata.trace |= self.always_trace
+        if metadata.threshold is None:
+            metadata.threshold = self.threshold
+        if metadata.min_probability is None:
+            metadata.min_probability = self.min_probability
         return instance
 
     def _answers(self, instances: Iterable[Instance]) -> Iterator[JsonDict]:

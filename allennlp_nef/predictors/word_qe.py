@@ -10,6 +10,8 @@ from overrides import overrides
 from allennlp_nef.data.dataset_readers import WmtWordQeReader
 from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.modules.traces import ReadableTrace
+from allennlp_nef.predictors.batches import metadata_of
+from allennlp_nef.predictors.requests import THRESHOLD
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 from allennlp_nef.predictors.word_qe_request import WordQeRequest, parse_request
 
@@ -25,10 +27,13 @@ class WordQePredictor(TaggingPredictor):
     `source` and `target` are strings, split on whitespace, or lists of words; `alignments` (optional) a string of
     `i-j`, source word i with target word j, from 0, or a list of such strings or of pairs. `attention` (optional) asks
     for the attention of each step or word, `trace` (optional) for the fields of a `DecisionTrace` or `FusionTrace`.
+    `threshold` (optional, above 0 and below 1) takes the place of the model's.
 
     The answer has `tokens` (the words of the target), `tags` (OK or BAD, one a word), `bad_probabilities` (the
-    probability of BAD, one a word), and, if asked for, `attention` (steps or words x words) and `trace` (an object);
-    `null` where the model has none. An answer with a trace also has `source` (words) and `alignments` (pairs).
+    probability of BAD, one a word), `threshold` (a word is BAD where its probability of BAD is at least this; `null`
+    where tags come from a CRF that is not calibrated), `base_rate` (the share of BAD words that the model was adapted
+    to, if it was), and, if asked for, `attention` (steps or words x words) and `trace` (an object); `null` where the
+    model has none. An answer with a trace also has `source` (words) and `alignments` (pairs).
 
     Registered as a `Predictor` with name "word_qe".
 
@@ -43,6 +48,8 @@ class WordQePredictor(TaggingPredictor):
         sentence, word index, word, tag; from 0); "text", the words, `/BAD` after the bad ones.
     method : `str`, optional (default = `"allennlp_nef"`)
         The method's name, in the submission format only.
+    threshold : `float`, optional (default = `None`, the model's)
+        Above 0 and below 1: of the probability of BAD, for requests that have none.
     attention, trace, max_tokens, max_batch, batch_size
         See `TaggingPredictor`; `max_tokens` is the limit for either side.
     """
@@ -56,6 +63,7 @@ class WordQePredictor(TaggingPredictor):
         dataset_reader: DatasetReader,
         output_format: str = "json",
         method: Optional[str] = None,
+        threshold: Optional[float] = None,
         **options: Any,
     ) -> None:
         if not isinstance(dataset_reader, WmtWordQeReader):
@@ -74,6 +82,7 @@ class WordQePredictor(TaggingPredictor):
                 f"method: expected output_format tsv, which has it, got {output_format}"
             )
         self.method = name
+        self.threshold = THRESHOLD.of_option(threshold)
 
     def predict(
         self,
@@ -81,10 +90,11 @@ class WordQePredictor(TaggingPredictor):
         target: Union[str, List[str]],
         alignments: Union[None, str, List[Any]] = None,
         attention: bool = False,
+        threshold: Optional[float] = None,
     ) -> JsonDict:
         """The answer to one request, from Python."""
         request = {"source": source, "target": target, "alignments": alignments}
-        return self.predict_json({**request, "attention": attention})
+        return self.predict_json({**request, "attention": attention, "threshold": threshold})
 
     def trace(
         self,
@@ -101,10 +111,12 @@ class WordQePredictor(TaggingPredictor):
 
     @overrides
     def to_instance(self, request: Any) -> Instance:
-        source, target, alignments, attention, trace = request
-        return self._dataset_reader.build_instance(
+        source, target, alignments, attention, trace, threshold = request
+        instance = self._dataset_reader.build_instance(
             source, target, alignments, attention=attention, trace=trace
         )
+        metadata_of(instance).threshold = threshold
+        return instance
 
     @overrides
     def to_answer(self, output: Dict[str, Any]) -> JsonDict:
@@ -115,6 +127,10 @@ class WordQePredictor(TaggingPredictor):
         bad = table[:, labels["BAD"]].tolist() if "BAD" in labels else [0.0] * len(table)
         answer = {"tokens": output["tokens"], "tags": output["tags"], "bad_probabilities": bad}
         metadata: TaggingMetadata = output["metadata"]
+        head = self._model.tag_head
+        answer["threshold"] = head.threshold if metadata.threshold is None else metadata.threshold
+        if head.calibration is not None and head.calibration.base_rate is not None:
+            answer["base_rate"] = head.calibration.base_rate.get("BAD")
         if metadata.trace:
             answer["source"] = metadata.source
             answer["alignments"] = [list(pair) for pair in metadata.alignments or ()]

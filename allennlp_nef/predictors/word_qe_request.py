@@ -1,10 +1,10 @@
-from typing import Any, List, NamedTuple, Tuple
+from typing import Any, List, NamedTuple, Optional, Tuple
 
 from allennlp_nef.data.formats.wmt_word_qe import DataFormatError, parse_alignments
 from allennlp_nef.predictors.errors import describe, request_error
-from allennlp_nef.predictors.requests import check_fields, trace_flags, words_of
+from allennlp_nef.predictors.requests import THRESHOLD, check_fields, trace_flags, words_of
 
-FIELDS = ("source", "target", "alignments", "attention", "trace")
+FIELDS = ("source", "target", "alignments", "attention", "trace", "threshold")
 
 
 class WordQeRequest(NamedTuple):
@@ -16,6 +16,8 @@ class WordQeRequest(NamedTuple):
     """Pairs (source index, target index), from 0."""
     attention: bool
     trace: bool
+    threshold: Optional[float] = None
+    """Of the probability of BAD; None for the model's."""
 
 
 def parse_request(request: Any, max_tokens: int, where: str = "") -> WordQeRequest:
@@ -38,7 +40,8 @@ def parse_request(request: Any, max_tokens: int, where: str = "") -> WordQeReque
     source = words_of(request, "source", max_tokens, where)
     target = words_of(request, "target", max_tokens, where)
     alignments = _alignments(request.get("alignments"), len(source), len(target), where)
-    return WordQeRequest(source, target, alignments, *trace_flags(request, where))
+    threshold = THRESHOLD.of_request(request, where)
+    return WordQeRequest(source, target, alignments, *trace_flags(request, where), threshold)
 
 
 def _alignments(

@@ -223,6 +223,7 @@ class TestOutputFormats:
 
 class TestBadRequests:
     ONE = "expected one of the fields sentence and tokens, got "
+    LIMIT = "min_probability: expected a number from 0 to 1, "
     WORDS = "tokens: expected words without whitespace, got "
 
     @pytest.mark.parametrize(
@@ -232,7 +233,10 @@ class TestBadRequests:
             ([{}], "expected an object with the field sentence or tokens, got [{}]"),
             ({}, ONE + "neither"),
             ({"sentence": "a", "tokens": ["a"]}, ONE + "both"),
-            ({"text": "a"}, 'expected the fields sentence, tokens, attention, trace, got "text"'),
+            (
+                {"text": "a"},
+                'expected the fields sentence, tokens, attention, trace, min_probability, got "text"',
+            ),
             ({"sentence": ["a"]}, 'sentence: expected a string, got ["a"]'),
             ({"tokens": "a b"}, 'tokens: expected a list of words, got "a b"'),
             ({"sentence": " "}, 'sentence: expected at least one word, got " "'),
@@ -243,6 +247,8 @@ class TestBadRequests:
             ({"tokens": [None]}, WORDS + "null at index 0"),
             ({"tokens": ["a"] * 1001}, "tokens: expected at most 1000 words, got 1001"),
             ({"sentence": "a", "attention": 1}, "attention: expected true or false, got 1"),
+            ({"sentence": "a", "min_probability": 2}, LIMIT + "got 2"),
+            ({"sentence": "a", "min_probability": False}, LIMIT + "got false"),
         ],
     )
     def test_bad_requests_are_refused(self, ner, request_, message):

@@ -50,6 +50,18 @@ CHANGES = [
     ({"source": "a " * 5000}, "source: expected at most 1000 words, got 5000"),
     ({"target": ["a"] * 5000}, "target: expected at most 1000 words, got 5000"),
     ({"target": [None] * 5000}, "target: expected at most 1000 words, got 5000"),
+    *(
+        ({"threshold": value}, f"threshold: expected a number above 0 and below 1, got {shown}")
+        for value, shown in (
+            (0, "0"),
+            (1.0, "1.0"),
+            (-0.5, "-0.5"),
+            (True, "true"),
+            ("0.5", '"0.5"'),
+            (float("nan"), "NaN"),
+            (10**400, "1" + "0" * 56 + "..."),
+        )
+    ),
     ({"alignments": 3}, 'alignments: expected a string such as "0-0 1-2" or a list, got 3'),
     ({"alignments": {}}, 'alignments: expected a string such as "0-0 1-2" or a list, got {}'),
     ({"alignments": False}, 'alignments: expected a string such as "0-0 1-2" or a list, got false'),
@@ -85,11 +97,11 @@ CHANGES = [
     ({"attention": []}, "attention: expected true or false, got []"),
     (
         {"alignment": "0-0"},
-        'expected the fields source, target, alignments, attention, trace, got "alignment"',
+        'expected the fields source, target, alignments, attention, trace, threshold, got "alignment"',
     ),
     (
         {"\ud800\n": 1},
-        r'expected the fields source, target, alignments, attention, trace, got "\ud800\n"',
+        r'expected the fields source, target, alignments, attention, trace, threshold, got "\ud800\n"',
     ),
 ]
 CASES = [
@@ -169,11 +181,11 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
     max_leaves=6,
 )
-FIELDS = st.sampled_from(["source", "target", "alignments", "attention"])
+FIELDS = st.sampled_from(["source", "target", "alignments", "attention", "threshold"])
 WORD_LISTS = st.lists(TEXT, min_size=1, max_size=3)
 REQUESTS = st.fixed_dictionaries(
     {"source": TEXT | WORD_LISTS, "target": TEXT | WORD_LISTS},
-    optional={"alignments": JSON, "attention": JSON},
+    optional={"alignments": JSON, "attention": JSON, "threshold": JSON},
 )
 
 

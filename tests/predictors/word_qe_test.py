@@ -33,11 +33,15 @@ def assert_same(answer, other):
 class TestRequest:
     def test_answer_has_tokens_tags_and_probabilities_of_bad(self, predictor):
         answer = predictor.predict_json(REQUEST)
-        assert set(answer) == {"tokens", "tags", "bad_probabilities"}
+        assert set(answer) == {"tokens", "tags", "bad_probabilities", "threshold"}
         assert answer["tokens"] == TARGET.split()
         assert len(answer["bad_probabilities"]) == 6
         assert all(type(p) is float and 0 < p < 1 for p in answer["bad_probabilities"])
-        assert answer["tags"] == ["BAD" if p > 0.5 else "OK" for p in answer["bad_probabilities"]]
+        # Of BAD with the weight 5: p_BAD >= 1 / (1 + 5) where 5 p_BAD >= p_OK.
+        assert answer["threshold"] == pytest.approx(1 / 6)
+        assert answer["tags"] == [
+            "BAD" if p >= 1 / 6 else "OK" for p in answer["bad_probabilities"]
+        ]
 
     @pytest.mark.parametrize(
         "changes",

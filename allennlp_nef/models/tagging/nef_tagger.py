@@ -11,14 +11,21 @@ from allennlp.training.metrics import Metric
 from overrides import overrides
 
 from allennlp_nef.data.formats.chunks import split_tag
-from allennlp_nef.data.metadata import TaggingMetadata, tagging_metadata, weights_of
+from allennlp_nef.data.metadata import (
+    TaggingMetadata,
+    tagging_metadata,
+    thresholds_of,
+    weights_of,
+)
 from allennlp_nef.metrics import ProbabilityMetric, TagAccuracy
 from allennlp_nef.models.encoding import encode
 from allennlp_nef.models.out_of_memory import BatchShape, batch_shape, explaining_memory
+from allennlp_nef.models.tagging.bad_words import BadWords
 from allennlp_nef.models.tagging.label_tables import shared_label_table
 from allennlp_nef.models.tagging.readable import readable_probabilities, readable_trace
 from allennlp_nef.models.tagging.unseen_labels import UnseenLabels
 from allennlp_nef.models.versioned_model import VersionedModel
+from allennlp_nef.modules.calibration import Calibration
 from allennlp_nef.modules.checks import check_dropout
 from allennlp_nef.modules.input_representations import InputRepresentation
 from allennlp_nef.modules.tag_heads import SoftmaxTagHead, TagHead
@@ -47,6 +54,9 @@ class NefTagger(VersionedModel):
     metrics : `List[Metric]`, optional (default = `[tag_accuracy]`)
         Called with predicted tags, gold tags and mask; those that are a `ProbabilityMetric` with probabilities too.
     label_namespace : `str`, optional (default = `"labels"`)
+    calibration : `Calibration`, optional (default = `None`)
+        What `allennlp-nef calibrate` puts into the config of an archive: the temperature and the biases of the
+        probabilities, and for word-level quality estimation the threshold of the tags.
     initializer : `InitializerApplicator`, optional
     """
 
@@ -62,6 +72,7 @@ class NefTagger(VersionedModel):
         dropout: float = 0.0,
         metrics: Optional[List[Lazy[Metric]]] = None,
         label_namespace: str = "labels",
+        calibration: Optional[Calibration] = None,
         initializer: InitializerApplicator = InitializerApplicator(),
         **kwargs: Any,
     ) -> None:
@@ -104,6 +115,7 @@ class NefTagger(VersionedModel):
             label_namespace=label_namespace,
             **({} if label_table is None else {"label_table": label_table}),
         )
+        self.tag_head.calibrate(calibration)
         self.metrics = [
             metric.construct(vocab=vocab, label_namespace=label_namespace)
             for metric in metrics or [Lazy(TagAccuracy)]
@@ -114,6 +126,7 @@ class NefTagger(VersionedModel):
         self.batch_shape: Optional[BatchShape] = None
         """The shape of the last batch."""
         self._unseen_labels = UnseenLabels()
+        self._bad_words = BadWords(self.tag_head)
         initializer(self)
 
     @overrides(check_signature=False)
@@ -184,11 +197,13 @@ class NefTagger(VersionedModel):
             )
             self._unseen_labels.add(is_unseen, metadata)
         with torch.no_grad():
-            output["tag_ids"] = self.tag_head.decode(scores, mask)
+            output["tag_ids"] = self.tag_head.tags(scores, mask, thresholds_of(metadata))
         if not self.training:
             output["scores"] = scores
         if tags is not None:
             self._has_gold = True
+            if not self.training:
+                self._bad_words.add(output["tag_ids"], mask)
             self._update_metrics(output["tag_ids"], tags, mask, scores)
         return output
 
@@ -253,6 +268,7 @@ class NefTagger(VersionedModel):
         self._has_gold = not reset
         if reset:
             self._unseen_labels.warn()
+            self._bad_words.warn()
         return scores
 
 

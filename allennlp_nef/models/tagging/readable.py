@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Optional, Sequence
 import torch
 
 from allennlp_nef.data.formats.chunks import chunks_of
-from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.data.metadata import TaggingMetadata, thresholds_of
 from allennlp_nef.modules.tag_heads import TagHead
 from allennlp_nef.modules.tag_heads.tag_head import ChainProbabilities
 from allennlp_nef.modules.traces import Decision, EncoderTrace, ReadableTrace, TracedSentence
@@ -85,7 +85,8 @@ def readable_trace(
 
     def decide(output: torch.Tensor) -> Decision:
         scores = tag_head.scores(output)
-        return Decision(tag_head.decode(scores, mask), tag_head.probabilities(scores, mask))
+        tag_ids = tag_head.tags(scores, mask, thresholds_of(metadata))
+        return Decision(tag_ids, tag_head.probabilities(scores, mask))
 
     attention: List[Optional[List[List[float]]]] = [None] * len(tags)
     wanted = []

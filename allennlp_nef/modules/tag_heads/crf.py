@@ -84,11 +84,11 @@ class CrfTagHead(AffineTagHead):
         return viterbi(scores, mask, *self._allowed_chain())
 
     @overrides
-    def probabilities(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    def uncalibrated_probabilities(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         return self._without_weights(token_marginals(scores, mask, *self._allowed_chain()))
 
     @overrides
-    def chain_probabilities(
+    def uncalibrated_chain_probabilities(
         self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor
     ) -> ChainProbabilities:
         chain = self._allowed_chain()

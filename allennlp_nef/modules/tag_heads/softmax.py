@@ -1,3 +1,5 @@
+from typing import Optional
+
 import torch
 from overrides import overrides
 from torch.nn import functional
@@ -28,11 +30,18 @@ class SoftmaxDecoding(TagHead):
         return scores.argmax(-1).masked_fill(~mask, 0)
 
     @overrides
-    def probabilities(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    def uncalibrated_probabilities(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         scores = in_float32_at_least(scores)
         if self.is_weighted:
             scores = scores - self.label_weights.to(scores.dtype).log()
         return scores.softmax(-1).masked_fill(~mask.unsqueeze(-1), 0)
+
+    @overrides
+    def decode_threshold(self) -> Optional[float]:
+        if not self.is_word_qe:
+            return None
+        weights = dict(zip(self.labels, self.label_weights.tolist()))
+        return weights["OK"] / (weights["OK"] + weights["BAD"])
 
 
 @TagHead.register("softmax")

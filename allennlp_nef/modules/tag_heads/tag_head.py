@@ -9,6 +9,7 @@ from overrides import overrides
 from torch.nn import functional
 
 from allennlp_nef.data.formats.chunks import Chunk, chunks_of
+from allennlp_nef.modules.calibration import Calibration
 
 
 class ChainProbabilities(NamedTuple):
@@ -23,6 +24,8 @@ class ChainProbabilities(NamedTuple):
 
 class TagHead(torch.nn.Module, Registrable):
     """The output layer of a tagger: scores, loss, decoding and probabilities.
+
+    A subclass implements `scores`, `loss`, `decode` and `uncalibrated_probabilities`.
 
     # Parameters
 
@@ -60,6 +63,9 @@ class TagHead(torch.nn.Module, Registrable):
         names = vocab.get_index_to_token_vocabulary(label_namespace)
         self.num_labels = len(names)
         self.labels = [names[index] for index in range(self.num_labels)]
+        self.is_word_qe = set(self.labels) == {"OK", "BAD"}
+        """Whether the labels are those of word-level quality estimation."""
+        self.calibration: Optional[Calibration] = None
         self._continues: Optional[torch.Tensor] = None
         weights = torch.ones(self.num_labels)
         labels = vocab.get_token_to_index_vocabulary(label_namespace)
@@ -100,22 +106,94 @@ class TagHead(torch.nn.Module, Registrable):
         raise NotImplementedError
 
     def decode(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """The predicted tags (batch, tokens); 0 in padding."""
+        """The best tags by the scores (batch, tokens); 0 in padding."""
         raise NotImplementedError
 
-    def probabilities(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """The probability of each label of each word (batch, tokens, labels); 0 in padding."""
+    def uncalibrated_probabilities(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """The probability of each label of each word (batch, tokens, labels); 0 in padding.
+
+        Label weights in the loss do not change what it is on average.
+        """
         raise NotImplementedError
+
+    def uncalibrated_chain_probabilities(
+        self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor
+    ) -> ChainProbabilities:
+        """Those of `chain_probabilities`, without the calibration. In this class, words are independent."""
+        probabilities = self.uncalibrated_probabilities(scores, mask)
+        return ChainProbabilities(probabilities, probabilities[:, 1:])
+
+    def decode_threshold(self) -> Optional[float]:
+        """For the labels OK and BAD: the uncalibrated probability of BAD from which on `decode` tags a word BAD.
+
+        None where there is no such number, as here.
+        """
+        return None
+
+    def probabilities(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """The calibrated probability of each label of each word (batch, tokens, labels); 0 in padding."""
+        return self._calibrated(self.uncalibrated_probabilities(scores, mask))
 
     def chain_probabilities(
         self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor
     ) -> ChainProbabilities:
-        """The `probabilities`, and those of the next word given that this word has the label in `tags`.
+        """The `probabilities`, and those of the next word given that this word has the label in `tags`."""
+        chain = self.uncalibrated_chain_probabilities(scores, mask, tags)
+        return ChainProbabilities(*map(self._calibrated, chain))
 
-        In this class, words are independent.
+    def _calibrated(self, probabilities: torch.Tensor) -> torch.Tensor:
+        if self.calibration is None:
+            return probabilities
+        return self.calibration.apply(probabilities, self.labels)
+
+    def calibrate(self, calibration: Optional[Calibration]) -> None:
+        """Uses a calibration from now on, or none. Raises `ConfigurationError` where it is of other labels."""
+        if calibration is not None:
+            calibration.check_labels(self.labels)
+        self.calibration = calibration
+
+    @property
+    def threshold(self) -> Optional[float]:
+        """For the labels OK and BAD: the calibrated probability of BAD from which on `tags` are BAD; None where there
+        is no such number."""
+        if self.calibration is not None and self.calibration.threshold is not None:
+            return self.calibration.threshold
+        threshold = self.decode_threshold()
+        if threshold is None or not self.is_word_qe:
+            return None
+        bad = self.labels.index("BAD")
+        table = torch.full((2,), 1 - threshold, dtype=torch.double)
+        table[bad] = threshold
+        return float(self._calibrated(table)[bad])
+
+    def tags(
+        self,
+        scores: torch.Tensor,
+        mask: torch.Tensor,
+        thresholds: Optional[Sequence[Optional[float]]] = None,
+    ) -> torch.Tensor:
+        """The tags of the answers (batch, tokens), 0 in padding: those of `decode`, unless there is a threshold.
+
+        # Parameters
+
+        scores : `torch.Tensor`, (batch, tokens, labels)
+        mask : `torch.BoolTensor`, (batch, tokens)
+        thresholds : `Sequence[float]`, optional (default = `None`)
+            One for each sentence: a word is BAD where its probability of BAD is at least this. None stands for that of
+            the calibration. It has no effect on other labels than OK and BAD.
         """
-        probabilities = self.probabilities(scores, mask)
-        return ChainProbabilities(probabilities, probabilities[:, 1:])
+        tags = self.decode(scores, mask)
+        own = None if self.calibration is None else self.calibration.threshold
+        chosen = [own if each is None else each for each in thresholds or [None] * len(tags)]
+        if not self.is_word_qe or all(each is None for each in chosen):
+            return tags
+        ok, bad = self.labels.index("OK"), self.labels.index("BAD")
+        # As the answers have them, in float32, and exact beside a threshold in float64.
+        probabilities = self.probabilities(scores, mask)[..., bad].float().double()
+        limits = probabilities.new_tensor([math.nan if each is None else each for each in chosen])
+        limits = limits.unsqueeze(-1)  # (batch, 1)
+        by_threshold = torch.where(probabilities >= limits, bad, ok)
+        return torch.where(limits.isnan(), tags, by_threshold).masked_fill(~mask, 0)
 
     def chunk_probabilities(
         self,

@@ -1,0 +1,94 @@
+import math
+from typing import Any, Dict, Optional, Sequence
+
+import torch
+from allennlp.common import FromParams
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_nef.nn.calibration import calibrated
+
+
+class Calibration(FromParams):
+    """What `allennlp-nef calibrate` finds on labelled data, and stores in the config of an archive.
+
+    The probabilities p of a tag head become softmax(log p / T + b). See `allennlp_nef.nn.calibration`.
+
+    # Parameters
+
+    temperature : `float`, optional (default = `1.0`)
+        T, above 0.
+    biases : `Dict[str, float]`, optional (default = `None`)
+        b, by label; 0 for a label that is not named.
+    threshold : `float`, optional (default = `None`)
+        In (0, 1), for the labels OK and BAD: a word is BAD where its calibrated probability of BAD is at least this.
+        Without it, tags are those of the tag head.
+    objective : `str`, optional (default = `None`)
+        Which score the threshold was chosen for, "mcc" or "f1_mult". A warning of `evaluate` repeats it.
+    gold_share, tagged_share : `float`, optional (default = `None`)
+        Of the data that the threshold was chosen on, the share of words that are BAD (after adaptation, the estimated
+        one), and the share that the threshold tags BAD. `evaluate` warns where it tags far more or fewer words BAD.
+    base_rate : `Dict[str, float]`, optional (default = `None`)
+        After adaptation to unlabelled data, the share of each label that was estimated there. Answers say so.
+    """
+
+    def __init__(
+        self,
+        temperature: float = 1.0,
+        biases: Optional[Dict[str, float]] = None,
+        threshold: Optional[float] = None,
+        objective: Optional[str] = None,
+        gold_share: Optional[float] = None,
+        tagged_share: Optional[float] = None,
+        base_rate: Optional[Dict[str, float]] = None,
+    ) -> None:
+        if not 0 < temperature < math.inf:
+            raise ConfigurationError(
+                f"calibration: temperature: expected a number above 0, got {temperature!r}"
+            )
+        self.biases = dict(biases or {})
+        for label, bias in self.biases.items():
+            if not math.isfinite(bias):
+                raise ConfigurationError(
+                    f"calibration: biases: expected a number for {label!r}, got {bias!r}"
+                )
+        if threshold is not None and not 0 < threshold < 1:
+            raise ConfigurationError(
+                f"calibration: threshold: expected a number above 0 and below 1, got {threshold!r}"
+            )
+        if objective is not None and objective not in ("mcc", "f1_mult"):
+            raise ConfigurationError(
+                f'calibration: objective: expected "mcc" or "f1_mult", got {objective!r}'
+            )
+        shares = {"gold_share": gold_share, "tagged_share": tagged_share, **(base_rate or {})}
+        for name, share in shares.items():
+            if share is not None and not 0 <= share <= 1:
+                raise ConfigurationError(
+                    f"calibration: {name}: expected a number from 0 to 1, got {share!r}"
+                )
+        self.temperature = temperature
+        self.threshold = threshold
+        self.objective = objective
+        self.gold_share = gold_share
+        self.tagged_share = tagged_share
+        self.base_rate = base_rate
+
+    def check_labels(self, labels: Sequence[str]) -> None:
+        """Raises `ConfigurationError` where the calibration is of other labels."""
+        for label in (*self.biases, *(self.base_rate or ())):
+            if label not in labels:
+                raise ConfigurationError(
+                    f"calibration: expected labels among {', '.join(labels)}, got {label!r}"
+                )
+        if self.threshold is not None and set(labels) != {"OK", "BAD"}:
+            raise ConfigurationError(
+                f"calibration: threshold: expected the labels OK and BAD, got {', '.join(labels)}"
+            )
+
+    def apply(self, probabilities: torch.Tensor, labels: Sequence[str]) -> torch.Tensor:
+        """Probabilities of these labels, (..., labels), calibrated."""
+        biases = probabilities.new_tensor([self.biases.get(label, 0.0) for label in labels])
+        return calibrated(probabilities, self.temperature, biases)
+
+    def to_json(self) -> Dict[str, Any]:
+        """The parameters, for a config; those without a value are left out."""
+        return {name: value for name, value in vars(self).items() if value is not None}
