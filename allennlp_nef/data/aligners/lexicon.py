@@ -1,0 +1,106 @@
+from collections import Counter
+from typing import Dict, Iterable, List, NamedTuple, Sequence, Tuple
+
+import numpy
+
+MAX_LENGTH = 100
+"""Characters of a word that count; what follows is cut off."""
+MAX_PAIRS = 250_000
+"""Pairs of words that are stored: the most frequent ones. A million sentences have more."""
+STEM_LENGTH = 4
+
+
+class AlignedPair(NamedTuple):
+    """A sentence and its translation, with their alignment."""
+
+    source: Sequence[str]
+    target: Sequence[str]
+    links: Sequence[Tuple[int, int]]
+    """Pairs (source index, target index), from 0."""
+
+
+class Lexicon:
+    """How often words occur in aligned sentences, and how often they are linked to each other.
+
+    # Parameters
+
+    source, target : `Dict[str, int]`
+        The tokens of each word.
+    links : `Dict[str, Dict[str, int]]`
+        The links of each source word with each target word.
+    """
+
+    def __init__(
+        self, source: Dict[str, int], target: Dict[str, int], links: Dict[str, Dict[str, int]]
+    ) -> None:
+        self.source = source
+        self.target = target
+        self.links = links
+        self._source_links = {word: sum(others.values()) for word, others in links.items()}
+        self._target_links: Dict[str, int] = {}
+        for others in links.values():
+            for word, count in others.items():
+                self._target_links[word] = self._target_links.get(word, 0) + count
+
+    @classmethod
+    def of(cls, pairs: Iterable[AlignedPair]) -> "Lexicon":
+        """Counts the words, in lower case."""
+        source: Counter[str] = Counter()
+        target: Counter[str] = Counter()
+        links: Counter[Tuple[str, str]] = Counter()
+        for pair in pairs:
+            sources, targets = normalized(pair.source), normalized(pair.target)
+            source.update(sources)
+            target.update(targets)
+            links.update((sources[i], targets[j]) for i, j in pair.links)
+        most = sorted(links.items(), key=lambda item: (-item[1], item[0]))[:MAX_PAIRS]
+        return cls(source, target, _by_source(most))
+
+    def stems(self) -> "Lexicon":
+        """The same counts for the first letters of words, to know something of rare words."""
+        links: Counter[Tuple[str, str]] = Counter()
+        for word, others in self.links.items():
+            for other, count in others.items():
+                links[word[:STEM_LENGTH], other[:STEM_LENGTH]] += count
+        return Lexicon(_stemmed(self.source), _stemmed(self.target), _by_source(links.items()))
+
+    def counts(self, sources: Sequence[str], targets: Sequence[str]) -> Tuple[numpy.ndarray, ...]:
+        """Of words: the tokens (sources, 1) and (1, targets), and the links (sources, targets)."""
+        places: Dict[str, List[int]] = {}
+        for column, word in enumerate(targets):
+            places.setdefault(word, []).append(column)
+        links = numpy.zeros((len(sources), len(targets)), dtype=numpy.float32)
+        for row, word in enumerate(sources):
+            known = self.links.get(word, {})
+            for other in known.keys() & places.keys():
+                links[row, places[other]] = known[other]
+        return _row(self.source, sources)[:, None], _row(self.target, targets)[None], links
+
+    def fertilities(
+        self, sources: Sequence[str], targets: Sequence[str]
+    ) -> Tuple[numpy.ndarray, ...]:
+        """How many links words have in all: (sources, 1) and (1, targets)."""
+        return _row(self._source_links, sources)[:, None], _row(self._target_links, targets)[None]
+
+
+def normalized(words: Iterable[str]) -> List[str]:
+    """The words as a lexicon has them."""
+    return [word[:MAX_LENGTH].lower() for word in words]
+
+
+def _by_source(counts: Iterable[Tuple[Tuple[str, str], int]]) -> Dict[str, Dict[str, int]]:
+    links: Dict[str, Dict[str, int]] = {}
+    for (word, other), count in counts:
+        links.setdefault(word, {})[other] = count
+    return links
+
+
+def _stemmed(counts: Dict[str, int]) -> Dict[str, int]:
+    stems: Counter[str] = Counter()
+    for word, count in counts.items():
+        stems[word[:STEM_LENGTH]] += count
+    return stems
+
+
+def _row(counts: Dict[str, int], words: Sequence[str]) -> numpy.ndarray:
+    return numpy.array([counts.get(word, 0) for word in words], dtype=numpy.float32)
