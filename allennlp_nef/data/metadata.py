@@ -25,6 +25,9 @@ class TaggingMetadata:
     """The sentence as it stood in its file, where it came from a file of CoNLL columns or CoNLL-U."""
     alignments: Optional[Sequence[Sequence[int]]] = None
     """Pairs (source index, target index), from 0, where there is a source."""
+    alignments_from: Optional[str] = None
+    """Where the alignments come from: "given"; "computed" by the model's aligner; "none", there are none. None without
+    a source."""
     attention: bool = False
     """Whether the attention is wanted in the output."""
     trace: bool = False

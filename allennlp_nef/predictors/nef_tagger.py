@@ -1,5 +1,5 @@
 import re
-from typing import Any, Dict, List, NamedTuple, Optional, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import numpy
 from allennlp.common.checks import ConfigurationError
@@ -33,6 +33,11 @@ class TaggingRequest(NamedTuple):
     trace: bool
     min_probability: Optional[float] = None
     """None for the predictor's."""
+
+    @property
+    def sides(self) -> Tuple[List[str], ...]:
+        """The words that are tagged."""
+        return (self.tokens,)
 
 
 @Predictor.register("nef_tagger", constructor="for_task")

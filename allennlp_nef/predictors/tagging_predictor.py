@@ -110,7 +110,10 @@ class TaggingPredictor(Predictor):
         raise NotImplementedError
 
     def parse(self, request: Any, where: str = "") -> Any:
-        """The checked parts of a request, decoded from JSON. Raises `request_error`, its message after `where`."""
+        """The checked parts of a request, decoded from JSON. Raises `request_error`, its message after `where`.
+
+        They have `attention` and `trace`, and `sides`: the words that are tagged, and those of a source sentence.
+        """
         raise NotImplementedError
 
     def to_instance(self, request: Any) -> Instance:
@@ -198,21 +201,8 @@ class TaggingPredictor(Predictor):
         if len(inputs) > self.max_batch:
             raise request_error(f"expected at most {self.max_batch} items, got {len(inputs)}")
         requests = [self._parsed(item, f"item {index}: ") for index, item in enumerate(inputs)]
+        self._check_size(requests)
         instances = [self._prepared(self.to_instance(request)) for request in requests]
-        words = sum(
-            len(item.tokens) + len(item.source or ()) for item in map(metadata_of, instances)
-        )
-        if words > WORDS_PER_ITEM * self.max_batch:
-            raise request_error(
-                f"expected at most {WORDS_PER_ITEM * self.max_batch} words in all, got {words}"
-            )
-        # A sentence has at most as many steps as words: an array of its trace has at most this many numbers.
-        size = sum(len(item.tokens) ** 2 for item in map(metadata_of, instances) if item.is_traced)
-        if size > self.max_tokens**2:
-            raise request_error(
-                "attention, trace: expected sentences the squares of whose lengths add up to at most "
-                f"{self.max_tokens**2}, got {size}"
-            )
         return list(self._answers(instances))
 
     @overrides
@@ -226,6 +216,22 @@ class TaggingPredictor(Predictor):
     @overrides
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
         return self.to_instance(self._parsed(json_dict))
+
+    def _check_size(self, requests: List[Any]) -> None:
+        words = sum(len(side) for request in requests for side in request.sides)
+        if words > WORDS_PER_ITEM * self.max_batch:
+            raise request_error(
+                f"expected at most {WORDS_PER_ITEM * self.max_batch} words in all, got {words}"
+            )
+        # A sentence has at most as many steps as words: an array of its trace has at most this many numbers.
+        always = self.attention or self.always_trace
+        traced = [item for item in requests if always or item.attention or item.trace]
+        size = sum(len(item.sides[0]) ** 2 for item in traced)
+        if size > self.max_tokens**2:
+            raise request_error(
+                "attention, trace: expected sentences the squares of whose lengths add up to at most "
+                f"{self.max_tokens**2}, got {size}"
+            )
 
     def _trace_of(self, request: JsonDict) -> ReadableTrace:
         """The trace for a request. Raises `ConfigurationError` where the model has none."""

@@ -25,15 +25,17 @@ class WordQePredictor(TaggingPredictor):
         {"source": "the house", "target": "das Haus", "alignments": "0-0 1-1", "attention": true}
 
     `source` and `target` are strings, split on whitespace, or lists of words; `alignments` (optional) a string of
-    `i-j`, source word i with target word j, from 0, or a list of such strings or of pairs. `attention` (optional) asks
-    for the attention of each step or word, `trace` (optional) for the fields of a `DecisionTrace` or `FusionTrace`.
-    `threshold` (optional, above 0 and below 1) takes the place of the model's.
+    `i-j`, source word i with target word j, from 0, or a list of such strings or of pairs; without it the words are
+    aligned by the aligner that the model's archive holds, if it holds one. `threshold` (optional, above 0 and below 1)
+    takes the place of the model's. `attention` (optional) asks for the attention of each step or word, `trace`
+    (optional) for the fields of a `DecisionTrace` or `FusionTrace`.
 
     The answer has `tokens` (the words of the target), `tags` (OK or BAD, one a word), `bad_probabilities` (the
     probability of BAD, one a word), `threshold` (a word is BAD where its probability of BAD is at least this; `null`
     where tags come from a CRF that is not calibrated), `base_rate` (the share of BAD words that the model was adapted
-    to, if it was), and, if asked for, `attention` (steps or words x words) and `trace` (an object); `null` where the
-    model has none. An answer with a trace also has `source` (words) and `alignments` (pairs).
+    to, if it was), `alignments` (the pairs that the model used), `alignments_from` ("given", "computed", or "none": the
+    model has no aligner), and, if asked for, `attention` (steps or words x words) and `trace` (an object); `null` where
+    the model has none. An answer with a trace also has `source` (words).
 
     Registered as a `Predictor` with name "word_qe".
 
@@ -106,6 +108,11 @@ class WordQePredictor(TaggingPredictor):
         return self._trace_of({"source": source, "target": target, "alignments": alignments})
 
     @overrides
+    def description(self) -> JsonDict:
+        """As for `TaggingPredictor`, and `has_aligner`: whether requests without alignments are aligned."""
+        return {**super().description(), "has_aligner": self._dataset_reader.aligner is not None}
+
+    @overrides
     def parse(self, request: Any, where: str = "") -> WordQeRequest:
         return parse_request(request, self.max_tokens, where)
 
@@ -125,13 +132,20 @@ class WordQePredictor(TaggingPredictor):
         # Without the label: no word of the training data was BAD.
         table = output["label_probabilities"]
         bad = table[:, labels["BAD"]].tolist() if "BAD" in labels else [0.0] * len(table)
-        answer = {"tokens": output["tokens"], "tags": output["tags"], "bad_probabilities": bad}
         metadata: TaggingMetadata = output["metadata"]
         head = self._model.tag_head
-        answer["threshold"] = head.threshold if metadata.threshold is None else metadata.threshold
+        answer = {
+            "tokens": output["tokens"],
+            "tags": output["tags"],
+            "bad_probabilities": bad,
+            "threshold": head.threshold if metadata.threshold is None else metadata.threshold,
+            "alignments": [
+                list(pair) for pair in sorted(set(map(tuple, metadata.alignments or ())))
+            ],
+            "alignments_from": metadata.alignments_from,
+        }
         if head.calibration is not None and head.calibration.base_rate is not None:
             answer["base_rate"] = head.calibration.base_rate.get("BAD")
         if metadata.trace:
             answer["source"] = metadata.source
-            answer["alignments"] = [list(pair) for pair in metadata.alignments or ()]
         return answer

@@ -12,12 +12,17 @@ class WordQeRequest(NamedTuple):
 
     source: List[str]
     target: List[str]
-    alignments: List[Tuple[int, int]]
-    """Pairs (source index, target index), from 0."""
+    alignments: Optional[List[Tuple[int, int]]]
+    """Pairs (source index, target index), from 0; None where the request has none."""
     attention: bool
     trace: bool
     threshold: Optional[float] = None
     """Of the probability of BAD; None for the model's."""
+
+    @property
+    def sides(self) -> Tuple[List[str], ...]:
+        """The words that are tagged, and those of the source."""
+        return self.target, self.source
 
 
 def parse_request(request: Any, max_tokens: int, where: str = "") -> WordQeRequest:
@@ -46,11 +51,11 @@ def parse_request(request: Any, max_tokens: int, where: str = "") -> WordQeReque
 
 def _alignments(
     value: Any, source_length: int, target_length: int, where: str
-) -> List[Tuple[int, int]]:
+) -> Optional[List[Tuple[int, int]]]:
     """Pairs from `"0-0 1-2"`, `["0-0", "1-2"]`, `[[0, 0], [1, 2]]` or None."""
     location = f"{where}alignments"
     if value is None:
-        value = ""
+        return None
     if isinstance(value, list):
         value = " ".join(_link(item, index, location) for index, item in enumerate(value))
     if not isinstance(value, str):

@@ -43,6 +43,7 @@ def test_description_is_that_of_the_model(predictor_of, archives, task, title):
         "max_tokens": 9,
         "max_batch": 8,
         "threshold": pytest.approx(1 / 6) if task == "word_qe" else None,
+        **({"has_aligner": True} if task == "word_qe" else {}),
     }
 
 

@@ -33,7 +33,14 @@ def assert_same(answer, other):
 class TestRequest:
     def test_answer_has_tokens_tags_and_probabilities_of_bad(self, predictor):
         answer = predictor.predict_json(REQUEST)
-        assert set(answer) == {"tokens", "tags", "bad_probabilities", "threshold"}
+        assert set(answer) == {
+            "tokens",
+            "tags",
+            "bad_probabilities",
+            "threshold",
+            "alignments",
+            "alignments_from",
+        }
         assert answer["tokens"] == TARGET.split()
         assert len(answer["bad_probabilities"]) == 6
         assert all(type(p) is float and 0 < p < 1 for p in answer["bad_probabilities"])
@@ -63,15 +70,38 @@ class TestRequest:
         links = [(i, i) for i in range(6)]
         assert_same(predictor.predict(SOURCE, TARGET, links), predictor.predict_json(REQUEST))
 
-    @pytest.mark.parametrize("none", ["", None, [], "missing"])
-    def test_request_without_alignments_has_an_answer_of_its_own(self, predictor, none):
-        request = {"source": SOURCE, "target": TARGET, "alignments": none}
-        if none == "missing":
-            del request["alignments"]
-        answer = predictor.predict_json(request)
-        assert_same(answer, predictor.predict_json({**REQUEST, "alignments": ""}))
+    @pytest.mark.parametrize("changes", [{"alignments": None}, {}])
+    def test_words_of_a_request_without_alignments_are_aligned(self, predictor, changes):
+        answer = predictor.predict_json({"source": SOURCE, "target": TARGET, **changes})
+        assert answer["alignments"] == [[i, i] for i in range(6)]  # words of the training data
+        given = predictor.predict_json(REQUEST)
+        assert_same({**answer, "alignments_from": "given"}, given)
+        assert (answer["alignments_from"], given["alignments_from"]) == ("computed", "given")
+
+    @pytest.mark.parametrize("empty", ["", []])
+    def test_empty_alignments_are_given(self, predictor, empty):
+        answer = predictor.predict_json({**REQUEST, "alignments": empty})
+        assert (answer["alignments"], answer["alignments_from"]) == ([], "given")
         aligned = predictor.predict_json(REQUEST)["bad_probabilities"]
         assert answer["bad_probabilities"] != pytest.approx(aligned, abs=1e-3)
+
+    def test_nothing_is_aligned_where_the_archive_has_no_aligner(self, archive_path, predictor):
+        archive = load_archive(
+            str(archive_path), overrides={"validation_dataset_reader.aligner": False}
+        )
+        without = Predictor.from_archive(archive, "word_qe")
+        assert not without.description()["has_aligner"]
+        answer = without.predict(SOURCE, TARGET)
+        expected = predictor.predict_json({**REQUEST, "alignments": ""})
+        assert_same({**answer, "alignments_from": "given"}, expected)
+        assert answer["alignments_from"] == "none"
+
+    def test_too_large_lists_are_refused_before_they_are_aligned(self, word_qe, monkeypatch):
+        predictor = word_qe(max_batch=2)
+        monkeypatch.setattr(predictor._dataset_reader.aligner, "align", lambda *words: 1 / 0)
+        request = {"source": "a " * 50, "target": "b"}
+        with pytest.raises(ValueError, match="^expected at most 100 words in all, got 102$"):
+            predictor.predict_batch_json([request, request])
 
     def test_answer_depends_on_the_source(self, predictor):
         other = predictor.predict_json({**REQUEST, "source": "the cups see three doctors ."})

@@ -106,7 +106,9 @@ class SentenceReader(TaggingReader):
         fields: Dict[str, Field] = {"tokens": field}
         if tags is not None:
             fields["tags"] = TagsField(tags, field, self._label_namespace)
-        metadata = TaggingMetadata(tokens, None, tags, sentence, None, attention, trace)
+        metadata = TaggingMetadata(
+            tokens, tags=tags, sentence=sentence, attention=attention, trace=trace
+        )
         fields["metadata"] = MetadataField(metadata)
         return Instance(fields)
 

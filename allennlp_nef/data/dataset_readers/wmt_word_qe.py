@@ -1,10 +1,15 @@
-from typing import Any, ClassVar, Dict, Iterator, List, Optional, Sequence, Tuple
+import os
+from functools import lru_cache
+from typing import Any, ClassVar, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, TokenIndexer
 from allennlp.data.fields import MetadataField, SequenceLabelField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from overrides import overrides
 
+from allennlp_nef.data.aligners import LexicalAligner, load_aligner
 from allennlp_nef.data.dataset_readers.tagging_reader import TaggingReader, token_of
 from allennlp_nef.data.fields.alignment_field import AlignmentField
 from allennlp_nef.data.formats.wmt_word_qe import (
@@ -17,6 +22,7 @@ from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.data.writers import Writer
 from allennlp_nef.data.writers.word_qe import write_submission, write_tags, write_text
 from allennlp_nef.errors import DataFormatError, quote
+from allennlp_nef.resources import ALIGNER_NAME
 
 
 @DatasetReader.register("wmt_word_qe")
@@ -34,6 +40,9 @@ class WmtWordQeReader(TaggingReader):
     - `tags`: `SequenceLabelField` over the target words, where the tags are known;
     - `metadata`: a `TaggingMetadata`.
 
+    Sentences without alignments (no file of them, none in a request) are aligned by an aligner, where the reader has
+    one. An empty line of alignments is one that is given: nothing is aligned.
+
     Registered as a `DatasetReader` with name "wmt_word_qe".
 
     # Parameters
@@ -41,6 +50,9 @@ class WmtWordQeReader(TaggingReader):
     source_token_indexers, target_token_indexers : `Dict[str, TokenIndexer]`, optional
         Default: `{"tokens": SingleIdTokenIndexer}` with the namespaces "source_tokens" and
         "target_tokens".
+    aligner : `str` or `bool`, optional (default = `True`)
+        The aligner. True: that of the archive, in the reader of an archive that has one; else none. False: none. A
+        string: the path of an aligner's file; the reader of an archive that has an aligner takes that one.
     max_tokens, label_namespace
         See `TaggingReader`.
     """
@@ -55,9 +67,20 @@ class WmtWordQeReader(TaggingReader):
         self,
         source_token_indexers: Optional[Dict[str, TokenIndexer]] = None,
         target_token_indexers: Optional[Dict[str, TokenIndexer]] = None,
+        aligner: Union[bool, str] = True,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.aligner: Optional[LexicalAligner] = None
+        if isinstance(aligner, str):
+            try:
+                self.aligner = _loaded(aligner)
+            except (DataFormatError, OSError) as error:
+                raise ConfigurationError(f"aligner: {error}") from error
+        elif not isinstance(aligner, bool):
+            raise ConfigurationError(
+                f"aligner: expected true, false or the path of a file, got {aligner!r}"
+            )
         self._source_token_indexers = source_token_indexers or {
             "tokens": SingleIdTokenIndexer(namespace="source_tokens")
         }
@@ -65,9 +88,25 @@ class WmtWordQeReader(TaggingReader):
             "tokens": SingleIdTokenIndexer(namespace="target_tokens")
         }
 
+    @classmethod
+    @overrides(check_signature=False)
+    def from_params(cls, params: Params, *args: Any, **extras: Any) -> "WmtWordQeReader":
+        """As for `TaggingReader`. The reader of an archive gets the aligner that the archive holds.
+
+        A training also names its folder, but there the file may be that of a run which is recovered: not every run
+        would find it.
+        """
+        path = os.path.join(extras.get("serialization_dir") or "", ALIGNER_NAME)
+        is_archive = "serialization_dir" in extras and "local_rank" not in extras
+        if is_archive and os.path.isfile(path) and params.get("aligner", True):
+            params["aligner"] = path
+        return super().from_params(params, *args, **extras)  # type: ignore[return-value]
+
     @overrides
     def examples(self, file_path: str) -> Iterator[WordQeExample]:
-        return read_examples(file_path)
+        if self.aligner is None:
+            return read_examples(file_path)
+        return read_examples(file_path, "words are aligned by the model's aligner")
 
     @overrides
     def num_tokens(self, example: Any) -> int:
@@ -92,8 +131,9 @@ class WmtWordQeReader(TaggingReader):
 
         source, target : `List[str]`
             Words, at least one each.
-        alignments : `Sequence[Sequence[int]]`, optional (default = `None`, nothing is aligned)
-            Pairs (source index, target index), from 0.
+        alignments : `Sequence[Sequence[int]]`, optional (default = `None`)
+            Pairs (source index, target index), from 0. None: the reader's aligner finds them; without one nothing is
+            aligned.
         tags : `List[str]`, optional (default = `None`, unlabelled)
             OK or BAD for each target word.
         attention : `bool`, optional (default = `False`)
@@ -109,7 +149,9 @@ class WmtWordQeReader(TaggingReader):
         for name, words in (("source", source), ("target", target)):
             if not isinstance(words, list) or not words:
                 raise DataFormatError(f"{name}: expected a list of words, got {quote(words)}")
-        pairs = check_alignments(alignments or (), len(source), len(target))
+        pairs: Optional[List[Tuple[int, int]]] = None
+        if alignments is not None:
+            pairs = check_alignments(alignments, len(source), len(target))
         if tags is not None:
             if len(tags) != len(target):
                 raise DataFormatError(
@@ -122,12 +164,16 @@ class WmtWordQeReader(TaggingReader):
         self,
         source: List[str],
         target: List[str],
-        alignments: Sequence[Tuple[int, int]],
+        alignments: Optional[Sequence[Tuple[int, int]]],
         tags: Optional[List[str]] = None,
         attention: bool = False,
         trace: bool = False,
     ) -> Instance:
         """The instance of parts that were checked. `attention` and `trace` as for `text_to_instance`."""
+        alignments_from = "given"
+        if alignments is None:
+            alignments_from = "computed" if self.aligner else "none"
+            alignments = self.aligner.align(source, target) if self.aligner else []
         target_field = TextField([token_of(word) for word in target])
         fields: Dict[str, Field] = {
             "source": TextField([token_of(word) for word in source]),
@@ -136,7 +182,9 @@ class WmtWordQeReader(TaggingReader):
         }
         if tags is not None:
             fields["tags"] = SequenceLabelField(tags, target_field, self._label_namespace)
-        metadata = TaggingMetadata(target, source, tags, None, alignments, attention, trace)
+        metadata = TaggingMetadata(
+            target, source, tags, None, alignments, alignments_from, attention, trace
+        )
         fields["metadata"] = MetadataField(metadata)
         return Instance(fields)
 
@@ -146,3 +194,14 @@ class WmtWordQeReader(TaggingReader):
         fields: Any = instance.fields
         fields["source"].token_indexers = self._source_token_indexers
         fields["target"].token_indexers = self._target_token_indexers
+
+
+def _loaded(path: str) -> LexicalAligner:
+    """The aligner of a file. An archive's two readers share it."""
+    status = os.stat(path) if os.path.isfile(path) else None
+    return _cached(path, status and (status.st_mtime_ns, status.st_size))
+
+
+@lru_cache(maxsize=1)
+def _cached(path: str, state: Optional[Tuple[int, int]]) -> LexicalAligner:
+    return load_aligner(path)

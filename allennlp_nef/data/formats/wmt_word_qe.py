@@ -53,8 +53,8 @@ class WordQeExample(NamedTuple):
     """Words of the source sentence, at least one."""
     target: List[str]
     """Words of the machine translation, at least one."""
-    alignments: List[Tuple[int, int]]
-    """Pairs (source index, target index), from 0; empty where nothing is aligned."""
+    alignments: Optional[List[Tuple[int, int]]]
+    """Pairs (source index, target index), from 0; empty where nothing is aligned; None without a file of alignments."""
     tags: Optional[List[str]]
     """One of OK and BAD a target word; None without a file of tags."""
     gap_tags: Optional[List[str]]
@@ -65,13 +65,22 @@ class WordQeExample(NamedTuple):
     """Line in each of the files, from 1."""
 
 
-def read_examples(prefix: Union[str, "os.PathLike[str]"]) -> Iterator[WordQeExample]:
+def read_examples(
+    prefix: Union[str, "os.PathLike[str]"],
+    without_alignments: str = "every target word counts as unaligned",
+) -> Iterator[WordQeExample]:
     """
     Reads the files of `prefix` in lock-step, one line of each at a time.
 
-    Without a file of alignments every word counts as unaligned, without a file of tags the examples
-    are unlabelled; a warning says so. A missing `.src` or `.mt` is an error at once,
-    everything else when its line is reached.
+    Without a file of alignments the examples have none, without a file of tags they are unlabelled; a
+    warning says so. A missing `.src` or `.mt` is an error at once, everything else when its line is
+    reached.
+
+    # Parameters
+
+    prefix : `str` or `PathLike`
+    without_alignments : `str`, optional (default = `"every target word counts as unaligned"`)
+        What the warning says of words where there is no file of alignments.
 
     # Raises
 
@@ -83,7 +92,7 @@ def read_examples(prefix: Union[str, "os.PathLike[str]"]) -> Iterator[WordQeExam
     paths = find_parallel_files(prefix, _REQUIRED, _OPTIONAL)
     if "alignments" not in paths:
         expected = " nor ".join(prefix + ending for ending in _OPTIONAL["alignments"])
-        logger.warning("There is neither %s: every target word counts as unaligned.", expected)
+        logger.warning("There is neither %s: %s.", expected, without_alignments)
     if "tags" not in paths:
         logger.warning("There is no %s.tags: the sentences are unlabelled.", prefix)
     return _parse_lines(paths)
@@ -159,7 +168,7 @@ def _parse_lines(paths: Dict[str, str]) -> Iterator[WordQeExample]:
                     f"got {len(source_tags)}"
                 )
             check_tags(source_tags, at["source_tags"])
-        alignments: List[Tuple[int, int]] = []
+        alignments = None
         if "alignments" in lines:
             alignments = parse_alignments(
                 lines["alignments"], len(source), len(target), at["alignments"]

@@ -1,6 +1,7 @@
 from typing import Tuple
 
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.data.fields.text_field import TextFieldTensors
 from allennlp.modules import TextFieldEmbedder
 from allennlp.nn.util import get_text_field_mask
@@ -28,6 +29,9 @@ class AlignedPairRepresentation(InputRepresentation):
     target_embedder : `TextFieldEmbedder`
     neighbours : `bool`, optional (default = `True`)
         Whether the adjacent words are part of the representation.
+    alignment_dropout : `float`, optional (default = `0.0`)
+        In [0, 1). The share of sentences whose alignments are removed in training, drawn at each step: the tagger
+        learns to do without, for sentences that come without alignments.
     """
 
     def __init__(
@@ -35,8 +39,14 @@ class AlignedPairRepresentation(InputRepresentation):
         source_embedder: TextFieldEmbedder,
         target_embedder: TextFieldEmbedder,
         neighbours: bool = True,
+        alignment_dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        if not isinstance(alignment_dropout, (int, float)) or not 0 <= alignment_dropout < 1:
+            raise ConfigurationError(
+                f"alignment_dropout: expected a number of at least 0 and below 1, got {alignment_dropout!r}"
+            )
+        self.alignment_dropout = alignment_dropout
         self.source_embedder = source_embedder
         self.target_embedder = target_embedder
         self.neighbours = neighbours
@@ -62,6 +72,9 @@ class AlignedPairRepresentation(InputRepresentation):
         words = self.target_embedder(target)  # (batch, target tokens, target dim)
         source_words = self.source_embedder(source)  # (batch, source tokens, source dim)
         source_words = source_words.masked_fill(~source_mask.unsqueeze(-1), 0)
+        if self.training and self.alignment_dropout > 0:
+            drawn = torch.rand(len(alignments), 1, 1, device=alignments.device)
+            alignments = alignments & (drawn >= self.alignment_dropout)
         links = alignments.to(source_words.dtype)
         counts = links.sum(-1, keepdim=True)
         is_aligned = counts > 0

@@ -3,11 +3,14 @@ import resource
 import pytest
 import torch
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader, SimpleDataLoader
 
 from allennlp_nef.data import WmtWordQeReader
+from allennlp_nef.data.aligners import learn_aligner, save_aligner
 from allennlp_nef.data.metadata import TaggingMetadata
+from tests.data.aligners.lexical_aligner_test import pairs_of
 from tests.data.dataset_readers.reader_files import write_word_qe
 
 
@@ -26,6 +29,7 @@ def test_instance_has_both_sides_alignments_and_tags(tmp_path):
         source=["s1_0", "s1_1", "s1_2"],
         tags=["BAD", "OK"],
         alignments=[(1, 0)],
+        alignments_from="given",
     )
 
 
@@ -82,6 +86,7 @@ def test_text_to_instance_takes_what_is_wanted(wanted):
     metadata = instance["metadata"].metadata
     assert (metadata.attention, metadata.trace) == (wanted == "attention", wanted == "trace")
     bare = reader.text_to_instance(["a", "b"], ["A"])
+    assert bare["metadata"].metadata.alignments_from == "none"
     assert bare["alignments"].tensor.tolist() == [[False, False]]
     assert "tags" not in bare.fields
     assert not bare["metadata"].metadata.is_traced
@@ -116,3 +121,79 @@ def test_workers_give_more_instances_than_open_files(tmp_path):
         assert len(list(loader.iter_instances())) == 300
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+@pytest.fixture(scope="module")
+def aligner_path(root, tmp_path_factory):
+    path = tmp_path_factory.mktemp("aligner") / "aligner.json.gz"
+    save_aligner(learn_aligner(pairs_of(root / "fixtures" / "qe" / "train", 60)), str(path))
+    return path
+
+
+class TestAligner:
+    @staticmethod
+    def reader(options, **extras):
+        return DatasetReader.from_params(Params({"type": "wmt_word_qe", **options}), **extras)
+
+    @staticmethod
+    def read(reader, prefix):
+        metadata = [instance["metadata"].metadata for instance in reader.read(prefix)]
+        return [(each.alignments_from, each.alignments) for each in metadata]
+
+    def test_files_without_alignments_are_aligned(self, aligner_path, tmp_path, caplog):
+        prefix = write_word_qe(tmp_path, [1, 2])
+        (links,) = tmp_path.glob("*.alignments")
+        reader = self.reader({"aligner": str(aligner_path)})
+        assert [origin for origin, _ in self.read(reader, prefix)] == ["given"] * 2
+        links.write_text("\n\n")
+        assert self.read(reader, prefix) == [("given", [])] * 2
+        links.unlink()
+        caplog.clear()
+        found = self.read(reader, prefix)
+        assert [origin for origin, _ in found] == ["computed"] * 2
+        words = [next(reader.read(prefix))["metadata"].metadata]
+        assert found[0][1] == reader.aligner.align(words[0].source, words[0].tokens)
+        assert caplog.messages[0].endswith("words are aligned by the model's aligner.")
+        assert [o for o, _ in self.read(self.reader({}), prefix)] == ["none"] * 2
+        assert caplog.messages[-1].endswith("every target word counts as unaligned.")
+
+    def test_matrix_has_the_links_that_were_computed(self, aligner_path):
+        reader = self.reader({"aligner": str(aligner_path)})
+        instance = reader.text_to_instance(["1984", "."], ["1984", "."])
+        assert instance["alignments"].tensor.tolist() == [[True, False], [False, True]]
+        assert instance["metadata"].metadata.alignments == [(0, 0), (1, 1)]
+        given = reader.text_to_instance(["1984", "."], ["1984", "."], [])
+        assert given["metadata"].metadata.alignments_from == "given"
+        assert not given["alignments"].tensor.any()
+
+    @pytest.mark.parametrize(
+        "options, extras, has_aligner",
+        [
+            ({}, {}, True),
+            ({"aligner": True}, {}, True),
+            ({"aligner": False}, {}, False),
+            ({"aligner": "where/it/was/in/training"}, {}, True),
+            # A training names its folder, too: a run that is recovered reads as it did before.
+            ({}, {"local_rank": 0}, False),
+        ],
+    )
+    def test_reader_of_an_archive_gets_its_aligner(
+        self, aligner_path, options, extras, has_aligner
+    ):
+        reader = self.reader(options, serialization_dir=str(aligner_path.parent), **extras)
+        assert (reader.aligner is not None) == has_aligner
+
+    def test_archive_without_an_aligner_has_none(self, tmp_path):
+        assert self.reader({}, serialization_dir=str(tmp_path)).aligner is None
+
+    @pytest.mark.parametrize("value", [3, None])
+    def test_other_values_are_refused(self, value):
+        with pytest.raises(ConfigurationError, match="aligner"):
+            WmtWordQeReader(aligner=value)
+
+    def test_missing_and_wrong_files_are_refused(self, tmp_path):
+        with pytest.raises(ConfigurationError, match="aligner: none: expected the file of an"):
+            WmtWordQeReader(aligner="none")
+        (tmp_path / "aligner.json.gz").write_text("x")
+        with pytest.raises(ConfigurationError, match="gz: expected gzipped JSON, got another"):
+            self.reader({}, serialization_dir=str(tmp_path))

@@ -4,6 +4,7 @@ import numpy
 import pytest
 import torch
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Vocabulary
 from allennlp.modules import TextFieldEmbedder
 
@@ -144,6 +145,47 @@ class TestFeatures:
             representation = make(vectors, neighbours=neighbours)
             representation(**fields)[0].sum().backward()
             assert all(p.grad is not None for p in representation.parameters())
+
+
+class TestAlignmentDropout:
+    PAIRS = PAIRS[:1] * 200
+
+    def is_without(self, representation, vectors, fields):
+        """Which sentences have the features of a sentence without alignments."""
+        bare = {**fields, "alignments": torch.zeros_like(fields["alignments"])}
+        training, representation.training = representation.training, False
+        expected = representation(**bare)[0]
+        representation.training = training
+        return [bool((a == b).all()) for a, b in zip(representation(**fields)[0], expected)]
+
+    def test_share_of_sentences_loses_its_alignments_in_training(self):
+        vectors, _, fields = batch_of(self.PAIRS)
+        representation = make(vectors, alignment_dropout=0.3)
+        first, second = (self.is_without(representation, vectors, fields) for _ in range(2))
+        assert 30 < sum(first) < 90
+        assert first != second  # drawn at each step
+        representation.eval()
+        assert not any(self.is_without(representation, vectors, fields))
+
+    def test_others_keep_their_features(self):
+        vectors, _, fields = batch_of(self.PAIRS)
+        representation = make(vectors, alignment_dropout=0.3)
+        expected = representation.eval()(**fields)[0]
+        kept = (representation.train()(**fields)[0] == expected).flatten(1).all(1)
+        assert 110 < int(kept.sum()) < 170
+
+    def test_nothing_is_drawn_by_default(self):
+        vectors, _, fields = batch_of(PAIRS)
+        representation = make(vectors)
+        state = torch.get_rng_state()
+        representation(**fields)
+        assert torch.equal(torch.get_rng_state(), state)
+
+    @pytest.mark.parametrize("share", [-0.1, 1, "0.1", math.nan, None])
+    def test_shares_outside_of_the_range_are_refused(self, share):
+        vectors, _, _ = batch_of(PAIRS)
+        with pytest.raises(ConfigurationError, match="alignment_dropout: expected a number of at"):
+            make(vectors, alignment_dropout=share)
 
 
 def test_bfloat16_features_have_the_dtype_of_the_input():

@@ -1,0 +1,53 @@
+import logging
+import os
+from itertools import islice
+from typing import Any, Iterator, Optional
+
+from allennlp.training.callbacks import TrainerCallback
+from overrides import overrides
+
+from allennlp_nef.data.aligners import AlignedPair, learn_aligner, save_aligner
+from allennlp_nef.data.dataset_readers import WmtWordQeReader
+from allennlp_nef.errors import DataFormatError
+from allennlp_nef.resources import ALIGNER_NAME
+
+logger = logging.getLogger(__name__)
+
+
+@TrainerCallback.register("learn_aligner")
+class LearnAligner(TrainerCallback):
+    """Learns a word aligner from the alignments of the training data, for sentences that come without alignments.
+
+    It writes `aligner.json.gz` into the folder of the run before the training begins, and always the same file for the
+    same data. With the file in `include_in_archive` of the config the archive holds the aligner, and the reader of the
+    archive uses it. An aligner that the training data's reader was given (`aligner`) is written as it is. Where there
+    are no alignments to learn from it writes nothing, and a warning says so.
+
+    It learns from all sentences of the training data (from the first `max_instances`, where the reader has that limit),
+    also from those that `max_tokens` leaves out, in the first process of a distributed training.
+
+    Registered as a `TrainerCallback` with name "learn_aligner". It does not change the checkpoints.
+    """
+
+    @overrides(check_signature=False)
+    def on_start(self, trainer: Any, is_primary: bool = True, **kwargs: Any) -> None:
+        super().on_start(trainer, is_primary, **kwargs)
+        reader = getattr(trainer.data_loader, "reader", None)
+        if not is_primary or not isinstance(reader, WmtWordQeReader):
+            return
+        path = os.path.join(self.serialization_dir, ALIGNER_NAME)
+        aligner = reader.aligner
+        if aligner is None:
+            try:
+                aligner = learn_aligner(_aligned(reader, trainer.data_loader.data_path))
+            except DataFormatError as error:
+                logger.warning("The archive will have no aligner: %s", error)
+                return
+        save_aligner(aligner, path)
+
+
+def _aligned(reader: WmtWordQeReader, data_path: str) -> Iterator[AlignedPair]:
+    limit: Optional[int] = reader.max_instances
+    for example in islice(reader.examples(data_path), limit):
+        if example.alignments is not None:
+            yield AlignedPair(example.source, example.target, example.alignments)
