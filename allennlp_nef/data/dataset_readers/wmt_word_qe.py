@@ -11,7 +11,7 @@ from overrides import overrides
 
 from allennlp_nef.data.aligners import LexicalAligner, load_aligner
 from allennlp_nef.data.dataset_readers.tagging_reader import TaggingReader, token_of
-from allennlp_nef.data.fields.alignment_field import AlignmentField
+from allennlp_nef.data.fields import AlignmentField, SimilarityField
 from allennlp_nef.data.formats.wmt_word_qe import (
     WordQeExample,
     check_alignments,
@@ -37,6 +37,7 @@ class WmtWordQeReader(TaggingReader):
 
     - `source` and `target`: `TextField`s;
     - `alignments`: bool (target words, source words), True where aligned, padded with False;
+    - `similarity`: a `SimilarityField`, with the option `word_similarity`;
     - `tags`: `SequenceLabelField` over the target words, where the tags are known;
     - `metadata`: a `TaggingMetadata`.
 
@@ -53,7 +54,9 @@ class WmtWordQeReader(TaggingReader):
     aligner : `str` or `bool`, optional (default = `True`)
         The aligner. True: that of the archive, in the reader of an archive that has one; else none. False: none. A
         string: the path of an aligner's file; the reader of an archive that has an aligner takes that one.
-    max_tokens, label_namespace
+    word_similarity : `bool`, optional (default = `False`)
+        Whether instances have the field `similarity`, which `aligned_pair` takes with the option of the same name.
+    max_tokens, label_namespace, weighting
         See `TaggingReader`.
     """
 
@@ -68,6 +71,7 @@ class WmtWordQeReader(TaggingReader):
         source_token_indexers: Optional[Dict[str, TokenIndexer]] = None,
         target_token_indexers: Optional[Dict[str, TokenIndexer]] = None,
         aligner: Union[bool, str] = True,
+        word_similarity: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -81,6 +85,7 @@ class WmtWordQeReader(TaggingReader):
             raise ConfigurationError(
                 f"aligner: expected true, false or the path of a file, got {aligner!r}"
             )
+        self._word_similarity = word_similarity
         self._source_token_indexers = source_token_indexers or {
             "tokens": SingleIdTokenIndexer(namespace="source_tokens")
         }
@@ -180,6 +185,8 @@ class WmtWordQeReader(TaggingReader):
             "target": target_field,
             "alignments": AlignmentField(alignments, len(target), len(source)),
         }
+        if self._word_similarity:
+            fields["similarity"] = SimilarityField(target, source)
         if tags is not None:
             fields["tags"] = SequenceLabelField(tags, target_field, self._label_namespace)
         metadata = TaggingMetadata(

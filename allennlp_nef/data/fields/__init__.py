@@ -1,6 +1,7 @@
 """Fields that AllenNLP does not have."""
 
 from allennlp_nef.data.fields.alignment_field import AlignmentField
+from allennlp_nef.data.fields.similarity_field import SimilarityField
 from allennlp_nef.data.fields.tags_field import UNSEEN, TagsField
 
-__all__ = ["UNSEEN", "AlignmentField", "TagsField"]
+__all__ = ["UNSEEN", "AlignmentField", "SimilarityField", "TagsField"]

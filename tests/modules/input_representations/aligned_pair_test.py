@@ -174,6 +174,16 @@ class TestAlignmentDropout:
         kept = (representation.train()(**fields)[0] == expected).flatten(1).all(1)
         assert 110 < int(kept.sum()) < 170
 
+    def test_sentences_without_any_alignment_have_a_vector_of_their_own(self):
+        """A word without alignment is another thing in a sentence where others have one."""
+        vectors, _, fields = batch_of([("s1 s2", "t1 t2", [(0, 0)]), ("s1 s2", "t1 t2", [])])
+        representation = make(vectors, alignment_dropout=0.5).eval()
+        features = representation(**fields)[0]
+        source = slice(TARGET_DIM, TARGET_DIM + SOURCE_DIM)
+        assert torch.equal(features[0, 1, source], representation.unaligned)
+        for word in (0, 1):
+            assert torch.equal(features[1, word, source], representation.unaligned_sentence)
+
     def test_nothing_is_drawn_by_default(self):
         vectors, _, fields = batch_of(PAIRS)
         representation = make(vectors)
@@ -186,6 +196,35 @@ class TestAlignmentDropout:
         vectors, _, _ = batch_of(PAIRS)
         with pytest.raises(ConfigurationError, match="alignment_dropout: expected a number of at"):
             make(vectors, alignment_dropout=share)
+
+
+class TestWordSimilarity:
+    def features(self, alignments, **options):
+        vectors, _, fields = batch_of([("s1 s2 s3", "t1 t2", alignments)] * 200)
+        similarity = torch.tensor([[0, 1, 2], [2, 0, 0]], dtype=torch.int8).expand(200, 2, 3)
+        representation = make(vectors, word_similarity=True, **options)
+        features = representation(**fields, similarity=similarity)[0]
+        assert features.size(-1) == representation.get_output_dim()
+        return features[..., -5:]
+
+    def test_numbers_are_those_of_the_docstring(self):
+        assert self.features([(0, 0), (1, 0), (2, 1)])[0].tolist() == [
+            [1, 0, 1, 0, 0.5],
+            [1, 0, 0, 0, 0.25],
+        ]
+        assert self.features([(2, 0)])[0].tolist() == [[1, 1, 1, 0, 0.25], [1, 0, 0, 1, 0]]
+
+    def test_alignments_that_are_removed_do_not_show(self):
+        rows = self.features([(0, 0), (0, 1)], alignment_dropout=0.5)[:, 0].tolist()
+        assert {tuple(row) for row in rows} == {(1, 0, 0, 0, 0.25), (1, 0, 0, 1, 0)}
+
+    @pytest.mark.parametrize("has_option", [True, False])
+    def test_reader_and_representation_need_the_same_option(self, has_option):
+        vectors, _, fields = batch_of(PAIRS)
+        similarity = None if has_option else fields["alignments"].to(torch.int8)
+        representation = make(vectors, word_similarity=has_option)
+        with pytest.raises(ConfigurationError, match="word_similarity: expected the option of the"):
+            representation(**fields, similarity=similarity)
 
 
 def test_bfloat16_features_have_the_dtype_of_the_input():
