@@ -22,7 +22,7 @@ class SketchModel(NamedTuple):
     """The path of its archive."""
     predictor: TaggingPredictor
     description: Dict[str, Any]
-    """The description of the predictor, with a title that no other model has."""
+    """The description of the predictor, with a title that no other model has and without examples."""
 
 
 def load_models(
@@ -51,7 +51,8 @@ def load_models(
             )
     titles = _distinct([description["title"] for description in descriptions], paths)
     return [
-        SketchModel(path, predictor, {**description, "title": title})
+        # The page of replays shows the description, but no other sentences than those of the file.
+        SketchModel(path, predictor, {**description, "title": title, "examples": None})
         for path, predictor, description, title in zip(paths, predictors, descriptions, titles)
     ]
 

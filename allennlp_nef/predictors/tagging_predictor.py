@@ -173,7 +173,8 @@ class TaggingPredictor(Predictor):
 
         `task`; `title`, such as "NEF-F csoftmax, N = 5"; `labels`; `colours`, one for each label; `step_name`, what a
         row of a trace is, or null where the model has no trace; `max_tokens` and `max_batch`, the limits of a request;
-        `threshold`, the probability of BAD from which on a word is tagged so, or null where there is no such number.
+        `threshold`, the probability of BAD from which on a word is tagged so, or null where there is no such number;
+        `examples`, requests from the validation data of the model, or null where the archive has none.
         """
         description = description_of(self._model)
         model_threshold = self._model.tag_head.threshold
@@ -186,6 +187,7 @@ class TaggingPredictor(Predictor):
             "max_tokens": self.max_tokens,
             "max_batch": self.max_batch,
             "threshold": model_threshold if self.threshold is None else self.threshold,
+            "examples": self._dataset_reader.saved_examples,
         }
 
     @overrides

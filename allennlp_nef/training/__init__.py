@@ -1,5 +1,6 @@
 from allennlp_nef.training.explain_out_of_memory import ExplainOutOfMemory
 from allennlp_nef.training.inverse_time import InverseTime
 from allennlp_nef.training.learn_aligner import LearnAligner
+from allennlp_nef.training.save_examples import SaveExamples
 
-__all__ = ["ExplainOutOfMemory", "InverseTime", "LearnAligner"]
+__all__ = ["ExplainOutOfMemory", "InverseTime", "LearnAligner", "SaveExamples"]

@@ -44,6 +44,7 @@ def test_description_is_that_of_the_model(predictor_of, archives, task, title):
         "max_batch": 8,
         "threshold": pytest.approx(1 / 6) if task == "word_qe" else None,
         **({"has_aligner": True} if task == "word_qe" else {}),
+        "examples": predictor._dataset_reader.saved_examples,
     }
 
 

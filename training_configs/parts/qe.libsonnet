@@ -110,7 +110,11 @@
     validation_metric: knobs.validation_metric,
     grad_norm: 5.0,
     checkpointer: { keep_most_recent_by_count: 1 },
-    callbacks: [{ type: 'explain_out_of_memory' }, { type: 'learn_aligner' }],
+    callbacks: [
+      { type: 'explain_out_of_memory' },
+      { type: 'learn_aligner' },
+      { type: 'save_examples' },
+    ],
   },
   include_in_archive: ['aligner.json.gz', 'examples.jsonl'],
 }

@@ -113,6 +113,7 @@
     validation_metric: knobs.validation_metric,
     grad_norm: 5.0,
     checkpointer: { keep_most_recent_by_count: 1 },
-    callbacks: [{ type: 'explain_out_of_memory' }],
+    callbacks: [{ type: 'explain_out_of_memory' }, { type: 'save_examples' }],
   },
+  include_in_archive: ['examples.jsonl'],
 }

@@ -1,7 +1,7 @@
 import logging
 import signal
 from functools import lru_cache
-from typing import Any, ClassVar, Dict, Iterable, Iterator, Optional
+from typing import Any, ClassVar, Dict, Iterable, Iterator, List, Optional
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -11,6 +11,7 @@ from overrides import overrides
 
 from allennlp_nef.data.metadata import metadata_of
 from allennlp_nef.data.weighting import SentenceWeighting
+from allennlp_nef.data.saved_examples import Request, read_examples
 from allennlp_nef.data.writers import Writer
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.saved_versions import naming_versions
@@ -39,6 +40,8 @@ class TaggingReader(DatasetReader):
 
     writers: ClassVar[Dict[str, Writer]] = {}
     """The output formats of `allennlp predict` besides JSON, by name."""
+    saved_examples: Optional[List[Request]] = None
+    """The examples of the archive that the reader was loaded from; None where it has none."""
 
     def __init__(
         self,
@@ -61,8 +64,11 @@ class TaggingReader(DatasetReader):
     @classmethod
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "TaggingReader":
         """The reader of a config. Where an archive is loaded, errors name the versions that it was saved with."""
-        with naming_versions(extras.get("serialization_dir")):
-            return super().from_params(params, *args, **extras)
+        folder = extras.get("serialization_dir")
+        with naming_versions(folder):
+            reader: TaggingReader = super().from_params(params, *args, **extras)
+        reader.saved_examples = read_examples(folder)
+        return reader
 
     def examples(self, file_path: str) -> Iterator[Any]:
         """The sentences of a file, as the format's module gives them. Raises `DataFormatError`."""

@@ -1,0 +1,61 @@
+"""The examples that an archive holds: a few requests from the validation data, in `examples.jsonl`."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence, Union
+
+from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.errors import DataFormatError, quote
+
+FILE_NAME = "examples.jsonl"
+"""In the folder of a run and in its archive."""
+Request = Dict[str, Any]
+
+
+def request_of(metadata: TaggingMetadata) -> Request:
+    """The request for a sentence, as the model's predictor takes it.
+
+    `tokens`; or in quality estimation `source`, `target` and, where they were given, `alignments`.
+    """
+    if metadata.source is None:
+        return {"tokens": metadata.tokens}
+    request = {"source": " ".join(metadata.source), "target": " ".join(metadata.tokens)}
+    if getattr(metadata, "alignments_from", "given") == "given":
+        pairs = metadata.alignments or ()
+        request["alignments"] = " ".join(f"{source}-{target}" for source, target in pairs)
+    return request
+
+
+def write_examples(folder: Union[str, "os.PathLike[str]"], requests: Sequence[Request]) -> None:
+    """Writes the examples of a run. A program that is killed meanwhile leaves no part of a file."""
+    path = Path(folder) / FILE_NAME
+    draft = path.with_suffix(".draft")
+    lines = [json.dumps(request) + "\n" for request in requests]
+    draft.write_text("".join(lines), encoding="utf-8")
+    os.replace(draft, path)
+
+
+def read_examples(folder: Union[str, "os.PathLike[str]", None]) -> Optional[List[Request]]:
+    """The examples in the folder of a run or of an extracted archive; None where it has none.
+
+    # Raises
+
+    `DataFormatError`: a line that is not a JSON object.
+    """
+    path = Path(folder or ".") / FILE_NAME
+    if folder is None or not path.is_file():
+        return None
+    requests = []
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+        try:
+            request = json.loads(line.decode("utf-8"))
+        except (ValueError, RecursionError):
+            request = None
+        if not isinstance(request, dict):
+            text = line.decode("utf-8", "backslashreplace")
+            raise DataFormatError(
+                f"{path}:{number}: expected a request, a JSON object, got {quote(text)}"
+            )
+        requests.append(request)
+    return requests
