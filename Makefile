@@ -11,8 +11,10 @@ LEGACY_PYTHON ?= python3.10
 LEGACY_VENV ?= .venv-legacy
 # LOCKED=1 installs the exact versions of requirements-lock.txt.
 LOCKED ?=
-# Folders of the data sets that the results-* targets read, and the language of CoNLL-2002: esp or ned.
+# Folders of the data sets that the results-* targets read; the language pair of MLQE-PE where the folder has several, such as
+# en-de; and what the names of the CoNLL files begin with, such as esp, ned, eng or deu.
 QE_DATA ?=
+QE_LANGUAGE ?=
 POS_DATA ?=
 NER_DATA ?=
 NER_LANGUAGE ?= esp
@@ -72,9 +74,9 @@ help:
 	@echo 'make lint         ruff and mypy'
 	@echo 'make format       ruff fixes and formatting'
 	@echo 'make test-legacy  the tests on AllenNLP 2.10.1 with its own pins (Python 3.8 to 3.10, torch 1.12.1)'
-	@echo 'make results-qe   the results on MLQE-PE English-German (QE_DATA=<folder of train.*, dev.*, test20.*>)'
+	@echo 'make results-qe   the results on MLQE-PE (QE_DATA=<folder of train.*, dev.*, test20.*, or of what it unpacks> QE_LANGUAGE=en-de)'
 	@echo 'make results-pos  the results on a treebank of UD (POS_DATA=<folder of *-train.conllu, *-dev.conllu, *-test.conllu>)'
-	@echo 'make results-ner  the results on CoNLL-2002 (NER_DATA=<folder of esp.train, esp.testa, ...> NER_LANGUAGE=esp or ned)'
+	@echo 'make results-ner  the results on CoNLL-2002 or 2003 (NER_DATA=<folder of esp.train, esp.testa, ...> NER_LANGUAGE=esp)'
 	@echo 'make results-pos-baselines, results-ner-baselines   label attention and self-attention on the same data'
 	@echo 'make clean        remove caches, runs and the environments made here'
 	@echo
@@ -154,11 +156,13 @@ pictures: install browser
 	"$(VENV)/bin/python" -m tests.demo.pictures
 
 results-qe: DATA = $(QE_DATA)
+results-qe: RESULTS_LANGUAGE = $(QE_LANGUAGE)
 results-pos results-pos-baselines: DATA = $(POS_DATA)
 results-ner results-ner-baselines: DATA = $(NER_DATA)
+results-ner results-ner-baselines: RESULTS_LANGUAGE = $(NER_LANGUAGE)
 results-qe results-pos results-ner results-pos-baselines results-ner-baselines: install
 	@if [ -z "$(DATA)" ]; then echo 'Name the data set, as in make help' >&2; exit 2; fi
-	"$(VENV)/bin/python" benchmarks/results.py $(@:results-%=%) --data "$(DATA)" --language "$(NER_LANGUAGE)"
+	"$(VENV)/bin/python" benchmarks/results.py $(@:results-%=%) --data "$(DATA)" $(if $(RESULTS_LANGUAGE),--language "$(RESULTS_LANGUAGE)")
 
 clean:
 	rm -rf runs build .mypy_cache .pytest_cache .ruff_cache .hypothesis allennlp_nef.egg-info

@@ -1,6 +1,6 @@
 """The tasks of `results.py`: configs with their seeds, data files, scores and comparisons."""
 
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 ONE, THREE = [1], [1, 2, 3]
 
@@ -10,8 +10,8 @@ class Task(NamedTuple):
     """The seeds of each config."""
     only: Dict[str, List[str]]
     """For languages with fewer configs: the configs that are run."""
-    files: Dict[str, str]
-    """File name patterns of train, dev and test in the data folder."""
+    files: Dict[str, List[str]]
+    """Patterns of train, dev and test in the data folder; of several the first that is there. See `language`."""
     output_format: str
     """The output format of the predictor."""
     ending: str
@@ -23,11 +23,27 @@ class Task(NamedTuple):
     comparisons: List[Tuple[str, str]]
     overrides: Dict[str, Dict[str, Any]] = {}
     """Overrides of single configs."""
+    language: Optional[str] = None
+    """What `{language}` is in the patterns by default. None: the task has no `--language`."""
 
     def rows(self, language: str) -> Dict[str, List[int]]:
         """The configs for a language, with their seeds."""
         names = self.only.get(language, list(self.configs))
         return {name: self.configs[name] if language not in self.only else ONE for name in names}
+
+
+def mlqe_pe(part: str) -> List[str]:
+    """Where a part of MLQE-PE may be: beside the others, in a folder a part, or as the archives of MLQE-PE unpack.
+
+    Each of these is a part of a language pair: `test/en-de-test.tar.gz` has `en-de-test20/test20.src`.
+    """
+    folder = "{language}-" + part.rstrip("20") + "*"
+    return [
+        f"{part}.src",
+        f"{part}/{part}.src",
+        f"{folder}/{part}.src",
+        f"*/{folder}/{part}.src",
+    ]
 
 
 TASKS = {
@@ -45,12 +61,13 @@ TASKS = {
             THREE,
         ),
         only={},
-        files={"train": "train.src", "dev": "dev.src", "test": "test20.src"},
+        files={"train": mlqe_pe("train"), "dev": mlqe_pe("dev"), "test": mlqe_pe("test20")},
         output_format="tags",
         ending="tags",
         scorer="WORD_QE",
         scores=[("f1_mult", "F1-MULT"), ("mcc", "MCC")],
         comparisons=[("qe_nef_f", "qe_bilstm"), ("qe_nef_s", "qe_bilstm")],
+        language="*",
     ),
     "pos": Task(
         configs={
@@ -62,7 +79,7 @@ TASKS = {
             "pos_nef_f_csoftmax": THREE,
         },
         only={},
-        files={"train": "*-train.conllu", "dev": "*-dev.conllu", "test": "*-test.conllu"},
+        files={part: [f"*-{part}.conllu"] for part in ("train", "dev", "test")},
         output_format="conllu",
         ending="conllu",
         scorer="TAGS",
@@ -100,7 +117,11 @@ TASKS = {
                 "ner_nef_f_crf_length",
             ]
         },
-        files={"train": "{language}.train", "dev": "{language}.testa", "test": "{language}.testb"},
+        files={
+            "train": ["{language}.train"],
+            "dev": ["{language}.testa"],
+            "test": ["{language}.testb"],
+        },
         output_format="conll",
         ending="conll",
         scorer="CHUNKS",
@@ -119,6 +140,7 @@ TASKS = {
             ("ner_nef_f_crf_5", "ner_left_to_right_crf_length"),
             ("ner_nef_f_crf_5", "ner_right_to_left_crf_length"),
         ],
+        language="esp",
     ),
 }
 

@@ -1,10 +1,16 @@
 """Trains and scores the configs of the paper's tables on real data with several seeds; writes the tables of RESULTS.md.
 
-    python benchmarks/results.py qe --data FOLDER                    train.*, dev.*, test20.* of MLQE-PE English-German
+    python benchmarks/results.py qe --data FOLDER                    train.*, dev.*, test20.* of MLQE-PE
+    python benchmarks/results.py qe --data FOLDER --language en-de   en-de-train/train.*, ..., as MLQE-PE unpacks
     python benchmarks/results.py pos --data FOLDER                   *-train.conllu, *-dev.conllu, *-test.conllu
     python benchmarks/results.py ner --data FOLDER --language esp    esp.train, esp.testa, esp.testb of CoNLL-2002
-    python benchmarks/results.py pos-baselines --data FOLDER        label attention and self-attention on the data of
-    python benchmarks/results.py ner-baselines --data FOLDER        pos and of ner
+    python benchmarks/results.py pos-baselines --data FOLDER         label attention and self-attention on the data of
+    python benchmarks/results.py ner-baselines --data FOLDER         pos and of ner
+
+The files of MLQE-PE may be in one folder, in a folder a part (`train/train.src`), or as its archives unpack
+(`en-de-train/train.src`, also within `train/`); `--language` is needed where there are several language pairs. For
+named entities `--language` is what the names of the files begin with: esp and ned of CoNLL-2002, eng and deu of
+CoNLL-2003, or another. If they are not UTF-8, set `encoding` of both dataset readers with `--overrides`.
 
 Each run is `allennlp train` with its data paths and seed, in a process of its own with one thread. The model of the
 epoch that is best on dev tags dev and test once, into files that `allennlp score-tags` reads. Finished runs are kept
@@ -15,6 +21,7 @@ into the output folder.
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -158,16 +165,42 @@ def comparisons(task: Task, results: Results) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def find_files(parser: argparse.ArgumentParser, task: Task, args: argparse.Namespace) -> Dict:
-    """The data path of each part: train, dev and test."""
+def add_data_options(parser: argparse.ArgumentParser) -> None:
+    """The options that `find_files` needs."""
+    parser.add_argument("--data", type=Path, required=True, help="folder of the data set")
+    parser.add_argument(
+        "--language",
+        help="what the files of the named entities begin with (default esp),\n"
+        "or the language pair of MLQE-PE, such as en-de",
+    )
+
+
+def find_files(
+    parser: argparse.ArgumentParser, task: Task, args: argparse.Namespace
+) -> Dict[str, str]:
+    """The data path of each part: train, dev and test. Sets `args.language` to the default of the task."""
+    if args.language is not None and task.language is None:
+        parser.error(f"--language: expected the task qe or one of named entities, got {args.task}")
+    if args.language is not None and not re.fullmatch(r"\w+(-\w+)?", args.language):
+        parser.error(f"--language: expected a name such as esp or en-de, got {args.language!r}")
+    if not args.data.is_dir():
+        parser.error(f"--data: expected a folder, got {args.data}")
     files = {}
-    for part, pattern in task.files.items():
-        pattern = pattern.format(language=args.language)
-        found = sorted(args.data.glob(pattern))
+    for part, patterns in task.files.items():
+        if args.language is not None:  # not any language
+            patterns = [pattern for pattern in patterns if "{language}" in pattern]
+        patterns = [pattern.format(language=args.language or task.language) for pattern in patterns]
+        matches = (sorted(args.data.glob(pattern)) for pattern in patterns)
+        found = next(filter(None, matches), [])
         if len(found) != 1:
-            parser.error(f"--data: expected one file {pattern} in {args.data}, got {len(found)}")
+            names = ", ".join(str(path.relative_to(args.data)) for path in found)
+            advice = "; name one with --language" if found and task.language == "*" else ""
+            parser.error(
+                f"--data: expected one file {' or '.join(patterns)} in {args.data}, got {names or 'none'}{advice}"
+            )
         path = str(found[0])
         files[part] = path[: -len(".src")] if path.endswith(".src") else path
+    args.language = args.language or task.language
     return files
 
 
@@ -176,13 +209,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("task", choices=TASKS)
-    parser.add_argument("--data", type=Path, required=True, help="folder of the data set")
-    parser.add_argument(
-        "--language",
-        default="esp",
-        choices=["esp", "ned"],
-        help="language of the named entities (default esp)",
-    )
+    add_data_options(parser)
     parser.add_argument("--configs", nargs="+", help="configs to run (default: those of the task)")
     parser.add_argument(
         "--seeds", type=int, nargs="+", help="seeds of each config (default 1 2 3 or 1, by config)"
@@ -213,7 +240,7 @@ def main() -> None:
     unknown = set(args.configs or ()) - set(rows)
     if unknown:
         parser.error(f"--configs: expected some of {', '.join(rows)}, got {', '.join(unknown)}")
-    name = f"{args.task}_{args.language}" if "{language}" in task.files["train"] else args.task
+    name = args.task if args.language in (None, "*") else f"{args.task}_{args.language}"
     output = (args.output or ROOT / "runs" / "results" / name).resolve()
 
     def launch(config: str, seed: int) -> Dict[str, Any]:
@@ -221,7 +248,9 @@ def main() -> None:
         if not (folder / "result.json").exists():
             folder.mkdir(parents=True, exist_ok=True)
             command = [sys.executable, __file__, args.task, "--one", "--data", str(args.data)]
-            command += ["--language", args.language, "--configs", config, "--seeds", str(seed)]
+            command += ["--configs", config, "--seeds", str(seed)]
+            if args.language not in (None, "*"):
+                command += ["--language", args.language]
             command += ["--output", str(folder), "--overrides", json.dumps(args.overrides)]
             log = folder.with_suffix(".log")
             environment = {**os.environ, "OMP_NUM_THREADS": "1"}

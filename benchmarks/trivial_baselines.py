@@ -1,8 +1,10 @@
 """Scores of trivial baselines, to stand beside those of trained taggers; docs/results.md has the figures.
 
-    python benchmarks/trivial_baselines.py qe --data FOLDER                    MLQE-PE English-German
+    python benchmarks/trivial_baselines.py qe --data FOLDER                    MLQE-PE
     python benchmarks/trivial_baselines.py pos --data FOLDER                   a treebank of UD
-    python benchmarks/trivial_baselines.py ner --data FOLDER --language esp    CoNLL-2002
+    python benchmarks/trivial_baselines.py ner --data FOLDER --language esp    CoNLL-2002 or CoNLL-2003
+
+The files are those of `results.py`.
 
 The baselines:
 
@@ -22,7 +24,7 @@ from typing import Callable, Dict, List, NamedTuple
 
 import numpy
 from result_tasks import TASKS
-from results import find_files
+from results import add_data_options, find_files
 
 from allennlp_nef.data.formats.tag_files import read_conllu_tags, read_tag_column
 from allennlp_nef.data.formats.wmt_word_qe import read_examples
@@ -41,11 +43,11 @@ class Sentence(NamedTuple):
     tags: List[str]
 
 
-def read_sentences(task: str, path: str) -> List[Sentence]:
+def read_sentences(task: str, path: str, encoding: str = "utf-8") -> List[Sentence]:
     """The sentences of a file, for `qe` of the files with a prefix. Raises `DataFormatError`."""
     if task == "qe":
         return [Sentence(each.target, each.tags or []) for each in read_examples(path)]
-    file = read_conllu_tags(path) if task == "pos" else read_tag_column(path)
+    file = read_conllu_tags(path) if task == "pos" else read_tag_column(path, encoding=encoding)
     return [Sentence(each.words or [], each.tags) for each in file.sentences]
 
 
@@ -82,14 +84,14 @@ def random_scores(sentences: List[Sentence], rate: float) -> Dict[str, numpy.nda
     return tag_scores.WORD_QE.scores(numpy.array(counts))
 
 
-def baselines(task: str, files: Dict[str, str]) -> Dict[str, Scores]:
+def baselines(task: str, files: Dict[str, str], encoding: str = "utf-8") -> Dict[str, Scores]:
     """The scores of each baseline."""
     scorer = getattr(tag_scores, TASKS[task].scorer)
-    training = read_sentences(task, files["train"])
+    training = read_sentences(task, files["train"], encoding)
     taggers = {"most frequent tag": most_frequent_tags(training)}
     if task == "qe":
         taggers.update({"all BAD": lambda word: "BAD", "all OK": lambda word: "OK"})
-    held_out = {part: read_sentences(task, files[part]) for part in ("dev", "test")}
+    held_out = {part: read_sentences(task, files[part], encoding) for part in ("dev", "test")}
     rows = {
         name: {part: scores_of(scorer, held_out[part], tag_of) for part in held_out}
         for name, tag_of in taggers.items()
@@ -122,13 +124,15 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("task", choices=["qe", "pos", "ner"])
-    parser.add_argument("--data", type=Path, required=True, help="folder of the data set")
+    add_data_options(parser)
     parser.add_argument(
-        "--language", default="esp", choices=["esp", "ned"], help="of named entities (esp)"
+        "--encoding", default="utf-8", help="of the files of named entities (utf-8)"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the scores there, too")
     args = parser.parse_args()
-    rows = baselines(args.task, find_files(parser, TASKS[args.task], args))
+    if args.encoding != "utf-8" and args.task != "ner":
+        parser.error(f"--encoding: expected the task ner, got {args.task}")
+    rows = baselines(args.task, find_files(parser, TASKS[args.task], args), args.encoding)
     if args.json:
         args.json.write_text(json.dumps(rows, indent=2) + "\n")
     print(as_table(args.task, rows))

@@ -73,11 +73,11 @@ def test_scores_of_parts_of_speech(run, tmp_path):
 
 
 def test_named_entities_are_scored_as_chunks(run, tmp_path):
-    training = "New B-LOC\nYork I-LOC\nis O\nYork O\nYork I-LOC\n\nof O\n\n"
-    (tmp_path / "ned.train").write_text(training)
-    (tmp_path / "ned.testa").write_text("in O\nNew B-LOC\nYork I-LOC\n\nYork B-ORG\n\n")
-    (tmp_path / "ned.testb").write_text("New B-LOC\n\n")
-    _, scores = run("ner", "--language", "ned")
+    training = "Nürn B-LOC\nBerg I-LOC\nis O\nBerg O\nBerg I-LOC\n\nof O\n\n"
+    held_out = "in O\nNürn B-LOC\nBerg I-LOC\n\nBerg B-ORG\n\n"
+    for part, text in (("train", training), ("testa", held_out), ("testb", "Nürn B-LOC\n\n")):
+        (tmp_path / f"deu.{part}").write_text(text, encoding="latin-1")
+    _, scores = run("ner", "--language", "deu", "--encoding", "latin-1")
     # Predicted for dev: O B-LOC I-LOC, and I-LOC, which is a chunk of another type than the gold one.
     assert scores["most frequent tag"]["dev"]["f1-overall"] == pytest.approx(50)
     assert scores["most frequent tag"]["test"]["f1-overall"] == 100
