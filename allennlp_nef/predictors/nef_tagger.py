@@ -74,7 +74,7 @@ class NefTaggerPredictor(TaggingPredictor):
         "conllu", CoNLL-U: the sentence of the input file with the reader's column filled in, all else as it was.
     min_probability : `float`, optional (default = `None`)
         From 0 to 1: see above. For requests that have none. Without chunks only with the output format "json".
-    attention, trace, max_tokens, max_batch, batch_size
+    attention, trace, max_tokens, max_batch, batch_size, on_error
         See `TaggingPredictor`.
     """
 

@@ -1,5 +1,5 @@
 import json
-from typing import Any, Dict, Iterable, Iterator, List, Optional, cast
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, cast
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -17,6 +17,7 @@ from allennlp_nef.modules.checks import check_integers
 from allennlp_nef.modules.traces import ReadableTrace
 from allennlp_nef.predictors.batches import batches_of
 from allennlp_nef.predictors.errors import describe, request_error
+from allennlp_nef.predictors.lines import LoadedRequest, SkippedLines, load_request
 from allennlp_nef.predictors.tag_colors import tag_colors
 
 WORDS_PER_ITEM = 50
@@ -27,12 +28,6 @@ class Answer(Dict[str, Any]):
     """The answer for a sentence: a JSON object, with the metadata of the sentence."""
 
     metadata: TaggingMetadata
-
-
-class LoadedRequest(Dict[str, Any]):
-    """The request of a line: a JSON object, not to be changed, with what `parse` returned for it."""
-
-    parsed: Any
 
 
 class TaggingPredictor(Predictor):
@@ -63,6 +58,11 @@ class TaggingPredictor(Predictor):
         `max_tokens`.
     batch_size : `int`, optional (default = `64`)
         At least 1. How many sentences go through the model at once; fewer where they are long.
+    on_error : `str`, optional (default = `"stop"`)
+        What `allennlp predict` does with a line of JSON that cannot be answered. "stop": an error, and no further
+        answers. "skip": an object `{"error": "request 3: ..."}` in place of the answer, and a warning; so there are as
+        many lines of output as requests. "skip" needs the output format "json". It changes nothing for requests that
+        come from Python or a server, nor for what a dataset reader reads.
     """
 
     _model: NefTagger
@@ -84,6 +84,7 @@ class TaggingPredictor(Predictor):
         max_tokens: int = 1000,
         max_batch: int = 1000,
         batch_size: int = 64,
+        on_error: str = "stop",
     ) -> None:
         super().__init__(model, dataset_reader)
         self._writer = _writer_of(dataset_reader, output_format)
@@ -95,6 +96,14 @@ class TaggingPredictor(Predictor):
             raise ConfigurationError(
                 f"attention, trace: expected output_format json, which has them, got {output_format}"
             )
+        if on_error not in ("stop", "skip"):
+            raise ConfigurationError(f"on_error: expected stop or skip, got {on_error!r}")
+        if output_format != "json" and on_error == "skip":
+            raise ConfigurationError(
+                f"on_error: expected output_format json, in which an error can take the place of an answer, got "
+                f"{output_format}"
+            )
+        self._skipped = SkippedLines() if on_error == "skip" else None
         self.output_format = output_format
         self.attention = attention
         self.always_trace = trace
@@ -128,23 +137,12 @@ class TaggingPredictor(Predictor):
     def load_line(self, line: str) -> JsonDict:
         """The request of a line. It is checked here, where its number is known; blank lines do not count."""
         self._requests_loaded += 1
-        return self._load(line, f"request {self._requests_loaded}: ")
+        load = load_request if self._skipped is None else self._skipped.load
+        return load(line, self.parse, f"request {self._requests_loaded}: ")
 
     def instance_of_line(self, line: str, where: str) -> Instance:
         """The instance of a line that holds a request. Raises `request_error`, its message after `where`."""
-        return self._json_to_instance(self._load(line, where))
-
-    def _load(self, line: str, where: str) -> LoadedRequest:
-        try:
-            request = json.loads(line.lstrip("\ufeff"))
-        except (ValueError, RecursionError) as error:
-            raise request_error(
-                f"{where}expected a JSON object on one line, got {describe(line.strip())} ({error})"
-            ) from error
-        parsed = self.parse(request, where)
-        loaded = LoadedRequest(request)
-        loaded.parsed = parsed
-        return loaded
+        return self._json_to_instance(load_request(line, self.parse, where))
 
     def _parsed(self, request: Any, where: str = "") -> Any:
         """The parts of a request, which is checked unless `load_line` has done so."""
@@ -194,12 +192,20 @@ class TaggingPredictor(Predictor):
     def predict_json(self, inputs: JsonDict) -> JsonDict:
         if inputs == {"describe": True} and inputs["describe"] is True:  # 1 is equal to it
             return self.description()
+        if self._skipped is not None and isinstance(inputs, LoadedRequest):
+            return self._skipped.answers([inputs], self._predict_list)[0]
         return super().predict_json(inputs)
 
     @overrides
     def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
         if not isinstance(inputs, list):
             raise request_error(f"expected a list of objects, got {describe(inputs)}")
+        lines = [item for item in inputs if isinstance(item, LoadedRequest)]
+        if self._skipped is not None and len(lines) == len(inputs):
+            return self._skipped.answers(lines, self._predict_list)
+        return self._predict_list(inputs)
+
+    def _predict_list(self, inputs: Sequence[JsonDict]) -> List[JsonDict]:
         if len(inputs) > self.max_batch:
             raise request_error(f"expected at most {self.max_batch} items, got {len(inputs)}")
         requests = [self._parsed(item, f"item {index}: ") for index, item in enumerate(inputs)]

@@ -52,7 +52,7 @@ class WordQePredictor(TaggingPredictor):
         The method's name, in the submission format only.
     threshold : `float`, optional (default = `None`, the model's)
         Above 0 and below 1: of the probability of BAD, for requests that have none.
-    attention, trace, max_tokens, max_batch, batch_size
+    attention, trace, max_tokens, max_batch, batch_size, on_error
         See `TaggingPredictor`; `max_tokens` is the limit for either side.
     """
 

@@ -1,0 +1,92 @@
+"""The requests of a file of JSON lines."""
+
+import json
+import logging
+from typing import Any, Callable, Dict, List, Optional, Sequence
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import JsonDict
+
+from allennlp_nef.errors import UserError, summary_of
+from allennlp_nef.predictors.errors import describe, request_error
+
+logger = logging.getLogger(__name__)
+Parse = Callable[[Any, str], Any]
+
+
+class LoadedRequest(Dict[str, Any]):
+    """The request of a line: a JSON object, not to be changed, with what `parse` returned for it."""
+
+    parsed: Any = None
+    where: str = ""
+    """Which request it is: the beginning of a message about it."""
+    error: Optional[str] = None
+    """Why there is no request in the line, which is then the value of `line`."""
+
+
+def load_request(line: str, parse: Parse, where: str) -> LoadedRequest:
+    """The request of a line. Raises `request_error`, its message after `where`."""
+    try:
+        request = json.loads(line.lstrip("\ufeff"))
+    except (ValueError, RecursionError) as error:
+        raise request_error(
+            f"{where}expected a JSON object on one line, got {describe(line.strip())} ({error})"
+        ) from error
+    parsed = parse(request, where)
+    loaded = LoadedRequest(request)
+    loaded.parsed, loaded.where = parsed, where
+    return loaded
+
+
+class SkippedLines:
+    """Answers lines, with an object that has `error` in place of an answer where a line cannot be answered.
+
+    A warning for each of these has their number so far.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def load(self, line: str, parse: Parse, where: str) -> LoadedRequest:
+        """The request of a line, or what stands for it."""
+        try:
+            return load_request(line, parse, where)
+        except UserError as error:
+            loaded = LoadedRequest(line=line.strip())
+            loaded.error = str(error)
+            return loaded
+
+    def answers(
+        self,
+        requests: Sequence[LoadedRequest],
+        predict: Callable[[List[LoadedRequest]], List[JsonDict]],
+    ) -> List[JsonDict]:
+        """The answers to lines. Where `predict` fails for all together, each request is tried alone."""
+        good = [request for request in requests if request.error is None]
+        answers: Dict[int, JsonDict] = {}
+        if len(good) > 1:
+            try:
+                answers = dict(zip(map(id, good), predict(good)))
+            except Exception:  # it comes again below, for the request that it belongs to
+                logger.debug("A batch of lines failed.", exc_info=True)
+        for request in requests:
+            if id(request) not in answers:
+                answers[id(request)] = self._answer(request, predict)
+        return [answers[id(request)] for request in requests]
+
+    def _answer(
+        self,
+        request: LoadedRequest,
+        predict: Callable[[List[LoadedRequest]], List[JsonDict]],
+    ) -> JsonDict:
+        message = request.error
+        if message is None:
+            try:
+                return predict([request])[0]
+            except Exception as error:  # noqa: BLE001  # whatever the model raises is the answer
+                is_known = isinstance(error, (UserError, ConfigurationError))
+                name = "" if is_known else f"{type(error).__name__}: "
+                message = f"{request.where}{name}{summary_of(error)}"
+        self.count += 1
+        logger.warning("%s (skipped, %d so far)", message, self.count)
+        return {"error": message}

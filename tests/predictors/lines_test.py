@@ -1,0 +1,127 @@
+"""Lines of JSON that cannot be answered: `on_error`, in a predictor and in `allennlp predict`."""
+
+import json
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+GOOD = [
+    {"source": "the red house", "target": "das rote Haus", "alignments": "0-0 1-1 2-2"},
+    {"source": "a cup", "target": ["eine", "Tasse"]},
+    {"source": "often", "target": "oft"},
+]
+NO_TARGET = "target: expected a string or a list of words, got no such field"
+# Lines between the good requests, and the beginning of their message.
+BAD = [
+    ('{"source": "a"}', NO_TARGET),
+    ("not JSON", 'expected a JSON object on one line, got "not JSON"'),
+    ("[1]", "expected an object with the fields source and target, got [1]"),
+    (
+        '{"source": "a", "target": "b", "alignments": "0-7"}',
+        "alignments: expected target indices from 0 to 0, got 7 in 0-7",
+    ),
+    ("[" * 100_000, "expected a JSON object on one line, got "),
+]
+
+
+@pytest.fixture
+def lines():
+    """Good and bad lines in turn, among blank ones; and the number of each bad one, from 1, with its message."""
+    lines, messages = [], {}
+    for i, (line, message) in enumerate(BAD):
+        lines += [json.dumps(GOOD[i % 3]), line]
+        messages[len(lines)] = f"request {len(lines)}: {message}"
+    return lines, messages
+
+
+def check(answers, messages, expected):
+    """Errors are in the places of bad lines; the other answers are those that are expected."""
+    assert len(answers) == 2 * len(BAD)
+    for number, answer in enumerate(answers, 1):
+        if number in messages:
+            assert set(answer) == {"error"}
+            assert answer["error"].startswith(messages[number])
+        else:
+            other = expected[(number - 1) // 2 % 3]
+            assert answer["tags"] == other["tags"]
+            assert answer["bad_probabilities"] == pytest.approx(
+                other["bad_probabilities"], abs=1e-5
+            )
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 8, 100])
+def test_skipped_lines_are_answered_with_an_error_in_their_place(
+    allennlp, archive_path, word_qe, lines, tmp_path, caplog, batch_size
+):
+    path, output = tmp_path / "requests.jsonl", tmp_path / "answers.jsonl"
+    path.write_text("\n\n".join(lines[0]) + "\n \n")
+    allennlp(
+        *("predict", archive_path, path, "--output-file", output, "--batch-size", batch_size),
+        *("--predictor-args", '{"on_error": "skip"}', "--silent"),
+    )
+    answers = [json.loads(line) for line in output.read_text().splitlines()]
+    check(answers, lines[1], [word_qe().predict_json(request) for request in GOOD])
+    warnings = [r.getMessage() for r in caplog.records if "skipped" in r.getMessage()]
+    assert [text.split(" (skipped, ")[1] for text in warnings] == [
+        f"{n} so far)" for n in range(1, len(BAD) + 1)
+    ]
+    assert [text.split(": ")[0] for text in warnings] == [f"request {n}" for n in lines[1]]
+
+
+def test_default_stops_at_the_first_bad_line(word_qe, lines):
+    predictor = word_qe()
+    predictor.load_line(lines[0][0])
+    with pytest.raises(ValueError, match=f"^request 2: {NO_TARGET}$"):
+        predictor.load_line(lines[0][1])
+
+
+def test_request_that_fails_in_the_model_does_not_take_its_neighbors_along(
+    word_qe, monkeypatch, caplog
+):
+    predictor = word_qe(on_error="skip")
+    expected = [word_qe().predict_json(request) for request in GOOD]
+    forward = predictor._model.forward_on_instances
+
+    def fail(instances):
+        if any(instance["metadata"].metadata.tokens == ["eine", "Tasse"] for instance in instances):
+            raise RuntimeError("no such word\n")
+        return forward(instances)
+
+    monkeypatch.setattr(predictor._model, "forward_on_instances", fail)
+    loaded = [predictor.load_line(json.dumps(request)) for request in GOOD]
+    first, second, third = predictor.predict_batch_json(loaded)
+    assert second == {"error": "request 2: RuntimeError: no such word"}
+    assert predictor.predict_json(loaded[1]) == second
+    for answer, other in ((first, expected[0]), (third, expected[2])):
+        assert answer["bad_probabilities"] == pytest.approx(other["bad_probabilities"], abs=1e-5)
+    assert caplog.messages[-1] == "request 2: RuntimeError: no such word (skipped, 2 so far)"
+    # A default predictor fails as the model does.
+    with pytest.raises(RuntimeError, match="no such word"):
+        word_qe().predict_batch_json(GOOD)
+
+
+def test_lines_beyond_the_limits_of_a_list_are_answered_one_by_one(word_qe):
+    predictor = word_qe(on_error="skip", max_batch=2)
+    loaded = [predictor.load_line(json.dumps(request)) for request in GOOD]
+    assert all("tags" in answer for answer in predictor.predict_batch_json(loaded))
+
+
+def test_requests_that_are_no_lines_are_refused_as_ever(word_qe):
+    predictor = word_qe(on_error="skip")
+    with pytest.raises(ValueError, match=f"^{NO_TARGET}$"):
+        predictor.predict_json({"source": "a"})
+    with pytest.raises(ValueError, match=f"^item 1: {NO_TARGET}$"):
+        predictor.predict_batch_json([GOOD[0], {"source": "a"}])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"on_error": "ignore"}, "on_error: expected stop or skip, got 'ignore'"),
+        ({"on_error": None}, "on_error: expected stop or skip, got None"),
+        ({"on_error": "skip", "output_format": "tags"}, "on_error: expected output_format json, "),
+    ],
+)
+def test_wrong_options_are_errors(word_qe, options, message):
+    with pytest.raises(ConfigurationError, match=f"^{message}"):
+        word_qe(**options)
