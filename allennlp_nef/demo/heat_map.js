@@ -15,15 +15,9 @@ const heatMap = (() => {
       const label = trace.gates ? tokens[n] : String(n + 1);
       const row = element("tr", {}, element("th", { scope: "row" }, label));
       frame.weights.forEach((weight, i) => {
-        const isSettled = Boolean(trace.settled_at) && trace.settled_at[i] === n + 1;
-        const tag = `${frame.tags[i]} ${decimals(frame.probabilities[i])}`;
-        const title = `${tokens[i]}, ${name} ${label}: ${what} ${decimals(weight)}, ${tag}`;
-        const cell = element("td", { title, "data-weight": weight }, decimals(weight));
-        cell.append(hidden(` ${frame.tags[i]}${isSettled ? ", final" : ""}`));
+        const cell = element("td", { "data-weight": weight }, decimals(weight), hidden(""));
         cell.style.setProperty("--weight", weight);
-        cell.style.setProperty("--tag", description.colours[frame.tags[i]]);
         cell.classList.toggle("strong", weight > STRONG);
-        cell.classList.toggle("settled", isSettled);
         row.append(cell);
       });
       row.addEventListener("click", () => choose(n + 1));
@@ -33,10 +27,25 @@ const heatMap = (() => {
     table.classList.toggle("numbers", tokens.length <= 16);
     table.append(element("caption", { class: "visually-hidden" }, `${capital(what)}: a row for each ${name}, a column for each word`));
     table.append(element("thead", {}, head), element("tbody", {}, ...rows));
+    // Shows the tags of the frames.
+    const paint = () =>
+      frames.forEach((frame, n) =>
+        frame.tags.forEach((tag, i) => {
+          const cell = rows[n].cells[i + 1];
+          const isSettled = Boolean(frame.settled?.[i]);
+          const number = decimals(frame.probabilities[i]);
+          const chance = answer.bad_probabilities ? `${tag}, probability of BAD ${number}` : `${tag} ${number}`;
+          cell.title = `${tokens[i]}, ${name} ${rows[n].cells[0].textContent}: ${what} ${decimals(frame.weights[i])}, ${chance}`;
+          cell.lastChild.textContent = ` ${tag}${isSettled ? ", final" : ""}`;
+          cell.style.setProperty("--tag", description.colours[tag]);
+          cell.classList.toggle("settled", isSettled);
+        }),
+      );
     const columns = tokens.map((_, i) => [head.cells[i + 1], ...rows.map((row) => row.cells[i + 1])]);
     return {
       isTable: true,
       map: table,
+      paint,
       mark: (n) =>
         rows.forEach((row, i) => (i + 1 === n ? row.setAttribute("aria-current", "step") : row.removeAttribute("aria-current"))),
       light: (isLit) => {
@@ -100,6 +109,7 @@ const heatMap = (() => {
     });
     return {
       isTable: false,
+      paint: () => {}, // it has no tags
       map: element("div", { class: "picture", dir: "ltr" }, canvas, marker, column),
       mark: (n) => marker.style.setProperty("--top", (n - 1) / height),
       light: (isLit) => {
@@ -110,8 +120,8 @@ const heatMap = (() => {
   }
 
   /**
-   * Draws the map; returns its element `map`, `mark(n)`, which marks row n (from 1), and `light(isLit)`, which highlights
-   * columns.
+   * Draws the map; returns its element `map`, `paint()`, which shows the tags of the frames, `mark(n)`, which marks row n
+   * (from 1), and `light(isLit)`, which highlights columns.
    *
    * choose: is called with the row that the user chooses, from 1. The other parameters are those of Replay.show.
    */

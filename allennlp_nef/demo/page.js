@@ -68,6 +68,7 @@ async function submit() {
   waiting = own;
   const request = { trace: true };
   for (const name of fields()) request[name] = byId(name).value;
+  if (request.alignments?.trim() === "") delete request.alignments; // none are given
   byId("form").setAttribute("aria-busy", "true");
   try {
     const answer = await ask(request, own.signal);
@@ -100,33 +101,43 @@ function shown(answer) {
   }
 }
 
+/** The text of a field in an example, where words and alignments may be lists. */
+function textOf(example, name) {
+  const value = example[name] ?? (name === "sentence" ? example.tokens : null) ?? "";
+  return Array.isArray(value) ? value.map((item) => (Array.isArray(item) ? item.join("-") : item)).join(" ") : value;
+}
+
 async function showExamples() {
-  let examples = [];
+  const own = description.examples;
+  let examples = own;
   try {
-    const response = await fetch("examples.json");
-    if (response.ok) examples = (await response.json())[description.task] || [];
-    if (!Array.isArray(examples) || examples.some((one) => typeof one?.[fields()[0]] !== "string")) {
-      throw new Error(`expected a list of requests under ${description.task}`);
+    if (!own?.length) {
+      const response = await fetch("examples.json");
+      examples = response.ok ? (await response.json())[description.task] || [] : [];
+    }
+    if (!Array.isArray(examples) || examples.some((one) => !one || typeof textOf(one, fields()[0]) !== "string")) {
+      throw new Error(`expected a list of requests for ${description.task}`);
     }
   } catch (error) {
-    showError(`The examples cannot be shown. examples.json: ${sentence(error.message)}`);
+    showError(`The examples cannot be shown. ${own?.length ? "The model" : "examples.json"}: ${sentence(error.message)}`);
     return;
   }
   const items = examples.map((example) => {
     const button = element("button", { type: "button" });
     button.append(
       ...fields()
-        .filter((name) => example[name] && name !== "alignments")
-        .map((name) => element("span", { dir: "auto" }, example[name])),
+        .filter((name) => name !== "alignments")
+        .map((name) => element("span", { dir: "auto" }, textOf(example, name))),
     );
     button.addEventListener("click", () => {
-      for (const name of fields()) byId(name).value = example[name] || "";
+      for (const name of fields()) byId(name).value = textOf(example, name);
       submit();
     });
     return element("li", {}, button);
   });
   byId("example-list").append(...items);
   byId("examples").hidden = items.length === 0;
+  byId("examples-hint").hidden = !own?.length;
 }
 
 async function start() {
@@ -148,6 +159,7 @@ async function start() {
   byId("title").textContent = title;
   byId("model").textContent = `${description.title}. Tags: ${description.labels.join(", ")}.`;
   byId("submit").textContent = verb;
+  if (description.has_aligner) byId("alignments-hint").append(" Without them, the model's aligner computes them.");
   byId(description.task === "word_qe" ? "pair-fields" : "sentence-fields").hidden = false;
   byId("form").hidden = false;
   byId("form").addEventListener("submit", (event) => {

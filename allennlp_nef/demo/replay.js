@@ -22,25 +22,51 @@ const Replay = (() => {
 
   // What to show after each step; without steps, one frame with the answer. `weights` are the values of the heat map: the
   // attention, or for layers, which do not attend to words, the probabilities of their tags. `covered` is the attention so far.
+  // `probabilities` are those of the tags, or in quality estimation those of BAD. `settled` says which tags no longer change.
   function framesOf(answer) {
     const { trace, tags } = answer;
-    const probabilities =
-      answer.probabilities || answer.bad_probabilities.map((bad, i) => (tags[i] === "BAD" ? bad : 1 - bad));
-    if (!trace) return [{ tags, probabilities }];
+    const opposite = (value) => Number((1 - value).toFixed(6)); // as many decimals as a trace has
+    const shown = (given, probabilities) =>
+      answer.bad_probabilities ? probabilities.map((value, i) => (given[i] === "BAD" ? value : opposite(value))) : probabilities;
+    const last = { tags, given: tags, probabilities: answer.bad_probabilities || answer.probabilities };
+    if (!trace) return [last];
     const weights = trace.attention || trace.provisional_probabilities;
-    return weights.map((row, n) => ({
-      weights: row,
-      attention: trace.attention ? row : null,
-      covered: trace.coverage ? trace.coverage[n] : trace.attention ? row : null,
-      tags: trace.provisional_tags ? trace.provisional_tags[n] : tags,
-      probabilities: trace.provisional_probabilities ? trace.provisional_probabilities[n] : probabilities,
-    }));
+    const frames = weights.map((row, n) => {
+      const given = trace.provisional_tags ? trace.provisional_tags[n] : tags;
+      const step = trace.provisional_probabilities
+        ? { tags: given, given, probabilities: shown(given, trace.provisional_probabilities[n]) }
+        : last;
+      return {
+        ...(n === weights.length - 1 ? last : step),
+        weights: row,
+        attention: trace.attention ? row : null,
+        covered: trace.coverage ? trace.coverage[n] : trace.attention ? row : null,
+      };
+    });
+    if (trace.settled_at) settle(frames);
+    return frames;
+  }
+
+  // Marks the step after which the tag of a word no longer changes.
+  function settle(frames) {
+    const changes = (i) => frames.map((frame, n) => n > 0 && frame.tags[i] !== frames[n - 1].tags[i]).lastIndexOf(true);
+    const steps = frames[0].tags.map((_, i) => Math.max(0, changes(i)));
+    frames.forEach((frame, n) => (frame.settled = steps.map((step) => step === n)));
+  }
+
+  // Tags all words of quality estimation by a threshold; null: as the model did.
+  function retag(frames, threshold) {
+    for (const frame of frames) {
+      frame.tags = threshold === null ? frame.given : frame.probabilities.map((bad) => (bad >= threshold ? "BAD" : "OK"));
+    }
+    if (frames[0].settled) settle(frames);
   }
 
   function chipsOf(answer, description, direction) {
     const aligned = answer.tokens.map((_, j) =>
-      (answer.alignments || []).filter((pair) => pair[1] === j).map((pair) => answer.source[pair[0]]),
+      (answer.alignments || []).filter((pair) => pair[1] === j).map((pair) => answer.source?.[pair[0]]),
     );
+    const how = answer.alignments_from === "computed" ? "computed to be aligned" : "aligned";
     const chips = answer.tokens.map((token, i) => {
       const parts = {
         tag: element("span", { class: "tag" }),
@@ -48,9 +74,20 @@ const Replay = (() => {
         gold: element("span", { class: "gold" }),
       };
       const chip = element("li", { class: "chip", tabindex: i === 0 ? "0" : "-1" });
-      chip.append(element("bdi", { class: "word" }, token), " ", parts.tag, " ", parts.probability);
+      chip.append(element("bdi", { class: "word" }, token), " ", parts.tag, " ");
+      if (answer.bad_probabilities) chip.append(hidden("probability of BAD "));
+      chip.append(parts.probability);
       if (answer.gold) chip.append(" ", parts.gold);
-      if (answer.source) chip.append(hidden(aligned[i].length ? `, aligned with ${aligned[i].join(" ")}` : ", not aligned"));
+      if (answer.source) {
+        const text = aligned[i].length ? `${how} with ${aligned[i].join(" ")}` : "not aligned";
+        chip.append(hidden(`, ${text}`));
+        chip.title = capital(text);
+        chip.classList.toggle("unaligned", !aligned[i].length);
+      }
+      if (answer.uncertain?.includes(i)) {
+        chip.append(hidden(", uncertain"));
+        chip.classList.add("uncertain");
+      }
       return { chip, ...parts };
     });
     const update = (frame) => {
@@ -151,6 +188,7 @@ const Replay = (() => {
     const play = element("button", { type: "button", class: "play" }, "Play");
     const slider = element("input", { type: "range", min: 1, max: count, step: 1, value: count, "aria-label": capital(name) });
     const status = element("p", { class: "status", role: "status" });
+    const legend = element("div");
     let timer = null;
 
     const choose = (wanted) => {
@@ -170,6 +208,13 @@ const Replay = (() => {
     const chosen = (n) => {
       choose(n);
       onStep(n);
+    };
+    // Shows other tags of the frames, without an announcement of the step.
+    const refresh = () => {
+      status.setAttribute("aria-live", "off");
+      heat.paint();
+      if (heat.isTable) legend.replaceChildren(legendOf(frames, description));
+      choose(Number(slider.value));
     };
     const heat = heatMap(answer, frames, description, direction, (n) => {
       stop();
@@ -198,9 +243,10 @@ const Replay = (() => {
     const controls = element("div", { class: "controls" }, play, slider);
     controls.hidden = count === 1;
     const nodes = [controls, status, element("div", box, heat.map)];
-    if (heat.isTable) nodes.push(legendOf(frames, description));
-    nodes.push(keyOf(answer, heat.isTable, name));
-    return { nodes, choose, stop, light: heat.light };
+    nodes.push(legend, keyOf(answer, heat.isTable, name));
+    refresh();
+    stop();
+    return { nodes, choose, refresh, stop, light: heat.light };
   }
 
   function spansOf(spans) {
@@ -213,8 +259,8 @@ const Replay = (() => {
   /**
    * Replaces the content of an element with an answer.
    *
-   * answer: the answer of the predictor with its `trace` (null if the model has none), `source` and `alignments` for
-   * quality estimation, and optionally `gold`, the gold tags. description: the description of the predictor. onStep: is
+   * answer: the answer of the predictor with its `trace` (null if the model has none), for quality estimation `source`,
+   * `alignments` and what `Quality` shows, and optionally `gold`, the gold tags. description: the description of the predictor. onStep: is
    * called with the step that the user chooses, from 1. Returns `stop`, which stops the replay, and `choose(n)`, which
    * shows step n.
    */
@@ -222,7 +268,16 @@ const Replay = (() => {
     const frames = framesOf(answer);
     const direction = directionOf(answer.tokens);
     const { list, chips, update } = chipsOf(answer, description, direction);
-    const sources = (answer.source || []).map((word) => element("li", {}, element("bdi", {}, word)));
+    const aligned = Quality.alignedOf(answer);
+    const sources = (answer.source || []).map((word, i) => {
+      const item = element("li", {}, element("bdi", {}, word));
+      if (!aligned.source[i]) {
+        item.className = "unaligned";
+        item.title = "Not aligned";
+        item.append(hidden(", not aligned"));
+      }
+      return item;
+    });
     const steps = answer.trace ? stepsOf(answer, frames, description, direction, update, onStep) : null;
     const light = () => {
       const isLit = chips.map((chip) => chip.matches(":hover, :focus"));
@@ -234,9 +289,19 @@ const Replay = (() => {
     container.replaceChildren();
     if (answer.source) {
       const source = element("ol", { class: "source", dir: directionOf(answer.source) }, ...sources);
+      source.classList.toggle("computed", answer.alignments_from === "computed");
       container.append(element("h3", {}, "Source"), source, element("h3", {}, "Translation"));
     }
-    container.append(list);
+    container.append(list, ...Quality.notesOf(answer));
+    if (answer.uncertain?.length) container.append(element("p", { class: "note" }, "A wavy line below a tag: it is uncertain."));
+    if (answer.bad_probabilities) {
+      const move = (threshold) => {
+        retag(frames, threshold);
+        if (steps) steps.refresh();
+        else update(frames[0]);
+      };
+      container.append(Quality.thresholdOf(answer, description, () => frames[frames.length - 1].tags, move));
+    }
     if (answer.spans) container.append(spansOf(answer.spans));
     if (!steps) {
       container.append(element("p", { class: "key" }, "This model has no steps to replay."));
@@ -244,7 +309,6 @@ const Replay = (() => {
       return { stop: () => {}, choose: () => {} };
     }
     container.append(element("h3", {}, `Replay of the ${description.step_name}s`), ...steps.nodes);
-    steps.choose(frames.length);
     return { stop: steps.stop, choose: steps.choose };
   }
 

@@ -1,4 +1,4 @@
-"""What a user does on the page, and what the page shows."""
+"""What a user does on the page, what the page shows, and how it shows answers that no server gave."""
 
 import json
 
@@ -22,7 +22,7 @@ const shown = () => {
 };
 """
 AT_EACH_STEP = """
-const slider = document.querySelector('input[type=range]');
+const slider = document.querySelector('.controls input');
 return Array.from({length: Number(slider.max)}, (_, n) => {
   slider.value = n + 1;
   slider.dispatchEvent(new Event('input'));
@@ -67,3 +67,20 @@ def click_example(browser, index):
     browser.run("document.getElementById('result').hidden = true")
     browser.all("#example-list button")[index].click()
     wait_for_result(browser)
+
+
+def describe(task, *labels, step_name="step"):
+    colours = {label: f"#{i:06x}" for i, label in enumerate(labels)}
+    return {"task": task, "labels": labels, "colours": colours, "step_name": step_name}
+
+
+GOOD = {**describe("tags", "X"), "title": "T", "max_tokens": 9, "max_batch": 9}
+
+
+def show(page, answer, description):
+    """Replaces what the page shows with the replay of an answer."""
+    script = (
+        "const div = document.createElement('div'); document.body.replaceChildren(div); "
+        "Replay.show(div, arguments[0], arguments[1]);"
+    )
+    page.run(script, answer, description)

@@ -5,6 +5,7 @@ import pytest
 
 from tests.demo.actions import EXAMPLES, click_example, shown, shown_at_each_step, submit
 from tests.demo.conftest import NARROW, WIDE
+from tests.demo.server import served
 
 pytestmark = pytest.mark.browser
 
@@ -25,6 +26,9 @@ def test_each_step_shows_the_tags_and_the_attention_of_the_answer(open_page, sit
             assert page["words"] == answer["tokens"]
             assert page["tags"] == trace["provisional_tags"][n]
             expected = trace["provisional_probabilities"][n]
+            if task == "word_qe":  # the probability of BAD, whatever the tag
+                pairs = zip(expected, page["tags"])
+                expected = [value if tag == "BAD" else 1 - value for value, tag in pairs]
             assert page["probabilities"] == pytest.approx(expected, abs=0.0051)
             assert page["attention"] == [pytest.approx(row, abs=2e-6) for row in trace["attention"]]
             assert page["current"] == [n + 1]
@@ -50,6 +54,32 @@ def test_page_fits_its_width_and_its_controls_have_names(open_page, task):
     wanted = {"word_qe": ["source", "target", "alignments"]}.get(task, ["sentence"])
     fields = [e for e in browser.all("form textarea, form input") if e.is_displayed()]
     assert [field.get_attribute("id") for field in fields] == wanted
+
+
+@pytest.mark.parametrize("task", ["word_qe", "tags"])
+def test_examples_are_those_of_the_model_where_it_has_some(browser, request, predictor_of, task):
+    archive = request.getfixturevalue("archive_path" if task == "word_qe" else "pos_archive")
+    predictor = predictor_of(archive)
+    examples = predictor.description()["examples"]
+    with served(predictor) as address:
+        browser.driver.get(address)
+        browser.wait_until("document.querySelector('#example-list button')")
+        assert browser.one("#examples-hint").is_displayed()
+        shown_examples = [
+            [span.text for span in button.find_elements("css selector", "span")]
+            for button in browser.all("#example-list button")
+        ]
+        if task == "word_qe":
+            assert shown_examples == [[one["source"], one["target"]] for one in examples]
+        else:
+            assert shown_examples == [[" ".join(one["tokens"])] for one in examples]
+        click_example(browser, 2)
+        answer = predictor.predict_json(examples[2])
+        assert browser.texts(".chip .word") == answer["tokens"]
+        assert browser.texts(".chip .tag") == answer["tags"]
+        if task == "word_qe":
+            assert browser.one("#alignments").get_attribute("value") == examples[2]["alignments"]
+    assert browser.errors() == []
 
 
 def test_word_under_the_pointer_or_with_focus_marks_its_source_words_and_its_column(open_page):
@@ -79,7 +109,7 @@ def test_word_under_the_pointer_or_with_focus_marks_its_source_words_and_its_col
     assert len(browser.all(".chip[tabindex='0']")) == 1
     browser.press(Keys.TAB)
     assert browser.run(lit) == []
-    assert browser.driver.switch_to.active_element.text == "Play"
+    assert browser.driver.switch_to.active_element == browser.one(".threshold input")
 
 
 def test_entities_of_the_answer_are_underlined(open_page, sites):
@@ -128,7 +158,7 @@ def test_play_shows_each_step_in_order_and_can_be_stopped(open_page):
     click_example(browser, 0)
     browser.run(
         "window.seen = []; new MutationObserver(() => window.seen.push("
-        "document.querySelector('input[type=range]').value)).observe("
+        "document.querySelector('.controls input').value)).observe("
         "document.querySelector('.status'), {childList: true})"
     )
     play = browser.one(".play")

@@ -47,7 +47,7 @@ def test_written_page_shows_each_model_and_asks_no_server(page, browser):
             following.click()
     # A step that is chosen for one model is shown for all.
     browser.all(".heat")[1].find_elements("css selector", "tbody tr")[0].click()
-    assert [e.get_attribute("value") for e in browser.all("input[type=range]")] == ["1", "1"]
+    assert [e.get_attribute("value") for e in browser.all(".controls input")] == ["1", "1"]
     previous.click()
     assert browser.run("return document.activeElement.textContent") == "Next"
     assert len(browser.all("select option")) == 2 and not browser.all("img")

@@ -7,7 +7,7 @@ from typing import Any, Mapping, Sequence
 from allennlp_nef.resources import folders
 
 DEMO = folders()["demo"]
-SCRIPTS = ("elements.js", "heat_map.js", "replay.js", "standalone.js")
+SCRIPTS = ("elements.js", "heat_map.js", "quality.js", "replay.js", "standalone.js")
 TITLE = "Tagging, step by step"
 
 # The Content-Security-Policy keeps the page from the network, so it is not read from a file that may change.

@@ -1,0 +1,70 @@
+// What quality estimation shows besides tags: notes on alignments and probabilities, and a threshold that can be moved.
+"use strict";
+
+const Quality = (() => {
+  const NONE = "No alignments were given, and the model has no aligner: the source is not used for these words.";
+  const COMPUTED =
+    "No alignments were given: they were computed by the model's aligner. A dashed frame marks the source words of a word.";
+  const UNALIGNED = "A dotted line below a word: it is aligned with no word of the other side.";
+
+  const percent = (share) => `${Number((100 * share).toFixed(1))}%`;
+
+  /** For each word of both sides, whether it is aligned: `{ source, target }`. */
+  function alignedOf(answer) {
+    const side = (words, k) => words.map((_, i) => (answer.alignments || []).some((pair) => pair[k] === i));
+    return { source: side(answer.source || [], 0), target: side(answer.tokens, 1) };
+  }
+
+  /** The notes on an answer, as paragraphs. */
+  function notesOf(answer) {
+    const notes = [];
+    if (answer.alignments_from === "none") notes.push(NONE);
+    if (answer.alignments_from === "computed") notes.push(COMPUTED);
+    if (answer.source && answer.alignments_from !== "none") {
+      const { source, target } = alignedOf(answer);
+      if ([...source, ...target].includes(false)) notes.push(UNALIGNED);
+    }
+    if (typeof answer.base_rate === "number") {
+      notes.push(`The probabilities were adapted to data in which ${percent(answer.base_rate)} of the words are BAD.`);
+    }
+    return notes.map((text) => element("p", { class: "note" }, text));
+  }
+
+  /**
+   * The control of the threshold, from which on a word is tagged BAD.
+   *
+   * tagsOf: returns the tags that are shown at the end. retag: is called with a threshold, or null for the model's tags.
+   */
+  function thresholdOf(answer, description, tagsOf, retag) {
+    const own = answer.threshold ?? description.threshold ?? null; // null: the model's tags do not come from a threshold
+    const start = own === null ? 0.5 : Math.min(0.99, Math.max(0.01, own));
+    const slider = element("input", { type: "range", min: 0.01, max: 0.99, step: 0.01, value: start });
+    const output = element("output", { "aria-live": "off" }); // the slider says it
+    const reset = element("button", { type: "button" }, "Reset to the model's");
+    const show = (threshold) => {
+      const name = own === null ? "the model's tags" : `${decimals(own)}, the model's`;
+      const value = threshold === null ? name : decimals(threshold);
+      const tags = tagsOf();
+      const count = `${tags.filter((tag) => tag === "BAD").length} of ${tags.length} words are BAD`;
+      output.textContent = `${value}. ${count}.`;
+      slider.setAttribute("aria-valuetext", `${value}; ${count}`);
+      reset.disabled = threshold === null;
+    };
+    slider.addEventListener("input", () => {
+      retag(Number(slider.value));
+      show(Number(slider.value));
+    });
+    reset.addEventListener("click", () => {
+      slider.value = start;
+      slider.focus(); // a disabled button loses the focus
+      retag(null);
+      show(null);
+    });
+    show(null);
+    const hint = "The number of a word is its probability of BAD. From the threshold on, a word is tagged BAD.";
+    const label = element("label", {}, "Threshold of BAD", slider, output);
+    return element("div", { class: "threshold" }, element("p", { class: "key" }, hint), label, reset);
+  }
+
+  return { alignedOf, notesOf, thresholdOf };
+})();
