@@ -145,7 +145,7 @@ class TestFiles:
         data = text.split('id="replay-data">')[1].split("</script>")[0]
         (model,) = json.loads(data)["models"]
         predictor = word_qe(trace=True)
-        assert model["description"] == predictor.description()
+        assert model["description"] == {**predictor.description(), "examples": None}
         instances = list(islice(predictor._dataset_reader.read("fixtures/qe/test"), 3))
         answers = predictor.predict_batch_instance(instances)
         expected = [{**answer, "gold": answer.metadata.tags} for answer in answers]
