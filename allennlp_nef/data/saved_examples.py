@@ -21,7 +21,7 @@ def request_of(metadata: TaggingMetadata) -> Request:
     if metadata.source is None:
         return {"tokens": metadata.tokens}
     request = {"source": " ".join(metadata.source), "target": " ".join(metadata.tokens)}
-    if getattr(metadata, "alignments_from", "given") == "given":
+    if metadata.alignments_from == "given":
         pairs = metadata.alignments or ()
         request["alignments"] = " ".join(f"{source}-{target}" for source, target in pairs)
     return request

@@ -10,8 +10,8 @@ from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 from overrides import overrides
 
 from allennlp_nef.data.metadata import metadata_of
-from allennlp_nef.data.weighting import SentenceWeighting
 from allennlp_nef.data.saved_examples import Request, read_examples
+from allennlp_nef.data.weighting import SentenceWeighting
 from allennlp_nef.data.writers import Writer
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.saved_versions import naming_versions
