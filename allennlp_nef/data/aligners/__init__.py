@@ -1,16 +1,8 @@
-"""A word aligner that needs no other program, and the symmetrization of alignments, without AllenNLP."""
+"""A word aligner that needs no other program and no AllenNLP."""
 
 from allennlp_nef.data.aligners.aligner_files import load_aligner, save_aligner
-from allennlp_nef.data.aligners.learning import AlignedPair, learn_aligner
+from allennlp_nef.data.aligners.learning import learn_aligner
 from allennlp_nef.data.aligners.lexical_aligner import LexicalAligner
-from allennlp_nef.data.aligners.symmetrization import METHODS, symmetrize
+from allennlp_nef.data.aligners.lexicon import AlignedPair
 
-__all__ = [
-    "METHODS",
-    "AlignedPair",
-    "LexicalAligner",
-    "learn_aligner",
-    "load_aligner",
-    "save_aligner",
-    "symmetrize",
-]
+__all__ = ["AlignedPair", "LexicalAligner", "learn_aligner", "load_aligner", "save_aligner"]

@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from allennlp_nef.data.aligners import METHODS, symmetrize
+from allennlp_nef.commands.symmetrization import METHODS, symmetrize
 
 #     0 1 2 3 4        F forward only, R reverse only, B both
 #  0  B . . . .

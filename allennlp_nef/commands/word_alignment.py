@@ -1,0 +1,141 @@
+"""What `align-words` does."""
+
+import argparse
+import os
+import time
+from pathlib import Path
+from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+
+from allennlp_nef.commands.eflomal import MAX_WORDS, Directions, align, read_priors, write_priors
+from allennlp_nef.commands.output_files import writing
+from allennlp_nef.commands.symmetrization import symmetrize
+from allennlp_nef.data.aligners import (
+    AlignedPair,
+    learn_aligner,
+    load_aligner,
+    save_aligner,
+)
+from allennlp_nef.data.aligners.learning import MIN_PAIRS
+from allennlp_nef.data.formats.parallel_files import read_parallel_lines
+from allennlp_nef.errors import DataFormatError, UserError
+
+Words = List[str]
+_MIN_KNOWN = 0.05
+"""Of the words of a text. Priors of its languages know half of them, those of others less than a fiftieth."""
+_MIN_CHECKED = 20
+"""Words of a text that say something about its language."""
+
+
+def align_files(args: argparse.Namespace) -> Iterator[str]:
+    """Aligns the files, and yields the lines to print. Raises `UserError` and `OSError`."""
+    _check_options(args)
+    sentences = _read(args.source, args.target, None if args.aligner else MAX_WORDS)
+    count = f"{len(sentences):,} sentence pair{'s' if len(sentences) > 1 else ''}"
+    if args.learn_aligner and len(sentences) < MIN_PAIRS:
+        raise DataFormatError(
+            f"{args.source}: expected at least {MIN_PAIRS} sentences to learn an aligner from, got {len(sentences)}"
+        )
+    start = time.monotonic()
+    if args.aligner:
+        aligner = load_aligner(args.aligner)
+        _check_languages(args.aligner, aligner.lexicon.links, sentences, args)
+        yield f"Aligning {count} with {args.aligner}"
+        links = [aligner.align(*pair) for pair in sentences]
+    else:
+        priors: List[str] = []
+        if args.priors:
+            priors, known = read_priors(args.priors)
+            _check_languages(args.priors, known, sentences, args)
+        yield f"Aligning {count} with eflomal, in both directions"
+        directions = align(sentences, priors)
+        method = {"method": args.symmetrization} if args.symmetrization else {}
+        links = [symmetrize(*pair, **method) for pair in zip(*directions)]
+    _write(args.output, (" ".join(f"{i}-{j}" for i, j in each) for each in links))
+    seconds = time.monotonic() - start
+    yield f"{sum(map(len, links)):,} links in {seconds:.0f} s: {args.output}"
+    if args.save_priors:
+        _write_priors(args.save_priors, sentences, directions)
+        yield f"Priors: {args.save_priors}"
+    if args.learn_aligner:
+        pairs = (AlignedPair(*pair, each) for pair, each in zip(sentences, links))
+        save_aligner(learn_aligner(pairs), args.learn_aligner)
+        yield f"Aligner: {args.learn_aligner}"
+
+
+def _check_options(args: argparse.Namespace) -> None:
+    """Finds mistakes in the options, and in the names of files, before any work."""
+    if args.aligner:
+        for name in ("priors", "save_priors", "learn_aligner", "symmetrization"):
+            if getattr(args, name):
+                option = "--" + name.replace("_", "-")
+                raise UserError(f"{option}: expected no --aligner with it: it is for eflomal")
+    taken = {
+        os.path.realpath(path): path
+        for path in (args.source, args.target, args.priors, args.aligner)
+        if path
+    }
+    for name in ("output", "save_priors", "learn_aligner"):
+        path, option = getattr(args, name), "--" + name.replace("_", "-")
+        if path is None:
+            continue
+        if os.path.isdir(path) or not os.path.isdir(os.path.dirname(path) or "."):
+            raise UserError(f"{option}: expected a file in a folder that exists, got {path!r}")
+        if os.path.realpath(path) in taken:
+            raise UserError(f"{option}: expected a file of its own, got {path!r} again")
+        taken[os.path.realpath(path)] = path
+
+
+def _read(source: str, target: str, max_words: Optional[int]) -> List[Tuple[Words, Words]]:
+    paths = {"source": source, "target": target}
+    sentences = []
+    for number, lines in read_parallel_lines(paths):
+        words = {part: line.split() for part, line in lines.items()}
+        for part, each in words.items():
+            if not each or (max_words is not None and len(each) > max_words):
+                limit = "" if max_words is None else f" (eflomal has at most {max_words})"
+                raise DataFormatError(
+                    f"{paths[part]}:{number}: expected a sentence of words{limit}, got {len(each)}"
+                )
+        sentences.append((words["source"], words["target"]))
+    return sentences
+
+
+def _check_languages(
+    path: str,
+    known: Dict[str, Dict[str, int]],
+    sentences: Iterable[Tuple[Words, Words]],
+    args: argparse.Namespace,
+) -> None:
+    """Raises an error where almost no target word has a translation in its sentence that was counted before.
+
+    Words that are equal on both sides, such as names, and those without letters do not count: other languages share
+    them.
+    """
+    words = found = 0
+    for pair in sentences:
+        source, target = ({word.lower() for word in side if _has_letter(word)} for side in pair)
+        words += len(target)
+        found += sum(
+            any(word in known.get(other, ()) for other in source - {word}) for word in target
+        )
+    if words >= _MIN_CHECKED and found < _MIN_KNOWN * words:
+        raise UserError(
+            f"{path}: expected the languages of {args.source} and {args.target}, in this order, got others: of {words} "
+            f"words of {args.target} {found} have a known translation"
+        )
+
+
+def _has_letter(word: str) -> bool:
+    return any(map(str.isalpha, word))
+
+
+def _write(path: str, lines: Iterable[str]) -> None:
+    with writing(Path(path)) as draft, draft.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def _write_priors(
+    path: str, sentences: Sequence[Tuple[Words, Words]], directions: Directions
+) -> None:
+    with writing(Path(path)) as draft, draft.open("w", encoding="utf-8", newline="\n") as file:
+        write_priors(file, sentences, directions)
