@@ -22,6 +22,7 @@ from allennlp_nef.console.parser import Parser
 PAGE = Path(__file__).resolve().parent / "reference.md"
 TITLES = {
     "DatasetReader": "Dataset readers",
+    "SentenceWeighting": "Sentence weightings",
     "TokenIndexer": "Token indexers",
     "TokenEmbedder": "Token embedders",
     "InputRepresentation": "Input representations",
