@@ -95,14 +95,15 @@ def read_answers(
 def _answers(
     predictor: TaggingPredictor, path: str, is_requests: bool, batch_size: int
 ) -> Iterator[Dict[str, Any]]:
-    instances = _instances(predictor, path, is_requests)
+    instances = instances_of(predictor, path, is_requests)
     for batch in lazy_groups_of(instances, batch_size):
         for answer in predictor.predict_batch_instance(batch):
             gold = answer.metadata.tags if isinstance(answer, Answer) else None
             yield {**answer, "gold": gold}
 
 
-def _instances(predictor: TaggingPredictor, path: str, is_requests: bool) -> Iterator[Instance]:
+def instances_of(predictor: TaggingPredictor, path: str, is_requests: bool) -> Iterator[Instance]:
+    """The sentences of a file of requests, or of what the reader of the model reads. Raises `DataFormatError`."""
     try:
         if is_requests:
             for number, line in read_requests(path):

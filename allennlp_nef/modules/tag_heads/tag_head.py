@@ -192,7 +192,7 @@ class TagHead(torch.nn.Module, Registrable):
         probabilities = self.probabilities(scores, mask)[..., bad].float().double()
         limits = probabilities.new_tensor([math.nan if each is None else each for each in chosen])
         limits = limits.unsqueeze(-1)  # (batch, 1)
-        by_threshold = torch.where(probabilities >= limits, bad, ok)
+        by_threshold = torch.full_like(tags, ok).masked_fill(probabilities >= limits, bad)
         return torch.where(limits.isnan(), tags, by_threshold).masked_fill(~mask, 0)
 
     def chunk_probabilities(

@@ -1,0 +1,85 @@
+import argparse
+from typing import Iterator
+
+from allennlp_nef.commands.arguments import integer
+from allennlp_nef.commands.command import Command
+
+_SUMMARY = (
+    "Calibrate the probabilities of a tagger, and choose the threshold of a quality estimator."
+)
+_DETAILS = """
+Finds on labelled data (DEV, by default the validation data of the config) the temperature and the bias of each label
+that make the probabilities right, and for word-level quality estimation the threshold of the probability of BAD with
+the highest MCC or F1-MULT. Writes a new archive that holds them, for predict, serve and evaluate. All other files of
+the archive stay as they are.
+
+    %(prog)s runs/qe_nef_f/model.tar.gz --output calibrated.tar.gz
+    %(prog)s runs/qe_nef_f/model.tar.gz fixtures/qe/dev --output calibrated.tar.gz --plot reliability.png
+    %(prog)s runs/qe_nef_f/model.tar.gz --output adapted.tar.gz --adapt-to fixtures/qe/test
+
+Prints how good probabilities and tags are before, after, and cross-fitted: fitted on one half of the sentences and
+measured on the other, both ways. Only that says what to expect on other data of the same kind. ECE is the expected
+calibration error, Brier the Brier score, NLL the mean negative log-likelihood of the gold tags.
+
+With --adapt-to, the share of each label in DATA is estimated from the probabilities (by the EM algorithm of Saerens,
+Latinne & Decaestecker, Neural Computation 2002), the probabilities are adapted to it, and the threshold is the one with
+the highest expected score on DATA. Tags in DATA are not used. It holds where DATA have other shares of the labels than
+DEV, and are like it otherwise.
+
+The exit status is 2 where the data or the archive cannot be used.
+"""
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("archive", metavar="ARCHIVE", help="archive of a trained tagger, or the folder of a run")
+    add(
+        "data",
+        metavar="DEV",
+        nargs="?",
+        help="labelled data for the model's reader, not those that it was trained on (default = validation_data_path "
+        "of the config)",
+    )
+    add("--output", metavar="FILE", required=True, help="the new archive; a file is written over")
+    add(
+        "--maximize",
+        choices=("mcc", "f1_mult"),
+        default="mcc",
+        help="the score of the threshold, for quality estimation",
+    )
+    add("--temperature-only", action="store_true", help="no biases")
+    add(
+        "--adapt-to",
+        metavar="DATA",
+        help="data without tags, for the model's reader or as requests (.jsonl), to whose shares of the labels the "
+        "model is adapted",
+    )
+    add(
+        "--plot",
+        metavar="FILE",
+        help="write a reliability plot; a .png or .svg file, which is written over",
+    )
+    add("--json", action="store_true", help="print the figures as JSON, fractions of 1")
+    add(
+        "--batch-size",
+        type=integer(1),
+        default=64,
+        metavar="N",
+        help="sentences that go through the model at once",
+    )
+    add(
+        "--cuda-device",
+        type=integer(-1),
+        default=-1,
+        metavar="I",
+        help="the number of a GPU, or -1 for the CPU",
+    )
+
+
+def _run(args: argparse.Namespace) -> Iterator[str]:
+    from allennlp_nef.commands.calibration.run import calibrate
+
+    return calibrate(args)
+
+
+CALIBRATE = Command("calibrate", _SUMMARY, _DETAILS, _add_arguments, _run, True)

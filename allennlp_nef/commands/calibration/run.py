@@ -1,0 +1,174 @@
+import argparse
+import json
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Tuple
+
+import numpy
+from allennlp.common.file_utils import cached_path
+
+from allennlp_nef.commands.calibration.archive_files import read_config, write_archive
+from allennlp_nef.commands.calibration.fitting import adapt, fit
+from allennlp_nef.commands.calibration.measures import confidences, measures
+from allennlp_nef.commands.calibration.report import as_text
+from allennlp_nef.commands.calibration.words import Sentence, Words, check_labelled, sentences_of
+from allennlp_nef.commands.output_files import FORMATS
+from allennlp_nef.commands.request_files import holds_requests
+from allennlp_nef.commands.sketched_sentences import instances_of
+from allennlp_nef.errors import DataFormatError, UserError
+from allennlp_nef.metrics.thresholds import best_threshold
+from allennlp_nef.modules.calibration import Calibration
+from allennlp_nef.predictors.archives import check_device, load_predictor
+from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
+
+
+def calibrate(args: argparse.Namespace) -> Iterator[str]:
+    """Writes the archive and the plot, and yields what to print."""
+    _check(args)
+    predictor = load_predictor(args.archive, args.cuda_device)
+    head = predictor._model.tag_head
+    if len(head.labels) < 2:
+        raise UserError(
+            f"{args.archive}: expected a model of two labels or more, got {head.labels}"
+        )
+    old = head.calibration or Calibration()
+    head.calibrate(None)
+    path = args.data or read_config(args.archive).get("validation_data_path")
+    if not isinstance(path, str):
+        raise UserError("DEV: expected labelled data, since the config has no validation_data_path")
+    sentences = _read(args, predictor, path, False)
+    check_labelled(sentences, head, path)
+    words = Words(sentences, head)
+    halves = words.halves()
+    if not all(half.is_possible.any() for half in halves):
+        raise DataFormatError(f"{path}: expected tags among {', '.join(head.labels)}, got none")
+    calibration = _fit(args, words)
+    crossed = [measures(half, _fit(args, other)) for half, other in zip(halves, reversed(halves))]
+    results: Dict[str, Any] = {
+        "archive": args.archive,
+        "data": path,
+        "sentences": len(sentences),
+        "words": len(words.gold),
+        "left_out_words": int((~words.is_possible).sum()),
+        "before": measures(words, old),
+        "after": measures(words, calibration),
+        "cross_fitted": {name: _mean([each[name] for each in crossed]) for name in crossed[0]},
+        "adapted": None,
+    }
+    if args.plot:
+        from allennlp_nef.commands.plots.reliability import write_plot
+
+        write_plot(
+            Path(args.plot),
+            f"{predictor.description()['title']} on {path}",
+            [confidences(words, each) for each in (old, calibration)],
+            calibration.threshold,
+            head.is_word_qe,
+        )
+    if args.adapt_to:
+        unlabelled = _read(args, predictor, args.adapt_to, holds_requests(args.adapt_to))
+        calibration, results["adapted"] = _adapt(args, words, calibration, unlabelled)
+    results["calibration"] = calibration.to_json()
+    results["output"] = args.output
+    write_archive(args.archive, Path(args.output), "calibration", calibration.to_json())
+    yield json.dumps(results, indent=2) if args.json else as_text(results, args.plot)
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Finds mistakes in the options before the model is loaded."""
+    check_device(args.cuda_device)
+    output = Path(args.output)
+    if not args.output or output.is_dir():
+        raise UserError(f"--output: expected the name of a file, got {args.output!r}")
+    try:
+        archive = Path(cached_path(args.archive)).resolve()
+    except (OSError, ValueError):
+        archive = Path(args.archive).resolve()  # loading it says what is wrong
+    if output.resolve() in (archive, archive / "model.tar.gz"):
+        raise UserError(f"--output: expected another file than ARCHIVE, got {args.output}")
+    if args.plot is not None:
+        from allennlp_nef.commands.plots.figures import check_installed
+
+        if not args.plot.endswith(tuple(f".{ending}" for ending in FORMATS)):
+            raise UserError(f"--plot: expected a .png or .svg file, got {args.plot!r}")
+        if Path(args.plot).resolve() in (output.resolve(), archive):
+            raise UserError(
+                f"--plot: expected another file than --output and ARCHIVE, got {args.plot}"
+            )
+        check_installed(matplotlib="matplotlib")
+    for name in filter(None, (args.output, args.plot)):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+
+
+def _read(
+    args: argparse.Namespace, predictor: TaggingPredictor, path: str, is_requests: bool
+) -> List[Sentence]:
+    instances = list(instances_of(predictor, path, is_requests))
+    if not instances:
+        raise DataFormatError(f"{path}: expected at least one sentence, got none")
+    return sentences_of(predictor, instances, path, args.batch_size)
+
+
+def _fit(args: argparse.Namespace, words: Words) -> Calibration:
+    """The calibration with the highest likelihood of the words, and the threshold that is best for them."""
+    labels, kept = words.head.labels, words.is_possible
+    temperature, biases = fit(words.table[kept], words.gold[kept], args.temperature_only)
+    named = {} if args.temperature_only else dict(zip(labels, biases.tolist()))
+    calibration = Calibration(temperature, named)
+    if not words.head.is_word_qe:
+        return calibration
+    found = confidences(words, calibration)
+    best = best_threshold(found.values, found.is_right, args.maximize)
+    return Calibration(
+        temperature,
+        named,
+        best.value,
+        args.maximize,
+        float(found.is_right.mean()),
+        best.tagged_share,
+    )
+
+
+def _adapt(
+    args: argparse.Namespace, words: Words, calibration: Calibration, unlabelled: List[Sentence]
+) -> Tuple[Calibration, Dict[str, Any]]:
+    """The calibration, adapted to unlabelled sentences, and its figures."""
+    labels = words.head.labels
+    others = Words(unlabelled, words.head)
+    # On the labelled data, the means of the probabilities are the shares that they suppose.
+    old = words.calibrated(calibration).astype(numpy.float64).mean(0)
+    new = adapt(others.calibrated(calibration).astype(numpy.float64), old)
+    shift = numpy.log(new / old.clip(min=1e-12))
+    biases = {
+        label: calibration.biases.get(label, 0.0) + float(each)
+        for label, each in zip(labels, shift)
+    }
+    base_rate = dict(zip(labels, new.tolist()))
+    figures: Dict[str, Any] = {
+        "data": args.adapt_to,
+        "sentences": len(unlabelled),
+        "words": len(others.tags),
+        "base_rate": base_rate,
+    }
+    adapted = Calibration(calibration.temperature, biases, base_rate=base_rate)
+    if not words.head.is_word_qe:
+        return adapted, figures
+    values = confidences(others, adapted).values
+    best = best_threshold(values, values, args.maximize)
+    figures.update(expected_score=best.score, tagged_share=best.tagged_share)
+    share = base_rate["BAD"]
+    return (
+        Calibration(
+            calibration.temperature,
+            biases,
+            best.value,
+            args.maximize,
+            share,
+            best.tagged_share,
+            base_rate,
+        ),
+        figures,
+    )
+
+
+def _mean(values: List[Any]) -> Any:
+    return None if None in values else sum(values) / len(values)
