@@ -21,6 +21,9 @@
   tag_head_type:: 'softmax',
   metrics:: [{ type: 'word_qe' }],
   validation_metric:: '+f1_mult',
+  alignment_dropout:: 0,  // the share of training sentences that lose their alignments at each step
+  word_similarity:: false,  // whether the tagger sees which words are also in the source
+  average_decay:: 0,  // above 0: the model is the exponential moving average of its weights, with this decay
   weighting:: null,  // of the training sentences
 
   // Builders.
@@ -38,11 +41,12 @@
   },
   local reader = {
     type: 'wmt_word_qe',
+    [if knobs.word_similarity then 'word_similarity']: true,
     [if affixes then 'source_token_indexers']: indexers('source'),
     [if affixes then 'target_token_indexers']: indexers('target'),
   },
   local word_dim = knobs.embedding_dim + 2 * knobs.affix_dim,
-  local input_dim = (if knobs.neighbours then 6 else 2) * word_dim,
+  local input_dim = (if knobs.neighbours then 6 else 2) * word_dim + (if knobs.word_similarity then 5 else 0),
   local embedder(side) = {
     token_embedders: {
       tokens: {
@@ -81,6 +85,8 @@
       source_embedder: embedder('source'),
       target_embedder: embedder('target'),
       neighbours: knobs.neighbours,
+      [if knobs.alignment_dropout > 0 then 'alignment_dropout']: knobs.alignment_dropout,
+      [if knobs.word_similarity then 'word_similarity']: true,
     },
     encoder: {
       type: 'lstm',
@@ -109,6 +115,7 @@
     patience: 5,
     validation_metric: knobs.validation_metric,
     grad_norm: 5.0,
+    [if knobs.average_decay > 0 then 'moving_average']: { type: 'exponential', decay: knobs.average_decay },
     checkpointer: { keep_most_recent_by_count: 1 },
     callbacks: [
       { type: 'explain_out_of_memory' },
