@@ -21,7 +21,7 @@ class LearnAligner(TrainerCallback):
     It writes `aligner.json.gz` into the folder of the run before the training begins, and always the same file for the
     same data. With the file in `include_in_archive` of the config the archive holds the aligner, and the reader of the
     archive uses it. An aligner that the training data's reader was given (`aligner`) is written as it is. Where there
-    are no alignments to learn from it writes nothing, and a warning says so.
+    are no alignments to learn from it writes nothing, and a line of the log says so.
 
     It learns from all sentences of the training data (from the first `max_instances`, where the reader has that limit),
     also from those that `max_tokens` leaves out, in the first process of a distributed training.
@@ -38,10 +38,11 @@ class LearnAligner(TrainerCallback):
         path = os.path.join(self.serialization_dir, ALIGNER_NAME)
         aligner = reader.aligner
         if aligner is None:
+            pairs = list(_aligned(reader, trainer.data_loader.data_path))
             try:
-                aligner = learn_aligner(_aligned(reader, trainer.data_loader.data_path))
+                aligner = learn_aligner(pairs)
             except DataFormatError as error:
-                logger.warning("The archive will have no aligner: %s", error)
+                logger.info("The archive will have no aligner: %s", error)
                 return
         save_aligner(aligner, path)
 

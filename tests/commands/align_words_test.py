@@ -1,10 +1,14 @@
 """`align-words`, with eflomal where it is installed, and with a module in its place."""
 
+import argparse
 import sys
 
 import pytest
 
+from allennlp_nef.commands.align_words import ALIGN_WORDS
+from allennlp_nef.commands.printing import error_message
 from allennlp_nef.data.aligners import load_aligner
+from allennlp_nef.errors import UserError
 
 WORDS = {"the": "das", "red": "rote", "house": "Haus", "cup": "Tasse", "sees": "sieht"}
 FAKE = """
@@ -58,19 +62,25 @@ def files(tmp_path):
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """`run(*arguments)`: what the command prints, and its status."""
-    from allennlp_nef.console.program import run as run_program
-    from tests.conftest import restored
+def run():
+    """`run(*arguments)`: the status of the command, and what it prints."""
 
     def run(*arguments):
-        capsys.readouterr()
-        with restored():
-            status = run_program(["align-words", *map(str, arguments)])
-        out, err = capsys.readouterr()
-        return status, (err if status else out)
+        parser = argparse.ArgumentParser()
+        ALIGN_WORDS.add_arguments(parser)
+        args = parser.parse_args([str(argument) for argument in arguments])
+        try:
+            return 0, "\n".join(ALIGN_WORDS.run(args))
+        except (UserError, OSError) as error:
+            return 2, f"error: {error_message(error)}"
 
     return run
+
+
+def test_program_runs_the_command(run_allennlp, files, tmp_path):
+    status, out, err = run_allennlp("align-words", *files, "--output", files[0])
+    assert (status, out) == (2, [])
+    assert err[-1] == f"error: --output: expected a file of its own, got '{files[0]}' again"
 
 
 def test_alignments_priors_and_aligner_are_written(run, files, eflomal, tmp_path):

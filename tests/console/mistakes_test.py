@@ -131,7 +131,7 @@ class TestArguments:
                 ["score-tags", "a", "--format", "x"],
                 "argument --format: invalid choice: 'x' (choose",
             ),
-            (["trian"], "expected one of the commands build-vocab, cached-path, "),
+            (["trian"], "expected one of the commands align-words, build-vocab, "),
             (
                 ["score-tags", "a", "--format", "conll", "--include-package", "no.such"],
                 "--include-package: expected a package that can be imported, got 'no.such'",
