@@ -27,7 +27,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 import numpy
 from result_tasks import TASKS, Task
@@ -76,15 +76,11 @@ def difference(expected: "Params", folder: Path) -> Optional[str]:
     return None
 
 
-def run_one(task: Task, params: "Params", files: Dict[str, str], folder: Path) -> None:
-    """Trains one model; writes its predictions and its counts for each sentence into `folder`."""
+def train(params: "Params", folder: Path) -> Dict[str, Any]:
+    """Trains a model, unless the folder has it; returns the epochs and the seconds that it took, and no `counts`."""
     import torch
     from allennlp.commands.train import train_model
     from allennlp.common.util import import_module_and_submodules
-    from allennlp.models.archival import load_archive
-    from allennlp.predictors import Predictor
-
-    from allennlp_nef.metrics import tag_scores
 
     torch.set_num_threads(1)
     import_module_and_submodules("allennlp_nef")
@@ -93,12 +89,22 @@ def run_one(task: Task, params: "Params", files: Dict[str, str], folder: Path) -
     metrics = json.loads((folder / "metrics.json").read_text())
     hours, minutes, seconds = metrics["training_duration"].split(":")
     duration = timedelta(hours=int(hours), minutes=int(minutes), seconds=float(seconds))
-    result: Dict[str, Any] = {
+    return {
         "best_epoch": metrics["best_epoch"] + 1,
         "epochs": metrics["epoch"] + 1,
         "seconds": duration.total_seconds(),
         "counts": {},
     }
+
+
+def run_one(task: Task, params: "Params", files: Dict[str, str], folder: Path) -> None:
+    """Trains one model; writes its predictions and its counts for each sentence into `folder`."""
+    from allennlp.models.archival import load_archive
+    from allennlp.predictors import Predictor
+
+    from allennlp_nef.metrics import tag_scores
+
+    result = train(params, folder)
     archive = load_archive(folder / "model.tar.gz")
     scorer = getattr(tag_scores, task.scorer)
     for part in ("dev", "test"):
@@ -112,6 +118,35 @@ def run_one(task: Task, params: "Params", files: Dict[str, str], folder: Path) -
         counts = scorer.count(gold, [answer["tags"] for answer in answers])
         result["counts"][part] = counts.sentences.tolist()
     (folder / "result.json").write_text(json.dumps(result))
+
+
+def run_all(
+    script: List[str], jobs: List[Tuple[str, int]], output: Path, number: int
+) -> List[Dict[str, Any]]:
+    """Runs a script for each config and seed, `number` at a time; returns the results. Finished runs are not repeated.
+
+    The script gets the options --one, --configs, --seeds and --output, and writes `result.json` into its folder.
+    """
+
+    def launch(config: str, seed: int) -> Dict[str, Any]:
+        folder = output / config / str(seed)
+        if not (folder / "result.json").exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            command = [sys.executable, *script, "--one", "--configs", config]
+            command += ["--seeds", str(seed), "--output", str(folder)]
+            log = folder.with_suffix(".log")
+            environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+            with log.open("w") as stream:
+                status = subprocess.call(
+                    command, stdout=stream, stderr=stream, cwd=str(ROOT), env=environment
+                )
+            if status:
+                raise RuntimeError(f"{config}, seed {seed} ended with status {status}: see {log}")
+        progress.update()
+        return json.loads((folder / "result.json").read_text())
+
+    with tqdm(total=len(jobs), desc="runs") as progress, ThreadPoolExecutor(number) as pool:
+        return list(pool.map(lambda job: launch(*job), jobs))
 
 
 def table(task: Task, results: Results) -> str:
@@ -243,26 +278,8 @@ def main() -> None:
     name = args.task if args.language in (None, "*") else f"{args.task}_{args.language}"
     output = (args.output or ROOT / "runs" / "results" / name).resolve()
 
-    def launch(config: str, seed: int) -> Dict[str, Any]:
-        folder = output / config / str(seed)
-        if not (folder / "result.json").exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            command = [sys.executable, __file__, args.task, "--one", "--data", str(args.data)]
-            command += ["--configs", config, "--seeds", str(seed)]
-            if args.language not in (None, "*"):
-                command += ["--language", args.language]
-            command += ["--output", str(folder), "--overrides", json.dumps(args.overrides)]
-            log = folder.with_suffix(".log")
-            environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-            with log.open("w") as stream:
-                status = subprocess.call(
-                    command, stdout=stream, stderr=stream, cwd=str(ROOT), env=environment
-                )
-            if status:
-                raise RuntimeError(f"{config}, seed {seed} ended with status {status}: see {log}")
-        progress.update()
-        return json.loads((folder / "result.json").read_text())
-
+    options = [] if args.language in (None, "*") else ["--language", args.language]
+    options += ["--data", str(args.data), "--overrides", json.dumps(args.overrides)]
     seeds = {config: args.seeds or rows[config] for config in args.configs or rows}
     jobs = [(config, seed) for config in seeds for seed in seeds[config]]
     for config, seed in jobs:
@@ -272,8 +289,7 @@ def main() -> None:
             parser.error(
                 f"--output: {another}. Runs are kept: delete this one, or choose another folder"
             )
-    with tqdm(total=len(jobs), desc="runs") as progress, ThreadPoolExecutor(args.jobs) as pool:
-        finished = list(pool.map(lambda job: launch(*job), jobs))
+    finished = run_all([__file__, args.task, *options], jobs, output, args.jobs)
     results: Results = {config: [] for config in seeds}
     for (config, _), result in zip(jobs, finished):
         results[config].append(result)
