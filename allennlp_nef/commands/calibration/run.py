@@ -1,5 +1,6 @@
 import argparse
 import json
+import logging
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple
 
@@ -19,6 +20,8 @@ from allennlp_nef.metrics.thresholds import best_threshold
 from allennlp_nef.modules.calibration import Calibration
 from allennlp_nef.predictors.archives import check_device, load_predictor
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
+
+logger = logging.getLogger(__name__)
 
 
 def calibrate(args: argparse.Namespace) -> Iterator[str]:
@@ -54,6 +57,15 @@ def calibrate(args: argparse.Namespace) -> Iterator[str]:
         "cross_fitted": {name: _mean([each[name] for each in crossed]) for name in crossed[0]},
         "adapted": None,
     }
+    if results["cross_fitted"]["nll"] > results["before"]["nll"]:
+        logger.warning(
+            "%s: %d words are too few for this fit: cross-fitted, NLL is %.4f, and before it is %.4f. Calibrate on more "
+            "data, or with --temperature-only.",
+            path,
+            len(words.gold),
+            results["cross_fitted"]["nll"],
+            results["before"]["nll"],
+        )
     if args.plot:
         from allennlp_nef.commands.plots.reliability import write_plot
 
