@@ -11,4 +11,5 @@
   average_decay: 0.998,
   metrics: [{ type: 'word_qe' }, { type: 'best_threshold_word_qe' }, { type: 'calibration' }],
   validation_metric: '+best_mcc',
+  trainer+: { num_epochs: 12, patience: 4 },
 }

@@ -44,8 +44,12 @@ def calibrate(args: argparse.Namespace) -> Iterator[str]:
     halves = words.halves()
     if not all(half.is_possible.any() for half in halves):
         raise DataFormatError(f"{path}: expected tags among {', '.join(head.labels)}, got none")
-    calibration = _fit(args, words)
-    crossed = [measures(half, _fit(args, other)) for half, other in zip(halves, reversed(halves))]
+    options = args.maximize, args.temperature_only
+    calibration = calibration_of(words, *options)
+    crossed = [
+        measures(half, calibration_of(other, *options))
+        for half, other in zip(halves, reversed(halves))
+    ]
     results: Dict[str, Any] = {
         "archive": args.archive,
         "data": path,
@@ -120,24 +124,18 @@ def _read(
     return sentences_of(predictor, instances, path, args.batch_size)
 
 
-def _fit(args: argparse.Namespace, words: Words) -> Calibration:
+def calibration_of(words: Words, maximize: str, temperature_only: bool = False) -> Calibration:
     """The calibration with the highest likelihood of the words, and the threshold that is best for them."""
     labels, kept = words.head.labels, words.is_possible
-    temperature, biases = fit(words.table[kept], words.gold[kept], args.temperature_only)
-    named = {} if args.temperature_only else dict(zip(labels, biases.tolist()))
+    temperature, biases = fit(words.table[kept], words.gold[kept], temperature_only)
+    named = {} if temperature_only else dict(zip(labels, biases.tolist()))
     calibration = Calibration(temperature, named)
     if not words.head.is_word_qe:
         return calibration
     found = confidences(words, calibration)
-    best = best_threshold(found.values, found.is_right, args.maximize)
-    return Calibration(
-        temperature,
-        named,
-        best.value,
-        args.maximize,
-        float(found.is_right.mean()),
-        best.tagged_share,
-    )
+    best = best_threshold(found.values, found.is_right, maximize)
+    share = float(found.is_right.mean())
+    return Calibration(temperature, named, best.value, maximize, share, best.tagged_share)
 
 
 def _adapt(
