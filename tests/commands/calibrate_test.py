@@ -1,6 +1,5 @@
 """`calibrate`: the figures, the new archive, and what predictors and `evaluate` do with it."""
 
-import gzip
 import json
 import logging
 import shutil
@@ -75,7 +74,7 @@ def done(run, archive_path, folder, capsys):
     """The results of a calibration, and its archive, made once."""
     output, report = folder / "new.tar.gz", folder / "results.json"
     if not report.exists():
-        old = with_files(archive_path, folder / "old.tar.gz", aligner_json_gz=gzip.compress(b"{}"))
+        old = with_files(archive_path, folder / "old.tar.gz", notes_txt=b"kept")
         arguments = (old, "--output", output, "--plot", folder / "plot.svg")
         report.write_text(json.dumps(run(capsys, *arguments)))
     return json.loads(report.read_text()), output
@@ -87,7 +86,7 @@ class TestWordQe:
         old, new = files_of(folder / "old.tar.gz"), files_of(output)
         config, calibrated = json.loads(old.pop("config.json")), json.loads(new.pop("config.json"))
         assert new == old
-        assert "aligner.json.gz" in new
+        assert new["notes.txt"] == b"kept"
         assert calibrated["model"].pop("calibration") == results["calibration"]
         assert calibrated == config
 
@@ -166,7 +165,7 @@ class TestWordQe:
         results, output = done
         pairs = [(root / f"{DEV}.{side}").read_text().splitlines() for side in ("src", "mt")]
         requests = [
-            json.dumps({"source": source, "target": target.split()[::-1]})
+            json.dumps({"source": source, "target": target.split()[::-1], "alignments": ""})
             for source, target in zip(*pairs)
         ]
         (tmp_path / "some.jsonl").write_text("\n".join(requests))
@@ -189,13 +188,13 @@ def test_folder_of_a_run_gives_what_its_archive_would_have(archive_path, allennl
     folder = tmp_path / "run"
     shutil.copytree(str(archive_path.parent), str(folder))
     (folder / "model.tar.gz").unlink()
-    (folder / "examples.jsonl").write_text("{}\n")
+    (folder / "notes.txt").write_text("kept")
     config = json.loads((folder / "config.json").read_text())
-    config["include_in_archive"] = ["examples.jsonl"]
+    config["include_in_archive"].append("notes.txt")
     (folder / "config.json").write_text(json.dumps(config))
     allennlp("calibrate", folder, "--output", tmp_path / "deep" / "new.tar.gz")
     expected, found = files_of(archive_path), files_of(tmp_path / "deep" / "new.tar.gz")
-    assert set(found) == {*expected, "examples.jsonl"}
+    assert set(found) == {*expected, "notes.txt"}
     assert found["weights.th"] == expected["weights.th"]
     assert sorted(path.name for path in (tmp_path / "deep").iterdir()) == ["new.tar.gz"]
 
