@@ -1,14 +1,16 @@
-"""The scores of one system or of two, as text and as JSON."""
+"""The scores of one system, of two or of a leaderboard, as text and as JSON."""
 
 import json
 from functools import partial
-from typing import Any, Dict, List, NamedTuple, Sequence
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 import numpy
 
 from allennlp_nef.data.formats.tag_files import TagFile
+from allennlp_nef.data.formats.wmt_tables import HEADER
 from allennlp_nef.metrics.significance import Comparison, compare
 from allennlp_nef.metrics.tag_scores import CHUNKS, Scorer, TagCounts, TypeCounts
+from allennlp_nef.metrics.wmt_scores import EXPLANATIONS
 
 _NAMES = {
     "accuracy": "accuracy",
@@ -19,6 +21,13 @@ _NAMES = {
     "f1_bad": "F1-BAD",
     "f1_mult": "F1-MULT",
     "mcc": "MCC",
+    "f1": "F1",
+    "recall_at_k": "recall at K",
+    "auc": "AUC",
+    "average_precision": "AP",
+    "pearson": "Pearson",
+    "spearman": "Spearman",
+    "kendall": "Kendall",
 }
 
 
@@ -40,6 +49,8 @@ class Report(NamedTuple):
     """By the name of the score; empty where there is only one system."""
     trials: int
     seed: int
+    is_leaderboard: bool = False
+    """Whether the systems are those of a leaderboard, the best one first."""
 
     def as_json(self) -> str:
         """The report as a JSON object, in which scores are fractions of 1."""
@@ -59,6 +70,8 @@ class Report(NamedTuple):
 
     def as_text(self) -> str:
         """The report as tables of percentages. For one file of chunk tags it is the text that `conlleval` prints."""
+        if self.is_leaderboard:
+            return self._leaderboard()
         parts = []
         for title, runs in zip(("first system", "second system"), self.systems):
             text = self._run(runs[0]) if len(runs) == 1 else self._runs(runs)
@@ -74,8 +87,12 @@ class Report(NamedTuple):
         if self.scorer is CHUNKS:
             return conlleval_text(run.counts)
         lines = [self._processed([run])]
-        lines.append("; ".join(f"{_NAMES[n]}: {100 * run.scores[n]:6.2f}" for n in run.scores))
-        lines.append("\nprecision  recall      F1     gold  predicted  tag")
+        if run.file.system is not None and run.file.system.header:
+            values = zip(HEADER, run.file.system.header)
+            lines.append("; ".join(f"{name.replace('_', ' ')}: {value}" for name, value in values))
+        lines.append("; ".join(f"{_name(n)}: {100 * run.scores[n]:6.2f}" for n in run.scores))
+        if run.counts.types:
+            lines.append("\nprecision  recall      F1     gold  predicted  tag")
         for name, counts in run.counts.types.items():
             precision, recall, f1 = counts.precision_recall_f1(100)
             lines.append(
@@ -88,15 +105,28 @@ class Report(NamedTuple):
         rows = [(run.scores, run.file.path) for run in runs]
         rows.append((_over(numpy.mean, runs), "mean"))
         rows.append((_over(partial(numpy.std, ddof=1), runs), "standard deviation"))
-        names = list(runs[0].scores)
-        lines = [self._processed(runs), " ".join(f"{_NAMES[name]:>9}" for name in names)]
-        for scores, title in rows:
-            lines.append(" ".join(f"{100 * scores[name]:9.2f}" for name in names) + f"  {title}")
-        return "\n".join(lines)
+        return "\n".join([self._processed(runs), *_table(rows)])
+
+    def _leaderboard(self) -> str:
+        """A line for each system, with its footprint where its files have it."""
+        runs = [run for system in self.systems for run in system]
+        rows = []
+        for system in self.systems:
+            info = system[0].file.system
+            header = info.header if info is not None else ()
+            numbers = dict(zip(HEADER, header))
+            cells = [f"{numbers.get(name, '-'):>14}" for name in HEADER]
+            title = system[0].file.path + (f" ({info.name})" if info is not None else "")
+            rows.append((_over(numpy.mean, system), "  ".join([" ".join(cells), title])))
+        columns = " ".join(f"{name.replace('_', ' '):>14}" for name in HEADER) + "  system"
+        return "\n".join([self._processed(runs), *_table(rows, columns)])
 
     def _processed(self, runs: Sequence[Run]) -> str:
         tokens = sum(map(len, self.gold.tags))
-        text = f"processed {tokens} tokens in {len(self.gold.sentences)} sentences"
+        unit = self.scorer.unit
+        text = f"processed {f'{tokens} {unit} in ' if unit else ''}{len(self.gold.sentences)} sentences"
+        if self.scorer is EXPLANATIONS:
+            text += f" (scored: {int(runs[0].counts.sentences[:, -1].sum())} with both OK and BAD)"
         files = [self.gold, *(run.file for run in runs)]
         with_gaps = [file.path for file in files if file.has_gaps]
         return text + (f" (left out: the gaps of {', '.join(with_gaps)})" if with_gaps else "")
@@ -109,7 +139,12 @@ class Report(NamedTuple):
         for name, (difference, p_value, low, high) in self.comparisons.items():
             p = f"{p_value:.4f}" if p_value >= 0.00005 else f"{p_value:.0e}"
             interval = f"{100 * low:+.2f} to {100 * high:+.2f}"
-            lines.append(f"{_NAMES[name]:9} {100 * difference:+10.2f} {interval:>16} {p:>9}")
+            lines.append(f"{_name(name):9} {100 * difference:+10.2f} {interval:>16} {p:>9}")
+        run = self.systems[0][0]
+        others = run.scores.keys() - self.scorer.scores(run.counts.sentences.sum(0)).keys()
+        if others:
+            names = ", ".join(_name(name) for name in run.scores if name in others)
+            lines.append(f"not compared: {names}, which are no sums over sentences")
         return "\n".join(lines)
 
 
@@ -119,9 +154,10 @@ def evaluate(
     scorer: Scorer,
     trials: int = 10_000,
     seed: int = 0,
+    is_leaderboard: bool = False,
 ) -> Report:
     """
-    Scores one system, or two systems and their difference. All files have the same sentences.
+    Scores one system, or two systems and their difference, or ranks systems. All files have the same sentences.
 
     # Parameters
 
@@ -131,15 +167,19 @@ def evaluate(
     scorer : `Scorer`
     trials, seed : `int`
         The options of `allennlp_nef.metrics.significance.compare`.
+    is_leaderboard : `bool`, optional (default = `False`)
+        Whether to rank the systems by the scorer's primary score, without comparing them.
     """
-    scored = [[_score(gold, file, scorer) for file in files] for files in systems]
+    scored: List[List[Run]] = [[_score(gold, file, scorer) for file in files] for files in systems]
     comparisons = {}
-    if len(scored) > 1:
+    if is_leaderboard:
+        scored.sort(key=lambda runs: -_over(numpy.mean, runs)[scorer.primary])
+    elif len(scored) > 1:
         first, second = (numpy.stack([run.counts.sentences for run in runs]) for runs in scored)
         for name in scorer.main:
             score = partial(_score_of, scorer, name)
             comparisons[name] = compare(first, second, score, trials, seed)
-    return Report(gold, scorer, scored, comparisons, trials, seed)
+    return Report(gold, scorer, scored, comparisons, trials, seed, is_leaderboard)
 
 
 def conlleval_text(counts: TagCounts) -> str:
@@ -162,7 +202,7 @@ def _percentages(counts: TypeCounts) -> str:
 
 def _score(gold: TagFile, file: TagFile, scorer: Scorer) -> Run:
     counts = scorer.count(gold.tags, file.tags)
-    scores = scorer.scores(counts.sentences.sum(0))
+    scores = {**scorer.scores(counts.sentences.sum(0)), **scorer.whole(gold.tags, file.tags)}
     return Run(file, counts, {name: float(score) for name, score in scores.items()})
 
 
@@ -179,4 +219,23 @@ def _run_as_json(run: Run) -> Dict[str, Any]:
     for name, counts in run.counts.types.items():
         scores = dict(zip(("precision", "recall", "f1"), counts.precision_recall_f1()))
         types[name] = {**scores, **counts._asdict()}
-    return {"path": run.file.path, "scores": run.scores, "types": types}
+    result = {"path": run.file.path, "scores": run.scores, "types": types}
+    if run.file.system is not None:
+        known = {**run.file.system._asdict(), **dict(zip(HEADER, run.file.system.header))}
+        result["system"] = {k: v for k, v in known.items() if k != "header" and v is not None}
+    return result
+
+
+def _table(rows: Sequence[Tuple[Dict[str, float], str]], title: str = "") -> List[str]:
+    """The lines of a table: the scores of a row, and its title; `title` is that of the titles."""
+    names = [f"{_name(name):>9}" for name in rows[0][0]]
+    lines = [" ".join(names) + (f"  {title}" if title else "")]
+    for scores, row_title in rows:
+        numbers = (f"{100 * x:{len(name)}.2f}" for x, name in zip(scores.values(), names))
+        lines.append(" ".join(numbers) + f"  {row_title}")
+    return lines
+
+
+def _name(score: str) -> str:
+    """The name of a score in the text."""
+    return _NAMES.get(score, score)

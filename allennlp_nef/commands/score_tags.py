@@ -1,10 +1,11 @@
 import argparse
 import logging
-from typing import Iterator, List, Tuple
+from typing import Dict, Iterator, List, Sequence, Tuple
 
 from allennlp_nef.commands.arguments import integer
 from allennlp_nef.commands.command import Command
 from allennlp_nef.commands.score_report import Report, evaluate
+from allennlp_nef.commands.wmt_inputs import read_wmt_files, scorer_of
 from allennlp_nef.data.formats.chunks import convert_tags
 from allennlp_nef.data.formats.conllu import TAG_COLUMNS
 from allennlp_nef.data.formats.tag_files import (
@@ -14,9 +15,9 @@ from allennlp_nef.data.formats.tag_files import (
     read_conllu_tags,
     read_tag_column,
 )
-from allennlp_nef.data.formats.wmt_tag_files import MIN_LINES, read_word_qe_tags
+from allennlp_nef.data.formats.wmt_tag_files import MIN_LINES
 from allennlp_nef.errors import UserError
-from allennlp_nef.metrics.tag_scores import CHUNKS, TAGS, WORD_QE, without_bioul
+from allennlp_nef.metrics.tag_scores import CHUNKS, TAGS, without_bioul
 
 logger = logging.getLogger(__name__)
 
@@ -28,26 +29,47 @@ conll   Columns with chunk tags such as B-PER. Precision, recall and F1 of the c
         other tags as they are, also IOB1 with BIO.
 conllu  The UPOS, XPOS or FEATS of CoNLL-U. The accuracy, and precision, recall and F1 of each tag.
 wmt     OK and BAD of word-level quality estimation. F1 of each, their product F1-MULT, and MCC. Files are .tags files,
-        or submissions with columns separated by tabs. Tags of gaps are left out.
+        or have one of the layouts of WMT16 to 23 in columns, which is recognized: submissions with or without header
+        lines, gold files. Those of gaps or of source words are scored as such. In .tags files, tags of gaps are left
+        out.
+wmt-explanations
+        A number for each word (WMT22) against gold tags of the format wmt: recall among the K highest, K the number
+        of BAD words; area under the ROC curve; average precision. Predicted files have the numbers of a sentence a
+        line, or are answers in JSON that predict wrote.
+wmt-spans
+        Error spans with severities (WMT23). Precision, recall and F1 over characters, half a point for the right
+        character with the wrong severity.
+wmt-sentences
+        A number for each sentence: correlations of Pearson, Spearman and Kendall. A number a line, or in columns.
 
     %(prog)s gold.conll predicted.conll --format conll
 
 With two systems it prints the difference of their main scores (F1 of the chunks, accuracy, or F1-MULT and MCC), the
 95%% interval of a paired bootstrap, and p by approximate randomization, both over sentences. With several files for
-each system the scores are means over the files:
+each system the scores are means over the files. For spans the score is F1, for explanations all three, for sentences
+Pearson's r alone:
 
     %(prog)s gold.conll a1.conll a2.conll a3.conll b1.conll b2.conll b3.conll --runs 3 --format conll
+
+With --leaderboard there may be any number of systems, and they come in one table, the best one first:
+
+    %(prog)s test.tags submissions/*.txt --format wmt --leaderboard
 
 Scores are percentages in the tables, fractions of 1 in the JSON. The exit status is 2 where files cannot be scored.
 """
 
-# The options that belong to one format only.
-_FORMAT_OF = {
-    "gold_column": "conll",
-    "predicted_column": "conll",
-    "no_chunks": "conll",
-    "column": "conllu",
-    "gaps": "wmt",
+_WMT = ("wmt", "wmt-explanations", "wmt-spans", "wmt-sentences")
+# The options that belong to some formats only.
+_FORMATS_OF: Dict[str, Sequence[str]] = {
+    "gold_column": ["conll"],
+    "predicted_column": ["conll"],
+    "no_chunks": ["conll"],
+    "column": ["conllu"],
+    "gaps": ["wmt"],
+    "text": ["wmt"],
+    "field": ["wmt-explanations"],
+    "clip_spans": ["wmt-spans"],
+    "hallucinations": _WMT,
 }
 
 
@@ -60,7 +82,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         help="file with the tags that a system predicted; a second file is of a system to compare it with",
     )
-    add("--format", required=True, choices=("conll", "conllu", "wmt"), help="format of all files")
+    formats = ("conll", "conllu", *_WMT)
+    add("--format", required=True, choices=formats, help="format of all files")
     add(
         "--runs",
         type=integer(1),
@@ -70,6 +93,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--trials", type=integer(1), default=10_000, metavar="N", help="samples of the comparison")
     add("--seed", type=integer(0), default=0, metavar="N", help="random seed of the comparison")
+    add(
+        "--leaderboard",
+        action="store_true",
+        help="print one table of all systems, the best one first, without a comparison",
+    )
     add("--json", action="store_true", help="print JSON instead of tables")
     add("--encoding", default="utf-8", help="encoding of all files")
     add = parser.add_argument_group("with --format conll").add_argument
@@ -96,9 +124,35 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("with --format wmt").add_argument
     add(
         "--gaps",
-        choices=("yes", "no"),
+        choices=("yes", "no", "only"),
         help="whether a line that has the same number of tags in all files has 2n+1 tags for n words (default = only "
-        f"if all lines do, each has an odd number, and there are at least {MIN_LINES} lines)",
+        f"if all lines do, each has an odd number, and there are at least {MIN_LINES} lines); only: the files have "
+        "them, and the tags of gaps are scored",
+    )
+    add(
+        "--text",
+        metavar="FILE",
+        help="what was tagged, a sentence a line: the words of gold tags that stand without words; those of the "
+        "predicted files have to be the same",
+    )
+    add = parser.add_argument_group("with --format wmt, wmt-...").add_argument
+    add(
+        "--hallucinations",
+        metavar="FILE",
+        help="sentences to leave out: language pair and number, from 0, in columns with names, as WMT23 has them",
+    )
+    add(
+        "--field",
+        metavar="NAME",
+        help="wmt-explanations: what counts in answers in JSON, such as trace.attention or attention.0; of several "
+        "rows, their sum for each word (default = bad_probabilities)",
+    )
+    add(
+        "--clip-spans",
+        action="store_true",
+        default=None,
+        help="wmt-spans: as the official script, cut spans that end after their text, and leave out those that start "
+        "after their end",
     )
 
 
@@ -119,9 +173,11 @@ def _score(args: argparse.Namespace) -> Report:
             "The predicted tags are BIO, the gold tags of %s are not: the accuracy compares the tags as they are.",
             gold.path,
         )
-    scorer = WORD_QE if args.format == "wmt" else CHUNKS if is_chunks else TAGS
+    scorer = (
+        scorer_of(args, gold, predicted) if args.format in _WMT else CHUNKS if is_chunks else TAGS
+    )
     systems = [predicted[i : i + args.runs] for i in range(0, len(predicted), args.runs)]
-    return evaluate(gold, systems, scorer, args.trials, args.seed)
+    return evaluate(gold, systems, scorer, args.trials, args.seed, args.leaderboard)
 
 
 def _is_bio(file: TagFile) -> bool:
@@ -131,14 +187,18 @@ def _is_bio(file: TagFile) -> bool:
 
 def _check(args: argparse.Namespace) -> None:
     """Finds mistakes in the options before a file is read."""
-    for name, kind in _FORMAT_OF.items():
-        if getattr(args, name) is not None and args.format != kind:
+    for name, formats in _FORMATS_OF.items():
+        if getattr(args, name) is not None and args.format not in formats:
             option = f"--{name.replace('_', '-')}"
-            raise UserError(f"{option}: expected --format {kind}, got {args.format}")
+            raise UserError(
+                f"{option}: expected --format {' or '.join(formats)}, got {args.format}"
+            )
     got, runs = len(args.predicted), args.runs
     if got == 0 and (args.format != "conll" or runs > 1):
         raise UserError("PREDICTED: expected a file with predicted tags, got none")
-    if got not in (0, runs, 2 * runs):
+    if args.leaderboard and got % runs:
+        raise UserError(f"PREDICTED: expected {runs} files a system (--runs {runs}), got {got}")
+    if not args.leaderboard and got not in (0, runs, 2 * runs):
         raise UserError(
             f"PREDICTED: expected {runs} or {2 * runs} files (--runs {runs}), got {got}"
         )
@@ -153,9 +213,8 @@ def _read(args: argparse.Namespace) -> List[TagFile]:
         for file in files:
             check_labelled(file, column)
         return files
-    if args.format == "wmt":
-        gaps = {"yes": True, "no": False, None: None}[args.gaps]
-        return read_word_qe_tags(paths, gaps, args.encoding)
+    if args.format in _WMT:
+        return read_wmt_files(args, paths)
     gold_column, predicted_column = _columns(args)
     columns = [gold_column] + [predicted_column] * (len(paths) - 1)
     return [

@@ -10,7 +10,7 @@ of it that a significance test draws:
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Callable, Dict, Iterable, List, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Sequence, Tuple
 
 import numpy
 
@@ -18,8 +18,8 @@ from allennlp_nef.data.formats.chunks import chunks_of, convert_tags, split_tag
 from allennlp_nef.metrics.ratios import precision_recall_f1, ratio
 from allennlp_nef.metrics.word_qe_counts import count_word_qe, word_qe_score_arrays
 
-Tags = Sequence[Sequence[str]]
-"""The tags of each sentence."""
+Tags = Sequence[Sequence[Any]]
+"""The tags of each sentence; in `wmt_scores` also numbers."""
 
 
 class TypeCounts(NamedTuple):
@@ -60,6 +60,12 @@ class Scorer:
     """Counts (..., counts) to scores (...): fractions of 1."""
     main: Tuple[str, ...]
     """The names of the scores by which systems are compared."""
+    primary: str
+    """The score by which systems are ranked, the highest first."""
+    unit: str = "tokens"
+    """What has a tag; empty where a sentence has."""
+    whole: Callable[[Tags, Tags], Dict[str, float]] = lambda gold, predicted: {}
+    """Gold and predicted tags to further scores, which are no functions of sums over sentences."""
 
 
 def count_chunks(gold: Tags, predicted: Tags) -> TagCounts:
@@ -72,7 +78,7 @@ def count_chunks(gold: Tags, predicted: Tags) -> TagCounts:
     gold, predicted = without_bioul(gold), without_bioul(predicted)
     rows = []
     by_type: Tuple[Counter, ...] = (Counter(), Counter(), Counter())
-    for expected, got in _sentences(gold, predicted):
+    for expected, got in paired_sentences(gold, predicted):
         gold_chunks, predicted_chunks = set(chunks_of(expected)), set(chunks_of(got))
         groups = (gold_chunks & predicted_chunks, predicted_chunks, gold_chunks)
         for counter, group in zip(by_type, groups):
@@ -92,7 +98,7 @@ def count_tags(gold: Tags, predicted: Tags) -> TagCounts:
     """Counts tags one by one, such as parts of speech: the tokens with the right tag, and the tokens."""
     rows = []
     by_type: Tuple[Counter, ...] = (Counter(), Counter(), Counter())
-    for expected, got in _sentences(gold, predicted):
+    for expected, got in paired_sentences(gold, predicted):
         by_type[0].update(tag for tag, other in zip(expected, got) if tag == other)
         by_type[1].update(got)
         by_type[2].update(expected)
@@ -107,13 +113,13 @@ def tag_scores(counts: numpy.ndarray) -> Dict[str, numpy.ndarray]:
 
 def count_word_qe_tags(gold: Tags, predicted: Tags) -> TagCounts:
     """Counts OK and BAD: the confusion matrix of each sentence, as `count_word_qe` counts it."""
-    rows = [count_word_qe(expected, got) for expected, got in _sentences(gold, predicted)]
+    rows = [count_word_qe(expected, got) for expected, got in paired_sentences(gold, predicted)]
     return TagCounts(_array(rows, 4), count_tags(gold, predicted).types)
 
 
-CHUNKS = Scorer(count_chunks, chunk_scores, ("f1-overall",))
-TAGS = Scorer(count_tags, tag_scores, ("accuracy",))
-WORD_QE = Scorer(count_word_qe_tags, word_qe_score_arrays, ("f1_mult", "mcc"))
+CHUNKS = Scorer(count_chunks, chunk_scores, ("f1-overall",), "f1-overall")
+TAGS = Scorer(count_tags, tag_scores, ("accuracy",), "accuracy")
+WORD_QE = Scorer(count_word_qe_tags, word_qe_score_arrays, ("f1_mult", "mcc"), "mcc")
 
 
 def without_bioul(sentences: Tags) -> Tags:
@@ -124,7 +130,8 @@ def without_bioul(sentences: Tags) -> Tags:
     return [convert_tags(tags, "BIO") for tags in sentences]
 
 
-def _sentences(gold: Tags, predicted: Tags) -> Iterable[Tuple[Sequence[str], Sequence[str]]]:
+def paired_sentences(gold: Tags, predicted: Tags) -> Iterable[Tuple[Sequence[Any], Sequence[Any]]]:
+    """Pairs of sentences. Raises `ValueError` where their numbers, or those of their tags, are not the same."""
     if [len(tags) for tags in gold] != [len(tags) for tags in predicted]:
         raise ValueError(
             "predicted: expected as many sentences as gold ones, each with as many tags"

@@ -1,5 +1,5 @@
 import json
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, cast
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, cast
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -73,6 +73,9 @@ class TaggingPredictor(Predictor):
     """Of the probability of BAD, for requests that have none; None for the model's."""
     min_probability: Optional[float] = None
     """The `min_probability` of requests that have none."""
+    language_pair: Optional[str] = None
+    header: Tuple[int, ...] = ()
+    """See `Prediction`."""
 
     def __init__(
         self,
@@ -162,6 +165,8 @@ class TaggingPredictor(Predictor):
             metadata.tags,
             metadata.sentence,
             self.method,
+            self.language_pair,
+            self.header,
         )
         text = self._writer(self._dataset_reader, prediction)
         return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -9,6 +9,7 @@ from overrides import overrides
 
 from allennlp_nef.data.dataset_readers import WmtWordQeReader
 from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.modules.checks import check_integers
 from allennlp_nef.modules.traces import ReadableTrace
 from allennlp_nef.predictors.batches import metadata_of
 from allennlp_nef.predictors.requests import THRESHOLD
@@ -47,11 +48,17 @@ class WordQePredictor(TaggingPredictor):
         `wmt_word_qe`.
     output_format : `str`, optional (default = `"json"`)
         "json"; "tags", a line of tags a sentence (the WMT `.tags` format); "tsv", the WMT submission format (method,
-        sentence, word index, word, tag; from 0); "text", the words, `/BAD` after the bad ones.
+        sentence, word index, word, tag; from 0); "text", the words, `/BAD` after the bad ones; "wmt20" or "wmt22", a
+        submission of WMT20 and 21 or of WMT22 and 23, in seven columns after two or three header lines: the bytes and
+        the number of the model's parameters, and the size of the ensemble.
     method : `str`, optional (default = `"allennlp_nef"`)
-        The method's name, in the submission format only.
+        The method's name, in the submission formats only.
     threshold : `float`, optional (default = `None`, the model's)
         Above 0 and below 1: of the probability of BAD, for requests that have none.
+    language_pair : `str`, optional (default = `None`)
+        Such as "en-de". Required for the formats "wmt20" and "wmt22", which have it.
+    ensemble_size : `int`, optional (default = `1`)
+        At least 1. How many models the format "wmt22" says that there are.
     attention, trace, max_tokens, max_batch, batch_size, on_error
         See `TaggingPredictor`; `max_tokens` is the limit for either side.
     """
@@ -66,6 +73,8 @@ class WordQePredictor(TaggingPredictor):
         output_format: str = "json",
         method: Optional[str] = None,
         threshold: Optional[float] = None,
+        language_pair: Optional[str] = None,
+        ensemble_size: Optional[int] = None,
         **options: Any,
     ) -> None:
         if not isinstance(dataset_reader, WmtWordQeReader):
@@ -79,12 +88,29 @@ class WordQePredictor(TaggingPredictor):
             raise ConfigurationError(
                 f"method: expected text without tabs and line ends, got {method!r}"
             )
-        if method is not None and output_format != "tsv":
-            raise ConfigurationError(
-                f"method: expected output_format tsv, which has it, got {output_format}"
-            )
         self.method = name
         self.threshold = THRESHOLD.of_option(threshold)
+        submissions = ("wmt20", "wmt22")
+        for option, value, formats in (
+            ("method", method, ("tsv", *submissions)),
+            ("language_pair", language_pair, submissions),
+            ("ensemble_size", ensemble_size, ("wmt22",)),
+        ):
+            if value is not None and output_format not in formats:
+                raise ConfigurationError(
+                    f"{option}: expected output_format {' or '.join(formats)}, which has it, got {output_format}"
+                )
+        if output_format in submissions:
+            if not isinstance(language_pair, str) or len(language_pair.split()) != 1:
+                raise ConfigurationError(
+                    f"language_pair: expected one such as en-de, got {language_pair!r}"
+                )
+            size = 1 if ensemble_size is None else ensemble_size
+            check_integers(ensemble_size=size)
+            self.language_pair = language_pair
+            parameters = list(model.parameters())
+            footprint = sum(each.numel() * each.element_size() for each in parameters)
+            self.header = (footprint, sum(each.numel() for each in parameters), size)
 
     def predict(
         self,

@@ -20,7 +20,13 @@ from allennlp_nef.data.formats.wmt_word_qe import (
 )
 from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.data.writers import Writer
-from allennlp_nef.data.writers.word_qe import write_submission, write_tags, write_text
+from allennlp_nef.data.writers.word_qe import (
+    write_submission,
+    write_tags,
+    write_text,
+    write_wmt20,
+    write_wmt22,
+)
 from allennlp_nef.errors import DataFormatError, quote
 from allennlp_nef.resources import ALIGNER_NAME
 
@@ -64,6 +70,8 @@ class WmtWordQeReader(TaggingReader):
         "tags": write_tags,
         "tsv": write_submission,
         "text": write_text,
+        "wmt20": write_wmt20,
+        "wmt22": write_wmt22,
     }
 
     def __init__(

@@ -1,18 +1,20 @@
 """Gold and predicted tags, read from two or more files with the same sentences."""
 
 from itertools import zip_longest
-from typing import List, NamedTuple, Optional
+from typing import Any, List, NamedTuple, Optional
 
 from allennlp_nef.data.formats.chunks import split_tag
 from allennlp_nef.data.formats.conll_columns import read_columns
 from allennlp_nef.data.formats.conllu import UNKNOWN, read_conllu
+from allennlp_nef.data.formats.wmt_tables import SystemInfo
 from allennlp_nef.errors import DataFormatError, quote
 
 
 class TaggedSentence(NamedTuple):
     """The tags of a sentence, and their lines."""
 
-    tags: List[str]
+    tags: List[Any]
+    """Strings; numbers in files of scores."""
     lines: List[int]
     """The line of each tag, from 1."""
     words: Optional[List[str]]
@@ -26,9 +28,11 @@ class TagFile(NamedTuple):
     sentences: List[TaggedSentence]
     has_gaps: bool = False
     """Whether the file has tags of the gaps between words too; the sentences do not."""
+    system: Optional[SystemInfo] = None
+    """What the file says about its system, if it says something."""
 
     @property
-    def tags(self) -> List[List[str]]:
+    def tags(self) -> List[List[Any]]:
         """The tags of each sentence."""
         return [sentence.tags for sentence in self.sentences]
 

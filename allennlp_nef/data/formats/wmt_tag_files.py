@@ -1,17 +1,19 @@
 """
-Word-level quality estimation tags of the WMT shared tasks, without their words.
+Word-level quality estimation tags of the WMT shared tasks, to be compared sentence by sentence.
 
-A file is either a `.tags` file, a sentence a line, or a submission in five columns that tabs separate: method,
-sentence, word index, word and tag. With n words, a line of a `.tags` file has n tags, or 2n+1 with those of the gaps
-(gap, word, gap, ..., word, gap). Without the words, n is known only where files differ: see `read_word_qe_tags`.
+A file is either a `.tags` file, a sentence a line, or has columns that tabs separate (`wmt_words`). With n words, a
+line of a `.tags` file has n tags, or 2n+1 with those of the gaps (gap, word, gap, ..., word, gap). Without the words, n
+is known only where files differ: see `line_up`.
 """
 
 import logging
-from typing import List, Optional, Sequence
+from typing import AbstractSet, List, Optional, Sequence
 
 from allennlp_nef.data.formats.tag_files import TagFile, TaggedSentence
-from allennlp_nef.data.formats.text_files import is_blank, read_blocks
-from allennlp_nef.data.formats.wmt_word_qe import check_tags
+from allennlp_nef.data.formats.text_files import read_blocks, read_lines
+from allennlp_nef.data.formats.wmt_tables import check_left_out, read_left_out
+from allennlp_nef.data.formats.wmt_word_qe import TAGS, check_tags
+from allennlp_nef.data.formats.wmt_words import read_words
 from allennlp_nef.errors import DataFormatError, quote
 
 logger = logging.getLogger(__name__)
@@ -23,35 +25,73 @@ MIN_LINES = 20
 def read_word_qe_tags(
     paths: Sequence[str], gaps: Optional[bool] = None, encoding: str = "utf-8"
 ) -> List[TagFile]:
+    """The tags in each file, the first of which is the gold file: `read_tags` of each, lined up by `line_up`."""
+    return line_up(leave_out([read_tags(path, encoding) for path in paths]), gaps)
+
+
+def read_tags(path: str, encoding: str = "utf-8") -> TagFile:
     """
-    The tags of the words in each file; the first is the gold file. Tags of gaps are checked and left out.
-
-    Every line decides by its counts: where one file has n tags and another 2n+1, n are the words. Where all files have
-    as many, `gaps` decides. A submission has no gaps.
-
-    # Parameters
-
-    paths : `Sequence[str]`
-    gaps : `bool`, optional (default = `None`)
-        Whether lines with as many tags in all files have those of gaps. None: if all lines are such, at least
-        `MIN_LINES`, and every one has an odd number of tags, from 3.
-    encoding : `str`, optional (default = `"utf-8"`)
+    The tags of a `.tags` file, those of gaps included, or of a file in columns. A sentence that a gold file of WMT23
+    leaves out has no tags.
 
     # Raises
 
-    `DataFormatError`: what `read_blocks` raises, a line without tags, a tag that is neither OK nor BAD, rows out of
-    order, different numbers of sentences, a line whose numbers of tags do not fit.
+    `DataFormatError`: what `read_blocks` and `read_words` raise, a line without tags, a tag that is neither OK nor BAD.
     """
-    files = [TagFile(path, _read(path, encoding)) for path in paths]
+    row = next((line for line in read_lines(path, encoding) if "\t" in line), None)
+    if row is not None and not set(row.split()) <= set(TAGS):
+        system, sentences = read_words(path, encoding)
+        return TagFile(path, sentences, system=system)
+    sentences = []
+    for block in read_blocks(path, encoding):
+        for number, line in enumerate(block.lines, block.line):
+            tags = line.split()
+            if not tags:
+                raise DataFormatError(f"{path}:{number}: expected tags, got an empty line")
+            check_tags(tags, f"{path}:{number}")
+            sentences.append(TaggedSentence(tags, [number] * len(tags), None))
+    return TagFile(path, sentences)
+
+
+def line_up(
+    files: Sequence[TagFile], gaps: Optional[bool] = None, only_gaps: bool = False
+) -> List[TagFile]:
+    """
+    The tags of the words in each file, or those of the gaps where files in columns have these. The first file is the
+    gold file. Other tags are left out.
+
+    Every line decides by its counts: where one file has n tags and another 2n+1, n are the words. Where all files have
+    as many, `gaps` decides. A file with words has no gaps.
+
+    # Parameters
+
+    files : `Sequence[TagFile]`
+        Those of `read_tags`, or of `read_word_scores`.
+    gaps : `bool`, optional (default = `None`)
+        Whether lines with as many tags in all files have those of gaps. None: if all lines are such, at least
+        `MIN_LINES`, and every one has an odd number of tags, from 3.
+    only_gaps : `bool`, optional (default = `False`)
+        The tags of the gaps, also where all files are `.tags` files: they have 2n+1 tags a line.
+
+    # Raises
+
+    `DataFormatError`: different numbers of sentences, a line whose numbers of tags do not fit, another language pair or
+    kind of tags than in the file before.
+    """
+    kind = check_systems(files)
+    for file in files[1:]:
+        check_sentences(files[0], file)
+    rows = list(zip(*(file.sentences for file in files)))
+    if only_gaps or kind == "gap":
+        return _gaps(files, kind)
     for file in files[1:]:
         _check_counts(files[0], file)
-    rows = list(zip(*(file.sentences for file in files)))
     if gaps is None and all(_may_have_gaps(row) for row in rows):
         gaps = len(rows) >= MIN_LINES
         if not gaps:
             logger.warning(
                 "%s: each line has an odd number of tags, as many in all files: they count as word tags (gaps).",
-                paths[0],
+                files[0].path,
             )
     words = []
     for row in rows:
@@ -61,57 +101,129 @@ def read_word_qe_tags(
         if gaps and not submitted and min(lengths) == max(lengths):
             if not _may_have_gaps(row):
                 raise DataFormatError(
-                    f"{paths[0]}:{row[0].lines[0]}: expected 2n+1 tags for n words, got {length}"
+                    f"{files[0].path}:{row[0].lines[0]}: expected 2n+1 tags for n words, got {length}"
                 )
             length = (length - 1) // 2
         words.append(length)
     return [_without_gaps(file, words) for file in files]
 
 
-def _read(path: str, encoding: str) -> List[TaggedSentence]:
-    sentences: List[TaggedSentence] = []
-    is_submission = None
-    for block in read_blocks(path, encoding):
-        for number, line in enumerate(block.lines, block.line):
-            if is_submission is None:
-                is_submission = line.count("\t") == 4
-            if is_submission:
-                _add_row(sentences, line, path, number)
-                continue
-            tags = line.split()
-            if not tags:
-                raise DataFormatError(f"{path}:{number}: expected tags, got an empty line")
-            check_tags(tags, f"{path}:{number}")
-            sentences.append(TaggedSentence(tags, [number] * len(tags), None))
-    return sentences
+def leave_out(
+    files: Sequence[TagFile], hallucinations: Optional[str] = None, encoding: str = "utf-8"
+) -> List[TagFile]:
+    """
+    The files without the sentences that the first of them, the gold file, leaves out, or a list of hallucinations.
+
+    # Raises
+
+    `DataFormatError`: that of `read_left_out` and `check_left_out`; different numbers of sentences.
+    """
+    gold = files[0]
+    numbers = {i for i, sentence in enumerate(gold.sentences) if not sentence.tags}
+    if hallucinations is not None:
+        pairs = [file.system.language_pair for file in files if file.system is not None]
+        pair = next((pair for pair in pairs if pair is not None), None)
+        listed: AbstractSet[int] = read_left_out(hallucinations, pair, encoding)
+        check_left_out(hallucinations, listed, len(gold.sentences))
+        numbers |= listed
+    for file in files[1:] if numbers else ():
+        check_sentences(gold, file)
+    kept = [i for i in range(len(gold.sentences)) if i not in numbers]
+    if not kept:
+        raise DataFormatError(f"{gold.path}: expected sentences that are not left out, got none")
+    return (
+        [f._replace(sentences=[f.sentences[i] for i in kept]) for f in files]
+        if numbers
+        else list(files)
+    )
 
 
-def _add_row(sentences: List[TaggedSentence], line: str, path: str, number: int) -> None:
-    """Adds a row of a submission to the last sentence, or begins another."""
-    location = f"{path}:{number}"
-    columns = line.rstrip("\r\n").split("\t")
-    if is_blank(line) or len(columns) != 5:
+def with_words(gold: TagFile, path: str, encoding: str = "utf-8") -> TagFile:
+    """
+    A file of tags with the words of a text, a sentence a line, one word a tag.
+
+    # Raises
+
+    `DataFormatError`: what `read_lines` raises, not as many lines as sentences or words as tags, other words than
+    those of the file.
+    """
+    lines = read_lines(path, encoding)
+    if len(lines) != len(gold.sentences):
         raise DataFormatError(
-            f"{location}: expected method, sentence, word index, word and tag, separated by tabs, "
-            f"got {quote(line.rstrip())}"
+            f"{path}:{len(lines)}: expected {len(gold.sentences)} lines, one a sentence of {gold.path}, "
+            f"got {len(lines)}"
         )
-    _, sentence, index, word, tag = columns
-    following = [(str(len(sentences)), "0")]
-    if sentences:
-        following.insert(0, (str(len(sentences) - 1), str(len(sentences[-1].tags))))
-    if (sentence, index) not in following:
-        expected = " or ".join(" ".join(numbers) for numbers in following)
+    sentences = []
+    for number, (line, sentence) in enumerate(zip(lines, gold.sentences), 1):
+        words = line.split()
+        if len(words) != len(sentence.tags):
+            raise DataFormatError(
+                f"{path}:{number}: expected {len(sentence.tags)} words, one a tag of "
+                f"{gold.path}:{sentence.lines[0]}, got {len(words)}"
+            )
+        if sentence.words not in (None, words):
+            raise DataFormatError(
+                f"{path}:{number}: expected the words of {gold.path}:{sentence.lines[0]}, got {quote(line.strip())}"
+            )
+        sentences.append(sentence._replace(words=words))
+    return gold._replace(sentences=sentences)
+
+
+def check_systems(files: Sequence[TagFile]) -> Optional[str]:
+    """
+    The kind of the tags, where a file names it.
+
+    # Raises
+
+    `DataFormatError`: another language pair or kind of tags than in a file before.
+    """
+    named = [(file.path, file.system) for file in files if file.system is not None]
+    for field in ("language_pair", "kind"):
+        known = [(path, getattr(system, field)) for path, system in named if getattr(system, field)]
+        for path, value in known:
+            if value != known[0][1]:
+                name = "language pair" if field == "language_pair" else "kind of tags"
+                raise DataFormatError(
+                    f"{path}: expected the {name} {known[0][1]}, as in {known[0][0]}, got {quote(value)}"
+                )
+    return next((system.kind for _, system in named if system.kind), None)
+
+
+def _gaps(files: Sequence[TagFile], kind: Optional[str]) -> List[TagFile]:
+    """The tags of gaps: of n + 1 tags, those of a line with 2n+1."""
+    if kind not in (None, "gap"):
+        raise DataFormatError(f"{files[0].path}: expected tags of gaps, got those of kind {kind}")
+    numbers = []
+    for row in zip(*(file.sentences for file in files)):
+        submitted = [len(sentence.tags) for sentence in row if sentence.words is not None]
+        numbers.append(submitted[0] if submitted else (len(row[0].tags) + 1) // 2)
+    results = []
+    for file in files:
+        sentences = []
+        for sentence, number in zip(file.sentences, numbers):
+            length = len(sentence.tags)
+            if sentence.words is None and length == 2 * number - 1 and number > 1:
+                sentence = TaggedSentence(sentence.tags[::2], sentence.lines[::2], None)
+            elif length != number or kind is None:
+                expected = f"{number} tags of gaps, or " if kind else ""
+                raise DataFormatError(
+                    f"{file.path}:{sentence.lines[0]}: expected {expected}{max(3, 2 * number - 1)} tags of gaps and "
+                    f"words, got {length}"
+                )
+            sentences.append(sentence)
+        results.append(file._replace(sentences=sentences))
+    return results
+
+
+def check_sentences(gold: TagFile, file: TagFile) -> None:
+    """Raises a `DataFormatError` where two files have different numbers of sentences."""
+    if len(gold.sentences) != len(file.sentences):
+        ended, longer = sorted((gold, file), key=lambda each: len(each.sentences))
+        last, following = ended.sentences[-1], longer.sentences[len(ended.sentences)]
         raise DataFormatError(
-            f"{location}: expected the sentence and word {expected}, got {quote(f'{sentence} {index}')}"
+            f"{ended.path}:{last.lines[-1] + 1}: expected a sentence, as in {longer.path}:{following.lines[0]}, "
+            f"got the end of the file after {len(ended.sentences)} of {len(longer.sentences)}"
         )
-    check_tags([tag], location)
-    if index == "0":
-        sentences.append(TaggedSentence([], [], []))
-    last = sentences[-1]
-    last.tags.append(tag)
-    last.lines.append(number)
-    if last.words is not None:
-        last.words.append(word)
 
 
 def _may_have_gaps(row: Sequence[TaggedSentence]) -> bool:
@@ -132,13 +244,6 @@ def _check_counts(gold: TagFile, file: TagFile) -> None:
                 f"{file.path}:{got.lines[0]}: expected {length} tags as in {gold.path}:{expected.lines[0]} "
                 f"({' or '.join(map(str, possible[1:]))} where only one has gaps), got {len(got.tags)}"
             )
-    if len(gold.sentences) != len(file.sentences):
-        ended, longer = sorted((gold, file), key=lambda each: len(each.sentences))
-        last, following = ended.sentences[-1], longer.sentences[len(ended.sentences)]
-        raise DataFormatError(
-            f"{ended.path}:{last.lines[-1] + 1}: expected a sentence, as in {longer.path}:{following.lines[0]}, "
-            f"got the end of the file after {len(ended.sentences)} of {len(longer.sentences)}"
-        )
 
 
 def _without_gaps(file: TagFile, words: Sequence[int]) -> TagFile:
@@ -153,4 +258,4 @@ def _without_gaps(file: TagFile, words: Sequence[int]) -> TagFile:
                 f"as the other files have, got {len(sentence.tags)}"
             )
         sentences.append(sentence)
-    return TagFile(file.path, sentences, has_gaps)
+    return file._replace(sentences=sentences, has_gaps=has_gaps)

@@ -1,4 +1,4 @@
-from typing import Any, Callable, List, NamedTuple, Optional, Union
+from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Union
 
 from allennlp_nef.data.formats.conll_columns import ColumnSentence
 from allennlp_nef.data.formats.conllu import ConlluSentence
@@ -19,6 +19,10 @@ class Prediction(NamedTuple):
     """The sentence as it stood in its file, where it came from one."""
     method: str = "allennlp_nef"
     """The name of the method, in formats that have one."""
+    language_pair: Optional[str] = None
+    """Such as "en-de", in formats that have one."""
+    header: Tuple[int, ...] = ()
+    """Bytes on disk, parameters, models in the ensemble: the header lines of formats that have them."""
 
 
 Writer = Callable[[Any, Prediction], str]

@@ -1,0 +1,230 @@
+"""
+Error spans of WMT23: the start, the end and the severity of each error in a translation, in characters.
+
+A row has the language pair, the system, the sentence, the text, and the starts, ends and severities of its spans, each
+separated by blanks; `-1`, `-1` and `no-error` where there is none. Submissions begin with three header lines, gold
+files with the names of the columns. The development data have other columns, with the source among them. A span ends
+before the character of its end. An empty one, with its start as its end, is an omission: it counts as one place, and
+the place after the last character is there for omissions at the end.
+"""
+
+import logging
+from typing import List, NamedTuple, Optional, Sequence, Tuple
+
+from allennlp_nef.data.formats.wmt_tables import (
+    Layout,
+    Row,
+    SystemInfo,
+    read_table,
+    same_system,
+)
+from allennlp_nef.errors import DataFormatError, quote
+
+logger = logging.getLogger(__name__)
+
+SEVERITIES = ("minor", "major")
+NO_ERROR = "no-error"
+BOTH = "minor+major"
+_COLUMNS = ("lp", "gold", "sid", "mt", "start_id", "end_id", "error")
+_DEV = (
+    "mt_system",
+    "doc_id",
+    "seg_id",
+    "annotator_id",
+    "source",
+    "target",
+    "start_ids",
+    "end_ids",
+    "errors",
+)
+LAYOUTS = (
+    Layout("WMT23 gold spans", _COLUMNS, 0, "lp"),
+    Layout(
+        "WMT23 submission of spans",
+        ("language pair", "system", "sentence", "text", "starts", "ends", "severities"),
+        3,
+    ),
+    Layout("WMT23 development spans", _DEV, 0, "mt_system"),
+)
+GOLD_NAMES = "\t".join(_COLUMNS) + "\n"
+"""The first line of a gold file."""
+
+
+class ErrorSpan(NamedTuple):
+    """An error in a translation."""
+
+    start: int
+    """In characters, from 0."""
+    end: int
+    """The character after it; the start, for an omission."""
+    severity: str
+    """One of `SEVERITIES`."""
+
+
+class SpannedText(NamedTuple):
+    """A translation and its errors."""
+
+    text: str
+    spans: List[ErrorSpan]
+    line: int
+    source: Optional[str] = None
+    """In the development data."""
+
+
+def read_error_spans(
+    path: str, clip_spans: bool = False, encoding: str = "utf-8"
+) -> Tuple[SystemInfo, List[SpannedText]]:
+    """
+    The sentences of a file in one of the `LAYOUTS`, and its system.
+
+    # Parameters
+
+    path : `str`
+    clip_spans : `bool`, optional (default = `False`)
+        Whether a span outside of its text is cut, and one whose start is after its end left out, each with a warning.
+    encoding : `str`, optional (default = `"utf-8"`)
+
+    # Raises
+
+    `DataFormatError`: that of `read_table`, sentences out of order, another language pair or system than in the first
+    row, different numbers of starts, ends and severities, an unknown severity, a span outside of its text or with its
+    start after its end.
+    """
+    table = read_table(path, LAYOUTS, encoding)
+    if table.layout.columns == _DEV:
+        return SystemInfo("gold"), [_spanned(path, row, 5, clip_spans) for row in table.rows]
+    same_system(path, table, [0, 1])
+    for number, (line, cells) in enumerate(table.rows):
+        if cells[2] != str(number):
+            raise DataFormatError(
+                f"{path}:{line}: expected the sentence {number}, got {quote(cells[2])}"
+            )
+    language_pair, name = table.rows[0].cells[:2]
+    system = SystemInfo(name, language_pair, None, table.header)
+    return system, [_spanned(path, row, 3, clip_spans) for row in table.rows]
+
+
+def format_error_spans(
+    language_pair: str, system: str, sentence: int, text: str, spans: Sequence[ErrorSpan]
+) -> str:
+    """
+    A row of a submission or of a gold file (system "gold"), with its line end. A submission begins with the three lines
+    of `format_header`, a gold file with `GOLD_NAMES`.
+
+    # Raises
+
+    `DataFormatError`: a tab or a line end in the names or the text, an unknown severity, a span outside of the text or
+    with its start after its end.
+    """
+    for name, value in (("language_pair", language_pair), ("system", system), ("text", text)):
+        if any(character in value for character in "\t\r\n"):
+            raise DataFormatError(f"{name}: expected no tabs and line ends, got {quote(value)}")
+    for span in spans:
+        _check(span, text, "spans")
+    columns = zip(*spans) if spans else ([-1], [-1], [NO_ERROR])
+    cells = [language_pair, system, str(sentence), text]
+    return "\t".join(cells + [" ".join(map(str, column)) for column in columns]) + "\n"
+
+
+def severities_of(text: str, spans: Sequence[ErrorSpan]) -> List[str]:
+    """
+    The severity at each place of a text: one of `SEVERITIES`, `NO_ERROR`, or `BOTH` where spans overlap.
+
+    As in the official script, the places are those of the text without the blanks around it, and one more.
+    """
+    length = len(text.strip())
+    places = [NO_ERROR] * (length + 1)
+    for start, end, severity in spans:
+        end = min(end, length)
+        for place in [start] if start == end else range(start, end):
+            places[place] = severity if places[place] in (NO_ERROR, severity) else BOTH
+    return places
+
+
+def project_spans(text: str, spans: Sequence[ErrorSpan], words: Sequence[str]) -> List[str]:
+    """
+    OK or BAD for each word of a text, and for `<EOS>` after them: n+1 tags for n words, as in WMT22 and 23.
+
+    A word is BAD if a span covers one of its characters. A span of at most one character stands for an omission, as
+    annotators mark it on the blank or the comma before what is missing: the word that begins after it is BAD.
+
+    # Parameters
+
+    text : `str`
+    spans : `Sequence[ErrorSpan]`
+    words : `Sequence[str]`
+        The text cut into words, without `<EOS>`.
+
+    # Raises
+
+    `DataFormatError`: a word that does not follow in the text.
+    """
+    places, end = [], 0
+    for number, word in enumerate(words):
+        start = text.find(word, end)
+        if start < 0 or text[end:start].strip():
+            raise DataFormatError(
+                f"words: expected a word that the text has next, {quote(text[end:].strip())}, "
+                f"got {quote(word)} as word {number}"
+            )
+        end = start + len(word)
+        places.append((start, end))
+    places.append((len(text), len(text) + 1))
+    tags = ["OK"] * len(places)
+    for span in spans:
+        if span.end - span.start <= 1:
+            tags[next(i for i, (start, _) in enumerate(places) if start >= span.end)] = "BAD"
+            continue
+        for i, (start, end) in enumerate(places):
+            if start < span.end and span.start < end:
+                tags[i] = "BAD"
+    return tags
+
+
+def _spanned(path: str, row: Row, column: int, clip_spans: bool) -> SpannedText:
+    """The sentence of a row whose text is in a column, with the columns of its spans after it."""
+    location = f"{path}:{row.line}"
+    text = row.cells[column]
+    source = row.cells[column - 1] if column == 5 else None
+    starts, ends, severities = (cell.split() for cell in row.cells[column + 1 :])
+    if not len(starts) == len(ends) == len(severities) > 0:
+        raise DataFormatError(
+            f"{location}: expected as many starts as ends and severities, "
+            f"got {len(starts)}, {len(ends)} and {len(severities)}"
+        )
+    if (starts, ends, severities) == (["-1"], ["-1"], [NO_ERROR]):
+        return SpannedText(text, [], row.line, source)
+    spans = []
+    for start, end, severity in zip(starts, ends, severities):
+        if not (start.isdecimal() and end.isdecimal()):
+            raise DataFormatError(
+                f"{location}: expected a start and an end, integers from 0, got {quote(f'{start} {end}')}"
+            )
+        span = ErrorSpan(int(start), int(end), severity)
+        if clip_spans and severity in SEVERITIES and not span.start <= span.end <= len(text):
+            cut = span._replace(end=min(span.end, len(text)))
+            is_kept = cut.start <= cut.end
+            logger.warning(
+                "%s: the span %d to %d is %s.",
+                location,
+                *span[:2],
+                f"cut at {cut.end}" if is_kept else "left out",
+            )
+            if not is_kept:
+                continue
+            span = cut
+        _check(span, text, location)
+        spans.append(span)
+    return SpannedText(text, spans, row.line, source)
+
+
+def _check(span: ErrorSpan, text: str, location: str) -> None:
+    if span.severity not in SEVERITIES:
+        raise DataFormatError(
+            f"{location}: expected a severity, {' or '.join(SEVERITIES)}, got {quote(span.severity)}"
+        )
+    if not 0 <= span.start <= span.end <= len(text):
+        raise DataFormatError(
+            f"{location}: expected a span within the {len(text)} characters of the text, its start not after its end, "
+            f"got {span.start} to {span.end} (clip_spans)"
+        )

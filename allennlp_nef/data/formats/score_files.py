@@ -1,0 +1,133 @@
+"""Files of scores: of each word (explanations of WMT22) or of each sentence."""
+
+import json
+import math
+from typing import Any, List, Sequence
+
+from allennlp_nef.data.formats.tag_files import TagFile, TaggedSentence
+from allennlp_nef.data.formats.text_files import is_blank, read_lines
+from allennlp_nef.data.formats.wmt_tables import Layout, SystemInfo, read_table, same_system
+from allennlp_nef.errors import DataFormatError, quote
+
+_COLUMNS = ("language pair", "system", "sentence", "score")
+SENTENCE_LAYOUTS = (
+    Layout("WMT23 gold scores", _COLUMNS, 0, "lp"),
+    Layout("WMT20 and 21 submission of scores", _COLUMNS, 2),
+    Layout("WMT22 and 23 submission of scores", _COLUMNS, 3),
+)
+
+
+def read_word_scores(
+    path: str, field: str = "bad_probabilities", encoding: str = "utf-8"
+) -> TagFile:
+    """
+    A number for each word, higher for worse ones.
+
+    A file has the numbers of a sentence a line, as the explanations of WMT22, or it is what `predict` writes with the
+    predictor `word_qe`: an answer in JSON a line.
+
+    # Parameters
+
+    path : `str`
+    field : `str`, optional (default = `"bad_probabilities"`)
+        Of answers, what the numbers are: names and indices (from 0) with points between, such as `trace.attention` or
+        `attention.0`. Of several rows of numbers, such as the attention of each step, it is the sum for each word.
+    encoding : `str`, optional (default = `"utf-8"`)
+
+    # Raises
+
+    `DataFormatError`: what `read_lines` raises, an empty file or line, what is no number, an answer without the field
+    or with another number of scores than words.
+    """
+    sentences = []
+    for number, line in enumerate(read_lines(path, encoding), 1):
+        location = f"{path}:{number}"
+        words = None
+        if line.lstrip().startswith("{"):
+            answer = _answer(line, location)
+            words = answer["tokens"]
+            scores = _word_scores(answer, field, location)
+        else:
+            scores = [_number(text, location) for text in line.split()]
+        if not scores:
+            raise DataFormatError(f"{location}: expected a number for each word, got none")
+        sentences.append(TaggedSentence(scores, [number] * len(scores), words))
+    if not sentences:
+        raise DataFormatError(f"{path}:1: expected at least one sentence, got an empty file")
+    return TagFile(path, sentences)
+
+
+def read_sentence_scores(path: str, encoding: str = "utf-8") -> TagFile:
+    """
+    A number for each sentence: a number a line, or one of the `SENTENCE_LAYOUTS`.
+
+    # Raises
+
+    `DataFormatError`: what `read_lines` and `read_table` raise, what is no number, sentences out of order, another
+    language pair or system than in the first row.
+    """
+    lines = read_lines(path, encoding)
+    if not any("\t" in line for line in lines):
+        if not lines:
+            raise DataFormatError(f"{path}:1: expected at least one sentence, got an empty file")
+        scores = [_number(line.strip(), f"{path}:{i}") for i, line in enumerate(lines, 1)]
+        return TagFile(path, [TaggedSentence([x], [i], None) for i, x in enumerate(scores, 1)])
+    table = read_table(path, SENTENCE_LAYOUTS, encoding)
+    same_system(path, table, [0, 1])
+    sentences = []
+    for number, (line, cells) in enumerate(table.rows):
+        if cells[2] != str(number):
+            raise DataFormatError(
+                f"{path}:{line}: expected the sentence {number}, got {quote(cells[2])}"
+            )
+        sentences.append(TaggedSentence([_number(cells[3], f"{path}:{line}")], [line], None))
+    language_pair, name = table.rows[0].cells[:2]
+    return TagFile(path, sentences, system=SystemInfo(name, language_pair, None, table.header))
+
+
+def _answer(line: str, location: str) -> Any:
+    try:
+        answer = json.loads(line)
+    except ValueError as error:
+        raise DataFormatError(
+            f"{location}: expected a JSON object, got {quote(line.strip())} ({error})"
+        ) from None
+    if not isinstance(answer.get("tokens"), list):
+        raise DataFormatError(f"{location}: expected an answer with tokens, got {quote(line)}")
+    return answer
+
+
+def _word_scores(answer: Any, field: str, location: str) -> List[float]:
+    """The numbers of a field, one a token of the answer."""
+    value = answer
+    for name in field.split("."):
+        try:
+            value = value[int(name) if isinstance(value, list) else name]
+        except (IndexError, KeyError, TypeError, ValueError):
+            raise DataFormatError(
+                f"{location}: expected the field {field}, got no {quote(name)}"
+            ) from None
+    rows = value if isinstance(value, list) and value and isinstance(value[0], list) else [value]
+    length = len(answer["tokens"])
+    for row in rows:
+        if not _are_numbers(row) or len(row) != length:
+            raise DataFormatError(
+                f"{location}: expected {length} numbers as {field}, one a token, got {quote(row)}"
+            )
+    return [float(sum(column)) for column in zip(*rows)]
+
+
+def _are_numbers(row: Any) -> bool:
+    if not isinstance(row, Sequence) or isinstance(row, str):
+        return False
+    return all(type(x) in (int, float) and math.isfinite(x) for x in row)
+
+
+def _number(text: str, location: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if is_blank(text) or not math.isfinite(number):
+        raise DataFormatError(f"{location}: expected a number, got {quote(text)}")
+    return number

@@ -1,0 +1,171 @@
+"""
+Files in columns of the WMT shared tasks on quality estimation: header lines, then rows of columns that tabs separate.
+
+A submission may begin with lines of one number: the bytes on disk and the number of parameters (WMT20 and 21), and
+the number of models in the ensemble (from WMT22). Gold files of WMT23 begin with the names of the columns.
+"""
+
+from typing import AbstractSet, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
+
+from allennlp_nef.data.formats.text_files import read_lines
+from allennlp_nef.errors import DataFormatError, quote
+
+HEADER = ("disk_footprint", "parameters", "ensemble_size")
+"""What the header lines of a submission are, in their order; the first is in bytes."""
+
+
+class SystemInfo(NamedTuple):
+    """What a submission says about its system."""
+
+    name: str
+    language_pair: Optional[str] = None
+    kind: Optional[str] = None
+    """What is tagged: "mt" (words), "gap" or "source"."""
+    header: Tuple[int, ...] = ()
+    """The numbers of the header lines; `HEADER` has their names."""
+
+
+class Layout(NamedTuple):
+    """A layout of the shared tasks."""
+
+    name: str
+    columns: Tuple[str, ...]
+    header_lines: int = 0
+    first_name: Optional[str] = None
+    """The name of the first column, where the first line has the names of the columns."""
+
+    def __str__(self) -> str:
+        before = f", after {self.header_lines} header lines" if self.header_lines else ""
+        names = ", after a line of column names" if self.first_name else ""
+        return f"{self.name}: {len(self.columns)} columns{before}{names}"
+
+
+class Row(NamedTuple):
+    """A row of a table."""
+
+    line: int
+    """From 1."""
+    cells: List[str]
+
+
+class Table(NamedTuple):
+    """A file that was read."""
+
+    layout: Layout
+    header: Tuple[int, ...]
+    rows: List[Row]
+
+
+def read_table(path: str, layouts: Sequence[Layout], encoding: str = "utf-8") -> Table:
+    """
+    Reads a file in one of the layouts, which its header lines and its first row tell.
+
+    A row may have an empty cell more than the layout has columns.
+
+    # Raises
+
+    `DataFormatError`: what `read_lines` raises, a file without rows, none of the layouts, a header line that is no
+    number, a row with another number of columns.
+    """
+    lines = [line.rstrip("\r\n") for line in read_lines(path, encoding)]
+    count = next((i for i, line in enumerate(lines) if "\t" in line), None)
+    if count is None:
+        raise DataFormatError(f"{path}:1: expected columns separated by tabs, got none")
+    first = lines[count].split("\t")
+    layout = next((each for each in layouts if _fits(each, count, first)), None)
+    if layout is None:
+        raise DataFormatError(
+            f"{path}:{count + 1}: expected a layout that is known ({'; '.join(map(str, layouts))}), "
+            f"got {len(first)} columns after {count} header lines"
+        )
+    for number, (name, line) in enumerate(zip(HEADER, lines[:count]), 1):
+        if not line.strip().isdecimal():
+            raise DataFormatError(
+                f"{path}:{number}: expected {name.replace('_', ' ')}, an integer, got {quote(line)}"
+            )
+    header = tuple(int(line) for line in lines[:count])
+    rows = []
+    for number, line in enumerate(lines[count:], count + 1):
+        cells = line.split("\t")
+        if len(cells) == len(layout.columns) + 1 and not cells[-1]:
+            del cells[-1]
+        if len(cells) != len(layout.columns):
+            *others, last = layout.columns
+            raise DataFormatError(
+                f"{path}:{number}: expected {', '.join(others)} and {last}, separated by tabs, "
+                f"got {quote(line.rstrip())}"
+            )
+        rows.append(Row(number, cells))
+    rows = rows[1:] if layout.first_name else rows
+    if not rows:
+        raise DataFormatError(f"{path}:{len(lines)}: expected at least one row, got none")
+    return Table(layout, header, rows)
+
+
+def format_header(header: Sequence[int]) -> str:
+    """The header lines of a submission, with their line ends: two numbers (WMT20 and 21) or three; `HEADER` says which.
+
+    # Raises
+
+    `DataFormatError`: another number of numbers, one that is no integer of at least 0.
+    """
+    if len(header) not in (2, 3) or not all(type(each) is int and each >= 0 for each in header):
+        raise DataFormatError(
+            f"header: expected two or three integers of at least 0 ({', '.join(HEADER)}), got {quote(list(header))}"
+        )
+    return "".join(f"{number}\n" for number in header)
+
+
+def same_system(path: str, table: Table, columns: Sequence[int]) -> None:
+    """Raises a `DataFormatError` at the first row whose cells in `columns` differ from those of the first row."""
+    expected = [table.rows[0].cells[column] for column in columns]
+    for row in table.rows:
+        for column, value in zip(columns, expected):
+            if row.cells[column] != value:
+                raise DataFormatError(
+                    f"{path}:{row.line}: expected the {table.layout.columns[column]} {value}, as in line "
+                    f"{table.rows[0].line}, got {quote(row.cells[column])}"
+                )
+
+
+_HALLUCINATIONS = [Layout("WMT23 hallucinations", ("language pair", "sentence"), 0, "lp")]
+
+
+def read_left_out(
+    path: str, language_pair: Optional[str], encoding: str = "utf-8"
+) -> FrozenSet[int]:
+    """
+    The sentences of a language pair, from 0, that a list of hallucinations of WMT23 leaves out.
+
+    # Raises
+
+    `DataFormatError`: that of `read_table`, a sentence that is no number, and where `language_pair` is None, a list of
+    several language pairs.
+    """
+    table = read_table(path, _HALLUCINATIONS, encoding)
+    if language_pair is None:
+        same_system(path, table, [0])
+    numbers = set()
+    for line, (pair, sentence) in table.rows:
+        if not sentence.isdecimal():
+            raise DataFormatError(
+                f"{path}:{line}: expected a sentence, from 0, got {quote(sentence)}"
+            )
+        if language_pair in (None, pair):
+            numbers.add(int(sentence))
+    return frozenset(numbers)
+
+
+def check_left_out(path: str, numbers: AbstractSet[int], sentences: int) -> None:
+    """Raises a `DataFormatError` where a sentence to leave out is not among so many sentences."""
+    if numbers and max(numbers) >= sentences:
+        raise DataFormatError(
+            f"{path}: expected sentences below {sentences}, as many as the gold file has, got {max(numbers)}"
+        )
+
+
+def _fits(layout: Layout, header_lines: int, first: List[str]) -> bool:
+    columns = len(first) - (not first[-1] and len(first) > len(layout.columns))
+    return (layout.header_lines, len(layout.columns)) == (header_lines, columns) and (
+        layout.first_name in (None, first[0])
+    )

@@ -1,0 +1,113 @@
+"""
+The scores of the WMT shared tasks on quality estimation that are not of OK and BAD alone: `Scorer`s as those of
+`tag_scores`, with what the official scripts compute.
+
+- `SPANS` (WMT23): severities of characters, as `allennlp_nef.data.formats.error_spans.severities_of` gives them. A
+  character is worth 1 where gold and prediction have the same severity, 0.5 where they have different ones. Precision
+  is over predicted, recall over gold characters of errors.
+- `EXPLANATIONS` (WMT22): a number for each word against OK and BAD: area under the ROC curve, average precision, and
+  recall among the K highest with K the number of BAD words, each the mean over the sentences that have both tags.
+- `CORRELATIONS`: a number for each sentence. Pearson's r comes from sums; Spearman's and Kendall's (tau-b) do not.
+"""
+
+from typing import Any, Dict, List, Sequence
+
+import numpy
+
+from allennlp_nef.data.formats.error_spans import BOTH, NO_ERROR, SEVERITIES
+from allennlp_nef.metrics.ratios import precision_recall_f1, ratio
+from allennlp_nef.metrics.tag_scores import Scorer, TagCounts, Tags, TypeCounts, paired_sentences
+
+
+def count_spans(gold: Tags, predicted: Tags) -> TagCounts:
+    """The counts are twice the worth of the characters, the predicted and the gold characters of errors."""
+    rows = []
+    types = {name: numpy.zeros(3, dtype=int) for name in SEVERITIES}
+    for expected, got in paired_sentences(gold, predicted):
+        is_gold = {name: numpy.isin(expected, [name, BOTH]) for name in SEVERITIES}
+        is_predicted = {name: numpy.isin(got, [name, BOTH]) for name in SEVERITIES}
+        same = numpy.zeros(len(expected), dtype=bool)
+        for name, counts in types.items():
+            hits = is_gold[name] & is_predicted[name]
+            counts += [hits.sum(), is_predicted[name].sum(), is_gold[name].sum()]
+            same |= hits
+        in_gold, in_predicted = (numpy.asarray(x) != NO_ERROR for x in (expected, got))
+        worth = same.sum() + (in_gold & in_predicted).sum()
+        rows.append([worth, in_predicted.sum(), in_gold.sum()])
+    return TagCounts(
+        numpy.array(rows, dtype=numpy.int64).reshape(-1, 3),
+        {name: TypeCounts(*counts.tolist()) for name, counts in types.items()},
+    )
+
+
+def span_scores(counts: numpy.ndarray) -> Dict[str, numpy.ndarray]:
+    """The scores of the counts of `count_spans`."""
+    twice, predicted, gold = numpy.moveaxis(counts, -1, 0)
+    return dict(zip(("precision", "recall", "f1"), precision_recall_f1(twice / 2, predicted, gold)))
+
+
+def count_explanations(gold: Tags, predicted: Tags) -> TagCounts:
+    """The counts are the three scores of the sentence and 1; all are 0 where the gold tags are all OK or all BAD."""
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
+    rows: List[Sequence[float]] = []
+    for tags, scores in paired_sentences(gold, predicted):
+        is_bad = numpy.asarray(tags) == "BAD"
+        number = int(is_bad.sum())
+        if number in (0, len(is_bad)):
+            rows.append([0.0] * 4)
+            continue
+        highest = numpy.argsort(scores, kind="stable")[::-1][:number]
+        auc, precision = (f(is_bad, scores) for f in (roc_auc_score, average_precision_score))
+        rows.append([is_bad[highest].mean(), auc, precision, 1.0])
+    return TagCounts(numpy.array(rows, dtype=numpy.float64).reshape(-1, 4), {})
+
+
+def explanation_scores(counts: numpy.ndarray) -> Dict[str, numpy.ndarray]:
+    """The scores of the counts of `count_explanations`."""
+    names = ("recall_at_k", "auc", "average_precision")
+    return {name: ratio(counts[..., i], counts[..., 3]) for i, name in enumerate(names)}
+
+
+def count_correlations(gold: Tags, predicted: Tags) -> TagCounts:
+    """
+    The counts are 1, x, y, x^2, y^2 and xy, where x are the gold and y the predicted scores, each with the mean 0 and
+    the variance 1 over the data set. So systems with other ranges of scores can be swapped in a test of significance.
+    """
+    x, y = (_standardized(_values(each)) for each in (gold, predicted))
+    return TagCounts(numpy.stack([numpy.ones_like(x), x, y, x * x, y * y, x * y], -1), {})
+
+
+def pearson(counts: numpy.ndarray) -> Dict[str, numpy.ndarray]:
+    """Pearson's r of the counts of `count_correlations`."""
+    n, x, y, xx, yy, xy = numpy.moveaxis(counts, -1, 0)
+    spread = numpy.sqrt(numpy.maximum(0, n * xx - x * x) * numpy.maximum(0, n * yy - y * y))
+    return {"pearson": ratio(n * xy - x * y, spread)}
+
+
+def rank_correlations(gold: Tags, predicted: Tags) -> Dict[str, float]:
+    """Spearman's and Kendall's correlation of the scores."""
+    from scipy.stats import kendalltau, spearmanr
+
+    x, y = _values(gold), _values(predicted)
+    return {"spearman": float(spearmanr(x, y)[0]), "kendall": float(kendalltau(x, y)[0])}
+
+
+SPANS = Scorer(count_spans, span_scores, ("f1",), "f1", "characters")
+EXPLANATIONS = Scorer(
+    count_explanations,
+    explanation_scores,
+    ("recall_at_k", "auc", "average_precision"),
+    "recall_at_k",
+)
+CORRELATIONS = Scorer(
+    count_correlations, pearson, ("pearson",), "spearman", "", whole=rank_correlations
+)
+
+
+def _values(scores: Tags) -> numpy.ndarray:
+    return numpy.array([score for (score,) in scores], dtype=numpy.float64)
+
+
+def _standardized(values: numpy.ndarray) -> Any:
+    return ratio(values - values.mean(), numpy.full(len(values), values.std()))
