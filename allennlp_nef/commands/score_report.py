@@ -202,7 +202,8 @@ def _percentages(counts: TypeCounts) -> str:
 
 def _score(gold: TagFile, file: TagFile, scorer: Scorer) -> Run:
     counts = scorer.count(gold.tags, file.tags)
-    scores = {**scorer.scores(counts.sentences.sum(0)), **scorer.whole(gold.tags, file.tags)}
+    scores: Dict[str, Any] = dict(scorer.scores(counts.sentences.sum(0)))
+    scores.update(scorer.whole(gold.tags, file.tags))
     return Run(file, counts, {name: float(score) for name, score in scores.items()})
 
 

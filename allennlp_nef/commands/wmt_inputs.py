@@ -13,6 +13,7 @@ from allennlp_nef.data.formats.wmt_tag_files import (
     leave_out,
     line_up,
     read_tags,
+    read_text,
     with_words,
 )
 from allennlp_nef.errors import DataFormatError, UserError, quote
@@ -26,8 +27,10 @@ def read_wmt_files(args: argparse.Namespace, paths: Sequence[str]) -> List[TagFi
 
     # Raises
 
-    `DataFormatError`: what the readers of the format raise, files that do not line up.
+    `DataFormatError`: what the readers of the format raise, files that do not line up. `UserError`: a text for gaps.
     """
+    if args.text is not None and args.gaps == "only":
+        raise UserError("--text: expected tags of words, got --gaps only")
     gold, *predicted = paths
     if args.format == "wmt-spans":
         files = _read_spans(paths, bool(args.clip_spans), args.encoding)
@@ -40,16 +43,17 @@ def read_wmt_files(args: argparse.Namespace, paths: Sequence[str]) -> List[TagFi
         files = [read_tags(gold, args.encoding), *scores]
     else:
         files = [read_tags(path, args.encoding) for path in paths]
+    if args.text is not None:
+        files.append(read_text(args.text, args.encoding))
     files = leave_out(files, args.hallucinations, args.encoding)
+    text = None if args.text is None else files.pop()
     if args.format == "wmt-explanations":
         files = line_up(files)
     elif args.format == "wmt":
         gaps = {"yes": True, "no": False}.get(args.gaps)
         files = line_up(files, gaps, args.gaps == "only")
-    if args.text is not None:
-        if args.gaps == "only":
-            raise UserError("--text: expected tags of words, got --gaps only")
-        files[0] = with_words(files[0], args.text, args.encoding)
+    if text is not None:
+        files[0] = with_words(files[0], text)
     return files
 
 

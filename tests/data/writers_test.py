@@ -23,6 +23,10 @@ def written(reader, name, *parts, **options):
 
 class TestWordQe:
     SENTENCES = [(0, ["das", "Küche"], ["OK", "BAD"]), (1, ["\ud800x", "\x00"], ["BAD", "OK"])]
+    SEVEN_COLUMNS = (
+        "en-de\tm m\tmt\t0\t0\tdas\tOK\nen-de\tm m\tmt\t0\t1\tKüche\tBAD\n"
+        "en-de\tm m\tmt\t1\t0\t\ud800x\tBAD\nen-de\tm m\tmt\t1\t1\t\x00\tOK\n"
+    )
 
     @pytest.mark.parametrize(
         "name, expected",
@@ -33,10 +37,13 @@ class TestWordQe:
                 "m m\t0\t0\tdas\tOK\nm m\t0\t1\tKüche\tBAD\nm m\t1\t0\t\ud800x\tBAD\nm m\t1\t1\t\x00\tOK\n",
             ),
             ("text", "das Küche/BAD\n\ud800x/BAD \x00\n"),
+            ("wmt20", "8\n2\n" + SEVEN_COLUMNS),
+            ("wmt22", "8\n2\n1\n" + SEVEN_COLUMNS),
         ],
     )
     def test_each_format(self, name, expected):
-        lines = [written(WmtWordQeReader(), name, *each, method="m m") for each in self.SENTENCES]
+        options = {"method": "m m", "language_pair": "en-de", "header": (8, 2, 1)}
+        lines = [written(WmtWordQeReader(), name, *each, **options) for each in self.SENTENCES]
         assert "".join(lines) == expected
 
 

@@ -254,6 +254,19 @@ class TestOutput:
         ]
         assert self.dump(word_qe(output_format="tsv")).startswith("allennlp_nef\t0\t0\t")
 
+    def test_submissions_begin_with_the_footprint(self, word_qe):
+        predictor = word_qe(output_format="wmt22", language_pair="en-de", ensemble_size=3)
+        parameters = sum(each.numel() for each in predictor._model.parameters())
+        lines = self.dump(predictor).splitlines()
+        assert lines[:3] == [str(4 * parameters), str(parameters), "3"]
+        assert lines[3] == "en-de\tallennlp_nef\tmt\t0\t0\tdas\tOK"
+        assert len(lines) == 7
+        options = {"output_format": "wmt20", "language_pair": "en-de", "method": "m"}
+        earlier = self.dump(word_qe(**options)).splitlines()
+        assert earlier[:3] == [*lines[:2], "en-de\tm\tmt\t0\t0\tdas\tOK"]
+        default = word_qe(output_format="wmt22", language_pair="en-de")
+        assert self.dump(default).splitlines()[2] == "1"
+
 
 class TestLines:
     def test_loaded_line_is_the_request_and_has_its_answer(self, predictor):
@@ -295,7 +308,7 @@ class TestConstruction:
         [
             (
                 {"output_format": "xml"},
-                "output_format: expected one of json, tags, tsv, text, got 'xml'",
+                "output_format: expected one of json, tags, tsv, text, wmt20, wmt22, got 'xml'",
             ),
             ({"method": "a\tb"}, r"method: expected text without tabs and line ends, got 'a\tb'"),
             ({"method": ""}, "method: expected text without tabs and line ends, got ''"),
@@ -304,7 +317,30 @@ class TestConstruction:
             ({"batch_size": 2.5}, "batch_size: expected an integer of at least 1, got 2.5"),
             ({"attention": "false"}, "attention: expected true or false, got 'false'"),
             ({"method": 5}, "method: expected text without tabs and line ends, got 5"),
-            ({"method": "a"}, "method: expected output_format tsv, which has it, got json"),
+            (
+                {"method": "a"},
+                "method: expected output_format tsv or wmt20 or wmt22, which has it, got json",
+            ),
+            (
+                {"language_pair": "a-b", "output_format": "tsv"},
+                "language_pair: expected output_format wmt20 or wmt22, which has it, got tsv",
+            ),
+            (
+                {"ensemble_size": 2, "output_format": "wmt20", "language_pair": "a-b"},
+                "ensemble_size: expected output_format wmt22, which has it, got wmt20",
+            ),
+            (
+                {"ensemble_size": 0, "output_format": "wmt22", "language_pair": "a-b"},
+                "ensemble_size: expected an integer of at least 1, got 0",
+            ),
+            (
+                {"output_format": "wmt22"},
+                "language_pair: expected one such as en-de, got None",
+            ),
+            (
+                {"output_format": "wmt20", "language_pair": "en de"},
+                "language_pair: expected one such as en-de, got 'en de'",
+            ),
             (
                 {"output_format": "tags", "trace": True},
                 "attention, trace: expected output_format json, which has them, got tags",

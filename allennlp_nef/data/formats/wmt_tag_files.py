@@ -138,32 +138,32 @@ def leave_out(
     )
 
 
-def with_words(gold: TagFile, path: str, encoding: str = "utf-8") -> TagFile:
+def read_text(path: str, encoding: str = "utf-8") -> TagFile:
+    """The words of a text, a sentence a line, in place of tags. Raises the `DataFormatError` of `read_lines`."""
+    lines = [line.split() for line in read_lines(path, encoding)]
+    return TagFile(path, [TaggedSentence(words, [i], words) for i, words in enumerate(lines, 1)])
+
+
+def with_words(gold: TagFile, text: TagFile) -> TagFile:
     """
-    A file of tags with the words of a text, a sentence a line, one word a tag.
+    A file of tags with the words of a text, that of `read_text`.
 
     # Raises
 
-    `DataFormatError`: what `read_lines` raises, not as many lines as sentences or words as tags, other words than
-    those of the file.
+    `DataFormatError`: not as many lines as sentences or words as tags, other words than those of the file.
     """
-    lines = read_lines(path, encoding)
-    if len(lines) != len(gold.sentences):
-        raise DataFormatError(
-            f"{path}:{len(lines)}: expected {len(gold.sentences)} lines, one a sentence of {gold.path}, "
-            f"got {len(lines)}"
-        )
+    check_sentences(gold, text)
     sentences = []
-    for number, (line, sentence) in enumerate(zip(lines, gold.sentences), 1):
-        words = line.split()
+    for sentence, (words, lines, _) in zip(gold.sentences, text.sentences):
         if len(words) != len(sentence.tags):
             raise DataFormatError(
-                f"{path}:{number}: expected {len(sentence.tags)} words, one a tag of "
+                f"{text.path}:{lines[0]}: expected {len(sentence.tags)} words, one a tag of "
                 f"{gold.path}:{sentence.lines[0]}, got {len(words)}"
             )
         if sentence.words not in (None, words):
             raise DataFormatError(
-                f"{path}:{number}: expected the words of {gold.path}:{sentence.lines[0]}, got {quote(line.strip())}"
+                f"{text.path}:{lines[0]}: expected the words of {gold.path}:{sentence.lines[0]}, "
+                f"got {quote(' '.join(words))}"
             )
         sentences.append(sentence._replace(words=words))
     return gold._replace(sentences=sentences)

@@ -1,0 +1,163 @@
+"""Error spans of WMT23: read, written, as severities of characters, and projected onto words."""
+
+import random
+
+import pytest
+
+from allennlp_nef.data.formats.error_spans import (
+    GOLD_NAMES,
+    ErrorSpan,
+    format_error_spans,
+    project_spans,
+    read_error_spans,
+    severities_of,
+)
+from allennlp_nef.data.formats.wmt_tables import SystemInfo, format_header
+from allennlp_nef.errors import DataFormatError
+
+TEXTS = [
+    (
+        "Er geht,  nun.",
+        [ErrorSpan(3, 7, "minor"), ErrorSpan(0, 5, "major"), ErrorSpan(14, 14, "major")],
+    ),
+    ("ja", []),
+]
+
+
+def text_of(system):
+    return "".join(format_error_spans("en-de", system, i, *each) for i, each in enumerate(TEXTS))
+
+
+@pytest.fixture
+def path(tmp_path):
+    def path(text):
+        file = tmp_path / "f"
+        file.write_text(text, encoding="utf-8")
+        return str(file)
+
+    return path
+
+
+@pytest.mark.parametrize(
+    "before, system",
+    [
+        (GOLD_NAMES, SystemInfo("gold", "en-de")),
+        (format_header((1, 2, 3)), SystemInfo("a b", "en-de", None, (1, 2, 3))),
+    ],
+)
+def test_what_is_written_is_read(path, before, system):
+    text = before + text_of(system.name)
+    assert text.endswith(f"{system.name}\t1\tja\t-1\t-1\tno-error\n")
+    got, sentences = read_error_spans(path(text))
+    assert got == system
+    assert [(sentence.text, sentence.spans) for sentence in sentences] == TEXTS
+
+
+def test_development_data_have_the_source(path):
+    names = "mt_system\tdoc_id\tseg_id\tannotator_id\tsource\ttarget\tstart_ids\tend_ids\terrors\n"
+    rows = "A\td\t0\tx\tso\tals o\t0 4\t2 5\tmajor minor\nB\td\t9\tx\tyes\tja\t-1\t-1\tno-error\t\n"
+    _, sentences = read_error_spans(path(names + rows))
+    assert [tuple(each) for each in sentences] == [
+        ("als o", [(0, 2, "major"), (4, 5, "minor")], 2, "so"),
+        ("ja", [], 3, "yes"),
+    ]
+
+
+def test_severities_are_those_of_each_character():
+    got = severities_of(*TEXTS[0])
+    expected = ["major"] * 3 + ["minor+major"] * 2 + ["minor"] * 2 + ["no-error"] * 7 + ["major"]
+    assert got == expected
+    assert severities_of(" ja ", [ErrorSpan(1, 4, "minor")]) == ["no-error", "minor", "no-error"]
+
+
+@pytest.mark.parametrize(
+    "span, bad",
+    [
+        ((0, 2), [0]),
+        ((1, 6), [0, 1]),  # part of a word
+        ((3, 8), [1, 2]),
+        ((7, 8), [3]),  # the comma, before what is missing
+        ((8, 9), [3]),
+        ((0, 0), [0]),
+        ((13, 14), [5]),
+        ((14, 14), [5]),
+        ((0, 14), [0, 1, 2, 3, 4]),
+    ],
+)
+def test_spans_are_projected_onto_words(span, bad):
+    tags = project_spans(TEXTS[0][0], [ErrorSpan(*span, "minor")], ["Er", "geht", ",", "nun", "."])
+    assert [i for i, tag in enumerate(tags) if tag == "BAD"] == bad
+    assert len(tags) == 6
+
+
+def test_projection_agrees_with_a_table_of_characters():
+    rng = random.Random(0)
+    for _ in range(100):
+        words = ["".join(rng.choices("ab,", k=rng.randint(1, 4))) for _ in range(rng.randint(1, 6))]
+        text, owner = "", []
+        for i, word in enumerate(words):
+            blanks = " " * rng.randint(0, 2)
+            text, owner = text + blanks + word, owner + [None] * len(blanks) + [i] * len(word)
+        start = rng.randrange(len(text))
+        end = rng.randint(start, len(text))
+        expected = set(owner[start:end]) - {None}
+        if end - start <= 1:
+            begins = {owner.index(i): i for i in range(len(words))}
+            expected = {next((begins[k] for k in range(end, len(text)) if k in begins), len(words))}
+        tags = project_spans(text, [ErrorSpan(start, end, "major")], words)
+        assert {i for i, tag in enumerate(tags) if tag == "BAD"} == expected
+
+
+def test_words_of_another_text_are_an_error():
+    with pytest.raises(DataFormatError, match="has next, 'nun.', got '.' as word 3"):
+        project_spans(TEXTS[0][0], [], ["Er", "geht", ",", "."])
+
+
+def row(starts="0", ends="1", severities="minor", sentence="0"):
+    return f"en-de\tgold\t{sentence}\tabc\t{starts}\t{ends}\t{severities}\n"
+
+
+SPAN = "expected a span within the 3 characters of the text, its start not after its end, got "
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        (row("0", "4"), "2: " + SPAN + "0 to 4 (clip_spans)"),
+        (row("2", "1"), "2: " + SPAN + "2 to 1 (clip_spans)"),
+        (row("4", "4"), "2: " + SPAN + "4 to 4 (clip_spans)"),
+        (row("0 1", "1"), "2: expected as many starts as ends and severities, got 2, 1 and 1"),
+        (row("", "", ""), "2: expected as many starts as ends and severities, got 0, 0 and 0"),
+        (row("-1", "1"), "2: expected a start and an end, integers from 0, got '-1 1'"),
+        (row("-1 0", "-1 1", "no-error minor"), "2: expected a start and an end, integers from 0"),
+        (row(severities="bad"), "2: expected a severity, minor or major, got 'bad'"),
+        (row(severities="no-error"), "2: expected a severity, minor or major, got 'no-error'"),
+        (row() + row(), "3: expected the sentence 1, got '0'"),
+        (
+            row() + row(sentence="1").replace("en-de", "x"),
+            "3: expected the lp en-de, as in line 2, got 'x'",
+        ),
+        (row() + "x\n", "3: expected lp, gold, sid, mt, start_id, end_id and error, separated by"),
+    ],
+)
+def test_bad_spans_are_an_error_with_their_line(path, text, message):
+    file = path(GOLD_NAMES + text)
+    with pytest.raises(DataFormatError) as error:
+        read_error_spans(file)
+    assert str(error.value).startswith(f"{file}:{message}")
+
+
+def test_spans_can_be_clipped_with_a_warning(path, caplog):
+    file = path(GOLD_NAMES + row("1 2 5", "9 1 5", "minor major minor"))
+    (sentence,) = read_error_spans(file, clip_spans=True)[1]
+    assert sentence.spans == [(1, 3, "minor")]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{file}:2: the span 1 to 9 is cut at 3.",
+        f"{file}:2: the span 2 to 1 is left out.",
+        f"{file}:2: the span 5 to 5 is left out.",
+    ]
+
+
+def test_a_span_outside_of_the_text_is_not_written():
+    with pytest.raises(DataFormatError, match="spans: expected a span within the 2 characters"):
+        format_error_spans("en-de", "s", 0, "ja", [ErrorSpan(0, 3, "minor")])
