@@ -145,8 +145,8 @@ def project_spans(text: str, spans: Sequence[ErrorSpan], words: Sequence[str]) -
     """
     OK or BAD for each word of a text, and for `<EOS>` after them: n+1 tags for n words, as in WMT22 and 23.
 
-    A word is BAD if a span covers one of its characters. A span of at most one character stands for an omission, as
-    annotators mark it on the blank or the comma before what is missing: the word that begins after it is BAD.
+    A word is BAD if a span covers one of its characters. A span that is empty or covers blanks only stands for an
+    omission: the word that begins after it is BAD.
 
     # Parameters
 
@@ -172,7 +172,7 @@ def project_spans(text: str, spans: Sequence[ErrorSpan], words: Sequence[str]) -
     places.append((len(text), len(text) + 1))
     tags = ["OK"] * len(places)
     for span in spans:
-        if span.end - span.start <= 1:
+        if not text[span.start : span.end].strip():
             tags[next(i for i, (start, _) in enumerate(places) if start >= span.end)] = "BAD"
             continue
         for i, (start, end) in enumerate(places):
