@@ -63,8 +63,8 @@ def calibrate(args: argparse.Namespace) -> Iterator[str]:
     }
     if results["cross_fitted"]["nll"] > results["before"]["nll"]:
         logger.warning(
-            "%s: %d words are too few for this fit: cross-fitted, NLL is %.4f, and before it is %.4f. Calibrate on more "
-            "data, or with --temperature-only.",
+            "%s: %d words are too few for this fit: cross-fitted, NLL is %.4f, and before it is %.4f. Calibrate on "
+            "more data, or with --temperature-only.",
             path,
             len(words.gold),
             results["cross_fitted"]["nll"],
