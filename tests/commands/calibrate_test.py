@@ -9,6 +9,8 @@ import pytest
 from allennlp.models import load_archive
 from allennlp.predictors import Predictor
 
+from allennlp_nef.commands.calibration.archive_files import read_config, write_archive
+
 DEV = "fixtures/qe/dev"
 
 
@@ -282,3 +284,29 @@ class TestErrors:
         assert error == (
             f"error: {DEV}: expected a model with probabilities, got NaN for sentence 1"
         )
+
+
+def test_fit_that_does_not_hold_for_other_sentences_gives_a_warning(
+    run, done, tmp_path, capsys, caplog, monkeypatch
+):
+    _, archive = done
+    with caplog.at_level(logging.WARNING, "allennlp_nef"):
+        run(capsys, archive, "--output", tmp_path / "a.tar.gz")
+        assert "too few" not in caplog.text
+        monkeypatch.setattr("allennlp_nef.commands.calibration.run.fit", lambda *_: (0.02, [0, 0]))
+        results = run(capsys, archive, "--output", tmp_path / "a.tar.gz", "--temperature-only")
+    nll = results["cross_fitted"]["nll"]
+    assert f"1849 words are too few for this fit: cross-fitted, NLL is {nll:.4f}" in caplog.text
+
+
+def test_model_made_from_an_archive_gets_its_config(archive_path, tmp_path):
+    """The new archive does not need the other one."""
+    config = read_config(str(archive_path))
+    folder = tmp_path / "tuned"
+    shutil.copytree(str(archive_path.parent), str(folder))
+    model = {"type": "from_archive", "archive_file": str(archive_path)}
+    (folder / "config.json").write_text(json.dumps({**config, "model": model}))
+    write_archive(str(folder), tmp_path / "new.tar.gz", "calibration", {"temperature": 2.0})
+    found = read_config(str(tmp_path / "new.tar.gz"))
+    assert found["model"] == {**config["model"], "calibration": {"temperature": 2.0}}
+    assert load_archive(str(tmp_path / "new.tar.gz")).model.tag_head.calibration.temperature == 2

@@ -61,14 +61,15 @@ def calibrate(args: argparse.Namespace) -> Iterator[str]:
         "cross_fitted": {name: _mean([each[name] for each in crossed]) for name in crossed[0]},
         "adapted": None,
     }
-    if results["cross_fitted"]["nll"] > results["before"]["nll"]:
+    plain = measures(words, Calibration())["nll"]  # an old calibration may be of the same words
+    if results["cross_fitted"]["nll"] > plain:
         logger.warning(
-            "%s: %d words are too few for this fit: cross-fitted, NLL is %.4f, and before it is %.4f. Calibrate on "
-            "more data, or with --temperature-only.",
+            "%s: %d words are too few for this fit: cross-fitted, NLL is %.4f, and uncalibrated it is %.4f. Calibrate "
+            "on more data, or with --temperature-only.",
             path,
             len(words.gold),
             results["cross_fitted"]["nll"],
-            results["before"]["nll"],
+            plain,
         )
     if args.plot:
         from allennlp_nef.commands.plots.reliability import write_plot

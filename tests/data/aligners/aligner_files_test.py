@@ -49,6 +49,7 @@ def test_equal_aligners_have_equal_files_and_leave_no_others(path, tmp_path):
 @pytest.mark.parametrize(
     "data",
     [b"", b"{}", gzip.compress(b"{"), gzip.compress(b"\xff"), gzip.compress(b"{}" * 99)[:-9]],
+    ids=["empty", "plain", "half", "no UTF-8", "cut"],
 )
 def test_other_files_are_refused(path, data):
     path.write_bytes(data)
