@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 import numpy
-from result_tasks import TASKS, Task
+from result_tasks import TASKS
 from results import (
     ROOT,
     Results,
@@ -32,12 +32,7 @@ from results import (
     train,
 )
 
-TASK = TASKS["qe"]._replace(
-    files={
-        **TASKS["qe"].files,
-        "test": [*TASKS["qe"].files["test"], "test.src"],
-    }
-)
+TASK = TASKS["qe"]
 TARGET_ONLY = "target only"
 CONFIGS = ["qe_nef_f_affixes", "qe_bilstm_affixes", "qe_nef_f_tuned", TARGET_ONLY]
 CONDITIONS = ("given", "computed", "none")
@@ -241,8 +236,7 @@ def main() -> None:
     args = parser.parse_args()
     args.task = "qe"
     args.data = args.data.resolve()
-    task: Task = TASK
-    files = find_files(parser, task, args)
+    files = find_files(parser, TASK, args)
     if args.one:
         folder = args.output
         params = params_of(args.configs[0], args.seeds[0], files, args.overrides, folder)
