@@ -58,7 +58,9 @@ def params_of(
     changes = {"dataset_reader.weighting": {"target_path": files["dev"]}, **overrides}
     if row != TARGET_ONLY:
         return experiment(TASK, row, seed, files, changes)
-    files = {part: without_alignments(files[part], folder / "data") for part in ("train", "dev")}
+    files = {
+        part: without_alignments(files[part], folder.parent / "data") for part in ("train", "dev")
+    }
     sizes = experiment(TASK, "qe_bilstm_affixes", seed, files, {})["model"]["encoder"]
     changes["dataset_reader.weighting"] = {"target_path": files["dev"]}
     for part in ("dataset_reader", "validation_dataset_reader", "model.input_representation"):

@@ -61,7 +61,11 @@ TASKS = {
             THREE,
         ),
         only={},
-        files={"train": mlqe_pe("train"), "dev": mlqe_pe("dev"), "test": [*mlqe_pe("test20"), "test.src"]},
+        files={
+            "train": mlqe_pe("train"),
+            "dev": mlqe_pe("dev"),
+            "test": [*mlqe_pe("test20"), "test.src"],
+        },
         output_format="tags",
         ending="tags",
         scorer="WORD_QE",

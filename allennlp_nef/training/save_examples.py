@@ -2,11 +2,10 @@ import logging
 from collections import defaultdict
 from typing import Any, Dict, Iterable, List
 
-from allennlp.common.checks import ConfigurationError
 from allennlp.training.callbacks import TrainerCallback
 from overrides import overrides
 
-from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.data.metadata import TaggingMetadata, tagging_metadata
 from allennlp_nef.data.saved_examples import FILE_NAME, Request, request_of, write_examples
 from allennlp_nef.modules.checks import check_integers
 
@@ -47,7 +46,18 @@ class SaveExamples(TrainerCallback):
         if loader is None:
             logger.warning("There are no validation data: %s is not written.", FILE_NAME)
             return
-        requests = self.choose(_metadata_of(instance) for instance in loader.iter_instances())
+        sentences = tagging_metadata(
+            getattr(instance.fields.get("metadata"), "metadata", None)
+            for instance in loader.iter_instances()
+        )
+        known = [sentence for sentence in sentences if sentence is not None]
+        if len(known) < len(sentences):
+            logger.warning(
+                "The validation data are of a dataset reader of another package: %s is not written.",
+                FILE_NAME,
+            )
+            return
+        requests = self.choose(known)
         if not requests:
             logger.warning(
                 "The validation data have no sentence of at most %d words (max_words of save_examples): "
@@ -73,12 +83,3 @@ class SaveExamples(TrainerCallback):
         # The middle of each of `number` equal parts.
         chosen = [lengths[(2 * i + 1) * len(lengths) // (2 * number)] for i in range(number)]
         return [first[length].pop(0) for length in chosen]
-
-
-def _metadata_of(instance: Any) -> TaggingMetadata:
-    metadata = getattr(instance.fields.get("metadata"), "metadata", None)
-    if not isinstance(metadata, TaggingMetadata):
-        raise ConfigurationError(
-            "save_examples: expected a dataset reader of allennlp_nef, got instances without its metadata"
-        )
-    return metadata

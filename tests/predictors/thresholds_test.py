@@ -41,11 +41,11 @@ class TestThreshold:
         assert answer["tags"].count("BAD") == 3
 
     def test_sentences_of_a_batch_have_thresholds_of_their_own(self, word_qe):
-        thresholds = [None, 0.001, 0.999, None]
+        thresholds = [None, 1e-9, 0.999, None]
         requests = [{**QE_REQUEST, "threshold": each} for each in thresholds]
         answers = word_qe().predict_batch_json(requests)
         assert [answer["threshold"] for answer in answers] == pytest.approx(
-            [1 / 6, 0.001, 0.999, 1 / 6]
+            [1 / 6, 1e-9, 0.999, 1 / 6]
         )
         assert answers[1]["tags"] == ["BAD"] * 6
         assert answers[2]["tags"] == ["OK"] * 6
@@ -63,7 +63,7 @@ class TestThreshold:
         assert set(" ".join(lines).split()) == {"OK"}
 
     def test_provisional_tags_of_a_trace_follow_it(self, word_qe):
-        answer = word_qe().predict_json({**QE_REQUEST, "threshold": 0.001, "trace": True})
+        answer = word_qe().predict_json({**QE_REQUEST, "threshold": 1e-9, "trace": True})
         trace = answer["trace"]
         assert {tag for row in trace["provisional_tags"] for tag in row} == {"BAD"}
         assert trace["tags"] == answer["tags"]
