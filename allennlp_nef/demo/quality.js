@@ -4,7 +4,7 @@
 const Quality = (() => {
   const NONE = "No alignments were given, and the model has no aligner: the source is not used for these words.";
   const COMPUTED =
-    "No alignments were given: they were computed by the model's aligner. A dashed frame marks the source words of a word.";
+    "No alignments were given: they were computed by the model's aligner. Choose a word: dashed frames mark its source words.";
   const UNALIGNED = "A dotted line below a word: it is aligned with no word of the other side.";
 
   const percent = (share) => `${Number((100 * share).toFixed(1))}%`;
