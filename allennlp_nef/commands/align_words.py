@@ -8,7 +8,8 @@ _SUMMARY = "Align the words of sentences with those of their translations, for q
 _DETAILS = """
 Writes a line of pairs i-j for each sentence: source word i is aligned to target word j, from 0. SOURCE and TARGET are
 text files of tokenized sentences, one a line. The alignments are those of the package eflomal, in both directions,
-combined; it is installed by `pip install eflomal`, needs a C compiler for that, and draws random numbers.
+combined. It is the extra `align` (in a checkout: `pip install '.[align]'`), needs a C compiler, and draws random
+numbers.
 
     %(prog)s train.src train.mt --output train.src-mt.alignments --save-priors en-de.priors
     %(prog)s dev.src dev.mt --output dev.src-mt.alignments --priors en-de.priors

@@ -66,7 +66,8 @@ def load_aligner(path: str) -> LexicalAligner:
         if isinstance(error, DataFormatError):
             raise
         raise DataFormatError(
-            f"{path}: expected gzipped JSON, got another file ({type(error).__name__})"
+            f"{path}: expected gzipped JSON, got another file ({type(error).__name__}); an aligner is a file such as "
+            "aligner.json.gz"
         ) from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT["format"]:
         raise DataFormatError(f"{path}: expected an aligner, got other JSON")
