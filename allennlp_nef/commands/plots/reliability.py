@@ -69,7 +69,7 @@ def write_plot(
             upper.plot(
                 [], [], color=RED, linewidth=1, linestyle=":", label=f"threshold {threshold:.3f}"
             )
-        upper.legend(loc="upper left", labelcolor=INK, frameon=True, edgecolor="none")
+        upper.legend(loc="best", labelcolor=INK, frameon=True, edgecolor="none")
         upper.set(xlim=(0, 1), ylim=(0, 1))
         upper.set_ylabel(
             "share of BAD words" if is_word_qe else "share of words with the right tag"
