@@ -33,6 +33,20 @@ def csoftmax(scores, bounds):
     return result
 
 
+def csparsemax(scores, bounds):
+    """Constrained sparsemax (Malaviya et al., ACL 2018) for one row: bisection on tau."""
+    z = numpy.asarray(scores, dtype=numpy.float64)
+    u = numpy.asarray(bounds, dtype=numpy.float64)
+    low, high = (z - u).min(), z.max()  # sums of sum(u) and 0
+    for _ in range(200):
+        middle = (low + high) / 2
+        if numpy.clip(z - middle, 0, u).sum() >= 1:
+            low = middle
+        else:
+            high = middle
+    return numpy.clip(z - low, 0, u)
+
+
 def softmax(scores):
     powers = numpy.exp(scores - scores.max())
     return powers / powers.sum()

@@ -10,6 +10,7 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from allennlp_nef.nn.numerics import exclude_scores, float32_at_least
+from allennlp_nef.nn.upper_bounds import apply_with_upper_bounds
 
 
 class Solution(NamedTuple):
@@ -121,9 +122,12 @@ def open_softmax(z: torch.Tensor, closed: Optional[torch.Tensor]) -> torch.Tenso
 
 def _by_order(z: torch.Tensor, u: torch.Tensor, closed: Optional[torch.Tensor]) -> Solution:
     """Alg. 3 with one sort. It visits positions in descending order of exp(z) / u: the saturated ones come first."""
+    # Scores that are large and close to each other keep their differences in what follows.
+    highest = (z if closed is None else exclude_scores(z, closed)).amax(-1, keepdim=True)
+    lowered = (z - highest).clamp_(max=0)
     # A position with bound 0 has key +inf and saturates first.
-    keys, order = (z - u.log()).sort(dim=-1, descending=True)
-    sorted_z, sorted_u = z.gather(-1, order), u.gather(-1, order)
+    keys, order = (lowered - u.log()).sort(dim=-1, descending=True)
+    sorted_z, sorted_u = lowered.gather(-1, order), u.gather(-1, order)
     # At each position: log Z from the sum of what follows, the mass from the sum of what comes before.
     log_normalizers = sorted_z.flip(-1).logcumsumexp(-1).flip(-1)
     masses = (1 - (sorted_u.cumsum(-1) - sorted_u)).clamp_(min=0)
@@ -134,7 +138,7 @@ def _by_order(z: torch.Tensor, u: torch.Tensor, closed: Optional[torch.Tensor]) 
     mass = masses.gather(-1, num_saturated)
     ranks = torch.arange(z.size(-1), device=z.device).expand_as(order)
     closed = torch.empty_like(order, dtype=torch.bool).scatter_(-1, order, ranks < num_saturated)
-    shares = (z - log_normalizers.gather(-1, num_saturated)).exp_().masked_fill_(closed, 0)
+    shares = open_softmax(z, closed)
     return Solution(torch.where(closed, u, torch.minimum(shares * mass, u)), shares, mass, closed)
 
 
@@ -153,8 +157,8 @@ def constrained_softmax(
     # Parameters
 
     scores : `torch.Tensor`, of any shape and floating type
-        z. Use `(z - penalty * coverage) / temperature` for the variants with temperature and coverage penalty. Minus
-        infinity counts as the lowest finite number of the type.
+        z. Use `(z - penalty * coverage) / temperature` for the variants with temperature and coverage penalty. Infinities
+        count as the largest finite numbers of the type.
     upper_bounds : `torch.Tensor`, broadcastable to the shape of `scores`
         u, at least 0. In each row that is not masked everywhere, they must sum to at least 1 over `dim`. A bound above
         1 counts as 1.
@@ -172,39 +176,6 @@ def constrained_softmax(
     `ValueError` when the scores are not floating-point numbers, when a bound is negative or NaN, or when bounds sum to
     less than 1 by more than rounding.
     """
-    if not scores.is_floating_point():
-        raise ValueError(f"constrained_softmax: expected floating-point scores, got {scores.dtype}")
-    if not upper_bounds.is_floating_point():
-        upper_bounds = upper_bounds.to(scores.dtype)
-    shape = scores.shape
-    upper_bounds = upper_bounds.to(scores.device).expand(shape)
-    if mask is not None:
-        mask = mask.expand(shape)
-        scores = scores.masked_fill(~mask, 0)
-        upper_bounds = upper_bounds.masked_fill(~mask, 0)
-    if scores.numel() == 0:
-        return scores * upper_bounds
-    _check_bounds(upper_bounds, mask, dim)
-    compute_dtype = float32_at_least(scores.dtype)
-    z = scores.to(compute_dtype).clamp(min=torch.finfo(compute_dtype).min)
-    u = upper_bounds.to(compute_dtype).clamp(max=1)
-    weights = ConstrainedSoftmaxFunction.apply(z.transpose(dim, -1), u.transpose(dim, -1))
-    weights = weights.transpose(dim, -1).to(scores.dtype)
-    # A masked weight is 0 already. This stops gradients of masked positions, NaN included.
-    return weights if mask is None else weights.masked_fill(~mask, 0)
-
-
-def _check_bounds(upper_bounds: torch.Tensor, mask: Optional[torch.Tensor], dim: int) -> None:
-    if not bool((upper_bounds >= 0).all()):
-        worst = float(upper_bounds.detach().min())
-        raise ValueError(f"constrained_softmax: upper bounds must be at least 0, got {worst:g}")
-    totals = upper_bounds.detach().to(float32_at_least(upper_bounds.dtype)).sum(dim)
-    feasible = totals >= 1 - max(4 * torch.finfo(upper_bounds.dtype).eps, 1e-5)
-    if mask is not None:
-        feasible |= ~mask.any(dim)
-    if not bool(feasible.all()):
-        row = tuple((~feasible).nonzero()[0].tolist())
-        raise ValueError(
-            "constrained_softmax: upper bounds must sum to at least 1, "
-            f"got {float(totals[row]):g}" + (f" in row {row}" if row else "")
-        )
+    return apply_with_upper_bounds(
+        "constrained_softmax", ConstrainedSoftmaxFunction, scores, upper_bounds, mask, dim
+    )

@@ -1,6 +1,5 @@
 import math
 
-import numpy
 import pytest
 import torch
 from hypothesis import given, settings
@@ -8,28 +7,7 @@ from hypothesis import strategies as st
 
 from allennlp_nef.nn.constrained_softmax import constrained_softmax
 from tests import oracles
-from tests.nn.csoftmax_problems import FLOATS, KINDS, rows_by_oracle, values_of
-
-
-@st.composite
-def problems(draw):
-    """Scores, feasible bounds and a mask with at least one position."""
-    length = draw(st.integers(1, 12))
-    scores = draw(st.lists(st.floats(-15, 15), min_size=length, max_size=length))
-    bounds = draw(st.lists(st.floats(0, 1.5), min_size=length, max_size=length))
-    keep = draw(st.lists(st.booleans(), min_size=length, max_size=length))
-    keep[draw(st.integers(0, length - 1))] = True
-    slack = draw(st.sampled_from([1.0, 1.001, 1.5, 20.0]))
-    u = numpy.array(bounds) * keep
-    if u.sum() < 1e-3:
-        u = u + numpy.array(keep)
-    if u.sum() < 1 or draw(st.booleans()):
-        u = u / u.sum() * slack
-    return (
-        torch.tensor(scores, dtype=torch.float64),
-        torch.tensor(u, dtype=torch.float64),
-        torch.tensor(keep),
-    )
+from tests.nn.csoftmax_problems import FLOATS, KINDS, problems, rows_by_oracle, values_of
 
 
 class TestProperties:

@@ -131,10 +131,24 @@ class TestShapesAndTypes:
         assert torch.equal(solution.weights, z.softmax(-1))
         assert solution.closed is None and gradients(solution, z)[1] is None
 
+    @pytest.mark.parametrize("shift", [1e4, -1e4])
+    @pytest.mark.parametrize("solve", SOLVERS)
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_large_scores_have_the_error_of_rounding(self, kind, solve, shift):
+        """Scores that float32 holds exactly. A word without weight has a score that is higher still."""
+        z, u = values_of(kind, 30, batch=4)
+        z, u = (z.float() + shift).double(), u.float().double()
+        z[0, 0], u[0, 0] = 1e6, 0
+        weights = solve(z.float(), u.float(), u <= 0).weights
+        z[0, 0] = shift
+        expected = rows_by_oracle(z - shift, u)
+        torch.testing.assert_close(weights.double(), expected, rtol=0, atol=1e-6)
+
     def test_extreme_scores_give_finite_weights(self):
         z = torch.tensor([1e4, 0.0, -1e4])
-        alpha = constrained_softmax(z, torch.tensor([0.6, 0.3, 0.3]))
-        torch.testing.assert_close(alpha, torch.tensor([0.6, 0.3, 0.1]))
+        for scores in (z, torch.tensor([math.inf, 0, -math.inf])):
+            alpha = constrained_softmax(scores, torch.tensor([0.6, 0.3, 0.3]))
+            torch.testing.assert_close(alpha, torch.tensor([0.6, 0.3, 0.1]))
 
 
 class TestMask:

@@ -1,7 +1,8 @@
-"""Scores and bounds for the tests of csoftmax."""
+"""Scores and bounds for the tests of csoftmax and csparsemax."""
 
 import numpy
 import torch
+from hypothesis import strategies as st
 
 from tests import oracles
 
@@ -28,5 +29,26 @@ def values_of(kind, length, seed=0, batch=1):
     return z, u
 
 
-def rows_by_oracle(z, u):
-    return torch.tensor(numpy.stack([oracles.csoftmax(a, b) for a, b in zip(z, u)]))
+def rows_by_oracle(z, u, oracle=oracles.csoftmax):
+    return torch.tensor(numpy.stack([oracle(a, b) for a, b in zip(z, u)]))
+
+
+@st.composite
+def problems(draw):
+    """Scores, feasible bounds and a mask with at least one position."""
+    length = draw(st.integers(1, 12))
+    scores = draw(st.lists(st.floats(-15, 15), min_size=length, max_size=length))
+    bounds = draw(st.lists(st.floats(0, 1.5), min_size=length, max_size=length))
+    keep = draw(st.lists(st.booleans(), min_size=length, max_size=length))
+    keep[draw(st.integers(0, length - 1))] = True
+    slack = draw(st.sampled_from([1.0, 1.001, 1.5, 20.0]))
+    u = numpy.array(bounds) * keep
+    if u.sum() < 1e-3:
+        u = u + numpy.array(keep)
+    if u.sum() < 1 or draw(st.booleans()):
+        u = u / u.sum() * slack
+    return (
+        torch.tensor(scores, dtype=torch.float64),
+        torch.tensor(u, dtype=torch.float64),
+        torch.tensor(keep),
+    )

@@ -1,0 +1,61 @@
+"""What the public functions with upper bounds share: checks, masks, types and dimensions."""
+
+from typing import Optional, Type
+
+import torch
+
+from allennlp_nef.nn.numerics import float32_at_least
+
+
+def apply_with_upper_bounds(
+    name: str,
+    function: Type[torch.autograd.Function],
+    scores: torch.Tensor,
+    upper_bounds: torch.Tensor,
+    mask: Optional[torch.Tensor],
+    dim: int,
+) -> torch.Tensor:
+    """Checks the input of the public function `name`, and applies the autograd function behind it.
+
+    `function` takes finite scores and bounds in [0, 1], normalizes over the last dimension, and gives a position with
+    a bound of 0 the weight 0. The other parameters and the errors are those of `constrained_softmax`.
+    """
+    if not scores.is_floating_point():
+        raise ValueError(f"{name}: expected floating-point scores, got {scores.dtype}")
+    if not upper_bounds.is_floating_point():
+        upper_bounds = upper_bounds.to(scores.dtype)
+    shape = scores.shape
+    upper_bounds = upper_bounds.to(scores.device).expand(shape)
+    if mask is not None:
+        mask = mask.expand(shape)
+        scores = scores.masked_fill(~mask, 0)
+        upper_bounds = upper_bounds.masked_fill(~mask, 0)
+    if scores.numel() == 0:
+        return scores * upper_bounds
+    _check_bounds(name, upper_bounds, mask, dim)
+    compute_dtype = float32_at_least(scores.dtype)
+    largest = torch.finfo(compute_dtype).max
+    z = scores.to(compute_dtype).clamp(-largest, largest)
+    u = upper_bounds.to(compute_dtype).clamp(max=1)
+    weights = function.apply(z.transpose(dim, -1), u.transpose(dim, -1))
+    weights = weights.transpose(dim, -1).to(scores.dtype)
+    # A masked weight is 0 already. This stops gradients of masked positions, NaN included.
+    return weights if mask is None else weights.masked_fill(~mask, 0)
+
+
+def _check_bounds(
+    name: str, upper_bounds: torch.Tensor, mask: Optional[torch.Tensor], dim: int
+) -> None:
+    if not bool((upper_bounds >= 0).all()):
+        worst = float(upper_bounds.detach().min())
+        raise ValueError(f"{name}: upper bounds must be at least 0, got {worst:g}")
+    totals = upper_bounds.detach().to(float32_at_least(upper_bounds.dtype)).sum(dim)
+    feasible = totals >= 1 - max(4 * torch.finfo(upper_bounds.dtype).eps, 1e-5)
+    if mask is not None:
+        feasible |= ~mask.any(dim)
+    if not bool(feasible.all()):
+        row = tuple((~feasible).nonzero()[0].tolist())
+        raise ValueError(
+            f"{name}: upper bounds must sum to at least 1, "
+            f"got {float(totals[row]):g}" + (f" in row {row}" if row else "")
+        )
