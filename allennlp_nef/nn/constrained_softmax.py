@@ -157,8 +157,8 @@ def constrained_softmax(
     # Parameters
 
     scores : `torch.Tensor`, of any shape and floating type
-        z. Use `(z - penalty * coverage) / temperature` for the variants with temperature and coverage penalty. Infinities
-        count as the largest finite numbers of the type.
+        z. Use `(z - penalty * coverage) / temperature` for the variants with temperature and coverage penalty. An
+        infinite score counts as half the largest finite number of the type, with its sign.
     upper_bounds : `torch.Tensor`, broadcastable to the shape of `scores`
         u, at least 0. In each row that is not masked everywhere, they must sum to at least 1 over `dim`. A bound above
         1 counts as 1.

@@ -124,7 +124,7 @@ def constrained_sparsemax(
     # Parameters
 
     scores : `torch.Tensor`, of any shape and floating type
-        z. Infinities count as the largest finite numbers of the type.
+        z. An infinite score counts as a very large one.
     upper_bounds : `torch.Tensor`, broadcastable to the shape of `scores`
         u, at least 0. In each row that is not masked everywhere, they must sum to at least 1 over `dim`. A bound above
         1 counts as 1. A bound of 0 has the gradient of a small bound above 0.

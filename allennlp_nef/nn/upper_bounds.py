@@ -34,7 +34,9 @@ def apply_with_upper_bounds(
         return scores * upper_bounds
     _check_bounds(name, upper_bounds, mask, dim)
     compute_dtype = float32_at_least(scores.dtype)
-    largest = torch.finfo(compute_dtype).max
+    largest = (
+        torch.finfo(compute_dtype).max / 2
+    )  # `exclude_scores` needs a lower number than any score
     z = scores.to(compute_dtype).clamp(-largest, largest)
     u = upper_bounds.to(compute_dtype).clamp(max=1)
     weights = function.apply(z.transpose(dim, -1), u.transpose(dim, -1))
