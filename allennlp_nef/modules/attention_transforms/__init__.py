@@ -4,6 +4,7 @@ from allennlp_nef.modules.attention_transforms.attention_transform import (
     ScoredAttentionTransform,
 )
 from allennlp_nef.modules.attention_transforms.csoftmax import ConstrainedSoftmaxTransform
+from allennlp_nef.modules.attention_transforms.csparsemax import ConstrainedSparsemaxTransform
 from allennlp_nef.modules.attention_transforms.easy_first import EasyFirstTransform
 from allennlp_nef.modules.attention_transforms.entmax15 import Entmax15Transform
 from allennlp_nef.modules.attention_transforms.fixed_order import (
@@ -14,10 +15,13 @@ from allennlp_nef.modules.attention_transforms.fixed_order import (
 )
 from allennlp_nef.modules.attention_transforms.softmax import SoftmaxTransform
 from allennlp_nef.modules.attention_transforms.sparsemax import SparsemaxTransform
+from allennlp_nef.modules.attention_transforms.upper_bounds import BoundedAttentionTransform
 
 __all__ = [
     "AttentionTransform",
+    "BoundedAttentionTransform",
     "ConstrainedSoftmaxTransform",
+    "ConstrainedSparsemaxTransform",
     "EasyFirstTransform",
     "Entmax15Transform",
     "FixedAttentionTransform",

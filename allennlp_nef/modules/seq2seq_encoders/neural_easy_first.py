@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from allennlp_nef.modules.attention_transforms import (
     AttentionTransform,
+    BoundedAttentionTransform,
     ConstrainedSoftmaxTransform,
 )
 from allennlp_nef.modules.checks import check_dropout, check_integers, is_integer
@@ -79,7 +80,8 @@ class NeuralEasyFirst(TracedEncoder):
         In [0, 1), of the output. There is none inside the steps, as in the authors' implementation.
     cap_steps : `bool`, optional (default = `True`)
         Whether a sentence does min(N, L) steps, as in the authors' implementation; False lets transforms without
-        bounds revisit words. csoftmax has nothing left to attend to after L steps and needs True.
+        bounds revisit words. csoftmax and csparsemax with an upper_bound of at most 1 have nothing left to attend to
+        after L steps and need True.
     bidirectional : `bool`, optional (default = `True`)
         What `is_bidirectional()` says: `compose` wants all its encoders to agree.
     """
@@ -112,10 +114,15 @@ class NeuralEasyFirst(TracedEncoder):
         check_integers(preattention_dim=preattention_dim, sketch_dim=sketch_dim)
         check_dropout(dropout)
         self.attention = attention or ConstrainedSoftmaxTransform()
-        if not cap_steps and isinstance(self.attention, ConstrainedSoftmaxTransform):
+        if (
+            not cap_steps
+            and isinstance(self.attention, BoundedAttentionTransform)
+            and self.attention.upper_bound <= 1
+        ):
             raise ConfigurationError(
-                "cap_steps: csoftmax gives each word an attention of 1 in all and has none left after as many "
-                "steps as words; leave cap_steps at true, or choose another attention"
+                f"cap_steps: {registered_name(AttentionTransform, self.attention)} gives each word an attention of "
+                f"{self.attention.upper_bound:g} in all and has none left after as many steps as words; leave "
+                "cap_steps at true, raise upper_bound, or choose another attention"
             )
         self.sketch_update = sketch_update
         self.num_steps = num_steps

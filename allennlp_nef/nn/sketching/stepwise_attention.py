@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Optional, Tuple
 
 import torch
 
-from allennlp_nef.nn import constrained_softmax
+from allennlp_nef.nn import constrained_softmax, constrained_sparsemax
 from allennlp_nef.nn.sketching.reference import Attend, SketchState
 
 MAX_OPEN_SHARE = 0.9
@@ -103,9 +103,12 @@ class RecordedAttention(StepwiseAttention):
 class _ScoredSteps(StepwiseAttention):
     """Attention over the scores ``(z - coverage_penalty * beta) / temperature``, in closed form."""
 
+    gradients: Any = staticmethod(constrained_softmax.gradients)
+    """What `solve` returned, and the gradient of alpha -> those of the scores and of the bounds (None for zero)."""
+
     def __init__(self, temperature: float, coverage_penalty: float) -> None:
         self._temperature, self._penalty = temperature, coverage_penalty
-        self._cache: Dict[int, constrained_softmax.Solution] = {}
+        self._cache: Dict[int, Any] = {}
         self._grad_coverage: Optional[torch.Tensor] = None
 
     def forward(self, step: int, scores: torch.Tensor, use_cache: bool) -> torch.Tensor:
@@ -122,10 +125,10 @@ class _ScoredSteps(StepwiseAttention):
         later = _for_all_sentences(self._grad_coverage, grad)
         if later is not None:
             grad = grad + later
-        grad_scores, grad_bounds = constrained_softmax.gradients(self._cache.pop(step), grad)
+        grad_scores, grad_bounds = self.gradients(self._cache.pop(step), grad)
         if self._temperature != 1:
             grad_scores = grad_scores / self._temperature
-        if grad_bounds is not None:  # the bounds are 1 - beta
+        if grad_bounds is not None:  # the bounds are B - beta
             later = -grad_bounds if later is None else later - grad_bounds
         if self._penalty:
             penalized = -self._penalty * grad_scores
@@ -137,8 +140,8 @@ class _ScoredSteps(StepwiseAttention):
         """beta of the first `size` sentences: (size, tokens)."""
         raise NotImplementedError
 
-    def solve(self, scores: torch.Tensor) -> constrained_softmax.Solution:
-        """alpha and what its gradient needs. alpha is added to the coverage."""
+    def solve(self, scores: torch.Tensor) -> Any:
+        """alpha, as `weights`, and what its gradient needs. alpha is added to the coverage."""
         raise NotImplementedError
 
 
@@ -173,21 +176,37 @@ class SoftmaxSteps(_ScoredSteps):
         self._coverage = state
 
 
-class ConstrainedSoftmaxSteps(_ScoredSteps):
-    """csoftmax with the bounds 1 - beta (Eq. 11, Algs. 3 and 4)."""
+class _BoundedSteps(_ScoredSteps):
+    """Attention with the bounds B - beta (Eq. 11)."""
 
     def __init__(
-        self, mask: torch.Tensor, dtype: torch.dtype, temperature: float, coverage_penalty: float
+        self,
+        mask: torch.Tensor,
+        dtype: torch.dtype,
+        temperature: float,
+        coverage_penalty: float,
+        upper_bound: float = 1.0,
     ) -> None:
         super().__init__(temperature, coverage_penalty)
-        self._bounds = mask.to(dtype)
+        self._upper_bound = upper_bound
+        self._bounds = mask.to(dtype) * upper_bound
         self._closed = None if _is_full(mask) else ~mask
 
     def coverage(self, size: int) -> torch.Tensor:
-        return 1 - self._bounds[:size]
+        return self._upper_bound - self._bounds[:size]
 
     def open_words(self, size: int) -> Optional[torch.Tensor]:
         return _open_words(self._closed, size)
+
+    def state(self) -> Tuple[torch.Tensor, Optional[torch.Tensor]]:
+        return self._bounds, self._closed
+
+    def restore(self, state: Tuple[torch.Tensor, Optional[torch.Tensor]]) -> None:
+        self._bounds, self._closed = state
+
+
+class ConstrainedSoftmaxSteps(_BoundedSteps):
+    """csoftmax (Algs. 3 and 4)."""
 
     def solve(self, scores: torch.Tensor) -> constrained_softmax.Solution:
         size = scores.size(0)
@@ -198,11 +217,22 @@ class ConstrainedSoftmaxSteps(_ScoredSteps):
         self._bounds, self._closed = bounds - solution.weights, solution.closed
         return solution
 
-    def state(self) -> Tuple[torch.Tensor, Optional[torch.Tensor]]:
-        return self._bounds, self._closed
 
-    def restore(self, state: Tuple[torch.Tensor, Optional[torch.Tensor]]) -> None:
-        self._bounds, self._closed = state
+class ConstrainedSparsemaxSteps(_BoundedSteps):
+    """csparsemax.
+
+    What a bound of 0 has for a gradient makes no difference here: the step that used the word up has the same one with
+    the other sign. So the score of a closed word has no effect.
+    """
+
+    gradients = staticmethod(constrained_sparsemax.gradients)
+
+    def solve(self, scores: torch.Tensor) -> constrained_sparsemax.SparseSolution:
+        bounds = self._bounds[: scores.size(0)]
+        solution = constrained_sparsemax.solve(scores, bounds)
+        self._bounds = bounds - solution.weights
+        self._closed = self._bounds <= 0
+        return solution
 
 
 def _for_all_sentences(later: Optional[torch.Tensor], grad: torch.Tensor) -> Optional[torch.Tensor]:

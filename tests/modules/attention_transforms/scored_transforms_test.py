@@ -1,4 +1,4 @@
-"""`softmax` and `csoftmax`: attention of adjusted scores."""
+"""`softmax`, `csoftmax` and `csparsemax`: attention of adjusted scores."""
 
 import math
 
@@ -10,12 +10,22 @@ from allennlp.common.checks import ConfigurationError
 from allennlp_nef.modules.attention_transforms import (
     AttentionTransform,
     ConstrainedSoftmaxTransform,
+    ConstrainedSparsemaxTransform,
     SoftmaxTransform,
 )
 from allennlp_nef.nn.constrained_softmax import constrained_softmax
+from allennlp_nef.nn.constrained_sparsemax import constrained_sparsemax
 from allennlp_nef.nn.sketching import SketchState
 
-REGISTERED = {"softmax": SoftmaxTransform, "csoftmax": ConstrainedSoftmaxTransform}
+REGISTERED = {
+    "softmax": SoftmaxTransform,
+    "csoftmax": ConstrainedSoftmaxTransform,
+    "csparsemax": ConstrainedSparsemaxTransform,
+}
+BOUNDED = [
+    (ConstrainedSoftmaxTransform, constrained_softmax),
+    (ConstrainedSparsemaxTransform, constrained_sparsemax),
+]
 
 
 def state_of(coverage, lengths, step=1):
@@ -32,7 +42,7 @@ def example():
 
 
 @pytest.mark.parametrize("name", sorted(REGISTERED))
-class TestBoth:
+class TestAll:
     def test_options_come_from_params(self, name):
         params = Params({"type": name, "temperature": 0.5, "coverage_penalty": 3.0})
         transform = AttentionTransform.from_params(params)
@@ -58,9 +68,9 @@ class TestBoth:
     def test_scores_are_adjusted_by_temperature_and_coverage_penalty(self, name):
         """(z - penalty * beta) / temperature stands for z."""
         scores, state = example()
-        adjusted = (scores - 3 * state.coverage) / 0.5
+        adjusted = (scores - 3 * state.coverage) / 4
         expected = REGISTERED[name]()(adjusted, state)
-        weights = REGISTERED[name](temperature=0.5, coverage_penalty=3.0)(scores, state)
+        weights = REGISTERED[name](temperature=4.0, coverage_penalty=3.0)(scores, state)
         torch.testing.assert_close(weights, expected)
         assert not torch.allclose(REGISTERED[name]()(scores, state), expected, atol=1e-3)
 
@@ -105,33 +115,61 @@ def test_softmax_ignores_the_coverage():
     torch.testing.assert_close(weights[1, :2], scores[1, :2].softmax(-1))
 
 
-class TestConstrainedSoftmax:
-    def test_upper_bounds_are_one_minus_coverage(self):
+@pytest.mark.parametrize("transform, function", BOUNDED)
+class TestBounded:
+    def test_upper_bounds_are_one_minus_coverage(self, transform, function):
         """Eq. 11: u = 1 - beta."""
         scores, state = example()
-        weights = ConstrainedSoftmaxTransform()(scores, state)
-        expected = constrained_softmax(scores, 1 - state.coverage, state.mask)
-        torch.testing.assert_close(weights, expected)
+        weights = transform()(scores, state)
+        torch.testing.assert_close(weights, function(scores, 1 - state.coverage, state.mask))
         assert (weights + state.coverage <= 1 + 1e-6).all()
 
-    def test_coverage_slightly_above_one_gets_no_attention(self):
+    def test_coverage_slightly_above_one_gets_no_attention(self, transform, function):
         coverage = torch.tensor([[1 + 1e-6, 0.0, 0.0]])
-        weights = ConstrainedSoftmaxTransform()(torch.zeros(1, 3), state_of(coverage, [3]))
+        weights = transform()(torch.zeros(1, 3), state_of(coverage, [3]))
         torch.testing.assert_close(weights, torch.tensor([[0.0, 0.5, 0.5]]))
 
-    def test_fully_covered_sentence_gets_finite_attention(self):
+    def test_fully_covered_sentence_gets_finite_attention(self, transform, function):
         """Everything is covered: no weight, finite gradients."""
         scores = torch.zeros(1, 3, requires_grad=True)
         state = state_of(torch.tensor([[1.0, 1.0, 0.0]]), [2])
-        weights = ConstrainedSoftmaxTransform()(scores, state)
+        weights = transform()(scores, state)
         weights.sum().backward()
         assert weights.tolist() == [[0, 0, 0]]
         assert torch.isfinite(scores.grad).all()
 
-    def test_gradient_reaches_the_coverage(self):
+    def test_gradient_reaches_the_coverage(self, transform, function):
         """Earlier steps learn what they leave to later ones."""
         scores, state = example()
         coverage = state.coverage.clone().requires_grad_()
-        weights = ConstrainedSoftmaxTransform()(scores, state._replace(coverage=coverage))
+        weights = transform()(scores, state._replace(coverage=coverage))
         (weights * torch.arange(4.0)).sum().backward()
         assert coverage.grad.abs().sum() > 0
+
+    def test_upper_bound_is_what_a_word_may_get_in_all(self, transform, function):
+        scores, state = example()
+        for bound in (0.95, 1.5):
+            weights = transform(upper_bound=bound)(scores, state)
+            bounds = (bound - state.coverage).clamp(min=0)
+            torch.testing.assert_close(weights[0], function(scores[0], bounds[0]))
+            assert not torch.allclose(weights[0], transform()(scores, state)[0], atol=1e-3)
+
+    def test_a_step_uses_up_what_is_left(self, transform, function):
+        """Two words of 0.6 have 1 + 0.2 in all."""
+        attend = transform(upper_bound=0.6)
+        first = attend(torch.tensor([[0.0, 9.0]]), state_of(torch.zeros(1, 2), [2], 0))
+        second = attend(torch.zeros(1, 2), state_of(first, [2], 1))
+        third = attend(torch.zeros(1, 2), state_of(first + second, [2], 2))
+        torch.testing.assert_close(torch.cat([first, second]), torch.tensor([[0.4, 0.6], [0.2, 0]]))
+        assert third.abs().max() < 1e-6
+
+    @pytest.mark.parametrize("upper_bound", [0.0, -1.0, math.inf, math.nan])
+    def test_upper_bound_out_of_range_is_an_error(self, transform, function, upper_bound):
+        with pytest.raises(ConfigurationError, match="upper_bound: expected a number above 0, got"):
+            transform(upper_bound=upper_bound)
+
+
+def test_csparsemax_gives_low_scores_exactly_zero():
+    scores, state = example()
+    weights = ConstrainedSparsemaxTransform()(scores, state)
+    assert (weights[0] == 0).any() and (ConstrainedSoftmaxTransform()(scores, state)[0] > 0).all()

@@ -13,6 +13,7 @@ from allennlp_nef.nn.sketching import SketchState
 
 NAMES = [
     "csoftmax",
+    "csparsemax",
     "easy_first",
     "entmax15",
     "left_to_right",
@@ -93,7 +94,7 @@ def test_fully_masked_row_has_no_attention(name):
     assert output.isfinite().all() and (output[1] == 0).all()
 
 
-@pytest.mark.parametrize("name", ["sparsemax", "entmax15"])
+@pytest.mark.parametrize("name", ["csparsemax", "sparsemax", "entmax15"])
 class TestSparse:
     def test_low_scores_get_exactly_zero(self, name):
         state = SketchState(0, torch.zeros(1, 3), torch.ones(1, 3, dtype=torch.bool), None)

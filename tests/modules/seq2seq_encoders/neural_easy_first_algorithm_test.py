@@ -11,6 +11,7 @@ from torch.autograd import gradcheck
 
 from allennlp_nef.modules.attention_transforms import (
     ConstrainedSoftmaxTransform,
+    ConstrainedSparsemaxTransform,
     SoftmaxTransform,
 )
 from tests import oracles
@@ -34,6 +35,8 @@ def oracle(encoder, states):
         z = (z - transform.coverage_penalty * beta) / transform.temperature
         if isinstance(transform, ConstrainedSoftmaxTransform):
             return oracles.csoftmax(z, numpy.maximum(1 - beta, 0))
+        if isinstance(transform, ConstrainedSparsemaxTransform):
+            return oracles.csparsemax(z, numpy.maximum(1 - beta, 0))
         return oracles.softmax(z)
 
     tokens = len(states)
@@ -130,10 +133,11 @@ class TestAlgorithm:
 
         assert gradcheck(run, (inputs, *encoder.parameters()))
 
+    @pytest.mark.parametrize("transform", TRANSFORMS[1:])
     @pytest.mark.parametrize("update", UPDATES)
-    def test_each_word_has_attention_1_after_as_many_steps_as_words(self, update):
-        """With csoftmax and N = L, here for up to 200 words."""
-        encoder = make(sketch_update=update, num_steps="length")
+    def test_each_word_has_attention_1_after_as_many_steps_as_words(self, update, transform):
+        """With upper bounds and N = L, here for up to 200 words."""
+        encoder = make(sketch_update=update, num_steps="length", attention=transform())
         inputs, mask = batch_of([200, 57], padding=math.nan)
         inputs.requires_grad_()
         output, trace = encoder.encode(inputs, mask, trace=True)

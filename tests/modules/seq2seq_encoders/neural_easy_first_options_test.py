@@ -6,6 +6,7 @@ from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
 from allennlp_nef.modules.attention_transforms import (
     ConstrainedSoftmaxTransform,
+    ConstrainedSparsemaxTransform,
     SoftmaxTransform,
 )
 from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst
@@ -27,6 +28,8 @@ class TestOptions:
             {"attention": SoftmaxTransform()},
             {"attention": ConstrainedSoftmaxTransform(temperature=0.5)},
             {"attention": ConstrainedSoftmaxTransform(coverage_penalty=2.0)},
+            {"attention": ConstrainedSoftmaxTransform(upper_bound=0.5)},
+            {"attention": ConstrainedSparsemaxTransform()},
         ],
         ids=str,
     )

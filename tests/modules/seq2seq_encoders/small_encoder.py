@@ -4,12 +4,13 @@ import torch
 
 from allennlp_nef.modules.attention_transforms import (
     ConstrainedSoftmaxTransform,
+    ConstrainedSparsemaxTransform,
     SoftmaxTransform,
 )
 from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst
 
 UPDATES = ["single", "full"]
-TRANSFORMS = [SoftmaxTransform, ConstrainedSoftmaxTransform]
+TRANSFORMS = [SoftmaxTransform, ConstrainedSoftmaxTransform, ConstrainedSparsemaxTransform]
 INPUT_DIM, PREATTENTION_DIM, SKETCH_DIM = 3, 4, 2
 
 

@@ -7,6 +7,7 @@ import torch
 
 from allennlp_nef.modules.attention_transforms import (
     ConstrainedSoftmaxTransform,
+    ConstrainedSparsemaxTransform,
     Entmax15Transform,
     LeftToRightTransform,
     RightToLeftTransform,
@@ -21,6 +22,10 @@ PREATTENTION_DIM, SKETCH_DIM = 5, 4
 TRANSFORMS = [
     ConstrainedSoftmaxTransform(),
     ConstrainedSoftmaxTransform(temperature=0.3, coverage_penalty=0.4),
+    ConstrainedSoftmaxTransform(upper_bound=0.3),
+    ConstrainedSoftmaxTransform(upper_bound=1.7),
+    ConstrainedSparsemaxTransform(),
+    ConstrainedSparsemaxTransform(temperature=0.3, coverage_penalty=0.4, upper_bound=0.7),
     SoftmaxTransform(),
     SoftmaxTransform(temperature=0.3, coverage_penalty=0.4),
     SparsemaxTransform(coverage_penalty=0.5),

@@ -3,10 +3,12 @@ import torch
 
 from allennlp_nef.nn.sketching.stepwise_attention import (
     ConstrainedSoftmaxSteps,
+    ConstrainedSparsemaxSteps,
     RecordedAttention,
     SoftmaxSteps,
 )
 
+KINDS = [SoftmaxSteps, ConstrainedSoftmaxSteps, ConstrainedSparsemaxSteps]
 LENGTHS = [4, 1]
 MASK = torch.arange(4) < torch.tensor(LENGTHS).unsqueeze(1)
 
@@ -16,7 +18,7 @@ def steps_of(kind, mask=MASK):
 
 
 class TestOpenWords:
-    @pytest.mark.parametrize("kind", [SoftmaxSteps, ConstrainedSoftmaxSteps])
+    @pytest.mark.parametrize("kind", KINDS)
     def test_padding_is_not_open(self, kind):
         steps = steps_of(kind)
         assert steps.open_words(2).tolist() == [0, 1, 2, 3, 4]
@@ -32,9 +34,9 @@ class TestOpenWords:
         mask[4, 1] = False
         assert steps_of(SoftmaxSteps, mask).open_words(5).tolist() == list(range(17))
 
-    def test_saturated_words_are_closed_for_csoftmax_only(self):
+    def test_saturated_words_are_closed_where_there_are_bounds(self):
         scores = torch.tensor([[50.0, 0, 0, 0]], dtype=torch.float64)
-        for kind, expected in ((ConstrainedSoftmaxSteps, [1, 2, 3]), (SoftmaxSteps, None)):
+        for kind, expected in zip(KINDS, (None, [1, 2, 3], [1, 2, 3])):
             steps = steps_of(kind, MASK[:1])
             for step in range(2):
                 steps.forward(step, scores, use_cache=False)
@@ -46,7 +48,7 @@ class TestOpenWords:
         assert steps.open_words(2) is None
 
 
-@pytest.mark.parametrize("kind", [SoftmaxSteps, ConstrainedSoftmaxSteps])
+@pytest.mark.parametrize("kind", KINDS)
 def test_sentences_that_end_do_not_change_the_others(kind):
     generator = torch.Generator().manual_seed(0)
     scores = torch.randn(2, 4, generator=generator, dtype=torch.float64)
@@ -62,7 +64,7 @@ def test_sentences_that_end_do_not_change_the_others(kind):
         torch.testing.assert_close(grad_scores[:1], alone.backward(step, grad[:1]))
 
 
-@pytest.mark.parametrize("kind", [SoftmaxSteps, ConstrainedSoftmaxSteps])
+@pytest.mark.parametrize("kind", KINDS)
 def test_restored_attention_repeats_its_steps(kind):
     generator = torch.Generator().manual_seed(0)
     scores = torch.randn(3, 2, 4, generator=generator, dtype=torch.float64)
