@@ -68,9 +68,9 @@ class TestAll:
     def test_scores_are_adjusted_by_temperature_and_coverage_penalty(self, name):
         """(z - penalty * beta) / temperature stands for z."""
         scores, state = example()
-        adjusted = (scores - 3 * state.coverage) / 4
+        adjusted = (scores - 3 * state.coverage) / 20
         expected = REGISTERED[name]()(adjusted, state)
-        weights = REGISTERED[name](temperature=4.0, coverage_penalty=3.0)(scores, state)
+        weights = REGISTERED[name](temperature=20.0, coverage_penalty=3.0)(scores, state)
         torch.testing.assert_close(weights, expected)
         assert not torch.allclose(REGISTERED[name]()(scores, state), expected, atol=1e-3)
 
