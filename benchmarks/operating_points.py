@@ -1,7 +1,7 @@
 """Scores of quality estimators at thresholds that were chosen on dev, and how well their probabilities are calibrated.
 
     python benchmarks/operating_points.py --data FOLDER --language ro-en     train.*, dev.*, test20.* of MLQE-PE
-    python benchmarks/operating_points.py --data FOLDER --overrides '{"trainer.num_epochs": 3}'    of prepare_wmt22.py
+    python benchmarks/operating_points.py --data FOLDER --unweighted     train.*, dev.*, test.* of prepare_wmt22.py
 
 Trains each config with several seeds, with training sentences that are weighted by their likeness to dev, as the page
 on calibration recommends. Then it calibrates each model on dev, chooses the threshold for the highest F1-MULT and that
@@ -52,17 +52,24 @@ def without_alignments(prefix: str, folder: Path) -> str:
 
 
 def params_of(
-    row: str, seed: int, files: Dict[str, str], overrides: Dict[str, Any], folder: Path
+    row: str,
+    seed: int,
+    files: Dict[str, str],
+    overrides: Dict[str, Any],
+    unweighted: bool,
+    folder: Path,
 ) -> Any:
     """The experiment of a row."""
-    changes = {"dataset_reader.weighting": {"target_path": files["dev"]}, **overrides}
+    weighting = {} if unweighted else {"dataset_reader.weighting": {"target_path": files["dev"]}}
+    changes = {**weighting, **overrides}
     if row != TARGET_ONLY:
         return experiment(TASK, row, seed, files, changes)
     files = {
         part: without_alignments(files[part], folder.parent / "data") for part in ("train", "dev")
     }
     sizes = experiment(TASK, "qe_bilstm_affixes", seed, files, {})["model"]["encoder"]
-    changes["dataset_reader.weighting"] = {"target_path": files["dev"]}
+    if weighting:
+        changes["dataset_reader.weighting"] = {"target_path": files["dev"]}
     for part in ("dataset_reader", "validation_dataset_reader", "model.input_representation"):
         changes[f"{part}.word_similarity"] = False
     changes["model.input_representation.alignment_dropout"] = 0
@@ -234,6 +241,9 @@ def main() -> None:
     parser.add_argument(
         "--overrides", type=json.loads, default={}, help="settings of every run, as JSON"
     )
+    parser.add_argument(
+        "--unweighted", action="store_true", help="training sentences count as much as each other"
+    )
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     args.task = "qe"
@@ -241,14 +251,16 @@ def main() -> None:
     files = find_files(parser, TASK, args)
     if args.one:
         folder = args.output
-        params = params_of(args.configs[0], args.seeds[0], files, args.overrides, folder)
+        settings = files, args.overrides, args.unweighted
+        params = params_of(args.configs[0], args.seeds[0], *settings, folder)
         run_one(params, files, folder)
         return
     output = (args.output or ROOT / "runs" / "operating_points" / args.data.name).resolve()
     jobs = [(config, seed) for config in args.configs for seed in args.seeds]
     for config, seed in jobs:
         folder = output / config / str(seed)
-        another = difference(params_of(config, seed, files, args.overrides, folder), folder)
+        settings = files, args.overrides, args.unweighted
+        another = difference(params_of(config, seed, *settings, folder), folder)
         if another:
             parser.error(
                 f"--output: {another}. Runs are kept: delete this one, or choose another folder"
@@ -256,6 +268,8 @@ def main() -> None:
     options = ["--data", str(args.data), "--overrides", json.dumps(args.overrides)]
     if args.language not in (None, "*"):
         options += ["--language", args.language]
+    if args.unweighted:
+        options.append("--unweighted")
     finished = run_all([__file__, *options], jobs, output, args.jobs)
     results: Results = {config: [] for config in args.configs}
     for (config, _), result in zip(jobs, finished):
