@@ -58,16 +58,28 @@ def locked_versions():
     }
 
 
+NEEDING_ALLENNLP = [
+    "components",
+    "data.dataset_readers",
+    "data.fields",
+    "data.token_indexers",
+    "models.tagging",
+    "modules.attention",
+    "predictors",
+    "training",
+]
+
+
 class TestImportGuard:
     @staticmethod
-    def import_package(before, *paths):
-        """Runs `before` and imports the package, without site-packages: `paths` stand for them."""
+    def import_package(before, *paths, module="allennlp_nef"):
+        """Runs `before` and imports the module, without site-packages: `paths` stand for them."""
         code = f"""
 import sys
 sys.path[:0] = {[str(path) for path in paths] + [str(ROOT)]!r}
 {before}
 try:
-    import allennlp_nef
+    import {module}
 except ImportError as error:
     print(type(error.__cause__).__name__, error, sep="\\n")
 """
@@ -83,14 +95,16 @@ except ImportError as error:
         for command in install_commands():
             assert f"\n    {command}\n" in message
 
-    def test_missing_allennlp_is_reported_with_commands(self):
-        cause, message = self.import_package("")
+    @pytest.mark.parametrize("name", NEEDING_ALLENNLP)
+    def test_missing_allennlp_is_reported_with_commands(self, name):
+        cause, message = self.import_package("", module=f"allennlp_nef.{name}")
         assert cause == "ModuleNotFoundError"
         assert "No module named 'allennlp'" in message
         self.assert_names_commands(message)
 
     def test_blocked_allennlp_is_reported_with_commands(self):
-        cause, message = self.import_package("sys.modules['allennlp'] = None")
+        blocked = "sys.modules['allennlp'] = None"
+        cause, message = self.import_package(blocked, module="allennlp_nef.components")
         assert cause == "ModuleNotFoundError"
         self.assert_names_commands(message)
 

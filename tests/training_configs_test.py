@@ -51,6 +51,8 @@ TABLE_4 = {
     "ner_right_to_left_crf_length": ("full", "right_to_left", "length"),
 }
 OTHERS = {
+    "pos_nef_f_csparsemax": ("full", "csparsemax", "length"),
+    "ner_nef_f_crf_5_csparsemax": ("full", "csparsemax", 5),
     "qe_nef_f_crf": ("full", "csoftmax", 5),
     "qe_nef_f_tensorboard": ("full", "csoftmax", 5),
     "ner_nef_f_crf_5_gru": ("full", "csoftmax", 5),

@@ -1,5 +1,8 @@
 """Models, a subpackage for each task, and what they share."""
 
+from allennlp_nef import _stack  # noqa: F401  # first: says what to install
+
+# isort: split
 from allennlp_nef.models.tagging import NefTagger
 
 __all__ = ["NefTagger"]

@@ -1,3 +1,6 @@
+from allennlp_nef import _stack  # noqa: F401  # first: says what to install
+
+# isort: split
 from allennlp_nef.modules import (  # noqa: F401
     attention,
     attention_transforms,

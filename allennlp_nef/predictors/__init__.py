@@ -1,3 +1,6 @@
+from allennlp_nef import _stack  # noqa: F401  # first: says what to install
+
+# isort: split
 from allennlp_nef.predictors.nef_tagger import NefTaggerPredictor
 from allennlp_nef.predictors.word_qe import WordQePredictor
 

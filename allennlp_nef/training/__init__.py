@@ -1,3 +1,6 @@
+from allennlp_nef import _stack  # noqa: F401  # first: says what to install
+
+# isort: split
 from allennlp_nef.training.explain_out_of_memory import ExplainOutOfMemory
 from allennlp_nef.training.inverse_time import InverseTime
 from allennlp_nef.training.learn_aligner import LearnAligner

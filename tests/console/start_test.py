@@ -104,3 +104,34 @@ def test_spawned_processes_know_the_components_and_are_quiet(start, tmp_path):
     out, err, _ = start("script.py")
     assert out[-3:] == ["light True", "registered NefTagger", "quiet [True]"]
     assert not err  # warnings of other packages too, on a stack that has some
+
+
+WITH_TORCH_ALONE = """
+import importlib.abc
+import sys
+
+class Missing(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name.partition(".")[0] in {missing!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Missing())
+from allennlp_nef.nn.constrained_softmax import constrained_softmax
+from allennlp_nef.nn.constrained_sparsemax import constrained_sparsemax
+import torch
+for function in (constrained_softmax, constrained_sparsemax):
+    print(function(torch.zeros(4), torch.tensor([0.1, 1, 1, 1])))
+print("imported", sorted(name for name in sys.modules if name.startswith("allennlp")))
+"""
+
+
+def test_functions_with_upper_bounds_need_torch_alone(start):
+    """One import, where nothing else that the package depends on is installed."""
+    missing = ["allennlp", "conllu", "entmax", "overrides", "sklearn", "spacy", "torchcrf"]
+    out, _, _ = start("-c", WITH_TORCH_ALONE.format(missing=missing))
+    assert out[:2] == ["tensor([0.1000, 0.3000, 0.3000, 0.3000])"] * 2
+    imported = out[-1].replace("allennlp_nef.nn.", "")
+    assert imported == (
+        "imported ['allennlp_nef', 'allennlp_nef.nn', 'constrained_softmax', 'constrained_sparsemax', 'numerics', "
+        "'upper_bounds', 'allennlp_nef.version']"
+    )

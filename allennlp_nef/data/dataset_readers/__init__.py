@@ -1,5 +1,8 @@
 """Registered dataset readers, one a format."""
 
+from allennlp_nef import _stack  # noqa: F401  # first: says what to install
+
+# isort: split
 from allennlp_nef.data.dataset_readers.conll_tags import ConllTagsReader
 from allennlp_nef.data.dataset_readers.conllu_tags import ConlluTagsReader
 from allennlp_nef.data.dataset_readers.sentence_reader import SentenceReader

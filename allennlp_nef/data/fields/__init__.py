@@ -1,5 +1,8 @@
 """Fields that AllenNLP does not have."""
 
+from allennlp_nef import _stack  # noqa: F401  # first: says what to install
+
+# isort: split
 from allennlp_nef.data.fields.alignment_field import AlignmentField
 from allennlp_nef.data.fields.similarity_field import SimilarityField
 from allennlp_nef.data.fields.tags_field import UNSEEN, TagsField

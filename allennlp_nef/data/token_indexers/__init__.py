@@ -1,3 +1,6 @@
+from allennlp_nef import _stack  # noqa: F401  # first: says what to install
+
+# isort: split
 from allennlp_nef.data.token_indexers.affixes import AffixesIndexer
 
 __all__ = ["AffixesIndexer"]

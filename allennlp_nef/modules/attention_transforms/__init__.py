@@ -3,6 +3,7 @@ from allennlp_nef.modules.attention_transforms.attention_transform import (
     MaskedAttentionTransform,
     ScoredAttentionTransform,
 )
+from allennlp_nef.modules.attention_transforms.budget import BudgetTransform
 from allennlp_nef.modules.attention_transforms.csoftmax import ConstrainedSoftmaxTransform
 from allennlp_nef.modules.attention_transforms.csparsemax import ConstrainedSparsemaxTransform
 from allennlp_nef.modules.attention_transforms.easy_first import EasyFirstTransform
@@ -20,6 +21,7 @@ from allennlp_nef.modules.attention_transforms.upper_bounds import BoundedAttent
 __all__ = [
     "AttentionTransform",
     "BoundedAttentionTransform",
+    "BudgetTransform",
     "ConstrainedSoftmaxTransform",
     "ConstrainedSparsemaxTransform",
     "EasyFirstTransform",

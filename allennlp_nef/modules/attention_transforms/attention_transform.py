@@ -16,7 +16,7 @@ class AttentionTransform(torch.nn.Module, Registrable):
     """Turns attention scores and the coverage into attention weights: rho of Algorithm 2.
 
     Called with the scores z (batch, tokens) and a `SketchState`. Returns the weights alpha (batch, tokens): at least 0,
-    0 in padding, with a sum of 1 in every sentence that is not done.
+    0 in padding, with a sum of 1 in every sentence that is not done. (`budget` has another sum.)
     """
 
     default_implementation = "csoftmax"

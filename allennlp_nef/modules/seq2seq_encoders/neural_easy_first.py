@@ -11,6 +11,7 @@ from torch.nn import functional
 from allennlp_nef.modules.attention_transforms import (
     AttentionTransform,
     BoundedAttentionTransform,
+    BudgetTransform,
     ConstrainedSoftmaxTransform,
 )
 from allennlp_nef.modules.checks import check_dropout, check_integers, is_integer
@@ -123,6 +124,11 @@ class NeuralEasyFirst(TracedEncoder):
                 f"cap_steps: {registered_name(AttentionTransform, self.attention)} gives each word an attention of "
                 f"{self.attention.upper_bound:g} in all and has none left after as many steps as words; leave "
                 "cap_steps at true, raise upper_bound, or choose another attention"
+            )
+        if sketch_update == "single" and isinstance(self.attention, BudgetTransform):
+            raise ConfigurationError(
+                "attention: budget sums to more than 1, and the vector of NEF-S is made from an attention that sums "
+                'to 1; set sketch_update to "full", or choose another attention'
             )
         self.sketch_update = sketch_update
         self.num_steps = num_steps

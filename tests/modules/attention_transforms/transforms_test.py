@@ -11,7 +11,7 @@ from allennlp_nef.modules.attention_transforms import AttentionTransform, EasyFi
 from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst
 from allennlp_nef.nn.sketching import SketchState
 
-NAMES = [
+DISTRIBUTIONS = [
     "csoftmax",
     "csparsemax",
     "easy_first",
@@ -22,6 +22,7 @@ NAMES = [
     "sparsemax",
     "uniform",
 ]
+NAMES = sorted(["budget", *DISTRIBUTIONS])
 LENGTHS = [5, 3, 1]
 
 
@@ -54,7 +55,7 @@ def test_names_are_registered():
 
 @pytest.mark.parametrize("update", ["full", "single"])
 @pytest.mark.parametrize("num_steps", [2, "length"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
 class TestEachTransform:
     def test_attention_is_a_distribution_over_the_words(self, name, num_steps, update):
         encoder = encoder_of(name, update, num_steps=num_steps)
