@@ -110,4 +110,6 @@ def _values(scores: Tags) -> numpy.ndarray:
 
 
 def _standardized(values: numpy.ndarray) -> Any:
+    # Squares of very large and very small numbers would be infinite or 0.
+    values = ratio(values, numpy.full(len(values), numpy.abs(values).max()))
     return ratio(values - values.mean(), numpy.full(len(values), values.std()))

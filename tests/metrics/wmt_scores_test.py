@@ -80,6 +80,11 @@ class TestCorrelations:
         expected = {"spearman": spearmanr(x, y)[0], "kendall": kendalltau(x, y)[0]}
         assert rest == pytest.approx(expected)
 
+    @pytest.mark.parametrize("factor", [1e307, 1e-319])
+    def test_very_large_and_very_small_scores_correlate(self, factor):
+        counts = CORRELATIONS.count(self.GOLD, factor * self.GOLD).sentences
+        assert CORRELATIONS.scores(counts.sum(0))["pearson"] == pytest.approx(1, abs=0.01)
+
     def test_the_range_of_the_scores_does_not_matter_to_the_comparison(self):
         def p_value(factor):
             other = self.GOLD + RNG_2.normal(size=(40, 1))

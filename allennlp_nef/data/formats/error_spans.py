@@ -11,6 +11,7 @@ the place after the last character is there for omissions at the end.
 import logging
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
+from allennlp_nef.data.formats.text_files import is_whole_number
 from allennlp_nef.data.formats.wmt_tables import (
     Layout,
     Row,
@@ -130,12 +131,13 @@ def severities_of(text: str, spans: Sequence[ErrorSpan]) -> List[str]:
     """
     The severity at each place of a text: one of `SEVERITIES`, `NO_ERROR`, or `BOTH` where spans overlap.
 
-    As in the official script, the places are those of the text without the blanks around it, and one more.
+    As in the official script, the places are those of the text without the blanks around it, and one more. A span in
+    the blanks after it stands at the last place.
     """
     length = len(text.strip())
     places = [NO_ERROR] * (length + 1)
     for start, end, severity in spans:
-        end = min(end, length)
+        start, end = min(start, length), min(end, length)
         for place in [start] if start == end else range(start, end):
             places[place] = severity if places[place] in (NO_ERROR, severity) else BOTH
     return places
@@ -196,7 +198,7 @@ def _spanned(path: str, row: Row, column: int, clip_spans: bool) -> SpannedText:
         return SpannedText(text, [], row.line, source)
     spans = []
     for start, end, severity in zip(starts, ends, severities):
-        if not (start.isdecimal() and end.isdecimal()):
+        if not (is_whole_number(start) and is_whole_number(end)):
             raise DataFormatError(
                 f"{location}: expected a start and an end, integers from 0, got {quote(f'{start} {end}')}"
             )

@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from typing import Any, List, Sequence
 
 from allennlp_nef.data.formats.tag_files import TagFile, TaggedSentence
@@ -88,7 +89,7 @@ def read_sentence_scores(path: str, encoding: str = "utf-8") -> TagFile:
 def _answer(line: str, location: str) -> Any:
     try:
         answer = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataFormatError(
             f"{location}: expected a JSON object, got {quote(line.strip())} ({error})"
         ) from None
@@ -114,13 +115,16 @@ def _word_scores(answer: Any, field: str, location: str) -> List[float]:
             raise DataFormatError(
                 f"{location}: expected {length} numbers as {field}, one a token, got {quote(row)}"
             )
-    return [float(sum(column)) for column in zip(*rows)]
+    sums = [float(sum(column)) for column in zip(*rows)]
+    if not all(map(math.isfinite, sums)):
+        raise DataFormatError(f"{location}: expected numbers with a sum as {field}, got {quote(rows)}")
+    return sums
 
 
 def _are_numbers(row: Any) -> bool:
     if not isinstance(row, Sequence) or isinstance(row, str):
         return False
-    return all(type(x) in (int, float) and math.isfinite(x) for x in row)
+    return all(type(x) in (int, float) and abs(x) <= sys.float_info.max for x in row)
 
 
 def _number(text: str, location: str) -> float:

@@ -45,6 +45,11 @@ def is_blank(line: str) -> bool:
     return not line.strip(" \t\r\n")
 
 
+def is_whole_number(text: str) -> bool:
+    """Whether a text is an integer of at least 0, of no more digits than a file or a sentence can need."""
+    return text.isdecimal() and len(text) <= 18
+
+
 def check_encoding(encoding: str) -> None:
     """Raises a `DataFormatError` for an encoding that Python does not have."""
     try:

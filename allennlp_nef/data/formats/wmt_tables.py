@@ -7,7 +7,7 @@ the number of models in the ensemble (from WMT22). Gold files of WMT23 begin wit
 
 from typing import AbstractSet, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
-from allennlp_nef.data.formats.text_files import read_lines
+from allennlp_nef.data.formats.text_files import is_whole_number, read_lines
 from allennlp_nef.errors import DataFormatError, quote
 
 HEADER = ("disk_footprint", "parameters", "ensemble_size")
@@ -79,7 +79,7 @@ def read_table(path: str, layouts: Sequence[Layout], encoding: str = "utf-8") ->
             f"got {len(first)} columns after {count} header lines"
         )
     for number, (name, line) in enumerate(zip(HEADER, lines[:count]), 1):
-        if not line.strip().isdecimal():
+        if not is_whole_number(line.strip()):
             raise DataFormatError(
                 f"{path}:{number}: expected {name.replace('_', ' ')}, an integer, got {quote(line)}"
             )
@@ -147,7 +147,7 @@ def read_left_out(
         same_system(path, table, [0])
     numbers = set()
     for line, (pair, sentence) in table.rows:
-        if not sentence.isdecimal():
+        if not is_whole_number(sentence):
             raise DataFormatError(
                 f"{path}:{line}: expected a sentence, from 0, got {quote(sentence)}"
             )

@@ -68,6 +68,8 @@ def test_severities_are_those_of_each_character():
     expected = ["major"] * 3 + ["minor+major"] * 2 + ["minor"] * 2 + ["no-error"] * 7 + ["major"]
     assert got == expected
     assert severities_of(" ja ", [ErrorSpan(1, 4, "minor")]) == ["no-error", "minor", "no-error"]
+    for span in ((3, 4), (4, 4)):  # in the blanks after the text
+        assert severities_of(" ja ", [ErrorSpan(*span, "minor")]) == ["no-error"] * 2 + ["minor"]
 
 
 @pytest.mark.parametrize(
@@ -130,6 +132,7 @@ SPAN = "expected a span within the 3 characters of the text, its start not after
         (row("0 1", "1"), "2: expected as many starts as ends and severities, got 2, 1 and 1"),
         (row("", "", ""), "2: expected as many starts as ends and severities, got 0, 0 and 0"),
         (row("-1", "1"), "2: expected a start and an end, integers from 0, got '-1 1'"),
+        (row("0", 5000 * "9"), "2: expected a start and an end, integers from 0, got '0 99"),
         (row("-1 0", "-1 1", "no-error minor"), "2: expected a start and an end, integers from 0"),
         (row(severities="bad"), "2: expected a severity, minor or major, got 'bad'"),
         (row(severities="no-error"), "2: expected a severity, minor or major, got 'no-error'"),

@@ -130,6 +130,7 @@ KNOWN = "expected a layout that is known (WMT16 to 19: 5 columns; WMT20 to 22 go
         ("1\n" + ROW, "got 7 columns after 1 header lines"),
         ("x\ty\tz\ta\tb\tc\n", "got 6 columns after 0 header lines"),
         ("1\n2.2 GB\n" + ROW, "2: expected parameters, an integer, got '2.2 GB'"),
+        (5000 * "1" + "\n2\n" + ROW, "1: expected disk footprint, an integer, got '111"),
         (ROW + "en-de\ts\n", "2: expected language pair, system, kind, sentence, word index, word"),
         (
             ROW + "de-en\ts\tmt\t0\t1\tw\tOK\n",
