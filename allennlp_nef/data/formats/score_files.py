@@ -117,7 +117,9 @@ def _word_scores(answer: Any, field: str, location: str) -> List[float]:
             )
     sums = [float(sum(column)) for column in zip(*rows)]
     if not all(map(math.isfinite, sums)):
-        raise DataFormatError(f"{location}: expected numbers with a sum as {field}, got {quote(rows)}")
+        raise DataFormatError(
+            f"{location}: expected numbers with a sum as {field}, got {quote(rows)}"
+        )
     return sums
 
 
