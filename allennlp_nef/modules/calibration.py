@@ -1,4 +1,3 @@
-import math
 from typing import Any, Dict, Optional, Sequence
 
 import torch
@@ -6,6 +5,9 @@ from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.nn.calibration import calibrated
+
+LIMIT = 1000.0
+"""Of the temperature, of its inverse, and of biases."""
 
 
 class Calibration(FromParams):
@@ -16,9 +18,9 @@ class Calibration(FromParams):
     # Parameters
 
     temperature : `float`, optional (default = `1.0`)
-        T, above 0.
+        T, from 0.001 to 1000.
     biases : `Dict[str, float]`, optional (default = `None`)
-        b, by label; 0 for a label that is not named.
+        b, by label, from -1000 to 1000; 0 for a label that is not named.
     threshold : `float`, optional (default = `None`)
         In (0, 1), for the labels OK and BAD: a word is BAD where its calibrated probability of BAD is at least this.
         Without it, tags are those of the tag head.
@@ -41,15 +43,16 @@ class Calibration(FromParams):
         tagged_share: Optional[float] = None,
         base_rate: Optional[Dict[str, float]] = None,
     ) -> None:
-        if not 0 < temperature < math.inf:
+        # Others would give probabilities that are NaN.
+        if not 1 / LIMIT <= temperature <= LIMIT:
             raise ConfigurationError(
-                f"calibration: temperature: expected a number above 0, got {temperature!r}"
+                f"calibration: temperature: expected a number from {1 / LIMIT:g} to {LIMIT:g}, got {temperature!r}"
             )
         self.biases = dict(biases or {})
         for label, bias in self.biases.items():
-            if not math.isfinite(bias):
+            if not -LIMIT <= bias <= LIMIT:
                 raise ConfigurationError(
-                    f"calibration: biases: expected a number for {label!r}, got {bias!r}"
+                    f"calibration: biases: expected a number from {-LIMIT:g} to {LIMIT:g} for {label!r}, got {bias!r}"
                 )
         if threshold is not None and not 0 < threshold < 1:
             raise ConfigurationError(

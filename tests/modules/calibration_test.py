@@ -60,9 +60,17 @@ def test_config_of_a_calibration_gives_it_again():
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"temperature": 0.0}, "temperature: expected a number above 0, got 0.0"),
-        ({"temperature": math.nan}, "temperature: expected a number above 0, got nan"),
-        ({"biases": {"BAD": math.inf}}, "biases: expected a number for 'BAD', got inf"),
+        ({"temperature": 0.0}, "temperature: expected a number from 0.001 to 1000, got 0.0"),
+        ({"temperature": 1e-40}, "temperature: expected a number from 0.001 to 1000, got 1e-40"),
+        ({"temperature": math.nan}, "temperature: expected a number from 0.001 to 1000, got nan"),
+        (
+            {"biases": {"BAD": math.inf}},
+            "biases: expected a number from -1000 to 1000 for 'BAD', got inf",
+        ),
+        (
+            {"biases": {"BAD": -1e308}},
+            "biases: expected a number from -1000 to 1000 for 'BAD', got -1e+308",
+        ),
         ({"threshold": 1.0}, "threshold: expected a number above 0 and below 1, got 1.0"),
         ({"objective": "f1"}, 'objective: expected "mcc" or "f1_mult", got \'f1\''),
         ({"tagged_share": 1.5}, "tagged_share: expected a number from 0 to 1, got 1.5"),
@@ -76,6 +84,15 @@ def test_bad_options_are_refused(options, message):
     with pytest.raises(ConfigurationError) as caught:
         make("softmax").calibrate(Calibration(**options))
     assert caught.value.message == f"calibration: {message}"
+
+
+@pytest.mark.parametrize("temperature", [0.001, 1000.0])
+@pytest.mark.parametrize("bias", [-1000.0, 1000.0])
+def test_extreme_calibrations_give_probabilities(temperature, bias):
+    probabilities = torch.tensor([[1e-45, 1 - 1e-7, 1e-7], [1, 0, 0], [0.2, 0.3, 0.5]])
+    calibration = Calibration(temperature, {"OK": bias})
+    sums = calibration.apply(probabilities, ["OK", "BAD", "GAP"]).sum(-1)
+    assert torch.allclose(sums, torch.ones(3))
 
 
 @pytest.mark.parametrize("name, threshold", [("softmax", 0.5 / 2.5), ("crf", None)])
