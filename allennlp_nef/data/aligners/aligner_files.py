@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import math
 import os
 import tempfile
 import zlib
@@ -16,6 +15,8 @@ from allennlp_nef.resources import ALIGNER_NAME
 
 MAX_BYTES = 2**26
 """Of the JSON. A file of `MAX_PAIRS` pairs of words has less than a quarter of it."""
+MAX_WEIGHT = 1e6
+"""Features are below 100: the scores of an aligner stay finite."""
 _FORMAT = {"format": "allennlp_nef lexical aligner", "version": 1}
 
 
@@ -105,7 +106,12 @@ class _Content:
         is_right = _is_list(weights, len(NUM_WEIGHTS))
         for number, row in zip(NUM_WEIGHTS, weights if is_right else ()):  # type: ignore[arg-type]
             is_right = is_right and _is_list(row, number) and all(map(_is_number, row))
-        self._check("weights", f"lists of {NUM_WEIGHTS} numbers", is_right, weights)
+        self._check(
+            "weights",
+            f"lists of {NUM_WEIGHTS} numbers of at most {MAX_WEIGHT:g}",
+            is_right,
+            weights,
+        )
         threshold = self._content.get("threshold")
         is_right = _is_number(threshold) and 0 < threshold < 1  # type: ignore[operator]
         self._check("threshold", "a number between 0 and 1", is_right, threshold)
@@ -136,4 +142,4 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)
+    return type(value) in (int, float) and abs(value) <= MAX_WEIGHT

@@ -87,6 +87,9 @@ BAD_FIELDS = [
     ("weights", lambda weights: weights[1:], "weights: expected lists of [18, 31, 31] numbers"),
     ("weights", lambda weights: [weights[0][1:], *weights[1:]], "weights: expected lists of"),
     ("weights", lambda w: [w[0], w[1], [float("nan")] * 31], "weights: expected lists of"),
+    ("weights", lambda w: [w[0], w[1], [1e7] * 31], "weights: expected lists of"),
+    ("weights", lambda w: [w[0], w[1], [10**400] * 31], "weights: expected lists of"),
+    ("threshold", 10**400, "threshold: expected a number between 0 and 1, got 1000"),
     ("threshold", 1, "threshold: expected a number between 0 and 1, got 1"),
     ("threshold", "0.5", "threshold: expected a number between 0 and 1, got '0.5'"),
 ]
