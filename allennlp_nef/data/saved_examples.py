@@ -36,6 +36,10 @@ def write_examples(folder: Union[str, "os.PathLike[str]"], requests: Sequence[Re
     os.replace(draft, path)
 
 
+def _no_number(text: str) -> Any:
+    raise ValueError(f"{text} is no JSON")
+
+
 def read_examples(folder: Union[str, "os.PathLike[str]", None]) -> Optional[List[Request]]:
     """The examples in the folder of a run or of an extracted archive; None where it has none.
 
@@ -49,7 +53,7 @@ def read_examples(folder: Union[str, "os.PathLike[str]", None]) -> Optional[List
     requests = []
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         try:
-            request = json.loads(line.decode("utf-8"))
+            request = json.loads(line.decode("utf-8"), parse_constant=_no_number)
         except (ValueError, RecursionError):
             request = None
         if not isinstance(request, dict):

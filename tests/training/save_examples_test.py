@@ -99,8 +99,9 @@ def test_archives_without_examples_load_and_broken_ones_name_file_and_line(archi
     assert load_archive(str(run)).dataset_reader.saved_examples is None
     write_examples(run, [])
     assert load_archive(str(run)).dataset_reader.saved_examples == []
-    (run / "examples.jsonl").write_text('{"source": "a", "target": "b"}\n["a"]\n')
-    with pytest.raises(
-        DataFormatError, match=r"examples\.jsonl:2: expected a request, .* got '\[\"a\"\]'$"
-    ):
-        load_archive(str(run))
+    for line, got in (('["a"]', r"'\[\"a\"\]'"), ('{"source": NaN}', "'{\"source\": NaN}'")):
+        (run / "examples.jsonl").write_text(f'{{"source": "a", "target": "b"}}\n{line}\n')
+        with pytest.raises(
+            DataFormatError, match=rf"examples\.jsonl:2: expected a request, .* got {got}$"
+        ):
+            load_archive(str(run))
