@@ -20,8 +20,11 @@ def formats_of(args: argparse.Namespace) -> List[str]:
 def writing(path: Path) -> Iterator[Path]:
     """A path to write the content of a file to; at the end of the context it becomes the file.
 
-    Where that fails, the file stays as it was, and a `UserError` names it.
+    Where that fails, the file stays as it was, and a `UserError` names it. A device, such as /dev/stdout, cannot become
+    another file.
     """
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path}: expected a file, got a folder or a special file")
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
             draft = Path(folder) / path.name

@@ -4,6 +4,7 @@ import json
 import logging
 import shutil
 import tarfile
+from pathlib import Path
 
 import pytest
 from allennlp.models import load_archive
@@ -248,7 +249,16 @@ class TestErrors:
         new = tmp_path / "new.tar.gz"
         message = fail(archive_path, "--output", new, "--plot", tmp_path / "a.gif")
         assert "--plot: expected a .png or .svg file" in message
+        assert "--output: expected the name of a file" in fail(
+            archive_path, "--output", "/dev/null"
+        )
         assert not list(tmp_path.iterdir())
+        for ending in (".src", ".mt", ".tags", ".src-mt.alignments"):
+            shutil.copy(DEV + ending, tmp_path / f"dev{ending}")
+        data = archive_path, tmp_path / "dev", "--output"
+        message = fail(*data, tmp_path / "dev.tags")
+        assert f"--output: {other} those of the data, got " in message
+        assert (tmp_path / "dev.tags").read_bytes() == Path(f"{DEV}.tags").read_bytes()
 
     @pytest.mark.parametrize(
         "change, sentences, message",

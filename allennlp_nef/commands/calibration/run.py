@@ -38,6 +38,7 @@ def calibrate(args: argparse.Namespace) -> Iterator[str]:
     path = args.data or read_config(args.archive).get("validation_data_path")
     if not isinstance(path, str):
         raise UserError("DEV: expected labelled data, since the config has no validation_data_path")
+    _check_inputs_stay(args, path)
     sentences = _read(args, predictor, path, False)
     check_labelled(sentences, head, path)
     words = Words(sentences, head)
@@ -94,7 +95,7 @@ def _check(args: argparse.Namespace) -> None:
     """Finds mistakes in the options before the model is loaded."""
     check_device(args.cuda_device)
     output = Path(args.output)
-    if not args.output or output.is_dir():
+    if not args.output or (output.exists() and not output.is_file()):
         raise UserError(f"--output: expected the name of a file, got {args.output!r}")
     try:
         archive = Path(cached_path(args.archive)).resolve()
@@ -114,6 +115,18 @@ def _check(args: argparse.Namespace) -> None:
         check_installed(matplotlib="matplotlib")
     for name in filter(None, (args.output, args.plot)):
         Path(name).parent.mkdir(parents=True, exist_ok=True)
+
+
+def _check_inputs_stay(args: argparse.Namespace, data: str) -> None:
+    """Raises a `UserError` where a file that is written over belongs to the data, whose path may be a prefix."""
+    inputs = [str(Path(each).resolve()) for each in (data, args.adapt_to) if each]
+    for option in ("output", "plot"):
+        name = getattr(args, option)
+        if name is None or not Path(name).is_file():
+            continue
+        path = str(Path(name).resolve())
+        if any(path == each or path.startswith(f"{each}.") for each in inputs):
+            raise UserError(f"--{option}: expected another file than those of the data, got {name}")
 
 
 def _read(
