@@ -90,6 +90,7 @@ class TaggingPredictor(Predictor):
         on_error: str = "stop",
     ) -> None:
         super().__init__(model, dataset_reader)
+        dataset_reader.use_no_weights()
         self._writer = _writer_of(dataset_reader, output_format)
         check_integers(max_tokens=max_tokens, max_batch=max_batch, batch_size=batch_size)
         for name, wanted in (("attention", attention), ("trace", trace)):
@@ -180,7 +181,6 @@ class TaggingPredictor(Predictor):
         `examples`, requests from the validation data of the model, or null where the archive has none.
         """
         description = description_of(self._model)
-        model_threshold = self._model.tag_head.threshold
         return {
             "task": self.task,
             "title": description.title,
@@ -189,7 +189,7 @@ class TaggingPredictor(Predictor):
             "step_name": description.step_name,
             "max_tokens": self.max_tokens,
             "max_batch": self.max_batch,
-            "threshold": model_threshold if self.threshold is None else self.threshold,
+            "threshold": self.threshold or self._model.tag_head.threshold,
             "examples": self._dataset_reader.saved_examples,
         }
 

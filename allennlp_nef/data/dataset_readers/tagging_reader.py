@@ -35,7 +35,7 @@ class TaggingReader(DatasetReader):
         Vocabulary namespace of the tags.
     weighting : `SentenceWeighting`, optional (default = `None`)
         Gives the sentences weights in the loss. Then all sentences of a file are in memory while it is read. It is for
-        the training reader alone; a `validation_dataset_reader` has none.
+        the training reader alone; a `validation_dataset_reader` has none. Predictors do without it.
     """
 
     writers: ClassVar[Dict[str, Writer]] = {}
@@ -60,6 +60,7 @@ class TaggingReader(DatasetReader):
         self._max_tokens = max_tokens
         self._label_namespace = label_namespace
         self._weighting = weighting
+        self._weighted_path: Optional[str] = None
 
     @classmethod
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "TaggingReader":
@@ -93,7 +94,8 @@ class TaggingReader(DatasetReader):
                 for example in self.shard_iterable(examples):
                     yield self.to_instance(example)
             else:
-                yield from self.shard_iterable(self._weighted(examples, self._weighting))
+                self._check_weighted_path(file_path)
+                yield from self.shard_iterable(self._weighted(examples, self._weighting, file_path))
         except DataFormatError:
             if self.get_worker_info() is not None:
                 # AllenNLP's data loader reports the error and then ends this worker by SIGTERM.
@@ -101,8 +103,21 @@ class TaggingReader(DatasetReader):
                 signal.signal(signal.SIGTERM, signal.SIG_DFL)
             raise
 
+    def use_no_weights(self) -> None:
+        """Reads all sentences from now on, with equal weights: no longer for a training."""
+        self._weighting = None
+
+    def _check_weighted_path(self, file_path: str) -> None:
+        """Raises a `ConfigurationError` where the reader also reads other data, whose sentences would be left out."""
+        if self._weighted_path not in (None, file_path):
+            raise ConfigurationError(
+                "weighting: expected a validation_dataset_reader without it, got one reader for "
+                f"{self._weighted_path} and {file_path}"
+            )
+        self._weighted_path = file_path
+
     def _weighted(
-        self, examples: Iterable[Any], weighting: SentenceWeighting
+        self, examples: Iterable[Any], weighting: SentenceWeighting, file_path: str
     ) -> Iterator[Instance]:
         """The instances of the examples with their weights, without those of weight 0."""
         instances = [self.to_instance(example) for example in examples]
@@ -110,6 +125,13 @@ class TaggingReader(DatasetReader):
             metadata_of(self.to_instance(each)) for each in self.examples(weighting.target_path)
         ]
         weights = weighting.weights([metadata_of(instance) for instance in instances], target)
+        if not weights.all():
+            self.warn(
+                "Left out %d of %d sentences of %s: their weight is 0 (weighting).",
+                (weights == 0).sum(),
+                len(weights),
+                file_path,
+            )
         for instance, weight in zip(instances, weights.tolist()):
             if weight:
                 metadata_of(instance).weight = weight

@@ -16,6 +16,8 @@ MIN_SENTENCES = 5
 """On either side; also the number of folds."""
 MIN_COUNT = 3
 """Of the sentences that a word is in."""
+MAX_EXPONENT = 10
+"""Powers of weights stay finite and above 0."""
 HIGHEST_QUANTILE = 0.999
 """Of the weights: higher ones are lowered to it."""
 
@@ -42,7 +44,7 @@ class DomainClassifier(SentenceWeighting):
     features : `List[str]`, optional (default = `["tags"]`)
         Some of "tags" and "words".
     exponent : `float`, optional (default = `1.0`)
-        Above 0: weights are raised to it. Below 1 they are more equal.
+        Above 0, at most 10: weights are raised to it. Below 1 they are more equal.
     selected : `float`, optional (default = `1.0`)
         Above 0, at most 1: the share of training sentences that is used, those with the largest weights.
     """
@@ -59,9 +61,9 @@ class DomainClassifier(SentenceWeighting):
             raise ConfigurationError(
                 f"weighting.features: expected a list of some of {', '.join(FEATURES)}, got {features!r}"
             )
-        if not 0 < exponent < float("inf"):
+        if not 0 < exponent <= MAX_EXPONENT:
             raise ConfigurationError(
-                f"weighting.exponent: expected a number above 0, got {exponent}"
+                f"weighting.exponent: expected a number above 0 and at most {MAX_EXPONENT}, got {exponent}"
             )
         if not 0 < selected <= 1:
             raise ConfigurationError(
@@ -83,6 +85,12 @@ class DomainClassifier(SentenceWeighting):
                 raise DataFormatError(
                     f"weighting: expected at least {MIN_SENTENCES} sentences in {name}, got {len(given)}"
                 )
+            for number, sentence in enumerate(given, 1):
+                if "tags" in self.features and not sentence.tags:
+                    raise DataFormatError(
+                        f"weighting: expected sentences with tags in {name} for the feature tags, got one without: "
+                        f"{' '.join(sentence.tokens[:8])!r} (sentence {number})"
+                    )
         sentences = [*training, *target]
         is_target = numpy.arange(len(sentences)) >= len(training)
         # The fewer parameters, the less they are regularized.
@@ -125,14 +133,7 @@ class DomainClassifier(SentenceWeighting):
 
 def _tag_features(sentences: Iterable[TaggingMetadata]) -> numpy.ndarray:
     """For each tag: the share of words with it, its square, and whether there are none: (sentences, 3 x tags)."""
-    rows: List[Sequence[str]] = []
-    for sentence in sentences:
-        if not sentence.tags:
-            raise DataFormatError(
-                "weighting: expected sentences with tags for the feature tags, got one without: "
-                f"{' '.join(sentence.tokens[:8])!r}"
-            )
-        rows.append(sentence.tags)
+    rows: List[Sequence[str]] = [sentence.tags or () for sentence in sentences]
     columns = {tag: i for i, tag in enumerate(sorted({tag for row in rows for tag in row}))}
     shares = numpy.zeros((len(rows), len(columns)))
     for shares_of_row, row in zip(shares, rows):

@@ -55,7 +55,11 @@ def test_words_need_no_tags_and_include_the_source():
 @pytest.mark.parametrize(
     "training, target, message",
     [
-        ([TaggingMetadata(["a", "b"])] * 9, sentences([1] * 9), "got one without: 'a b'"),
+        (
+            [TaggingMetadata(["a", "b"])] * 9,
+            sentences([1] * 9),
+            "training data .* got one without: 'a b'",
+        ),
         (sentences([1] * 9), sentences([1] * 4), "at least 5 sentences in dev, got 4"),
         (sentences([1] * 4), sentences([1] * 9), "in the training data, got 4"),
     ],
@@ -70,7 +74,8 @@ def test_data_that_cannot_be_weighed_are_refused(training, target, message):
     [
         ({"features": ["tag"]}, r"features: expected a list of some of tags, words, got \['tag'\]"),
         ({"features": []}, "features: expected"),
-        ({"exponent": 0}, "exponent: expected a number above 0, got 0"),
+        ({"exponent": 0}, "exponent: expected a number above 0 and at most 10, got 0"),
+        ({"exponent": 1e308}, "exponent: expected a number above 0 and at most 10, got 1e"),
         ({"selected": 1.5}, "selected: expected a number above 0 and at most 1, got 1.5"),
     ],
 )
@@ -100,6 +105,18 @@ class TestReader:
         read = self.read(tmp_path)
         assert sum(item.weight for item in read) == pytest.approx(len(read))
         assert read[0].weight > read[4].weight > 0
+
+    def test_other_data_are_refused_and_left_out_sentences_counted(self, tmp_path, caplog):
+        train = self.write(tmp_path, "train", [0, 2, 4, 6, 8] * 4)
+        dev = self.write(tmp_path, "dev", [0, 1, 2, 3, 4] * 4)
+        params = {"type": "wmt_word_qe", "weighting": {"target_path": dev, "selected": 0.4}}
+        reader = DatasetReader.from_params(Params(params))
+        assert [len(list(reader.read(train))) for _ in range(2)] == [8, 8]
+        assert "Left out 12 of 20 sentences of " in caplog.text
+        with pytest.raises(ConfigurationError, match="expected a validation_dataset_reader witho"):
+            list(reader.read(dev))
+        reader.use_no_weights()
+        assert [item.weight for item in map(metadata_of, reader.read(dev))] == [1] * 20
 
     def test_workers_share_the_sentences_that_are_selected(self, tmp_path):
         together = self.read(tmp_path, selected=0.4)
