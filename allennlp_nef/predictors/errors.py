@@ -39,6 +39,8 @@ def describe(value: Any, length: int = 60) -> str:
 
     A deep or large value costs no more: only what is shown is written.
     """
+    if isinstance(value, (int, float)) and type(value) not in (bool, int, float):
+        return f"<{type(value).__name__}>"  # from Python: one of NumPy's
     text = ""
     try:
         for piece in json.JSONEncoder().iterencode(value):

@@ -101,7 +101,7 @@ class WordQePredictor(TaggingPredictor):
                     f"{option}: expected output_format {' or '.join(formats)}, which has it, got {output_format}"
                 )
         if output_format in submissions:
-            if not isinstance(language_pair, str) or len(language_pair.split()) != 1:
+            if not isinstance(language_pair, str) or language_pair.split() != [language_pair]:
                 raise ConfigurationError(
                     f"language_pair: expected one such as en-de, got {language_pair!r}"
                 )

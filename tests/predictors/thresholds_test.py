@@ -8,6 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models import load_archive
 from allennlp.predictors import Predictor
 
+from allennlp_nef.errors import UserError
 from allennlp_nef.modules.calibration import Calibration
 
 QE_REQUEST = {"source": "the doctors see cups .", "target": "die Schwestern sehen drei Tassen ."}
@@ -78,6 +79,10 @@ class TestThreshold:
     def test_bad_options_are_refused(self, word_qe, value):
         with pytest.raises(ConfigurationError, match="threshold: expected a number above 0 and"):
             word_qe(threshold=value)
+
+    def test_numbers_of_numpy_are_refused_by_their_type(self, word_qe):
+        with pytest.raises(UserError, match="expected a number above 0 and .*, got <float64>$"):
+            word_qe().predict(QE_REQUEST["source"], ["a"], threshold=numpy.float64(0.5))
 
     def test_calibration_gives_probabilities_tags_and_answers(self, own_copy):
         before = own_copy.predict_json(QE_REQUEST)
