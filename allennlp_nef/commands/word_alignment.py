@@ -16,12 +16,11 @@ from allennlp_nef.data.aligners import (
     save_aligner,
 )
 from allennlp_nef.data.aligners.learning import MIN_PAIRS
+from allennlp_nef.data.aligners.lexicon import MIN_TRANSLATED, translated_words
 from allennlp_nef.data.formats.parallel_files import read_parallel_lines
 from allennlp_nef.errors import DataFormatError, UserError
 
 Words = List[str]
-_MIN_KNOWN = 0.05
-"""Of the words of a text. Priors of its languages know half of them, those of others less than a fiftieth."""
 _MIN_CHECKED = 20
 """Words of a text that say something about its language."""
 
@@ -106,27 +105,17 @@ def _check_languages(
     sentences: Iterable[Tuple[Words, Words]],
     args: argparse.Namespace,
 ) -> None:
-    """Raises an error where almost no target word has a translation in its sentence that was counted before.
-
-    Words that are equal on both sides, such as names, and those without letters do not count: other languages share
-    them.
-    """
+    """Raises an error where almost no target word has a translation in its sentence that was counted before."""
     words = found = 0
     for pair in sentences:
-        source, target = ({word.lower() for word in side if _has_letter(word)} for side in pair)
-        words += len(target)
-        found += sum(
-            any(word in known.get(other, ()) for other in source - {word}) for word in target
-        )
-    if words >= _MIN_CHECKED and found < _MIN_KNOWN * words:
+        found_here, words_here = translated_words(known, *pair)
+        words += words_here
+        found += found_here
+    if words >= _MIN_CHECKED and found < MIN_TRANSLATED * words:
         raise UserError(
             f"{path}: expected the languages of {args.source} and {args.target}, in this order, got others: of {words} "
             f"words of {args.target} {found} have a known translation"
         )
-
-
-def _has_letter(word: str) -> bool:
-    return any(map(str.isalpha, word))
 
 
 def _write(path: str, lines: Iterable[str]) -> None:

@@ -5,6 +5,7 @@ import logging
 import shutil
 import tarfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from allennlp.models import load_archive
@@ -320,3 +321,25 @@ def test_model_made_from_an_archive_gets_its_config(archive_path, tmp_path):
     found = read_config(str(tmp_path / "new.tar.gz"))
     assert found["model"] == {**config["model"], "calibration": {"temperature": 2.0}}
     assert load_archive(str(tmp_path / "new.tar.gz")).model.tag_head.calibration.temperature == 2
+
+
+def test_threshold_that_does_not_hold_for_other_sentences_gives_a_warning(
+    run, done, tmp_path, capsys, caplog, monkeypatch
+):
+    _, archive = done
+    monkeypatch.setattr(
+        "allennlp_nef.commands.calibration.run.best_threshold",
+        lambda *_: SimpleNamespace(value=0.9999999, tagged_share=0.1),
+    )
+    with caplog.at_level(logging.WARNING, "allennlp_nef"):
+        results = run(capsys, archive, "--output", tmp_path / "a.tar.gz")
+    crossed = 100 * results["cross_fitted"]["mcc"]
+    assert f"for other sentences: cross-fitted, mcc is {crossed:.2f}%" in caplog.text
+
+
+def test_shares_are_not_estimated_from_a_few_words(fail, done, tmp_path):
+    _, archive = done
+    few = tmp_path / "few.jsonl"
+    few.write_text('{"source": "a b", "target": "c d"}\n')
+    error = fail(archive, DEV, "--output", tmp_path / "a.tar.gz", "--adapt-to", few)
+    assert error.endswith("few.jsonl: expected at least 100 words to estimate shares from, got 2")

@@ -11,7 +11,13 @@ from allennlp_nef.commands.calibration.archive_files import read_config, write_a
 from allennlp_nef.commands.calibration.fitting import adapt, fit
 from allennlp_nef.commands.calibration.measures import confidences, measures
 from allennlp_nef.commands.calibration.report import as_text
-from allennlp_nef.commands.calibration.words import Sentence, Words, check_labelled, sentences_of
+from allennlp_nef.commands.calibration.words import (
+    MIN_WORDS,
+    Sentence,
+    Words,
+    check_labelled,
+    sentences_of,
+)
 from allennlp_nef.commands.output_files import FORMATS
 from allennlp_nef.commands.request_files import holds_requests
 from allennlp_nef.commands.sketched_sentences import instances_of
@@ -71,6 +77,17 @@ def calibrate(args: argparse.Namespace) -> Iterator[str]:
             len(words.gold),
             results["cross_fitted"]["nll"],
             plain,
+        )
+    crossed_score = results["cross_fitted"].get(args.maximize)
+    old_score = results["before"].get(args.maximize)
+    if crossed_score is not None and old_score is not None and crossed_score < old_score:
+        logger.warning(
+            "%s: the threshold does not hold for other sentences: cross-fitted, %s is %.2f%%, and before it is %.2f%%. "
+            "Calibrate on more data, or keep the old threshold with the predictor's option threshold.",
+            path,
+            args.maximize,
+            100 * crossed_score,
+            100 * old_score,
         )
     if args.plot:
         from allennlp_nef.commands.plots.reliability import write_plot
@@ -158,6 +175,10 @@ def _adapt(
     """The calibration, adapted to unlabelled sentences, and its figures."""
     labels = words.head.labels
     others = Words(unlabelled, words.head)
+    if len(others.tags) < MIN_WORDS:
+        raise DataFormatError(
+            f"{args.adapt_to}: expected at least {MIN_WORDS} words to estimate shares from, got {len(others.tags)}"
+        )
     # On the labelled data, the means of the probabilities are the shares that they suppose.
     old = words.calibrated(calibration).astype(numpy.float64).mean(0)
     new = adapt(others.calibrated(calibration).astype(numpy.float64), old)

@@ -1,5 +1,5 @@
 from collections import Counter
-from typing import Dict, Iterable, List, NamedTuple, Sequence, Tuple
+from typing import Container, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
 import numpy
 
@@ -8,6 +8,8 @@ MAX_LENGTH = 100
 MAX_PAIRS = 250_000
 """Pairs of words that are stored: the most frequent ones. A million sentences have more."""
 STEM_LENGTH = 4
+MIN_TRANSLATED = 0.05
+"""Of the words of two languages, the share that has a known translation in its sentence; other languages have less."""
 
 
 class AlignedPair(NamedTuple):
@@ -104,3 +106,25 @@ def _stemmed(counts: Dict[str, int]) -> Dict[str, int]:
 
 def _row(counts: Dict[str, int], words: Sequence[str]) -> numpy.ndarray:
     return numpy.array([counts.get(word, 0) for word in words], dtype=numpy.float32)
+
+
+def translated_words(
+    known: Mapping[str, Container[str]], source: Sequence[str], target: Sequence[str]
+) -> Tuple[int, int]:
+    """How many different target words have a known translation in their sentence, and how many there are.
+
+    It tells whether words are of the languages of a lexicon. Words that are equal on both sides, such as names, and
+    those without letters do not count: other languages share them.
+
+    # Parameters
+
+    known : `Mapping[str, Container[str]]`
+        The translations of each source word, in lower case.
+    source, target : `Sequence[str]`
+        Words.
+    """
+    sources, targets = (
+        {word.lower() for word in side if any(map(str.isalpha, word))} for side in (source, target)
+    )
+    found = sum(any(word in known.get(other, ()) for other in sources - {word}) for word in targets)
+    return found, len(targets)

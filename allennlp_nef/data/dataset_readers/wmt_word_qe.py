@@ -10,6 +10,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from overrides import overrides
 
 from allennlp_nef.data.aligners import LexicalAligner, load_aligner
+from allennlp_nef.data.aligners.lexicon import MIN_TRANSLATED, translated_words
 from allennlp_nef.data.dataset_readers.tagging_reader import TaggingReader, token_of
 from allennlp_nef.data.fields import AlignmentField, SimilarityField
 from allennlp_nef.data.formats.wmt_word_qe import (
@@ -29,6 +30,9 @@ from allennlp_nef.data.writers.word_qe import (
 )
 from allennlp_nef.errors import DataFormatError, quote
 from allennlp_nef.resources import ALIGNER_NAME
+
+LANGUAGE_WORDS = 100
+"""So many words are looked at to tell whether they are of the aligner's languages."""
 
 
 @DatasetReader.register("wmt_word_qe")
@@ -84,6 +88,7 @@ class WmtWordQeReader(TaggingReader):
     ) -> None:
         super().__init__(**kwargs)
         self.aligner: Optional[LexicalAligner] = None
+        self._checked_words = self._translated_words = 0
         if isinstance(aligner, str):
             try:
                 self.aligner = _loaded(aligner)
@@ -186,7 +191,7 @@ class WmtWordQeReader(TaggingReader):
         alignments_from = "given"
         if alignments is None:
             alignments_from = "computed" if self.aligner else "none"
-            alignments = self.aligner.align(source, target) if self.aligner else []
+            alignments = self._computed(self.aligner, source, target) if self.aligner else []
         target_field = TextField([token_of(word) for word in target])
         fields: Dict[str, Field] = {
             "source": TextField([token_of(word) for word in source]),
@@ -202,6 +207,24 @@ class WmtWordQeReader(TaggingReader):
         )
         fields["metadata"] = MetadataField(metadata)
         return Instance(fields)
+
+    def _computed(
+        self, aligner: LexicalAligner, source: List[str], target: List[str]
+    ) -> List[Tuple[int, int]]:
+        """The links of the aligner. Warns once where the first words are not of its languages."""
+        if self._checked_words < LANGUAGE_WORDS:
+            found, words = translated_words(aligner.lexicon.links, source, target)
+            self._translated_words += found
+            self._checked_words += words
+            share = self._translated_words / max(1, self._checked_words)
+            if self._checked_words >= LANGUAGE_WORDS and share < MIN_TRANSLATED:
+                self.warn(
+                    "Of the first %d words that the model's aligner aligned, it knows a translation of %d: are they of "
+                    "the languages that the model was trained on?",
+                    self._checked_words,
+                    self._translated_words,
+                )
+        return aligner.align(source, target)
 
     @overrides
     def apply_token_indexers(self, instance: Instance) -> None:

@@ -157,6 +157,20 @@ class TestAligner:
         assert [o for o, _ in self.read(self.reader({}), prefix)] == ["none"] * 2
         assert caplog.messages[-1].endswith("every target word counts as unaligned.")
 
+    def test_words_of_other_languages_give_one_warning(self, aligner_path, root, caplog):
+        lines = [
+            (root / f"fixtures/qe/dev.{side}").read_text().split("\n") for side in ("src", "mt")
+        ]
+        pairs = [(source.split(), target.split()) for source, target in zip(*lines)][:60]
+        right, wrong = (self.reader({"aligner": str(aligner_path)}) for _ in range(2))
+        for source, target in pairs:
+            right.text_to_instance(source, target)
+        assert caplog.messages == []
+        for source, target in pairs:
+            wrong.text_to_instance(target, source)
+        (message,) = caplog.messages
+        assert "are they of the languages that the model was trained on?" in message
+
     def test_matrix_has_the_links_that_were_computed(self, aligner_path):
         reader = self.reader({"aligner": str(aligner_path)})
         instance = reader.text_to_instance(["1984", "."], ["1984", "."])
