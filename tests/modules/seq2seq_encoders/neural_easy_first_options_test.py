@@ -137,6 +137,17 @@ class TestConfiguration:
         assert encoder.get_output_dim() == 8
 
     @pytest.mark.parametrize(
+        "transform", [ConstrainedSoftmaxTransform, ConstrainedSparsemaxTransform]
+    )
+    def test_words_with_an_upper_bound_of_2_may_be_visited_twice(self, transform):
+        encoder = make(num_steps=6, attention=transform(upper_bound=2), cap_steps=False)
+        inputs, mask = batch_of([3, 6])
+        _, trace = encoder.encode(inputs, mask, trace=True)
+        torch.testing.assert_close(trace.attention.sum(1)[0], torch.tensor([2.0, 2, 2, 0, 0, 0]))
+        with pytest.raises(ConfigurationError, match="cap_steps: cs.* an attention of 0.5 in all"):
+            make(attention=transform(upper_bound=0.5), cap_steps=False)
+
+    @pytest.mark.parametrize(
         "options, message",
         [
             ({"sketch_update": "both"}, 'sketch_update: expected "single" or "full", got \'both\''),
