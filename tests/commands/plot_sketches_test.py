@@ -415,7 +415,7 @@ class TestErrors:
         path = tmp_path / "out" / "sentence-0001.png"
         path.mkdir(parents=True)
         assert fail(ner_archive, "fixtures/ner/test.conll", "--limit", 1) == (
-            f"error: {path}: expected a file that can be written, got 'Is a directory'"
+            f"error: {path}: expected a file, got a folder or a special file"
         )
 
     @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def main():
             archives[task] = folder / task / "model.tar.gz"
         with chromium() as browser:
             with served(Predictor.from_path(str(archives["word_qe"]), "word_qe")) as address:
-                save(photograph(browser, address, 1000, 0, 3), output / "page-wide.png")
+                save(photograph(browser, address, 1000, 2, 3), output / "page-wide.png")
             with served(Predictor.from_path(str(archives["chunks"]))) as address:
                 save(photograph(browser, address, 390, 2, 2), output / "page-narrow.png")
         for task, example in (("word_qe", 2), ("chunks", 1)):

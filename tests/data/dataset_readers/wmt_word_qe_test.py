@@ -163,6 +163,7 @@ class TestAligner:
         ]
         pairs = [(source.split(), target.split()) for source, target in zip(*lines)][:60]
         right, wrong = (self.reader({"aligner": str(aligner_path)}) for _ in range(2))
+        caplog.clear()
         for source, target in pairs:
             right.text_to_instance(source, target)
         assert caplog.messages == []
