@@ -34,6 +34,7 @@ TITLES = {
     "Metric": "Metrics",
     "Predictor": "Predictors",
     "LearningRateScheduler": "Learning rate schedulers",
+    "MovingAverage": "Moving averages",
     "TrainerCallback": "Trainer callbacks",
 }
 """The sections, in order. A kind that is not here is an error, but for AllenNLP's `Subcommand`."""
@@ -47,7 +48,7 @@ predictor behind `--predictor`, with its parameters in `--predictor-args`. A par
 COMMANDS_INTRODUCTION = (
     "AllenNLP's own commands, such as `train`, say what they do with `allennlp-nef COMMAND --help`."
 )
-FILLED_IN = ("vocab", "optimizer", "model", "dataset_reader", "kwargs", "options")
+FILLED_IN = ("vocab", "optimizer", "parameters", "model", "dataset_reader", "kwargs", "options")
 """Not from a config or a command line."""
 _PARAMETER = re.compile(
     r"(?P<names>\w[\w, ]*) : (?P<type>.*?)(?:, optional)?(?: \(default = (?P<default>.*)\))?"

@@ -115,7 +115,7 @@
     patience: 5,
     validation_metric: knobs.validation_metric,
     grad_norm: 5.0,
-    [if knobs.average_decay > 0 then 'moving_average']: { type: 'exponential', decay: knobs.average_decay },
+    [if knobs.average_decay > 0 then 'moving_average']: { type: 'resumable_exponential', decay: knobs.average_decay },
     checkpointer: { keep_most_recent_by_count: 1 },
     callbacks: [
       { type: 'explain_out_of_memory' },

@@ -1,0 +1,40 @@
+from typing import Any, Dict
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.training.moving_average import ExponentialMovingAverage, MovingAverage
+from overrides import overrides
+
+
+@MovingAverage.register("resumable_exponential")
+class ResumableExponentialMovingAverage(ExponentialMovingAverage):
+    """AllenNLP's `exponential`, with averages that `train --recover` continues.
+
+    That of AllenNLP 2.10.1 takes the parameters of the checkpoint, which are copies, in place of those of the model:
+    after a recovery, what is validated and saved is no average any more.
+
+    Registered as a `MovingAverage` with name "resumable_exponential".
+
+    # Parameters
+
+    parameters : `Iterable[Tuple[str, Parameter]]`
+        The trainer fills it in.
+    decay : `float`, optional (default = `0.9999`)
+        At least 0, below 1. After n batches it is at most (`numerator` + n) / (`denominator` + n).
+    numerator, denominator : `float`, optional (default = `1.0`, `10.0`)
+        See `decay`.
+    """
+
+    def __init__(self, parameters: Any, decay: float = 0.9999, **kwargs: Any) -> None:
+        if not 0 <= decay < 1:
+            raise ConfigurationError(f"decay: expected a number in [0, 1), got {decay}")
+        super().__init__(parameters, decay, **kwargs)
+
+    @overrides
+    def state_dict(self) -> Dict[str, Any]:
+        return {"shadows": self._shadows, "backups": self._backups}
+
+    @overrides
+    def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
+        for name in self._shadows:
+            self._shadows[name].copy_(state_dict["shadows"][name])
+            self._backups[name].copy_(state_dict["backups"][name])
