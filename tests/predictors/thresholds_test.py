@@ -46,7 +46,7 @@ class TestThreshold:
         requests = [{**QE_REQUEST, "threshold": each} for each in thresholds]
         answers = word_qe().predict_batch_json(requests)
         assert [answer["threshold"] for answer in answers] == pytest.approx(
-            [1 / 6, 1e-9, 0.999, 1 / 6]
+            [1 / 6, 1e-9, 0.999, 1 / 6], rel=1e-6
         )
         assert answers[1]["tags"] == ["BAD"] * 6
         assert answers[2]["tags"] == ["OK"] * 6
