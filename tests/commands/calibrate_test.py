@@ -243,6 +243,7 @@ class TestErrors:
         assert f"--output: {other} ARCHIVE" in fail(archive_path, "--output", archive_path)
         folder = archive_path.parent
         assert f"--output: {other} ARCHIVE" in fail(folder, "--output", archive_path)
+        assert f"--output: {other} ARCHIVE" in fail(folder, "--output", folder / "best.th")
         plot = tmp_path / "a.png"
         message = fail(archive_path, "--output", plot, "--plot", plot)
         assert f"--plot: {other} --output and ARCHIVE" in message

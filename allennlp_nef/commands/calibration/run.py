@@ -118,7 +118,10 @@ def _check(args: argparse.Namespace) -> None:
         archive = Path(cached_path(args.archive)).resolve()
     except (OSError, ValueError):
         archive = Path(args.archive).resolve()  # loading it says what is wrong
-    if output.resolve() in (archive, archive / "model.tar.gz"):
+    is_of_run = archive in output.resolve().parents and (
+        output.exists() or output.name == "model.tar.gz"
+    )
+    if is_of_run or output.resolve() == archive:
         raise UserError(f"--output: expected another file than ARCHIVE, got {args.output}")
     if args.plot is not None:
         from allennlp_nef.commands.plots.figures import check_installed
