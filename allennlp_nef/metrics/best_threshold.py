@@ -70,7 +70,7 @@ class BestThresholdWordQe(ProbabilityMetric):
             )
         self._thresholds = self._thresholds.to(bad.device)
         # How many of the thresholds a word reaches.
-        reached = torch.bucketize(bad, self._thresholds, right=True)
+        reached = torch.bucketize(bad.contiguous(), self._thresholds, right=True)
         counts = torch.bincount(
             reached + is_bad.long() * (len(_THRESHOLDS) + 1), minlength=2 * len(_THRESHOLDS) + 2
         )
