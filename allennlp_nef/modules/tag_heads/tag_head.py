@@ -25,7 +25,7 @@ class ChainProbabilities(NamedTuple):
 class TagHead(torch.nn.Module, Registrable):
     """The output layer of a tagger: scores, loss, decoding and probabilities.
 
-    A subclass implements `scores`, `loss`, `decode` and `uncalibrated_probabilities`.
+    A subclass implements `scores`, `sentence_losses`, `decode` and `uncalibrated_probabilities`.
 
     # Parameters
 
