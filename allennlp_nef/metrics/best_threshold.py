@@ -47,27 +47,14 @@ class BestThresholdWordQe(ProbabilityMetric):
         self._thresholds = torch.from_numpy(_THRESHOLDS)
         self.reset()
 
-    @overrides(check_signature=False)
-    def __call__(
-        self,
-        predictions: torch.Tensor,
-        gold: torch.Tensor,
-        mask: Optional[torch.Tensor] = None,
-        probabilities: Optional[torch.Tensor] = None,
+    @overrides
+    def add_words(
+        self, predictions: torch.Tensor, gold: torch.Tensor, probabilities: torch.Tensor
     ) -> None:
-        """See `ProbabilityMetric`. The predicted tags have no effect."""
-        if probabilities is None:
-            raise ValueError("probabilities: expected those of all labels, got none")
-        if mask is None:
-            mask = torch.ones_like(gold, dtype=torch.bool)
         if self._bad is None:  # the vocabulary lacks it: so do the probabilities
-            bad = torch.zeros_like(gold[mask], dtype=torch.double)
-            is_bad = gold[mask] < 0
+            bad, is_bad = probabilities.new_zeros(len(gold)), gold < 0
         else:
-            bad, is_bad = (
-                probabilities.detach()[mask][:, self._bad].double(),
-                gold[mask] == self._bad,
-            )
+            bad, is_bad = probabilities[:, self._bad], gold == self._bad
         self._thresholds = self._thresholds.to(bad.device)
         # How many of the thresholds a word reaches.
         reached = torch.bucketize(bad.contiguous(), self._thresholds, right=True)

@@ -1,4 +1,4 @@
-from typing import Dict, Optional
+from typing import Dict
 
 import numpy
 import torch
@@ -39,29 +39,18 @@ class CalibrationMetric(ProbabilityMetric):
         self._bad = labels["BAD"] if set(labels) == {"OK", "BAD"} else None
         self.reset()
 
-    @overrides(check_signature=False)
-    def __call__(
-        self,
-        predictions: torch.Tensor,
-        gold: torch.Tensor,
-        mask: Optional[torch.Tensor] = None,
-        probabilities: Optional[torch.Tensor] = None,
+    @overrides
+    def add_words(
+        self, predictions: torch.Tensor, gold: torch.Tensor, probabilities: torch.Tensor
     ) -> None:
-        """See `ProbabilityMetric`."""
-        if probabilities is None:
-            raise ValueError("probabilities: expected those of all labels, got none")
-        if mask is None:
-            mask = torch.ones_like(gold, dtype=torch.bool)
-        predicted, expected = predictions[mask], gold[mask]
-        table = probabilities.detach()[mask].double()
         if self._bad is None:
-            confidence = table.gather(-1, predicted.unsqueeze(-1)).squeeze(-1)
-            is_right = predicted == expected
-            known = (expected >= 0).unsqueeze(-1)
-            is_gold = known * torch.nn.functional.one_hot(expected.clamp(min=0), table.size(-1))
-            squares = ((table - is_gold) ** 2).sum()
+            confidence = probabilities.gather(-1, predictions.unsqueeze(-1)).squeeze(-1)
+            is_right = predictions == gold
+            known = (gold >= 0).unsqueeze(-1)
+            labels = torch.nn.functional.one_hot(gold.clamp(min=0), probabilities.size(-1))
+            squares = ((probabilities - known * labels) ** 2).sum()
         else:
-            confidence, is_right = table[:, self._bad], expected == self._bad
+            confidence, is_right = probabilities[:, self._bad], gold == self._bad
             squares = ((confidence - is_right.double()) ** 2).sum()
         bins = (confidence * BINS).long().clamp(0, BINS - 1)
         rows = torch.stack([confidence, is_right.double(), torch.ones_like(confidence)])

@@ -8,7 +8,7 @@ from overrides import overrides
 class ProbabilityMetric(Metric):
     """Base class of metrics of probabilities. The model computes them where some metric is one of these.
 
-    A subclass that is computed over several processes has to reduce what it counts, as the other metrics do.
+    A subclass implements `add_words`, and reduces there what it counts over several processes, as other metrics do.
     """
 
     @overrides(check_signature=False)
@@ -28,5 +28,19 @@ class ProbabilityMetric(Metric):
         mask : `torch.BoolTensor`, (batch, tokens), optional (default = `None`, no padding)
         probabilities : `torch.Tensor`, (batch, tokens, labels)
             Those of all labels. The model always gives them.
+
+        # Raises
+
+        `ValueError`: no probabilities.
         """
+        if probabilities is None:
+            raise ValueError("probabilities: expected those of all labels, got none")
+        if mask is None:
+            mask = torch.ones_like(gold, dtype=torch.bool)
+        self.add_words(predictions[mask], gold[mask], probabilities.detach()[mask].double())
+
+    def add_words(
+        self, predictions: torch.Tensor, gold: torch.Tensor, probabilities: torch.Tensor
+    ) -> None:
+        """Counts the words of a batch: predicted and gold tags (words,), probabilities in float64 (words, labels)."""
         raise NotImplementedError
