@@ -18,6 +18,7 @@ from allennlp_nef.data.aligners import (
 from allennlp_nef.data.aligners.learning import MIN_PAIRS
 from allennlp_nef.data.aligners.lexicon import MIN_TRANSLATED, translated_words
 from allennlp_nef.data.formats.parallel_files import read_parallel_lines
+from allennlp_nef.data.formats.wmt_layouts import without_eos
 from allennlp_nef.errors import DataFormatError, UserError
 
 Words = List[str]
@@ -88,7 +89,7 @@ def _read(source: str, target: str, max_words: Optional[int]) -> List[Tuple[Word
     paths = {"source": source, "target": target}
     sentences = []
     for number, lines in read_parallel_lines(paths):
-        words = {part: line.split() for part, line in lines.items()}
+        words = {part: without_eos(line.split()) for part, line in lines.items()}
         for part, each in words.items():
             if not each or (max_words is not None and len(each) > max_words):
                 limit = "" if max_words is None else f" (eflomal has at most {max_words})"

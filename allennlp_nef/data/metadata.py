@@ -18,7 +18,7 @@ class TaggingMetadata:
     tokens: List[str]
     """The words that are tagged."""
     source: Optional[List[str]] = None
-    """The words of the source sentence, where the tokens are a translation."""
+    """The words of the source sentence, in quality estimation."""
     tags: Optional[List[str]] = None
     """The gold labels, one a token, where known."""
     sentence: Union[ColumnSentence, ConlluSentence, None] = None
@@ -38,6 +38,15 @@ class TaggingMetadata:
     """Of the probability of BAD, in place of the model's."""
     min_probability: Optional[float] = None
     """Below it, a chunk is left out of the answer, or a word is listed as uncertain."""
+    target: Optional[List[str]] = None
+    """The words of the translation, where the tokens are others."""
+    tagged: Optional[str] = None
+    """What the tokens are, as `wmt_word_qe` names it, where they are others than the words of the translation."""
+
+    @property
+    def sides(self) -> List[List[str]]:
+        """The tokens, and in quality estimation the words of both sides."""
+        return [side for side in (self.tokens, self.source, self.target) if side]
 
     @property
     def is_traced(self) -> bool:

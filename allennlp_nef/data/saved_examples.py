@@ -20,7 +20,8 @@ def request_of(metadata: TaggingMetadata) -> Request:
     """
     if metadata.source is None:
         return {"tokens": metadata.tokens}
-    request = {"source": " ".join(metadata.source), "target": " ".join(metadata.tokens)}
+    target = metadata.target or metadata.tokens
+    request = {"source": " ".join(metadata.source), "target": " ".join(target)}
     if metadata.alignments_from == "given":
         pairs = metadata.alignments or ()
         request["alignments"] = " ".join(f"{source}-{target}" for source, target in pairs)

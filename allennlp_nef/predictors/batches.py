@@ -23,7 +23,7 @@ def batches_of(instances: Iterable[Instance], batch_size: int) -> Iterator[List[
     is_traced = False
     for instance in instances:
         metadata = metadata_of(instance)
-        sides = metadata.tokens, metadata.source or []
+        sides = metadata.sides
         length, width = max(map(len, sides)), max(len(word) for side in sides for word in side)
         longest, widest = max(longest, length), max(widest, width)
         count = len(batch) + 1

@@ -8,6 +8,8 @@ from overrides import overrides
 
 from allennlp_nef.data.aligners import AlignedPair, learn_aligner, save_aligner
 from allennlp_nef.data.dataset_readers import WmtWordQeReader
+from allennlp_nef.data.formats.data_paths import DataPath
+from allennlp_nef.data.formats.wmt_layouts import without_eos
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.resources import ALIGNER_NAME
 
@@ -47,8 +49,8 @@ class LearnAligner(TrainerCallback):
         save_aligner(aligner, path)
 
 
-def _aligned(reader: WmtWordQeReader, data_path: str) -> Iterator[AlignedPair]:
+def _aligned(reader: WmtWordQeReader, data_path: DataPath) -> Iterator[AlignedPair]:
     limit: Optional[int] = reader.max_instances
     for example in islice(reader.examples(data_path), limit):
         if example.alignments is not None:
-            yield AlignedPair(example.source, example.target, example.alignments)
+            yield AlignedPair(example.source, without_eos(example.target), example.alignments)

@@ -71,7 +71,7 @@ class SaveExamples(TrainerCallback):
         first: Dict[int, List[Request]] = defaultdict(list)
         counts: Dict[int, int] = defaultdict(int)
         for sentence in sentences:
-            sides = [sentence.tokens, sentence.source or []]
+            sides = [sentence.target or sentence.tokens, sentence.source or []]
             length = max(map(len, sides))
             if length > self.max_words or any(word.split() != [word] for word in sum(sides, [])):
                 continue

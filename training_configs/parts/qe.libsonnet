@@ -25,6 +25,8 @@
   word_similarity:: false,  // whether the tagger sees which words are also in the source
   average_decay:: 0,  // above 0: the model is the exponential moving average of its weights, with this decay
   weighting:: null,  // of the training sentences
+  tagged:: 'target',  // or 'gaps', 'target_and_gaps', 'source'
+  eos:: false,  // the layout of WMT22: translations end in <EOS>, which has a tag
 
   // Builders.
   local affixes = knobs.affix_dim > 0,
@@ -42,6 +44,8 @@
   local reader = {
     type: 'wmt_word_qe',
     [if knobs.word_similarity then 'word_similarity']: true,
+    [if knobs.tagged != 'target' then 'tagged']: knobs.tagged,
+    [if knobs.eos then 'eos']: true,
     [if affixes then 'source_token_indexers']: indexers('source'),
     [if affixes then 'target_token_indexers']: indexers('target'),
   },

@@ -13,12 +13,16 @@ from allennlp_nef.data.aligners import LexicalAligner, load_aligner
 from allennlp_nef.data.aligners.lexicon import MIN_TRANSLATED, translated_words
 from allennlp_nef.data.dataset_readers.tagging_reader import TaggingReader, token_of
 from allennlp_nef.data.fields import AlignmentField, SimilarityField
-from allennlp_nef.data.formats.wmt_word_qe import (
-    WordQeExample,
-    check_alignments,
+from allennlp_nef.data.formats.data_paths import DataPath
+from allennlp_nef.data.formats.wmt_layouts import (
+    EOS,
+    TAGGED,
+    check_eos,
     check_tags,
-    read_examples,
+    tagged_side,
+    without_eos,
 )
+from allennlp_nef.data.formats.wmt_word_qe import WordQeExample, check_alignments, read_examples
 from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.data.writers import Writer
 from allennlp_nef.data.writers.word_qe import (
@@ -39,16 +43,20 @@ LANGUAGE_WORDS = 100
 class WmtWordQeReader(TaggingReader):
     """
     Reads word-level quality estimation data of the WMT shared tasks: sentences, their machine
-    translations, word alignments, and one of OK and BAD a target word. The data path is the prefix
-    of the files, `data/train` for `data/train.src`, `data/train.mt` and so on; the module
+    translations, word alignments, and one of OK and BAD a target word, or for each of what else is tagged.
+
+    The data path is the prefix of the files, `data/train` for `data/train.src`, `data/train.mt` and so on; or a dict
+    with the path of each part, such as `{"source": "a.src", "target": "a.mt", "tags": "a.tags"}` (and of `alignments`,
+    `source_tags`, `hter`, `post_edits` and `spans`); or a `.json` file that holds such an object. The module
     `allennlp_nef.data.formats.wmt_word_qe` states the format.
 
     An instance has the fields
 
-    - `source` and `target`: `TextField`s;
-    - `alignments`: bool (target words, source words), True where aligned, padded with False;
+    - `target`: `TextField` of the tokens that are tagged, by default the words of the translation;
+    - `source`: `TextField` of the words of the other side;
+    - `alignments`: bool (target tokens, source tokens), True where aligned, padded with False;
     - `similarity`: a `SimilarityField`, with the option `word_similarity`;
-    - `tags`: `SequenceLabelField` over the target words, where the tags are known;
+    - `tags`: `SequenceLabelField` over the target tokens, where the tags are known;
     - `metadata`: a `TaggingMetadata`.
 
     Sentences without alignments (no file of them, none in a request) are aligned by an aligner, where the reader has
@@ -59,15 +67,25 @@ class WmtWordQeReader(TaggingReader):
     # Parameters
 
     source_token_indexers, target_token_indexers : `Dict[str, TokenIndexer]`, optional
-        Default: `{"tokens": SingleIdTokenIndexer}` with the namespaces "source_tokens" and
-        "target_tokens".
+        Of the fields `source` and `target`, whatever is tagged. Default: `{"tokens": SingleIdTokenIndexer}` with the
+        namespaces "source_tokens" and "target_tokens".
+    tagged : `str`, optional (default = `"target"`)
+        "target"; "gaps", n+1 for n words of the translation: the tokens are the words and `<EOS>`, and each stands for
+        the gap before it; "target_and_gaps", 2n+1 tokens: the words, and `<gap>` between and around them, each aligned
+        as the words beside it are; "source": the two sides of an instance trade places, so that the field `target` has
+        the words of the source, with the tags of `.source_tags`.
+    eos : `bool`, optional (default = `False`)
+        The layout of WMT22: every translation ends in the token `<EOS>`, which is added where it is missing, and has
+        n+1 tags. Tags of words and gaps (2n+1) become such: a word is BAD where it or the gap before it is, `<EOS>`
+        where the last gap is. False: a final `<EOS>` is a token like others. Either way it is not aligned. For
+        `tagged` "target" alone.
     aligner : `str` or `bool`, optional (default = `True`)
         The aligner. True: that of the archive, in the reader of an archive that has one; else none. False: none. A
         string: the path of an aligner's file; the reader of an archive that has an aligner takes that one.
     word_similarity : `bool`, optional (default = `False`)
         Whether instances have the field `similarity`, which `aligned_pair` takes with the option of the same name.
     max_tokens, label_namespace, weighting
-        See `TaggingReader`.
+        See `TaggingReader`. Gaps, and `<EOS>` with the option `eos`, do not count as tokens.
     """
 
     writers: ClassVar[Dict[str, Writer]] = {
@@ -84,9 +102,19 @@ class WmtWordQeReader(TaggingReader):
         target_token_indexers: Optional[Dict[str, TokenIndexer]] = None,
         aligner: Union[bool, str] = True,
         word_similarity: bool = False,
+        tagged: str = "target",
+        eos: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        if tagged not in TAGGED:
+            raise ConfigurationError(f"tagged: expected {', '.join(TAGGED)}, got {tagged!r}")
+        if not isinstance(eos, bool):
+            raise ConfigurationError(f"eos: expected true or false, got {eos!r}")
+        if eos and tagged != "target":
+            raise ConfigurationError(f'eos: expected tagged "target" with it, got {tagged!r}')
+        self.tagged = tagged
+        self.eos = eos
         self.aligner: Optional[LexicalAligner] = None
         self._checked_words = self._translated_words = 0
         if isinstance(aligner, str):
@@ -120,19 +148,21 @@ class WmtWordQeReader(TaggingReader):
             params["aligner"] = path
         return super().from_params(params, *args, **extras)  # type: ignore[return-value]
 
-    @overrides
-    def examples(self, file_path: str) -> Iterator[WordQeExample]:
-        if self.aligner is None:
-            return read_examples(file_path)
-        return read_examples(file_path, "words are aligned by the model's aligner")
+    @overrides(check_signature=False)
+    def examples(self, file_path: DataPath) -> Iterator[WordQeExample]:
+        options: Dict[str, Any] = {"tagged": self.tagged, "eos": self.eos}
+        if self.aligner is not None:
+            options["without_alignments"] = "words are aligned by the model's aligner"
+        return read_examples(file_path, **options)
 
     @overrides
     def num_tokens(self, example: Any) -> int:
-        return len(example.target)
+        return len(example.source if self.tagged == "source" else example.target) - self.eos
 
     @overrides
     def to_instance(self, example: Any) -> Instance:
-        return self.build_instance(example.source, example.target, example.alignments, example.tags)
+        source, target, alignments = example.source, example.target, example.alignments
+        return self.build_instance(source, target, alignments, example.tags_of(self.tagged))
 
     @overrides(check_signature=False)
     def text_to_instance(
@@ -148,12 +178,12 @@ class WmtWordQeReader(TaggingReader):
         # Parameters
 
         source, target : `List[str]`
-            Words, at least one each.
+            Words, at least one each. The target may end in `<EOS>`, but not where gaps are tagged.
         alignments : `Sequence[Sequence[int]]`, optional (default = `None`)
             Pairs (source index, target index), from 0. None: the reader's aligner finds them; without one nothing is
             aligned.
         tags : `List[str]`, optional (default = `None`, unlabelled)
-            OK or BAD for each target word.
+            OK or BAD for each target word, with the option `eos` for `<EOS>` too; or for each of what else is tagged.
         attention : `bool`, optional (default = `False`)
             Whether the model returns the attention for this sentence.
         trace : `bool`, optional (default = `False`)
@@ -162,21 +192,23 @@ class WmtWordQeReader(TaggingReader):
         # Raises
 
         `DataFormatError`, a `ValueError`: no words, a string in place of a list, an alignment
-        outside of the sentences, not as many tags as target words, an unknown tag.
+        outside of the sentences, `<EOS>` where it cannot be, not as many tags as tokens, an unknown tag.
         """
         for name, words in (("source", source), ("target", target)):
             if not isinstance(words, list) or not words:
                 raise DataFormatError(f"{name}: expected a list of words, got {quote(words)}")
+        self.check_eos(source, target)
         pairs: Optional[List[Tuple[int, int]]] = None
         if alignments is not None:
-            pairs = check_alignments(alignments, len(source), len(target))
+            pairs = check_alignments(alignments, len(source), len(without_eos(target)))
+        instance = self.build_instance(source, target, pairs, tags, attention, trace)
         if tags is not None:
-            if len(tags) != len(target):
-                raise DataFormatError(
-                    f"tags: expected {len(target)} tags (one a target word), got {len(tags)}"
-                )
             check_tags(tags)
-        return self.build_instance(source, target, pairs, tags, attention, trace)
+        return instance
+
+    def check_eos(self, source: List[str], target: List[str]) -> None:
+        """Raises a `DataFormatError` where `<EOS>` is, but cannot be."""
+        check_eos(source, target, "gaps" not in self.tagged)
 
     def build_instance(
         self,
@@ -187,24 +219,38 @@ class WmtWordQeReader(TaggingReader):
         attention: bool = False,
         trace: bool = False,
     ) -> Instance:
-        """The instance of parts that were checked. `attention` and `trace` as for `text_to_instance`."""
+        """The instance of parts that were checked. `attention` and `trace` as for `text_to_instance`.
+
+        # Raises
+
+        `DataFormatError`: not as many tags as tokens.
+        """
+        words = without_eos(target)
         alignments_from = "given"
         if alignments is None:
             alignments_from = "computed" if self.aligner else "none"
-            alignments = self._computed(self.aligner, source, target) if self.aligner else []
-        target_field = TextField([token_of(word) for word in target])
+            alignments = self._computed(self.aligner, source, words) if self.aligner else []
+        translation = [*words, EOS] if self.eos else target
+        tokens, others, links = tagged_side(self.tagged, source, translation, alignments)
+        target_field = TextField([token_of(word) for word in tokens])
         fields: Dict[str, Field] = {
-            "source": TextField([token_of(word) for word in source]),
+            "source": TextField([token_of(word) for word in others]),
             "target": target_field,
-            "alignments": AlignmentField(alignments, len(target), len(source)),
+            "alignments": AlignmentField(links, len(tokens), len(others)),
         }
         if self._word_similarity:
-            fields["similarity"] = SimilarityField(target, source)
+            fields["similarity"] = SimilarityField(tokens, others)
         if tags is not None:
+            if len(tags) != len(tokens):
+                raise DataFormatError(
+                    f"tags: expected {len(tokens)} tags (one a {TAGGED[self.tagged]}), got {len(tags)}"
+                )
             fields["tags"] = SequenceLabelField(tags, target_field, self._label_namespace)
         metadata = TaggingMetadata(
-            target, source, tags, None, alignments, alignments_from, attention, trace
+            tokens, source, tags, None, alignments, alignments_from, attention, trace
         )
+        if self.eos or self.tagged != "target":
+            metadata.target, metadata.tagged = words if self.eos else target, self.tagged
         fields["metadata"] = MetadataField(metadata)
         return Instance(fields)
 

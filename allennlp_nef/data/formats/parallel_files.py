@@ -6,6 +6,10 @@ from typing import BinaryIO, Container, Dict, Iterator, Mapping, Sequence, Tuple
 from allennlp_nef.errors import DataFormatError
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_NOT_IN_LINES = {
+    "\r": "carriage returns only before the line feed",
+    "\ufeff": "byte order marks only at the start of a file",
+}
 
 
 def find_parallel_files(
@@ -67,7 +71,8 @@ def read_parallel_lines(
 
     # Raises
 
-    `DataFormatError`: no lines at all, different line counts, invalid UTF-8.
+    `DataFormatError`: no lines at all, different line counts, invalid UTF-8, a carriage return or a byte order mark
+    inside of a file.
     """
     with ExitStack() as stack:
         files: Dict[str, BinaryIO] = {
@@ -123,6 +128,11 @@ def _decode(line: bytes, path: str, number: int) -> str:
         ) from None
     if text.endswith("\n"):
         text = text[:-2] if text.endswith("\r\n") else text[:-1]
+    for character, expected in _NOT_IN_LINES.items():
+        if character in text:
+            raise DataFormatError(
+                f"{path}:{number}: expected {expected}, got one as character {text.index(character) + 1} of the line"
+            )
     return text
 
 

@@ -11,8 +11,8 @@ from typing import AbstractSet, List, Optional, Sequence
 
 from allennlp_nef.data.formats.tag_files import TagFile, TaggedSentence
 from allennlp_nef.data.formats.text_files import read_blocks, read_lines
+from allennlp_nef.data.formats.wmt_layouts import TAGS, check_tags
 from allennlp_nef.data.formats.wmt_tables import check_left_out, read_left_out
-from allennlp_nef.data.formats.wmt_word_qe import TAGS, check_tags
 from allennlp_nef.data.formats.wmt_words import read_words
 from allennlp_nef.errors import DataFormatError, quote
 

@@ -3,22 +3,31 @@ Word-level quality estimation data of the WMT shared tasks, read and written lin
 
 `read_examples(prefix)` reads `<prefix>.src` (source) and `<prefix>.mt` (machine translation) and,
 where they exist, `<prefix>.tags`, `<prefix>.src-mt.alignments` or else `<prefix>.align`, and
-`<prefix>.source_tags` or else `<prefix>.src_tags`. Line k of each file is about sentence k.
+`<prefix>.source_tags` or else `<prefix>.src_tags`. In place of the prefix, the path of each file may
+be given: see `find_data_files`. Line k of each file is about sentence k.
 
 - A line ends at `\\n` or `\\r\\n`, and at nothing else. The last one may lack it. The encoding is
-  UTF-8; a byte order mark at the start of a file is dropped.
+  UTF-8; a byte order mark at the start of a file is dropped. Elsewhere it is an error, and so is a
+  carriage return that ends no line.
 - Words and tags are split on any whitespace (`str.split`, so no-break spaces separate words too).
-- Tags are `OK` or `BAD`. With n target words, a line of n tags has one a word (WMT16 and 17), a
-  line of 2n+1 has gap, word, gap, ..., word, gap (WMT18 and later). Each line decides by its own
-  count. Source tags are one a source word.
+- Tags are `OK` or `BAD`, in one of the layouts of `wmt_layouts`. The number of tags of a line tells its
+  layout; all lines of a file have the same one. Source tags are one a source word.
 - Alignments are Pharaoh pairs `i-j`, source index and target index from 0. A line may be empty.
 """
 
 import logging
-import os
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from allennlp_nef.data.formats.parallel_files import find_parallel_files, read_parallel_lines
+from allennlp_nef.data.formats.data_paths import DataPath, find_data_files, is_explicit, name_of
+from allennlp_nef.data.formats.parallel_files import read_parallel_lines
+from allennlp_nef.data.formats.wmt_layouts import (
+    EOS,
+    check_eos,
+    check_tags,
+    interleave,
+    split_tags,
+    without_eos,
+)
 from allennlp_nef.data.formats.word_alignments import check_alignments, parse_alignments
 from allennlp_nef.errors import DataFormatError, quote
 
@@ -35,7 +44,6 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-TAGS = ("OK", "BAD")
 KINDS = ("mt", "gap", "source")
 """What the tags of a file in seven columns are of: words of the translation, gaps, source words."""
 
@@ -45,7 +53,11 @@ _OPTIONAL = {
     "tags": (".tags",),
     "alignments": (".src-mt.alignments", ".align"),
     "source_tags": (".source_tags", ".src_tags"),
+    "hter": (".hter",),
+    "post_edits": (".pe",),
+    "spans": (),
 }
+_READ = ("source", "target", "tags", "alignments", "source_tags")
 
 
 class WordQeExample(NamedTuple):
@@ -54,11 +66,11 @@ class WordQeExample(NamedTuple):
     source: List[str]
     """Words of the source sentence, at least one."""
     target: List[str]
-    """Words of the machine translation, at least one."""
+    """Words of the machine translation, at least one, and perhaps `<EOS>` after them."""
     alignments: Optional[List[Tuple[int, int]]]
     """Pairs (source index, target index), from 0; empty where nothing is aligned; None without a file of alignments."""
     tags: Optional[List[str]]
-    """One of OK and BAD a target word; None without a file of tags."""
+    """One of OK and BAD a token of the target; None without a file of tags."""
     gap_tags: Optional[List[str]]
     """One a gap, n+1 for n target words; None where the line has word tags only."""
     source_tags: Optional[List[str]]
@@ -66,13 +78,25 @@ class WordQeExample(NamedTuple):
     line: int
     """Line in each of the files, from 1."""
 
+    def tags_of(self, tagged: str) -> Optional[List[str]]:
+        """The tags of what is `tagged`, one of `TAGGED`; None where they are not known."""
+        if tagged == "source":
+            return self.source_tags
+        if tagged == "gaps":
+            return self.gap_tags
+        if tagged == "target_and_gaps" and self.gap_tags is not None and self.tags is not None:
+            return interleave(self.gap_tags, self.tags)
+        return self.tags
+
 
 def read_examples(
-    prefix: Union[str, "os.PathLike[str]"],
+    path: DataPath,
     without_alignments: str = "every target word counts as unaligned",
+    tagged: str = "target",
+    eos: bool = False,
 ) -> Iterator[WordQeExample]:
     """
-    Reads the files of `prefix` in lock-step, one line of each at a time.
+    Reads the files of a data set in lock-step, one line of each at a time.
 
     Without a file of alignments the examples have none, without a file of tags they are unlabelled; a
     warning says so. A missing `.src` or `.mt` is an error at once, everything else when its line is
@@ -80,33 +104,35 @@ def read_examples(
 
     # Parameters
 
-    prefix : `str` or `PathLike`
+    path : `str`, `PathLike` or a dict of these
+        See `find_data_files`.
     without_alignments : `str`, optional (default = `"every target word counts as unaligned"`)
         What the warning says of words where there is no file of alignments.
+    tagged : `str`, optional (default = `"target"`)
+        One of `TAGGED`: what has to have tags where the data are labelled.
+    eos : `bool`, optional (default = `False`)
+        Whether all translations are to end in `<EOS>`, with a tag: see `split_tags`.
 
     # Raises
 
     `DataFormatError`: a missing or empty file, different line counts, a line without words,
-    a wrong number of tags, an unknown tag, a malformed alignment or one outside of the sentences,
-    invalid UTF-8.
+    a wrong number of tags, lines of different layouts, an unknown tag, no tags of what is `tagged`, a malformed
+    alignment or one outside of the words, `<EOS>` where it cannot be, invalid UTF-8, a carriage return or a byte order
+    mark inside of a file.
     """
-    prefix = os.fspath(prefix)
-    paths = find_parallel_files(prefix, _REQUIRED, _OPTIONAL)
+    paths = find_data_files(path, _REQUIRED, _OPTIONAL)
     if "alignments" not in paths:
-        expected = " nor ".join(prefix + ending for ending in _OPTIONAL["alignments"])
-        logger.warning("There is neither %s: %s.", expected, without_alignments)
-    if "tags" not in paths:
-        logger.warning("There is no %s.tags: the sentences are unlabelled.", prefix)
-    return _parse_lines(paths)
-
-
-def check_tags(tags: Sequence[str], location: str = "tags") -> None:
-    """Raises a `DataFormatError` at the first tag that is neither OK nor BAD."""
-    for position, tag in enumerate(tags, 1):
-        if tag not in TAGS:
+        logger.warning("There is %s: %s.", _no_file(path, "alignments"), without_alignments)
+    needed = "source_tags" if tagged == "source" else "tags"
+    if needed not in paths:
+        others = [paths[part] for part in ("tags", "source_tags") if part in paths]
+        if tagged != "target" and others:
             raise DataFormatError(
-                f"{location}: expected {' or '.join(TAGS)}, got {quote(tag)} as tag {position}"
+                f"{others[0]}: expected a file of {needed} too, as tagged is {tagged}, got {_no_file(path, needed)}"
             )
+        logger.warning("There is %s: the sentences are unlabelled.", _no_file(path, needed))
+    read = {part: paths[part] for part in _READ if part in paths}
+    return _parse_lines(read, tagged, eos)
 
 
 def format_tags(tags: Sequence[str]) -> str:
@@ -176,16 +202,36 @@ def format_submission(
     )
 
 
-def _parse_lines(paths: Dict[str, str]) -> Iterator[WordQeExample]:
+def _no_file(path: DataPath, part: str) -> str:
+    """What is missing, in words."""
+    if is_explicit(path):
+        return f"no path of {part} with {name_of(path)}"
+    files = [name_of(path) + ending for ending in _OPTIONAL[part]]
+    return f"neither {' nor '.join(files)}" if part == "alignments" else f"no {files[0]}"
+
+
+def _parse_lines(paths: Dict[str, str], tagged: str, eos: bool) -> Iterator[WordQeExample]:
+    first_layout = ""
     for number, lines in read_parallel_lines(paths, may_be_empty={"alignments"}):
         at = {part: f"{path}:{number}" for part, path in paths.items()}
         source, target = lines["source"].split(), lines["target"].split()
         for part, words in (("source", source), ("target", target)):
             if not words:
                 raise DataFormatError(f"{at[part]}: expected {part} words, got none")
+        check_eos(source, target, "gaps" not in tagged, (at["source"], at["target"]))
         tags = gap_tags = source_tags = None
         if "tags" in lines:
-            tags, gap_tags = _split_tags(lines["tags"], len(target), at["tags"])
+            tags, gap_tags, layout = split_tags(lines["tags"], target, at["tags"], eos)
+            first_layout = first_layout or layout
+            if layout != first_layout:
+                raise DataFormatError(
+                    f"{at['tags']}: expected {first_layout}, as in {paths['tags']}:1, got {layout}"
+                )
+            if "gaps" in tagged and gap_tags is None:
+                raise DataFormatError(
+                    f"{at['tags']}: expected {2 * len(target) + 1} tags (with gaps), as tagged is {tagged}, got "
+                    f"{len(tags)}"
+                )
         if "source_tags" in lines:
             source_tags = lines["source_tags"].split()
             if len(source_tags) != len(source):
@@ -194,21 +240,11 @@ def _parse_lines(paths: Dict[str, str]) -> Iterator[WordQeExample]:
                     f"got {len(source_tags)}"
                 )
             check_tags(source_tags, at["source_tags"])
+        words = without_eos(target)
         alignments = None
         if "alignments" in lines:
             alignments = parse_alignments(
-                lines["alignments"], len(source), len(target), at["alignments"]
+                lines["alignments"], len(source), len(words), at["alignments"]
             )
+        target = [*words, EOS] if eos else target
         yield WordQeExample(source, target, alignments, tags, gap_tags, source_tags, number)
-
-
-def _split_tags(text: str, length: int, location: str) -> Tuple[List[str], Optional[List[str]]]:
-    """Tags of the words, and of the gaps if the line has them."""
-    tags = text.split()
-    if len(tags) not in (length, 2 * length + 1):
-        raise DataFormatError(
-            f"{location}: expected {length} tags (one a target word) or {2 * length + 1} "
-            f"(with gaps), got {len(tags)}"
-        )
-    check_tags(tags, location)
-    return (tags, None) if len(tags) == length else (tags[1::2], tags[0::2])

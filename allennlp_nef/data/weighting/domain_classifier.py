@@ -142,4 +142,5 @@ def _tag_features(sentences: Iterable[TaggingMetadata]) -> numpy.ndarray:
 
 
 def _words_of(sentence: TaggingMetadata) -> List[str]:
-    return [*sentence.tokens, *(f"source {word}" for word in sentence.source or ())]
+    words = sentence.target or sentence.tokens
+    return [*words, *(f"source {word}" for word in sentence.source or ())]

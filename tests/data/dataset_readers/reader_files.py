@@ -38,14 +38,14 @@ def write(folder, name, lengths, tagged=True):
 
 
 def write_word_qe(folder, lengths, tagged=True):
-    """The source has one word more, `si_k`; odd sentences have tags of gaps too; sentence i has i % 3 pairs."""
+    """The source has one word more, `si_k`; tags of words and gaps; sentence i has i % 3 pairs."""
     lines = {"src": [], "mt": [], "tags": [], "src-mt.alignments": []}
     for i, length in enumerate(lengths):
         lines["src"].append(" ".join(f"s{i}_{k}" for k in range(length + 1)))
         lines["mt"].append(" ".join(words_of(i, length)))
         tags = tags_of("wmt_word_qe", i, length)
         gaps = [tag for word_tag in tags for tag in ("OK", word_tag)] + ["OK"]
-        lines["tags"].append(" ".join(gaps if i % 2 else tags))
+        lines["tags"].append(" ".join(gaps))
         pairs = [f"{k + 1}-{k}" for k in range(min(i % 3, length))]
         lines["src-mt.alignments"].append(" ".join(pairs))
     if not tagged:

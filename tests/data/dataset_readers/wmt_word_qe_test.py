@@ -66,6 +66,86 @@ def test_options_are_used(tmp_path):
     assert (set(batch["source"]), set(batch["target"])) == ({"s"}, {"t"})
 
 
+@pytest.mark.parametrize(
+    "options, tokens, tags, others, links",
+    [
+        ({"tagged": "gaps"}, "A B <EOS>", "OK BAD OK", "a b c", [[0, 2], [1, 0]]),
+        (
+            {"tagged": "target_and_gaps"},
+            "<gap> A <gap> B <gap>",
+            "OK BAD BAD OK OK",
+            "a b c",
+            [[0, 2], [1, 2], [2, 0], [2, 2], [3, 0], [4, 0]],
+        ),
+        ({"tagged": "source"}, "a b c", "OK BAD OK", "A B", [[0, 1], [2, 0]]),
+        ({"eos": True}, "A B <EOS>", "BAD BAD OK", "a b c", [[0, 2], [1, 0]]),
+    ],
+)
+def test_tokens_are_what_is_tagged(tmp_path, options, tokens, tags, others, links):
+    files = {
+        "src": "a b c",
+        "mt": "A B",
+        "tags": "OK BAD BAD OK OK",
+        "source_tags": "OK BAD OK",
+        "align": "0-1 2-0",
+    }
+    for ending, line in files.items():
+        (tmp_path / f"x.{ending}").write_text(line + "\n")
+    reader = WmtWordQeReader(word_similarity=True, max_tokens=3, **options)
+    (instance,) = reader.read(str(tmp_path / "x"))
+    assert [token.text for token in instance["target"]] == tokens.split()
+    assert [token.text for token in instance["source"]] == others.split()
+    assert instance["tags"].labels == tags.split()
+    assert instance["alignments"].tensor.nonzero().tolist() == links
+    metadata = instance["metadata"].metadata
+    assert (metadata.tokens, metadata.source) == (tokens.split(), ["a", "b", "c"])
+    assert (metadata.target, metadata.tagged) == (["A", "B"], reader.tagged)
+    assert metadata.alignments == [(0, 1), (2, 0)]
+    # The same from Python.
+    again = reader.text_to_instance(["a", "b", "c"], ["A", "B"], [(0, 1), (2, 0)], tags.split())
+    assert again["alignments"].tensor.equal(instance["alignments"].tensor)
+    assert again["metadata"].metadata == metadata
+
+
+def test_max_tokens_counts_words(tmp_path):
+    prefix = write_word_qe(tmp_path, [2, 3])
+    (tmp_path / "x.source_tags").write_text("OK OK OK\nOK OK OK OK\n")
+    for options, limit in (
+        ({"tagged": "gaps"}, 2),
+        ({"tagged": "target_and_gaps"}, 2),
+        ({"eos": True}, 2),
+        ({"tagged": "source"}, 3),
+    ):
+        assert len(list(WmtWordQeReader(max_tokens=limit, **options).read(prefix))) == 1
+
+
+def test_aligner_does_not_see_eos(aligner_path):
+    for eos in (True, False):
+        reader = WmtWordQeReader(aligner=str(aligner_path), eos=eos)
+        without = reader.text_to_instance(["the", "dog", "."], ["der", "Hund", "."])
+        instance = reader.text_to_instance(["the", "dog", "."], ["der", "Hund", ".", "<EOS>"])
+        assert instance["metadata"].metadata.tokens == ["der", "Hund", ".", "<EOS>"]
+        links, expected = (each["metadata"].metadata.alignments for each in (instance, without))
+        assert links == expected and len(links) > 1
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (
+            {"tagged": "words"},
+            "tagged: expected target, gaps, target_and_gaps, source, got 'words'",
+        ),
+        ({"tagged": "gaps", "eos": True}, "eos: expected tagged \"target\" with it, got 'gaps'"),
+        ({"eos": 1}, "eos: expected true or false, got 1"),
+    ],
+)
+def test_wrong_options_are_an_error(options, message):
+    with pytest.raises(ConfigurationError) as info:
+        WmtWordQeReader(**options)
+    assert str(info.value) == message
+
+
 def test_unlabelled_files_have_no_tags(tmp_path):
     for instance in WmtWordQeReader().read(write_word_qe(tmp_path, [3, 2], tagged=False)):
         assert "tags" not in instance.fields
@@ -101,6 +181,15 @@ def test_text_to_instance_takes_what_is_wanted(wanted):
         ((["a"], ["A"], [(0, 1)]), "alignments: expected target indices from 0 to 0, got 1 in 0-1"),
         ((["a"], ["A"], [0]), "alignments: expected pairs (source index, target index), got 0"),
         ((["a"], ["A"], None, []), "tags: expected 1 tags (one a target word), got 0"),
+        (
+            (["a"], ["A", "<EOS>", "B"]),
+            "target: expected <EOS> only after the last word, got it as word 2 of 3",
+        ),
+        ((["<EOS>"], ["A"]), "source: expected no <EOS> in the source, got it as word 1"),
+        (
+            (["a"], ["A", "<EOS>"], [(0, 1)]),
+            "alignments: expected target indices from 0 to 0, got 1 in 0-1",
+        ),
         ((["a"], ["A"], None, ["O"]), "tags: expected OK or BAD, got 'O' as tag 1"),
     ],
 )

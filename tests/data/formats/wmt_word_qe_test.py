@@ -16,11 +16,11 @@ SOURCE, TARGET, TAGS, LINKS, SOURCE_TAGS = "src", "mt", "tags", "src-mt.alignmen
 
 
 def good_files() -> Dict[str, str]:
-    """Three sentences: word tags, tags with gaps, word tags and no alignment."""
+    """Three sentences with tags of words and gaps, the last one without alignment."""
     return {
         SOURCE: "a b\nc d e\nf\n",
         TARGET: "A B\nC D\nF\n",
-        TAGS: "OK BAD\nBAD OK OK BAD OK\nBAD\n",
+        TAGS: "OK OK BAD BAD OK\nBAD OK OK BAD OK\nOK BAD OK\n",
         LINKS: "0-0 1-1\n2-0 0-1\n\n",
         SOURCE_TAGS: "OK OK\nOK BAD OK\nBAD\n",
     }
@@ -46,21 +46,31 @@ def error_of(prefix: str) -> str:
     return str(info.value)
 
 
-def test_reads_both_layouts_line_by_line(tmp_path: Path) -> None:
+def test_reads_words_and_gaps(tmp_path: Path) -> None:
     first, second, third = read_examples(write(tmp_path, good_files()))
     assert first == (
-        ["a", "b"], ["A", "B"], [(0, 0), (1, 1)], ["OK", "BAD"], None, ["OK", "OK"], 1
+        ["a", "b"], ["A", "B"], [(0, 0), (1, 1)], ["OK", "BAD"], ["OK", "BAD", "OK"], ["OK", "OK"], 1
     )  # fmt: skip
     assert second.tags == ["OK", "BAD"]
     assert second.gap_tags == ["BAD", "OK", "OK"]
     assert second.alignments == [(2, 0), (0, 1)]
     assert second.source_tags == ["OK", "BAD", "OK"]
-    assert (third.alignments, third.tags, third.gap_tags, third.line) == ([], ["BAD"], None, 3)
+    assert second.tags_of("target_and_gaps") == ["BAD", "OK", "OK", "BAD", "OK"]
+    assert (third.alignments, third.tags, third.line) == ([], ["BAD"], 3)
 
 
-def test_lines_of_one_word_have_one_or_three_tags(tmp_path: Path) -> None:
-    files = {SOURCE: "a\na\n", TARGET: "A\nA\n", TAGS: "OK BAD OK\nBAD\n", LINKS: "\n\n"}
-    assert [e.tags for e in read_examples(write(tmp_path, files))] == [["BAD"], ["BAD"]]
+def test_reads_words_alone(tmp_path: Path) -> None:
+    files = {**good_files(), TAGS: "OK BAD\nBAD OK\nBAD\n"}
+    examples = list(read_examples(write(tmp_path, files)))
+    assert [example.tags for example in examples] == [["OK", "BAD"], ["BAD", "OK"], ["BAD"]]
+    assert {example.gap_tags for example in examples} == {None}
+
+
+def test_lines_of_different_layouts_are_an_error(tmp_path: Path) -> None:
+    prefix = write(tmp_path, {**good_files(), TAGS: "OK BAD\nOK OK\nOK BAD OK\n"})
+    assert error_of(prefix) == (
+        f"{prefix}.tags:3: expected n tags (one a target word), as in {prefix}.tags:1, got 2n+1 tags (with gaps)"
+    )
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
@@ -77,9 +87,29 @@ def test_line_ends_and_a_byte_order_mark_are_no_text(
     assert list(read_examples(write(tmp_path, files))) == expected
 
 
-def test_a_byte_order_mark_elsewhere_is_text(tmp_path: Path) -> None:
-    files = {**good_files(), SOURCE: "a b\n\ufeffc d e\nf\n"}
-    assert [e.source[0] for e in read_examples(write(tmp_path, files))] == ["a", "\ufeffc", "f"]
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        (
+            "\ufeffc d e",
+            "expected byte order marks only at the start of a file, got one as character 1",
+        ),
+        (
+            "c d\ufeff e",
+            "expected byte order marks only at the start of a file, got one as character 4",
+        ),
+        ("c d\re", "expected carriage returns only before the line feed, got one as character 4"),
+        (
+            "c d e\r\r",
+            "expected carriage returns only before the line feed, got one as character 6",
+        ),
+    ],
+)
+def test_byte_order_marks_and_carriage_returns_inside_of_a_file_are_an_error(
+    tmp_path: Path, line: str, message: str
+) -> None:
+    prefix = write(tmp_path, {**good_files(), SOURCE: f"\ufeffa b\n{line}\nf\n"})
+    assert error_of(prefix) == f"{prefix}.src:2: {message} of the line"
 
 
 @pytest.mark.parametrize("space", ["\t", "  ", "\xa0", "\u2028", "\u3000", "\x85", "\x0b", "\x0c"])
@@ -123,11 +153,16 @@ def test_missing_alignments_are_one_warning(
     ]
 
 
+NO_LAYOUT = {
+    n: f"expected {n} tags (one a target word), {2 * n + 1} (with gaps) or, where eos is true, {n + 1} (with <EOS>), "
+    "got "
+    for n in (1, 2)
+}
 LINE_ERRORS = [
-    (TAGS, 1, "OK", "expected 2 tags (one a target word) or 5 (with gaps), got 1"),
-    (TAGS, 2, "OK OK OK OK", "expected 2 tags (one a target word) or 5 (with gaps), got 4"),
-    (TAGS, 3, "", "expected 1 tags (one a target word) or 3 (with gaps), got 0"),
-    (TAGS, 1, "OK ok", "expected OK or BAD, got 'ok' as tag 2"),
+    (TAGS, 1, "OK", NO_LAYOUT[2] + "1"),
+    (TAGS, 2, "OK OK OK OK", NO_LAYOUT[2] + "4"),
+    (TAGS, 3, "", NO_LAYOUT[1] + "0"),
+    (TAGS, 1, "OK ok OK OK OK", "expected OK or BAD, got 'ok' as tag 2"),
     (TAGS, 2, "OK OK x OK OK", "expected OK or BAD, got 'x' as tag 3"),
     (SOURCE_TAGS, 2, "OK OK", "expected 3 tags (one a source word), got 2"),
     (SOURCE_TAGS, 3, "0", "expected OK or BAD, got '0' as tag 1"),

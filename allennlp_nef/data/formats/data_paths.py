@@ -1,0 +1,83 @@
+"""The files of a data set: those of a prefix, or one path for each part."""
+
+import json
+import os
+from typing import Dict, Mapping, Sequence, Tuple, Union
+
+from allennlp_nef.data.formats.parallel_files import find_parallel_files
+from allennlp_nef.errors import DataFormatError, quote
+
+Path = Union[str, "os.PathLike[str]"]
+DataPath = Union[Path, Mapping[str, Path]]
+"""A prefix, the path of each part, or the path of a `.json` file that holds these."""
+
+
+def is_explicit(path: DataPath) -> bool:
+    """Whether each part has a path of its own: in a dict, or in a `.json` file."""
+    if isinstance(path, Mapping):
+        return True
+    return os.fspath(path).endswith(".json") and os.path.isfile(path)
+
+
+def name_of(path: DataPath) -> str:
+    """What a message calls the data: the prefix, the `.json` file, or of a dict the first path."""
+    if isinstance(path, Mapping):
+        return str(next(iter(path.values()), "{}"))
+    return os.fspath(path)
+
+
+def find_data_files(
+    path: DataPath, required: Mapping[str, str], optional: Mapping[str, Sequence[str]]
+) -> Dict[str, str]:
+    """
+    The file of each part.
+
+    # Parameters
+
+    path : `str`, `PathLike` or a dict of these
+        - A prefix: see `find_parallel_files`.
+        - A dict: the path of each part. All of them have to exist.
+        - The path of a `.json` file with such an object. Its paths are relative to the folder of the file.
+    required, optional
+        See `find_parallel_files`.
+
+    # Raises
+
+    `DataFormatError`: that of `find_parallel_files`; an unknown part, a required part that is missing, a path that is
+    no file, a `.json` file without an object of strings.
+    """
+    if not is_explicit(path):
+        return find_parallel_files(name_of(path), required, optional)
+    parts, location = (path, "data path") if isinstance(path, Mapping) else _load(os.fspath(path))
+    names = [*required, *optional]
+    for part, file in parts.items():
+        if part not in names:
+            raise DataFormatError(
+                f"{location}: expected the parts {', '.join(names)}, got {quote(part)}"
+            )
+        if not isinstance(file, (str, os.PathLike)):
+            raise DataFormatError(f"{location}: expected the path of {part}, got {quote(file)}")
+        if not os.path.isfile(file):
+            raise DataFormatError(f"{file}: expected a file ({part}), got none")
+    for part in required:
+        if part not in parts:
+            raise DataFormatError(
+                f"{location}: expected the parts {' and '.join(required)}, got no {part}"
+            )
+    return {part: os.fspath(file) for part, file in parts.items()}
+
+
+def _load(path: str) -> Tuple[Mapping[str, Path], str]:
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        parts = json.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise DataFormatError(f"{path}: expected a JSON object, got no JSON ({error})") from error
+    if not isinstance(parts, dict):
+        raise DataFormatError(
+            f"{path}: expected a JSON object, the path of each part, got {quote(parts)}"
+        )
+    folder = os.path.dirname(path)
+    paths = {p: os.path.join(folder, f) if isinstance(f, str) else f for p, f in parts.items()}
+    return paths, path
