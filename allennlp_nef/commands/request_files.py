@@ -2,6 +2,7 @@ import json
 import os
 from typing import Iterator, Tuple
 
+from allennlp_nef.data.formats.data_paths import holds_paths
 from allennlp_nef.data.formats.text_files import read_lines
 
 MAX_BYTES = 2**20
@@ -12,11 +13,12 @@ def holds_requests(path: str) -> bool:
     """Whether a file holds JSON requests, one a line.
 
     It does if its name ends in `.jsonl`, or if its first line that is not blank is a JSON object or begins like one.
-    Any other input is for a dataset reader, and need not be the name of a file.
+    A `.json` file with the paths of a data set does not. Any other input is for a dataset reader, and need not be the
+    name of a file.
     """
     if path.endswith(".jsonl"):
         return True
-    if not os.path.isfile(path):
+    if not os.path.isfile(path) or holds_paths(path):
         return False
     with open(path, "rb") as file:
         start = file.read(MAX_BYTES).decode("utf-8-sig", "replace").lstrip()

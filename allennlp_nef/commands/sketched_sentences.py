@@ -102,7 +102,7 @@ def _answers(
             yield {**answer, "gold": gold}
 
 
-def instances_of(predictor: TaggingPredictor, path: str, is_requests: bool) -> Iterator[Instance]:
+def instances_of(predictor: TaggingPredictor, path: Any, is_requests: bool) -> Iterator[Instance]:
     """The sentences of a file of requests, or of what the reader of the model reads. Raises `DataFormatError`."""
     try:
         if is_requests:

@@ -7,7 +7,28 @@ const Quality = (() => {
     "No alignments were given: they were computed by the model's aligner. Choose a word: dashed frames mark its source words.";
   const UNALIGNED = "A dotted line below a word: it is aligned with no word of the other side.";
 
+  const GAPS = "The tag and the number of a word are those of the gap before it.";
+  const UNITS = { gaps: "gaps", target_and_gaps: "words and gaps" };
+  const NAMES = { gaps: "Translation", target_and_gaps: "Translation and gaps", source: "Source" };
+
   const percent = (share) => `${Number((100 * share).toFixed(1))}%`;
+
+  /**
+   * An answer as it is shown: `source` are the words of the other side, `alignments` are with the tokens. `headings` are
+   * those of the other side and of the tokens.
+   */
+  function shown(answer) {
+    const { tagged, target, alignments } = answer;
+    const headings = [tagged === "source" ? "Translation" : "Source", NAMES[tagged] ?? "Translation"];
+    if (tagged === "source") {
+      return { ...answer, headings, source: target, alignments: alignments.map(([i, j]) => [j, i]) };
+    }
+    if (tagged === "target_and_gaps") {
+      const linked = alignments.flatMap(([i, j]) => [2 * j, 2 * j + 1, 2 * j + 2].map((k) => [i, k]));
+      return { ...answer, headings, alignments: linked };
+    }
+    return { ...answer, headings };
+  }
 
   /** For each word of both sides, whether it is aligned: `{ source, target }`. */
   function alignedOf(answer) {
@@ -17,7 +38,7 @@ const Quality = (() => {
 
   /** The notes on an answer, as paragraphs. */
   function notesOf(answer) {
-    const notes = [];
+    const notes = answer.tagged === "gaps" ? [GAPS] : [];
     if (answer.alignments_from === "none") notes.push(NONE);
     if (answer.alignments_from === "computed") notes.push(COMPUTED);
     if (answer.source && answer.alignments_from !== "none") {
@@ -45,7 +66,7 @@ const Quality = (() => {
       const name = own === null ? "the model's tags" : `${decimals(own)}, the model's`;
       const value = threshold === null ? name : decimals(threshold);
       const tags = tagsOf();
-      const count = `${tags.filter((tag) => tag === "BAD").length} of ${tags.length} words are BAD`;
+      const count = `${tags.filter((tag) => tag === "BAD").length} of ${tags.length} ${UNITS[answer.tagged] ?? "words"} are BAD`;
       output.textContent = `${value}. ${count}.`;
       slider.setAttribute("aria-valuetext", `${value}; ${count}`);
       reset.disabled = threshold === null;
@@ -66,5 +87,5 @@ const Quality = (() => {
     return element("div", { class: "threshold" }, element("p", { class: "key" }, hint), label, reset);
   }
 
-  return { alignedOf, notesOf, thresholdOf };
+  return { alignedOf, notesOf, shown, thresholdOf };
 })();

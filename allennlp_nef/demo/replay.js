@@ -259,12 +259,13 @@ const Replay = (() => {
   /**
    * Replaces the content of an element with an answer.
    *
-   * answer: the answer of the predictor with its `trace` (null if the model has none), for quality estimation `source`,
+   * given: the answer of the predictor with its `trace` (null if the model has none), for quality estimation `source`,
    * `alignments` and what `Quality` shows, and optionally `gold`, the gold tags. description: the description of the predictor. onStep: is
    * called with the step that the user chooses, from 1. Returns `stop`, which stops the replay, and `choose(n)`, which
    * shows step n.
    */
-  function show(container, answer, description, onStep = () => {}) {
+  function show(container, given, description, onStep = () => {}) {
+    const answer = Quality.shown(given);
     const frames = framesOf(answer);
     const direction = directionOf(answer.tokens);
     const { list, chips, update } = chipsOf(answer, description, direction);
@@ -290,7 +291,7 @@ const Replay = (() => {
     if (answer.source) {
       const source = element("ol", { class: "source", dir: directionOf(answer.source) }, ...sources);
       source.classList.toggle("computed", answer.alignments_from === "computed");
-      container.append(element("h3", {}, "Source"), source, element("h3", {}, "Translation"));
+      container.append(element("h3", {}, answer.headings[0]), source, element("h3", {}, answer.headings[1]));
     }
     container.append(list, ...Quality.notesOf(answer));
     if (answer.uncertain?.length) container.append(element("p", { class: "note" }, "A wavy line below a tag: it is uncertain."));

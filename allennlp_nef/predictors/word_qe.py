@@ -19,7 +19,7 @@ from allennlp_nef.predictors.word_qe_request import WordQeRequest, parse_request
 
 @Predictor.register("word_qe")
 class WordQePredictor(TaggingPredictor):
-    """Word-level quality estimation: tags each word of a translation OK or BAD.
+    """Word-level quality estimation: tags each word of a translation OK or BAD, or what else the model's reader says.
 
     A request is a JSON object:
 
@@ -28,15 +28,18 @@ class WordQePredictor(TaggingPredictor):
     `source` and `target` are strings, split on whitespace, or lists of words; `alignments` (optional) a string of
     `i-j`, source word i with target word j, from 0, or a list of such strings or of pairs; without it the words are
     aligned by the aligner that the model's archive holds, if it holds one. `threshold` (optional, above 0 and below 1)
-    takes the place of the model's. `attention` (optional) asks for the attention of each step or word, `trace`
+    takes the place of the model's. A final `<EOS>` of the target is no word: a model that tags it adds it where it is
+    missing. `attention` (optional) asks for the attention of each step or word, `trace`
     (optional) for the fields of a `DecisionTrace` or `FusionTrace`.
 
-    The answer has `tokens` (the words of the target), `tags` (OK or BAD, one a word), `bad_probabilities` (the
-    probability of BAD, one a word), `threshold` (a word is BAD where its probability of BAD is at least this; `null`
-    where tags come from a CRF that is not calibrated), `base_rate` (the share of BAD words that the model was adapted
-    to, if it was), `alignments` (the pairs that the model used), `alignments_from` ("given", "computed", or "none": the
-    model has no aligner), and, if asked for, `attention` (steps or words x words) and `trace` (an object); `null` where
-    the model has none. An answer with a trace also has `source` (words).
+    The answer has `tokens` (the words of the target, or the tokens of what else is tagged, as `wmt_word_qe` has them),
+    `tagged` ("gaps", "target_and_gaps" or "source", where it is not the target that is tagged), `tags` (OK or BAD, one
+    a token), `bad_probabilities` (the probability of BAD, one a token), `threshold` (a token is BAD where its
+    probability of BAD is at least this; `null` where tags come from a CRF that is not calibrated), `base_rate` (the
+    share of BAD words that the model was adapted to, if it was), `alignments` (the pairs that the model used),
+    `alignments_from` ("given", "computed", or "none": the model has no aligner), and, if asked for, `attention` (steps
+    or tokens x tokens) and `trace` (an object); `null` where the model has none. An answer with a trace also has
+    `source` (words), and `target` where it has `tagged`.
 
     Registered as a `Predictor` with name "word_qe".
 
@@ -48,15 +51,16 @@ class WordQePredictor(TaggingPredictor):
         `wmt_word_qe`.
     output_format : `str`, optional (default = `"json"`)
         "json"; "tags", a line of tags a sentence (the WMT `.tags` format); "tsv", the WMT submission format (method,
-        sentence, word index, word, tag; from 0); "text", the words, `/BAD` after the bad ones; "wmt20" or "wmt22", a
-        submission of WMT20 and 21 or of WMT22 and 23, in seven columns after two or three header lines: the bytes and
-        the number of the model's parameters, and the size of the ensemble.
+        sentence, word index, word, tag; from 0); "text", the words, `/BAD` after the bad ones, and `<gap>/BAD` for bad
+        gaps; "wmt20" or "wmt22", a submission of WMT20 and 21 or of WMT22 and 23, in seven columns after two or three
+        header lines: the bytes and the number of the model's parameters, and the size of the ensemble. A submission has
+        one kind of tags: of a model of words and gaps the words, and with "wmt20_gaps" the gaps.
     method : `str`, optional (default = `"allennlp_nef"`)
         The method's name, in the submission formats only.
     threshold : `float`, optional (default = `None`, the model's)
         Above 0 and below 1: of the probability of BAD, for requests that have none.
     language_pair : `str`, optional (default = `None`)
-        Such as "en-de". Required for the formats "wmt20" and "wmt22", which have it.
+        Such as "en-de". Required for the formats "wmt20", "wmt20_gaps" and "wmt22", which have it.
     ensemble_size : `int`, optional (default = `1`)
         At least 1. How many models the format "wmt22" says that there are.
     attention, trace, max_tokens, max_batch, batch_size, on_error
@@ -83,6 +87,10 @@ class WordQePredictor(TaggingPredictor):
                 f"{type(dataset_reader).__name__}"
             )
         super().__init__(model, dataset_reader, output_format, **options)
+        if output_format == "wmt20_gaps" and "gaps" not in dataset_reader.tagged:
+            raise ConfigurationError(
+                f"output_format: wmt20_gaps needs a model of gaps, got one of {dataset_reader.tagged}"
+            )
         name = self.method if method is None else method
         if not isinstance(name, str) or len(name.splitlines()) != 1 or "\t" in name:
             raise ConfigurationError(
@@ -90,7 +98,7 @@ class WordQePredictor(TaggingPredictor):
             )
         self.method = name
         self.threshold = THRESHOLD.of_option(threshold)
-        submissions = ("wmt20", "wmt22")
+        submissions = ("wmt20", "wmt20_gaps", "wmt22")
         for option, value, formats in (
             ("method", method, ("tsv", *submissions)),
             ("language_pair", language_pair, submissions),
@@ -140,15 +148,18 @@ class WordQePredictor(TaggingPredictor):
 
     @overrides
     def parse(self, request: Any, where: str = "") -> WordQeRequest:
-        return parse_request(request, self.max_tokens, where)
+        return parse_request(request, self.max_tokens, where, self._dataset_reader.tagged)
 
     @overrides
     def to_instance(self, request: Any) -> Instance:
-        source, target, alignments, attention, trace, threshold = request
         instance = self._dataset_reader.build_instance(
-            source, target, alignments, attention=attention, trace=trace
+            request.source,
+            request.target,
+            request.alignments,
+            attention=request.attention,
+            trace=request.trace,
         )
-        metadata_of(instance).threshold = threshold
+        metadata_of(instance).threshold = request.threshold
         return instance
 
     @overrides
@@ -174,4 +185,8 @@ class WordQePredictor(TaggingPredictor):
             answer["base_rate"] = head.calibration.base_rate.get("BAD")
         if metadata.trace:
             answer["source"] = metadata.source
+        if metadata.tagged not in (None, "target"):
+            answer["tagged"] = metadata.tagged
+            if metadata.trace:
+                answer["target"] = metadata.target
         return answer

@@ -1,5 +1,6 @@
 from typing import Any, List, NamedTuple, Optional, Tuple
 
+from allennlp_nef.data.formats.wmt_layouts import check_eos, tagged_side, without_eos
 from allennlp_nef.data.formats.wmt_word_qe import DataFormatError, parse_alignments
 from allennlp_nef.predictors.errors import describe, request_error
 from allennlp_nef.predictors.requests import THRESHOLD, check_fields, trace_flags, words_of
@@ -18,14 +19,18 @@ class WordQeRequest(NamedTuple):
     trace: bool
     threshold: Optional[float] = None
     """Of the probability of BAD; None for the model's."""
+    tagged: str = "target"
+    """What the model tags."""
 
     @property
     def sides(self) -> Tuple[List[str], ...]:
-        """The words that are tagged, and those of the source."""
-        return self.target, self.source
+        """The tokens that are tagged, and the words of the other side."""
+        return tagged_side(self.tagged, self.source, self.target, ())[:2]
 
 
-def parse_request(request: Any, max_tokens: int, where: str = "") -> WordQeRequest:
+def parse_request(
+    request: Any, max_tokens: int, where: str = "", tagged: str = "target"
+) -> WordQeRequest:
     """Checks a request, decoded from JSON.
 
     # Parameters
@@ -36,6 +41,8 @@ def parse_request(request: Any, max_tokens: int, where: str = "") -> WordQeReque
         The limit for the words of either side.
     where : `str`, optional (default = `""`)
         The beginning of each message.
+    tagged : `str`, optional (default = `"target"`)
+        What the model tags, as `wmt_word_qe` names it.
 
     # Raises
 
@@ -44,9 +51,15 @@ def parse_request(request: Any, max_tokens: int, where: str = "") -> WordQeReque
     check_fields(request, FIELDS, "fields source and target", where)
     source = words_of(request, "source", max_tokens, where)
     target = words_of(request, "target", max_tokens, where)
-    alignments = _alignments(request.get("alignments"), len(source), len(target), where)
+    try:
+        check_eos(source, target, "gaps" not in tagged, (f"{where}source", f"{where}target"))
+    except DataFormatError as error:
+        raise request_error(str(error)) from error
+    words = without_eos(target)
+    alignments = _alignments(request.get("alignments"), len(source), len(words), where)
     threshold = THRESHOLD.of_request(request, where)
-    return WordQeRequest(source, target, alignments, *trace_flags(request, where), threshold)
+    flags = trace_flags(request, where)
+    return WordQeRequest(source, target, alignments, *flags, threshold, tagged)
 
 
 def _alignments(

@@ -308,7 +308,7 @@ class TestConstruction:
         [
             (
                 {"output_format": "xml"},
-                "output_format: expected one of json, tags, tsv, text, wmt20, wmt22, got 'xml'",
+                "output_format: expected one of json, tags, tsv, text, wmt20, wmt20_gaps, wmt22, got 'xml'",
             ),
             ({"method": "a\tb"}, r"method: expected text without tabs and line ends, got 'a\tb'"),
             ({"method": ""}, "method: expected text without tabs and line ends, got ''"),
@@ -319,11 +319,11 @@ class TestConstruction:
             ({"method": 5}, "method: expected text without tabs and line ends, got 5"),
             (
                 {"method": "a"},
-                "method: expected output_format tsv or wmt20 or wmt22, which has it, got json",
+                "method: expected output_format tsv or wmt20 or wmt20_gaps or wmt22, which has it, got json",
             ),
             (
                 {"language_pair": "a-b", "output_format": "tsv"},
-                "language_pair: expected output_format wmt20 or wmt22, which has it, got tsv",
+                "language_pair: expected output_format wmt20 or wmt20_gaps or wmt22, which has it, got tsv",
             ),
             (
                 {"ensemble_size": 2, "output_format": "wmt20", "language_pair": "a-b"},

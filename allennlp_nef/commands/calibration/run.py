@@ -21,6 +21,7 @@ from allennlp_nef.commands.calibration.words import (
 from allennlp_nef.commands.output_files import FORMATS
 from allennlp_nef.commands.request_files import holds_requests
 from allennlp_nef.commands.sketched_sentences import instances_of
+from allennlp_nef.data.formats.data_paths import DataPath, files_of, name_of
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.metrics.thresholds import best_threshold
 from allennlp_nef.modules.calibration import Calibration
@@ -41,11 +42,12 @@ def calibrate(args: argparse.Namespace) -> Iterator[str]:
         )
     old = head.calibration or Calibration()
     head.calibrate(None)
-    path = args.data or read_config(args.archive).get("validation_data_path")
-    if not isinstance(path, str):
+    data = args.data or read_config(args.archive).get("validation_data_path")
+    if not isinstance(data, (str, dict)):
         raise UserError("DEV: expected labelled data, since the config has no validation_data_path")
-    _check_inputs_stay(args, path)
-    sentences = _read(args, predictor, path, False)
+    _check_inputs_stay(args, data)
+    path = name_of(data)
+    sentences = _read(args, predictor, data, False)
     check_labelled(sentences, head, path)
     words = Words(sentences, head)
     halves = words.halves()
@@ -137,9 +139,14 @@ def _check(args: argparse.Namespace) -> None:
         Path(name).parent.mkdir(parents=True, exist_ok=True)
 
 
-def _check_inputs_stay(args: argparse.Namespace, data: str) -> None:
+def _check_inputs_stay(args: argparse.Namespace, data: DataPath) -> None:
     """Raises a `UserError` where a file that is written over belongs to the data, whose path may be a prefix."""
-    inputs = [str(Path(each).resolve()) for each in (data, args.adapt_to) if each]
+    inputs = [
+        str(Path(each).resolve())
+        for path in (data, args.adapt_to)
+        if path
+        for each in files_of(path)
+    ]
     for option in ("output", "plot"):
         name = getattr(args, option)
         if name is None or not Path(name).is_file():
@@ -150,9 +157,10 @@ def _check_inputs_stay(args: argparse.Namespace, data: str) -> None:
 
 
 def _read(
-    args: argparse.Namespace, predictor: TaggingPredictor, path: str, is_requests: bool
+    args: argparse.Namespace, predictor: TaggingPredictor, data: DataPath, is_requests: bool
 ) -> List[Sentence]:
-    instances = list(instances_of(predictor, path, is_requests))
+    instances = list(instances_of(predictor, data, is_requests))
+    path = name_of(data)
     if not instances:
         raise DataFormatError(f"{path}: expected at least one sentence, got none")
     return sentences_of(predictor, instances, path, args.batch_size)

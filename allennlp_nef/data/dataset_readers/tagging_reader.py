@@ -9,6 +9,7 @@ from allennlp.data import DatasetReader, Instance, Token
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 from overrides import overrides
 
+from allennlp_nef.data.formats.data_paths import name_of
 from allennlp_nef.data.metadata import metadata_of
 from allennlp_nef.data.saved_examples import Request, read_examples
 from allennlp_nef.data.weighting import SentenceWeighting
@@ -156,7 +157,7 @@ class TaggingReader(DatasetReader):
                     yield example
             if number_left_out == number_read:
                 raise DataFormatError(
-                    f"{file_path}: expected some sentence of at most {max_tokens} tokens (max_tokens), "
+                    f"{name_of(file_path)}: expected some sentence of at most {max_tokens} tokens (max_tokens), "
                     f"got none among {number_read}"
                 )
         finally:  # also where the reader's max_instances ends the reading

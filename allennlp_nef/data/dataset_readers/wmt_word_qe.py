@@ -30,6 +30,7 @@ from allennlp_nef.data.writers.word_qe import (
     write_tags,
     write_text,
     write_wmt20,
+    write_wmt20_gaps,
     write_wmt22,
 )
 from allennlp_nef.errors import DataFormatError, quote
@@ -93,6 +94,7 @@ class WmtWordQeReader(TaggingReader):
         "tsv": write_submission,
         "text": write_text,
         "wmt20": write_wmt20,
+        "wmt20_gaps": write_wmt20_gaps,
         "wmt22": write_wmt22,
     }
 
@@ -197,7 +199,7 @@ class WmtWordQeReader(TaggingReader):
         for name, words in (("source", source), ("target", target)):
             if not isinstance(words, list) or not words:
                 raise DataFormatError(f"{name}: expected a list of words, got {quote(words)}")
-        self.check_eos(source, target)
+        check_eos(source, target, "gaps" not in self.tagged)
         pairs: Optional[List[Tuple[int, int]]] = None
         if alignments is not None:
             pairs = check_alignments(alignments, len(source), len(without_eos(target)))
@@ -205,10 +207,6 @@ class WmtWordQeReader(TaggingReader):
         if tags is not None:
             check_tags(tags)
         return instance
-
-    def check_eos(self, source: List[str], target: List[str]) -> None:
-        """Raises a `DataFormatError` where `<EOS>` is, but cannot be."""
-        check_eos(source, target, "gaps" not in self.tagged)
 
     def build_instance(
         self,

@@ -2,7 +2,7 @@
 
 import json
 import os
-from typing import Dict, Mapping, Sequence, Tuple, Union
+from typing import Dict, List, Mapping, Sequence, Tuple, Union
 
 from allennlp_nef.data.formats.parallel_files import find_parallel_files
 from allennlp_nef.errors import DataFormatError, quote
@@ -24,6 +24,25 @@ def name_of(path: DataPath) -> str:
     if isinstance(path, Mapping):
         return str(next(iter(path.values()), "{}"))
     return os.fspath(path)
+
+
+def holds_paths(path: str) -> bool:
+    """Whether a `.json` file holds the paths of a data set, not a request whose fields have the same names."""
+    if not is_explicit(path):
+        return False
+    try:
+        paths, _ = _load(path)
+    except DataFormatError:
+        return False
+    return any(isinstance(file, str) and os.path.isfile(file) for file in paths.values())
+
+
+def files_of(path: DataPath) -> List[str]:
+    """The paths that are named: the prefix, or the file of each part and the `.json` file that names them."""
+    if isinstance(path, Mapping):
+        return [str(file) for file in path.values()]
+    name = name_of(path)
+    return [name, *map(str, _load(name)[0].values())] if is_explicit(name) else [name]
 
 
 def find_data_files(

@@ -71,7 +71,8 @@ def line_up(
         Whether lines with as many tags in all files have those of gaps. None: if all lines are such, at least
         `MIN_LINES`, and every one has an odd number of tags, from 3.
     only_gaps : `bool`, optional (default = `False`)
-        The tags of the gaps, also where all files are `.tags` files: they have 2n+1 tags a line.
+        The tags of the gaps, also where all files are `.tags` files: the gold file has 2n+1 tags a line, the others as
+        many or n+1.
 
     # Raises
 
@@ -190,7 +191,7 @@ def check_systems(files: Sequence[TagFile]) -> Optional[str]:
 
 
 def _gaps(files: Sequence[TagFile], kind: Optional[str]) -> List[TagFile]:
-    """The tags of gaps: of n + 1 tags, those of a line with 2n+1."""
+    """The tags of gaps: n+1 of them, or those of a line with 2n+1, as the gold file has where no file names a kind."""
     if kind not in (None, "gap"):
         raise DataFormatError(f"{files[0].path}: expected tags of gaps, got those of kind {kind}")
     numbers = []
@@ -204,8 +205,8 @@ def _gaps(files: Sequence[TagFile], kind: Optional[str]) -> List[TagFile]:
             length = len(sentence.tags)
             if sentence.words is None and length == 2 * number - 1 and number > 1:
                 sentence = TaggedSentence(sentence.tags[::2], sentence.lines[::2], None)
-            elif length != number or kind is None:
-                expected = f"{number} tags of gaps, or " if kind else ""
+            elif length != number or (kind is None and file is files[0]):
+                expected = f"{number} tags of gaps, or " if kind or file is not files[0] else ""
                 raise DataFormatError(
                     f"{file.path}:{sentence.lines[0]}: expected {expected}{max(3, 2 * number - 1)} tags of gaps and "
                     f"words, got {length}"
