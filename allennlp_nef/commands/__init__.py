@@ -2,9 +2,10 @@
 
 from allennlp_nef.commands.align_words import ALIGN_WORDS
 from allennlp_nef.commands.calibrate import CALIBRATE
+from allennlp_nef.commands.ensemble import ENSEMBLE
 from allennlp_nef.commands.examples import EXAMPLES
 from allennlp_nef.commands.plot_labels import PLOT_LABELS
 from allennlp_nef.commands.plot_sketches import PLOT_SKETCHES
 from allennlp_nef.commands.score_tags import SCORE_TAGS
 
-COMMANDS = (ALIGN_WORDS, CALIBRATE, EXAMPLES, PLOT_LABELS, PLOT_SKETCHES, SCORE_TAGS)
+COMMANDS = (ALIGN_WORDS, CALIBRATE, ENSEMBLE, EXAMPLES, PLOT_LABELS, PLOT_SKETCHES, SCORE_TAGS)

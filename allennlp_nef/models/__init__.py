@@ -3,6 +3,6 @@
 from allennlp_nef import _stack  # noqa: F401  # first: says what to install
 
 # isort: split
-from allennlp_nef.models.tagging import NefTagger
+from allennlp_nef.models.tagging import NefTagger, NefTaggerEnsemble
 
-__all__ = ["NefTagger"]
+__all__ = ["NefTagger", "NefTaggerEnsemble"]

@@ -61,7 +61,7 @@ class WordQePredictor(TaggingPredictor):
         Above 0 and below 1: of the probability of BAD, for requests that have none.
     language_pair : `str`, optional (default = `None`)
         Such as "en-de". Required for the formats "wmt20", "wmt20_gaps" and "wmt22", which have it.
-    ensemble_size : `int`, optional (default = `1`)
+    ensemble_size : `int`, optional (default = `None`, the number of the model's members, or 1)
         At least 1. How many models the format "wmt22" says that there are.
     attention, trace, max_tokens, max_batch, batch_size, on_error
         See `TaggingPredictor`; `max_tokens` is the limit for either side.
@@ -113,7 +113,7 @@ class WordQePredictor(TaggingPredictor):
                 raise ConfigurationError(
                     f"language_pair: expected one such as en-de, got {language_pair!r}"
                 )
-            size = 1 if ensemble_size is None else ensemble_size
+            size = self._model.ensemble_size if ensemble_size is None else ensemble_size
             check_integers(ensemble_size=size)
             self.language_pair = language_pair
             parameters = list(model.parameters())

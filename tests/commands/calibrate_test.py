@@ -11,7 +11,7 @@ import pytest
 from allennlp.models import load_archive
 from allennlp.predictors import Predictor
 
-from allennlp_nef.commands.calibration.archive_files import read_config, write_archive
+from allennlp_nef.commands.archive_files import read_config, write_archive
 
 DEV = "fixtures/qe/dev"
 
@@ -318,9 +318,11 @@ def test_model_made_from_an_archive_gets_its_config(archive_path, tmp_path):
     shutil.copytree(str(archive_path.parent), str(folder))
     model = {"type": "from_archive", "archive_file": str(archive_path)}
     (folder / "config.json").write_text(json.dumps({**config, "model": model}))
-    write_archive(str(folder), tmp_path / "new.tar.gz", "calibration", {"temperature": 2.0})
-    found = read_config(str(tmp_path / "new.tar.gz"))
-    assert found["model"] == {**config["model"], "calibration": {"temperature": 2.0}}
+    found = read_config(str(folder))["model"]
+    assert found == config["model"]
+    found["calibration"] = {"temperature": 2.0}
+    write_archive(str(folder), tmp_path / "new.tar.gz", found)
+    assert read_config(str(tmp_path / "new.tar.gz"))["model"] == found
     assert load_archive(str(tmp_path / "new.tar.gz")).model.tag_head.calibration.temperature == 2
 
 

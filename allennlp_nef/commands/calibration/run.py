@@ -5,9 +5,13 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple
 
 import numpy
-from allennlp.common.file_utils import cached_path
 
-from allennlp_nef.commands.calibration.archive_files import read_config, write_archive
+from allennlp_nef.commands.archive_files import (
+    check_output,
+    local_path,
+    read_config,
+    write_archive,
+)
 from allennlp_nef.commands.calibration.fitting import adapt, fit
 from allennlp_nef.commands.calibration.measures import confidences, measures
 from allennlp_nef.commands.calibration.report import as_text
@@ -42,7 +46,8 @@ def calibrate(args: argparse.Namespace) -> Iterator[str]:
         )
     old = head.calibration or Calibration()
     head.calibrate(None)
-    data = args.data or read_config(args.archive).get("validation_data_path")
+    config = read_config(args.archive)
+    data = args.data or config.get("validation_data_path")
     if not isinstance(data, (str, dict)):
         raise UserError("DEV: expected labelled data, since the config has no validation_data_path")
     _check_inputs_stay(args, data)
@@ -106,31 +111,21 @@ def calibrate(args: argparse.Namespace) -> Iterator[str]:
         calibration, results["adapted"] = _adapt(args, words, calibration, unlabelled)
     results["calibration"] = calibration.to_json()
     results["output"] = args.output
-    write_archive(args.archive, Path(args.output), "calibration", calibration.to_json())
+    model = {**config["model"], "calibration": calibration.to_json()}
+    write_archive(args.archive, Path(args.output), model)
     yield json.dumps(results, indent=2) if args.json else as_text(results, args.plot)
 
 
 def _check(args: argparse.Namespace) -> None:
     """Finds mistakes in the options before the model is loaded."""
     check_device(args.cuda_device)
-    output = Path(args.output)
-    if not args.output or (output.exists() and not output.is_file()):
-        raise UserError(f"--output: expected the name of a file, got {args.output!r}")
-    try:
-        archive = Path(cached_path(args.archive)).resolve()
-    except (OSError, ValueError):
-        archive = Path(args.archive).resolve()  # loading it says what is wrong
-    is_of_run = archive in output.resolve().parents and (
-        output.exists() or output.name == "model.tar.gz"
-    )
-    if is_of_run or output.resolve() == archive:
-        raise UserError(f"--output: expected another file than ARCHIVE, got {args.output}")
+    check_output(args.output, args.archive)
     if args.plot is not None:
         from allennlp_nef.commands.plots.figures import check_installed
 
         if not args.plot.endswith(tuple(f".{ending}" for ending in FORMATS)):
             raise UserError(f"--plot: expected a .png or .svg file, got {args.plot!r}")
-        if Path(args.plot).resolve() in (output.resolve(), archive):
+        if Path(args.plot).resolve() in (Path(args.output).resolve(), local_path(args.archive)):
             raise UserError(
                 f"--plot: expected another file than --output and ARCHIVE, got {args.plot}"
             )

@@ -9,7 +9,7 @@ Chunks are read off a tag sequence as the shared tasks' `conlleval` does, which 
 `L-X` that follows neither a `B-X` nor an `I-X` starts a chunk. One rule reads IOB1, IOB2 (BIO) and BIOUL alike.
 """
 
-from typing import List, NamedTuple, Optional, Sequence, Tuple
+from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from allennlp_nef.errors import quote
 
@@ -41,6 +41,14 @@ def split_tag(tag: str) -> Tuple[str, str]:
     if prefix not in PREFIXES or not hyphen or not kind:
         raise ValueError(f"expected O or a chunk tag such as B-PER, got {quote(tag)}")
     return prefix, kind
+
+
+def are_chunk_tags(labels: Iterable[str]) -> bool:
+    """Whether some label is that of a chunk, and each is that or O."""
+    try:
+        return any(kind for _, kind in map(split_tag, labels))
+    except ValueError:
+        return False
 
 
 def chunks_of(tags: Sequence[str]) -> List[Chunk]:

@@ -6,6 +6,7 @@ from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
 from allennlp_nef.models.encoding import parts_of
 from allennlp_nef.models.tagging.nef_tagger import NefTagger
+from allennlp_nef.models.tagging.nef_tagger_ensemble import NefTaggerEnsemble
 from allennlp_nef.modules.registered_name import registered_name
 from allennlp_nef.modules.seq2seq_encoders import DropoutEncoder, TracedEncoder
 from allennlp_nef.modules.tag_heads import CrfTagHead, LabelAttentionTagHead
@@ -25,7 +26,12 @@ class Description(NamedTuple):
 
 
 def description_of(model: NefTagger) -> Description:
-    """The description of a tagger."""
+    """The description of a tagger. An ensemble has no trace."""
+    if isinstance(model, NefTaggerEnsemble):
+        members = [description_of(member) for member in model.taggers]
+        titles = ", ".join(dict.fromkeys(member.title for member in members))
+        title = f"ensemble of {model.ensemble_size}: {titles}"
+        return members[0]._replace(title=title, step_name=None)
     encoders = [encoder for encoder in (model.encoder, model.decoder) if encoder is not None]
     parts = [part for encoder in encoders for part in parts_of(encoder)]
     last = parts[-1]

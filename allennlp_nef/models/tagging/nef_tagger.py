@@ -1,4 +1,4 @@
-from typing import Any, Dict, Iterable, List, Optional
+from typing import Any, Dict, List, Optional
 
 import torch
 from allennlp.common import Lazy
@@ -10,7 +10,7 @@ from allennlp.nn import InitializerApplicator
 from allennlp.training.metrics import Metric
 from overrides import overrides
 
-from allennlp_nef.data.formats.chunks import split_tag
+from allennlp_nef.data.formats.chunks import are_chunk_tags
 from allennlp_nef.data.metadata import (
     TaggingMetadata,
     tagging_metadata,
@@ -61,6 +61,8 @@ class NefTagger(VersionedModel):
     """
 
     default_predictor = "nef_tagger"
+    ensemble_size = 1
+    """How many trained taggers it is made of."""
 
     def __init__(
         self,
@@ -109,25 +111,35 @@ class NefTagger(VersionedModel):
         self.label_namespace = label_namespace
         self.dropout = torch.nn.Dropout(dropout)
         label_table = shared_label_table(label_namespace, encoder, decoder)
-        self.tag_head = tag_head.construct(
+        head = tag_head.construct(
             input_dim=states_dim,
             vocab=vocab,
             label_namespace=label_namespace,
             **({} if label_table is None else {"label_table": label_table}),
         )
+        self._use_head(head, calibration, metrics)
+        initializer(self)
+
+    def _use_head(
+        self,
+        tag_head: TagHead,
+        calibration: Optional[Calibration],
+        metrics: Optional[List[Lazy[Metric]]],
+    ) -> None:
+        """The part of the constructor after the scores."""
+        self.tag_head = tag_head
         self.tag_head.calibrate(calibration)
         self.metrics = [
-            metric.construct(vocab=vocab, label_namespace=label_namespace)
+            metric.construct(vocab=self.vocab, label_namespace=self.label_namespace)
             for metric in metrics or [Lazy(TagAccuracy)]
         ]
-        self.has_chunks = _are_chunk_tags(vocab.get_token_to_index_vocabulary(label_namespace))
+        self.has_chunks = are_chunk_tags(tag_head.labels)
         """Whether the labels are those of chunks, such as entities."""
         self._has_gold = False
         self.batch_shape: Optional[BatchShape] = None
         """The shape of the last batch."""
         self._unseen_labels = UnseenLabels()
         self._bad_words = BadWords(self.tag_head)
-        initializer(self)
 
     @overrides(check_signature=False)
     def forward(
@@ -164,30 +176,39 @@ class NefTagger(VersionedModel):
             )
         self.batch_shape = batch_shape(inputs)
         with explaining_memory(self.batch_shape, self.training):
-            vectors, mask = self.input_representation(**inputs)
-            output = self._forward(vectors, mask, tags, tagging_metadata(metadata))
+            output = self._forward(inputs, tags, tagging_metadata(metadata))
         if metadata is not None:
             output["metadata"] = metadata
         return output
 
     def _forward(
         self,
-        vectors: torch.Tensor,
-        mask: torch.BoolTensor,
+        inputs: Dict[str, Any],
         tags: Optional[torch.Tensor],
         metadata: List[Optional[TaggingMetadata]],
     ) -> Dict[str, Any]:
+        vectors, mask = self.input_representation(**inputs)
         padding = ~mask.unsqueeze(-1)  # (batch, tokens, 1)
         vectors = self.dropout(vectors.masked_fill(padding, 0))
         is_traced = any(item is not None and item.is_traced for item in metadata)
         states, trace = encode(self.encoder, vectors, mask, is_traced and self.decoder is None)
         states = self.dropout(states.masked_fill(padding, 0))
-        output: Dict[str, Any] = {"mask": mask}
         if self.decoder is not None:
             states, trace = encode(self.decoder, states, mask, is_traced, self.tag_head.scores)
+        output = self._tagged(self.tag_head.scores(states), mask, tags, metadata)
         if trace is not None:
             output["trace"] = trace
-        scores = self.tag_head.scores(states)
+        return output
+
+    def _tagged(
+        self,
+        scores: torch.Tensor,
+        mask: torch.BoolTensor,
+        tags: Optional[torch.Tensor],
+        metadata: List[Optional[TaggingMetadata]],
+    ) -> Dict[str, Any]:
+        """What the tag head makes of scores; updates the metrics."""
+        output: Dict[str, Any] = {"mask": mask}
         if tags is not None:
             # A sentence with a label that the vocabulary lacks has no likelihood.
             is_unseen = (tags < 0) & mask
@@ -270,11 +291,3 @@ class NefTagger(VersionedModel):
             self._unseen_labels.warn()
             self._bad_words.warn()
         return scores
-
-
-def _are_chunk_tags(labels: Iterable[str]) -> bool:
-    """Whether some label is that of a chunk, and each is that or O."""
-    try:
-        return any(kind for _, kind in map(split_tag, labels))
-    except ValueError:
-        return False

@@ -1,0 +1,101 @@
+from typing import Any, Dict, List, Optional, cast
+
+import torch
+from allennlp.common import Lazy
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.models import Model
+from allennlp.training.metrics import Metric
+from overrides import overrides
+
+from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.models.tagging.nef_tagger import NefTagger
+from allennlp_nef.models.versioned_model import VersionedModel
+from allennlp_nef.modules.calibration import Calibration
+from allennlp_nef.modules.registered_name import registered_name
+from allennlp_nef.modules.tag_heads.ensemble import EnsembleTagHead
+
+
+@Model.register("nef_tagger_ensemble")
+class NefTaggerEnsemble(NefTagger):
+    """Several trained taggers as one: the mean of their probabilities.
+
+    `allennlp-nef ensemble` makes the archive of one. See `EnsembleTagHead` for the tags and the loss. It is not
+    trained, and it has no attention and no trace. Registered as a `Model` with name "nef_tagger_ensemble".
+
+    # Parameters
+
+    vocab : `Vocabulary`
+    members : `List[Model]`
+        At least two of the type `nef_tagger`.
+    weights : `List[float]`, optional (default = `None`, all equal)
+        Above 0, one for each member. They are divided by their sum.
+    constraints : `str`, optional (default = `None`)
+        "BIO" or "BIOUL": the tags are well-formed in that scheme.
+    metrics : `List[Metric]`, optional (default = `[tag_accuracy]`)
+    calibration : `Calibration`, optional (default = `None`)
+        Of the mean probabilities. The members keep their own.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        members: List[Model],
+        weights: Optional[List[float]] = None,
+        constraints: Optional[str] = None,
+        metrics: Optional[List[Lazy[Metric]]] = None,
+        calibration: Optional[Calibration] = None,
+    ) -> None:
+        VersionedModel.__init__(self, vocab)  # it has no encoder of its own
+        for member in members:
+            if not isinstance(member, NefTagger) or isinstance(member, NefTaggerEnsemble):
+                raise ConfigurationError(
+                    f"members: expected models of the type nef_tagger, got {registered_name(Model, member)}"
+                )
+        if len(members) < 2:
+            raise ConfigurationError(f"members: expected two or more, got {len(members)}")
+        weights = [1.0] * len(members) if weights is None else weights
+        if len(weights) != len(members) or not all(1e-30 < weight < 1e30 for weight in weights):
+            raise ConfigurationError(
+                f"weights: expected {len(members)} numbers above 0, one for each member, got {weights}"
+            )
+        self.members = torch.nn.ModuleList(members)
+        self.ensemble_size = len(members)
+        self.weights = [weight / sum(weights) for weight in weights]
+        """With a sum of 1."""
+        namespaces = {member.label_namespace for member in self.taggers}
+        if len(namespaces) > 1:
+            raise ConfigurationError(
+                f"members: expected the same label_namespace in all, got {sorted(namespaces)}"
+            )
+        self.label_namespace = namespaces.pop()
+        head = EnsembleTagHead(
+            [member.tag_head for member in self.taggers],
+            self.weights,
+            vocab,
+            constraints,
+            label_namespace=self.label_namespace,
+        )
+        self._use_head(head, calibration, metrics)
+
+    @property
+    def taggers(self) -> List[NefTagger]:
+        """The members."""
+        return [cast(NefTagger, member) for member in self.members]
+
+    @overrides
+    def _forward(
+        self,
+        inputs: Dict[str, Any],
+        tags: Optional[torch.Tensor],
+        metadata: List[Optional[TaggingMetadata]],
+    ) -> Dict[str, Any]:
+        if self.training:
+            raise ConfigurationError(
+                "nef_tagger_ensemble: expected trained members, which `allennlp-nef ensemble` joins; an ensemble is "
+                "not trained"
+            )
+        outputs = [member(**inputs) for member in self.members]
+        # (batch, tokens, labels) of each member -> (batch, tokens, members, labels)
+        scores = torch.stack([output["scores"] for output in outputs], 2)
+        return self._tagged(scores, outputs[0]["mask"], tags, metadata)
