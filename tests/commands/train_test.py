@@ -17,7 +17,7 @@ def write_data(folder, **changes):
     files = {
         "src": "the red house\na cup\n",
         "mt": "das rote Haus\neine Tasse\n",
-        "tags": "OK BAD OK\nOK OK OK BAD OK\n",
+        "tags": "OK BAD OK\nOK BAD\n",
         "src-mt.alignments": "0-0 1-1 2-2\n0-0 1-1\n",
     }
     for ending, text in {**files, **changes}.items():
