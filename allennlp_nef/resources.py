@@ -1,11 +1,13 @@
 """Files by their names: those that come with the package, and those that archives hold besides the model."""
 
 from pathlib import Path
-from typing import Dict, List, Union
+from typing import Any, Dict, List, Mapping, Optional, Union
 
 ALIGNER_NAME = "aligner.json.gz"
-EXTRA_NAMES = (ALIGNER_NAME, "examples.jsonl")
-"""The files that callbacks write into the folder of a run, and that its archive holds besides AllenNLP's own."""
+TRANSFORMER_NAME = "transformer"
+"""The folder of the configuration and the tokenizer of a pretrained transformer."""
+EXTRA_NAMES = (ALIGNER_NAME, "examples.jsonl", TRANSFORMER_NAME)
+"""What callbacks write into the folder of a run, and its archive holds besides AllenNLP's own files."""
 _PACKAGE = Path(__file__).resolve().parent
 
 
@@ -21,5 +23,22 @@ def folders() -> Dict[str, Path]:
 
 
 def extra_files(folder: Union[str, Path]) -> List[Path]:
-    """The files of `EXTRA_NAMES` in the folder of a run or of an extracted archive, for whoever writes an archive."""
-    return [path for path in (Path(folder) / name for name in EXTRA_NAMES) if path.is_file()]
+    """Those of `EXTRA_NAMES` in the folder of a run or of an extracted archive, for whoever writes an archive."""
+    return [path for path in (Path(folder) / name for name in EXTRA_NAMES) if path.exists()]
+
+
+def archived_path(name: str, extras: Mapping[str, Any]) -> Optional[str]:
+    """The path of one of `EXTRA_NAMES` in the archive that AllenNLP loads; None where there is none.
+
+    A training also names its folder, but there the file may be that of a run which is recovered: not every run would
+    find it.
+
+    # Parameters
+
+    name : `str`
+    extras : `Mapping[str, Any]`
+        What AllenNLP passes to a `from_params`.
+    """
+    path = Path(extras.get("serialization_dir") or "", name)
+    is_archive = "serialization_dir" in extras and "local_rank" not in extras
+    return str(path) if is_archive and path.exists() else None

@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "allennlp_nef"
 # A subpackage, or a module beside them, imports itself and lower layers; never others in its layer or what is above.
 LAYERS = [
-    {"nn", "errors", "resources", "saved_versions", "version", "_stack"},
+    {"nn", "errors", "pretrained", "resources", "saved_versions", "version", "_stack"},
     {"data", "modules", "metrics"},
     {"models"},
     {"predictors", "training"},

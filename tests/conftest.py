@@ -43,6 +43,16 @@ def root():
     return ROOT
 
 
+@pytest.fixture
+def offline(monkeypatch):
+    """Any network connection is an error."""
+
+    def connect(*arguments):
+        raise AssertionError(f"expected no connection, got one to {arguments[1:]}")
+
+    monkeypatch.setattr(socket.socket, "connect", connect)
+
+
 @pytest.fixture(scope="session")
 def allennlp():
     """`allennlp(*arguments)`: the command line, run in the checkout and in this process.

@@ -11,7 +11,7 @@ FIRST_LINES = {
     path.stem: path.read_text(encoding="utf-8").splitlines()[0]
     for path in sorted(CONFIGS.glob("*.jsonnet"))
 }
-# Without the one that downloads its transformer; it has tests of its own.
+# Without those that download their transformer; they have tests of their own.
 LOCAL = [name for name in FIRST_LINES if not name.endswith("_transformer")]
 
 # The rows of the tables: the sketch update, the attention and the number of steps of the decoder.

@@ -1,7 +1,6 @@
 """The config with a pretrained transformer, with a small one that the test makes."""
 
 import math
-import socket
 
 import pytest
 from allennlp.models import load_archive
@@ -10,17 +9,8 @@ from allennlp.predictors import Predictor
 from tests.small_experiment import ROOT, experiment, step
 from tests.small_transformer import DIM, save_bert
 
+pytestmark = pytest.mark.usefixtures("offline")
 CONFIG = ROOT / "training_configs" / "ner_nef_f_crf_5_transformer.jsonnet"
-
-
-@pytest.fixture(autouse=True)
-def offline(monkeypatch):
-    """Any network connection is an error."""
-
-    def connect(*arguments):
-        raise AssertionError(f"expected no connection, got one to {arguments[1:]}")
-
-    monkeypatch.setattr(socket.socket, "connect", connect)
 
 
 @pytest.fixture

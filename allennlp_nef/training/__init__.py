@@ -6,6 +6,7 @@ from allennlp_nef.training.exponential_average import ResumableExponentialMoving
 from allennlp_nef.training.inverse_time import InverseTime
 from allennlp_nef.training.learn_aligner import LearnAligner
 from allennlp_nef.training.save_examples import SaveExamples
+from allennlp_nef.training.save_transformer import SaveTransformer
 
 __all__ = [
     "ExplainOutOfMemory",
@@ -13,4 +14,5 @@ __all__ = [
     "LearnAligner",
     "ResumableExponentialMovingAverage",
     "SaveExamples",
+    "SaveTransformer",
 ]

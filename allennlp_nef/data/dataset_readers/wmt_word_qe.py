@@ -34,7 +34,7 @@ from allennlp_nef.data.writers.word_qe import (
     write_wmt22,
 )
 from allennlp_nef.errors import DataFormatError, quote
-from allennlp_nef.resources import ALIGNER_NAME
+from allennlp_nef.resources import ALIGNER_NAME, archived_path
 
 LANGUAGE_WORDS = 100
 """So many words are looked at to tell whether they are of the aligner's languages."""
@@ -139,14 +139,9 @@ class WmtWordQeReader(TaggingReader):
     @classmethod
     @overrides(check_signature=False)
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "WmtWordQeReader":
-        """As for `TaggingReader`. The reader of an archive gets the aligner that the archive holds.
-
-        A training also names its folder, but there the file may be that of a run which is recovered: not every run
-        would find it.
-        """
-        path = os.path.join(extras.get("serialization_dir") or "", ALIGNER_NAME)
-        is_archive = "serialization_dir" in extras and "local_rank" not in extras
-        if is_archive and os.path.isfile(path) and params.get("aligner", True):
+        """As for `TaggingReader`. The reader of an archive gets the aligner that the archive holds."""
+        path = archived_path(ALIGNER_NAME, extras)
+        if path and params.get("aligner", True):
             params["aligner"] = path
         return super().from_params(params, *args, **extras)  # type: ignore[return-value]
 

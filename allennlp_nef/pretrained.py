@@ -1,0 +1,66 @@
+"""Pretrained transformers and their tokenizers, from a folder or from huggingface.co."""
+
+import os
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, Iterator, Optional
+
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_nef.errors import summary_of
+
+
+def load_tokenizer(model_name: str) -> Any:
+    """The tokenizer of a transformer. Callers with the same name share it: do not change it.
+
+    # Raises
+
+    `ConfigurationError`: it cannot be found or read, or it has no layout for pairs of sentences.
+    """
+    is_folder = os.path.isdir(model_name)
+    return _cached(model_name, os.stat(model_name).st_mtime_ns if is_folder else None)
+
+
+@lru_cache(maxsize=1)
+def _cached(model_name: str, modified: Optional[int]) -> Any:
+    from transformers import AutoTokenizer
+
+    with _explaining(model_name):
+        # Byte-level tokenizers (RoBERTa) have other pieces for a word that follows a blank; the rest ignore the option.
+        tokenizer = AutoTokenizer.from_pretrained(model_name, add_prefix_space=True)
+    if len(tokenizer.build_inputs_with_special_tokens([0], [0])) < 3:
+        raise ConfigurationError(
+            f"model_name: expected a transformer whose tokenizer joins two sentences, got {model_name!r}"
+        )
+    return tokenizer
+
+
+def load_transformer(model_name: str, load_weights: bool = True) -> Any:
+    """The transformer, without the pooler of BERT. Without `load_weights` it has random weights.
+
+    # Raises
+
+    `ConfigurationError`: it cannot be found or read.
+    """
+    from transformers import AutoConfig, AutoModel
+
+    with _explaining(model_name):
+        if load_weights:
+            transformer = AutoModel.from_pretrained(model_name)
+        else:
+            transformer = AutoModel.from_config(AutoConfig.from_pretrained(model_name))
+    if getattr(transformer, "pooler", None) is not None:
+        transformer.pooler = None  # its parameters would get no gradients
+    return transformer
+
+
+@contextmanager
+def _explaining(model_name: str) -> Iterator[None]:
+    """A context whose errors say which option to change."""
+    try:
+        yield
+    except (ImportError, KeyError, OSError, ValueError) as error:
+        raise ConfigurationError(
+            "model_name: expected the folder of a pretrained transformer, or the name of one that can be downloaded "
+            f"from huggingface.co, got {model_name!r} ({summary_of(error)})"
+        ) from error

@@ -1,0 +1,208 @@
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch, Vocabulary
+
+from allennlp_nef.data import WmtWordQeReader
+from allennlp_nef.data.token_indexers import WordPiecesIndexer
+from allennlp_nef.modules.input_representations import InputRepresentation
+from tests.small_transformer import DIM, LAYERS, SAVE
+
+PAIRS = [
+    ("She met Sheldon .", "Sie traf \u200b Sheldon .", [(0, 0), (1, 1), (2, 3), (0, 4), (3, 4)]),
+    ("a", "b", [(0, 0)]),
+    ("Yes .", "Ja , ja .", []),
+]
+LONG = (" ".join(f"word{i}" for i in range(30)), " ".join(f"Wort{i}" for i in range(40)), [(0, 39)])
+
+
+@pytest.fixture(scope="module", params=sorted(SAVE))
+def folder(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("transformer") / request.param
+    SAVE[request.param](path)
+    return str(path)
+
+
+@pytest.fixture
+def make(folder):
+    def representation(train=False, **options):
+        torch.manual_seed(1)
+        params = {"type": "transformer_pair", "model_name": folder, **options}
+        return InputRepresentation.from_params(Params(params)).train(train)
+
+    return representation
+
+
+@pytest.fixture
+def batch(folder):
+    """`batch(*pairs)`: the fields."""
+
+    def fields(*pairs):
+        indexers = {"word_pieces": WordPiecesIndexer(folder)}
+        reader = WmtWordQeReader(indexers, indexers)
+        instances = [
+            reader.text_to_instance(source.split(" "), target.split(" "), links)
+            for source, target, links in pairs
+        ]
+        for instance in instances:
+            reader.apply_token_indexers(instance)
+        batch = Batch(instances)
+        batch.index_instances(Vocabulary())
+        tensors = batch.as_tensor_dict()
+        del tensors["metadata"]
+        return tensors
+
+    return fields
+
+
+def by_hand(representation, source, target, layer=-1):
+    """The vectors of the pieces of each word of each side, from the tokenizer's own call for pairs."""
+    tokenizer = representation.tokenizer
+    inputs = tokenizer(
+        source.split(" "), target.split(" "), is_split_into_words=True, return_tensors="pt"
+    )
+    states = representation.transformer(**inputs, output_hidden_states=True).hidden_states[layer][0]
+    sides = []
+    for side, text in enumerate((source, target)):
+        rows = [[] for _ in text.split(" ")]
+        for place, word in enumerate(inputs.word_ids()):
+            if word is not None and inputs.sequence_ids()[place] == side:
+                rows[word].append(states[place])
+        sides.append([torch.stack(row) for row in rows])
+    return sides
+
+
+@pytest.mark.parametrize("pooling", ["first", "mean"])
+def test_vectors_are_those_of_the_pieces_of_the_pair(make, batch, pooling):
+    representation = make(pooling=pooling, aligned_source=True)
+    source, target, links = "She met Sheldon .", "Sie traf Sheldon <EOS>", [(0, 1), (3, 1), (2, 2)]
+    vectors, mask = representation(**batch((source, target, links)))
+    assert mask.tolist() == [[True] * 4]
+    assert vectors.shape == (1, 4, 2 * DIM) and representation.get_output_dim() == 2 * DIM
+    sources, targets = (
+        torch.stack([word[0] if pooling == "first" else word.mean(0) for word in side])
+        for side in by_hand(representation, source, target)
+    )
+    torch.testing.assert_close(vectors[0, :, :DIM], targets)
+    unaligned = representation.unaligned
+    expected = torch.stack([unaligned, (sources[0] + sources[3]) / 2, sources[2], unaligned])
+    torch.testing.assert_close(vectors[0, :, DIM:], expected)
+
+
+def test_mix_is_over_the_last_layers(make, batch):
+    representation = make(last_layers=2)
+    mixed = representation(**batch(PAIRS[1]))[0][0]
+    layers = [by_hand(representation, "a", "b", layer)[1][0][:1] for layer in (-1, -2)]
+    torch.testing.assert_close(mixed, sum(layers) / 2)
+
+
+def test_padding_does_not_change_the_vectors(make, batch):
+    representation = make(pooling="mean", aligned_source=True)
+    vectors, mask = representation(**batch(*PAIRS, LONG))
+    for row, pair in enumerate((*PAIRS, LONG)):
+        alone, _ = representation(**batch(pair))
+        assert mask[row].sum() == alone.size(1)
+        torch.testing.assert_close(vectors[row, : alone.size(1)], alone[0])
+
+
+def test_pair_that_just_fits_is_read_at_once(make, batch):
+    representation = make()
+    source, target = " ".join("a" * 10), " ".join("b" * 9)
+    pieces = batch((source, target, []))
+    length = sum(int(pieces[side]["word_pieces"]["counts"].sum()) for side in ("source", "target"))
+    length += representation._layout.num_special
+    expected = torch.stack([word[0] for word in by_hand(representation, source, target)[1]])
+    torch.testing.assert_close(make(max_length=length)(**pieces)[0][0], expected)
+    split = make(max_length=length - 1)(**pieces)[0][0]
+    assert split.shape == expected.shape and not torch.allclose(split, expected)
+
+
+@pytest.mark.parametrize("pooling", ["first", "mean"])
+def test_each_word_of_a_long_pair_has_a_vector(make, batch, pooling):
+    huge = ("x" * 300 + " a", "y " + "z" * 300 + " b", [(1, 2)])
+    representation = make(pooling=pooling, aligned_source=True, train=True)
+    vectors, mask = representation(**batch(LONG, huge))
+    assert mask.sum(-1).tolist() == [40, 3]
+    assert vectors[mask].isfinite().all() and (vectors[mask] != 0).any(-1).all()
+    assert len(vectors[mask].unique(dim=0)) == 43
+    vectors.sum().backward()
+    embedding = representation.transformer.get_input_embeddings().weight
+    assert embedding.grad.isfinite().all()
+
+
+def test_frozen_layers_get_no_gradients(make, batch):
+    def trained(frozen):
+        representation = make(frozen_layers=frozen, train=True)
+        if frozen == "all" or frozen == LAYERS:
+            assert not representation.transformer.training and representation.training
+        else:
+            assert representation.transformer.training
+            representation(**batch(*PAIRS))[0].sum().backward()
+        names = [
+            name for name, p in representation.transformer.named_parameters() if p.requires_grad
+        ]
+        return {name.split(".layer.")[-1][0] if ".layer." in name else "rest" for name in names}
+
+    assert trained(None) == {"rest", "0", "1"}
+    assert trained(0) == {"0", "1"}
+    assert trained(1) == {"1"}
+    assert trained(2) == trained("all") == set()
+
+
+def test_mix_over_a_frozen_transformer_is_trained(make, batch):
+    representation = make(frozen_layers="all", last_layers=2, train=True)
+    representation(**batch(*PAIRS))[0].pow(2).sum().backward()
+    assert all(p.grad is not None for p in representation.layer_mix.parameters())
+    assert all(p.grad is None for p in representation.transformer.parameters())
+
+
+@pytest.mark.parametrize("pooling", ["first", "mean"])
+def test_bfloat16_autocast_is_close_to_float32(make, batch, pooling):
+    representation = make(pooling=pooling, aligned_source=True, last_layers=2)
+    fields = batch(*PAIRS)
+    expected, _ = representation(**fields)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        vectors, _ = representation(**fields)
+        vectors.float().sum().backward()
+    torch.testing.assert_close(vectors.float(), expected, atol=0.1, rtol=0.1)
+    assert representation.unaligned.grad.isfinite().all()
+
+
+def test_weights_are_those_of_the_folder_unless_they_are_not_loaded(make, folder):
+    from transformers import AutoModel
+
+    weights = [
+        model.get_input_embeddings().weight
+        for model in (
+            AutoModel.from_pretrained(folder),
+            make().transformer,
+            make(load_weights=False).transformer,
+        )
+    ]
+    assert torch.equal(weights[0], weights[1]) and not torch.equal(weights[0], weights[2])
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"pooling": "last"}, "pooling: expected first or mean, got 'last'"),
+        ({"last_layers": 3}, "last_layers: expected at most 2, the layers of the transformer"),
+        ({"last_layers": 0}, "last_layers: expected an integer of at least 1"),
+        ({"frozen_layers": 3}, 'frozen_layers: expected null, "all" or an integer from 0 to 2'),
+        ({"frozen_layers": "none"}, "frozen_layers: expected null"),
+        ({"max_length": 65}, "and at most 64, the limit of the transformer, got 65"),
+        ({"max_length": 4}, "max_length: expected an integer of at least [78]"),
+        ({"model_name": "/none"}, "model_name: expected the folder of a pretrained transformer"),
+    ],
+)
+def test_values_out_of_range_are_errors(make, option, message):
+    with pytest.raises(ConfigurationError, match=message):
+        make(**option)
+
+
+def test_fields_without_word_pieces_are_an_error(make, batch):
+    fields = batch(PAIRS[0])
+    fields["source"] = {"tokens": {"tokens": torch.ones(1, 4)}}
+    with pytest.raises(ConfigurationError, match="expected an indexer word_pieces .* got tokens"):
+        make()(**fields)
