@@ -171,6 +171,14 @@ def archive_path(allennlp, small, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def spans_archive(allennlp, small, tmp_path_factory):
+    """The archive of a BiLSTM quality estimator with severities, trained on 200 sentences."""
+    folder = tmp_path_factory.mktemp("trained_spans") / "run"
+    allennlp("train", "training_configs/qe_bilstm_spans.jsonnet", "-s", folder, *small())
+    return folder / "model.tar.gz"
+
+
+@pytest.fixture(scope="session")
 def pos_archive(allennlp, small, tmp_path_factory):
     """The archive of a part-of-speech tagger, trained on 150 sentences."""
     folder = tmp_path_factory.mktemp("trained_pos") / "run"

@@ -10,8 +10,8 @@ _SUMMARY = (
 _DETAILS = """
 Finds on labelled data (DEV, by default the validation data of the config) the temperature and the bias of each label
 that make the probabilities right, and for word-level quality estimation the threshold of the probability of BAD with
-the highest MCC or F1-MULT. Writes a new archive that holds them, for predict, serve and evaluate. All other files of
-the archive stay as they are.
+the highest MCC or F1-MULT, or where DEV has error spans with the highest F1 of characters. Writes a new archive that
+holds them, for predict, serve and evaluate. All other files of the archive stay as they are.
 
     %(prog)s runs/qe_nef_f/model.tar.gz --output calibrated.tar.gz
     %(prog)s runs/qe_nef_f/model.tar.gz fixtures/qe/dev --output calibrated.tar.gz --plot reliability.png
@@ -43,9 +43,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--output", metavar="FILE", required=True, help="the new archive; a file is written over")
     add(
         "--maximize",
-        choices=("mcc", "f1_mult"),
+        choices=("mcc", "f1_mult", "span_f1"),
         default="mcc",
-        help="the score of the threshold, for quality estimation",
+        help="the score of the threshold, for quality estimation; span_f1, the F1 of characters, needs error spans",
     )
     add("--temperature-only", action="store_true", help="no biases")
     add(

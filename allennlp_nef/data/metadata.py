@@ -1,11 +1,13 @@
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 import torch
 from allennlp.data import Instance
 
 from allennlp_nef.data.formats.conll_columns import ColumnSentence
 from allennlp_nef.data.formats.conllu import ConlluSentence
+from allennlp_nef.data.formats.split_text import SplitText, find_words
+from allennlp_nef.data.formats.wmt_layouts import EOS
 
 
 @dataclass
@@ -38,6 +40,12 @@ class TaggingMetadata:
     """Of the probability of BAD, in place of the model's."""
     min_probability: Optional[float] = None
     """Below it, a chunk is left out of the answer, or a word is listed as uncertain."""
+    text: Optional[str] = None
+    """The original text of what is tagged; of a list of words, the words joined by single blanks."""
+    offsets: Optional[List[Tuple[int, int]]] = None
+    """The start and the end of each token in the text; None where the tokens are those between whitespace."""
+    spans: Optional[Sequence[Tuple[int, int, str]]] = None
+    """The start, the end and the severity of each gold error in the text, where known."""
     target: Optional[List[str]] = None
     """The words of the translation, where the tokens are others."""
     tagged: Optional[str] = None
@@ -52,6 +60,16 @@ class TaggingMetadata:
     def is_traced(self) -> bool:
         """Whether the model has to give a trace: the attention is a part of it."""
         return self.attention or self.trace
+
+    def split_text(self) -> SplitText:
+        """The text and the place of each token; of an `<EOS>` that the text lacks, an empty one at its end."""
+        text = " ".join(self.tokens) if self.text is None else self.text
+        words = self.tokens
+        if words[-1:] == [EOS] and not text.rstrip().endswith(EOS):
+            words = words[:-1]
+        offsets = find_words(text, words) if self.offsets is None else self.offsets
+        end = (len(text), len(text))
+        return SplitText(text, self.tokens, [*offsets, *[end] * (len(self.tokens) - len(offsets))])
 
     def to_json(self) -> Dict[str, Any]:
         """What AllenNLP writes of it, in `allennlp evaluate --predictions-output-file`."""

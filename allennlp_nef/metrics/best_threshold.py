@@ -1,4 +1,4 @@
-from typing import Dict, Optional
+from typing import Dict
 
 import numpy
 import torch
@@ -8,6 +8,7 @@ from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
 from overrides import overrides
 
+from allennlp_nef.metrics.bad_labels import BadLabels
 from allennlp_nef.metrics.probability_metric import ProbabilityMetric
 from allennlp_nef.metrics.thresholds import OBJECTIVES, threshold_scores
 
@@ -25,7 +26,8 @@ class BestThresholdWordQe(ProbabilityMetric):
     and `allennlp-nef calibrate` finds the threshold later.
 
     The thresholds that are tried are 20,001, of which the logits lie 0.0016 apart. The scores at each are exact, over
-    the whole data set. Of several best ones it is the highest. Without words, all are 0.
+    the whole data set. Severities (minor and major) count as BAD. Of several best ones it is the highest. Without
+    words, all are 0.
 
     Registered as a `Metric` with name "best_threshold_word_qe".
 
@@ -39,11 +41,11 @@ class BestThresholdWordQe(ProbabilityMetric):
 
     def __init__(self, vocab: Vocabulary, label_namespace: str = "labels") -> None:
         labels = vocab.get_token_to_index_vocabulary(label_namespace)
-        if set(labels) - {"OK", "BAD"}:
+        self._bad = BadLabels(labels)
+        if not self._bad.has_severities and set(labels) - {"OK", "BAD"}:
             raise ConfigurationError(
                 f"best_threshold_word_qe: expected the labels OK and BAD, got {', '.join(labels)}"
             )
-        self._bad: Optional[int] = labels.get("BAD")
         self._thresholds = torch.from_numpy(_THRESHOLDS)
         self.reset()
 
@@ -51,10 +53,7 @@ class BestThresholdWordQe(ProbabilityMetric):
     def add_words(
         self, predictions: torch.Tensor, gold: torch.Tensor, probabilities: torch.Tensor
     ) -> None:
-        if self._bad is None:  # the vocabulary lacks it: so do the probabilities
-            bad, is_bad = probabilities.new_zeros(len(gold)), gold < 0
-        else:
-            bad, is_bad = probabilities[:, self._bad], gold == self._bad
+        bad, is_bad = self._bad.probabilities(probabilities), self._bad.are(gold)
         self._thresholds = self._thresholds.to(bad.device)
         # How many of the thresholds a word reaches.
         reached = torch.bucketize(bad.contiguous(), self._thresholds, right=True)

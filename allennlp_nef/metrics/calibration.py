@@ -7,6 +7,8 @@ from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
 from overrides import overrides
 
+from allennlp_nef.data.formats.error_spans import is_word_qe
+from allennlp_nef.metrics.bad_labels import BadLabels
 from allennlp_nef.metrics.calibration_scores import BINS, expected_calibration_error
 from allennlp_nef.metrics.probability_metric import ProbabilityMetric
 
@@ -20,7 +22,7 @@ class CalibrationMetric(ProbabilityMetric):
     score (1950): the mean of sum_k (p_k - [gold = k])^2, from 0, the best, to 2.
 
     Where the labels are OK and BAD, both are those of the probability of BAD: `ece` compares it with the share of gold
-    BAD, and `brier` is the mean of (p_BAD - [gold = BAD])^2, from 0 to 1.
+    BAD, and `brier` is the mean of (p_BAD - [gold = BAD])^2, from 0 to 1. Severities (minor and major) count as BAD.
 
     A gold tag that the vocabulary lacks counts as one that is never predicted. Without words, both are 0.
 
@@ -36,7 +38,7 @@ class CalibrationMetric(ProbabilityMetric):
 
     def __init__(self, vocab: Vocabulary, label_namespace: str = "labels") -> None:
         labels = vocab.get_token_to_index_vocabulary(label_namespace)
-        self._bad = labels["BAD"] if set(labels) == {"OK", "BAD"} else None
+        self._bad = BadLabels(labels) if is_word_qe(labels) else None
         self.reset()
 
     @overrides
@@ -50,7 +52,7 @@ class CalibrationMetric(ProbabilityMetric):
             labels = torch.nn.functional.one_hot(gold.clamp(min=0), probabilities.size(-1))
             squares = ((probabilities - known * labels) ** 2).sum()
         else:
-            confidence, is_right = probabilities[:, self._bad], gold == self._bad
+            confidence, is_right = self._bad.probabilities(probabilities), self._bad.are(gold)
             squares = ((confidence - is_right.double()) ** 2).sum()
         bins = (confidence * BINS).long().clamp(0, BINS - 1)
         rows = torch.stack([confidence, is_right.double(), torch.ones_like(confidence)])

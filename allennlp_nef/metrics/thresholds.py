@@ -1,9 +1,10 @@
 """The threshold of a probability at which tags score highest. This module needs nothing but NumPy."""
 
-from typing import Dict, NamedTuple
+from typing import Dict, List, NamedTuple, Tuple
 
 import numpy
 
+from allennlp_nef.metrics.ratios import precision_recall_f1
 from allennlp_nef.metrics.word_qe_counts import word_qe_score_arrays
 
 OBJECTIVES = ("mcc", "f1_mult")
@@ -37,20 +38,56 @@ def best_threshold(
     objective : `str`, optional (default = `"mcc"`)
         One of the `OBJECTIVES`.
     """
+    thresholds, ends, (bad,) = _cumulated(probabilities, is_bad)
+    total, words = float(is_bad.sum(dtype=numpy.float64)), len(probabilities)
+    scores = threshold_scores(bad, ends, total, words)[objective]
+    best = int(numpy.argmax(scores))
+    return Threshold(float(thresholds[best]), float(scores[best]), float(ends[best] / words))
+
+
+class SpanParts(NamedTuple):
+    """The parts of which predicted error spans can consist: words, and what is between two of them."""
+
+    probabilities: numpy.ndarray
+    """A part is in a span where this is at least the threshold: (parts,)."""
+    characters: numpy.ndarray
+    """Of each part: (parts,)."""
+    worth: numpy.ndarray
+    """Of each part, 1 for a character of a gold span of the same severity, 0.5 for one of another: (parts,)."""
+    gold: float
+    """All characters of gold spans."""
+
+    def f1(self, threshold: float) -> float:
+        """The F1 of characters at a threshold."""
+        is_tagged = self.probabilities >= threshold
+        worth, characters = self.worth[is_tagged].sum(), self.characters[is_tagged].sum()
+        return float(precision_recall_f1(worth, characters, numpy.asarray(self.gold))[2])
+
+    def best_threshold(self) -> float:
+        """The threshold with the highest F1 of characters (that of `wmt_scores.SPANS`); of several, the highest."""
+        thresholds, _, sums = _cumulated(self.probabilities, self.worth, self.characters)
+        scores = precision_recall_f1(*sums, numpy.full(len(thresholds), self.gold))[2]
+        return float(thresholds[int(numpy.argmax(scores))])
+
+
+def _cumulated(
+    probabilities: numpy.ndarray, *amounts: numpy.ndarray
+) -> Tuple[numpy.ndarray, numpy.ndarray, List[numpy.ndarray]]:
+    """All thresholds that tag differently, highest first; how many reach each, and the sums of their amounts."""
     values = probabilities.astype(numpy.float64)
     order = numpy.argsort(-values, kind="stable")
-    ranked, bad = values[order], numpy.cumsum(is_bad[order].astype(numpy.float64))
+    ranked = values[order]
     # After each word whose successor has another probability: the threshold lies between the two.
     ends = numpy.flatnonzero(numpy.append(ranked[1:] < ranked[:-1], ranked[-1] > 0)) + 1
     # The first one tags no word: no probability reaches it.
     starts = [0] if ranked[0] < 1 else []
     ends = numpy.concatenate([starts, ends]).astype(numpy.int64)
     edges = numpy.concatenate([[1.0], ranked, [0.0]])
-    thresholds = (edges[ends] + edges[ends + 1]) / 2
-    tagged_bad = numpy.concatenate([[0.0], bad])[ends]
-    scores = threshold_scores(tagged_bad, ends, bad[-1], len(values))[objective]
-    best = int(numpy.argmax(scores))
-    return Threshold(float(thresholds[best]), float(scores[best]), float(ends[best] / len(values)))
+    sums = [
+        numpy.concatenate([[0.0], numpy.cumsum(each[order].astype(numpy.float64))])[ends]
+        for each in amounts
+    ]
+    return (edges[ends] + edges[ends + 1]) / 2, ends, sums
 
 
 def threshold_scores(

@@ -7,6 +7,7 @@ from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
 from overrides import overrides
 
+from allennlp_nef.metrics.bad_labels import BadLabels
 from allennlp_nef.metrics.word_qe_counts import word_qe_scores
 
 
@@ -15,8 +16,9 @@ class WordQeMetric(Metric):
     """The scores of the WMT shared tasks on word-level quality estimation, over the whole data set.
 
     `f1_ok` and `f1_bad` are the F1 of each label, `f1_mult` their product (the primary score of WMT16), `mcc` the
-    Matthews correlation coefficient (the primary score since WMT20), and `accuracy`. All in [0, 1] but `mcc`, in
-    [-1, 1]. What would divide by zero is 0: a tagger that never predicts BAD has `f1_bad`, `f1_mult` and `mcc` of 0.
+    Matthews correlation coefficient (the primary score since WMT20), and `accuracy`. All in [0, 1] but `mcc`, in [-1,
+    1]. Severities (minor and major) count as BAD. What would divide by zero is 0: a tagger that never predicts BAD has
+    `f1_bad`, `f1_mult` and `mcc` of 0.
 
     Registered as a `Metric` with name "word_qe".
 
@@ -37,11 +39,11 @@ class WordQeMetric(Metric):
         bad_label: str = "BAD",
     ) -> None:
         labels = vocab.get_token_to_index_vocabulary(label_namespace)
-        if set(labels) - {ok_label, bad_label}:
+        self._bad = BadLabels(labels, bad_label)
+        if not self._bad.has_severities and set(labels) - {ok_label, bad_label}:
             raise ConfigurationError(
                 f"word_qe: expected the labels {ok_label} and {bad_label}, got {', '.join(labels)}"
             )
-        self._bad = labels.get(bad_label, -1)
         # The confusion matrix, as `word_qe_scores` takes it.
         self._counts = [0, 0, 0, 0]
 
@@ -55,7 +57,7 @@ class WordQeMetric(Metric):
         """Predicted and gold tags, and the mask: each (batch, tokens)."""
         if mask is None:
             mask = torch.ones_like(gold, dtype=torch.bool)
-        is_bad, is_tagged = gold[mask] == self._bad, predictions[mask] == self._bad
+        is_bad, is_tagged = self._bad.are(gold[mask]), self._bad.are(predictions[mask])
         counts = torch.stack(
             [is_bad & is_tagged, is_bad & ~is_tagged, ~is_bad & is_tagged, ~is_bad & ~is_tagged]
         ).sum(-1)

@@ -4,8 +4,11 @@ import torch
 from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
 
+from allennlp_nef.data.formats.error_spans import is_word_qe
 from allennlp_nef.nn.calibration import calibrated
 
+OBJECTIVES = ("mcc", "f1_mult", "span_f1")
+"""The scores that a threshold can be chosen for."""
 LIMIT = 1000.0
 """Of the temperature, of its inverse, and of biases."""
 
@@ -22,10 +25,10 @@ class Calibration(FromParams):
     biases : `Dict[str, float]`, optional (default = `None`)
         b, by label, from -1000 to 1000; 0 for a label that is not named.
     threshold : `float`, optional (default = `None`)
-        In (0, 1), for the labels OK and BAD: a word is BAD where its calibrated probability of BAD is at least this.
-        Without it, tags are those of the tag head.
+        In (0, 1), for the labels of quality estimation: a word is BAD where its calibrated probability of BAD is at
+        least this. Without it, tags are those of the tag head.
     objective : `str`, optional (default = `None`)
-        Which score the threshold was chosen for, "mcc" or "f1_mult". A warning of `evaluate` repeats it.
+        Which score the threshold was chosen for, "mcc", "f1_mult" or "span_f1". A warning of `evaluate` repeats it.
     gold_share, tagged_share : `float`, optional (default = `None`)
         Of the data that the threshold was chosen on, the share of words that are BAD (after adaptation, the estimated
         one), and the share that the threshold tags BAD. `evaluate` warns where it tags far more or fewer words BAD.
@@ -58,9 +61,9 @@ class Calibration(FromParams):
             raise ConfigurationError(
                 f"calibration: threshold: expected a number above 0 and below 1, got {threshold!r}"
             )
-        if objective is not None and objective not in ("mcc", "f1_mult"):
+        if objective is not None and objective not in OBJECTIVES:
             raise ConfigurationError(
-                f'calibration: objective: expected "mcc" or "f1_mult", got {objective!r}'
+                f"calibration: objective: expected {', '.join(OBJECTIVES)}, got {objective!r}"
             )
         shares = {"gold_share": gold_share, "tagged_share": tagged_share, **(base_rate or {})}
         for name, share in shares.items():
@@ -82,9 +85,9 @@ class Calibration(FromParams):
                 raise ConfigurationError(
                     f"calibration: expected labels among {', '.join(labels)}, got {label!r}"
                 )
-        if self.threshold is not None and set(labels) != {"OK", "BAD"}:
+        if self.threshold is not None and not is_word_qe(labels):
             raise ConfigurationError(
-                f"calibration: threshold: expected the labels OK and BAD, got {', '.join(labels)}"
+                f"calibration: threshold: expected the labels OK and BAD, or OK and severities, got {', '.join(labels)}"
             )
 
     def apply(self, probabilities: torch.Tensor, labels: Sequence[str]) -> torch.Tensor:

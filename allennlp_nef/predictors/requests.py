@@ -35,11 +35,12 @@ def words_of(
     max_tokens: int,
     where: str,
     is_word: Callable[[str], bool] = lambda text: text.split() == [text],
+    split: Callable[[str], List[str]] = str.split,
 ) -> List[str]:
-    """The words of a field, which is a string, split on whitespace, or a list of words."""
+    """The words of a field, which is a string that `split` splits, or a list of words."""
     value = request.get(name)
     if isinstance(value, str):
-        words = value.split()
+        words = split(value)
     elif isinstance(value, list):
         words = value
     else:

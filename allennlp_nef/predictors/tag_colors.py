@@ -9,6 +9,8 @@ GREEN, RED, BLUE, GRAY = "#2e8b57", "#cc3311", "#1f6fd0", "#6b7280"
 _FIXED = {
     "OK": GREEN,
     "BAD": RED,
+    "minor": "#b7791f",
+    "major": RED,
     # Universal parts of speech: strong colors for open classes, similar hues for similar ones.
     "NOUN": "#1f6fd0",
     "PROPN": "#0b3d91",
@@ -36,8 +38,9 @@ _OTHERS = ("NOUN", "VERB", "ADJ", "ADP", "ADV", "PRON", "AUX", "PROPN", "CCONJ",
 def tag_colors(labels: Iterable[str]) -> Dict[str, str]:
     """A color, as in "#2e8b57", for each of the labels, in their order.
 
-    OK is green and BAD red. Of chunk tags (BIO, BIOUL), the first word of a chunk is blue, the others are red, O is
-    green. Universal parts of speech have a color each. Other labels share twelve colors, in alphabetical order.
+    OK is green, BAD and major are red, minor is brown. Of chunk tags (BIO, BIOUL), the first word of a chunk is blue,
+    the others are red, O is green. Universal parts of speech have a color each. Other labels share twelve colors, in
+    alphabetical order.
     """
     labels = list(labels)
     colors = {}

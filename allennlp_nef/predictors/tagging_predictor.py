@@ -160,14 +160,8 @@ class TaggingPredictor(Predictor):
             return json.dumps(outputs) + "\n"
         metadata = outputs.metadata if isinstance(outputs, Answer) else TaggingMetadata([])
         prediction = Prediction(
-            number,
-            outputs["tokens"],
-            outputs["tags"],
-            metadata.tags,
-            metadata.sentence,
-            self.method,
-            self.language_pair,
-            self.header,
+            *(number, outputs["tokens"], outputs["tags"], metadata.tags, metadata.sentence),
+            *(self.method, self.language_pair, self.header, metadata.text, outputs),
         )
         text = self._writer(self._dataset_reader, prediction)
         return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,5 +1,6 @@
 from typing import Any, Dict, List, Optional, Union
 
+import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance
@@ -8,6 +9,8 @@ from allennlp.predictors import Predictor
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers import WmtWordQeReader
+from allennlp_nef.data.formats.error_spans import SEVERITIES, has_severities
+from allennlp_nef.data.formats.span_examples import join_bad_words
 from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.modules.checks import check_integers
 from allennlp_nef.modules.traces import ReadableTrace
@@ -19,27 +22,37 @@ from allennlp_nef.predictors.word_qe_request import WordQeRequest, parse_request
 
 @Predictor.register("word_qe")
 class WordQePredictor(TaggingPredictor):
-    """Word-level quality estimation: tags each word of a translation OK or BAD, or what else the model's reader says.
+    """Word-level quality estimation: tags each word of a translation OK or BAD, and marks the spans of errors.
+
+    What is tagged may be something else: gaps or source words, as the option `tagged` of the model's reader says.
 
     A request is a JSON object:
 
         {"source": "the house", "target": "das Haus", "alignments": "0-0 1-1", "attention": true}
 
-    `source` and `target` are strings, split on whitespace, or lists of words; `alignments` (optional) a string of
-    `i-j`, source word i with target word j, from 0, or a list of such strings or of pairs; without it the words are
-    aligned by the aligner that the model's archive holds, if it holds one. `threshold` (optional, above 0 and below 1)
-    takes the place of the model's. A final `<EOS>` of the target is no word: a model that tags it adds it where it is
-    missing. `attention` (optional) asks for the attention of each step or word, `trace`
-    (optional) for the fields of a `DecisionTrace` or `FusionTrace`.
+    `source` and `target` are strings, split on whitespace or by the tokenizers of the dataset reader, or lists of
+    words; `alignments` (optional) a string of `i-j`, source word i with target word j, from 0, or a list of such
+    strings or of pairs; without it the words are aligned by the aligner that the model's archive holds, if it holds
+    one. `threshold` (optional, above 0 and below 1) takes the place of the model's. A final `<EOS>` of the target is no
+    word: a model that tags it adds it where it is missing. `attention` (optional) asks for the attention of each step
+    or word, `trace` (optional) for the fields of a `DecisionTrace` or `FusionTrace`.
 
     The answer has `tokens` (the words of the target, or the tokens of what else is tagged, as `wmt_word_qe` has them),
     `tagged` ("gaps", "target_and_gaps" or "source", where it is not the target that is tagged), `tags` (OK or BAD, one
     a token), `bad_probabilities` (the probability of BAD, one a token), `threshold` (a token is BAD where its
-    probability of BAD is at least this; `null` where tags come from a CRF that is not calibrated), `base_rate` (the
-    share of BAD words that the model was adapted to, if it was), `alignments` (the pairs that the model used),
-    `alignments_from` ("given", "computed", or "none": the model has no aligner), and, if asked for, `attention` (steps
-    or tokens x tokens) and `trace` (an object); `null` where the model has none. An answer with a trace also has
-    `source` (words), and `target` where it has `tagged`.
+    probability of BAD is at least this; `null` where tags come from a CRF that is not calibrated), `spans` (the errors,
+    an object each, where the target is tagged), `base_rate` (the share of BAD words that the model was adapted to, if
+    it was), `alignments` (the pairs that the model used), `alignments_from` ("given", "computed", or "none": the model
+    has no aligner), and, if asked for, `attention` (steps or tokens x tokens) and `trace` (an object); `null` where the
+    model has none. An answer with a trace also has `source` (words), and `target` where it has `tagged`.
+
+    A span is one BAD word or several adjacent ones of the same severity, with what stands between them. It has `start`
+    and `end`, the characters of the target where it begins and after it, from 0 (of a list of words, these are those of
+    the words joined by single blanks), `text`, `severity` ("minor" or "major") and `probability`, the mean of its
+    words' probabilities of BAD. A BAD `<EOS>` that the target lacks is an omission: an empty span at the end.
+
+    The tags of a model that was trained with severities are OK, minor and major. The probability of BAD is then that of
+    minor or major, and a word that reaches the threshold has the more probable of the two.
 
     Registered as a `Predictor` with name "word_qe".
 
@@ -54,15 +67,20 @@ class WordQePredictor(TaggingPredictor):
         sentence, word index, word, tag; from 0); "text", the words, `/BAD` after the bad ones, and `<gap>/BAD` for bad
         gaps; "wmt20" or "wmt22", a submission of WMT20 and 21 or of WMT22 and 23, in seven columns after two or three
         header lines: the bytes and the number of the model's parameters, and the size of the ensemble. A submission has
-        one kind of tags: of a model of words and gaps the words, and with "wmt20_gaps" the gaps.
+        one kind of tags: of a model of words and gaps the words, and with "wmt20_gaps" the gaps. "wmt23-spans", a
+        submission of error spans to WMT23, after three header lines; "wmt22-explanations", a line of the probabilities
+        of BAD a sentence.
     method : `str`, optional (default = `"allennlp_nef"`)
         The method's name, in the submission formats only.
     threshold : `float`, optional (default = `None`, the model's)
         Above 0 and below 1: of the probability of BAD, for requests that have none.
     language_pair : `str`, optional (default = `None`)
-        Such as "en-de". Required for the formats "wmt20", "wmt20_gaps" and "wmt22", which have it.
+        Such as "en-de". Required for the formats "wmt20", "wmt20_gaps", "wmt22" and "wmt23-spans", which have it.
     ensemble_size : `int`, optional (default = `None`, the number of the model's members, or 1)
-        At least 1. How many models the format "wmt22" says that there are.
+        At least 1. How many models the formats "wmt22" and "wmt23-spans" say that there are.
+    severity : `str`, optional (default = `"major"`)
+        "minor" or "major": of all spans, for a model that was trained without severities. Only for the formats "json"
+        and "wmt23-spans".
     attention, trace, max_tokens, max_batch, batch_size, on_error
         See `TaggingPredictor`; `max_tokens` is the limit for either side.
     """
@@ -79,6 +97,7 @@ class WordQePredictor(TaggingPredictor):
         threshold: Optional[float] = None,
         language_pair: Optional[str] = None,
         ensemble_size: Optional[int] = None,
+        severity: Optional[str] = None,
         **options: Any,
     ) -> None:
         if not isinstance(dataset_reader, WmtWordQeReader):
@@ -98,16 +117,23 @@ class WordQePredictor(TaggingPredictor):
             )
         self.method = name
         self.threshold = THRESHOLD.of_option(threshold)
-        submissions = ("wmt20", "wmt20_gaps", "wmt22")
+        submissions = ("wmt20", "wmt20_gaps", "wmt22", "wmt23-spans")
         for option, value, formats in (
             ("method", method, ("tsv", *submissions)),
             ("language_pair", language_pair, submissions),
-            ("ensemble_size", ensemble_size, ("wmt22",)),
+            ("ensemble_size", ensemble_size, submissions[2:]),
+            ("severity", severity, ("json", "wmt23-spans")),
         ):
             if value is not None and output_format not in formats:
                 raise ConfigurationError(
                     f"{option}: expected output_format {' or '.join(formats)}, which has it, got {output_format}"
                 )
+        self.severity = self._checked_severity(severity)
+        if output_format == "wmt23-spans" and dataset_reader.tagged != "target":
+            raise ConfigurationError(
+                "output_format: wmt23-spans needs a model that tags the target, got one that tags "
+                f"{dataset_reader.tagged}"
+            )
         if output_format in submissions:
             if not isinstance(language_pair, str) or language_pair.split() != [language_pair]:
                 raise ConfigurationError(
@@ -119,6 +145,17 @@ class WordQePredictor(TaggingPredictor):
             parameters = list(model.parameters())
             footprint = sum(each.numel() * each.element_size() for each in parameters)
             self.header = (footprint, sum(each.numel() for each in parameters), size)
+
+    def _checked_severity(self, severity: Optional[str]) -> str:
+        if severity not in (None, *SEVERITIES):
+            raise ConfigurationError(
+                f"severity: expected {' or '.join(SEVERITIES)}, got {severity!r}"
+            )
+        if severity is not None and has_severities(self._model.tag_head.labels):
+            raise ConfigurationError(
+                f"severity: expected a model without severities of its own, got {severity!r}"
+            )
+        return severity or SEVERITIES[-1]
 
     def predict(
         self,
@@ -148,7 +185,10 @@ class WordQePredictor(TaggingPredictor):
 
     @overrides
     def parse(self, request: Any, where: str = "") -> WordQeRequest:
-        return parse_request(request, self.max_tokens, where, self._dataset_reader.tagged)
+        reader = self._dataset_reader
+        return parse_request(
+            request, self.max_tokens, where, reader.tagged, reader.split_source, reader.split_target
+        )
 
     @overrides
     def to_instance(self, request: Any) -> Instance:
@@ -159,18 +199,21 @@ class WordQePredictor(TaggingPredictor):
             attention=request.attention,
             trace=request.trace,
         )
-        metadata_of(instance).threshold = request.threshold
+        metadata = metadata_of(instance)
+        metadata.threshold = request.threshold
+        if self._dataset_reader.tagged == "target":
+            metadata.text, metadata.offsets = request.text, request.offsets
         return instance
 
     @overrides
     def to_answer(self, output: Dict[str, Any]) -> JsonDict:
-        namespace = str(self._model.label_namespace)
-        labels = self._model.vocab.get_token_to_index_vocabulary(namespace)
-        # Without the label: no word of the training data was BAD.
-        table = output["label_probabilities"]
-        bad = table[:, labels["BAD"]].tolist() if "BAD" in labels else [0.0] * len(table)
         metadata: TaggingMetadata = output["metadata"]
         head = self._model.tag_head
+        bad = head.bad_probabilities(torch.from_numpy(output["label_probabilities"])).tolist()
+        severities = [
+            None if tag == "OK" else tag if tag in SEVERITIES else self.severity
+            for tag in output["tags"]
+        ]
         answer = {
             "tokens": output["tokens"],
             "tags": output["tags"],
@@ -181,8 +224,12 @@ class WordQePredictor(TaggingPredictor):
             ],
             "alignments_from": metadata.alignments_from,
         }
+        if self._dataset_reader.tagged == "target":
+            spans = join_bad_words(metadata.split_text(), severities, bad)
+            answer["spans"] = [span._asdict() for span in spans]
         if head.calibration is not None and head.calibration.base_rate is not None:
-            answer["base_rate"] = head.calibration.base_rate.get("BAD")
+            base_rate = head.calibration.base_rate
+            answer["base_rate"] = sum(base_rate[label] for label in base_rate if label != "OK")
         if metadata.trace:
             answer["source"] = metadata.source
         if metadata.tagged not in (None, "target"):

@@ -1,5 +1,6 @@
 from typing import Any, List, NamedTuple, Optional, Tuple
 
+from allennlp_nef.data.formats.split_text import Split, split_on_whitespace
 from allennlp_nef.data.formats.wmt_layouts import check_eos, tagged_side, without_eos
 from allennlp_nef.data.formats.wmt_word_qe import DataFormatError, parse_alignments
 from allennlp_nef.predictors.errors import describe, request_error
@@ -21,6 +22,10 @@ class WordQeRequest(NamedTuple):
     """Of the probability of BAD; None for the model's."""
     tagged: str = "target"
     """What the model tags."""
+    text: str = ""
+    """The target that came; of a list, its words joined by single blanks."""
+    offsets: Optional[List[Tuple[int, int]]] = None
+    """The start and the end of each target word in the text; None for those between whitespace."""
 
     @property
     def sides(self) -> Tuple[List[str], ...]:
@@ -29,7 +34,12 @@ class WordQeRequest(NamedTuple):
 
 
 def parse_request(
-    request: Any, max_tokens: int, where: str = "", tagged: str = "target"
+    request: Any,
+    max_tokens: int,
+    where: str = "",
+    tagged: str = "target",
+    split_source: Split = split_on_whitespace,
+    split_target: Split = split_on_whitespace,
 ) -> WordQeRequest:
     """Checks a request, decoded from JSON.
 
@@ -43,14 +53,22 @@ def parse_request(
         The beginning of each message.
     tagged : `str`, optional (default = `"target"`)
         What the model tags, as `wmt_word_qe` names it.
+    split_source, split_target : `Split`, optional (default = `split_on_whitespace`)
+        Give the words of a string.
 
     # Raises
 
     The error of `request_error`, a `ValueError`: it names the field, what was expected and what came.
     """
     check_fields(request, FIELDS, "fields source and target", where)
-    source = words_of(request, "source", max_tokens, where)
-    target = words_of(request, "target", max_tokens, where)
+    source = words_of(
+        request, "source", max_tokens, where, split=lambda text: split_source(text).words
+    )
+    value = request.get("target")
+    split = split_target(value) if isinstance(value, str) else None
+    target = words_of(
+        request, "target", max_tokens, where, split=lambda _: split.words if split else []
+    )
     try:
         check_eos(source, target, "gaps" not in tagged, (f"{where}source", f"{where}target"))
     except DataFormatError as error:
@@ -59,7 +77,8 @@ def parse_request(
     alignments = _alignments(request.get("alignments"), len(source), len(words), where)
     threshold = THRESHOLD.of_request(request, where)
     flags = trace_flags(request, where)
-    return WordQeRequest(source, target, alignments, *flags, threshold, tagged)
+    text, offsets = (split.text, split.offsets) if split else (" ".join(target), None)
+    return WordQeRequest(source, target, alignments, *flags, threshold, tagged, text, offsets)
 
 
 def _alignments(

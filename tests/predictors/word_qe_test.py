@@ -38,6 +38,7 @@ class TestRequest:
             "tags",
             "bad_probabilities",
             "threshold",
+            "spans",
             "alignments",
             "alignments_from",
         }

@@ -27,9 +27,12 @@
   weighting:: null,  // of the training sentences
   tagged:: 'target',  // or 'gaps', 'target_and_gaps', 'source'
   eos:: false,  // the layout of WMT22: translations end in <EOS>, which has a tag
+  error_spans:: false,  // whether the data are files of error spans, and the labels OK, minor and major
 
   // Builders.
   local affixes = knobs.affix_dim > 0,
+  local bad_labels = if knobs.error_spans then ['minor', 'major'] else ['BAD'],
+  local ending = if knobs.error_spans then '_spans.tsv' else '',
   local sides = ['source', 'target'],
   local affix_namespaces = [
     '%s_affixes_%s_%d' % [side, affix, length]
@@ -46,6 +49,7 @@
     [if knobs.word_similarity then 'word_similarity']: true,
     [if knobs.tagged != 'target' then 'tagged']: knobs.tagged,
     [if knobs.eos then 'eos']: true,
+    [if knobs.error_spans then 'severities']: true,
     [if affixes then 'source_token_indexers']: indexers('source'),
     [if affixes then 'target_token_indexers']: indexers('target'),
   },
@@ -72,15 +76,15 @@
     [if knobs.weighting != null then 'weighting']: knobs.weighting,
   },
   validation_dataset_reader: reader,
-  train_data_path: 'fixtures/qe/train',
-  validation_data_path: 'fixtures/qe/dev',
+  train_data_path: 'fixtures/qe/train' + ending,
+  validation_data_path: 'fixtures/qe/dev' + ending,
   datasets_for_vocab_creation: ['train'],  // AllenNLP would count the words of the development data too
   vocabulary: {
     min_count: {
       [name]: knobs.min_count
       for name in [side + '_tokens' for side in sides] + (if affixes then affix_namespaces else [])
     },
-    tokens_to_add: { labels: ['OK', 'BAD'] },  // even where the training data lack one
+    tokens_to_add: { labels: ['OK'] + bad_labels },  // even where the training data lack one
   },
   model: {
     type: 'nef_tagger',
@@ -101,7 +105,7 @@
     [if knobs.decoder != null then 'decoder']: knobs.decoder,
     tag_head: {
       type: knobs.tag_head_type,
-      [if knobs.bad_weight != 1 then 'label_weights']: { BAD: knobs.bad_weight },
+      [if knobs.bad_weight != 1 then 'label_weights']: { [label]: knobs.bad_weight for label in bad_labels },
     },
     dropout: knobs.dropout,
     metrics: knobs.metrics,

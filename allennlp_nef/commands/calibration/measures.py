@@ -4,6 +4,7 @@ from typing import Dict, NamedTuple, Optional
 
 import numpy
 
+from allennlp_nef.commands.calibration.spans import bad_tags, has_gold_spans, span_parts
 from allennlp_nef.commands.calibration.words import Words
 from allennlp_nef.metrics.calibration_scores import calibration_bins, expected_calibration_error
 from allennlp_nef.metrics.word_qe_counts import word_qe_scores
@@ -26,11 +27,10 @@ class Confidences(NamedTuple):
 
 
 def confidences(words: Words, calibration: Calibration) -> Confidences:
-    """Those of BAD, or of the decoded tags where the labels are others than OK and BAD."""
+    """Those of BAD (all severities together), or of the decoded tags where the labels are others."""
     table, labels = words.calibrated(calibration).astype(numpy.float64), words.head.labels
     if words.head.is_word_qe:
-        bad = labels.index("BAD")
-        return Confidences(table[:, bad], words.gold == bad)
+        return Confidences(table[:, words.head.bad_ids].sum(1), words.gold != labels.index("OK"))
     return Confidences(table[numpy.arange(len(table)), words.tags], words.tags == words.gold)
 
 
@@ -39,7 +39,8 @@ def measures(words: Words, calibration: Calibration) -> Dict[str, Optional[float
 
     `ece` and `brier` as the metric `calibration` gives them; `nll`, the mean negative log-likelihood of the gold tags
     that can be predicted; for word-level quality estimation `mcc`, `f1_mult`, and the shares of words that are tagged
-    BAD and that are BAD, `tagged_share` and `gold_share`; for chunks `span_ece`, the calibration error of their
+    BAD and that are BAD, `tagged_share` and `gold_share`, and with gold error spans their F1 of characters, `span_f1`;
+    for chunks `span_ece`, the calibration error of their
     probabilities, or None where none is predicted.
     """
     table = words.calibrated(calibration).astype(numpy.float64)
@@ -60,6 +61,9 @@ def measures(words: Words, calibration: Calibration) -> Dict[str, Optional[float
         figures.update(
             tagged_share=float(is_tagged.mean()), gold_share=float(found.is_right.mean())
         )
+        if has_gold_spans(words):
+            tags = words.tags if calibration.threshold is None else bad_tags(words, calibration)
+            figures["span_f1"] = span_parts(words, is_tagged.astype(float), tags).f1(0.5)
     if words.sentences[0].next_words is not None:
         chunks = Confidences(*words.chunks(calibration))
         figures["span_ece"] = chunks.ece() if len(chunks.values) else None
@@ -70,5 +74,5 @@ def _is_tagged_bad(
     words: Words, probabilities: numpy.ndarray, threshold: Optional[float]
 ) -> numpy.ndarray:
     if threshold is None:
-        return words.tags == words.head.labels.index("BAD")
+        return words.tags != words.head.labels.index("OK")
     return probabilities >= threshold

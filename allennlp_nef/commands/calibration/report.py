@@ -4,7 +4,7 @@ from typing import Any, Dict, List, Mapping, Optional
 
 from allennlp_nef.commands.text import printable
 
-_OBJECTIVES = {"mcc": "MCC", "f1_mult": "F1-MULT"}
+_OBJECTIVES = {"mcc": "MCC", "f1_mult": "F1-MULT", "span_f1": "F1 of characters"}
 # Names of figures, heads of their columns, and whether they are percentages.
 _COLUMNS = (
     ("ece", "ECE %", True),
@@ -13,6 +13,7 @@ _COLUMNS = (
     ("nll", "NLL", False),
     ("mcc", "MCC %", True),
     ("f1_mult", "F1-MULT %", True),
+    ("span_f1", "F1 of characters %", True),
     ("tagged_share", "tagged BAD %", True),
     ("gold_share", "gold BAD %", True),
 )

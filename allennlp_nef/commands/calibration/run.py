@@ -15,6 +15,7 @@ from allennlp_nef.commands.archive_files import (
 from allennlp_nef.commands.calibration.fitting import adapt, fit
 from allennlp_nef.commands.calibration.measures import confidences, measures
 from allennlp_nef.commands.calibration.report import as_text
+from allennlp_nef.commands.calibration.spans import bad_tags, has_gold_spans, span_parts
 from allennlp_nef.commands.calibration.words import (
     MIN_WORDS,
     Sentence,
@@ -58,6 +59,10 @@ def calibrate(args: argparse.Namespace) -> Iterator[str]:
     halves = words.halves()
     if not all(half.is_possible.any() for half in halves):
         raise DataFormatError(f"{path}: expected tags among {', '.join(head.labels)}, got none")
+    if args.maximize == "span_f1" and not has_gold_spans(words):
+        raise DataFormatError(
+            f"{path}: expected gold error spans (--maximize span_f1), got a file of tags"
+        )
     options = args.maximize, args.temperature_only
     calibration = calibration_of(words, *options)
     crossed = [
@@ -119,6 +124,10 @@ def calibrate(args: argparse.Namespace) -> Iterator[str]:
 def _check(args: argparse.Namespace) -> None:
     """Finds mistakes in the options before the model is loaded."""
     check_device(args.cuda_device)
+    if args.adapt_to and args.maximize == "span_f1":
+        raise UserError(
+            "--maximize: expected mcc or f1_mult with --adapt-to, whose data have no spans, got span_f1"
+        )
     check_output(args.output, args.archive)
     if args.plot is not None:
         from allennlp_nef.commands.plots.figures import check_installed
@@ -170,8 +179,13 @@ def calibration_of(words: Words, maximize: str, temperature_only: bool = False) 
     if not words.head.is_word_qe:
         return calibration
     found = confidences(words, calibration)
-    best = best_threshold(found.values, found.is_right, maximize)
     share = float(found.is_right.mean())
+    if maximize == "span_f1":
+        parts = span_parts(words, found.values, bad_tags(words, calibration))
+        threshold = parts.best_threshold()
+        tagged = float((found.values >= threshold).mean())
+        return Calibration(temperature, named, threshold, maximize, share, tagged)
+    best = best_threshold(found.values, found.is_right, maximize)
     return Calibration(temperature, named, best.value, maximize, share, best.tagged_share)
 
 
@@ -206,7 +220,7 @@ def _adapt(
     values = confidences(others, adapted).values
     best = best_threshold(values, values, args.maximize)
     figures.update(expected_score=best.score, tagged_share=best.tagged_share)
-    share = base_rate["BAD"]
+    share = sum(base_rate[labels[i]] for i in words.head.bad_ids)
     return (
         Calibration(
             calibration.temperature,

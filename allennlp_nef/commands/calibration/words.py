@@ -9,6 +9,7 @@ from allennlp.data import Batch, Instance
 from allennlp.nn.util import move_to_device
 
 from allennlp_nef.data.formats.chunks import chunks_of
+from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.modules.calibration import Calibration
 from allennlp_nef.modules.tag_heads import TagHead
@@ -30,7 +31,12 @@ class Sentence(NamedTuple):
     """Where tags are those of chunks, the `next_words` of `ChainProbabilities`: (words - 1, labels)."""
     tags: numpy.ndarray
     """The indices of the decoded tags: (words,)."""
-    gold: Optional[List[str]]
+    metadata: TaggingMetadata
+
+    @property
+    def gold(self) -> Optional[List[str]]:
+        """The gold tags, where known."""
+        return self.metadata.tags
 
 
 def sentences_of(
@@ -70,7 +76,7 @@ def sentences_of(
                         words_[:length],
                         next_words[: length - 1] if model.has_chunks else None,
                         row[:length],
-                        metadata.tags,
+                        metadata,
                     )
                 )
             progress.update(len(group))
@@ -147,8 +153,8 @@ def check_labelled(sentences: Sequence[Sentence], head: TagHead, path: str) -> N
         )
     for label in ("BAD", "OK") if head.is_word_qe else ():
         counts = [
-            sum((sentence.gold or []).count(label) for sentence in sentences[start::2])
-            for start in (0, 1)
+            sum((tag != "OK") == (label == "BAD") for each in half for tag in each.gold or [])
+            for half in (sentences[::2], sentences[1::2])
         ]
         if not all(counts):
             raise DataFormatError(

@@ -7,6 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, TokenIndexer
 from allennlp.data.fields import MetadataField, SequenceLabelField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
+from allennlp.data.tokenizers import Tokenizer
 from overrides import overrides
 
 from allennlp_nef.data.aligners import LexicalAligner, load_aligner
@@ -14,18 +15,25 @@ from allennlp_nef.data.aligners.lexicon import MIN_TRANSLATED, translated_words
 from allennlp_nef.data.dataset_readers.tagging_reader import TaggingReader, token_of
 from allennlp_nef.data.fields import AlignmentField, SimilarityField
 from allennlp_nef.data.formats.data_paths import DataPath
+from allennlp_nef.data.formats.error_spans import SEVERITIES
+from allennlp_nef.data.formats.span_examples import read_span_examples, span_files
+from allennlp_nef.data.formats.split_text import SplitText
 from allennlp_nef.data.formats.wmt_layouts import (
     EOS,
     TAGGED,
+    TAGS,
     check_eos,
     check_tags,
     tagged_side,
     without_eos,
 )
 from allennlp_nef.data.formats.wmt_word_qe import WordQeExample, check_alignments, read_examples
-from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.data.metadata import TaggingMetadata, metadata_of
+from allennlp_nef.data.tokenizers import split_text
 from allennlp_nef.data.writers import Writer
 from allennlp_nef.data.writers.word_qe import (
+    write_explanations,
+    write_spans,
     write_submission,
     write_tags,
     write_text,
@@ -49,7 +57,8 @@ class WmtWordQeReader(TaggingReader):
     The data path is the prefix of the files, `data/train` for `data/train.src`, `data/train.mt` and so on; or a dict
     with the path of each part, such as `{"source": "a.src", "target": "a.mt", "tags": "a.tags"}` (and of `alignments`,
     `source_tags`, `hter`, `post_edits` and `spans`); or a `.json` file that holds such an object. The module
-    `allennlp_nef.data.formats.wmt_word_qe` states the format.
+    `allennlp_nef.data.formats.wmt_word_qe` states the format. Or it is a `.tsv` file of error spans with the columns of
+    the development data of WMT23; then a word is BAD where a span covers one of its characters.
 
     An instance has the fields
 
@@ -85,6 +94,14 @@ class WmtWordQeReader(TaggingReader):
         string: the path of an aligner's file; the reader of an archive that has an aligner takes that one.
     word_similarity : `bool`, optional (default = `False`)
         Whether instances have the field `similarity`, which `aligned_pair` takes with the option of the same name.
+    source_tokenizer, target_tokenizer : `Tokenizer`, optional (default = `None`, words are between whitespace)
+        Such as `sacremoses`: for raw text. They tokenize the strings of requests, files of error spans, and files
+        without tags and alignments. Where there are tags or alignments, the words are those between whitespace.
+    severities : `bool`, optional (default = `False`)
+        Whether the tags of files of error spans are OK, minor and major, in place of OK and BAD.
+    clip_spans : `bool`, optional (default = `False`)
+        Whether an error span outside of its text is cut, and one whose start is after its end left out, each with a
+        warning. Otherwise they are errors.
     max_tokens, label_namespace, weighting
         See `TaggingReader`. Gaps, and `<EOS>` with the option `eos`, do not count as tokens.
     """
@@ -96,6 +113,8 @@ class WmtWordQeReader(TaggingReader):
         "wmt20": write_wmt20,
         "wmt20_gaps": write_wmt20_gaps,
         "wmt22": write_wmt22,
+        "wmt22-explanations": write_explanations,
+        "wmt23-spans": write_spans,
     }
 
     def __init__(
@@ -106,6 +125,10 @@ class WmtWordQeReader(TaggingReader):
         word_similarity: bool = False,
         tagged: str = "target",
         eos: bool = False,
+        source_tokenizer: Optional[Tokenizer] = None,
+        target_tokenizer: Optional[Tokenizer] = None,
+        severities: bool = False,
+        clip_spans: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -115,8 +138,16 @@ class WmtWordQeReader(TaggingReader):
             raise ConfigurationError(f"eos: expected true or false, got {eos!r}")
         if eos and tagged != "target":
             raise ConfigurationError(f'eos: expected tagged "target" with it, got {tagged!r}')
+        if severities and tagged != "target":
+            raise ConfigurationError(
+                f'severities: expected tagged "target" with them, got {tagged!r}'
+            )
         self.tagged = tagged
         self.eos = eos
+        self.source_tokenizer = source_tokenizer
+        self.target_tokenizer = target_tokenizer
+        self._severities = severities
+        self._clip_spans = clip_spans
         self.aligner: Optional[LexicalAligner] = None
         self._checked_words = self._translated_words = 0
         if isinstance(aligner, str):
@@ -147,10 +178,32 @@ class WmtWordQeReader(TaggingReader):
 
     @overrides(check_signature=False)
     def examples(self, file_path: DataPath) -> Iterator[WordQeExample]:
+        files = span_files(file_path)
+        if files is not None:
+            return read_span_examples(
+                **files,
+                split_source=self.split_source,
+                split_target=self.split_target,
+                severities=self._severities,
+                clip_spans=self._clip_spans,
+                eos=self.eos,
+            )
         options: Dict[str, Any] = {"tagged": self.tagged, "eos": self.eos}
         if self.aligner is not None:
             options["without_alignments"] = "words are aligned by the model's aligner"
+        if self.source_tokenizer is not None:
+            options["split_source"] = self.split_source
+        if self.target_tokenizer is not None:
+            options["split_target"] = self.split_target
         return read_examples(file_path, **options)
+
+    def split_source(self, text: str) -> SplitText:
+        """The words of a raw source text."""
+        return split_text(text, self.source_tokenizer)
+
+    def split_target(self, text: str) -> SplitText:
+        """The words of a raw translation."""
+        return split_text(text, self.target_tokenizer)
 
     @overrides
     def num_tokens(self, example: Any) -> int:
@@ -159,7 +212,12 @@ class WmtWordQeReader(TaggingReader):
     @overrides
     def to_instance(self, example: Any) -> Instance:
         source, target, alignments = example.source, example.target, example.alignments
-        return self.build_instance(source, target, alignments, example.tags_of(self.tagged))
+        instance = self.build_instance(source, target, alignments, example.tags_of(self.tagged))
+        if self.tagged == "target":
+            metadata = metadata_of(instance)
+            metadata.text, metadata.offsets = example.text, example.offsets
+            metadata.spans = example.spans
+        return instance
 
     @overrides(check_signature=False)
     def text_to_instance(
@@ -181,6 +239,7 @@ class WmtWordQeReader(TaggingReader):
             aligned.
         tags : `List[str]`, optional (default = `None`, unlabelled)
             OK or BAD for each target word, with the option `eos` for `<EOS>` too; or for each of what else is tagged.
+            With `severities`, OK, minor or major.
         attention : `bool`, optional (default = `False`)
             Whether the model returns the attention for this sentence.
         trace : `bool`, optional (default = `False`)
@@ -200,7 +259,7 @@ class WmtWordQeReader(TaggingReader):
             pairs = check_alignments(alignments, len(source), len(without_eos(target)))
         instance = self.build_instance(source, target, pairs, tags, attention, trace)
         if tags is not None:
-            check_tags(tags)
+            check_tags(tags, labels=("OK", *SEVERITIES) if self._severities else TAGS)
         return instance
 
     def build_instance(

@@ -45,6 +45,13 @@ def files_of(path: DataPath) -> List[str]:
     return [name, *map(str, _load(name)[0].values())] if is_explicit(name) else [name]
 
 
+def has_part(path: DataPath, part: str) -> bool:
+    """Whether explicit paths have one of a part. Raises the `DataFormatError` of `find_data_files`."""
+    if not is_explicit(path):
+        return False
+    return part in (path if isinstance(path, Mapping) else _load(name_of(path))[0])
+
+
 def find_data_files(
     path: DataPath, required: Mapping[str, str], optional: Mapping[str, Sequence[str]]
 ) -> Dict[str, str]:

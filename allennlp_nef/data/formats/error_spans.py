@@ -9,8 +9,9 @@ the place after the last character is there for omissions at the end.
 """
 
 import logging
-from typing import List, NamedTuple, Optional, Sequence, Tuple
+from typing import Collection, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
+from allennlp_nef.data.formats.split_text import find_words
 from allennlp_nef.data.formats.text_files import is_whole_number
 from allennlp_nef.data.formats.wmt_tables import (
     Layout,
@@ -24,6 +25,7 @@ from allennlp_nef.errors import DataFormatError, quote
 logger = logging.getLogger(__name__)
 
 SEVERITIES = ("minor", "major")
+"""From the lighter to the more severe."""
 NO_ERROR = "no-error"
 BOTH = "minor+major"
 _COLUMNS = ("lp", "gold", "sid", "mt", "start_id", "end_id", "error")
@@ -49,6 +51,17 @@ LAYOUTS = (
 )
 GOLD_NAMES = "\t".join(_COLUMNS) + "\n"
 """The first line of a gold file."""
+
+
+def has_severities(labels: Iterable[str]) -> bool:
+    """Whether tags are of word-level quality estimation with severities in place of BAD."""
+    return any(label in SEVERITIES for label in labels)
+
+
+def is_word_qe(labels: Collection[str]) -> bool:
+    """Whether the labels are OK and BAD, or OK and severities."""
+    others = set(labels) - {"OK"}
+    return "OK" in labels and (others == {"BAD"} or (bool(others) and others <= {*SEVERITIES}))
 
 
 class ErrorSpan(NamedTuple):
@@ -143,12 +156,14 @@ def severities_of(text: str, spans: Sequence[ErrorSpan]) -> List[str]:
     return places
 
 
-def project_spans(text: str, spans: Sequence[ErrorSpan], words: Sequence[str]) -> List[str]:
+def project_spans(
+    text: str, spans: Sequence[ErrorSpan], words: Sequence[str], severities: bool = False
+) -> List[str]:
     """
     OK or BAD for each word of a text, and for `<EOS>` after them: n+1 tags for n words, as in WMT22 and 23.
 
-    A word is BAD if a span covers one of its characters. A span that is empty or covers blanks only stands for an
-    omission: the word that begins after it is BAD.
+    A word is BAD if a span covers one of its characters. A span that is empty or covers no word stands for an omission:
+    the word that begins after it is BAD.
 
     # Parameters
 
@@ -156,31 +171,36 @@ def project_spans(text: str, spans: Sequence[ErrorSpan], words: Sequence[str]) -
     spans : `Sequence[ErrorSpan]`
     words : `Sequence[str]`
         The text cut into words, without `<EOS>`.
+    severities : `bool`, optional (default = `False`)
+        Whether tags are OK and the severities, in place of OK and BAD. A word with a minor and a major error is major.
 
     # Raises
 
     `DataFormatError`: a word that does not follow in the text.
     """
-    places, end = [], 0
-    for number, word in enumerate(words):
-        start = text.find(word, end)
-        if start < 0 or text[end:start].strip():
-            raise DataFormatError(
-                f"words: expected a word that the text has next, {quote(text[end:].strip())}, "
-                f"got {quote(word)} as word {number}"
-            )
-        end = start + len(word)
-        places.append((start, end))
-    places.append((len(text), len(text) + 1))
-    tags = ["OK"] * len(places)
+    return project_onto_places(text, spans, find_words(text, words), severities)
+
+
+def project_onto_places(
+    text: str,
+    spans: Sequence[ErrorSpan],
+    offsets: Sequence[Tuple[int, int]],
+    severities: bool = False,
+) -> List[str]:
+    """`project_spans` for words of which the start and the end are known."""
+    places = [*offsets, (len(text), len(text) + 1)]
+    ranks = [0] * len(places)
     for span in spans:
-        if not text[span.start : span.end].strip():
-            tags[next(i for i, (start, _) in enumerate(places) if start >= span.end)] = "BAD"
-            continue
-        for i, (start, end) in enumerate(places):
-            if start < span.end and span.start < end:
-                tags[i] = "BAD"
-    return tags
+        rank = 1 + SEVERITIES.index(span.severity)
+        covered = []
+        if span.start < span.end:
+            covered = [i for i, (a, b) in enumerate(places) if a < span.end and span.start < b]
+        if not covered:
+            covered = [next(i for i, (start, _) in enumerate(places) if start >= span.end)]
+        for i in covered:
+            ranks[i] = max(ranks[i], rank)
+    names = ("OK", *(SEVERITIES if severities else ("BAD", "BAD")))
+    return [names[rank] for rank in ranks]
 
 
 def _spanned(path: str, row: Row, column: int, clip_spans: bool) -> SpannedText:

@@ -39,12 +39,12 @@ class LineTags(NamedTuple):
     """Such as `2n+1 tags (with gaps)`."""
 
 
-def check_tags(tags: Sequence[str], location: str = "tags") -> None:
-    """Raises a `DataFormatError` at the first tag that is neither OK nor BAD."""
+def check_tags(tags: Sequence[str], location: str = "tags", labels: Sequence[str] = TAGS) -> None:
+    """Raises a `DataFormatError` at the first tag that is none of the labels."""
     for position, tag in enumerate(tags, 1):
-        if tag not in TAGS:
+        if tag not in labels:
             raise DataFormatError(
-                f"{location}: expected {' or '.join(TAGS)}, got {quote(tag)} as tag {position}"
+                f"{location}: expected {' or '.join(labels)}, got {quote(tag)} as tag {position}"
             )
 
 

@@ -20,6 +20,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from allennlp_nef.data.formats.data_paths import DataPath, find_data_files, is_explicit, name_of
 from allennlp_nef.data.formats.parallel_files import read_parallel_lines
+from allennlp_nef.data.formats.split_text import Split
 from allennlp_nef.data.formats.wmt_layouts import (
     EOS,
     check_eos,
@@ -55,7 +56,6 @@ _OPTIONAL = {
     "source_tags": (".source_tags", ".src_tags"),
     "hter": (".hter",),
     "post_edits": (".pe",),
-    "spans": (),
 }
 _READ = ("source", "target", "tags", "alignments", "source_tags")
 
@@ -77,6 +77,12 @@ class WordQeExample(NamedTuple):
     """One a source word; None without a file of source tags."""
     line: int
     """Line in each of the files, from 1."""
+    text: Optional[str] = None
+    """The translation as it stood in its file."""
+    offsets: Optional[List[Tuple[int, int]]] = None
+    """The start and the end of each target word in the text; None for the words between whitespace."""
+    spans: Optional[Sequence[Tuple[int, int, str]]] = None
+    """The start, the end and the severity of each error in the text, where the file has error spans."""
 
     def tags_of(self, tagged: str) -> Optional[List[str]]:
         """The tags of what is `tagged`, one of `TAGGED`; None where they are not known."""
@@ -94,6 +100,8 @@ def read_examples(
     without_alignments: str = "every target word counts as unaligned",
     tagged: str = "target",
     eos: bool = False,
+    split_source: Optional[Split] = None,
+    split_target: Optional[Split] = None,
 ) -> Iterator[WordQeExample]:
     """
     Reads the files of a data set in lock-step, one line of each at a time.
@@ -112,6 +120,9 @@ def read_examples(
         One of `TAGGED`: what has to have tags where the data are labelled.
     eos : `bool`, optional (default = `False`)
         Whether all translations are to end in `<EOS>`, with a tag: see `split_tags`.
+    split_source, split_target : `Split`, optional (default = `None`)
+        Give the words of a text where there are neither tags nor alignments. With these the words are known: they are
+        those between whitespace, as by default.
 
     # Raises
 
@@ -132,7 +143,9 @@ def read_examples(
             )
         logger.warning("There is %s: the sentences are unlabelled.", _no_file(path, needed))
     read = {part: paths[part] for part in _READ if part in paths}
-    return _parse_lines(read, tagged, eos)
+    if len(read) > len(_REQUIRED):
+        split_source = split_target = None
+    return _parse_lines(read, tagged, eos, split_source, split_target)
 
 
 def format_tags(tags: Sequence[str]) -> str:
@@ -210,11 +223,18 @@ def _no_file(path: DataPath, part: str) -> str:
     return f"neither {' nor '.join(files)}" if part == "alignments" else f"no {files[0]}"
 
 
-def _parse_lines(paths: Dict[str, str], tagged: str, eos: bool) -> Iterator[WordQeExample]:
+def _parse_lines(
+    paths: Dict[str, str],
+    tagged: str,
+    eos: bool,
+    split_source: Optional[Split],
+    split_target: Optional[Split],
+) -> Iterator[WordQeExample]:
     first_layout = ""
     for number, lines in read_parallel_lines(paths, may_be_empty={"alignments"}):
         at = {part: f"{path}:{number}" for part, path in paths.items()}
-        source, target = lines["source"].split(), lines["target"].split()
+        source, _ = _words(lines["source"], split_source)
+        target, offsets = _words(lines["target"], split_target)
         for part, words in (("source", source), ("target", target)):
             if not words:
                 raise DataFormatError(f"{at[part]}: expected {part} words, got none")
@@ -247,4 +267,22 @@ def _parse_lines(paths: Dict[str, str], tagged: str, eos: bool) -> Iterator[Word
                 lines["alignments"], len(source), len(words), at["alignments"]
             )
         target = [*words, EOS] if eos else target
-        yield WordQeExample(source, target, alignments, tags, gap_tags, source_tags, number)
+        yield WordQeExample(
+            source,
+            target,
+            alignments,
+            tags,
+            gap_tags,
+            source_tags,
+            number,
+            lines["target"],
+            offsets,
+        )
+
+
+def _words(text: str, split: Optional[Split]) -> Tuple[List[str], Optional[List[Tuple[int, int]]]]:
+    """The words of a text, and where they are known their places."""
+    if split is None:
+        return text.split(), None
+    _, words, offsets = split(text)
+    return words, offsets

@@ -1,4 +1,4 @@
-from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 from allennlp_nef.data.formats.conll_columns import ColumnSentence
 from allennlp_nef.data.formats.conllu import ConlluSentence
@@ -23,6 +23,10 @@ class Prediction(NamedTuple):
     """Such as "en-de", in formats that have one."""
     header: Tuple[int, ...] = ()
     """Bytes on disk, parameters, models in the ensemble: the header lines of formats that have them."""
+    text: Optional[str] = None
+    """The original text, where known."""
+    answer: Mapping[str, Any] = {}
+    """The answer in JSON, for formats that write more than tags."""
 
 
 Writer = Callable[[Any, Prediction], str]

@@ -1,5 +1,7 @@
-from typing import TYPE_CHECKING, Optional
+import re
+from typing import TYPE_CHECKING, List, Optional
 
+from allennlp_nef.data.formats.error_spans import ErrorSpan, format_error_spans
 from allennlp_nef.data.formats.wmt_layouts import GAP, interleave
 from allennlp_nef.data.formats.wmt_tables import format_header
 from allennlp_nef.data.formats.wmt_word_qe import format_submission, format_tags
@@ -13,7 +15,7 @@ _KINDS = {"target": "mt", "gaps": "gap", "target_and_gaps": "mt", "source": "sou
 
 def write_tags(reader: "WmtWordQeReader", prediction: Prediction) -> str:
     """A line of tags, as in a `.tags` file of WMT. With words and gaps: gap, word, ..., gap."""
-    return format_tags(prediction.tags) + "\n"
+    return format_tags(_without_severities(prediction)) + "\n"
 
 
 def write_submission(reader: "WmtWordQeReader", prediction: Prediction) -> str:
@@ -37,7 +39,7 @@ def write_wmt22(reader: "WmtWordQeReader", prediction: Prediction) -> str:
 
 
 def write_text(reader: "WmtWordQeReader", prediction: Prediction) -> str:
-    """A line of words, `/BAD` after the bad ones, and `<gap>/BAD` for the bad gaps."""
+    """A line of words, `/BAD` or `/` and the severity after the bad ones, and `<gap>/BAD` for the bad gaps."""
     tokens, tags = prediction.tokens, prediction.tags
     if reader.tagged == "gaps":
         words = tokens[:-1]
@@ -45,8 +47,28 @@ def write_text(reader: "WmtWordQeReader", prediction: Prediction) -> str:
     if "gaps" in reader.tagged:  # the good gaps, at even indices, are left out
         shown = [i for i, tag in enumerate(tags) if i % 2 or tag == "BAD"]
         tokens, tags = [tokens[i] for i in shown], [tags[i] for i in shown]
-    pairs = zip(tokens, tags)
-    return " ".join(f"{word}/BAD" if tag == "BAD" else word for word, tag in pairs) + "\n"
+    return " ".join(w if tag == "OK" else f"{w}/{tag}" for w, tag in zip(tokens, tags)) + "\n"
+
+
+def write_explanations(reader: "WmtWordQeReader", prediction: Prediction) -> str:
+    """A line of the probabilities of BAD, as the explanations of WMT22."""
+    return " ".join(map(repr, prediction.answer["bad_probabilities"])) + "\n"
+
+
+def write_spans(reader: "WmtWordQeReader", prediction: Prediction) -> str:
+    """A row of a submission of error spans to WMT23; before the first sentence three header lines.
+
+    Tabs and line ends of the text, and surrogates, which UTF-8 lacks, are written as blanks: offsets stay right.
+    """
+    header = "" if prediction.number else format_header(prediction.header)
+    text = " ".join(prediction.tokens) if prediction.text is None else prediction.text
+    text = re.sub("[\t\r\n\ud800-\udfff]", " ", text)
+    spans = [
+        ErrorSpan(span["start"], span["end"], span["severity"])
+        for span in prediction.answer["spans"]
+    ]
+    pair = prediction.language_pair or ""
+    return header + format_error_spans(pair, prediction.method, prediction.number, text, spans)
 
 
 def _seven_columns(
@@ -65,7 +87,7 @@ def _rows(
     language_pair: Optional[str] = None,
     kind: Optional[str] = None,
 ) -> str:
-    words, tags = prediction.tokens, prediction.tags
+    words, tags = prediction.tokens, _without_severities(prediction)
     kind = kind or _KINDS[reader.tagged]
     if reader.tagged == "target_and_gaps":
         start = int(kind == "mt")
@@ -74,3 +96,8 @@ def _rows(
         words = ["gap"] * len(tags)
     method, number = prediction.method, prediction.number
     return format_submission(method, number, words, tags, language_pair, kind) + "\n"
+
+
+def _without_severities(prediction: Prediction) -> List[str]:
+    """The tags, with BAD for minor and major."""
+    return ["OK" if tag == "OK" else "BAD" for tag in prediction.tags]

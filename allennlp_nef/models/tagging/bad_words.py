@@ -27,7 +27,7 @@ class BadWords:
         """Counts a batch of predicted tags; both are (batch, tokens)."""
         calibration = self._tag_head.calibration
         if calibration is not None and calibration.threshold is not None:
-            self._bad += int((mask & (tag_ids == self._tag_head.labels.index("BAD"))).sum())
+            self._bad += int((mask & (tag_ids != self._tag_head.labels.index("OK"))).sum())
             self._words += int(mask.sum())
 
     def warn(self) -> None:
@@ -38,7 +38,8 @@ class BadWords:
             return
         expected, share = calibration.tagged_share, bad / words
         if max(expected, share) > MAX_RATIO * min(expected, share):
-            goal = {"mcc": " for the highest MCC", "f1_mult": " for the highest F1-MULT"}
+            names = {"mcc": "MCC", "f1_mult": "F1-MULT", "span_f1": "F1 of characters"}
+            goal = names.get(str(calibration.objective))
             logger.warning(
                 "%.1f%% of the words are tagged BAD, but %.1f%% of those on which the threshold %.4g was chosen%s. "
                 "These data are unlike those, and another threshold may be better: calibrate the model on data like "
@@ -46,5 +47,5 @@ class BadWords:
                 100 * share,
                 100 * expected,
                 calibration.threshold,
-                goal.get(str(calibration.objective), ""),
+                f" for the highest {goal}" if goal else "",
             )

@@ -13,6 +13,8 @@ class SoftmaxDecoding(TagHead):
 
     With label weights w the loss is least where softmax(scores_i) is proportional to w p_i. Its tags are the labels
     with the highest scores, so those with the highest w p_i; its probabilities are p_i = softmax(scores_i - log w).
+
+    With the labels OK, minor and major, a word is OK where w p_i of OK is above the sum of the others'.
     """
 
     @overrides
@@ -27,7 +29,13 @@ class SoftmaxDecoding(TagHead):
 
     @overrides
     def decode(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        return scores.argmax(-1).masked_fill(~mask, 0)
+        tags = scores.argmax(-1)
+        if self.is_word_qe and len(self.bad_ids) > 1:
+            bad = scores[..., self.bad_ids]
+            most_probable = tags.new_tensor(self.bad_ids)[bad.argmax(-1)]
+            is_ok = scores[..., self.labels.index("OK")] > bad.logsumexp(-1)
+            tags = most_probable.masked_fill(is_ok, self.labels.index("OK"))
+        return tags.masked_fill(~mask, 0)
 
     @overrides
     def uncalibrated_probabilities(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -40,8 +48,9 @@ class SoftmaxDecoding(TagHead):
     def decode_threshold(self) -> Optional[float]:
         if not self.is_word_qe:
             return None
-        weights = dict(zip(self.labels, self.label_weights.tolist()))
-        return weights["OK"] / (weights["OK"] + weights["BAD"])
+        weights = self.label_weights.tolist()
+        ok, bad = weights[self.labels.index("OK")], {weights[i] for i in self.bad_ids}
+        return ok / (ok + bad.pop()) if len(bad) == 1 else None
 
 
 @TagHead.register("softmax")

@@ -9,6 +9,7 @@ from overrides import overrides
 from torch.nn import functional
 
 from allennlp_nef.data.formats.chunks import Chunk, chunks_of
+from allennlp_nef.data.formats.error_spans import SEVERITIES, is_word_qe
 from allennlp_nef.modules.calibration import Calibration
 
 
@@ -63,8 +64,10 @@ class TagHead(torch.nn.Module, Registrable):
         names = vocab.get_index_to_token_vocabulary(label_namespace)
         self.num_labels = len(names)
         self.labels = [names[index] for index in range(self.num_labels)]
-        self.is_word_qe = set(self.labels) == {"OK", "BAD"}
-        """Whether the labels are those of word-level quality estimation."""
+        self.is_word_qe = is_word_qe(self.labels)
+        """Whether the labels are those of word-level quality estimation: OK and BAD, or OK and severities."""
+        self.bad_ids = [i for i, label in enumerate(self.labels) if label in ("BAD", *SEVERITIES)]
+        """The labels of words that are not OK, in quality estimation."""
         self.calibration: Optional[Calibration] = None
         self._continues: Optional[torch.Tensor] = None
         weights = torch.ones(self.num_labels)
@@ -123,8 +126,13 @@ class TagHead(torch.nn.Module, Registrable):
         probabilities = self.uncalibrated_probabilities(scores, mask)
         return ChainProbabilities(probabilities, probabilities[:, 1:])
 
+    def bad_probabilities(self, probabilities: torch.Tensor) -> torch.Tensor:
+        """Probabilities (..., labels) -> those of BAD, or of all severities together (...); 0 without such labels."""
+        return probabilities[..., self.bad_ids].sum(-1)
+
     def decode_threshold(self) -> Optional[float]:
-        """For the labels OK and BAD: the uncalibrated probability of BAD from which on `decode` tags a word BAD.
+        """For the labels of quality estimation: the uncalibrated probability of BAD from which on `decode` tags a word
+        BAD.
 
         None where there is no such number, as here.
         """
@@ -154,17 +162,18 @@ class TagHead(torch.nn.Module, Registrable):
 
     @property
     def threshold(self) -> Optional[float]:
-        """For the labels OK and BAD: the calibrated probability of BAD from which on `tags` are BAD; None where there
-        is no such number."""
+        """For the labels of quality estimation: the calibrated probability of BAD from which on `tags` are BAD; None
+        where there is no such number."""
         if self.calibration is not None and self.calibration.threshold is not None:
             return self.calibration.threshold
         threshold = self.decode_threshold()
         if threshold is None or not self.is_word_qe:
             return None
-        bad = self.labels.index("BAD")
+        if len(self.bad_ids) > 1:  # calibrated, it depends on the shares of the severities
+            return threshold if self.calibration is None else None
         table = torch.full((2,), 1 - threshold, dtype=torch.double)
-        table[bad] = threshold
-        return float(self._calibrated(table)[bad])
+        table[self.bad_ids] = threshold
+        return float(self._calibrated(table)[self.bad_ids[0]])
 
     def tags(
         self,
@@ -180,19 +189,23 @@ class TagHead(torch.nn.Module, Registrable):
         mask : `torch.BoolTensor`, (batch, tokens)
         thresholds : `Sequence[float]`, optional (default = `None`)
             One for each sentence: a word is BAD where its probability of BAD is at least this. None stands for that of
-            the calibration. It has no effect on other labels than OK and BAD.
+            the calibration. It has no effect on other labels than those of quality estimation. With severities, a BAD
+            word has the more probable one.
         """
         tags = self.decode(scores, mask)
         own = None if self.calibration is None else self.calibration.threshold
         chosen = [own if each is None else each for each in thresholds or [None] * len(tags)]
         if not self.is_word_qe or all(each is None for each in chosen):
             return tags
-        ok, bad = self.labels.index("OK"), self.labels.index("BAD")
+        table = self.probabilities(scores, mask).float()
+        most_probable = table.new_tensor(self.bad_ids).long()[table[..., self.bad_ids].argmax(-1)]
         # As the answers have them, in float32, and exact beside a threshold in float64.
-        probabilities = self.probabilities(scores, mask)[..., bad].float().double()
+        probabilities = self.bad_probabilities(table).double()
         limits = probabilities.new_tensor([math.nan if each is None else each for each in chosen])
         limits = limits.unsqueeze(-1)  # (batch, 1)
-        by_threshold = torch.full_like(tags, ok).masked_fill(probabilities >= limits, bad)
+        by_threshold = most_probable.masked_fill(
+            ~(probabilities >= limits), self.labels.index("OK")
+        )
         return torch.where(limits.isnan(), tags, by_threshold).masked_fill(~mask, 0)
 
     def chunk_probabilities(

@@ -30,6 +30,7 @@ def test_instance_has_both_sides_alignments_and_tags(tmp_path):
         tags=["BAD", "OK"],
         alignments=[(1, 0)],
         alignments_from="given",
+        text="w1_0 w1_1",
     )
 
 

@@ -48,7 +48,7 @@ def error_of(prefix: str) -> str:
 
 def test_reads_words_and_gaps(tmp_path: Path) -> None:
     first, second, third = read_examples(write(tmp_path, good_files()))
-    assert first == (
+    assert first[:7] == (
         ["a", "b"], ["A", "B"], [(0, 0), (1, 1)], ["OK", "BAD"], ["OK", "BAD", "OK"], ["OK", "OK"], 1
     )  # fmt: skip
     assert second.tags == ["OK", "BAD"]
@@ -116,10 +116,12 @@ def test_byte_order_marks_and_carriage_returns_inside_of_a_file_are_an_error(
 def test_whitespace_splits_words_and_only_line_feeds_split_lines(
     tmp_path: Path, space: str
 ) -> None:
-    expected = list(read_examples(write(tmp_path, good_files())))
+    expected = [example[:7] for example in read_examples(write(tmp_path, good_files()))]
     files = {ending: text.replace(" ", space) for ending, text in good_files().items()}
     files[SOURCE] = space + files[SOURCE].replace("\n", space + "\n")
-    assert list(read_examples(write(tmp_path, files))) == expected
+    examples = list(read_examples(write(tmp_path, files)))
+    assert [example[:7] for example in examples] == expected
+    assert [example.text for example in examples] == files[TARGET].split("\n")[: len(examples)]
 
 
 def test_examples_without_a_file_of_tags_are_unlabelled(tmp_path: Path) -> None:

@@ -1,0 +1,152 @@
+"""Sentences for word-level quality estimation from files of error spans, and error spans from their tags."""
+
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence
+
+from allennlp_nef.data.formats.data_paths import DataPath, find_data_files, has_part, name_of
+from allennlp_nef.data.formats.error_spans import project_onto_places, read_error_spans
+from allennlp_nef.data.formats.split_text import Split, SplitText, split_on_whitespace
+from allennlp_nef.data.formats.text_files import read_lines
+from allennlp_nef.data.formats.wmt_layouts import EOS
+from allennlp_nef.data.formats.wmt_word_qe import WordQeExample, parse_alignments
+from allennlp_nef.errors import DataFormatError
+
+
+class PredictedSpan(NamedTuple):
+    """An error that a model found in a translation."""
+
+    start: int
+    """In characters of the text, from 0."""
+    end: int
+    """The character after it; the start, for an omission."""
+    text: str
+    severity: str
+    probability: float
+    """The mean of the probabilities of BAD of its words."""
+
+
+def span_files(path: DataPath) -> Optional[Dict[str, str]]:
+    """
+    The files `spans` and, where they are named, `source` and `alignments` of a data path; None where it is not one of
+    error spans. Of a single `.tsv` file, it is `spans`. Raises the `DataFormatError` of `find_data_files`.
+    """
+    if has_part(path, "spans"):
+        return find_data_files(path, {"spans": ""}, {"source": (), "alignments": ()})
+    name = name_of(path)
+    return {"spans": name} if name.endswith(".tsv") else None
+
+
+def read_span_examples(
+    spans: str,
+    source: Optional[str] = None,
+    alignments: Optional[str] = None,
+    split_source: Split = split_on_whitespace,
+    split_target: Split = split_on_whitespace,
+    severities: bool = False,
+    eos: bool = False,
+    clip_spans: bool = False,
+) -> Iterator[WordQeExample]:
+    """
+    The sentences of a file of error spans, with a tag a word.
+
+    # Parameters
+
+    spans : `str`
+        A file in one of the layouts of `error_spans.LAYOUTS`.
+    source : `str`, optional (default = `None`)
+        A file with a source sentence a line. Needed unless `spans` has the layout of the development data, which has
+        the source; then the file takes its place.
+    alignments : `str`, optional (default = `None`)
+        A file of alignments, of the words that the sentences are split into.
+    split_source, split_target : `Split`, optional (default = `split_on_whitespace`)
+        Give the words of a text.
+    severities : `bool`, optional (default = `False`)
+        Whether tags are OK, minor and major, in place of OK and BAD.
+    eos : `bool`, optional (default = `False`)
+        Whether `<EOS>` follows the words of each translation. Otherwise an omission at the end has no tag.
+    clip_spans : `bool`, optional (default = `False`)
+        See `read_error_spans`.
+
+    # Raises
+
+    `DataFormatError`: that of `read_error_spans`, no source, another number of lines than sentences, a text without
+    words, a malformed alignment.
+    """
+    _, sentences = read_error_spans(spans, clip_spans)
+    sources = [sentence.source for sentence in sentences]
+    if source is not None:
+        sources = list(_lines(source, spans, len(sentences)))
+    links = None if alignments is None else _lines(alignments, spans, len(sentences))
+    for number, (sentence, source_text) in enumerate(zip(sentences, sources), 1):
+        at = f"{spans}:{sentence.line}"
+        if source_text is None:
+            raise DataFormatError(
+                f"{at}: expected a file with source sentences besides (source), got none; only the layout of the "
+                "development data has them"
+            )
+        source_words, target = split_source(source_text), split_target(sentence.text)
+        for name, words in (("source", source_words.words), ("target", target.words)):
+            if not words:
+                where = f"{source}:{number}" if name == "source" and source else at
+                raise DataFormatError(f"{where}: expected {name} words, got none")
+        tags = project_onto_places(sentence.text, sentence.spans, target.offsets, severities)
+        words = target.words + [EOS] if eos else target.words
+        pairs = None
+        if links is not None:
+            count = len(source_words.words), len(target.words)
+            pairs = parse_alignments(next(links), *count, f"{alignments}:{number}")
+        yield WordQeExample(
+            source_words.words,
+            words,
+            pairs,
+            tags[: len(words)],
+            None,
+            None,
+            sentence.line,
+            sentence.text,
+            target.offsets,
+            sentence.spans,
+        )
+
+
+def join_bad_words(
+    split: SplitText, severities: Sequence[Optional[str]], probabilities: Sequence[float]
+) -> List[PredictedSpan]:
+    """
+    The error spans of tagged words: adjacent BAD words of the same severity are one span, with what is between them.
+
+    A word without characters, such as `<EOS>`, is an empty span, and joined with no other.
+
+    # Parameters
+
+    split : `SplitText`
+    severities : `Sequence[Optional[str]]`
+        That of each word; None for one that is OK.
+    probabilities : `Sequence[float]`
+        Of BAD, of each word.
+    """
+    groups: List[List[int]] = []
+    for i, (severity, (start, end)) in enumerate(zip(severities, split.offsets)):
+        if severity is None:
+            continue
+        last = groups[-1][-1] if groups and start < end else None
+        if last is not None and last == i - 1 and severities[last] == severity:
+            groups[-1].append(i)
+        else:
+            groups.append([i])
+    spans = []
+    for group in groups:
+        start, end = split.offsets[group[0]][0], split.offsets[group[-1]][1]
+        probability = sum(probabilities[i] for i in group) / len(group)
+        severity = severities[group[0]] or ""
+        spans.append(PredictedSpan(start, end, split.text[start:end], severity, probability))
+    return spans
+
+
+def _lines(path: str, spans: str, count: int) -> Iterator[str]:
+    """The lines of a file, one for each of so many sentences."""
+    lines = [line.rstrip("\r\n") for line in read_lines(path)]
+    if len(lines) != count:
+        raise DataFormatError(
+            f"{path}: expected {count} lines, one for each sentence of {spans}, got {len(lines)}"
+        )
+    return iter(lines)

@@ -1,0 +1,6 @@
+"""Tokenizers of raw text whose tokens have their places in the text."""
+
+from allennlp_nef.data.tokenizers.sacremoses import SacremosesTokenizer
+from allennlp_nef.data.tokenizers.splitting import split_text
+
+__all__ = ["SacremosesTokenizer", "split_text"]
