@@ -23,6 +23,7 @@ PAGE = Path(__file__).resolve().parent / "reference.md"
 TITLES = {
     "DatasetReader": "Dataset readers",
     "SentenceWeighting": "Sentence weightings",
+    "Tokenizer": "Tokenizers",
     "TokenIndexer": "Token indexers",
     "TokenEmbedder": "Token embedders",
     "InputRepresentation": "Input representations",
