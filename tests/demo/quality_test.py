@@ -232,3 +232,56 @@ def test_alignments_are_sent_only_where_they_are_typed(browser):
     example = {"trace": True, "source": "a house", "target": "ein Haus", "alignments": "0-0 1-1"}
     assert sent == [example, request, {**request, "alignments": "0-0"}]
     assert browser.errors() == []
+
+
+@pytest.mark.parametrize(
+    "tagged, tokens, target, headings, titles, unit",
+    [
+        (
+            "source",
+            ["the", "house"],
+            ["das", "rote", "Haus"],
+            ["Translation", "Source"],
+            ["Aligned with das", "Aligned with Haus"],
+            "words",
+        ),
+        (
+            "target_and_gaps",
+            ["<gap>", "Haus", "<gap>"],
+            ["Haus"],
+            ["Source", "Translation and gaps"],
+            ["Aligned with the house"] * 3,
+            "words and gaps",
+        ),
+        (
+            "gaps",
+            ["Haus", "<EOS>"],
+            ["Haus"],
+            ["Source", "Translation"],
+            ["Aligned with the house", "Not aligned"],
+            "gaps",
+        ),
+    ],
+)
+def test_alignments_are_with_what_is_tagged(
+    replay_page, tagged, tokens, target, headings, titles, unit
+):
+    answer = {
+        **ANSWER,
+        "tagged": tagged,
+        "tokens": tokens,
+        "target": target,
+        "tags": ["OK"] * len(tokens),
+        "bad_probabilities": [0.1] * len(tokens),
+        "alignments": [[0, 0], [1, len(target) - 1]],
+        "trace": None,
+    }
+    show(replay_page, answer, DESCRIPTION)
+    assert replay_page.texts("h3")[:2] == headings
+    assert (
+        replay_page.run("return [...document.querySelectorAll('.chip')].map((e) => e.title)")
+        == titles
+    )
+    output = replay_page.one(".threshold output").text
+    assert output == f"0.20, the model's. 0 of {len(tokens)} {unit} are BAD."
+    assert ("of the gap before it" in replay_page.one("body").text) == (tagged == "gaps")
