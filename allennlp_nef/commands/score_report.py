@@ -1,6 +1,5 @@
 """The scores of one system, of two or of a leaderboard, as text and as JSON."""
 
-import json
 from functools import partial
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
@@ -28,6 +27,8 @@ _NAMES = {
     "pearson": "Pearson",
     "spearman": "Spearman",
     "kendall": "Kendall",
+    "mae": "MAE",
+    "rmse": "RMSE",
 }
 
 
@@ -52,7 +53,7 @@ class Report(NamedTuple):
     is_leaderboard: bool = False
     """Whether the systems are those of a leaderboard, the best one first."""
 
-    def as_json(self) -> str:
+    def as_json(self) -> Dict[str, Any]:
         """The report as a JSON object, in which scores are fractions of 1."""
         result: Dict[str, Any] = {
             "gold": self.gold.path,
@@ -66,7 +67,7 @@ class Report(NamedTuple):
         if self.comparisons:
             values = {name: value._asdict() for name, value in self.comparisons.items()}
             result["comparison"] = {**values, "trials": self.trials, "seed": self.seed}
-        return json.dumps(result, indent=2)
+        return result
 
     def as_text(self) -> str:
         """The report as tables of percentages. For one file of chunk tags it is the text that `conlleval` prints."""

@@ -1,11 +1,12 @@
 import argparse
+import json
 import logging
-from typing import Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from allennlp_nef.commands.arguments import integer
 from allennlp_nef.commands.command import Command
 from allennlp_nef.commands.score_report import Report, evaluate
-from allennlp_nef.commands.wmt_inputs import read_wmt_files, scorer_of
+from allennlp_nef.commands.wmt_inputs import kinds_of, read_wmt_files, scorer_of
 from allennlp_nef.data.formats.chunks import convert_tags
 from allennlp_nef.data.formats.conllu import TAG_COLUMNS
 from allennlp_nef.data.formats.tag_files import (
@@ -30,8 +31,8 @@ conll   Columns with chunk tags such as B-PER. Precision, recall and F1 of the c
 conllu  The UPOS, XPOS or FEATS of CoNLL-U. The accuracy, and precision, recall and F1 of each tag.
 wmt     OK and BAD of word-level quality estimation. F1 of each, their product F1-MULT, and MCC. Files are .tags files,
         or have one of the layouts of WMT16 to 23 in columns, which is recognized: submissions with or without header
-        lines, gold files. Those of gaps or of source words are scored as such. In .tags files, tags of gaps are left
-        out.
+        lines, gold files. Those of gaps or of source words are scored as such, and files with several kinds of tags
+        kind by kind. In .tags files, tags of gaps are left out.
 wmt-explanations
         A number for each word (WMT22) against gold tags of the format wmt: recall among the K highest, K the number
         of BAD words; area under the ROC curve; average precision. Predicted files have the numbers of a sentence a
@@ -40,14 +41,15 @@ wmt-spans
         Error spans with severities (WMT23). Precision, recall and F1 over characters, half a point for the right
         character with the wrong severity.
 wmt-sentences
-        A number for each sentence: correlations of Pearson, Spearman and Kendall. A number a line, or in columns.
+        A number for each sentence: correlations of Pearson, Spearman and Kendall, mean absolute error (MAE) and root
+        mean squared error (RMSE). A number a line, or in columns.
 
     %(prog)s gold.conll predicted.conll --format conll
 
 With two systems it prints the difference of their main scores (F1 of the chunks, accuracy, or F1-MULT and MCC), the
 95%% interval of a paired bootstrap, and p by approximate randomization, both over sentences. With several files for
 each system the scores are means over the files. For spans the score is F1, for explanations all three, for sentences
-Pearson's r alone:
+Pearson's r, MAE and RMSE:
 
     %(prog)s gold.conll a1.conll a2.conll a3.conll b1.conll b2.conll b3.conll --runs 3 --format conll
 
@@ -158,13 +160,21 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _report(args: argparse.Namespace) -> Iterator[str]:
     """Scores the files, and yields the text to print."""
-    report = _score(args)
-    yield report.as_json() if args.json else report.as_text()
-
-
-def _score(args: argparse.Namespace) -> Report:
     _check(args)
-    gold, *predicted = _read(args)
+    paths = [args.gold, *(args.predicted or [args.gold])]
+    kinds = kinds_of(args, paths) if args.format == "wmt" else ()
+    reports = {kind: _score(args, paths, kind) for kind in kinds or (None,)}
+    if args.json:
+        results: Any = {kind: report.as_json() for kind, report in reports.items()}
+        yield json.dumps(results if kinds else results[None], indent=2)
+    for kind, report in () if args.json else reports.items():
+        title = f"kind: {kind}\n" if kind else ""
+        yield title + report.as_text() + ("\n" if kind and kind != kinds[-1] else "")
+
+
+def _score(args: argparse.Namespace, paths: Sequence[str], kind: Optional[str]) -> Report:
+    """The scores of the tags of a kind; None: the files have one kind."""
+    gold, *predicted = _read(args, paths, kind)
     for file in predicted:
         check_lines_up(gold, file)
     is_chunks = args.format == "conll" and not args.no_chunks
@@ -204,9 +214,8 @@ def _check(args: argparse.Namespace) -> None:
         )
 
 
-def _read(args: argparse.Namespace) -> List[TagFile]:
+def _read(args: argparse.Namespace, paths: Sequence[str], kind: Optional[str]) -> List[TagFile]:
     """Reads the gold file and the predicted files, in this order."""
-    paths = [args.gold, *(args.predicted or [args.gold])]
     if args.format == "conllu":
         column = args.column or "upos"
         files = [read_conllu_tags(path, column, args.encoding) for path in paths]
@@ -214,7 +223,7 @@ def _read(args: argparse.Namespace) -> List[TagFile]:
             check_labelled(file, column)
         return files
     if args.format in _WMT:
-        return read_wmt_files(args, paths)
+        return read_wmt_files(args, paths, kind)
     gold_column, predicted_column = _columns(args)
     columns = [gold_column] + [predicted_column] * (len(paths) - 1)
     return [

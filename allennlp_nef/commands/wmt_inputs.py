@@ -2,7 +2,7 @@
 
 import argparse
 from dataclasses import replace
-from typing import List, Sequence
+from typing import List, Optional, Sequence
 
 from allennlp_nef.data.formats.error_spans import SpannedText, read_error_spans, severities_of
 from allennlp_nef.data.formats.score_files import read_sentence_scores, read_word_scores
@@ -16,14 +16,41 @@ from allennlp_nef.data.formats.wmt_tag_files import (
     read_text,
     with_words,
 )
+from allennlp_nef.data.formats.wmt_words import kinds_in
 from allennlp_nef.errors import DataFormatError, UserError, quote
 from allennlp_nef.metrics.tag_scores import WORD_QE, Scorer
 from allennlp_nef.metrics.wmt_scores import CORRELATIONS, EXPLANATIONS, SPANS
 
 
-def read_wmt_files(args: argparse.Namespace, paths: Sequence[str]) -> List[TagFile]:
+def kinds_of(args: argparse.Namespace, paths: Sequence[str]) -> List[str]:
     """
-    Reads the gold file and the predicted files, without the sentences that are left out.
+    The kinds of tags in the files of the format wmt, where files have several; else none.
+
+    # Raises
+
+    `DataFormatError`: files with other kinds than the gold file. `UserError`: an option for one kind.
+    """
+    gold, *others = [kinds_in(path, args.encoding) for path in paths]
+    if max(map(len, (gold, *others))) < 2:
+        return []
+    for path, kinds in zip(paths[1:], others):
+        if kinds != gold:
+            expected, got = (", ".join(each) or "none" for each in (gold, kinds))
+            raise DataFormatError(
+                f"{path}: expected the kinds of tags of {paths[0]} ({expected}), got {got}"
+            )
+    for name, value in (("--text", args.text), ("--gaps", args.gaps)):
+        if value is not None:
+            raise UserError(f"{name}: expected files with one kind of tags, got {', '.join(gold)}")
+    return gold
+
+
+def read_wmt_files(
+    args: argparse.Namespace, paths: Sequence[str], kind: Optional[str] = None
+) -> List[TagFile]:
+    """
+    Reads the gold file and the predicted files, without the sentences that are left out; of files with several kinds of
+    tags, one kind.
 
     # Raises
 
@@ -42,7 +69,7 @@ def read_wmt_files(args: argparse.Namespace, paths: Sequence[str]) -> List[TagFi
         scores = [read_word_scores(path, field, args.encoding) for path in predicted]
         files = [read_tags(gold, args.encoding), *scores]
     else:
-        files = [read_tags(path, args.encoding) for path in paths]
+        files = [read_tags(path, args.encoding, kind) for path in paths]
     if args.text is not None:
         files.append(read_text(args.text, args.encoding))
     files = leave_out(files, args.hallucinations, args.encoding)

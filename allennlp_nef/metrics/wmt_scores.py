@@ -7,7 +7,8 @@ The scores of the WMT shared tasks on quality estimation that are not of OK and 
   is over predicted, recall over gold characters of errors.
 - `EXPLANATIONS` (WMT22): a number for each word against OK and BAD: area under the ROC curve, average precision, and
   recall among the K highest with K the number of BAD words, each the mean over the sentences that have both tags.
-- `CORRELATIONS`: a number for each sentence. Pearson's r comes from sums; Spearman's and Kendall's (tau-b) do not.
+- `CORRELATIONS`: a number for each sentence. Pearson's r, the mean absolute and the root mean squared error come from
+  sums; Spearman's and Kendall's correlations (tau-b) do not.
 """
 
 from typing import Any, Dict, List, Sequence
@@ -17,6 +18,9 @@ import numpy
 from allennlp_nef.data.formats.error_spans import BOTH, NO_ERROR, SEVERITIES
 from allennlp_nef.metrics.ratios import precision_recall_f1, ratio
 from allennlp_nef.metrics.tag_scores import Scorer, TagCounts, Tags, TypeCounts, paired_sentences
+
+MAX_DIFFERENCE = 1e150
+"""Of the scores of a sentence: squares of larger ones would be infinite."""
 
 
 def count_spans(gold: Tags, predicted: Tags) -> TagCounts:
@@ -73,16 +77,25 @@ def count_correlations(gold: Tags, predicted: Tags) -> TagCounts:
     """
     The counts are 1, x, y, x^2, y^2 and xy, where x are the gold and y the predicted scores, each with the mean 0 and
     the variance 1 over the data set. So systems with other ranges of scores can be swapped in a test of significance.
+    Then come |d| and d^2, where d is the difference of the scores as they are, at most `MAX_DIFFERENCE`.
     """
-    x, y = (_standardized(_values(each)) for each in (gold, predicted))
-    return TagCounts(numpy.stack([numpy.ones_like(x), x, y, x * x, y * y, x * y], -1), {})
+    values = _values(gold), _values(predicted)
+    with numpy.errstate(over="ignore"):
+        d = numpy.minimum(numpy.abs(values[0] - values[1]), MAX_DIFFERENCE)
+    x, y = map(_standardized, values)
+    counts = [numpy.ones_like(x), x, y, x * x, y * y, x * y, d, d * d]
+    return TagCounts(numpy.stack(counts, -1), {})
 
 
-def pearson(counts: numpy.ndarray) -> Dict[str, numpy.ndarray]:
-    """Pearson's r of the counts of `count_correlations`."""
-    n, x, y, xx, yy, xy = numpy.moveaxis(counts, -1, 0)
+def sentence_scores(counts: numpy.ndarray) -> Dict[str, numpy.ndarray]:
+    """Pearson's r, the mean absolute and the root mean squared error of the counts of `count_correlations`."""
+    n, x, y, xx, yy, xy, d, dd = numpy.moveaxis(counts, -1, 0)
     spread = numpy.sqrt(numpy.maximum(0, n * xx - x * x) * numpy.maximum(0, n * yy - y * y))
-    return {"pearson": ratio(n * xy - x * y, spread)}
+    return {
+        "pearson": ratio(n * xy - x * y, spread),
+        "mae": ratio(d, n),
+        "rmse": numpy.sqrt(ratio(dd, n)),
+    }
 
 
 def rank_correlations(gold: Tags, predicted: Tags) -> Dict[str, float]:
@@ -101,7 +114,12 @@ EXPLANATIONS = Scorer(
     "recall_at_k",
 )
 CORRELATIONS = Scorer(
-    count_correlations, pearson, ("pearson",), "spearman", "", whole=rank_correlations
+    count_correlations,
+    sentence_scores,
+    ("pearson", "mae", "rmse"),
+    "spearman",
+    "",
+    whole=rank_correlations,
 )
 
 

@@ -63,6 +63,72 @@ def test_each_kind_of_tags_is_scored(score, write, kind, unit, header):
     assert text[1].endswith("ensemble size: 3") is (len(header) == 3)
 
 
+KINDS = ("mt", "gap", "source")
+
+
+def of_kinds(tags, header=(), kinds=KINDS):
+    """Files of several kinds, each with the header, one after the other."""
+    text = ""
+    for kind in kinds:
+        words = [["gap"] * len(each) for each in tags] if kind == "gap" else WORDS
+        text += (format_header(header) if header else "") + rows(tags, words, kind=kind)
+    return text
+
+
+@pytest.mark.parametrize("header", [(), (1, 2), (1, 2, 3)])
+@pytest.mark.parametrize("is_mixed", [False, True])
+def test_several_kinds_in_a_file_are_scored_kind_by_kind(score, write, header, is_mixed):
+    tags = {kind: noisy(0.2, seed) for seed, kind in enumerate(KINDS)}
+    text = "".join(of_kinds(tags[kind], header, [kind]) for kind in KINDS)
+    if is_mixed:  # one header, and the kinds of a sentence beside each other
+        table = [row for row in text.splitlines(True) if "\t" in row]
+        table.sort(key=lambda row: int(row.split("\t")[3]))
+        text = "".join([format_header(header) if header else "", *table])
+    arguments = (write("gold", of_kinds(GOLD)), write("all", text), "--format", "wmt")
+    both, blocks = result(score, *arguments), []
+    assert list(both) == list(KINDS)
+    for kind in KINDS:
+        alone = (
+            write(f"gold_{kind}", of_kinds(GOLD, kinds=[kind])),
+            write(kind, of_kinds(tags[kind], header, [kind])),
+        )
+        (expected,) = result(score, *alone, "--format", "wmt")["systems"][0]["runs"]
+        (run,) = both[kind]["systems"][0]["runs"]
+        assert {**run, "path": ""} == {**expected, "path": ""}
+        blocks.append(f"kind: {kind}\n" + score(*alone, "--format", "wmt"))
+    assert score(*arguments) == "\n".join(blocks)
+
+
+@pytest.mark.parametrize(
+    "kinds, extra, message",
+    [
+        (["mt"], (), "p: expected the kinds of tags of {gold} (mt, gap, source), got mt"),
+        (KINDS, ("--gaps", "only"), "--gaps: expected files with one kind of tags, got mt, gap, s"),
+        (KINDS[::2], (), "p: expected the kinds of tags of {gold} (mt, gap, source), got mt, sour"),
+    ],
+)
+def test_files_have_the_same_kinds(fail, write, kinds, extra, message):
+    gold, path = write("gold", of_kinds(GOLD)), write("p", of_kinds(GOLD, (1, 2), kinds))
+    assert message.format(gold=gold) in fail(gold, path, "--format", "wmt", *extra)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (
+            lambda text: text.replace("\tgap\t3\t", "\tgaps\t3\t"),
+            "expected the kind mt, as in line 3",
+        ),
+        (lambda text: text + "\n", "expected language pair, system, kind, sentence, word index"),
+        (lambda text: text.replace("\tgap\t3\t0\t", "\tgap\t3\t1\t"), "sentence and word"),
+    ],
+)
+def test_no_row_of_several_kinds_is_dropped(fail, write, change, message):
+    gold = write("gold", of_kinds(GOLD))
+    path = write("p", change(of_kinds(GOLD, (1, 2))))
+    assert message in fail(gold, path, "--format", "wmt")
+
+
 def test_gaps_of_tags_files_are_scored_on_request(score, write):
     def with_words(gaps):
         return lines(
@@ -198,11 +264,15 @@ class TestSentences:
         arguments = (*paths, "--format", "wmt-sentences", "--trials", 100)
         text = score(*arguments)
         assert text.startswith(f"first system: {paths[1]}\nprocessed 30 sentences\nPearson:  ")
+        mae, rmse = numpy.abs(x - y).mean(), numpy.sqrt(((x - y) ** 2).mean())
+        assert f"; MAE: {100 * mae:6.2f}; RMSE: {100 * rmse:6.2f}; Spearman: " in text
         assert text.endswith(
             "\nnot compared: Spearman, Kendall, which are no sums over sentences\n"
         )
         comparison = result(score, *arguments)["comparison"]
-        assert set(comparison) == {"pearson", "trials", "seed"}
+        assert set(comparison) == {"pearson", "mae", "rmse", "trials", "seed"}
+        errors = numpy.abs(x - y), numpy.abs(x - z)
+        assert comparison["mae"]["difference"] == pytest.approx(errors[0].mean() - errors[1].mean())
         assert comparison["pearson"]["difference"] == pytest.approx(
             numpy.corrcoef(x, y)[0, 1] - numpy.corrcoef(x, z)[0, 1]
         )
@@ -329,6 +399,24 @@ class TestOfficialScores:
         for name, ours in names.items():
             digits = 4 if expected[name] == round(expected[name], 4) else 12
             assert round(scores[ours], digits) == round(expected[name], digits)
+
+    def test_the_three_files_of_2021_in_one_have_the_scores_of_the_official_script(
+        self, score, tmp_path
+    ):
+        for part, ending in (("gold/goldlabels", "tags"), ("predicted/predictions", "txt")):
+            texts = [
+                (REFERENCE / "wmt21" / f"{part}_{kind}.{ending}").read_bytes()
+                for kind in ("mt", "gaps", "src")
+            ]
+            (tmp_path / ending).write_bytes(b"".join(texts))
+        results = result(score, tmp_path / "tags", tmp_path / "txt", "--format", "wmt")
+        names = {"mcc": "MCC", "f1_bad": "F1-bad", "f1_ok": "F1-good", "f1_mult": "F1-multi"}
+        found = {
+            f"({title}) {name}": round(results[kind]["systems"][0]["mean"][ours], 4)
+            for kind, title in (("mt", "MT"), ("gap", "GAP"), ("source", "SRC"))
+            for ours, name in names.items()
+        }
+        assert found == self.EXPECTED["wmt21"]
 
     def test_the_leaderboard_of_2022_comes_out(self, score):
         folder = DATA / "wmt22-en-de"

@@ -75,7 +75,9 @@ class TestCorrelations:
     def test_scores_are_those_of_scipy(self):
         x, y = self.GOLD[:, 0], self.PREDICTED[:, 0]
         counts = CORRELATIONS.count(self.GOLD, self.PREDICTED).sentences
-        assert CORRELATIONS.scores(counts.sum(0))["pearson"] == pytest.approx(pearsonr(x, y)[0])
+        errors = {"mae": numpy.abs(x - y).mean(), "rmse": numpy.sqrt(((x - y) ** 2).mean())}
+        sums = CORRELATIONS.scores(counts.sum(0))
+        assert sums == pytest.approx({"pearson": pearsonr(x, y)[0], **errors})
         rest = CORRELATIONS.whole(self.GOLD, self.PREDICTED)
         expected = {"spearman": spearmanr(x, y)[0], "kendall": kendalltau(x, y)[0]}
         assert rest == pytest.approx(expected)

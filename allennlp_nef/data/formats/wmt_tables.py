@@ -25,6 +25,10 @@ class SystemInfo(NamedTuple):
     """The numbers of the header lines; `HEADER` has their names."""
 
 
+Line = Tuple[int, str]
+"""The number of a line in its file, from 1, and its text."""
+
+
 class Layout(NamedTuple):
     """A layout of the shared tasks."""
 
@@ -57,35 +61,41 @@ class Table(NamedTuple):
 
 
 def read_table(path: str, layouts: Sequence[Layout], encoding: str = "utf-8") -> Table:
+    """The `table_of` the lines of a file. Raises the `DataFormatError` of `read_lines`, too."""
+    return table_of(path, layouts, list(enumerate(read_lines(path, encoding), 1)))
+
+
+def table_of(path: str, layouts: Sequence[Layout], lines: Sequence[Line]) -> Table:
     """
-    Reads a file in one of the layouts, which its header lines and its first row tell.
+    The table of lines in one of the layouts, which the header lines and the first row tell.
 
     A row may have an empty cell more than the layout has columns.
 
     # Raises
 
-    `DataFormatError`: what `read_lines` raises, a file without rows, none of the layouts, a header line that is no
-    number, a row with another number of columns.
+    `DataFormatError`: no rows, none of the layouts, a header line that is no number, a row with another number of
+    columns.
     """
-    lines = [line.rstrip("\r\n") for line in read_lines(path, encoding)]
-    count = next((i for i, line in enumerate(lines) if "\t" in line), None)
+    lines = [(number, line.rstrip("\r\n")) for number, line in lines]
+    count = next((i for i, (_, line) in enumerate(lines) if "\t" in line), None)
     if count is None:
         raise DataFormatError(f"{path}:1: expected columns separated by tabs, got none")
-    first = lines[count].split("\t")
+    first_line, text = lines[count]
+    first = text.split("\t")
     layout = next((each for each in layouts if _fits(each, count, first)), None)
     if layout is None:
         raise DataFormatError(
-            f"{path}:{count + 1}: expected a layout that is known ({'; '.join(map(str, layouts))}), "
+            f"{path}:{first_line}: expected a layout that is known ({'; '.join(map(str, layouts))}), "
             f"got {len(first)} columns after {count} header lines"
         )
-    for number, (name, line) in enumerate(zip(HEADER, lines[:count]), 1):
+    for name, (number, line) in zip(HEADER, lines[:count]):
         if not is_whole_number(line.strip()):
             raise DataFormatError(
                 f"{path}:{number}: expected {name.replace('_', ' ')}, an integer, got {quote(line)}"
             )
-    header = tuple(int(line) for line in lines[:count])
+    header = tuple(int(line) for _, line in lines[:count])
     rows = []
-    for number, line in enumerate(lines[count:], count + 1):
+    for number, line in lines[count:]:
         cells = line.split("\t")
         if len(cells) == len(layout.columns) + 1 and not cells[-1]:
             del cells[-1]
@@ -98,7 +108,7 @@ def read_table(path: str, layouts: Sequence[Layout], encoding: str = "utf-8") ->
         rows.append(Row(number, cells))
     rows = rows[1:] if layout.first_name else rows
     if not rows:
-        raise DataFormatError(f"{path}:{len(lines)}: expected at least one row, got none")
+        raise DataFormatError(f"{path}:{lines[-1][0]}: expected at least one row, got none")
     return Table(layout, header, rows)
 
 

@@ -29,10 +29,10 @@ def read_word_qe_tags(
     return line_up(leave_out([read_tags(path, encoding) for path in paths]), gaps)
 
 
-def read_tags(path: str, encoding: str = "utf-8") -> TagFile:
+def read_tags(path: str, encoding: str = "utf-8", kind: Optional[str] = None) -> TagFile:
     """
-    The tags of a `.tags` file, those of gaps included, or of a file in columns. A sentence that a gold file of WMT23
-    leaves out has no tags.
+    The tags of a `.tags` file, those of gaps included, or of a file in columns, where `kind` is that of `read_words`. A
+    sentence that a gold file of WMT23 leaves out has no tags.
 
     # Raises
 
@@ -40,7 +40,7 @@ def read_tags(path: str, encoding: str = "utf-8") -> TagFile:
     """
     row = next((line for line in read_lines(path, encoding) if "\t" in line), None)
     if row is not None and not set(row.split()) <= set(TAGS):
-        system, sentences = read_words(path, encoding)
+        system, sentences = read_words(path, encoding, kind)
         return TagFile(path, sentences, system=system)
     sentences = []
     for block in read_blocks(path, encoding):

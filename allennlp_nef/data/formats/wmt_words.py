@@ -4,20 +4,24 @@ Words and tags of the WMT shared tasks on word-level quality estimation, in colu
 - Submissions of WMT16 to 19: method, sentence, word index, word, tag.
 - WMT20 to 23: language pair, system, kind, sentence, word index, word, tag. The kind is `mt` (words of the
   translation), `gap` (the gaps between them) or `source`. Gold files have no header lines, submissions two (WMT20 and
-  21) or three. From WMT22 on the translation ends in the word `<EOS>`.
+  21) or three. From WMT22 on the translation ends in the word `<EOS>`. A file may have several kinds, such as three
+  files one after the other, with their header lines or with those of the first one alone.
 - Gold files of WMT23: a sentence a row. A sentence that is left out has the word and the tag `hallucination`.
 """
 
+from itertools import takewhile
 from typing import List, Optional, Sequence, Tuple
 
 from allennlp_nef.data.formats.tag_files import TaggedSentence
+from allennlp_nef.data.formats.text_files import read_lines
 from allennlp_nef.data.formats.wmt_tables import (
     Layout,
+    Line,
     Row,
     SystemInfo,
     Table,
-    read_table,
     same_system,
+    table_of,
 )
 from allennlp_nef.data.formats.wmt_word_qe import KINDS, check_tags, format_tags
 from allennlp_nef.errors import DataFormatError, quote
@@ -37,16 +41,32 @@ LEFT_OUT = "hallucination"
 """The word and the tag of a sentence that is left out, in gold files of WMT23."""
 
 
-def read_words(path: str, encoding: str = "utf-8") -> Tuple[SystemInfo, List[TaggedSentence]]:
+def kinds_in(path: str, encoding: str = "utf-8") -> List[str]:
+    """The kinds of tags in a file, in the order of `KINDS`; none where it has no seven columns."""
+    found = {_kind_of(line) for line in read_lines(path, encoding)}
+    return [kind for kind in KINDS if kind in found]
+
+
+def read_words(
+    path: str, encoding: str = "utf-8", kind: Optional[str] = None
+) -> Tuple[SystemInfo, List[TaggedSentence]]:
     """
     The sentences of a file in one of the `LAYOUTS`, and its system. A sentence that is left out has no tags.
+
+    # Parameters
+
+    path : `str`
+    encoding : `str`, optional (default = `"utf-8"`)
+    kind : `str`, optional (default = `None`, the file has one kind)
+        One of `KINDS`: the rows of the others are left out.
 
     # Raises
 
     `DataFormatError`: that of `read_table`, rows out of order, another language pair, system or kind than that of the
     first row, an unknown kind, a tag that is neither OK nor BAD, not as many words as tags.
     """
-    table = read_table(path, LAYOUTS, encoding)
+    lines = list(enumerate(read_lines(path, encoding), 1))
+    table = table_of(path, LAYOUTS, lines if kind is None else _of_kind(lines, kind))
     if table.layout.columns == _GOLD:
         return _read_gold(path, table)
     before = len(table.layout.columns) - 4
@@ -57,12 +77,12 @@ def read_words(path: str, encoding: str = "utf-8") -> Tuple[SystemInfo, List[Tag
     first = table.rows[0]
     if before == 1:
         return SystemInfo(first.cells[0]), sentences
-    language_pair, name, kind = first.cells[:before]
-    if kind.lower() not in KINDS:
+    language_pair, name, first_kind = first.cells[:before]
+    if first_kind.lower() not in KINDS:
         raise DataFormatError(
-            f"{path}:{first.line}: expected the kind {', '.join(KINDS)}, got {quote(kind)}"
+            f"{path}:{first.line}: expected the kind {', '.join(KINDS)}, got {quote(first_kind)}"
         )
-    return SystemInfo(name, language_pair, kind.lower(), table.header), sentences
+    return SystemInfo(name, language_pair, first_kind.lower(), table.header), sentences
 
 
 def format_gold(
@@ -100,6 +120,31 @@ def format_gold(
             raise DataFormatError(f"{name}: expected no tabs and line ends, got {quote(value)}")
     parts = [LEFT_OUT] * 2 if tags is None else [" ".join(words), format_tags(tags)]
     return "\t".join([language_pair, "gold", str(sentence), text, *parts]) + "\n"
+
+
+def _kind_of(line: str) -> Optional[str]:
+    """The kind of a row of seven columns; None where the line is none, or has an unknown kind."""
+    cells = line.split("\t")
+    kind = cells[2].lower() if len(cells) >= len(_COLUMNS) else None
+    return kind if kind in KINDS else None
+
+
+def _of_kind(lines: Sequence[Line], kind: str) -> List[Line]:
+    """The lines without the rows of other kinds, and without the header lines before these.
+
+    A kind without header lines of its own gets those at the start of the file. All else stays, and is an error later.
+    """
+    first_header = list(takewhile(lambda line: "\t" not in line[1], lines))
+    part: List[Line] = []
+    header: List[Line] = []
+    for line in lines:
+        if "\t" not in line[1]:
+            header.append(line)
+            continue
+        if _kind_of(line[1]) in (None, kind):
+            part += [*(header or ([] if part else first_header)), line]
+        header = []
+    return part + header
 
 
 def _read_gold(path: str, table: Table) -> Tuple[SystemInfo, List[TaggedSentence]]:
