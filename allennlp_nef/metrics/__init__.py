@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from allennlp_nef.metrics.calibration import CalibrationMetric
     from allennlp_nef.metrics.conlleval import ConllEvalMetric
     from allennlp_nef.metrics.probability_metric import ProbabilityMetric
+    from allennlp_nef.metrics.sentence_scores import SentenceScoresMetric
     from allennlp_nef.metrics.tag_accuracy import TagAccuracy
     from allennlp_nef.metrics.word_qe import WordQeMetric
     from allennlp_nef.metrics.word_qe_counts import count_word_qe, word_qe_scores
@@ -21,6 +22,7 @@ __all__ = [
     "CalibrationMetric",
     "ConllEvalMetric",
     "ProbabilityMetric",
+    "SentenceScoresMetric",
     "TagAccuracy",
     "WordQeMetric",
     "count_word_qe",
@@ -32,6 +34,7 @@ _MODULES = {
     "CalibrationMetric": "calibration",
     "ConllEvalMetric": "conlleval",
     "ProbabilityMetric": "probability_metric",
+    "SentenceScoresMetric": "sentence_scores",
     "TagAccuracy": "tag_accuracy",
     "WordQeMetric": "word_qe",
     "count_word_qe": "word_qe_counts",

@@ -42,9 +42,11 @@ class WordQePredictor(TaggingPredictor):
     a token), `bad_probabilities` (the probability of BAD, one a token), `threshold` (a token is BAD where its
     probability of BAD is at least this; `null` where tags come from a CRF that is not calibrated), `spans` (the errors,
     an object each, where the target is tagged), `base_rate` (the share of BAD words that the model was adapted to, if
-    it was), `alignments` (the pairs that the model used), `alignments_from` ("given", "computed", or "none": the model
-    has no aligner), and, if asked for, `attention` (steps or tokens x tokens) and `trace` (an object); `null` where the
-    model has none. An answer with a trace also has `source` (words), and `target` where it has `tagged`.
+    it was), `sentence_score` (what the model predicts for the sentence, such as HTER, with `expected_bad_share` beside
+    it; where it has not learned that, the expected share of BAD tokens: the mean of `bad_probabilities`), `alignments`
+    (the pairs that the model used), `alignments_from` ("given", "computed", or "none": the model has no aligner), and,
+    if asked for, `attention` (steps or tokens x tokens) and `trace` (an object); `null` where the model has none. An
+    answer with a trace also has `source` (words), and `target` where it has `tagged`.
 
     A span is one BAD word or several adjacent ones of the same severity, with what stands between them. It has `start`
     and `end`, the characters of the target where it begins and after it, from 0 (of a list of words, these are those of
@@ -68,16 +70,17 @@ class WordQePredictor(TaggingPredictor):
         gaps; "wmt20" or "wmt22", a submission of WMT20 and 21 or of WMT22 and 23, in seven columns after two or three
         header lines: the bytes and the number of the model's parameters, and the size of the ensemble. A submission has
         one kind of tags: of a model of words and gaps the words, and with "wmt20_gaps" the gaps. "wmt23-spans", a
-        submission of error spans to WMT23, after three header lines; "wmt22-explanations", a line of the probabilities
-        of BAD a sentence.
+        submission of error spans to WMT23, and "wmt-sentences", one of sentence scores to WMT22 and 23 (language pair,
+        method, sentence, score), both after three header lines; "wmt22-explanations", a line of the probabilities of
+        BAD a sentence.
     method : `str`, optional (default = `"allennlp_nef"`)
         The method's name, in the submission formats only.
     threshold : `float`, optional (default = `None`, the model's)
         Above 0 and below 1: of the probability of BAD, for requests that have none.
     language_pair : `str`, optional (default = `None`)
-        Such as "en-de". Required for the formats "wmt20", "wmt20_gaps", "wmt22" and "wmt23-spans", which have it.
+        Such as "en-de". Required for the formats that begin with "wmt" and a header line.
     ensemble_size : `int`, optional (default = `None`, the number of the model's members, or 1)
-        At least 1. How many models the formats "wmt22" and "wmt23-spans" say that there are.
+        At least 1. How many models the third header line says that there are.
     severity : `str`, optional (default = `"major"`)
         "minor" or "major": of all spans, for a model that was trained without severities. Only for the formats "json"
         and "wmt23-spans".
@@ -117,7 +120,7 @@ class WordQePredictor(TaggingPredictor):
             )
         self.method = name
         self.threshold = THRESHOLD.of_option(threshold)
-        submissions = ("wmt20", "wmt20_gaps", "wmt22", "wmt23-spans")
+        submissions = ("wmt20", "wmt20_gaps", "wmt22", "wmt23-spans", "wmt-sentences")
         for option, value, formats in (
             ("method", method, ("tsv", *submissions)),
             ("language_pair", language_pair, submissions),
@@ -214,6 +217,7 @@ class WordQePredictor(TaggingPredictor):
             None if tag == "OK" else tag if tag in SEVERITIES else self.severity
             for tag in output["tags"]
         ]
+        share = sum(bad) / len(bad)
         answer = {
             "tokens": output["tokens"],
             "tags": output["tags"],
@@ -230,6 +234,9 @@ class WordQePredictor(TaggingPredictor):
         if head.calibration is not None and head.calibration.base_rate is not None:
             base_rate = head.calibration.base_rate
             answer["base_rate"] = sum(base_rate[label] for label in base_rate if label != "OK")
+        answer["sentence_score"] = output.get("sentence_score", share)
+        if "sentence_score" in output:
+            answer["expected_bad_share"] = share
         if metadata.trace:
             answer["source"] = metadata.source
         if metadata.tagged not in (None, "target"):

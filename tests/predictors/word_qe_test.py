@@ -10,6 +10,7 @@ from allennlp.models import Model, load_archive
 from allennlp.predictors import Predictor
 
 from allennlp_nef.data.formats import read_examples
+from allennlp_nef.data.formats.score_files import read_sentence_scores
 from allennlp_nef.predictors import WordQePredictor
 
 SOURCE = "the doctors see three cups ."
@@ -24,10 +25,12 @@ def predictor(word_qe):
 
 
 def assert_same(answer, other):
-    assert {k: v for k, v in answer.items() if k != "bad_probabilities"} == {
-        k: v for k, v in other.items() if k != "bad_probabilities"
+    numbers = ("bad_probabilities", "sentence_score")
+    assert {k: v for k, v in answer.items() if k not in numbers} == {
+        k: v for k, v in other.items() if k not in numbers
     }
-    assert answer["bad_probabilities"] == pytest.approx(other["bad_probabilities"], abs=1e-5)
+    for name in numbers:
+        assert answer[name] == pytest.approx(other[name], abs=1e-5)
 
 
 class TestRequest:
@@ -41,7 +44,10 @@ class TestRequest:
             "spans",
             "alignments",
             "alignments_from",
+            "sentence_score",
         }
+        share = sum(answer["bad_probabilities"]) / 6
+        assert answer["sentence_score"] == pytest.approx(share)
         assert answer["tokens"] == TARGET.split()
         assert len(answer["bad_probabilities"]) == 6
         assert all(type(p) is float and 0 < p < 1 for p in answer["bad_probabilities"])
@@ -268,6 +274,32 @@ class TestOutput:
         default = word_qe(output_format="wmt22", language_pair="en-de")
         assert self.dump(default).splitlines()[2] == "1"
 
+    def test_sentence_scores_are_what_score_tags_reads(self, word_qe, tmp_path):
+        options = {"output_format": "wmt-sentences", "language_pair": "en-de", "method": "m"}
+        predictor = word_qe(**options, ensemble_size=2)
+        answers = predictor.predict_batch_json([REQUEST, {**REQUEST, "alignments": ""}])
+        text = "".join(map(predictor.dump_line, answers))
+        path = tmp_path / "scores"
+        path.write_text(text)
+        file = read_sentence_scores(str(path))
+        assert file.tags == [[answer["sentence_score"]] for answer in answers]
+        system = file.system
+        assert (system.name, system.language_pair, system.header[2]) == ("m", "en-de", 2)
+
+
+class TestSentenceScore:
+    def test_answer_has_the_predicted_score_and_the_expected_share(self, allennlp, small, tmp_path):
+        config = "training_configs/qe_bilstm_sentences.jsonnet"
+        allennlp("train", config, "-s", tmp_path / "run", *small())
+        metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+        assert {"best_validation_pearson", "best_validation_spearman"} <= metrics.keys()
+        archive = load_archive(str(tmp_path / "run" / "model.tar.gz"))
+        answer = Predictor.from_archive(archive, "word_qe").predict_json(REQUEST)
+        share = sum(answer["bad_probabilities"]) / 6
+        assert answer["expected_bad_share"] == pytest.approx(share)
+        assert 0 < answer["sentence_score"] < 1
+        assert answer["sentence_score"] != pytest.approx(share, abs=1e-4)
+
 
 class TestLines:
     def test_loaded_line_is_the_request_and_has_its_answer(self, predictor):
@@ -309,7 +341,8 @@ class TestConstruction:
         [
             (
                 {"output_format": "xml"},
-                "output_format: expected one of json, tags, tsv, text, wmt20, wmt20_gaps, wmt22, got 'xml'",
+                "output_format: expected one of json, tags, tsv, text, wmt20, wmt20_gaps, wmt22, wmt22-explanations, "
+                "wmt23-spans, wmt-sentences, got 'xml'",
             ),
             ({"method": "a\tb"}, r"method: expected text without tabs and line ends, got 'a\tb'"),
             ({"method": ""}, "method: expected text without tabs and line ends, got ''"),
@@ -320,15 +353,17 @@ class TestConstruction:
             ({"method": 5}, "method: expected text without tabs and line ends, got 5"),
             (
                 {"method": "a"},
-                "method: expected output_format tsv or wmt20 or wmt20_gaps or wmt22, which has it, got json",
+                "method: expected output_format tsv or wmt20 or wmt20_gaps or wmt22 or wmt23-spans or wmt-sentences, "
+                "which has it, got json",
             ),
             (
                 {"language_pair": "a-b", "output_format": "tsv"},
-                "language_pair: expected output_format wmt20 or wmt20_gaps or wmt22, which has it, got tsv",
+                "language_pair: expected output_format wmt20 or wmt20_gaps or wmt22 or wmt23-spans or wmt-sentences, "
+                "which has it, got tsv",
             ),
             (
                 {"ensemble_size": 2, "output_format": "wmt20", "language_pair": "a-b"},
-                "ensemble_size: expected output_format wmt22, which has it, got wmt20",
+                "ensemble_size: expected output_format wmt22 or wmt-sentences, which has it, got wmt20",
             ),
             (
                 {"ensemble_size": 0, "output_format": "wmt22", "language_pair": "a-b"},

@@ -23,6 +23,7 @@
   validation_metric:: '+f1_mult',
   alignment_dropout:: 0,  // the share of training sentences that lose their alignments at each step
   word_similarity:: false,  // whether the tagger sees which words are also in the source
+  sentence_scores:: false,  // whether the tagger also learns the scores of sentences, those of the files .hter
   average_decay:: 0,  // above 0: the model is the exponential moving average of its weights, with this decay
   weighting:: null,  // of the training sentences
   tagged:: 'target',  // or 'gaps', 'target_and_gaps', 'source'
@@ -50,6 +51,7 @@
     [if knobs.tagged != 'target' then 'tagged']: knobs.tagged,
     [if knobs.eos then 'eos']: true,
     [if knobs.error_spans then 'severities']: true,
+    [if knobs.sentence_scores then 'sentence_scores']: true,
     [if affixes then 'source_token_indexers']: indexers('source'),
     [if affixes then 'target_token_indexers']: indexers('target'),
   },
@@ -108,7 +110,8 @@
       [if knobs.bad_weight != 1 then 'label_weights']: { [label]: knobs.bad_weight for label in bad_labels },
     },
     dropout: knobs.dropout,
-    metrics: knobs.metrics,
+    [if knobs.sentence_scores then 'sentence_score']: {},
+    metrics: knobs.metrics + (if knobs.sentence_scores then [{ type: 'sentence_scores' }] else []),
     [if knobs.embedding_l2 > 0 then 'regularizer']: {
       regexes: [['embedder', { type: 'l2', alpha: knobs.embedding_l2 }]],
     },

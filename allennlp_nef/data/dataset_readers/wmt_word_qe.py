@@ -13,7 +13,7 @@ from overrides import overrides
 from allennlp_nef.data.aligners import LexicalAligner, load_aligner
 from allennlp_nef.data.aligners.lexicon import MIN_TRANSLATED, translated_words
 from allennlp_nef.data.dataset_readers.tagging_reader import TaggingReader, token_of
-from allennlp_nef.data.fields import AlignmentField, SimilarityField
+from allennlp_nef.data.fields import AlignmentField, NumberField, SimilarityField
 from allennlp_nef.data.formats.data_paths import DataPath
 from allennlp_nef.data.formats.error_spans import SEVERITIES
 from allennlp_nef.data.formats.span_examples import read_span_examples, span_files
@@ -33,6 +33,7 @@ from allennlp_nef.data.tokenizers import split_text
 from allennlp_nef.data.writers import Writer
 from allennlp_nef.data.writers.word_qe import (
     write_explanations,
+    write_sentence_scores,
     write_spans,
     write_submission,
     write_tags,
@@ -67,6 +68,7 @@ class WmtWordQeReader(TaggingReader):
     - `alignments`: bool (target tokens, source tokens), True where aligned, padded with False;
     - `similarity`: a `SimilarityField`, with the option `word_similarity`;
     - `tags`: `SequenceLabelField` over the target tokens, where the tags are known;
+    - `sentence_score`: a `NumberField`, with the option `sentence_scores`, where there is a file `.hter`;
     - `metadata`: a `TaggingMetadata`.
 
     Sentences without alignments (no file of them, none in a request) are aligned by an aligner, where the reader has
@@ -102,6 +104,9 @@ class WmtWordQeReader(TaggingReader):
     clip_spans : `bool`, optional (default = `False`)
         Whether an error span outside of its text is cut, and one whose start is after its end left out, each with a
         warning. Otherwise they are errors.
+    sentence_scores : `bool`, optional (default = `False`)
+        Whether instances have the field `sentence_score`: the number of their line in the file `.hter`. A model that
+        learns them, or a metric of them, takes it. Other data than those of a training may lack the file.
     max_tokens, label_namespace, weighting
         See `TaggingReader`. Gaps, and `<EOS>` with the option `eos`, do not count as tokens.
     """
@@ -115,6 +120,7 @@ class WmtWordQeReader(TaggingReader):
         "wmt22": write_wmt22,
         "wmt22-explanations": write_explanations,
         "wmt23-spans": write_spans,
+        "wmt-sentences": write_sentence_scores,
     }
 
     def __init__(
@@ -129,6 +135,7 @@ class WmtWordQeReader(TaggingReader):
         target_tokenizer: Optional[Tokenizer] = None,
         severities: bool = False,
         clip_spans: bool = False,
+        sentence_scores: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -160,6 +167,7 @@ class WmtWordQeReader(TaggingReader):
                 f"aligner: expected true, false or the path of a file, got {aligner!r}"
             )
         self._word_similarity = word_similarity
+        self._sentence_scores = sentence_scores
         self._source_token_indexers = source_token_indexers or {
             "tokens": SingleIdTokenIndexer(namespace="source_tokens")
         }
@@ -188,7 +196,11 @@ class WmtWordQeReader(TaggingReader):
                 clip_spans=self._clip_spans,
                 eos=self.eos,
             )
-        options: Dict[str, Any] = {"tagged": self.tagged, "eos": self.eos}
+        options: Dict[str, Any] = {
+            "tagged": self.tagged,
+            "eos": self.eos,
+            "sentence_scores": self._sentence_scores,
+        }
         if self.aligner is not None:
             options["without_alignments"] = "words are aligned by the model's aligner"
         if self.source_tokenizer is not None:
@@ -217,6 +229,8 @@ class WmtWordQeReader(TaggingReader):
             metadata = metadata_of(instance)
             metadata.text, metadata.offsets = example.text, example.offsets
             metadata.spans = example.spans
+        if example.hter is not None:
+            instance.add_field("sentence_score", NumberField(example.hter))
         return instance
 
     @overrides(check_signature=False)

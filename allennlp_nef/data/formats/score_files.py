@@ -86,6 +86,13 @@ def read_sentence_scores(path: str, encoding: str = "utf-8") -> TagFile:
     return TagFile(path, sentences, system=SystemInfo(name, language_pair, None, table.header))
 
 
+def format_sentence_score(
+    language_pair: str, method: str, sentence_index: int, score: float
+) -> str:
+    """A row of a submission of scores, without its line end: language pair, system, sentence (from 0), score."""
+    return f"{language_pair}\t{method}\t{sentence_index}\t{score!r}"
+
+
 def _answer(line: str, location: str) -> Any:
     try:
         answer = json.loads(line)

@@ -2,9 +2,9 @@
 Word-level quality estimation data of the WMT shared tasks, read and written line by line.
 
 `read_examples(prefix)` reads `<prefix>.src` (source) and `<prefix>.mt` (machine translation) and,
-where they exist, `<prefix>.tags`, `<prefix>.src-mt.alignments` or else `<prefix>.align`, and
-`<prefix>.source_tags` or else `<prefix>.src_tags`. In place of the prefix, the path of each file may
-be given: see `find_data_files`. Line k of each file is about sentence k.
+where they exist, `<prefix>.tags`, `<prefix>.src-mt.alignments` or else `<prefix>.align`,
+`<prefix>.source_tags` or else `<prefix>.src_tags`, and `<prefix>.hter`. In place of the prefix, the path of
+each file may be given: see `find_data_files`. Line k of each file is about sentence k.
 
 - A line ends at `\\n` or `\\r\\n`, and at nothing else. The last one may lack it. The encoding is
   UTF-8; a byte order mark at the start of a file is dropped. Elsewhere it is an error, and so is a
@@ -13,9 +13,11 @@ be given: see `find_data_files`. Line k of each file is about sentence k.
 - Tags are `OK` or `BAD`, in one of the layouts of `wmt_layouts`. The number of tags of a line tells its
   layout; all lines of a file have the same one. Source tags are one a source word.
 - Alignments are Pharaoh pairs `i-j`, source index and target index from 0. A line may be empty.
+- `.hter` has the human-targeted translation error rate of the translation, a number of at least 0.
 """
 
 import logging
+import math
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from allennlp_nef.data.formats.data_paths import DataPath, find_data_files, is_explicit, name_of
@@ -83,6 +85,8 @@ class WordQeExample(NamedTuple):
     """The start and the end of each target word in the text; None for the words between whitespace."""
     spans: Optional[Sequence[Tuple[int, int, str]]] = None
     """The start, the end and the severity of each error in the text, where the file has error spans."""
+    hter: Optional[float] = None
+    """Human-targeted translation error rate, at least 0; None without a file of them."""
 
     def tags_of(self, tagged: str) -> Optional[List[str]]:
         """The tags of what is `tagged`, one of `TAGGED`; None where they are not known."""
@@ -102,6 +106,7 @@ def read_examples(
     eos: bool = False,
     split_source: Optional[Split] = None,
     split_target: Optional[Split] = None,
+    sentence_scores: bool = False,
 ) -> Iterator[WordQeExample]:
     """
     Reads the files of a data set in lock-step, one line of each at a time.
@@ -123,15 +128,18 @@ def read_examples(
     split_source, split_target : `Split`, optional (default = `None`)
         Give the words of a text where there are neither tags nor alignments. With these the words are known: they are
         those between whitespace, as by default.
+    sentence_scores : `bool`, optional (default = `False`)
+        Whether to read `.hter`, where it exists.
 
     # Raises
 
     `DataFormatError`: a missing or empty file, different line counts, a line without words,
     a wrong number of tags, lines of different layouts, an unknown tag, no tags of what is `tagged`, a malformed
-    alignment or one outside of the words, `<EOS>` where it cannot be, invalid UTF-8, a carriage return or a byte order
-    mark inside of a file.
+    alignment or one outside of the words, `<EOS>` where it cannot be, an HTER that is no number of at least 0, invalid
+    UTF-8, a carriage return or a byte order mark inside of a file.
     """
-    paths = find_data_files(path, _REQUIRED, _OPTIONAL)
+    optional = {part: _OPTIONAL[part] for part in _OPTIONAL if sentence_scores or part != "hter"}
+    paths = find_data_files(path, _REQUIRED, _OPTIONAL if is_explicit(path) else optional)
     if "alignments" not in paths:
         logger.warning("There is %s: %s.", _no_file(path, "alignments"), without_alignments)
     needed = "source_tags" if tagged == "source" else "tags"
@@ -145,6 +153,8 @@ def read_examples(
     read = {part: paths[part] for part in _READ if part in paths}
     if len(read) > len(_REQUIRED):
         split_source = split_target = None
+    if sentence_scores and "hter" in paths:
+        read["hter"] = paths["hter"]
     return _parse_lines(read, tagged, eos, split_source, split_target)
 
 
@@ -277,6 +287,19 @@ def _parse_lines(
             number,
             lines["target"],
             offsets,
+            hter=_parse_hter(lines["hter"], at["hter"]) if "hter" in lines else None,
+        )
+
+
+def _parse_hter(text: str, location: str) -> float:
+    """The number of a line of a `.hter` file."""
+    try:
+        hter = float(text)
+    except ValueError:
+        hter = math.nan
+    if not 0 <= hter < math.inf:
+        raise DataFormatError(
+            f"{location}: expected HTER, a number of at least 0, got {quote(text)}"
         )
 
 

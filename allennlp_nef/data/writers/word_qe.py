@@ -2,6 +2,7 @@ import re
 from typing import TYPE_CHECKING, List, Optional
 
 from allennlp_nef.data.formats.error_spans import ErrorSpan, format_error_spans
+from allennlp_nef.data.formats.score_files import format_sentence_score
 from allennlp_nef.data.formats.wmt_layouts import GAP, interleave
 from allennlp_nef.data.formats.wmt_tables import format_header
 from allennlp_nef.data.formats.wmt_word_qe import format_submission, format_tags
@@ -36,6 +37,13 @@ def write_wmt20_gaps(reader: "WmtWordQeReader", prediction: Prediction) -> str:
 def write_wmt22(reader: "WmtWordQeReader", prediction: Prediction) -> str:
     """Rows of a submission to WMT22 or 23: seven columns, before the first sentence three header lines."""
     return _seven_columns(reader, prediction, 3)
+
+
+def write_sentence_scores(reader: "WmtWordQeReader", prediction: Prediction) -> str:
+    """A row of a submission of sentence scores to WMT22 or 23, before the first one three header lines."""
+    header = "" if prediction.number else format_header(prediction.header)
+    pair, score = prediction.language_pair or "", prediction.answer["sentence_score"]
+    return header + format_sentence_score(pair, prediction.method, prediction.number, score) + "\n"
 
 
 def write_text(reader: "WmtWordQeReader", prediction: Prediction) -> str:

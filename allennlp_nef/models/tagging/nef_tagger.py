@@ -17,17 +17,19 @@ from allennlp_nef.data.metadata import (
     thresholds_of,
     weights_of,
 )
-from allennlp_nef.metrics import ProbabilityMetric, TagAccuracy
+from allennlp_nef.metrics import ProbabilityMetric, SentenceScoresMetric, TagAccuracy
 from allennlp_nef.models.encoding import encode
 from allennlp_nef.models.out_of_memory import BatchShape, batch_shape, explaining_memory
 from allennlp_nef.models.tagging.bad_words import BadWords
 from allennlp_nef.models.tagging.label_tables import shared_label_table
 from allennlp_nef.models.tagging.readable import readable_probabilities, readable_trace
+from allennlp_nef.models.tagging.sentence_scores import SentenceScores
 from allennlp_nef.models.tagging.unseen_labels import UnseenLabels
 from allennlp_nef.models.versioned_model import VersionedModel
 from allennlp_nef.modules.calibration import Calibration
 from allennlp_nef.modules.checks import check_dropout
 from allennlp_nef.modules.input_representations import InputRepresentation
+from allennlp_nef.modules.sentence_score_head import SentenceScoreHead
 from allennlp_nef.modules.tag_heads import SoftmaxTagHead, TagHead
 
 
@@ -53,7 +55,11 @@ class NefTagger(VersionedModel):
         In [0, 1), applied to the input vectors and to h. The decoder's own is applied to [h; s^N].
     metrics : `List[Metric]`, optional (default = `[tag_accuracy]`)
         Called with predicted tags, gold tags and mask; those that are a `ProbabilityMetric` with probabilities too.
+        `sentence_scores` is called with the scores of sentences.
     label_namespace : `str`, optional (default = `"labels"`)
+    sentence_score : `SentenceScoreHead`, optional (default = `None`)
+        For word-level quality estimation: predicts the score of a sentence, such as HTER, and learns it together with
+        the tags. The training data need the scores: see `sentence_scores` of `wmt_word_qe`.
     calibration : `Calibration`, optional (default = `None`)
         What `allennlp-nef calibrate` puts into the config of an archive: the temperature and the biases of the
         probabilities, and for word-level quality estimation the threshold of the tags.
@@ -74,6 +80,7 @@ class NefTagger(VersionedModel):
         dropout: float = 0.0,
         metrics: Optional[List[Lazy[Metric]]] = None,
         label_namespace: str = "labels",
+        sentence_score: Optional[Lazy[SentenceScoreHead]] = None,
         calibration: Optional[Calibration] = None,
         initializer: InitializerApplicator = InitializerApplicator(),
         **kwargs: Any,
@@ -117,6 +124,9 @@ class NefTagger(VersionedModel):
             label_namespace=label_namespace,
             **({} if label_table is None else {"label_table": label_table}),
         )
+        self.sentence_score = (
+            None if sentence_score is None else sentence_score.construct(input_dim=states_dim)
+        )
         self._use_head(head, calibration, metrics)
         initializer(self)
 
@@ -133,6 +143,7 @@ class NefTagger(VersionedModel):
             metric.construct(vocab=self.vocab, label_namespace=self.label_namespace)
             for metric in metrics or [Lazy(TagAccuracy)]
         ]
+        self._sentence_scores = SentenceScores(tag_head, self.sentence_score, self.metrics)
         self.has_chunks = are_chunk_tags(tag_head.labels)
         """Whether the labels are those of chunks, such as entities."""
         self._has_gold = False
@@ -146,6 +157,7 @@ class NefTagger(VersionedModel):
         self,
         tags: Optional[torch.Tensor] = None,
         metadata: Optional[List[Any]] = None,
+        sentence_score: Optional[torch.Tensor] = None,
         **inputs: Any,
     ) -> Dict[str, Any]:
         """
@@ -156,6 +168,8 @@ class NefTagger(VersionedModel):
             sentence is left out of the loss, and a warning counts it.
         metadata : `List[TaggingMetadata]`, optional (default = `None`)
             Its `attention` and `trace` ask for the trace of an instance. Metadata of other readers are passed on.
+        sentence_score : `torch.Tensor`, (batch,), optional (default = `None`)
+            The gold scores of the sentences.
         inputs
             The fields that the input representation takes.
 
@@ -166,6 +180,7 @@ class NefTagger(VersionedModel):
             - `mask`: (batch, tokens), bool.
             - `scores`: (batch, tokens, labels); not while training.
             - `loss`: scalar, if `tags` are given; 0 where every sentence is left out of it.
+            - `sentence_score`: (batch,), if the model predicts it.
             - `metadata`, if given.
             - `trace`: an `EncoderTrace`, if any instance wants it and the model has one.
         """
@@ -174,9 +189,14 @@ class NefTagger(VersionedModel):
                 "tags: expected gold tags in the training data, got sentences without any; do the files of "
                 "train_data_path have them?"
             )
+        if self.training and self.sentence_score is not None and sentence_score is None:
+            raise ConfigurationError(
+                "sentence_score: expected scores of the training sentences, got none; has train_data_path a file "
+                ".hter, and dataset_reader the option sentence_scores: true?"
+            )
         self.batch_shape = batch_shape(inputs)
         with explaining_memory(self.batch_shape, self.training):
-            output = self._forward(inputs, tags, tagging_metadata(metadata))
+            output = self._forward(inputs, tags, sentence_score, tagging_metadata(metadata))
         if metadata is not None:
             output["metadata"] = metadata
         return output
@@ -185,6 +205,7 @@ class NefTagger(VersionedModel):
         self,
         inputs: Dict[str, Any],
         tags: Optional[torch.Tensor],
+        sentence_score: Optional[torch.Tensor],
         metadata: List[Optional[TaggingMetadata]],
     ) -> Dict[str, Any]:
         vectors, mask = self.input_representation(**inputs)
@@ -195,7 +216,9 @@ class NefTagger(VersionedModel):
         states = self.dropout(states.masked_fill(padding, 0))
         if self.decoder is not None:
             states, trace = encode(self.decoder, states, mask, is_traced, self.tag_head.scores)
-        output = self._tagged(self.tag_head.scores(states), mask, tags, metadata)
+        scores = self.tag_head.scores(states)
+        logits = self._sentence_scores.logits(states, mask, scores)
+        output = self._tagged(scores, mask, tags, metadata, logits, sentence_score)
         if trace is not None:
             output["trace"] = trace
         return output
@@ -206,6 +229,8 @@ class NefTagger(VersionedModel):
         mask: torch.BoolTensor,
         tags: Optional[torch.Tensor],
         metadata: List[Optional[TaggingMetadata]],
+        sentence_logits: Optional[torch.Tensor],
+        sentence_score: Optional[torch.Tensor],
     ) -> Dict[str, Any]:
         """What the tag head makes of scores; updates the metrics."""
         output: Dict[str, Any] = {"mask": mask}
@@ -217,6 +242,9 @@ class NefTagger(VersionedModel):
                 scores, has_loss, tags.clamp(min=0), weights_of(metadata)
             )
             self._unseen_labels.add(is_unseen, metadata)
+        self._sentence_scores.add(
+            output, sentence_logits, scores, sentence_score, weights_of(metadata)
+        )
         with torch.no_grad():
             output["tag_ids"] = self.tag_head.tags(scores, mask, thresholds_of(metadata))
         if not self.training:
@@ -242,7 +270,7 @@ class NefTagger(VersionedModel):
         for metric in self.metrics:
             if isinstance(metric, ProbabilityMetric):
                 metric(tag_ids, tags, mask, probabilities)
-            else:
+            elif not isinstance(metric, SentenceScoresMetric):
                 metric(tag_ids, tags, mask)
 
     @overrides(check_signature=False)
@@ -250,6 +278,7 @@ class NefTagger(VersionedModel):
         """One entry an instance, each as long as its sentence.
 
         - `tags`: the labels; `metadata`; `tokens`, where the metadata have them.
+        - `sentence_score`, if the model predicts it.
         - `probabilities`: of the tag, for each word; `label_probabilities`: an array (words, labels).
         - `spans`, if the labels are those of chunks: objects with `start` and `end` (words, from 0, the end exclusive),
           `type`, `probability` and, where the tokens are known, `text`.
@@ -260,6 +289,8 @@ class NefTagger(VersionedModel):
         rows = zip(output_dict["tag_ids"].tolist(), mask.sum(-1).tolist())
         tags = [[labels[tag] for tag in row[:length]] for row, length in rows]
         readable: Dict[str, Any] = {"tags": tags}
+        if "sentence_score" in output_dict:
+            readable["sentence_score"] = output_dict["sentence_score"].tolist()
         metadata = output_dict.get("metadata")
         if metadata is not None:
             readable["metadata"] = metadata
@@ -280,12 +311,11 @@ class NefTagger(VersionedModel):
 
     @overrides
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
-        """The scores of all metrics; none where no gold tags came since the last reset."""
+        """The scores of all metrics; none where no gold tags or scores came since the last reset."""
         scores: Dict[str, float] = {}
-        if not self._has_gold:
-            return scores
         for metric in self.metrics:
-            scores.update(metric.get_metric(reset))
+            if self._has_gold or isinstance(metric, SentenceScoresMetric):
+                scores.update(metric.get_metric(reset))
         self._has_gold = not reset
         if reset:
             self._unseen_labels.warn()

@@ -76,6 +76,11 @@ class NefTaggerEnsemble(NefTagger):
             constraints,
             label_namespace=self.label_namespace,
         )
+        if len({member.sentence_score is None for member in self.taggers}) > 1:
+            raise ConfigurationError(
+                "members: expected sentence_score in all or in none, got it in some"
+            )
+        self.sentence_score = None  # the members have heads of their own
         self._use_head(head, calibration, metrics)
 
     @property
@@ -88,6 +93,7 @@ class NefTaggerEnsemble(NefTagger):
         self,
         inputs: Dict[str, Any],
         tags: Optional[torch.Tensor],
+        sentence_score: Optional[torch.Tensor],
         metadata: List[Optional[TaggingMetadata]],
     ) -> Dict[str, Any]:
         if self.training:
@@ -98,4 +104,9 @@ class NefTaggerEnsemble(NefTagger):
         outputs = [member(**inputs) for member in self.members]
         # (batch, tokens, labels) of each member -> (batch, tokens, members, labels)
         scores = torch.stack([output["scores"] for output in outputs], 2)
-        return self._tagged(scores, outputs[0]["mask"], tags, metadata)
+        logits = None
+        if "sentence_score" in outputs[0]:
+            members = zip(self.weights, outputs)
+            mean = sum(weight * output["sentence_score"] for weight, output in members)
+            logits = torch.logit(mean)
+        return self._tagged(scores, outputs[0]["mask"], tags, metadata, logits, sentence_score)

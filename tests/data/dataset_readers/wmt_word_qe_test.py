@@ -1,3 +1,4 @@
+import pickle
 import resource
 
 import pytest
@@ -151,6 +152,24 @@ def test_unlabelled_files_have_no_tags(tmp_path):
     for instance in WmtWordQeReader().read(write_word_qe(tmp_path, [3, 2], tagged=False)):
         assert "tags" not in instance.fields
         assert instance["metadata"].metadata.tags is None
+
+
+def test_sentence_scores_are_a_field_on_request(tmp_path):
+    path = write_word_qe(tmp_path, [3, 2])
+    (tmp_path / "x.hter").write_text("0.25\n0\n")
+    assert all("sentence_score" not in each.fields for each in WmtWordQeReader().read(path))
+    reader = WmtWordQeReader(sentence_scores=True)
+    instances = list(reader.read(path))
+    vocab = Vocabulary.from_instances(instances)
+    for each in instances:
+        reader.apply_token_indexers(each)
+    batch = next(iter(SimpleDataLoader(instances, 2, vocab=vocab)))
+    assert batch["sentence_score"].tolist() == [0.25, 0]
+    # A tensor in a pickle would be an open file.
+    assert b"torch" not in pickle.dumps(instances[0]["sentence_score"])
+    assert pickle.loads(pickle.dumps(instances[0]["sentence_score"])).tensor == 0.25
+    (tmp_path / "x.hter").unlink()
+    assert all("sentence_score" not in each.fields for each in reader.read(path))
 
 
 def test_max_tokens_is_for_files_only():

@@ -73,6 +73,23 @@ def test_lines_of_different_layouts_are_an_error(tmp_path: Path) -> None:
     )
 
 
+def test_hter_is_read_on_request(tmp_path: Path) -> None:
+    files = {**good_files(), "hter": "0.25\n1e-1 \n1.5\n"}
+    prefix = write(tmp_path, files)
+    assert [e.hter for e in read_examples(prefix)] == [None] * 3
+    assert [e.hter for e in read_examples(prefix, sentence_scores=True)] == [0.25, 0.1, 1.5]
+    os.remove(f"{prefix}.hter")
+    assert [e.hter for e in read_examples(prefix, sentence_scores=True)] == [None] * 3
+
+
+@pytest.mark.parametrize("line", ["x", "", "nan", "inf", "-0.5", "0.1 0.2"])
+def test_hter_is_a_number_of_at_least_0(tmp_path: Path, line: str) -> None:
+    prefix = write(tmp_path, {**good_files(), "hter": f"0\n{line}\n1\n"})
+    message = f"{prefix}.hter:2: expected HTER, a number of at least 0, got {line!r}"
+    with pytest.raises(DataFormatError, match=re.escape(message)):
+        list(read_examples(prefix, sentence_scores=True))
+
+
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 @pytest.mark.parametrize("last_end", [True, False])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
