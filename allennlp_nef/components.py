@@ -10,6 +10,7 @@ from allennlp_nef.metrics import (  # noqa: F401
     best_threshold,
     calibration,
     conlleval,
+    sentence_scores,
     tag_accuracy,
     word_qe,
 )

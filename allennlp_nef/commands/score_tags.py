@@ -1,7 +1,7 @@
 import argparse
 import json
 import logging
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from allennlp_nef.commands.arguments import integer
 from allennlp_nef.commands.command import Command
@@ -162,17 +162,20 @@ def _report(args: argparse.Namespace) -> Iterator[str]:
     """Scores the files, and yields the text to print."""
     _check(args)
     paths = [args.gold, *(args.predicted or [args.gold])]
-    kinds = kinds_of(args, paths) if args.format == "wmt" else ()
-    reports = {kind: _score(args, paths, kind) for kind in kinds or (None,)}
+    kinds = kinds_of(args, paths) if args.format == "wmt" else []
+    if not kinds:
+        report = _score(args, paths)
+        yield json.dumps(report.as_json(), indent=2) if args.json else report.as_text()
+        return
+    reports = {kind: _score(args, paths, kind) for kind in kinds}
     if args.json:
-        results: Any = {kind: report.as_json() for kind, report in reports.items()}
-        yield json.dumps(results if kinds else results[None], indent=2)
-    for kind, report in () if args.json else reports.items():
-        title = f"kind: {kind}\n" if kind else ""
-        yield title + report.as_text() + ("\n" if kind and kind != kinds[-1] else "")
+        yield json.dumps({kind: each.as_json() for kind, each in reports.items()}, indent=2)
+    else:
+        blocks = (f"kind: {kind}\n{each.as_text()}" for kind, each in reports.items())
+        yield "\n\n".join(blocks)
 
 
-def _score(args: argparse.Namespace, paths: Sequence[str], kind: Optional[str]) -> Report:
+def _score(args: argparse.Namespace, paths: Sequence[str], kind: Optional[str] = None) -> Report:
     """The scores of the tags of a kind; None: the files have one kind."""
     gold, *predicted = _read(args, paths, kind)
     for file in predicted:

@@ -46,7 +46,7 @@ class SentenceScoreHead(torch.nn.Module, FromParams):
         torch.nn.init.zeros_(self.projection.bias)
 
     def forward(
-        self, states: torch.Tensor, mask: torch.Tensor, bad_probabilities: torch.Tensor
+        self, states: torch.Tensor, mask: torch.BoolTensor, bad_probabilities: torch.Tensor
     ) -> torch.Tensor:
         """The logits of the scores, (batch,).
 

@@ -114,8 +114,7 @@ class TaggingPredictor(Predictor):
         self.max_tokens = max_tokens
         self.max_batch = max_batch
         self.batch_size = batch_size
-        self._requests_loaded = 0
-        self._sentences_dumped = 0
+        self._requests_loaded = self._sentences_dumped = 0
 
     @property
     def task(self) -> str:

@@ -301,6 +301,7 @@ def _parse_hter(text: str, location: str) -> float:
         raise DataFormatError(
             f"{location}: expected HTER, a number of at least 0, got {quote(text)}"
         )
+    return hter
 
 
 def _words(text: str, split: Optional[Split]) -> Tuple[List[str], Optional[List[Tuple[int, int]]]]:

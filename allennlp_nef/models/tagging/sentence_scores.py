@@ -41,7 +41,7 @@ class SentenceScores:
             )
 
     def logits(
-        self, states: torch.Tensor, mask: torch.Tensor, scores: torch.Tensor
+        self, states: torch.Tensor, mask: torch.BoolTensor, scores: torch.Tensor
     ) -> Optional[torch.Tensor]:
         """What the head predicts, (batch,), before the sigmoid; None without a head.
 
