@@ -1,4 +1,4 @@
-from typing import Optional
+from typing import Optional, cast
 
 import torch
 from allennlp.common import FromParams
@@ -57,7 +57,8 @@ class SentenceScoreHead(torch.nn.Module, FromParams):
         bad_probabilities : `torch.Tensor`, (batch, tokens)
         """
         share = masked_mean(bad_probabilities, mask, -1)  # (batch,)
-        pooled = masked_mean(states, mask.unsqueeze(-1), 1)  # (batch, input_dim)
+        is_word = cast(torch.BoolTensor, mask.unsqueeze(-1))
+        pooled = masked_mean(states, is_word, 1)  # (batch, input_dim)
         offset = self.projection(self.dropout(pooled)).squeeze(-1)
         return self.scale * torch.logit(share, MIN_SHARE) + offset
 
