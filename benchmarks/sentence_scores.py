@@ -1,0 +1,164 @@
+"""Correlations of sentence scores with HTER.
+
+    python benchmarks/sentence_scores.py --data FOLDER --language en-de      train.*, dev.*, test20.* of MLQE-PE
+
+Trains the configs with several seeds, and scores dev and test once. `qe_nef_f_sentences` and `qe_bilstm_sentences` learn
+HTER together with the tags. The score of `qe_nef_f_tuned`, the baseline, is the mean probability of BAD. The row "mean of
+training" gives every sentence the same score.
+
+Finished runs are kept and not repeated. Writes `results.md` and `results.json` into the output folder.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any, Dict, List
+
+import numpy
+from operating_points import as_markdown
+from quality_tasks import PARTS, TASK
+from results import (
+    ROOT,
+    add_data_options,
+    difference,
+    experiment,
+    find_files,
+    run_all,
+    train,
+)
+
+from allennlp_nef.metrics.significance import compare
+from allennlp_nef.metrics.wmt_scores import CORRELATIONS
+
+CONFIGS = ["qe_nef_f_sentences", "qe_bilstm_sentences", "qe_nef_f_tuned"]
+COMPARISONS = [
+    ("qe_nef_f_sentences", "qe_nef_f_tuned"),
+    ("qe_bilstm_sentences", "qe_nef_f_tuned"),
+    ("qe_nef_f_sentences", "qe_bilstm_sentences"),
+]
+
+
+def hter_of(path: str) -> List[float]:
+    """The gold scores of a data set."""
+    from allennlp_nef.data.formats.wmt_word_qe import read_examples
+
+    return [float(each.hter or 0) for each in read_examples(path, sentence_scores=True)]
+
+
+def run_one(params: Any, files: Dict[str, str], folder: Path) -> None:
+    """Trains one model, and writes its scores of dev and test into `folder`."""
+    from allennlp_nef.predictors.archives import load_predictor
+
+    result = train(params, folder)
+    predictor = load_predictor(str(folder / "model.tar.gz"))
+    for part in PARTS:
+        instances = list(predictor._dataset_reader.read(files[part]))
+        answers = predictor.predict_batch_instance(instances)
+        result[part] = [answer["sentence_score"] for answer in answers]
+    (folder / "result.json").write_text(json.dumps(result))
+
+
+def scores_of(gold: List[float], predicted: List[float]) -> Dict[str, float]:
+    from scipy.stats import pearsonr, spearmanr
+
+    errors = numpy.asarray(predicted) - numpy.asarray(gold)
+    return {
+        "Pearson": float(pearsonr(gold, predicted)[0]),
+        "Spearman": float(spearmanr(gold, predicted)[0]),
+        "MAE": float(numpy.abs(errors).mean()),
+        "RMSE": float(numpy.sqrt((errors**2).mean())),
+    }
+
+
+def tables(files: Dict[str, str], results: Dict[str, List[Dict[str, Any]]]) -> str:
+    """The scores of each row, and the comparisons by Pearson's r."""
+    gold = {part: hter_of(files[part]) for part in PARTS}
+    mean = float(numpy.mean(hter_of(files["train"])))
+    names = ("Pearson", "Spearman", "MAE", "RMSE")
+    lines = [["row", *(f"{part} {name}" for name in names for part in PARTS), "seeds"]]
+    constant = {part: numpy.abs(numpy.array(gold[part]) - mean) for part in PARTS}
+    rmse = {part: float(numpy.sqrt((constant[part] ** 2).mean())) for part in PARTS}
+    cells = [f"{constant[part].mean():.4f}" for part in PARTS]
+    cells += [f"{rmse[part]:.4f}" for part in PARTS]
+    lines.append(["mean of training", *["0"] * 4, *cells, ""])
+    for config, runs in results.items():
+        table = {part: [scores_of(gold[part], run[part]) for run in runs] for part in PARTS}
+        cells = []
+        for name in names:
+            for part in PARTS:
+                values = [scores[name] for scores in table[part]]
+                spread = f" ± {numpy.std(values, ddof=1):.4f}" if len(values) > 1 else ""
+                cells.append(f"{numpy.mean(values):.4f}{spread}")
+        lines.append([f"`{config}`", *cells, str(len(runs))])
+    tests = [["Pearson", "dev", "95% interval", "p", "test", "95% interval", "p"]]
+    for first, second in COMPARISONS:
+        if not {first, second} <= set(results):
+            continue
+        seeds = min(len(results[first]), len(results[second]))
+        cells = [f"`{first}` minus `{second}`"]
+        for part in PARTS:
+            tags = [[score] for score in gold[part]]
+            arrays = (
+                numpy.array(
+                    [
+                        CORRELATIONS.count(tags, [[score] for score in run[part]]).sentences
+                        for run in results[config][:seeds]
+                    ]
+                )
+                for config in (first, second)
+            )
+            found = compare(*arrays, lambda sums: CORRELATIONS.scores(sums)["pearson"])
+            cells += [
+                f"{found.difference:+.4f}",
+                f"{found.low:+.4f} to {found.high:+.4f}",
+                f"{found.p_value:.4f}",
+            ]
+        tests.append(cells)
+    return "\n\n".join(map(as_markdown, (lines, tests)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    add_data_options(parser)
+    parser.add_argument("--configs", nargs="+", choices=CONFIGS, default=CONFIGS, help="rows")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="(default 1 2 3)")
+    parser.add_argument("--jobs", type=int, default=2, choices=range(1, 65), metavar="N")
+    parser.add_argument("--output", type=Path, help="folder (default runs/sentence_scores/DATA)")
+    parser.add_argument(
+        "--overrides", type=json.loads, default={}, help="settings of every run, as JSON"
+    )
+    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    args.task = "qe"
+    args.data = args.data.resolve()
+    files = find_files(parser, TASK, args)
+    if args.one:
+        params = experiment(TASK, args.configs[0], args.seeds[0], files, args.overrides)
+        run_one(params, files, args.output)
+        return
+    output = (args.output or ROOT / "runs" / "sentence_scores" / args.data.name).resolve()
+    jobs = [(config, seed) for seed in args.seeds for config in args.configs]
+    for config, seed in jobs:
+        params = experiment(TASK, config, seed, files, args.overrides)
+        another = difference(params, output / config / str(seed))
+        if another:
+            parser.error(
+                f"--output: {another}. Runs are kept: delete this one, or choose another folder"
+            )
+    options = ["--data", str(args.data), "--overrides", json.dumps(args.overrides)]
+    if args.language not in (None, "*"):
+        options += ["--language", args.language]
+    finished = run_all([__file__, *options], jobs, output, args.jobs)
+    results: Dict[str, List[Dict[str, Any]]] = {config: [] for config in args.configs}
+    for (config, _), result in zip(jobs, finished):
+        results[config].append(result)
+    text = tables(files, results) + "\n"
+    (output / "results.md").write_text(text)
+    (output / "results.json").write_text(json.dumps(results))
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
