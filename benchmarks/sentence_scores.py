@@ -2,9 +2,9 @@
 
     python benchmarks/sentence_scores.py --data FOLDER --language en-de      train.*, dev.*, test20.* of MLQE-PE
 
-Trains the configs with several seeds, and scores dev and test once. `qe_nef_f_sentences` and `qe_bilstm_sentences` learn
-HTER together with the tags. The score of `qe_nef_f_tuned`, the baseline, is the mean probability of BAD. The row "mean of
-training" gives every sentence the same score.
+Trains the configs with several seeds, and scores dev and test once. `qe_nef_f_sentences` and `qe_bilstm_sentences`
+learn HTER together with the tags. The score of `qe_nef_f_tuned`, the baseline, is the mean probability of BAD. The row
+"mean of training" gives every sentence the same score.
 
 Finished runs are kept and not repeated. Writes `results.md` and `results.json` into the output folder.
 """
