@@ -135,7 +135,14 @@ except ImportError as error:
 
 class TestMetadata:
     def test_extras_are_those_that_the_documentation_names(self):
-        assert set(PROJECT["optional-dependencies"]) == {"serve", "plot", "align", "docs", "dev"}
+        assert set(PROJECT["optional-dependencies"]) == {
+            "serve",
+            "plot",
+            "align",
+            "tokenize",
+            "docs",
+            "dev",
+        }
         assert PROJECT["requires-python"] == ">=3.8"
 
     def test_setup_file_has_no_metadata(self):
@@ -160,7 +167,9 @@ class TestMetadata:
 
     def test_locked_versions_are_in_range(self):
         locked = locked_versions()
-        wanted = declared("3.11", extras=set(PROJECT["optional-dependencies"]) - {"align"})
+        wanted = declared(
+            "3.11", extras=set(PROJECT["optional-dependencies"]) - {"align", "tokenize"}
+        )
         for requirement in wanted:
             version = locked[canonicalize_name(requirement.name)]
             assert requirement.specifier.contains(version), requirement

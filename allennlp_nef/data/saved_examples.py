@@ -13,15 +13,20 @@ FILE_NAME = "examples.jsonl"
 Request = Dict[str, Any]
 
 
-def request_of(metadata: TaggingMetadata) -> Request:
+def request_of(metadata: TaggingMetadata, as_lists: bool = False) -> Request:
     """The request for a sentence, as the model's predictor takes it.
 
-    `tokens`; or in quality estimation `source`, `target` and, where they were given, `alignments`.
+    `tokens`; or in quality estimation `source`, `target` and, where they were given, `alignments`. Words
+    are joined to strings, unless `as_lists`: for a model that would tokenize strings.
     """
     if metadata.source is None:
         return {"tokens": metadata.tokens}
-    target = metadata.target or metadata.tokens
-    request = {"source": " ".join(metadata.source), "target": " ".join(target)}
+    request: Request = {
+        "source": metadata.source,
+        "target": metadata.target or metadata.tokens,
+    }
+    if not as_lists:
+        request = {side: " ".join(words) for side, words in request.items()}
     if metadata.alignments_from == "given":
         pairs = metadata.alignments or ()
         request["alignments"] = " ".join(f"{source}-{target}" for source, target in pairs)

@@ -66,7 +66,7 @@ const Quality = (() => {
       const name = own === null ? "the model's tags" : `${decimals(own)}, the model's`;
       const value = threshold === null ? name : decimals(threshold);
       const tags = tagsOf();
-      const count = `${tags.filter((tag) => tag === "BAD").length} of ${tags.length} ${UNITS[answer.tagged] ?? "words"} are BAD`;
+      const count = `${tags.filter((tag) => tag !== "OK").length} of ${tags.length} ${UNITS[answer.tagged] ?? "words"} are BAD`;
       output.textContent = `${value}. ${count}.`;
       slider.setAttribute("aria-valuetext", `${value}; ${count}`);
       reset.disabled = threshold === null;

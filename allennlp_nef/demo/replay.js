@@ -27,7 +27,7 @@ const Replay = (() => {
     const { trace, tags } = answer;
     const opposite = (value) => Number((1 - value).toFixed(6)); // as many decimals as a trace has
     const shown = (given, probabilities) =>
-      answer.bad_probabilities ? probabilities.map((value, i) => (given[i] === "BAD" ? value : opposite(value))) : probabilities;
+      answer.bad_probabilities ? probabilities.map((value, i) => (given[i] !== "OK" ? value : opposite(value))) : probabilities;
     const last = { tags, given: tags, probabilities: answer.bad_probabilities || answer.probabilities };
     if (!trace) return [last];
     const weights = trace.attention || trace.provisional_probabilities;
@@ -55,9 +55,11 @@ const Replay = (() => {
   }
 
   // Tags all words of quality estimation by a threshold; null: as the model did.
-  function retag(frames, threshold) {
+  function retag(frames, threshold, labels) {
+    const worst = labels.includes("BAD") ? "BAD" : "major"; // the severity of a word that the model took for OK
+    const bad = (tag) => (tag === "OK" ? worst : tag);
     for (const frame of frames) {
-      frame.tags = threshold === null ? frame.given : frame.probabilities.map((bad) => (bad >= threshold ? "BAD" : "OK"));
+      frame.tags = threshold === null ? frame.given : frame.probabilities.map((p, i) => (p >= threshold ? bad(frame.given[i]) : "OK"));
     }
     if (frames[0].settled) settle(frames);
   }
@@ -297,7 +299,7 @@ const Replay = (() => {
     if (answer.uncertain?.length) container.append(element("p", { class: "note" }, "A wavy line below a tag: it is uncertain."));
     if (answer.bad_probabilities) {
       const move = (threshold) => {
-        retag(frames, threshold);
+        retag(frames, threshold, description.labels);
         if (steps) steps.refresh();
         else update(frames[0]);
       };

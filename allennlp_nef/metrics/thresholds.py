@@ -65,8 +65,9 @@ class SpanParts(NamedTuple):
 
     def best_threshold(self) -> float:
         """The threshold with the highest F1 of characters (that of `wmt_scores.SPANS`); of several, the highest."""
-        thresholds, _, sums = _cumulated(self.probabilities, self.worth, self.characters)
-        scores = precision_recall_f1(*sums, numpy.full(len(thresholds), self.gold))[2]
+        amounts = self.worth, self.characters
+        thresholds, _, (worth, characters) = _cumulated(self.probabilities, *amounts)
+        scores = precision_recall_f1(worth, characters, numpy.full(len(worth), self.gold))[2]
         return float(thresholds[int(numpy.argmax(scores))])
 
 

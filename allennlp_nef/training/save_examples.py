@@ -57,7 +57,9 @@ class SaveExamples(TrainerCallback):
                 FILE_NAME,
             )
             return
-        requests = self.choose(known)
+        reader = getattr(loader, "reader", None)
+        tokenizers = (getattr(reader, f"{side}_tokenizer", None) for side in ("source", "target"))
+        requests = self.choose(known, any(tokenizers))
         if not requests:
             logger.warning(
                 "The validation data have no sentence of at most %d words (max_words of save_examples): "
@@ -66,7 +68,7 @@ class SaveExamples(TrainerCallback):
             )
         write_examples(self.serialization_dir, requests)
 
-    def choose(self, sentences: Iterable[TaggingMetadata]) -> List[Request]:
+    def choose(self, sentences: Iterable[TaggingMetadata], as_lists: bool = False) -> List[Request]:
         """The requests for the sentences that are chosen, the shortest one first."""
         first: Dict[int, List[Request]] = defaultdict(list)
         counts: Dict[int, int] = defaultdict(int)
@@ -77,7 +79,7 @@ class SaveExamples(TrainerCallback):
                 continue
             counts[length] += 1
             if len(first[length]) < self.count:
-                first[length].append(request_of(sentence))
+                first[length].append(request_of(sentence, as_lists))
         lengths = [length for length in sorted(counts) for _ in range(counts[length])]
         number = min(self.count, len(lengths))
         # The middle of each of `number` equal parts.

@@ -1,5 +1,6 @@
 import json
 import re
+from itertools import zip_longest
 
 import pytest
 import torch
@@ -26,9 +27,12 @@ def predictor(word_qe):
 
 def assert_same(answer, other):
     numbers = ("bad_probabilities", "sentence_score")
-    assert {k: v for k, v in answer.items() if k not in numbers} == {
-        k: v for k, v in other.items() if k not in numbers
+    assert {k: v for k, v in answer.items() if k not in (*numbers, "spans")} == {
+        k: v for k, v in other.items() if k not in (*numbers, "spans")
     }
+    for one, two in zip_longest(answer["spans"], other["spans"]):
+        probability = pytest.approx(two["probability"], abs=1e-5)
+        assert one == {**two, "text": one["text"], "probability": probability}
     for name in numbers:
         assert answer[name] == pytest.approx(other[name], abs=1e-5)
 
@@ -363,7 +367,8 @@ class TestConstruction:
             ),
             (
                 {"ensemble_size": 2, "output_format": "wmt20", "language_pair": "a-b"},
-                "ensemble_size: expected output_format wmt22 or wmt-sentences, which has it, got wmt20",
+                "ensemble_size: expected output_format wmt22 or wmt23-spans or wmt-sentences, which has it, "
+                "got wmt20",
             ),
             (
                 {"ensemble_size": 0, "output_format": "wmt22", "language_pair": "a-b"},

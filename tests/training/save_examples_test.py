@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance
+from allennlp.data.tokenizers import LettersDigitsTokenizer
 from allennlp.models import load_archive
 
 from allennlp_nef.data.dataset_readers import WmtWordQeReader
@@ -32,6 +33,18 @@ def test_lengths_of_examples_are_spread_over_those_of_the_data():
     assert chosen([4] * 9, count=3) == [(4, 0), (4, 1), (4, 2)]
     assert chosen([26, 3, 3]) == [(3, 1), (3, 2)]
     assert chosen([26]) == []
+
+
+@pytest.mark.parametrize("tokenizer", [None, LettersDigitsTokenizer()])
+def test_words_are_lists_for_a_model_that_tokenizes_strings(tmp_path, tokenizer):
+    reader = WmtWordQeReader(target_tokenizer=tokenizer)
+    instance = reader.text_to_instance(["it's"], ["ist's", "so"])
+    loader = SimpleNamespace(iter_instances=lambda: [instance], reader=reader)
+    SaveExamples(str(tmp_path)).on_start(SimpleNamespace(_validation_data_loader=loader))
+    (request,) = read_examples(tmp_path)
+    lists = {"source": ["it's"], "target": ["ist's", "so"]}
+    strings = {"source": "it's", "target": "ist's so"}
+    assert request == (strings if tokenizer is None else lists)
 
 
 def test_sentences_with_a_blank_in_a_word_are_left_out():
