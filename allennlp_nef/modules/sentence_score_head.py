@@ -6,8 +6,6 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.nn.util import masked_mean
 from torch.nn import functional
 
-from allennlp_nef.modules.checks import check_dropout
-
 MIN_SHARE = 1e-4
 """Of BAD words, where its logit is taken; and its distance from 1."""
 
@@ -27,19 +25,15 @@ class SentenceScoreHead(torch.nn.Module, FromParams):
     loss_weight : `float`, optional (default = `10.0`)
         Above 0. What the mean of the sentences' losses is multiplied by before the loss of the tags is added, which by
         default is a sum over the words of a sentence.
-    dropout : `float`, optional (default = `0.3`)
-        In [0, 1), applied to h.
     """
 
-    def __init__(self, input_dim: int, loss_weight: float = 10.0, dropout: float = 0.3) -> None:
+    def __init__(self, input_dim: int, loss_weight: float = 10.0) -> None:
         super().__init__()
         if not 0 < loss_weight < float("inf"):
             raise ConfigurationError(
                 f"sentence_score: loss_weight: expected a number above 0, got {loss_weight!r}"
             )
-        check_dropout(dropout)
         self.loss_weight = loss_weight
-        self.dropout = torch.nn.Dropout(dropout)
         self.scale = torch.nn.Parameter(torch.ones(()))
         self.projection = torch.nn.Linear(input_dim, 1)
         torch.nn.init.zeros_(self.projection.weight)
@@ -57,10 +51,9 @@ class SentenceScoreHead(torch.nn.Module, FromParams):
         bad_probabilities : `torch.Tensor`, (batch, tokens)
         """
         share = masked_mean(bad_probabilities, mask, -1)  # (batch,)
-        is_word = cast(torch.BoolTensor, mask.unsqueeze(-1))
-        pooled = masked_mean(states, is_word, 1)  # (batch, input_dim)
-        offset = self.projection(self.dropout(pooled)).squeeze(-1)
-        return self.scale * torch.logit(share, MIN_SHARE) + offset
+        wide = cast(torch.BoolTensor, mask.unsqueeze(-1))
+        pooled = masked_mean(states, wide, 1)  # (batch, input_dim)
+        return self.scale * torch.logit(share, MIN_SHARE) + self.projection(pooled).squeeze(-1)
 
     def loss(
         self, logits: torch.Tensor, gold: torch.Tensor, weights: Optional[torch.Tensor] = None

@@ -60,14 +60,6 @@ def test_loss_is_weighted():
     assert weighted.item() == pytest.approx(1.5 * first.item())
 
 
-def test_dropout_acts_on_the_states_while_training():
-    head = SentenceScoreHead(200, dropout=0.9)
-    torch.nn.init.ones_(head.projection.weight)
-    states = torch.ones(1, 1, 200)
-    values = {head(states, MASK[:1, :1], BAD[:1, :1]).item() for _ in range(5)}
-    assert len(values) > 1
-
-
 @pytest.mark.parametrize("loss_weight", [0, -1, math.inf, math.nan])
 def test_loss_weight_is_above_0(loss_weight):
     with pytest.raises(
