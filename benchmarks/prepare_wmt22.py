@@ -4,8 +4,8 @@
 
 FOLDER has train/*.src, .mt and .tags, dev/dev.* and test/test.*, as the shared task published them. Some translations
 are there several times, with the tags of several annotators: the word is BAD where most of them say so. Sources are
-tokenized by NLTK (translations are tokenized already). Words are aligned by eflomal, all parts together, without the
-<EOS> at the end of each translation, which keeps its tag. `pip install '.[align]'` installs eflomal.
+tokenized by sacremoses, as translations are already. Words are aligned by eflomal, all parts together, without the
+<EOS> at the end of each translation, which keeps its tag. `pip install '.[align,tokenize]'` installs both.
 
 Marks such as &quot; become characters, and all quotation marks straight ones. In the training data, quotation marks
 and dashes are OK: half of the straight quotation marks are BAD there, and 3% on dev, whose annotators do not mark them.
@@ -20,9 +20,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Dict, List, Tuple
 
-from nltk.tokenize import NLTKWordTokenizer
+from allennlp_nef.data.tokenizers import SacremosesTokenizer
 
 EOS = " <EOS>"
+TOKENIZER = SacremosesTokenizer("en")
 QUOTATION_MARKS = str.maketrans("„“”»«‚‘’", '"' * 5 + "'" * 3)
 NOT_MARKED = ('"', "'", "-", "–")
 """Words that are OK in the training data."""
@@ -61,8 +62,7 @@ def without_marks(target: str, tags: List[str]) -> List[str]:
 
 
 def tokenized(source: str) -> str:
-    words = NLTKWordTokenizer().tokenize(source)
-    return " ".join('"' if word in ("``", "''") else word for word in words) or "."
+    return " ".join(token.text for token in TOKENIZER.tokenize(source)) or "."
 
 
 def main() -> None:
