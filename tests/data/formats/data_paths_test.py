@@ -41,7 +41,7 @@ def test_files_of_a_prefix_that_are_not_needed_are_not_read(tmp_path: Path) -> N
     assert len(list(read_examples(prefix))) == 3
 
 
-KNOWN = "source, target, tags, alignments, source_tags, hter, post_edits, spans"
+KNOWN = "source, target, tags, alignments, source_tags, hter, post_edits"
 
 
 @pytest.mark.parametrize(
