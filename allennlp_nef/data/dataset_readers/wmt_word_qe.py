@@ -1,5 +1,3 @@
-import os
-from functools import lru_cache
 from typing import Any, ClassVar, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from allennlp.common import Params
@@ -10,8 +8,8 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import Tokenizer
 from overrides import overrides
 
-from allennlp_nef.data.aligners import LexicalAligner, load_aligner
-from allennlp_nef.data.aligners.lexicon import MIN_TRANSLATED, translated_words
+from allennlp_nef.data.aligners import LexicalAligner
+from allennlp_nef.data.aligners.reader_aligner import ReaderAligner
 from allennlp_nef.data.dataset_readers.tagging_reader import TaggingReader, token_of
 from allennlp_nef.data.fields import AlignmentField, NumberField, SimilarityField
 from allennlp_nef.data.formats.data_paths import DataPath
@@ -31,22 +29,9 @@ from allennlp_nef.data.formats.wmt_word_qe import WordQeExample, check_alignment
 from allennlp_nef.data.metadata import TaggingMetadata, metadata_of
 from allennlp_nef.data.tokenizers import split_text
 from allennlp_nef.data.writers import Writer
-from allennlp_nef.data.writers.word_qe import (
-    write_explanations,
-    write_sentence_scores,
-    write_spans,
-    write_submission,
-    write_tags,
-    write_text,
-    write_wmt20,
-    write_wmt20_gaps,
-    write_wmt22,
-)
+from allennlp_nef.data.writers.word_qe import WRITERS
 from allennlp_nef.errors import DataFormatError, quote
 from allennlp_nef.resources import ALIGNER_NAME, archived_path
-
-LANGUAGE_WORDS = 100
-"""So many words are looked at to tell whether they are of the aligner's languages."""
 
 
 @DatasetReader.register("wmt_word_qe")
@@ -111,17 +96,7 @@ class WmtWordQeReader(TaggingReader):
         See `TaggingReader`. Gaps, and `<EOS>` with the option `eos`, do not count as tokens.
     """
 
-    writers: ClassVar[Dict[str, Writer]] = {
-        "tags": write_tags,
-        "tsv": write_submission,
-        "text": write_text,
-        "wmt20": write_wmt20,
-        "wmt20_gaps": write_wmt20_gaps,
-        "wmt22": write_wmt22,
-        "wmt22-explanations": write_explanations,
-        "wmt23-spans": write_spans,
-        "wmt-sentences": write_sentence_scores,
-    }
+    writers: ClassVar[Dict[str, Writer]] = WRITERS
 
     def __init__(
         self,
@@ -143,29 +118,18 @@ class WmtWordQeReader(TaggingReader):
             raise ConfigurationError(f"tagged: expected {', '.join(TAGGED)}, got {tagged!r}")
         if not isinstance(eos, bool):
             raise ConfigurationError(f"eos: expected true or false, got {eos!r}")
-        if eos and tagged != "target":
-            raise ConfigurationError(f'eos: expected tagged "target" with it, got {tagged!r}')
-        if severities and tagged != "target":
-            raise ConfigurationError(
-                f'severities: expected tagged "target" with them, got {tagged!r}'
-            )
+        for name, value in (("eos", eos), ("severities", severities)):
+            if value and tagged != "target":
+                raise ConfigurationError(
+                    f'{name}: expected tagged "target" with it, got {tagged!r}'
+                )
         self.tagged = tagged
         self.eos = eos
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self._severities = severities
         self._clip_spans = clip_spans
-        self.aligner: Optional[LexicalAligner] = None
-        self._checked_words = self._translated_words = 0
-        if isinstance(aligner, str):
-            try:
-                self.aligner = _loaded(aligner)
-            except (DataFormatError, OSError) as error:
-                raise ConfigurationError(f"aligner: {error}") from error
-        elif not isinstance(aligner, bool):
-            raise ConfigurationError(
-                f"aligner: expected true, false or the path of a file, got {aligner!r}"
-            )
+        self._reader_aligner = ReaderAligner(aligner)
         self._word_similarity = word_similarity
         self._sentence_scores = sentence_scores
         self._source_token_indexers = source_token_indexers or {
@@ -183,6 +147,11 @@ class WmtWordQeReader(TaggingReader):
         if path and params.get("aligner", True):
             params["aligner"] = path
         return super().from_params(params, *args, **extras)  # type: ignore[return-value]
+
+    @property
+    def aligner(self) -> Optional[LexicalAligner]:
+        """Aligns the sentences that come without alignments; None where the reader has none."""
+        return self._reader_aligner.aligner
 
     @overrides(check_signature=False)
     def examples(self, file_path: DataPath) -> Iterator[WordQeExample]:
@@ -294,8 +263,7 @@ class WmtWordQeReader(TaggingReader):
         words = without_eos(target)
         alignments_from = "given"
         if alignments is None:
-            alignments_from = "computed" if self.aligner else "none"
-            alignments = self._computed(self.aligner, source, words) if self.aligner else []
+            alignments, alignments_from = self._reader_aligner.align(source, words, self.warn)
         translation = [*words, EOS] if self.eos else target
         tokens, others, links = tagged_side(self.tagged, source, translation, alignments)
         target_field = TextField([token_of(word) for word in tokens])
@@ -320,38 +288,9 @@ class WmtWordQeReader(TaggingReader):
         fields["metadata"] = MetadataField(metadata)
         return Instance(fields)
 
-    def _computed(
-        self, aligner: LexicalAligner, source: List[str], target: List[str]
-    ) -> List[Tuple[int, int]]:
-        """The links of the aligner. Warns once where the first words are not of its languages."""
-        if self._checked_words < LANGUAGE_WORDS:
-            found, words = translated_words(aligner.lexicon.links, source, target)
-            self._translated_words += found
-            self._checked_words += words
-            share = self._translated_words / max(1, self._checked_words)
-            if self._checked_words >= LANGUAGE_WORDS and share < MIN_TRANSLATED:
-                self.warn(
-                    "Of the first %d words that the model's aligner aligned, it knows a translation of %d: are they of "
-                    "the languages that the model was trained on?",
-                    self._checked_words,
-                    self._translated_words,
-                )
-        return aligner.align(source, target)
-
     @overrides
     def apply_token_indexers(self, instance: Instance) -> None:
         """Sets the indexers. `text_to_instance` does not: worker processes would send them along with each instance."""
         fields: Any = instance.fields
         fields["source"].token_indexers = self._source_token_indexers
         fields["target"].token_indexers = self._target_token_indexers
-
-
-def _loaded(path: str) -> LexicalAligner:
-    """The aligner of a file. An archive's two readers share it."""
-    status = os.stat(path) if os.path.isfile(path) else None
-    return _cached(path, status and (status.st_mtime_ns, status.st_size))
-
-
-@lru_cache(maxsize=1)
-def _cached(path: str, state: Optional[Tuple[int, int]]) -> LexicalAligner:
-    return load_aligner(path)

@@ -14,6 +14,8 @@ from typing import List, Optional, Sequence, Tuple
 
 from allennlp_nef.data.formats.tag_files import TaggedSentence
 from allennlp_nef.data.formats.text_files import read_lines
+from allennlp_nef.data.formats.wmt_layouts import check_tags
+from allennlp_nef.data.formats.wmt_submissions import KINDS, format_tags
 from allennlp_nef.data.formats.wmt_tables import (
     Layout,
     Line,
@@ -23,7 +25,6 @@ from allennlp_nef.data.formats.wmt_tables import (
     same_system,
     table_of,
 )
-from allennlp_nef.data.formats.wmt_word_qe import KINDS, check_tags, format_tags
 from allennlp_nef.errors import DataFormatError, quote
 
 _COLUMNS = ("language pair", "system", "kind", "sentence", "word index", "word", "tag")

@@ -1,12 +1,12 @@
 import re
-from typing import TYPE_CHECKING, List, Optional
+from typing import TYPE_CHECKING, Dict, List, Optional
 
 from allennlp_nef.data.formats.error_spans import ErrorSpan, format_error_spans
 from allennlp_nef.data.formats.score_files import format_sentence_score
 from allennlp_nef.data.formats.wmt_layouts import GAP, interleave
+from allennlp_nef.data.formats.wmt_submissions import format_submission, format_tags
 from allennlp_nef.data.formats.wmt_tables import format_header
-from allennlp_nef.data.formats.wmt_word_qe import format_submission, format_tags
-from allennlp_nef.data.writers.prediction import Prediction
+from allennlp_nef.data.writers.prediction import Prediction, Writer
 
 if TYPE_CHECKING:
     from allennlp_nef.data.dataset_readers import WmtWordQeReader
@@ -109,3 +109,17 @@ def _rows(
 def _without_severities(prediction: Prediction) -> List[str]:
     """The tags, with BAD for minor and major."""
     return ["OK" if tag == "OK" else "BAD" for tag in prediction.tags]
+
+
+WRITERS: Dict[str, Writer] = {
+    "tags": write_tags,
+    "tsv": write_submission,
+    "text": write_text,
+    "wmt20": write_wmt20,
+    "wmt20_gaps": write_wmt20_gaps,
+    "wmt22": write_wmt22,
+    "wmt22-explanations": write_explanations,
+    "wmt23-spans": write_spans,
+    "wmt-sentences": write_sentence_scores,
+}
+"""The formats of word-level quality estimation, by name."""

@@ -2,9 +2,24 @@ from typing import Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
 
 from allennlp_nef.modules.label_table import LabelTable
 from allennlp_nef.modules.seq2seq_encoders import LabelAttention
+
+
+def check_label_namespace(vocab: Vocabulary, label_namespace: str) -> None:
+    """Raises a `ConfigurationError` for a namespace without labels, or one with a padding symbol."""
+    if not vocab.get_vocab_size(label_namespace):
+        raise ConfigurationError(
+            f"label_namespace: no label is known in {label_namespace!r}; the training data hold no tags, or the "
+            "reader puts them in another namespace"
+        )
+    if vocab.is_padded(label_namespace):
+        raise ConfigurationError(
+            "label_namespace: expected one whose name ends with labels or tags, or is listed in "
+            f"vocabulary.non_padded_namespaces, got {label_namespace!r}"
+        )
 
 
 def shared_label_table(

@@ -17,13 +17,14 @@ from allennlp_nef.data.metadata import (
     thresholds_of,
     weights_of,
 )
-from allennlp_nef.metrics import ProbabilityMetric, SentenceScoresMetric, TagAccuracy
+from allennlp_nef.metrics import TagAccuracy
 from allennlp_nef.models.encoding import encode
 from allennlp_nef.models.out_of_memory import BatchShape, batch_shape, explaining_memory
 from allennlp_nef.models.tagging.bad_words import BadWords
-from allennlp_nef.models.tagging.label_tables import shared_label_table
+from allennlp_nef.models.tagging.label_tables import check_label_namespace, shared_label_table
 from allennlp_nef.models.tagging.readable import readable_probabilities, readable_trace
 from allennlp_nef.models.tagging.sentence_scores import SentenceScores
+from allennlp_nef.models.tagging.tagging_metrics import TaggingMetrics
 from allennlp_nef.models.tagging.unseen_labels import UnseenLabels
 from allennlp_nef.models.versioned_model import VersionedModel
 from allennlp_nef.modules.calibration import Calibration
@@ -102,16 +103,7 @@ class NefTagger(VersionedModel):
             )
             states_dim = decoder.get_output_dim()
         check_dropout(dropout)
-        if not vocab.get_vocab_size(label_namespace):
-            raise ConfigurationError(
-                f"label_namespace: no label is known in {label_namespace!r}; the training data hold no tags, or the "
-                "reader puts them in another namespace"
-            )
-        if vocab.is_padded(label_namespace):
-            raise ConfigurationError(
-                "label_namespace: expected one whose name ends with labels or tags, or is listed in "
-                f"vocabulary.non_padded_namespaces, got {label_namespace!r}"
-            )
+        check_label_namespace(vocab, label_namespace)
         self.input_representation = input_representation
         self.encoder = encoder
         self.decoder = decoder
@@ -143,10 +135,10 @@ class NefTagger(VersionedModel):
             metric.construct(vocab=self.vocab, label_namespace=self.label_namespace)
             for metric in metrics or [Lazy(TagAccuracy)]
         ]
+        self._tagging_metrics = TaggingMetrics(self.metrics, tag_head)
         self._sentence_scores = SentenceScores(tag_head, self.sentence_score, self.metrics)
         self.has_chunks = are_chunk_tags(tag_head.labels)
         """Whether the labels are those of chunks, such as entities."""
-        self._has_gold = False
         self.batch_shape: Optional[BatchShape] = None
         """The shape of the last batch."""
         self._unseen_labels = UnseenLabels()
@@ -250,28 +242,10 @@ class NefTagger(VersionedModel):
         if not self.training:
             output["scores"] = scores
         if tags is not None:
-            self._has_gold = True
             if not self.training:
                 self._bad_words.add(output["tag_ids"], mask)
-            self._update_metrics(output["tag_ids"], tags, mask, scores)
+            self._tagging_metrics.add(output["tag_ids"], tags, mask, scores)
         return output
-
-    def _update_metrics(
-        self,
-        tag_ids: torch.Tensor,
-        tags: torch.Tensor,
-        mask: torch.BoolTensor,
-        scores: torch.Tensor,
-    ) -> None:
-        probabilities = None
-        if any(isinstance(metric, ProbabilityMetric) for metric in self.metrics):
-            with torch.no_grad():
-                probabilities = self.tag_head.probabilities(scores, mask)
-        for metric in self.metrics:
-            if isinstance(metric, ProbabilityMetric):
-                metric(tag_ids, tags, mask, probabilities)
-            elif not isinstance(metric, SentenceScoresMetric):
-                metric(tag_ids, tags, mask)
 
     @overrides(check_signature=False)
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
@@ -312,11 +286,7 @@ class NefTagger(VersionedModel):
     @overrides
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         """The scores of all metrics; none where no gold tags or scores came since the last reset."""
-        scores: Dict[str, float] = {}
-        for metric in self.metrics:
-            if self._has_gold or isinstance(metric, SentenceScoresMetric):
-                scores.update(metric.get_metric(reset))
-        self._has_gold = not reset
+        scores = self._tagging_metrics.scores(reset)
         if reset:
             self._unseen_labels.warn()
             self._bad_words.warn()

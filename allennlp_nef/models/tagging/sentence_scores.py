@@ -34,7 +34,7 @@ class SentenceScores:
         self._tag_head = tag_head
         self._head = head
         self._metrics = [each for each in metrics if isinstance(each, SentenceScoresMetric)]
-        if (head is not None or self._metrics) and "OK" not in tag_head.labels:
+        if (head is not None or self._metrics) and not tag_head.is_word_qe:
             name = "sentence_score" if head is not None else "metrics: sentence_scores"
             raise ConfigurationError(
                 f"{name}: expected the labels OK and BAD, got {', '.join(tag_head.labels)}"
