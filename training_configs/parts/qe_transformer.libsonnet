@@ -2,7 +2,7 @@
 // together. A config is `(import 'parts/qe_transformer.libsonnet') { ... }`; knobs of qe.libsonnet about embeddings,
 // affixes, adjacent words and copied words have no effect.
 //
-// The learning rates are the usual ones for such encoders. They were not tuned: no encoder was at hand.
+// The learning rates are the usual ones for such encoders. They were not tuned.
 (import 'qe.libsonnet') {
   local knobs = self,
 
