@@ -157,6 +157,26 @@ class TestWordQe:
         assert "got ensemble of 2: NEF-F csoftmax, N = 5, lstm" in capsys.readouterr().err
 
 
+def test_sentence_scores_are_the_mean_and_stay_when_calibrated(allennlp, small, folder, root):
+    parts = {"source": "src", "target": "mt", "tags": "tags", "hter": "hter"}
+    data = {part: str(root / f"fixtures/qe/train.{ending}") for part, ending in parts.items()}
+    run = folder / "sentences"
+    arguments = small(epochs=1, train_data_path=data)
+    allennlp("train", "training_configs/qe_bilstm_sentences.jsonnet", "-s", run, *arguments)
+    one, joined, new = run / "model.tar.gz", folder / "mean.tar.gz", folder / "new.tar.gz"
+    other = changed(one, folder / "other.tar.gz")
+    allennlp("ensemble", one, other, "--weights", "3", "1", "--output", joined)
+    allennlp("calibrate", joined, "--output", new)
+    requests = requests_of(root, 3)
+    answers = [answers_of(path, requests) for path in (one, other, joined, new)]
+    first, second, mean, calibrated = ([a["sentence_score"] for a in each] for each in answers)
+    assert mean == pytest.approx([0.75 * a + 0.25 * b for a, b in zip(first, second)], abs=1e-6)
+    assert first != pytest.approx(second, abs=1e-3)
+    assert calibrated == pytest.approx(mean, abs=1e-6)
+    shares = [[answer["expected_bad_share"] for answer in each] for each in answers]
+    assert shares[3] != pytest.approx(shares[2], abs=1e-3)
+
+
 def test_report_names_members_and_sizes(allennlp, archive_path, bilstm, tmp_path, capsys):
     output = tmp_path / "a.tar.gz"
     capsys.readouterr()

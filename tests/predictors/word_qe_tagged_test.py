@@ -2,6 +2,7 @@
 
 import pytest
 from allennlp.common.checks import ConfigurationError
+from allennlp.data.tokenizers import LettersDigitsTokenizer
 
 from allennlp_nef.data.formats.wmt_tag_files import leave_out, line_up, read_tags
 from allennlp_nef.data.saved_examples import request_of
@@ -52,6 +53,30 @@ def test_answers_have_a_tag_for_each_token(predictor_for, name):
     traced = predictor_for(name).predict_json({**REQUEST, "trace": True})
     assert traced["source"] == ["the", "old", "dog"]
     assert traced.get("target") == (None if name == "eos" else ["der", "Hund"])
+
+
+@pytest.mark.parametrize(
+    "name, tokens",
+    [
+        ("gaps", "der Hund . <EOS>"),
+        ("target_and_gaps", "<gap> der <gap> Hund <gap> . <gap>"),
+        ("source", "the dog"),
+        ("eos", "der Hund . <EOS>"),
+    ],
+)
+def test_strings_are_tokenized_and_spans_are_those_of_the_target(
+    predictor_for, monkeypatch, name, tokens
+):
+    predictor = predictor_for(name)
+    for side in ("source_tokenizer", "target_tokenizer"):
+        monkeypatch.setattr(predictor._dataset_reader, side, LettersDigitsTokenizer())
+    request = {"source": "the dog", "target": "der Hund.", "alignments": "1-2", "threshold": 1e-9}
+    answer = predictor.predict_json(request)
+    assert answer["tokens"] == tokens.split()
+    assert answer["alignments"] == [[1, 2]]
+    assert ("spans" in answer) is (name == "eos")
+    if name == "eos":  # all words are BAD
+        assert [(span["start"], span["end"]) for span in answer["spans"]] == [(0, 9), (9, 9)]
 
 
 def test_eos_of_a_request_changes_nothing(predictor_for):

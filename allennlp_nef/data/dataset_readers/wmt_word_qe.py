@@ -14,7 +14,7 @@ from allennlp_nef.data.dataset_readers.tagging_reader import TaggingReader, toke
 from allennlp_nef.data.fields import AlignmentField, NumberField, SimilarityField
 from allennlp_nef.data.formats.data_paths import DataPath
 from allennlp_nef.data.formats.error_spans import SEVERITIES
-from allennlp_nef.data.formats.span_examples import read_span_examples, span_files
+from allennlp_nef.data.formats.span_examples import read_files_or_spans
 from allennlp_nef.data.formats.split_text import SplitText
 from allennlp_nef.data.formats.wmt_layouts import (
     EOS,
@@ -25,7 +25,7 @@ from allennlp_nef.data.formats.wmt_layouts import (
     tagged_side,
     without_eos,
 )
-from allennlp_nef.data.formats.wmt_word_qe import WordQeExample, check_alignments, read_examples
+from allennlp_nef.data.formats.wmt_word_qe import WordQeExample, check_alignments
 from allennlp_nef.data.metadata import TaggingMetadata, metadata_of
 from allennlp_nef.data.tokenizers import split_text
 from allennlp_nef.data.writers import Writer
@@ -155,28 +155,18 @@ class WmtWordQeReader(TaggingReader):
 
     @overrides(check_signature=False)
     def examples(self, file_path: DataPath) -> Iterator[WordQeExample]:
-        files = span_files(file_path)
-        if files is not None:
-            return read_span_examples(
-                **files,
-                split_source=self.split_source,
-                split_target=self.split_target,
-                severities=self._severities,
-                clip_spans=self._clip_spans,
-                eos=self.eos,
-            )
-        options: Dict[str, Any] = {
-            "tagged": self.tagged,
-            "eos": self.eos,
-            "sentence_scores": self._sentence_scores,
-        }
-        if self.aligner is not None:
-            options["without_alignments"] = "words are aligned by the model's aligner"
-        if self.source_tokenizer is not None:
-            options["split_source"] = self.split_source
-        if self.target_tokenizer is not None:
-            options["split_target"] = self.split_target
-        return read_examples(file_path, **options)
+        unaligned = "words are aligned by the model's aligner" if self.aligner else None
+        return read_files_or_spans(
+            file_path,
+            tagged=self.tagged,
+            eos=self.eos,
+            split_source=self.split_source if self.source_tokenizer else None,
+            split_target=self.split_target if self.target_tokenizer else None,
+            severities=self._severities,
+            clip_spans=self._clip_spans,
+            sentence_scores=self._sentence_scores,
+            without_alignments=unaligned,
+        )
 
     def split_source(self, text: str) -> SplitText:
         """The words of a raw source text."""

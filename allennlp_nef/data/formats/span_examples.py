@@ -1,13 +1,13 @@
 """Sentences for word-level quality estimation from files of error spans, and error spans from their tags."""
 
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from allennlp_nef.data.formats.data_paths import DataPath, find_data_files, has_part, name_of
 from allennlp_nef.data.formats.error_spans import project_onto_places, read_error_spans
 from allennlp_nef.data.formats.split_text import Split, SplitText, split_on_whitespace
 from allennlp_nef.data.formats.text_files import read_lines
-from allennlp_nef.data.formats.wmt_layouts import EOS
-from allennlp_nef.data.formats.wmt_word_qe import WordQeExample, parse_alignments
+from allennlp_nef.data.formats.wmt_layouts import EOS, without_eos
+from allennlp_nef.data.formats.wmt_word_qe import WordQeExample, parse_alignments, read_examples
 from allennlp_nef.errors import DataFormatError
 
 
@@ -33,6 +33,48 @@ def span_files(path: DataPath) -> Optional[Dict[str, str]]:
         return find_data_files(path, {"spans": ""}, {"source": (), "alignments": ()})
     name = name_of(path)
     return {"spans": name} if name.endswith(".tsv") else None
+
+
+def read_files_or_spans(
+    path: DataPath,
+    tagged: str = "target",
+    eos: bool = False,
+    split_source: Optional[Split] = None,
+    split_target: Optional[Split] = None,
+    severities: bool = False,
+    clip_spans: bool = False,
+    **options: Any,
+) -> Iterator[WordQeExample]:
+    """
+    The sentences of a data path: by `read_span_examples` where it is one of error spans, else by `read_examples`.
+
+    # Parameters
+
+    path, tagged, eos, split_source, split_target, severities, clip_spans
+        See these two.
+    options
+        Those that only `read_examples` has.
+
+    # Raises
+
+    `DataFormatError`: that of the two; error spans where `tagged` is not "target".
+    """
+    files = span_files(path)
+    if files is None:
+        options.update(split_source=split_source, split_target=split_target)
+        return read_examples(path, tagged=tagged, eos=eos, **options)
+    if tagged != "target":
+        raise DataFormatError(
+            f"{files['spans']}: expected no error spans, which are those of the target, as tagged is {tagged}"
+        )
+    return read_span_examples(
+        **files,
+        split_source=split_source or split_on_whitespace,
+        split_target=split_target or split_on_whitespace,
+        severities=severities,
+        eos=eos,
+        clip_spans=clip_spans,
+    )
 
 
 def read_span_examples(
@@ -89,10 +131,10 @@ def read_span_examples(
                 where = f"{source}:{number}" if name == "source" and source else at
                 raise DataFormatError(f"{where}: expected {name} words, got none")
         tags = project_onto_places(sentence.text, sentence.spans, target.offsets, severities)
-        words = target.words + [EOS] if eos else target.words
+        words = [*without_eos(target.words), EOS] if eos else target.words
         pairs = None
         if links is not None:
-            count = len(source_words.words), len(target.words)
+            count = len(source_words.words), len(without_eos(words))
             pairs = parse_alignments(next(links), *count, f"{alignments}:{number}")
         yield WordQeExample(
             source_words.words,

@@ -99,7 +99,7 @@ class WordQeExample(NamedTuple):
 
 def read_examples(
     path: DataPath,
-    without_alignments: str = "every target word counts as unaligned",
+    without_alignments: Optional[str] = None,
     tagged: str = "target",
     eos: bool = False,
     split_source: Optional[Split] = None,
@@ -117,7 +117,7 @@ def read_examples(
 
     path : `str`, `PathLike` or a dict of these
         See `find_data_files`.
-    without_alignments : `str`, optional (default = `"every target word counts as unaligned"`)
+    without_alignments : `str`, optional (default = `None`, "every target word counts as unaligned")
         What the warning says of words where there is no file of alignments.
     tagged : `str`, optional (default = `"target"`)
         One of `TAGGED`: what has to have tags where the data are labelled.
@@ -139,7 +139,8 @@ def read_examples(
     optional = {part: _OPTIONAL[part] for part in _OPTIONAL if sentence_scores or part != "hter"}
     paths = find_data_files(path, _REQUIRED, _OPTIONAL if is_explicit(path) else optional)
     if "alignments" not in paths:
-        logger.warning("There is %s: %s.", _no_file(path, "alignments"), without_alignments)
+        outcome = without_alignments or "every target word counts as unaligned"
+        logger.warning("There is %s: %s.", _no_file(path, "alignments"), outcome)
     needed = "source_tags" if tagged == "source" else "tags"
     if needed not in paths:
         others = [paths[part] for part in ("tags", "source_tags") if part in paths]

@@ -17,8 +17,9 @@ class EnsembleTagHead(TagHead):
     heads, labels). The loss is the sum of -log p_i of the gold tags. The model `nef_tagger_ensemble` makes the head; it
     is not registered.
 
-    The tags are the labels with the highest p_i. For the labels OK and BAD, a word is BAD where its probability of BAD
-    is at least the mean of the heads' thresholds, with 0.5 for a head without one. Under constraints the tags are the
+    The tags are the labels with the highest p_i. For the labels of quality estimation, a word is BAD where its
+    probability of BAD is at least the mean of the heads' thresholds, with 0.5 for a head without one; with severities
+    it has the more probable one. Under constraints the tags are the
     well-formed sequence with the highest sum of p_i, which is the expected number of right tags.
 
     # Parameters
@@ -71,9 +72,8 @@ class EnsembleTagHead(TagHead):
         threshold = self.decode_threshold()
         if threshold is None:
             return probabilities.argmax(-1).masked_fill(~mask, 0)
-        bad = self.labels.index("BAD")
-        is_bad = probabilities[..., bad].double() >= threshold
-        return (is_bad == bool(bad)).long().masked_fill(~mask, 0)
+        limit = torch.tensor(threshold, dtype=torch.double, device=mask.device)
+        return self.tags_by_threshold(probabilities, limit).masked_fill(~mask, 0)
 
     @overrides
     def uncalibrated_probabilities(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -198,15 +198,33 @@ class TagHead(torch.nn.Module, Registrable):
         if not self.is_word_qe or all(each is None for each in chosen):
             return tags
         table = self.probabilities(scores, mask).float()
-        most_probable = table.new_tensor(self.bad_ids).long()[table[..., self.bad_ids].argmax(-1)]
-        # As the answers have them, in float32, and exact beside a threshold in float64.
-        probabilities = self.bad_probabilities(table).double()
-        limits = probabilities.new_tensor([math.nan if each is None else each for each in chosen])
-        limits = limits.unsqueeze(-1)  # (batch, 1)
-        by_threshold = most_probable.masked_fill(
-            ~(probabilities >= limits), self.labels.index("OK")
-        )
+        limits = torch.tensor(
+            [math.nan if each is None else each for each in chosen],
+            dtype=torch.double,
+            device=table.device,
+        ).unsqueeze(-1)  # (batch, 1)
+        by_threshold = self.tags_by_threshold(table, limits)
         return torch.where(limits.isnan(), tags, by_threshold).masked_fill(~mask, 0)
+
+    def tags_by_threshold(
+        self, probabilities: torch.Tensor, thresholds: torch.Tensor
+    ) -> torch.Tensor:
+        """OK, or the most probable label of the others where the probability of BAD is at least a threshold.
+
+        # Parameters
+
+        probabilities : `torch.Tensor`, (batch, tokens, labels)
+        thresholds : `torch.DoubleTensor`, which broadcasts to (batch, tokens)
+            In float64, as the probabilities are compared: those of an answer, in float32, are exact beside it.
+
+        # Returns
+
+        `torch.Tensor`: (batch, tokens), also in padding.
+        """
+        bad = probabilities[..., self.bad_ids].argmax(-1)
+        tags = torch.tensor(self.bad_ids, device=bad.device)[bad]
+        is_bad = self.bad_probabilities(probabilities).double() >= thresholds
+        return tags.masked_fill(~is_bad, self.labels.index("OK"))
 
     def chunk_probabilities(
         self,

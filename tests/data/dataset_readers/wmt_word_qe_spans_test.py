@@ -16,7 +16,7 @@ def reader(**options):
 
 
 def read(path, **options):
-    return [metadata_of(instance) for instance in reader(**options).read(str(path))]
+    return [metadata_of(instance) for instance in reader(**options).read(path)]
 
 
 @pytest.fixture
@@ -102,3 +102,41 @@ def test_eos_that_the_text_lacks_has_an_empty_place_at_its_end(text, offsets):
     assert TaggingMetadata(words, text="a bc <EOS>").split_text().offsets[-1] == (5, 10)
     known = TaggingMetadata(words, text="abc", offsets=[(0, 1), (1, 3)])
     assert known.split_text().offsets == [(0, 1), (1, 3), (3, 3)]
+
+
+def test_eos_has_the_tag_of_a_span_at_the_end(tmp_path):
+    rows = [("ja, nein.", "3 9\t3 9\tminor major"), ("ja ", "0\t1\tminor")]
+    gold = [f"xx\tgold\t{i}\t{text}\t{spans}\n" for i, (text, spans) in enumerate(rows)]
+    (tmp_path / "a.tsv").write_text("lp\tgold\tsid\tmt\tstart_id\tend_id\terror\n" + "".join(gold))
+    (tmp_path / "a.src").write_text("yes, no\nyes\n")
+    (tmp_path / "a.align").write_text("0-0 1-2 2-3\n\n")
+    parts = {"spans": "a.tsv", "source": "a.src", "alignments": "a.align"}
+    paths = {part: str(tmp_path / name) for part, name in parts.items()}
+    first, second = read(paths, eos=True, severities=True, **SPLIT)
+    assert first.tokens == ["ja", ",", "nein", ".", "<EOS>"]
+    assert first.tags == ["OK", "OK", "minor", "OK", "major"]
+    assert first.alignments == [(0, 0), (1, 2), (2, 3)]
+    assert first.split_text().offsets == [(0, 2), (2, 3), (4, 8), (8, 9), (9, 9)]
+    assert (second.tokens, second.tags) == (["ja", "<EOS>"], ["minor", "OK"])
+    assert second.split_text().offsets == [(0, 2), (3, 3)]
+    assert (first.tagged, first.target) == ("target", ["ja", ",", "nein", "."])
+    (tmp_path / "a.align").write_text("0-4\n\n")
+    with pytest.raises(DataFormatError, match="a.align:1: expected target indices from 0 to 3"):
+        read(paths, eos=True, **SPLIT)
+
+
+def test_eos_of_a_text_is_one_word_for_any_tokenizer(tmp_path):
+    (tmp_path / "a.src").write_text("it\nit\n")
+    (tmp_path / "a.mt").write_text("ist's. <EOS> \nist's.\n")
+    first, second = read(tmp_path / "a", eos=True, **SPLIT)
+    assert first.tokens == second.tokens == ["ist", "'", "s", ".", "<EOS>"]
+    assert first.offsets[-1] == (7, 12)
+    assert second.split_text().offsets[-1] == (6, 6)
+
+
+@pytest.mark.parametrize("tagged", ["gaps", "target_and_gaps", "source"])
+def test_error_spans_are_those_of_the_target(spans, tagged):
+    with pytest.raises(
+        DataFormatError, match=f"a.tsv: expected no error spans.* tagged is {tagged}"
+    ):
+        read(spans, tagged=tagged)

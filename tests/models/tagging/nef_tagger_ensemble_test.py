@@ -16,10 +16,11 @@ OPTIONS = [
 ]
 
 
-def ensemble(order=(0, 1, 2), **options):
-    """An ensemble of small taggers, and the taggers."""
-    members = [make(seed=index, **OPTIONS[index]) for index in order]
-    configs = [copy.deepcopy(config_of(**OPTIONS[index])) for index in order]
+def ensemble(order=(0, 1, 2), shared=None, **options):
+    """An ensemble of small taggers, and the taggers. They have the options of `shared` in common."""
+    each = [{**OPTIONS[index], **(shared or {})} for index in order]
+    members = [make(seed=index, **own) for index, own in zip(order, each)]
+    configs = [copy.deepcopy(config_of(**own)) for own in each]
     params = Params({"type": "nef_tagger_ensemble", "members": configs, **options})
     model = Model.from_params(params, vocab=VOCAB).eval()
     for member, made in zip(members, model.members):
@@ -57,6 +58,21 @@ def test_loss_metrics_and_tags_are_those_of_the_mean():
     assert calibrated(**batch)["tag_ids"].eq(calibrated.tag_head.labels.index("OK")).all()
 
 
+def test_sentence_score_is_the_weighted_mean():
+    weights = [1.0, 2.0, 5.0]
+    metrics = ["word_qe", "sentence_scores"]
+    model, members = ensemble(weights=weights, shared={"sentence_score": {}}, metrics=metrics)
+    gold = torch.tensor([0.5, 0.0, 1.0])
+    batch = {**batch_of(), "sentence_score": gold}
+    scores = [member(**batch)["sentence_score"] for member in members]
+    output = model(**batch)
+    mean = sum(weight * each for weight, each in zip(weights, scores)) / 8
+    torch.testing.assert_close(output["sentence_score"], mean)
+    assert model.get_metrics()["mae"] == pytest.approx((mean - gold).abs().mean().item(), abs=1e-6)
+    plain, _ = ensemble()
+    assert "sentence_score" not in plain(**batch)
+
+
 def test_answers_have_no_trace():
     model, _ = ensemble()
     output = model(**batch_of(instances(attention=[0], trace=[1])))
@@ -78,6 +94,10 @@ def test_ensemble_is_not_trained():
     "change, message",
     [
         ({"members": [config_of()]}, "members: expected two or more, got 1"),
+        (
+            {"members": [config_of(), config_of(sentence_score={})]},
+            "members: expected sentence_score in all or in none, got it in some",
+        ),
         ({"weights": [1.0]}, "weights: expected 2 numbers above 0, one for each member"),
         ({"weights": [1.0, 0.0]}, "weights: expected 2 numbers above 0, one for each member"),
         (

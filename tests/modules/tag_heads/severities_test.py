@@ -6,6 +6,7 @@ from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.modules.calibration import Calibration
 from allennlp_nef.modules.tag_heads import CrfTagHead, SoftmaxTagHead
+from allennlp_nef.modules.tag_heads.ensemble import EnsembleTagHead
 from tests.metrics.word_qe_test import vocabulary
 
 LABELS = ("minor", "OK", "major")
@@ -83,3 +84,16 @@ def test_one_severity_is_like_bad():
     head, scores = head_of([[0.9, 0.1], [0.7, 0.3], [0.1, 0.9]], labels=("OK", "major"), **weights)
     assert head.threshold == pytest.approx(1 / 6)
     assert head.tags(scores, MASK).tolist() == [[0, 1, 1]]
+
+
+def test_ensemble_has_the_more_probable_severity_of_the_mean():
+    (one, first), (other, second) = head_of(PROBABILITIES), head_of(PROBABILITIES[::-1])
+    other.calibrate(Calibration(threshold=0.52))
+    head = EnsembleTagHead([one, other], [0.75, 0.25], vocabulary(*LABELS))
+    scores = torch.stack([first, second], 2)
+    # Of BAD: 0.55, 0.5 and 0.45, beside 0.75 * 0.5 + 0.25 * 0.52.
+    assert head.threshold == pytest.approx(0.505)
+    assert head.decode(scores, MASK).tolist() == [[0, OK, OK]]
+    assert head.tags(scores, MASK, [0.47]).tolist() == [[0, 2, OK]]
+    mask = MASK & torch.tensor([[True, True, False]])
+    assert head.decode(scores, mask).tolist() == [[0, OK, 0]]
