@@ -138,8 +138,16 @@ class TransformerPairRepresentation(InputRepresentation):
 
     @overrides(check_signature=False)
     def forward(
-        self, source: TextFieldTensors, target: TextFieldTensors, alignments: torch.Tensor
+        self,
+        source: TextFieldTensors,
+        target: TextFieldTensors,
+        alignments: torch.Tensor,
+        similarity: Optional[torch.Tensor] = None,
     ) -> Tuple[torch.Tensor, torch.Tensor]:
+        if similarity is not None:
+            raise ConfigurationError(
+                "word_similarity: expected false in a reader for transformer_pair, which takes no similarity, got true"
+            )
         sides = [_word_pieces(source), _word_pieces(target)]
         masks = [side["counts"] > 0 for side in sides]
         inputs: List[Tuple[List[int], List[int]]] = []

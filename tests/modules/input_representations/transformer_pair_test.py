@@ -201,6 +201,12 @@ def test_values_out_of_range_are_errors(make, option, message):
         make(**option)
 
 
+def test_word_similarity_of_the_reader_is_an_error(make, batch):
+    fields = {**batch(PAIRS[0]), "similarity": torch.zeros(1, 5, 4)}
+    with pytest.raises(ConfigurationError, match="word_similarity: expected false in a reader for"):
+        make()(**fields)
+
+
 def test_fields_without_word_pieces_are_an_error(make, batch):
     fields = batch(PAIRS[0])
     fields["source"] = {"tokens": {"tokens": torch.ones(1, 4)}}
