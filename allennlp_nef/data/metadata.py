@@ -50,6 +50,8 @@ class TaggingMetadata:
     """The words of the translation, where the tokens are others."""
     tagged: Optional[str] = None
     """What the tokens are, as `wmt_word_qe` names it, where they are others than the words of the translation."""
+    post_edit: Optional[List[str]] = None
+    """The words of the translation as a person corrected it, where known."""
 
     @property
     def sides(self) -> List[List[str]]:

@@ -46,7 +46,8 @@ class WordQePredictor(TaggingPredictor):
     it; where it has not learned that, the expected share of BAD tokens: the mean of `bad_probabilities`), `alignments`
     (the pairs that the model used), `alignments_from` ("given", "computed", or "none": the model has no aligner), and,
     if asked for, `attention` (steps or tokens x tokens) and `trace` (an object); `null` where the model has none. An
-    answer with a trace also has `source` (words), and `target` where it has `tagged`.
+    answer with a trace also has `source` (words), and `target` where it has `tagged`. Of data with the part
+    `post_edits`, an answer has `post_edit`, the corrected translation.
 
     A span is one BAD word or several adjacent ones of the same severity, with what stands between them. It has `start`
     and `end`, the characters of the target where it begins and after it, from 0 (of a list of words, these are those of
@@ -239,6 +240,8 @@ class WordQePredictor(TaggingPredictor):
             answer["expected_bad_share"] = share
         if metadata.trace:
             answer["source"] = metadata.source
+        if metadata.post_edit is not None:
+            answer["post_edit"] = " ".join(metadata.post_edit)
         if metadata.tagged not in (None, "target"):
             answer["tagged"] = metadata.tagged
             if metadata.trace:

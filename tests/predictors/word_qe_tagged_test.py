@@ -118,6 +118,18 @@ def test_examples_are_requests_as_users_write_them(predictor_for, name):
     assert request_of(instance["metadata"].metadata) == REQUEST
 
 
+def test_answers_have_the_post_edits_of_the_data(predictor_for, tmp_path):
+    for part, text in (("source", "the dog"), ("target", "der Hund"), ("post_edits", " ein  Hund")):
+        (tmp_path / part).write_text(text + "\n")
+    paths = {part: tmp_path / part for part in ("source", "target", "post_edits")}
+    for name in ("source", "eos"):
+        predictor = predictor_for(name)
+        (answer,) = predictor.predict_batch_instance(list(predictor._dataset_reader.read(paths)))
+        assert answer["post_edit"] == "ein Hund"
+        assert len(answer["tags"]) == len(answer["tokens"])
+    assert "post_edit" not in predictor.predict_json(REQUEST)
+
+
 def write(predictor, path, instances):
     answers = predictor.predict_batch_instance(instances)
     text = "".join(map(predictor.dump_line, answers))

@@ -184,8 +184,9 @@ class WmtWordQeReader(TaggingReader):
     def to_instance(self, example: Any) -> Instance:
         source, target, alignments = example.source, example.target, example.alignments
         instance = self.build_instance(source, target, alignments, example.tags_of(self.tagged))
+        metadata = metadata_of(instance)
+        metadata.post_edit = example.post_edit
         if self.tagged == "target":
-            metadata = metadata_of(instance)
             metadata.text, metadata.offsets = example.text, example.offsets
             metadata.spans = example.spans
         if example.hter is not None:

@@ -14,6 +14,7 @@ each file may be given: see `find_data_files`. Line k of each file is about sent
   layout; all lines of a file have the same one. Source tags are one a source word.
 - Alignments are Pharaoh pairs `i-j`, source index and target index from 0. A line may be empty.
 - `.hter` has the human-targeted translation error rate of the translation, a number of at least 0.
+- `post_edits`, which has no ending and is read by its path alone, has the words of the corrected translation.
 """
 
 import logging
@@ -55,9 +56,9 @@ _OPTIONAL = {
     "alignments": (".src-mt.alignments", ".align"),
     "source_tags": (".source_tags", ".src_tags"),
     "hter": (".hter",),
-    "post_edits": (".pe",),
+    "post_edits": (),  # none of a prefix: only as an explicit part
 }
-_READ = ("source", "target", "tags", "alignments", "source_tags")
+_READ = ("source", "target", "tags", "alignments", "source_tags", "post_edits")
 
 
 class WordQeExample(NamedTuple):
@@ -85,6 +86,8 @@ class WordQeExample(NamedTuple):
     """The start, the end and the severity of each error in the text, where the file has error spans."""
     hter: Optional[float] = None
     """Human-targeted translation error rate, at least 0; None without a file of them."""
+    post_edit: Optional[List[str]] = None
+    """Words of the translation as a person corrected it, at least one; None without a file of them."""
 
     def tags_of(self, tagged: str) -> Optional[List[str]]:
         """The tags of what is `tagged`, one of `TAGGED`; None where they are not known."""
@@ -150,7 +153,7 @@ def read_examples(
             )
         logger.warning("There is %s: the sentences are unlabelled.", _no_file(path, needed))
     read = {part: paths[part] for part in _READ if part in paths}
-    if len(read) > len(_REQUIRED):
+    if any(part in read for part in ("tags", "alignments", "source_tags")):
         split_source = split_target = None
     if sentence_scores and "hter" in paths:
         read["hter"] = paths["hter"]
@@ -177,8 +180,11 @@ def _parse_lines(
         at = {part: f"{path}:{number}" for part, path in paths.items()}
         source, _ = _words(lines["source"], split_source)
         target, offsets = _words(lines["target"], split_target)
-        for part, words in (("source", source), ("target", target)):
-            if not words:
+        post_edit = None
+        if "post_edits" in lines:
+            post_edit, _ = _words(lines["post_edits"], split_target)
+        for part, words in (("source", source), ("target", target), ("post_edits", post_edit)):
+            if words is not None and not words:
                 raise DataFormatError(f"{at[part]}: expected {part} words, got none")
         check_eos(source, target, "gaps" not in tagged, (at["source"], at["target"]))
         tags = gap_tags = source_tags = None
@@ -220,6 +226,7 @@ def _parse_lines(
             lines["target"],
             offsets,
             hter=_parse_hter(lines["hter"], at["hter"]) if "hter" in lines else None,
+            post_edit=post_edit,
         )
 
 

@@ -41,6 +41,16 @@ def test_files_of_a_prefix_that_are_not_needed_are_not_read(tmp_path: Path) -> N
     assert len(list(read_examples(prefix))) == 3
 
 
+def test_post_edits_are_words_and_only_read_by_their_path(tmp_path: Path) -> None:
+    prefix = write(tmp_path, {**good_files(), "pe": "eins\n zwei  drei \n\n"})
+    assert all(example.post_edit is None for example in read_examples(prefix))
+    paths = {"source": f"{prefix}.src", "target": f"{prefix}.mt", "post_edits": f"{prefix}.pe"}
+    examples = read_examples(paths)
+    assert [next(examples).post_edit for _ in range(2)] == [["eins"], ["zwei", "drei"]]
+    with pytest.raises(DataFormatError, match="x.pe:3: expected post_edits words, got none"):
+        next(examples)
+
+
 KNOWN = "source, target, tags, alignments, source_tags, hter, post_edits"
 
 
