@@ -12,9 +12,11 @@ from allennlp_nef.data.dataset_readers import WmtWordQeReader
 from allennlp_nef.data.formats.error_spans import SEVERITIES, has_severities
 from allennlp_nef.data.formats.span_examples import join_bad_words
 from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.models.tagging.description import description_of
 from allennlp_nef.modules.checks import check_integers
 from allennlp_nef.modules.traces import ReadableTrace
 from allennlp_nef.predictors.batches import metadata_of
+from allennlp_nef.predictors.mean_steps import mean_steps
 from allennlp_nef.predictors.requests import THRESHOLD
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 from allennlp_nef.predictors.word_qe_request import WordQeRequest, parse_request
@@ -72,8 +74,8 @@ class WordQePredictor(TaggingPredictor):
         header lines: the bytes and the number of the model's parameters, and the size of the ensemble. A submission has
         one kind of tags: of a model of words and gaps the words, and with "wmt20_gaps" the gaps. "wmt23-spans", a
         submission of error spans to WMT23, and "wmt-sentences", one of sentence scores to WMT22 and 23 (language pair,
-        method, sentence, score), both after three header lines; "wmt22-explanations", a line of the probabilities of
-        BAD a sentence.
+        method, sentence, score), both after three header lines; "wmt22-explanations", a line of numbers a sentence,
+        which are higher for worse words.
     method : `str`, optional (default = `"allennlp_nef"`)
         The method's name, in the submission formats only.
     threshold : `float`, optional (default = `None`, the model's)
@@ -85,6 +87,10 @@ class WordQePredictor(TaggingPredictor):
     severity : `str`, optional (default = `"major"`)
         "minor" or "major": of all spans, for a model that was trained without severities. Only for the formats "json"
         and "wmt23-spans".
+    explanation : `str`, optional (default = `"bad_probability"`)
+        The numbers of "wmt22-explanations", only for that format: "bad_probability", the probability of BAD of each
+        word; or "attention", the mean of the steps in which `neural_easy_first` attends to a word, weighted by the
+        attention, so that words that it attends to late have the highest numbers.
     attention, trace, max_tokens, max_batch, batch_size, on_error
         See `TaggingPredictor`; `max_tokens` is the limit for either side.
     """
@@ -102,6 +108,7 @@ class WordQePredictor(TaggingPredictor):
         language_pair: Optional[str] = None,
         ensemble_size: Optional[int] = None,
         severity: Optional[str] = None,
+        explanation: Optional[str] = None,
         **options: Any,
     ) -> None:
         if not isinstance(dataset_reader, WmtWordQeReader):
@@ -127,12 +134,15 @@ class WordQePredictor(TaggingPredictor):
             ("language_pair", language_pair, submissions),
             ("ensemble_size", ensemble_size, submissions[2:]),
             ("severity", severity, ("json", "wmt23-spans")),
+            ("explanation", explanation, ("wmt22-explanations",)),
         ):
             if value is not None and output_format not in formats:
                 raise ConfigurationError(
                     f"{option}: expected output_format {' or '.join(formats)}, which has it, got {output_format}"
                 )
         self.severity = self._checked_severity(severity)
+        self._explains_by_attention = self._is_attention(explanation)
+        self.attention |= self._explains_by_attention
         if output_format == "wmt23-spans" and dataset_reader.tagged != "target":
             raise ConfigurationError(
                 "output_format: wmt23-spans needs a model that tags the target, got one that tags "
@@ -160,6 +170,18 @@ class WordQePredictor(TaggingPredictor):
                 f"severity: expected a model without severities of its own, got {severity!r}"
             )
         return severity or SEVERITIES[-1]
+
+    def _is_attention(self, explanation: Optional[str]) -> bool:
+        if explanation not in (None, "bad_probability", "attention"):
+            raise ConfigurationError(
+                f"explanation: expected bad_probability or attention, got {explanation!r}"
+            )
+        if explanation == "attention" and description_of(self._model).step_name != "step":
+            raise ConfigurationError(
+                "explanation: expected a model whose steps attend to words (neural_easy_first) for attention, got "
+                + description_of(self._model).title
+            )
+        return explanation == "attention"
 
     def predict(
         self,
@@ -238,6 +260,8 @@ class WordQePredictor(TaggingPredictor):
         answer["sentence_score"] = output.get("sentence_score", share)
         if "sentence_score" in output:
             answer["expected_bad_share"] = share
+        if self._explains_by_attention:
+            answer["explanation"] = mean_steps(output["attention"])
         if metadata.trace:
             answer["source"] = metadata.source
         if metadata.post_edit is not None:

@@ -2,11 +2,14 @@
 
 import json
 
+import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.tokenizers import LettersDigitsTokenizer
 from allennlp.models import load_archive
 from allennlp.predictors import Predictor
+
+from allennlp_nef.predictors.mean_steps import mean_steps
 
 SOURCE = "the doctors see three cups ."
 TARGET = " die Schwestern\u00a0 sehen drei\tTassen.\x00"
@@ -97,6 +100,13 @@ class TestSeverities:
         answer = predictor.predict(SOURCE, TARGET, threshold=1e-9)
         assert set(answer["tags"]) <= {"minor", "major"}
 
+    def test_model_without_steps_has_no_attention_to_explain(self, spans_archive, predictor_of):
+        options = {"output_format": "wmt22-explanations", "explanation": "attention"}
+        with pytest.raises(
+            ConfigurationError, match="explanation: .* whose steps attend .* got lstm"
+        ):
+            predictor_of(spans_archive, **options)
+
     def test_their_own_severities_cannot_be_replaced(self, spans_archive, predictor_of):
         with pytest.raises(ConfigurationError, match="severity: expected a model without sever"):
             predictor_of(spans_archive, "word_qe", severity="minor")
@@ -118,6 +128,14 @@ class TestSeverities:
         (
             {"severity": "minor", "output_format": "tags"},
             "severity: expected output_format json or wmt23-spans, which has it, got tags",
+        ),
+        (
+            {"explanation": "attention"},
+            "explanation: expected output_format wmt22-explanations, which has it, got json",
+        ),
+        (
+            {"explanation": "x", "output_format": "wmt22-explanations"},
+            "explanation: expected bad_probability or attention, got 'x'",
         ),
         ({"output_format": "wmt23-spans"}, "language_pair: expected one such as en-de, got None"),
     ],
@@ -191,3 +209,20 @@ class TestFiles:
         scores = score(gold, path, "--format", "wmt-explanations")
         expected = score(gold, answers, "--format", "wmt-explanations")
         assert scores["systems"][0]["mean"] == expected["systems"][0]["mean"]
+
+    def test_explanations_by_attention(self, predict, score, archive_path):
+        data = "fixtures/qe/test"
+        path = predict(archive_path, data, "wmt22-explanations", explanation="attention")
+        answers = predict(archive_path, data, "json", attention=True).read_text().splitlines()
+        lines = path.read_text().splitlines()
+        assert len(lines) == len(answers) == 200
+        for line, answer in zip(lines, answers):
+            attention = numpy.array(json.loads(answer)["attention"])
+            steps = numpy.arange(1, 1 + len(attention)) @ attention / attention.sum(0)
+            assert list(map(float, line.split())) == pytest.approx(steps.tolist())
+        scores = score("fixtures/qe/test.tags", path, "--format", "wmt-explanations")
+        assert all(0 < value < 1 for value in scores["systems"][0]["mean"].values())
+
+
+def test_word_that_is_never_attended_to_comes_last():
+    assert mean_steps([[1.0, 0.0, 0.25], [0.0, 0.0, 0.75]]) == [1.0, 3.0, 1.75]

@@ -59,8 +59,9 @@ def write_text(reader: "WmtWordQeReader", prediction: Prediction) -> str:
 
 
 def write_explanations(reader: "WmtWordQeReader", prediction: Prediction) -> str:
-    """A line of the probabilities of BAD, as the explanations of WMT22."""
-    return " ".join(map(repr, prediction.answer["bad_probabilities"])) + "\n"
+    """A line of numbers, higher for worse words, as the explanations of WMT22: the probabilities of BAD by default."""
+    answer = prediction.answer
+    return " ".join(map(repr, answer.get("explanation", answer["bad_probabilities"]))) + "\n"
 
 
 def write_spans(reader: "WmtWordQeReader", prediction: Prediction) -> str:
