@@ -1,4 +1,4 @@
-"""A word aligner that needs no other program and no AllenNLP."""
+"""A word aligner that needs no other program and, but for `reader_aligner`, no AllenNLP."""
 
 from allennlp_nef.data.aligners.aligner_files import load_aligner, save_aligner
 from allennlp_nef.data.aligners.learning import learn_aligner
