@@ -224,31 +224,28 @@ def tables(
     return "\n\n".join(map(as_markdown, (lines, tests)))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("task", choices=CONFIGS)
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """The options of a benchmark that trains configs with several seeds."""
     add_data_options(parser)
-    parser.add_argument("--configs", nargs="+", help="configs to run (default: those of the task)")
+    parser.add_argument("--configs", nargs="+", help="configs to run (default: all)")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="(default 1 2 3)")
     parser.add_argument("--jobs", type=int, default=2, choices=range(1, 65), metavar="N")
-    parser.add_argument("--output", type=Path, help="folder (default runs/quality_tasks/TASK)")
+    parser.add_argument("--output", type=Path, help="folder (default in runs)")
     parser.add_argument(
         "--overrides", type=json.loads, default={}, help="settings of every run, as JSON"
     )
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    task, args.task = args.task, "qe"
-    args.data = args.data.resolve()
-    files = find_files(parser, TASK, args)
-    configs = args.configs or CONFIGS[task]
-    if args.one:
-        params = experiment(TASK, configs[0], args.seeds[0], files, args.overrides)
-        run_one(params, files, args.output)
-        return
-    output = (args.output or ROOT / "runs" / "quality_tasks" / task).resolve()
-    jobs = [(config, seed) for seed in args.seeds for config in configs]
+
+
+def finished_runs(
+    parser: argparse.ArgumentParser,
+    args: argparse.Namespace,
+    script: List[str],
+    files: Dict[str, str],
+    output: Path,
+) -> Dict[str, List[Dict[str, Any]]]:
+    """The results of each config, after the runs that were missing."""
+    jobs = [(config, seed) for seed in args.seeds for config in args.configs]
     for config, seed in jobs:
         params = experiment(TASK, config, seed, files, args.overrides)
         another = difference(params, output / config / str(seed))
@@ -259,12 +256,34 @@ def main() -> None:
     options = ["--data", str(args.data), "--overrides", json.dumps(args.overrides)]
     if args.language not in (None, "*"):
         options += ["--language", args.language]
-    finished = run_all([__file__, task, *options], jobs, output, args.jobs)
-    runs: Dict[str, List[Run]] = {config: [] for config in configs}
-    results: Dict[str, List[Dict[str, Any]]] = {config: [] for config in configs}
-    for (config, seed), result in zip(jobs, finished):
-        runs[config].append(load(output / config / str(seed)))
+    finished = run_all([*script, *options], jobs, output, args.jobs)
+    results: Dict[str, List[Dict[str, Any]]] = {config: [] for config in args.configs}
+    for (config, _), result in zip(jobs, finished):
         results[config].append(result)
+    return results
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("task", choices=CONFIGS)
+    add_run_options(parser)
+    args = parser.parse_args()
+    task, args.task = args.task, "qe"
+    args.data = args.data.resolve()
+    files = find_files(parser, TASK, args)
+    args.configs = args.configs or CONFIGS[task]
+    if args.one:
+        params = experiment(TASK, args.configs[0], args.seeds[0], files, args.overrides)
+        run_one(params, files, args.output)
+        return
+    output = (args.output or ROOT / "runs" / "quality_tasks" / task).resolve()
+    results = finished_runs(parser, args, [__file__, task], files, output)
+    runs = {
+        config: [load(output / config / str(seed)) for seed in args.seeds]
+        for config in args.configs
+    }
     text = tables(trivial_rows(task, files), runs, results) + "\n"
     (output / "results.md").write_text(text)
     (output / "results.json").write_text(json.dumps(results))

@@ -16,16 +16,8 @@ from typing import Any, Dict, List
 
 import numpy
 from operating_points import as_markdown
-from quality_tasks import PARTS, TASK
-from results import (
-    ROOT,
-    add_data_options,
-    difference,
-    experiment,
-    find_files,
-    run_all,
-    train,
-)
+from quality_tasks import PARTS, TASK, add_run_options, finished_runs
+from results import ROOT, experiment, find_files, train
 
 from allennlp_nef.metrics.significance import compare
 from allennlp_nef.metrics.wmt_scores import CORRELATIONS
@@ -121,17 +113,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    add_data_options(parser)
-    parser.add_argument("--configs", nargs="+", choices=CONFIGS, default=CONFIGS, help="rows")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="(default 1 2 3)")
-    parser.add_argument("--jobs", type=int, default=2, choices=range(1, 65), metavar="N")
-    parser.add_argument("--output", type=Path, help="folder (default runs/sentence_scores/DATA)")
-    parser.add_argument(
-        "--overrides", type=json.loads, default={}, help="settings of every run, as JSON"
-    )
-    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    add_run_options(parser)
     args = parser.parse_args()
-    args.task = "qe"
+    args.task, args.configs = "qe", args.configs or CONFIGS
     args.data = args.data.resolve()
     files = find_files(parser, TASK, args)
     if args.one:
@@ -139,21 +123,7 @@ def main() -> None:
         run_one(params, files, args.output)
         return
     output = (args.output or ROOT / "runs" / "sentence_scores" / args.data.name).resolve()
-    jobs = [(config, seed) for seed in args.seeds for config in args.configs]
-    for config, seed in jobs:
-        params = experiment(TASK, config, seed, files, args.overrides)
-        another = difference(params, output / config / str(seed))
-        if another:
-            parser.error(
-                f"--output: {another}. Runs are kept: delete this one, or choose another folder"
-            )
-    options = ["--data", str(args.data), "--overrides", json.dumps(args.overrides)]
-    if args.language not in (None, "*"):
-        options += ["--language", args.language]
-    finished = run_all([__file__, *options], jobs, output, args.jobs)
-    results: Dict[str, List[Dict[str, Any]]] = {config: [] for config in args.configs}
-    for (config, _), result in zip(jobs, finished):
-        results[config].append(result)
+    results = finished_runs(parser, args, [__file__], files, output)
     text = tables(files, results) + "\n"
     (output / "results.md").write_text(text)
     (output / "results.json").write_text(json.dumps(results))
