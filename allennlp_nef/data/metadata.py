@@ -67,7 +67,7 @@ class TaggingMetadata:
         """The text and the place of each token; of an `<EOS>` that the text lacks, an empty one at its end."""
         text = " ".join(self.tokens) if self.text is None else self.text
         words = self.tokens
-        if words[-1:] == [EOS] and not text.rstrip().endswith(EOS):
+        if words[-1:] == [EOS] and text.split()[-1:] != [EOS]:
             words = words[:-1]
         offsets = find_words(text, words) if self.offsets is None else self.offsets
         end = (len(text), len(text))

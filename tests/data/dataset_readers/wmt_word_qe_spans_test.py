@@ -100,6 +100,8 @@ def test_eos_that_the_text_lacks_has_an_empty_place_at_its_end(text, offsets):
     split = TaggingMetadata(words, text=text or "a bc").split_text()
     assert (split.words, split.offsets) == (words, offsets)
     assert TaggingMetadata(words, text="a bc <EOS>").split_text().offsets[-1] == (5, 10)
+    glued = TaggingMetadata(["a", "bc<EOS>", "<EOS>"], text="a bc<EOS>")
+    assert glued.split_text().offsets == [(0, 1), (2, 9), (9, 9)]
     known = TaggingMetadata(words, text="abc", offsets=[(0, 1), (1, 3)])
     assert known.split_text().offsets == [(0, 1), (1, 3), (3, 3)]
 
