@@ -61,7 +61,7 @@ def read_files_or_spans(
     """
     files = span_files(path)
     if files is None:
-        options.update(split_source=split_source, split_target=split_target)
+        options.update(split_source=split_source, split_target=split_target, severities=severities)
         return read_examples(path, tagged=tagged, eos=eos, **options)
     if tagged != "target":
         raise DataFormatError(

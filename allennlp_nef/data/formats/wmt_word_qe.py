@@ -108,6 +108,7 @@ def read_examples(
     split_source: Optional[Split] = None,
     split_target: Optional[Split] = None,
     sentence_scores: bool = False,
+    severities: bool = False,
 ) -> Iterator[WordQeExample]:
     """
     Reads the files of a data set in lock-step, one line of each at a time.
@@ -131,6 +132,8 @@ def read_examples(
         those between whitespace, as by default.
     sentence_scores : `bool`, optional (default = `False`)
         Whether to read `.hter`, where it exists.
+    severities : `bool`, optional (default = `False`)
+        Whether tags have to be OK, minor and major. A file of tags has others, and is an error.
 
     # Raises
 
@@ -152,6 +155,10 @@ def read_examples(
                 f"{others[0]}: expected a file of {needed} too, as tagged is {tagged}, got {_no_file(path, needed)}"
             )
         logger.warning("There is %s: the sentences are unlabelled.", _no_file(path, needed))
+    if severities and "tags" in paths:
+        raise DataFormatError(
+            f"{paths['tags']}: expected a file of error spans, as severities is true, got one of tags"
+        )
     read = {part: paths[part] for part in _READ if part in paths}
     if any(part in read for part in ("tags", "alignments", "source_tags")):
         split_source = split_target = None

@@ -81,6 +81,15 @@ def test_words_of_files_with_tags_or_alignments_are_between_whitespace(tmp_path,
             read(tmp_path / "a", **SPLIT)
 
 
+def test_tags_without_severities_are_an_error_where_they_are_wanted(tmp_path):
+    for ending, line in (("src", "a"), ("mt", "b c")):
+        (tmp_path / f"a.{ending}").write_text(line + "\n")
+    assert read(tmp_path / "a", severities=True)[0].tags is None
+    (tmp_path / "a.tags").write_text("OK BAD\n")
+    with pytest.raises(DataFormatError, match=r"a.tags: expected a file of error spans, as sever"):
+        read(tmp_path / "a", severities=True)
+
+
 def test_tags_in_python_are_those_of_the_option():
     tags = ["minor", "OK"]
     instance = reader(severities=True).text_to_instance(["a"], ["b", "c"], tags=tags)
