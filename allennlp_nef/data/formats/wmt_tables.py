@@ -74,7 +74,7 @@ def table_of(path: str, layouts: Sequence[Layout], lines: Sequence[Line]) -> Tab
     # Raises
 
     `DataFormatError`: no rows, none of the layouts, a header line that is no number, a row with another number of
-    columns.
+    columns, columns in another order.
     """
     lines = [(number, line.rstrip("\r\n")) for number, line in lines]
     count = next((i for i, (_, line) in enumerate(lines) if "\t" in line), None)
@@ -106,7 +106,8 @@ def table_of(path: str, layouts: Sequence[Layout], lines: Sequence[Line]) -> Tab
                 f"got {quote(line.rstrip())}"
             )
         rows.append(Row(number, cells))
-    rows = rows[1:] if layout.first_name else rows
+    if layout.first_name:
+        _check_names(path, layout, rows.pop(0))
     if not rows:
         raise DataFormatError(f"{path}:{lines[-1][0]}: expected at least one row, got none")
     return Table(layout, header, rows)
@@ -172,6 +173,16 @@ def check_left_out(path: str, numbers: AbstractSet[int], sentences: int) -> None
         raise DataFormatError(
             f"{path}: expected sentences below {sentences}, as many as the gold file has, got {max(numbers)}"
         )
+
+
+def _check_names(path: str, layout: Layout, names: Row) -> None:
+    """Raises a `DataFormatError` for the name of a column that stands above another one."""
+    for number, (name, expected) in enumerate(zip(names.cells, layout.columns), 1):
+        if name != expected and name in layout.columns:
+            raise DataFormatError(
+                f"{path}:{names.line}: expected the columns {', '.join(layout.columns)}, "
+                f"got {name} as column {number}"
+            )
 
 
 def _fits(layout: Layout, header_lines: int, first: List[str]) -> bool:

@@ -102,6 +102,12 @@ def test_bad_rows_are_errors_with_their_line(write, row, message):
     assert str(error.value).startswith(f"{path}:3: {message}")
 
 
+def test_columns_in_another_order_are_an_error(write):
+    path = write("a.tsv", DEV.replace("source\ttarget", "target\tsource") + dev_row())
+    with pytest.raises(DataFormatError, match=r"a.tsv:1: expected the columns .*, got target as "):
+        list(read_span_examples(path))
+
+
 def test_spans_can_be_clipped(write, caplog):
     path = write("a.tsv", DEV + dev_row(spans="8\t11\tminor"))
     assert next(read_span_examples(path, clip_spans=True)).tags == ["OK", "OK", "BAD"]
