@@ -4,8 +4,8 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from allennlp_nef.data.formats.data_paths import DataPath, find_data_files, has_part, name_of
 from allennlp_nef.data.formats.error_spans import project_onto_places, read_error_spans
+from allennlp_nef.data.formats.parallel_files import read_parallel_lines
 from allennlp_nef.data.formats.split_text import Split, SplitText, split_on_whitespace
-from allennlp_nef.data.formats.text_files import read_lines
 from allennlp_nef.data.formats.wmt_layouts import EOS, without_eos
 from allennlp_nef.data.formats.wmt_word_qe import WordQeExample, parse_alignments, read_examples
 from allennlp_nef.errors import DataFormatError
@@ -186,7 +186,7 @@ def join_bad_words(
 
 def _lines(path: str, spans: str, count: int) -> Iterator[str]:
     """The lines of a file, one for each of so many sentences."""
-    lines = [line.rstrip("\r\n") for line in read_lines(path)]
+    lines = [each["line"] for _, each in read_parallel_lines({"line": path})]
     if len(lines) != count:
         raise DataFormatError(
             f"{path}: expected {count} lines, one for each sentence of {spans}, got {len(lines)}"
