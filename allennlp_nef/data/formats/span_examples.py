@@ -6,7 +6,7 @@ from allennlp_nef.data.formats.data_paths import DataPath, find_data_files, has_
 from allennlp_nef.data.formats.error_spans import project_onto_places, read_error_spans
 from allennlp_nef.data.formats.parallel_files import read_parallel_lines
 from allennlp_nef.data.formats.split_text import Split, SplitText, split_on_whitespace
-from allennlp_nef.data.formats.wmt_layouts import EOS, without_eos
+from allennlp_nef.data.formats.wmt_layouts import EOS, check_eos, without_eos
 from allennlp_nef.data.formats.wmt_word_qe import WordQeExample, parse_alignments, read_examples
 from allennlp_nef.errors import DataFormatError
 
@@ -111,7 +111,7 @@ def read_span_examples(
     # Raises
 
     `DataFormatError`: that of `read_error_spans`, no source, another number of lines than sentences, a text without
-    words, a malformed alignment.
+    words, a malformed alignment, `<EOS>` elsewhere than at the end of a translation.
     """
     _, sentences = read_error_spans(spans, clip_spans)
     sources = [sentence.source for sentence in sentences]
@@ -130,6 +130,7 @@ def read_span_examples(
             if not words:
                 where = f"{source}:{number}" if name == "source" and source else at
                 raise DataFormatError(f"{where}: expected {name} words, got none")
+        check_eos(source_words.words, target.words, locations=(f"{at}: source", f"{at}: target"))
         tags = project_onto_places(sentence.text, sentence.spans, target.offsets, severities)
         words = [*without_eos(target.words), EOS] if eos else target.words
         pairs = None

@@ -93,6 +93,8 @@ SPAN = "expected a span within the 10 characters of the text, its start not afte
         (dev_row(spans="0\t1\tcritical"), "expected a severity, minor or major, got 'critical'"),
         (dev_row(target=" ", spans="-1\t-1\tno-error"), "expected target words, got none"),
         (dev_row(source=" "), "expected source words, got none"),
+        (dev_row(source="a <EOS>"), "source: expected no <EOS> in the source, got it as word 2"),
+        (dev_row(target="so <EOS> ist"), "target: expected <EOS> only after the last word, got"),
     ],
 )
 def test_bad_rows_are_errors_with_their_line(write, row, message):
