@@ -105,6 +105,8 @@ def _hint(prefix: str, endings: Sequence[str]) -> str:
         return f" (the path is a prefix{advice}, and {prefix} is a file)"
     if os.path.isdir(prefix):
         return f" (the path is a prefix such as {os.path.join(prefix, 'train')}, not a folder)"
+    if prefix.endswith(".json") and (not folder or os.path.isdir(folder)):
+        return f" (there is no file {prefix})"
     if folder and not os.path.isdir(folder):
         return f" (there is no folder {folder})"
     return ""

@@ -51,6 +51,11 @@ def test_post_edits_are_words_and_only_read_by_their_path(tmp_path: Path) -> Non
         next(examples)
 
 
+def test_json_file_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataFormatError, match=r"\(there is no file .*x.json\)$"):
+        read_examples(tmp_path / "x.json")
+
+
 KNOWN = "source, target, tags, alignments, source_tags, hter, post_edits"
 
 
