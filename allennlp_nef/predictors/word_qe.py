@@ -169,6 +169,11 @@ class WordQePredictor(TaggingPredictor):
             raise ConfigurationError(
                 f"severity: expected a model without severities of its own, got {severity!r}"
             )
+        if severity is not None and self._dataset_reader.tagged != "target":
+            raise ConfigurationError(
+                "severity: expected a model that tags the target, which has spans, got one that tags "
+                f"{self._dataset_reader.tagged}"
+            )
         return severity or SEVERITIES[-1]
 
     def _is_attention(self, explanation: Optional[str]) -> bool:

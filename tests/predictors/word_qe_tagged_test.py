@@ -190,6 +190,12 @@ def test_text_shows_bad_gaps(predictor_for):
         assert lines[1] == "der Hund\n"
 
 
+def test_severity_needs_a_model_with_spans(predictor_for):
+    assert predictor_for("eos", severity="minor").severity == "minor"
+    with pytest.raises(ConfigurationError, match="severity: expected a model that tags the target"):
+        predictor_for("gaps", severity="minor")
+
+
 def test_gap_rows_need_a_model_of_gaps(predictor_for):
     with pytest.raises(
         ConfigurationError, match="wmt20_gaps needs a model of gaps, got one of source"
