@@ -176,8 +176,11 @@ def project_spans(
 
     # Raises
 
-    `DataFormatError`: a word that does not follow in the text.
+    `DataFormatError`: a word that does not follow in the text, an unknown severity, a span outside of the text or with
+    its start after its end.
     """
+    for span in spans:
+        _check(span, text, "spans")
     return project_onto_places(text, spans, find_words(text, words), severities)
 
 

@@ -39,6 +39,20 @@ def test_words_have_the_more_severe_error_that_touches_them():
     assert project_spans("ab cde  f", spans, words) == ["BAD"] * 4
 
 
+@pytest.mark.parametrize(
+    "span, message",
+    [
+        (ErrorSpan(2, 4, "minor"), "spans: expected a span within the 3 characters .*, got 2 to 4"),
+        (ErrorSpan(5, 5, "minor"), "spans: expected a span within the 3 characters .*, got 5 to 5"),
+        (ErrorSpan(2, 1, "minor"), "spans: expected a span within the 3 characters .*, got 2 to 1"),
+        (ErrorSpan(0, 1, "Major"), "spans: expected a severity, minor or major, got 'Major'"),
+    ],
+)
+def test_spans_that_cannot_be_projected_are_errors(span, message):
+    with pytest.raises(DataFormatError, match=message):
+        project_spans("a b", [span], ["a", "b"])
+
+
 def test_span_of_characters_of_no_word_is_an_omission():
     assert project_spans("a \x00 b", [ErrorSpan(2, 3, "minor")], ["a", "\x00", "b"])[1] == "BAD"
     offsets = [(0, 1), (4, 5)]
