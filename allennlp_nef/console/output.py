@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+import select
 import sys
 import warnings
 from typing import Iterator
@@ -110,6 +111,16 @@ def write_to_log_files(error: BaseException) -> None:
     )
     for handler in _log_files():
         handler.handle(record)
+
+
+def leave_closed_pipe() -> bool:
+    """Whether the program that read standard output, such as `head`, has ended. Further output then goes nowhere."""
+    pipe = select.poll()
+    pipe.register(sys.stdout.fileno(), 0)
+    is_closed = bool(pipe.poll(0))
+    if is_closed:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return is_closed
 
 
 def _log_files() -> Iterator[logging.Handler]:

@@ -2,6 +2,7 @@
 
 import argparse
 import platform
+import sys
 import traceback
 from importlib import metadata
 from importlib.util import find_spec
@@ -11,12 +12,18 @@ from allennlp_nef.commands import COMMANDS
 from allennlp_nef.commands.command import Command
 from allennlp_nef.commands.printing import print_error, print_lines
 from allennlp_nef.console.mistakes import ending_of
-from allennlp_nef.console.output import ignore_warnings, set_up_logging, write_to_log_files
+from allennlp_nef.console.output import (
+    ignore_warnings,
+    leave_closed_pipe,
+    set_up_logging,
+    write_to_log_files,
+)
 from allennlp_nef.console.parser import Parser, add_include_package
 from allennlp_nef.version import VERSION
 
 PROGRAM = "allennlp-nef"
 TRACEBACK = "--traceback"
+CLOSED_PIPE = 141  # 128 + SIGPIPE, as shells count
 ALLENNLP_COMMANDS = {
     "build-vocab": "Build a vocabulary from a config.",
     "cached-path": "Fetch remote files into AllenNLP's cache, list them, or remove them.",
@@ -40,13 +47,20 @@ def run(arguments: Sequence[str]) -> int:
     # Returns
 
     `int`
-        The exit status: 0; 2 for a mistake of the user; 130 and 143 where the program was interrupted or terminated.
+        The exit status: 0; 2 for a mistake of the user; 130 and 143 where the program was interrupted or terminated;
+        141 where nothing reads its output any longer, as after `| head`.
     """
     ignore_warnings()
     set_up_logging()
     try:
-        _run_command([argument for argument in arguments if argument != TRACEBACK])
+        try:
+            _run_command([argument for argument in arguments if argument != TRACEBACK])
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
     except BaseException as error:
+        if isinstance(error, BrokenPipeError) and leave_closed_pipe():
+            return CLOSED_PIPE
         ending = ending_of(error)
         if ending is None:
             raise

@@ -135,3 +135,28 @@ def test_functions_with_upper_bounds_need_torch_alone(start):
         "imported ['allennlp_nef', 'allennlp_nef.nn', 'constrained_softmax', 'constrained_sparsemax', 'numerics', "
         "'upper_bounds', 'allennlp_nef.version']"
     )
+
+
+@pytest.mark.parametrize(
+    "arguments, unbuffered",
+    [
+        (["--help"], ""),
+        (["score-tags", "both.conll", "--format=conll"], ""),
+        (["score-tags", "both.conll", "--format=conll"], "1"),
+    ],
+)
+def test_a_reader_of_the_output_may_end_early(root, tmp_path, arguments, unbuffered):
+    (tmp_path / "both.conll").write_text("a B-A B-A\nb O B-A\n")
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "allennlp_nef_console", *arguments],
+        cwd=str(tmp_path),
+        env={**os.environ, "PYTHONPATH": str(root), "PYTHONUNBUFFERED": unbuffered},
+        stdout=write,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        check=False,
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, "")
