@@ -64,7 +64,13 @@ def build(transformer, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["qe_transformer", "qe_nef_f_transformer"])
 @pytest.mark.parametrize(
-    "knobs", ["", "aligned_source:: true, last_layers:: 2, pooling:: 'mean', layer_decay:: 0.9"]
+    "knobs",
+    [
+        "",
+        "aligned_source:: true, last_layers:: 2, pooling:: 'mean', layer_decay:: 0.9",
+        "error_spans:: true",
+        "tagged:: 'gaps', sentence_scores:: true",
+    ],
 )
 def test_each_part_learns_in_one_step_and_the_validation_metric_is_finite(build, name, knobs):
     trainer = build(name, knobs)

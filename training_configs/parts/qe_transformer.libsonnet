@@ -56,7 +56,7 @@
   // The experiment.
   dataset_reader+: reader,
   validation_dataset_reader+: reader,
-  vocabulary: { tokens_to_add: { labels: ['OK', 'BAD'] } },
+  vocabulary+: { min_count:: {} },  // words are pieces of the transformer's own vocabulary
   model+: {
     input_representation: {
       type: 'transformer_pair',
