@@ -241,9 +241,15 @@ def _check_counts(gold: TagFile, file: TagFile) -> None:
         if length >= 3 and length % 2:
             possible.append((length - 1) // 2)
         if len(got.tags) not in possible:
+            is_n_plus_1 = length == 2 * len(got.tags) - 1  # of 2n+1
+            hint = (
+                "; --gaps only scores gaps, and WMT22 has gold files of n+1 tags"
+                if is_n_plus_1
+                else ""
+            )
             raise DataFormatError(
                 f"{file.path}:{got.lines[0]}: expected {length} tags as in {gold.path}:{expected.lines[0]} "
-                f"({' or '.join(map(str, possible[1:]))} where only one has gaps), got {len(got.tags)}"
+                f"({' or '.join(map(str, possible[1:]))} where only one has gaps), got {len(got.tags)}{hint}"
             )
 
 
