@@ -13,7 +13,7 @@ each file may be given: see `find_data_files`. Line k of each file is about sent
 - Tags are `OK` or `BAD`, in one of the layouts of `wmt_layouts`. The number of tags of a line tells its
   layout; all lines of a file have the same one. Source tags are one a source word.
 - Alignments are Pharaoh pairs `i-j`, source index and target index from 0. A line may be empty.
-- `.hter` has the human-targeted translation error rate of the translation, a number of at least 0.
+- `.hter` has the human-targeted translation edit rate of the translation, a number of at least 0.
 - `post_edits`, which has no ending and is read by its path alone, has the words of the corrected translation.
 """
 
@@ -85,7 +85,7 @@ class WordQeExample(NamedTuple):
     spans: Optional[Sequence[Tuple[int, int, str]]] = None
     """The start, the end and the severity of each error in the text, where the file has error spans."""
     hter: Optional[float] = None
-    """Human-targeted translation error rate, at least 0; None without a file of them."""
+    """Human-targeted translation edit rate, at least 0; None without a file of them."""
     post_edit: Optional[List[str]] = None
     """Words of the translation as a person corrected it, at least one; None without a file of them."""
 
