@@ -41,7 +41,7 @@ def write_wmt22(reader: "WmtWordQeReader", prediction: Prediction) -> str:
 
 def write_sentence_scores(reader: "WmtWordQeReader", prediction: Prediction) -> str:
     """A row of a submission of sentence scores to WMT22 or 23, before the first one three header lines."""
-    header = "" if prediction.number else format_header(prediction.header)
+    header = _header(prediction)
     pair, score = prediction.language_pair or "", prediction.answer["sentence_score"]
     return header + format_sentence_score(pair, prediction.method, prediction.number, score) + "\n"
 
@@ -69,7 +69,7 @@ def write_spans(reader: "WmtWordQeReader", prediction: Prediction) -> str:
 
     Tabs and line ends of the text, and surrogates, which UTF-8 lacks, are written as blanks: offsets stay right.
     """
-    header = "" if prediction.number else format_header(prediction.header)
+    header = _header(prediction)
     text = " ".join(prediction.tokens) if prediction.text is None else prediction.text
     text = re.sub("[\t\r\n\ud800-\udfff]", " ", text)
     spans = [
@@ -80,13 +80,18 @@ def write_spans(reader: "WmtWordQeReader", prediction: Prediction) -> str:
     return header + format_error_spans(pair, prediction.method, prediction.number, text, spans)
 
 
+def _header(prediction: Prediction, lines: int = 3) -> str:
+    """The header lines before the first sentence; nothing before another."""
+    return "" if prediction.number else format_header(prediction.header[:lines])
+
+
 def _seven_columns(
     reader: "WmtWordQeReader",
     prediction: Prediction,
     header_lines: int,
     kind: Optional[str] = None,
 ) -> str:
-    header = "" if prediction.number else format_header(prediction.header[:header_lines])
+    header = _header(prediction, header_lines)
     return header + _rows(reader, prediction, prediction.language_pair, kind)
 
 
