@@ -58,7 +58,6 @@ _OPTIONAL = {
     "hter": (".hter",),
     "post_edits": (),  # none of a prefix: only as an explicit part
 }
-_READ = ("source", "target", "tags", "alignments", "source_tags", "post_edits")
 
 
 class WordQeExample(NamedTuple):
@@ -159,11 +158,10 @@ def read_examples(
         raise DataFormatError(
             f"{paths['tags']}: expected a file of error spans, as severities is true, got one of tags"
         )
-    read = {part: paths[part] for part in _READ if part in paths}
-    if any(part in read for part in ("tags", "alignments", "source_tags")):
+    if any(part in paths for part in ("tags", "alignments", "source_tags")):
         split_source = split_target = None
-    if sentence_scores and "hter" in paths:
-        read["hter"] = paths["hter"]
+    parts = [part for part in (*_REQUIRED, *_OPTIONAL) if sentence_scores or part != "hter"]
+    read = {part: paths[part] for part in parts if part in paths}
     return _parse_lines(read, tagged, eos, split_source, split_target)
 
 
