@@ -16,15 +16,14 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Tuple
 
 import numpy
-from operating_points import as_markdown, mean_and_spread
-from quality_tasks import CONFIGS, load
+from operating_points import PARTS, as_markdown, mean_and_spread
+from quality_tasks import CONFIGS, Run, ensemble, load
+from results import comparison_cells
 
-from allennlp_nef.metrics.significance import compare
 from allennlp_nef.metrics.thresholds import best_threshold
 from allennlp_nef.metrics.wmt_scores import SPANS
 
 SEVERITIES = ("major", "minor")
-PARTS = ("dev", "test")
 
 
 class Part(NamedTuple):
@@ -106,12 +105,11 @@ def main() -> None:
     rows = (args.data / "hallucinations.tsv").read_text(encoding="utf-8").splitlines()[1:]
     left_out = {"dev": [], "test": [int(row.split("\t")[1]) for row in rows]}
     models: Dict[str, List[Dict[str, Part]]] = {}
-    words: Dict[str, List[float]] = {}
+    runs: Dict[str, List[Run]] = {}
     for config in CONFIGS["words"]:
         folders = [args.runs / config / str(seed) for seed in args.seeds]
         models[config] = [read(folder / "model.tar.gz", files) for folder in folders]
-        runs = [load(folder)["dev"] for folder in folders]
-        words[config] = [best_threshold(run.values, run.is_bad).value for run in runs]
+        runs[config] = [load(folder) for folder in folders]
     everything = [each for several in models.values() for each in several]
     models["all runs, ensemble"] = [
         {
@@ -121,9 +119,11 @@ def main() -> None:
             for part in PARTS
         }
     ]
-    runs = [load(args.runs / c / str(s))["dev"] for c in CONFIGS["words"] for s in args.seeds]
-    mean = numpy.mean([run.values for run in runs], axis=0)
-    words["all runs, ensemble"] = [best_threshold(mean, runs[0].is_bad).value]
+    runs["all runs, ensemble"] = [ensemble([run for several in runs.values() for run in several])]
+    words = {
+        name: [best_threshold(run["dev"].values, run["dev"].is_bad).value for run in several]
+        for name, several in runs.items()
+    }
 
     counts: Dict[str, Dict[str, List[numpy.ndarray]]] = {}
     settings: Dict[str, List[Tuple[float, str]]] = {}
@@ -160,12 +160,7 @@ def main() -> None:
         cells = [" minus ".join(pair)]
         for part in PARTS:
             arrays = (numpy.array(counts[title][part]) for title in pair)
-            found = compare(*arrays, lambda sums: SPANS.scores(sums)["f1"])
-            cells += [
-                f"{100 * found.difference:+.2f}",
-                f"{100 * found.low:+.2f} to {100 * found.high:+.2f}",
-                f"{found.p_value:.4f}",
-            ]
+            cells += comparison_cells(*arrays, lambda sums: SPANS.scores(sums)["f1"])
         tests.append(cells)
     text = "\n\n".join(map(as_markdown, (lines, tests))) + "\n"
     (args.runs / "error_spans.md").write_text(text)

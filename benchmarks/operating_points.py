@@ -25,6 +25,7 @@ from results import (
     ROOT,
     Results,
     add_data_options,
+    comparison_cells,
     difference,
     experiment,
     find_files,
@@ -190,7 +191,6 @@ def tables(results: Results) -> str:
 
 def comparisons(results: Results) -> List[List[str]]:
     """Paired tests of NEF-F and BiLSTM, and of the models without alignments and the one without source."""
-    from allennlp_nef.metrics.significance import compare
     from allennlp_nef.metrics.tag_scores import WORD_QE
 
     nef, bilstm = CONFIGS[:2]
@@ -215,12 +215,7 @@ def comparisons(results: Results) -> List[List[str]]:
                     )
                     for row, condition in pair
                 ]
-                found = compare(*counts, partial(_score, WORD_QE.scores, score))
-                cells += [
-                    f"{100 * found.difference:+.2f}",
-                    f"{100 * found.low:+.2f} to {100 * found.high:+.2f}",
-                    f"{found.p_value:.4f}",
-                ]
+                cells += comparison_cells(*counts, partial(_score, WORD_QE.scores, score))
             lines.append(cells)
     return lines
 

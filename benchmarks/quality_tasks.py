@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 
 import numpy
-from operating_points import as_markdown, mean_and_spread
-from result_tasks import TASKS
+from operating_points import PARTS, TASK, as_markdown, mean_and_spread
 from results import (
     ROOT,
     add_data_options,
+    comparison_cells,
     difference,
     experiment,
     find_files,
@@ -35,18 +35,15 @@ from results import (
 )
 from trivial_baselines import Sentence, most_frequent_tags
 
-from allennlp_nef.metrics.significance import compare
 from allennlp_nef.metrics.tag_scores import WORD_QE
 from allennlp_nef.metrics.thresholds import best_threshold
 
-TASK = TASKS["qe"]
 CONFIGS = {
     "gaps": ["qe_nef_f_gaps", "qe_bilstm_gaps"],
     "source": ["qe_nef_f_source", "qe_bilstm_source"],
     "words": ["qe_nef_f_affixes", "qe_bilstm_affixes"],
 }
 SCORES = {"mcc": "MCC", "f1_mult": "F1-MULT"}
-PARTS = ("dev", "test")
 
 
 class Probabilities(NamedTuple):
@@ -214,12 +211,9 @@ def tables(
                     numpy.array([one[part] for one in counts[name][:seeds]])
                     for name in (first, second)
                 )
-                found = compare(*arrays, lambda sums, score=score: WORD_QE.scores(sums)[score])
-                cells += [
-                    f"{100 * found.difference:+.2f}",
-                    f"{100 * found.low:+.2f} to {100 * found.high:+.2f}",
-                    f"{found.p_value:.4f}",
-                ]
+                cells += comparison_cells(
+                    *arrays, lambda sums, score=score: WORD_QE.scores(sums)[score]
+                )
             tests.append(cells)
     return "\n\n".join(map(as_markdown, (lines, tests)))
 

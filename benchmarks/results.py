@@ -171,10 +171,20 @@ def table(task: Task, results: Results) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
+def comparison_cells(
+    first: numpy.ndarray, second: numpy.ndarray, score: Any, scale: int = 100, digits: int = 2
+) -> List[str]:
+    """The difference of the scores of two systems, its interval and p, as `compare` gives them, in cells of a table."""
+    from allennlp_nef.metrics.significance import compare
+
+    found = compare(first, second, score)
+    low, high = (f"{scale * value:+.{digits}f}" for value in (found.low, found.high))
+    return [f"{scale * found.difference:+.{digits}f}", f"{low} to {high}", f"{found.p_value:.4f}"]
+
+
 def comparisons(task: Task, results: Results) -> str:
     """A Markdown table of paired tests over the sentences and the seeds that both configs have."""
     from allennlp_nef.metrics import tag_scores
-    from allennlp_nef.metrics.significance import compare
 
     scorer = getattr(tag_scores, task.scorer)
     name, title = task.scores[0]
@@ -190,12 +200,7 @@ def comparisons(task: Task, results: Results) -> str:
                 numpy.array([run["counts"][part] for run in results[config][:seeds]])
                 for config in (first, second)
             ]
-            result = compare(*counts, lambda sums: scorer.scores(sums)[name])
-            cells += [
-                f"{100 * result.difference:+.2f}",
-                f"{100 * result.low:+.2f} to {100 * result.high:+.2f}",
-                f"{result.p_value:.4f}",
-            ]
+            cells += comparison_cells(*counts, lambda sums: scorer.scores(sums)[name])
         lines.append(cells)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 

@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 import numpy
-from operating_points import as_markdown
-from quality_tasks import PARTS, TASK, add_run_options, finished_runs
-from results import ROOT, experiment, find_files, train
+from operating_points import PARTS, TASK, as_markdown
+from quality_tasks import add_run_options, finished_runs
+from results import ROOT, comparison_cells, experiment, find_files, train
 
-from allennlp_nef.metrics.significance import compare
 from allennlp_nef.metrics.wmt_scores import CORRELATIONS
 
 CONFIGS = ["qe_nef_f_sentences", "qe_bilstm_sentences", "qe_nef_f_tuned"]
@@ -99,12 +98,9 @@ def tables(files: Dict[str, str], results: Dict[str, List[Dict[str, Any]]]) -> s
                 )
                 for config in (first, second)
             )
-            found = compare(*arrays, lambda sums: CORRELATIONS.scores(sums)["pearson"])
-            cells += [
-                f"{found.difference:+.4f}",
-                f"{found.low:+.4f} to {found.high:+.4f}",
-                f"{found.p_value:.4f}",
-            ]
+            cells += comparison_cells(
+                *arrays, lambda sums: CORRELATIONS.scores(sums)["pearson"], scale=1, digits=4
+            )
         tests.append(cells)
     return "\n\n".join(map(as_markdown, (lines, tests)))
 
