@@ -13,6 +13,7 @@ LAYERS = [
     {"data", "modules", "metrics"},
     {"models"},
     {"predictors", "training"},
+    {"bulk", "serving"},
     {"commands"},
     {"components"},
     {"console"},

@@ -140,6 +140,8 @@ class TestMetadata:
             "plot",
             "align",
             "tokenize",
+            "ray",
+            "gunicorn",
             "docs",
             "dev",
         }
@@ -178,7 +180,7 @@ class TestRequirementsFiles:
         ("name", "python", "base", "extras"),
         [
             ("requirements.txt", "3.11", True, ("serve", "plot")),
-            ("requirements-dev.txt", "3.11", False, ("dev", "docs", "tokenize")),
+            ("requirements-dev.txt", "3.11", False, ("dev", "docs", "tokenize", "ray", "gunicorn")),
             ("requirements-legacy.txt", "3.8", True, ("serve", "plot", "dev")),
             ("requirements-legacy.txt", "3.10", True, ("serve", "plot", "dev")),
         ],

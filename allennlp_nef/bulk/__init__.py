@@ -1,0 +1,1 @@
+"""Tags corpora: columns of a batch in, columns out."""

@@ -1,0 +1,1 @@
+"""Serves an archive with gunicorn."""
