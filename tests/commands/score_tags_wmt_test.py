@@ -75,8 +75,7 @@ def of_kinds(tags, header=(), kinds=KINDS):
     return text
 
 
-@pytest.mark.parametrize("header", [(), (1, 2), (1, 2, 3)])
-@pytest.mark.parametrize("is_mixed", [False, True])
+@pytest.mark.parametrize("header, is_mixed", [((), False), ((1, 2), True), ((1, 2, 3), False)])
 def test_several_kinds_in_a_file_are_scored_kind_by_kind(score, write, header, is_mixed):
     tags = {kind: noisy(0.2, seed) for seed, kind in enumerate(KINDS)}
     text = "".join(of_kinds(tags[kind], header, [kind]) for kind in KINDS)
