@@ -1,14 +1,30 @@
 """Errors that a user can mend. Any module may import them; they need nothing but Python."""
 
-from typing import Any
+from typing import Any, Callable
 
 
 class UserError(ValueError):
     """A mistake of the user: in an option, in data, in an archive, or an optional package that is not installed."""
 
+    exit_status = 2
+    """That of a program that ends with it."""
+
 
 class DataFormatError(UserError):
     """Data that cannot be read. The message is `path:line: expected ..., got ...`."""
+
+
+class FileError(DataFormatError):
+    """A file that is missing or cannot be opened. The message is `path: expected a file, got ...`."""
+
+
+OnError = Callable[[DataFormatError], None]
+"""What a reader does with a sentence that cannot be read. If it returns, the reader goes on after the sentence."""
+
+
+def raise_error(error: DataFormatError) -> None:
+    """The `OnError` that raises the error."""
+    raise error
 
 
 def quote(value: Any, length: int = 40) -> str:

@@ -185,4 +185,4 @@ class NefTaggerPredictor(TaggingPredictor):
 
 def _is_word(text: str) -> bool:
     """CoNLL-U has words with no-break spaces in them."""
-    return bool(text.strip()) and not re.search(r"[ \t\r\n\f\v]", text)
+    return not re.search(r"[ \t\r\n\f\v]", text)

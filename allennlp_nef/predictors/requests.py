@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 from allennlp.common.checks import ConfigurationError
 
+from allennlp_nef.data.formats.characters import refused_word
 from allennlp_nef.predictors.errors import describe, request_error
 
 CHARACTERS_A_WORD = 1000
@@ -56,6 +57,9 @@ def words_of(
                 f"{where}{name}: expected words without whitespace, got {describe(word)} "
                 f"at index {index}"
             )
+    refused = refused_word(words)
+    if refused:
+        raise request_error(f"{where}{name}: {refused.reason} at index {refused.position}")
     # Embedders of characters pad each word to the longest.
     longest = max(map(len, words))
     if longest * len(words) > CHARACTERS_A_WORD * max_tokens:

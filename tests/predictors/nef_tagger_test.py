@@ -171,9 +171,10 @@ class TestColumns:
             rows = zip(forms, sentence.column("upos"), answer["tags"])
             assert lines.splitlines() == [" ".join(row) for row in rows]
 
-    def test_lone_surrogates_are_written_as_escapes(self, predictor_of, ner_archive):
+    def test_invisible_words_are_written(self, predictor_of, ner_archive):
         predictor = predictor_of(ner_archive, output_format="conll")
-        assert predictor.dump_line(predictor.predict("\ud800")).startswith("\\ud800 ")
+        text = predictor.dump_line(predictor.predict(["\u200b", "\u00a0"]))
+        assert [line[:2] for line in text.splitlines()[:2]] == ["\u200b ", "_ "]
 
 
 class TestOutputFormats:
@@ -224,6 +225,9 @@ class TestOutputFormats:
 class TestBadRequests:
     ONE = "expected one of the fields sentence and tokens, got "
     LIMIT = "min_probability: expected a number from 0 to 1, "
+    REFUSED = (
+        "%s: expected a word without control characters and line separators, got %s at index %d"
+    )
     WORDS = "tokens: expected words without whitespace, got "
 
     @pytest.mark.parametrize(
@@ -243,7 +247,12 @@ class TestBadRequests:
             ({"tokens": []}, "tokens: expected at least one word, got []"),
             ({"tokens": ["a", "b c"]}, WORDS + '"b c" at index 1'),
             ({"tokens": ["a\n"]}, WORDS + r'"a\n" at index 0'),
-            ({"tokens": ["\u00a0"]}, WORDS + r'"\u00a0" at index 0'),
+            ({"tokens": [""]}, "tokens: expected a word, got an empty one at index 0"),
+            (
+                {"tokens": ["a", "b\u2028"]},
+                REFUSED % ("tokens", r"'b\u2028' with U+2028 LINE SEPARATOR", 1),
+            ),
+            ({"sentence": "a\x00"}, REFUSED % ("sentence", r"'a\x00' with U+0000", 0)),
             ({"tokens": [None]}, WORDS + "null at index 0"),
             ({"tokens": ["a"] * 1001}, "tokens: expected at most 1000 words, got 1001"),
             ({"sentence": "a", "attention": 1}, "attention: expected true or false, got 1"),

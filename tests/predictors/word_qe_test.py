@@ -119,9 +119,7 @@ class TestRequest:
         expected = predictor.predict_json(REQUEST)["bad_probabilities"]
         assert other["bad_probabilities"] != pytest.approx(expected, abs=1e-4)
 
-    @pytest.mark.parametrize(
-        "word", ["\x00", "\x7f", "\u200b", "\ud800", "x" * 10**5, "@@PADDING@@"]
-    )
+    @pytest.mark.parametrize("word", ["\x83", "\u200b", "\ufffd", "x" * 10**5, "@@PADDING@@"])
     def test_unusual_words_are_tagged(self, predictor, word):
         answer = predictor.predict_json(
             {"source": word, "target": [word, "."], "alignments": "0-0"}

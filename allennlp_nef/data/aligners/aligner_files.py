@@ -1,6 +1,7 @@
 """The file of an aligner: gzipped JSON, with equal bytes for equal aligners."""
 
 import gzip
+import io
 import json
 import os
 import tempfile
@@ -10,6 +11,7 @@ from typing import Any, Dict, List
 
 from allennlp_nef.data.aligners.lexical_aligner import NUM_WEIGHTS, LexicalAligner
 from allennlp_nef.data.aligners.lexicon import Lexicon
+from allennlp_nef.data.formats.text_files import check_file, read_bytes
 from allennlp_nef.errors import DataFormatError, quote
 from allennlp_nef.resources import ALIGNER_NAME
 
@@ -51,12 +53,11 @@ def load_aligner(path: str) -> LexicalAligner:
     # Raises
 
     `DataFormatError`: no such file, one that is too large, or whose content is not that of an aligner; it names the
-    field. `OSError`.
+    field.
     """
-    if not os.path.isfile(path):
-        raise DataFormatError(f"{path}: expected the file of an aligner, got no such file")
+    check_file(path, "the file of an aligner")
     try:
-        with gzip.open(path) as file:
+        with gzip.open(io.BytesIO(read_bytes(path))) as file:
             data = file.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise DataFormatError(

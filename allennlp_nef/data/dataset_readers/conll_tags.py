@@ -5,6 +5,7 @@ from allennlp.data import DatasetReader, Instance
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.sentence_reader import SentenceReader
+from allennlp_nef.data.formats.characters import OddCharacters, check_labels, in_lines
 from allennlp_nef.data.formats.chunks import SCHEMES, convert_tags, split_tag
 from allennlp_nef.data.formats.conll_columns import ColumnSentence, read_columns
 from allennlp_nef.data.writers import Writer
@@ -66,7 +67,8 @@ class ConllTagsReader(SentenceReader):
     def examples(self, file_path: str) -> Iterator[Tuple[ColumnSentence, Optional[List[str]]]]:
         """Sentences and their tags."""
         warned = False
-        for sentence in read_columns(file_path, self.encoding):
+        odd = OddCharacters()
+        for sentence in read_columns(file_path, self.encoding, self.on_error):
             width, line = len(sentence.rows[0]), sentence.lines[0]
             if not -width <= self.word_column < width:
                 raise DataFormatError(
@@ -80,7 +82,15 @@ class ConllTagsReader(SentenceReader):
                     *(file_path, self.tag_column, width),
                 )
                 warned = True
-            yield sentence, self._tags(sentence, tag_index, file_path)
+            try:
+                words = [row[self.word_column] for row in sentence.rows]
+                odd.check(words, in_lines(file_path, sentence.lines))
+                tags = self._tags(sentence, tag_index, file_path)
+            except DataFormatError as error:
+                self.on_error(error)
+                continue
+            yield sentence, tags
+        odd.warn(self.warn)
 
     @overrides
     def num_tokens(self, example: Any) -> int:
@@ -111,6 +121,7 @@ class ConllTagsReader(SentenceReader):
         if index is None:
             return None
         tags = [row[index] for row in sentence.rows]
+        check_labels(tags, in_lines(path, sentence.lines))
         if self.tag_scheme is None:
             return tags
         try:

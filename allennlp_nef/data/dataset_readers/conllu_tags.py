@@ -5,6 +5,7 @@ from allennlp.data import DatasetReader, Instance
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.sentence_reader import SentenceReader
+from allennlp_nef.data.formats.characters import OddCharacters, check_labels, in_lines
 from allennlp_nef.data.formats.conllu import TAG_COLUMNS, UNKNOWN, ConlluSentence, read_conllu
 from allennlp_nef.data.writers import Writer
 from allennlp_nef.data.writers.conllu import write_conllu
@@ -44,19 +45,28 @@ class ConlluTagsReader(SentenceReader):
     @overrides
     def examples(self, file_path: str) -> Iterator[Tuple[ConlluSentence, Optional[List[str]]]]:
         """Sentences and their tags."""
-        sentences = list(read_conllu(file_path, self.encoding))
-        if not self._is_labelled(sentences):
+        sentences = list(read_conllu(file_path, self.encoding, self.on_error))
+        odd = OddCharacters()
+        for sentence in sentences:
+            odd.check(sentence.column("form"), in_lines(file_path, sentence.lines))
+        odd.warn(self.warn)
+        if sentences and not self._is_labelled(sentences):
             self.warn("%s has no %s: the sentences are unlabelled.", file_path, self.column.upper())
             for sentence in sentences:
                 yield sentence, None
             return
         for sentence in sentences:
             tags = sentence.column(self.column)
-            if self.column == "upos" and UNKNOWN in tags:
-                line = sentence.lines[tags.index(UNKNOWN)]
-                raise DataFormatError(
-                    f"{file_path}:{line}: expected a UPOS tag, as other words have, got {UNKNOWN!r}"
-                )
+            try:
+                check_labels(tags, in_lines(file_path, sentence.lines))
+                if self.column == "upos" and UNKNOWN in tags:
+                    line = sentence.lines[tags.index(UNKNOWN)]
+                    raise DataFormatError(
+                        f"{file_path}:{line}: expected a UPOS tag, as other words have, got {UNKNOWN!r}"
+                    )
+            except DataFormatError as error:
+                self.on_error(error)
+                continue
             yield sentence, tags
 
     @overrides

@@ -8,6 +8,7 @@ from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.tagging_reader import TaggingReader, token_of
 from allennlp_nef.data.fields.tags_field import TagsField
+from allennlp_nef.data.formats.characters import check_labels, check_words
 from allennlp_nef.data.formats.conll_columns import ColumnSentence
 from allennlp_nef.data.formats.conllu import ConlluSentence
 from allennlp_nef.data.formats.text_files import check_encoding
@@ -77,13 +78,12 @@ class SentenceReader(TaggingReader):
 
         # Raises
 
-        `DataFormatError`, a `ValueError`: no words, an empty word, a string in place of a list, not as many tags as
-        words.
+        `DataFormatError`, a `ValueError`: no words, a string in place of a list, not as many tags as words, a word or
+        a tag that `check_words` or `check_labels` refuses.
         """
         if not isinstance(tokens, list) or not tokens:
             raise DataFormatError(f"tokens: expected a list of words, got {quote(tokens)}")
-        if not all(tokens):
-            raise DataFormatError(f"tokens: expected words, got {quote(tokens)}")
+        check_words(tokens, "tokens")
         if tags is not None:
             if not isinstance(tags, list):
                 raise DataFormatError(f"tags: expected a list of tags, got {quote(tags)}")
@@ -91,6 +91,7 @@ class SentenceReader(TaggingReader):
                 raise DataFormatError(
                     f"tags: expected {len(tokens)} tags (one a word), got {len(tags)}"
                 )
+            check_labels(tags, "tags")
         return self.build_instance(tokens, tags, sentence, attention, trace)
 
     def build_instance(

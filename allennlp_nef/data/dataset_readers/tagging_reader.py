@@ -14,7 +14,7 @@ from allennlp_nef.data.metadata import metadata_of
 from allennlp_nef.data.saved_examples import Request, read_examples
 from allennlp_nef.data.weighting import SentenceWeighting
 from allennlp_nef.data.writers import Writer
-from allennlp_nef.errors import DataFormatError
+from allennlp_nef.errors import DataFormatError, OnError, raise_error
 from allennlp_nef.saved_versions import naming_versions
 
 logger = logging.getLogger(__name__)
@@ -62,6 +62,8 @@ class TaggingReader(DatasetReader):
         self._label_namespace = label_namespace
         self._weighting = weighting
         self._weighted_path: Optional[str] = None
+        self.on_error: OnError = raise_error
+        """What `examples` does with a sentence that cannot be read."""
 
     @classmethod
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "TaggingReader":

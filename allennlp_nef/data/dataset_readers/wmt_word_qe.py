@@ -12,6 +12,7 @@ from allennlp_nef.data.aligners import LexicalAligner
 from allennlp_nef.data.aligners.reader_aligner import ReaderAligner
 from allennlp_nef.data.dataset_readers.tagging_reader import TaggingReader, token_of
 from allennlp_nef.data.fields import AlignmentField, NumberField, SimilarityField
+from allennlp_nef.data.formats.characters import check_words
 from allennlp_nef.data.formats.data_paths import DataPath
 from allennlp_nef.data.formats.error_spans import SEVERITIES
 from allennlp_nef.data.formats.span_examples import read_files_or_spans
@@ -166,6 +167,7 @@ class WmtWordQeReader(TaggingReader):
             clip_spans=self._clip_spans,
             sentence_scores=self._sentence_scores,
             without_alignments=unaligned,
+            on_error=self.on_error,
         )
 
     def split_source(self, text: str) -> SplitText:
@@ -221,12 +223,13 @@ class WmtWordQeReader(TaggingReader):
 
         # Raises
 
-        `DataFormatError`, a `ValueError`: no words, a string in place of a list, an alignment
-        outside of the sentences, `<EOS>` where it cannot be, not as many tags as tokens, an unknown tag.
+        `DataFormatError`, a `ValueError`: no words, a string in place of a list, a word that `check_words` refuses,
+        an alignment outside of the sentences, `<EOS>` where it cannot be, not as many tags as tokens, an unknown tag.
         """
         for name, words in (("source", source), ("target", target)):
             if not isinstance(words, list) or not words:
                 raise DataFormatError(f"{name}: expected a list of words, got {quote(words)}")
+            check_words(words, name)
         check_eos(source, target, "gaps" not in self.tagged)
         pairs: Optional[List[Tuple[int, int]]] = None
         if alignments is not None:

@@ -10,7 +10,7 @@ import re
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from allennlp_nef.data.formats.text_files import is_blank, read_blocks
-from allennlp_nef.errors import DataFormatError, quote
+from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
 
 BOUNDARIES = ("-DOCSTART-", "-X-")
 _SEPARATOR = re.compile(r"[ \t]+")
@@ -25,9 +25,11 @@ class ColumnSentence(NamedTuple):
     """The line of each token, from 1."""
 
 
-def read_columns(path: str, encoding: str = "utf-8") -> Iterator[ColumnSentence]:
+def read_columns(
+    path: str, encoding: str = "utf-8", on_error: OnError = raise_error
+) -> Iterator[ColumnSentence]:
     """
-    The sentences of a file, in order.
+    The sentences of a file, in order. Those with an error go to `on_error`.
 
     # Raises
 
@@ -49,10 +51,13 @@ def read_columns(path: str, encoding: str = "utf-8") -> Iterator[ColumnSentence]
             if not num_columns:
                 num_columns, first_line = len(row), number
             if len(row) != num_columns:
-                raise DataFormatError(
+                error = DataFormatError(
                     f"{path}:{number}: expected {num_columns} columns as in line {first_line}, got {len(row)}: "
                     f"{quote(' '.join(row))}"
                 )
+                on_error(error)
+                rows = []
+                break
             rows.append(row)
             numbers.append(number)
         if rows:

@@ -10,8 +10,9 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import conllu.parser
 
+from allennlp_nef.data.formats.characters import check_words, in_lines
 from allennlp_nef.data.formats.text_files import Block, is_blank, read_blocks
-from allennlp_nef.errors import DataFormatError, quote
+from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
 
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 TAG_COLUMNS = ("upos", "xpos", "feats")
@@ -55,17 +56,25 @@ class ConlluSentence(NamedTuple):
         return "".join(text)
 
 
-def read_conllu(path: str, encoding: str = "utf-8") -> Iterator[ConlluSentence]:
+def read_conllu(
+    path: str, encoding: str = "utf-8", on_error: OnError = raise_error
+) -> Iterator[ConlluSentence]:
     """
-    The sentences of a file, in order.
+    The sentences of a file, in order. Those with an error go to `on_error`.
 
     # Raises
 
     `DataFormatError`: what `read_blocks` raises; a line without ten columns, an empty column, an ID that is none or out
-    of order, a multiword token that overlaps another or lacks words, a sentence without words.
+    of order, a multiword token that overlaps another or lacks words, a form that `check_words` refuses, a sentence
+    without words.
     """
     for block in read_blocks(path, encoding):
-        yield _parse(block, path)
+        try:
+            sentence = _parse(block, path)
+        except DataFormatError as error:
+            on_error(error)
+            continue
+        yield sentence
 
 
 def format_conllu(forms: Sequence[str], column: str, tags: Sequence[str]) -> str:
@@ -134,7 +143,9 @@ def _parse(block: Block, path: str) -> ConlluSentence:
         raise DataFormatError(
             f"{path}:{numbers[-1]}: expected words up to {ids.range_end}, where a multiword token ends, got {ids.words}"
         )
-    return ConlluSentence(words, numbers, block.lines, block.line, comments)
+    sentence = ConlluSentence(words, numbers, block.lines, block.line, comments)
+    check_words(sentence.column("form"), in_lines(path, numbers))
+    return sentence
 
 
 class _Ids:

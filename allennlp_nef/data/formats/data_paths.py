@@ -5,6 +5,7 @@ import os
 from typing import Dict, List, Mapping, Sequence, Tuple, Union
 
 from allennlp_nef.data.formats.parallel_files import find_parallel_files
+from allennlp_nef.data.formats.text_files import check_file, read_bytes
 from allennlp_nef.errors import DataFormatError, quote
 
 Path = Union[str, "os.PathLike[str]"]
@@ -83,8 +84,7 @@ def find_data_files(
             )
         if not isinstance(file, (str, os.PathLike)):
             raise DataFormatError(f"{location}: expected the path of {part}, got {quote(file)}")
-        if not os.path.isfile(file):
-            raise DataFormatError(f"{file}: expected a file ({part}), got none")
+        check_file(os.fspath(file), f"a file ({part})")
     for part in required:
         if part not in parts:
             raise DataFormatError(
@@ -94,8 +94,7 @@ def find_data_files(
 
 
 def _load(path: str) -> Tuple[Mapping[str, Path], str]:
-    with open(path, "rb") as file:
-        data = file.read()
+    data = read_bytes(path)
     try:
         parts = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:

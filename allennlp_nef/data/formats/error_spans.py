@@ -20,7 +20,7 @@ from allennlp_nef.data.formats.wmt_tables import (
     read_table,
     same_system,
 )
-from allennlp_nef.errors import DataFormatError, quote
+from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
 
 logger = logging.getLogger(__name__)
 
@@ -104,9 +104,31 @@ def read_error_spans(
     row, different numbers of starts, ends and severities, an unknown severity, a span outside of its text or with its
     start after its end.
     """
+    system, sentences = read_spanned(path, clip_spans, encoding)
+    return system, [sentence for sentence in sentences if sentence is not None]
+
+
+def read_spanned(
+    path: str,
+    clip_spans: bool = False,
+    encoding: str = "utf-8",
+    on_error: OnError = raise_error,
+) -> Tuple[SystemInfo, List[Optional[SpannedText]]]:
+    """As `read_error_spans`, but an error in the spans of a sentence goes to `on_error`, and the sentence is None."""
     table = read_table(path, LAYOUTS, encoding)
+
+    def read(column: int) -> List[Optional[SpannedText]]:
+        sentences: List[Optional[SpannedText]] = []
+        for row in table.rows:
+            try:
+                sentences.append(_spanned(path, row, column, clip_spans))
+            except DataFormatError as error:
+                on_error(error)
+                sentences.append(None)
+        return sentences
+
     if table.layout.columns == _DEV:
-        return SystemInfo("gold"), [_spanned(path, row, 5, clip_spans) for row in table.rows]
+        return SystemInfo("gold"), read(5)
     same_system(path, table, [0, 1])
     for number, (line, cells) in enumerate(table.rows):
         if cells[2] != str(number):
@@ -115,7 +137,7 @@ def read_error_spans(
             )
     language_pair, name = table.rows[0].cells[:2]
     system = SystemInfo(name, language_pair, None, table.header)
-    return system, [_spanned(path, row, 3, clip_spans) for row in table.rows]
+    return system, read(3)
 
 
 def format_error_spans(

@@ -3,7 +3,8 @@ from contextlib import ExitStack
 from itertools import count
 from typing import BinaryIO, Container, Dict, Iterator, Mapping, Sequence, Tuple
 
-from allennlp_nef.errors import DataFormatError
+from allennlp_nef.data.formats.text_files import check_file, file_error, hint_at_kind, open_file
+from allennlp_nef.errors import DataFormatError, FileError, OnError, raise_error
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NOT_IN_LINES = {
@@ -35,12 +36,11 @@ def find_parallel_files(
     endings = [*required.values(), *(e for several in optional.values() for e in several)]
     for ending in endings:
         path = prefix + ending
-        if os.path.lexists(path) and not os.path.isfile(path):
-            kind = "a folder" if os.path.isdir(path) else "a broken link or a special file"
-            raise DataFormatError(f"{path}: expected a file, got {kind}")
+        if os.path.lexists(path):
+            check_file(path)
     missing = [path for path in paths.values() if not os.path.isfile(path)]
     if missing:
-        raise DataFormatError(
+        raise FileError(
             f"{missing[0]}: expected the files {' and '.join(paths.values())}, "
             f"got no {' and no '.join(missing)}{_hint(prefix, endings)}"
         )
@@ -52,7 +52,7 @@ def find_parallel_files(
 
 
 def read_parallel_lines(
-    paths: Dict[str, str], may_be_empty: Container[str] = ()
+    paths: Dict[str, str], may_be_empty: Container[str] = (), on_error: OnError = raise_error
 ) -> Iterator[Tuple[int, Dict[str, str]]]:
     """
     Reads UTF-8 files in lock-step: yields the line number, from 1, and the line of each file.
@@ -68,6 +68,8 @@ def read_parallel_lines(
     may_be_empty : `Container[str]`
         Parts whose lines may be empty. If all other files lack the last line end, such a file may
         lack its empty last line: nothing but a line end would have shown it.
+    on_error : `OnError`, optional (default = `raise_error`)
+        What to do with lines that cannot be decoded.
 
     # Raises
 
@@ -76,11 +78,11 @@ def read_parallel_lines(
     """
     with ExitStack() as stack:
         files: Dict[str, BinaryIO] = {
-            part: stack.enter_context(open(path, "rb")) for part, path in paths.items()
+            part: stack.enter_context(open_file(path)) for part, path in paths.items()
         }
         previous: Dict[str, bytes] = dict.fromkeys(paths, b"\n")
         for number in count(1):
-            lines = {part: _next_line(file, number) for part, file in files.items()}
+            lines = {part: _next_line(file, paths[part], number) for part, file in files.items()}
             if not any(lines.values()):
                 break
             ended = [part for part, line in lines.items() if not line]
@@ -89,8 +91,13 @@ def read_parallel_lines(
                 for part in ended:
                     if not (unfinished and part in may_be_empty and previous[part].endswith(b"\n")):
                         raise _different_counts(paths, files, lines, part, number)
-            yield number, {part: _decode(line, paths[part], number) for part, line in lines.items()}
             previous = lines
+            try:
+                texts = {part: _decode(line, paths[part], number) for part, line in lines.items()}
+            except DataFormatError as error:
+                on_error(error)
+                continue
+            yield number, texts
         if number == 1:
             path = next(iter(paths.values()))
             raise DataFormatError(f"{path}:1: expected at least one line, got an empty file")
@@ -112,9 +119,12 @@ def _hint(prefix: str, endings: Sequence[str]) -> str:
     return ""
 
 
-def _next_line(file: BinaryIO, number: int) -> bytes:
+def _next_line(file: BinaryIO, path: str, number: int) -> bytes:
     """The next line with its end, empty at the end of the file."""
-    line = file.readline()
+    try:
+        line = file.readline()
+    except OSError as error:
+        raise file_error(path, error) from error
     if number == 1 and line.startswith(_BYTE_ORDER_MARK):
         line = line[len(_BYTE_ORDER_MARK) :]
     return line
@@ -127,6 +137,7 @@ def _decode(line: bytes, path: str, number: int) -> str:
         raise DataFormatError(
             f"{path}:{number}: expected UTF-8, "
             f"got byte 0x{line[error.start]:02x} as byte {error.start + 1} of the line"
+            f"{hint_at_kind(line) if number == 1 else ''}"
         ) from None
     if text.endswith("\n"):
         text = text[:-2] if text.endswith("\r\n") else text[:-1]

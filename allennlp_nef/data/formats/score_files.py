@@ -5,6 +5,7 @@ import math
 import sys
 from typing import Any, List, Sequence
 
+from allennlp_nef.data.formats.characters import check_words
 from allennlp_nef.data.formats.tag_files import TagFile, TaggedSentence
 from allennlp_nef.data.formats.text_files import is_blank, read_lines
 from allennlp_nef.data.formats.wmt_tables import Layout, SystemInfo, read_table, same_system
@@ -38,7 +39,7 @@ def read_word_scores(
     # Raises
 
     `DataFormatError`: what `read_lines` raises, an empty file or line, what is no number, an answer without the field
-    or with another number of scores than words.
+    or with another number of scores than words, a word that `check_words` refuses.
     """
     sentences = []
     for number, line in enumerate(read_lines(path, encoding), 1):
@@ -100,8 +101,10 @@ def _answer(line: str, location: str) -> Any:
         raise DataFormatError(
             f"{location}: expected a JSON object, got {quote(line.strip())} ({error})"
         ) from None
-    if not isinstance(answer.get("tokens"), list):
+    tokens = answer.get("tokens")
+    if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
         raise DataFormatError(f"{location}: expected an answer with tokens, got {quote(line)}")
+    check_words(tokens, location)
     return answer
 
 

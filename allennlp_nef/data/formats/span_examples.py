@@ -1,14 +1,19 @@
 """Sentences for word-level quality estimation from files of error spans, and error spans from their tags."""
 
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
+import logging
+from itertools import repeat
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence
 
+from allennlp_nef.data.formats.characters import OddCharacters
 from allennlp_nef.data.formats.data_paths import DataPath, find_data_files, has_part, name_of
-from allennlp_nef.data.formats.error_spans import project_onto_places, read_error_spans
+from allennlp_nef.data.formats.error_spans import project_onto_places, read_spanned
 from allennlp_nef.data.formats.parallel_files import read_parallel_lines
 from allennlp_nef.data.formats.split_text import Split, SplitText, split_on_whitespace
 from allennlp_nef.data.formats.wmt_layouts import EOS, check_eos, without_eos
 from allennlp_nef.data.formats.wmt_word_qe import WordQeExample, parse_alignments, read_examples
-from allennlp_nef.errors import DataFormatError
+from allennlp_nef.errors import DataFormatError, OnError, raise_error
+
+logger = logging.getLogger(__name__)
 
 
 class PredictedSpan(NamedTuple):
@@ -43,6 +48,7 @@ def read_files_or_spans(
     split_target: Optional[Split] = None,
     severities: bool = False,
     clip_spans: bool = False,
+    on_error: OnError = raise_error,
     **options: Any,
 ) -> Iterator[WordQeExample]:
     """
@@ -50,7 +56,7 @@ def read_files_or_spans(
 
     # Parameters
 
-    path, tagged, eos, split_source, split_target, severities, clip_spans
+    path, tagged, eos, split_source, split_target, severities, clip_spans, on_error
         See these two.
     options
         Those that only `read_examples` has.
@@ -62,7 +68,7 @@ def read_files_or_spans(
     files = span_files(path)
     if files is None:
         options.update(split_source=split_source, split_target=split_target, severities=severities)
-        return read_examples(path, tagged=tagged, eos=eos, **options)
+        return read_examples(path, tagged=tagged, eos=eos, on_error=on_error, **options)
     if tagged != "target":
         raise DataFormatError(
             f"{files['spans']}: expected no error spans, which are those of the target, as tagged is {tagged}"
@@ -74,6 +80,7 @@ def read_files_or_spans(
         severities=severities,
         eos=eos,
         clip_spans=clip_spans,
+        on_error=on_error,
     )
 
 
@@ -86,6 +93,7 @@ def read_span_examples(
     severities: bool = False,
     eos: bool = False,
     clip_spans: bool = False,
+    on_error: OnError = raise_error,
 ) -> Iterator[WordQeExample]:
     """
     The sentences of a file of error spans, with a tag a word.
@@ -107,36 +115,52 @@ def read_span_examples(
         Whether `<EOS>` follows the words of each translation. Otherwise an omission at the end has no tag.
     clip_spans : `bool`, optional (default = `False`)
         See `read_error_spans`.
+    on_error : `OnError`, optional (default = `raise_error`)
+        What to do with a sentence that cannot be read.
 
     # Raises
 
     `DataFormatError`: that of `read_error_spans`, no source, another number of lines than sentences, a text without
-    words, a malformed alignment, `<EOS>` elsewhere than at the end of a translation.
+    words, a word that `check_words` refuses, a malformed alignment, `<EOS>` elsewhere than at the end of a translation.
     """
-    _, sentences = read_error_spans(spans, clip_spans)
-    sources = [sentence.source for sentence in sentences]
+    _, sentences = read_spanned(spans, clip_spans, on_error=on_error)
+    sources = [sentence.source if sentence else "" for sentence in sentences]
     if source is not None:
         sources = list(_lines(source, spans, len(sentences)))
-    links = None if alignments is None else _lines(alignments, spans, len(sentences))
-    for number, (sentence, source_text) in enumerate(zip(sentences, sources), 1):
+    if None in sources:
+        first = next(each.line for each in sentences if each)
+        raise DataFormatError(
+            f"{spans}:{first}: expected a file with source sentences besides (source), got none; only the "
+            "layout of the development data has them"
+        )
+    links: Iterable[Optional[str]] = repeat(None)
+    if alignments is not None:
+        links = _lines(alignments, spans, len(sentences))
+    odd = OddCharacters()
+    for number, (sentence, source_text, line) in enumerate(zip(sentences, sources, links), 1):
+        if sentence is None:
+            continue
         at = f"{spans}:{sentence.line}"
-        if source_text is None:
-            raise DataFormatError(
-                f"{at}: expected a file with source sentences besides (source), got none; only the layout of the "
-                "development data has them"
-            )
-        source_words, target = split_source(source_text), split_target(sentence.text)
-        for name, words in (("source", source_words.words), ("target", target.words)):
-            if not words:
-                where = f"{source}:{number}" if name == "source" and source else at
-                raise DataFormatError(f"{where}: expected {name} words, got none")
-        check_eos(source_words.words, target.words, locations=(f"{at}: source", f"{at}: target"))
-        tags = project_onto_places(sentence.text, sentence.spans, target.offsets, severities)
-        words = [*without_eos(target.words), EOS] if eos else target.words
-        pairs = None
-        if links is not None:
-            count = len(source_words.words), len(without_eos(words))
-            pairs = parse_alignments(next(links), *count, f"{alignments}:{number}")
+        at_source = f"{source}:{number}" if source else at
+        try:
+            source_words, target = split_source(source_text or ""), split_target(sentence.text)
+            for name, words, place in (
+                ("source", source_words.words, at_source),
+                ("target", target.words, at),
+            ):
+                if not words:
+                    raise DataFormatError(f"{place}: expected {name} words, got none")
+                odd.check(words, place)
+            check_eos(source_words.words, target.words, True, (f"{at}: source", f"{at}: target"))
+            tags = project_onto_places(sentence.text, sentence.spans, target.offsets, severities)
+            words = [*without_eos(target.words), EOS] if eos else target.words
+            pairs = None
+            if line is not None:
+                count = len(source_words.words), len(without_eos(words))
+                pairs = parse_alignments(line, *count, f"{alignments}:{number}")
+        except DataFormatError as error:
+            on_error(error)
+            continue
         yield WordQeExample(
             source_words.words,
             words,
@@ -149,6 +173,7 @@ def read_span_examples(
             target.offsets,
             sentence.spans,
         )
+    odd.warn(logger.warning)
 
 
 def join_bad_words(

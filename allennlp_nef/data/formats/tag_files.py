@@ -3,6 +3,7 @@
 from itertools import zip_longest
 from typing import Any, List, NamedTuple, Optional
 
+from allennlp_nef.data.formats.characters import check_labels, check_words, in_lines
 from allennlp_nef.data.formats.chunks import split_tag
 from allennlp_nef.data.formats.conll_columns import read_columns
 from allennlp_nef.data.formats.conllu import UNKNOWN, read_conllu
@@ -54,7 +55,8 @@ def read_tag_column(
 
     # Raises
 
-    `DataFormatError`: what `read_columns` raises, no such column, a tag that is no chunk tag, no tokens.
+    `DataFormatError`: what `read_columns`, `check_words` and `check_labels` raise, no such column, a tag that is no
+    chunk tag, no tokens.
     """
     sentences, known = [], set()
     for rows, lines in read_columns(path, encoding):
@@ -65,6 +67,8 @@ def read_tag_column(
                 f"got {width} columns"
             )
         words = [row[0] for row in rows] if column % width else None
+        check_words(words or (), in_lines(path, lines))
+        check_labels([row[column] for row in rows], in_lines(path, lines))
         sentences.append(TaggedSentence([row[column] for row in rows], lines, words))
     for sentence in sentences if chunks else ():
         for tag, line in zip(sentence.tags, sentence.lines):
@@ -78,14 +82,18 @@ def read_tag_column(
 
 
 def read_conllu_tags(path: str, column: str = "upos", encoding: str = "utf-8") -> TagFile:
-    """The tags in one of the `TAG_COLUMNS` of CoNLL-U. Raises the `DataFormatError` of `read_conllu`."""
-    return TagFile(
-        path,
-        [
-            TaggedSentence(sentence.column(column), sentence.lines, sentence.column("form"))
-            for sentence in read_conllu(path, encoding)
-        ],
-    )
+    """The tags in one of the `TAG_COLUMNS` of CoNLL-U.
+
+    # Raises
+
+    `DataFormatError`: what `read_conllu` raises, a tag that `check_labels` refuses.
+    """
+    sentences = []
+    for sentence in read_conllu(path, encoding):
+        tags = sentence.column(column)
+        check_labels(tags, in_lines(path, sentence.lines))
+        sentences.append(TaggedSentence(tags, sentence.lines, sentence.column("form")))
+    return TagFile(path, sentences)
 
 
 def check_labelled(file: TagFile, column: str) -> None:

@@ -1,7 +1,17 @@
 import os
-from typing import Iterator, List, NamedTuple
+import stat
+from typing import BinaryIO, Iterator, List, NamedTuple
 
-from allennlp_nef.errors import DataFormatError, quote
+from allennlp_nef.errors import DataFormatError, FileError, quote
+
+_SIGNATURES = {
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+    b"\x1f\x8b": "gzip",
+    b"PK\x03\x04": "zip",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ": "xz",
+}
 
 
 class Block(NamedTuple):
@@ -60,6 +70,52 @@ def check_encoding(encoding: str) -> None:
         ) from None
 
 
+def check_file(path: str, expected: str = "a file") -> None:
+    """Raises a `FileError` where there is no file. `expected` is what the message says of it."""
+    try:
+        mode = os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # the last: a null byte in the path
+        got = "a broken link or a special file" if os.path.islink(path) else "no such file"
+    except OSError as error:
+        raise file_error(path, error) from error
+    else:
+        if stat.S_ISREG(mode):
+            return
+        got = "a folder" if stat.S_ISDIR(mode) else "a broken link or a special file"
+    raise FileError(f"{path}: expected {expected}, got {got}")
+
+
+def file_error(path: str, error: OSError) -> FileError:
+    """The error for a file that the system does not open or read."""
+    return FileError(
+        f"{path}: expected a file that can be read, got {error.strerror or str(error)!r}"
+    )
+
+
+def open_file(path: str) -> BinaryIO:
+    """Opens a file for reading. Raises a `FileError` where it cannot be opened."""
+    check_file(path)
+    try:
+        return open(path, "rb")
+    except OSError as error:  # no permission; or it has vanished since
+        raise file_error(path, error) from error
+
+
+def read_bytes(path: str) -> bytes:
+    """The content of a file. Raises a `FileError` where it cannot be read."""
+    with open_file(path) as file:
+        try:
+            return file.read()
+        except OSError as error:
+            raise file_error(path, error) from error
+
+
+def hint_at_kind(data: bytes) -> str:
+    """What the end of a message says about data that begin as a file of another kind does; "" for other data."""
+    kind = next((kind for start, kind in _SIGNATURES.items() if data.startswith(start)), None)
+    return f" (the file begins as one in {kind} does)" if kind else ""
+
+
 def read_lines(path: str, encoding: str = "utf-8") -> List[str]:
     """The lines of a text file, with their ends; the last one may have none.
 
@@ -68,13 +124,7 @@ def read_lines(path: str, encoding: str = "utf-8") -> List[str]:
     `DataFormatError`: that of `read_blocks`, other than for a file of empty lines.
     """
     check_encoding(encoding)
-    if not os.path.isfile(path):
-        kind = "no such file"
-        if os.path.lexists(path):
-            kind = "a folder" if os.path.isdir(path) else "a broken link or a special file"
-        raise DataFormatError(f"{path}: expected a file, got {kind}")
-    with open(path, "rb") as file:
-        data = file.read()
+    data = read_bytes(path)
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
@@ -86,6 +136,7 @@ def read_lines(path: str, encoding: str = "utf-8") -> List[str]:
             line = data[:position].count(b"\n") + 1
         raise DataFormatError(
             f"{path}:{line}: expected {encoding}, got byte 0x{data[position]:02x} as byte {position + 1} of the file"
+            f"{hint_at_kind(data)}"
         ) from None
     except UnicodeError as error:  # of codecs that do not say where
         reason = str(error).splitlines()[0]

@@ -9,6 +9,7 @@ is known only where files differ: see `line_up`.
 import logging
 from typing import AbstractSet, List, Optional, Sequence
 
+from allennlp_nef.data.formats.characters import check_words
 from allennlp_nef.data.formats.tag_files import TagFile, TaggedSentence
 from allennlp_nef.data.formats.text_files import read_blocks, read_lines
 from allennlp_nef.data.formats.wmt_layouts import TAGS, check_tags
@@ -140,8 +141,15 @@ def leave_out(
 
 
 def read_text(path: str, encoding: str = "utf-8") -> TagFile:
-    """The words of a text, a sentence a line, in place of tags. Raises the `DataFormatError` of `read_lines`."""
+    """The words of a text, a sentence a line, in place of tags.
+
+    # Raises
+
+    `DataFormatError`: that of `read_lines` and of `check_words`.
+    """
     lines = [line.split() for line in read_lines(path, encoding)]
+    for number, words in enumerate(lines, 1):
+        check_words(words, f"{path}:{number}")
     return TagFile(path, [TaggedSentence(words, [i], words) for i, words in enumerate(lines, 1)])
 
 

@@ -12,6 +12,7 @@ Words and tags of the WMT shared tasks on word-level quality estimation, in colu
 from itertools import takewhile
 from typing import List, Optional, Sequence, Tuple
 
+from allennlp_nef.data.formats.characters import check_words
 from allennlp_nef.data.formats.tag_files import TaggedSentence
 from allennlp_nef.data.formats.text_files import read_lines
 from allennlp_nef.data.formats.wmt_layouts import check_tags
@@ -64,7 +65,8 @@ def read_words(
     # Raises
 
     `DataFormatError`: that of `read_table`, rows out of order, another language pair, system or kind than that of the
-    first row, an unknown kind, a tag that is neither OK nor BAD, not as many words as tags.
+    first row, an unknown kind, a tag that is neither OK nor BAD, a word that `check_words` refuses, not as many
+    words as tags.
     """
     lines = list(enumerate(read_lines(path, encoding), 1))
     table = table_of(path, LAYOUTS, lines if kind is None else _of_kind(lines, kind))
@@ -164,6 +166,7 @@ def _read_gold(path: str, table: Table) -> Tuple[SystemInfo, List[TaggedSentence
                 f"{location}: expected {len(words)} tags, one a word, got {len(tags)}"
             )
         check_tags(tags, location)
+        check_words(words, location)
         sentences.append(TaggedSentence(tags, [line] * len(tags), words))
     return SystemInfo("gold", table.rows[0].cells[0], "mt"), sentences
 
@@ -181,6 +184,7 @@ def _add_row(sentences: List[TaggedSentence], path: str, row: Row) -> None:
             f"{location}: expected the sentence and word {expected}, got {quote(f'{sentence} {index}')}"
         )
     check_tags([tag], location)
+    check_words([word], location)
     if index == "0":
         sentences.append(TaggedSentence([], [], []))
     last = sentences[-1]

@@ -216,5 +216,5 @@ def test_layout_does_not_matter(path, text):
 
 
 def test_words_are_not_split_at_other_whitespace(path):
-    (instance,) = read(path, "1\xa0000 O\na\u2028b B-X\n")
-    assert words_of(instance) == ["1\xa0000", "a\u2028b"]
+    (instance,) = read(path, "1\xa0000 O\na\u3000b B-X\n")
+    assert words_of(instance) == ["1\xa0000", "a\u3000b"]

@@ -1,5 +1,6 @@
 """What holds for every reader: limits, worker processes, distributed training."""
 
+import io
 import multiprocessing
 import pickle
 import signal
@@ -15,6 +16,7 @@ from allennlp.data.data_loaders import MultiProcessDataLoader, WorkerError
 from allennlp.data.dataset_readers.dataset_reader import WorkerInfo
 
 from allennlp_nef.data.formats import DataFormatError
+from allennlp_nef.errors import FileError
 from tests.data.dataset_readers.reader_files import (
     READERS,
     sentence_of,
@@ -135,6 +137,46 @@ def break_second_sentence(name, path):
         }[name]
     Path(path).write_text("\n".join(lines), encoding="utf-8")
     return f"{path}:{number + 1}: {expected}"
+
+
+def test_on_error_gets_the_error_and_the_others_are_read(name, tmp_path):
+    path = write(tmp_path, name, [2, 3, 2])
+    message = break_second_sentence(name, path)
+    reader, errors = make(name), []
+    reader.on_error = errors.append
+    assert list(map(sentence_of, reader.read(path))) == [0, 2]
+    assert list(map(str, errors)) == [message]
+
+
+class Unreadable(io.BytesIO):
+    def fail(self, *arguments):
+        raise OSError(5, "Input/output error")
+
+    read = readline = fail
+
+
+@pytest.mark.parametrize(
+    "opened, reason",
+    [
+        (PermissionError(13, "Permission denied"), "Permission denied"),
+        (FileNotFoundError(2, "No such file or directory"), "No such file or directory"),
+        (Unreadable, "Input/output error"),
+    ],
+    ids=["no permission", "vanished", "a bad disk"],
+)
+def test_a_file_that_the_system_does_not_read_is_named(name, tmp_path, monkeypatch, opened, reason):
+    path = write(tmp_path, name, [2])
+
+    def fail(*arguments):
+        if opened is not Unreadable:
+            raise opened
+        return opened()
+
+    monkeypatch.setattr("allennlp_nef.data.formats.text_files.open", fail, raising=False)
+    first = f"{path}.src" if name == "wmt_word_qe" else path
+    with pytest.raises(FileError) as info:
+        list(make(name).read(path))
+    assert str(info.value) == f"{first}: expected a file that can be read, got {reason!r}"
 
 
 def last_line(error):

@@ -22,27 +22,27 @@ def read(path, **options):
 @pytest.fixture
 def spans(tmp_path):
     path = tmp_path / "a.tsv"
-    path.write_text(DEV + "A\td\t0\tx\tyes, no\tja\x01, nein.\t2 9\t3 10\tminor major\n")
+    path.write_text(DEV + "A\td\t0\tx\tyes, no\tja\u200b, nein.\t2 9\t3 10\tminor major\n")
     return path
 
 
 def test_tags_are_those_of_the_spans(spans):
     (sentence,) = read(spans)
-    assert (sentence.source, sentence.tokens) == (["yes,", "no"], ["ja\x01,", "nein."])
+    assert (sentence.source, sentence.tokens) == (["yes,", "no"], ["ja\u200b,", "nein."])
     assert sentence.tags == ["BAD", "BAD"]
     (sentence,) = read(spans, severities=True, **SPLIT)
     assert (sentence.source, sentence.tokens) == (
         ["yes", ",", "no"],
-        ["ja", "\x01", ",", "nein", "."],
+        ["ja", "\u200b", ",", "nein", "."],
     )
     assert sentence.tags == ["OK", "minor", "OK", "OK", "major"]
-    assert (sentence.text, sentence.offsets[-1]) == ("ja\x01, nein.", (9, 10))
+    assert (sentence.text, sentence.offsets[-1]) == ("ja\u200b, nein.", (9, 10))
     assert sentence.spans == [(2, 3, "minor"), (9, 10, "major")]
 
 
 def test_each_tokenizer_is_for_its_side(spans):
     (sentence,) = read(spans, source_tokenizer="letters_digits")
-    assert (sentence.source, sentence.tokens) == (["yes", ",", "no"], ["ja\x01,", "nein."])
+    assert (sentence.source, sentence.tokens) == (["yes", ",", "no"], ["ja\u200b,", "nein."])
     (sentence,) = read(spans, target_tokenizer="letters_digits")
     assert (sentence.source, sentence.tokens[0]) == (["yes,", "no"], "ja")
 

@@ -63,8 +63,8 @@ KNOWN = "source, target, tags, alignments, source_tags, hter, post_edits"
     "change, message",
     [
         ({"tag": "x.tags"}, f"x.json: expected the parts {KNOWN}, got 'tag'"),
-        ({"tags": "y.tags"}, "y.tags: expected a file (tags), got none"),
-        ({"tags": "."}, ".: expected a file (tags), got none"),
+        ({"tags": "y.tags"}, "y.tags: expected a file (tags), got no such file"),
+        ({"tags": "."}, ".: expected a file (tags), got a folder"),
         ({"tags": 1}, "x.json: expected the path of tags, got 1"),
         ({"target": None}, "x.json: expected the path of target, got None"),
     ],

@@ -1,3 +1,4 @@
+import gzip
 import os
 
 import pytest
@@ -135,6 +136,20 @@ def test_unknown_encodings_are_refused(path, encoding):
         with pytest.raises(DataFormatError) as info:
             call()
         assert str(info.value) == message
+
+
+@pytest.mark.parametrize(
+    "data, kind",
+    [
+        ("a\n".encode("utf-16"), "UTF-16"),
+        (gzip.compress(b"a\n"), "gzip"),
+        (b"PK\x03\x04\xff", "zip"),
+    ],
+)
+def test_the_kind_of_an_undecodable_file_is_named(path, data, kind):
+    message = error_of(path, data)
+    assert message.startswith(f"{path}:1: expected utf-8, got byte 0x")
+    assert message.endswith(f" (the file begins as one in {kind} does)")
 
 
 def test_paths_that_are_no_files_are_refused(tmp_path):
