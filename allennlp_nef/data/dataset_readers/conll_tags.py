@@ -8,6 +8,7 @@ from allennlp_nef.data.dataset_readers.sentence_reader import SentenceReader
 from allennlp_nef.data.formats.characters import OddCharacters, check_labels, in_lines
 from allennlp_nef.data.formats.chunks import SCHEMES, convert_tags, split_tag
 from allennlp_nef.data.formats.conll_columns import ColumnSentence, read_columns
+from allennlp_nef.data.formats.text_files import TextPath
 from allennlp_nef.data.writers import Writer
 from allennlp_nef.data.writers.columns import write_conll
 from allennlp_nef.errors import DataFormatError
@@ -64,7 +65,7 @@ class ConllTagsReader(SentenceReader):
         self.tag_scheme = tag_scheme
 
     @overrides
-    def examples(self, file_path: str) -> Iterator[Tuple[ColumnSentence, Optional[List[str]]]]:
+    def examples(self, file_path: TextPath) -> Iterator[Tuple[ColumnSentence, Optional[List[str]]]]:
         """Sentences and their tags."""
         warned = False
         odd = OddCharacters()
@@ -116,7 +117,7 @@ class ConllTagsReader(SentenceReader):
         return index if 0 <= index < width and not is_word else None
 
     def _tags(
-        self, sentence: ColumnSentence, index: Optional[int], path: str
+        self, sentence: ColumnSentence, index: Optional[int], path: TextPath
     ) -> Optional[List[str]]:
         if index is None:
             return None

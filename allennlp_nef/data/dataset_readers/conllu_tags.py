@@ -1,4 +1,4 @@
-from typing import Any, ClassVar, Dict, Iterator, List, Optional, Tuple
+from typing import Any, ClassVar, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
@@ -7,6 +7,7 @@ from overrides import overrides
 from allennlp_nef.data.dataset_readers.sentence_reader import SentenceReader
 from allennlp_nef.data.formats.characters import OddCharacters, check_labels, in_lines
 from allennlp_nef.data.formats.conllu import TAG_COLUMNS, UNKNOWN, ConlluSentence, read_conllu
+from allennlp_nef.data.formats.text_files import TextPath
 from allennlp_nef.data.writers import Writer
 from allennlp_nef.data.writers.conllu import write_conllu
 from allennlp_nef.errors import DataFormatError
@@ -43,31 +44,30 @@ class ConlluTagsReader(SentenceReader):
         self.column = column
 
     @overrides
-    def examples(self, file_path: str) -> Iterator[Tuple[ConlluSentence, Optional[List[str]]]]:
+    def examples(self, file_path: TextPath) -> Iterator[Tuple[ConlluSentence, Optional[List[str]]]]:
         """Sentences and their tags."""
-        sentences = list(read_conllu(file_path, self.encoding, self.on_error))
-        odd = OddCharacters()
-        for sentence in sentences:
-            odd.check(sentence.column("form"), in_lines(file_path, sentence.lines))
-        odd.warn(self.warn)
-        if sentences and not self._is_labelled(sentences):
+        # Most files show it in the first sentence. One that is unlabelled is read twice, and never is in memory.
+        is_labelled = self._is_labelled(read_conllu(file_path, self.encoding, _pass_over))
+        if not is_labelled:
             self.warn("%s has no %s: the sentences are unlabelled.", file_path, self.column.upper())
-            for sentence in sentences:
-                yield sentence, None
-            return
-        for sentence in sentences:
-            tags = sentence.column(self.column)
+        odd = OddCharacters()
+        for sentence in read_conllu(file_path, self.encoding, self.on_error):
+            where = in_lines(file_path, sentence.lines)
+            odd.check(sentence.column("form"), where)
+            tags = sentence.column(self.column) if is_labelled else None
             try:
-                check_labels(tags, in_lines(file_path, sentence.lines))
-                if self.column == "upos" and UNKNOWN in tags:
-                    line = sentence.lines[tags.index(UNKNOWN)]
-                    raise DataFormatError(
-                        f"{file_path}:{line}: expected a UPOS tag, as other words have, got {UNKNOWN!r}"
-                    )
+                if tags:
+                    check_labels(tags, where)
+                    if self.column == "upos" and UNKNOWN in tags:
+                        line = sentence.lines[tags.index(UNKNOWN)]
+                        raise DataFormatError(
+                            f"{file_path}:{line}: expected a UPOS tag, as other words have, got {UNKNOWN!r}"
+                        )
             except DataFormatError as error:
                 self.on_error(error)
                 continue
             yield sentence, tags
+        odd.warn(self.warn)
 
     @overrides
     def num_tokens(self, example: Any) -> int:
@@ -78,7 +78,7 @@ class ConlluTagsReader(SentenceReader):
         sentence, tags = example
         return self.build_instance(sentence.column("form"), tags, sentence)
 
-    def _is_labelled(self, sentences: List[ConlluSentence]) -> bool:
+    def _is_labelled(self, sentences: Iterable[ConlluSentence]) -> bool:
         columns = ("upos", "feats") if self.column == "feats" else (self.column,)
         return any(
             value != UNKNOWN
@@ -86,3 +86,7 @@ class ConlluTagsReader(SentenceReader):
             for column in columns
             for value in sentence.column(column)
         )
+
+
+def _pass_over(error: DataFormatError) -> None:
+    """Errors of the first reading come again in the second one."""

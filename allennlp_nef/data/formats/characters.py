@@ -40,7 +40,7 @@ _ODD = re.compile(_INVISIBLE.pattern[:-1] + "\ufffd]")
 _LABEL_WITHOUT = ("Cc", "Cf", "Cs", "Zl", "Zp", "Zs")
 
 
-def in_lines(path: str, lines: Sequence[int]) -> Where:
+def in_lines(path: object, lines: Sequence[int]) -> Where:
     """The places of words that stand in these lines of a file."""
     return lambda index: f"{path}:{lines[index]}"
 

@@ -9,7 +9,7 @@ sentence, as for `conlleval`. Both are no tokens.
 import re
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from allennlp_nef.data.formats.text_files import is_blank, read_blocks
+from allennlp_nef.data.formats.text_files import TextPath, first_line_of, is_blank, read_blocks
 from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
 
 BOUNDARIES = ("-DOCSTART-", "-X-")
@@ -26,7 +26,7 @@ class ColumnSentence(NamedTuple):
 
 
 def read_columns(
-    path: str, encoding: str = "utf-8", on_error: OnError = raise_error
+    path: TextPath, encoding: str = "utf-8", on_error: OnError = raise_error
 ) -> Iterator[ColumnSentence]:
     """
     The sentences of a file, in order. Those with an error go to `on_error`.
@@ -63,7 +63,9 @@ def read_columns(
         if rows:
             yield ColumnSentence(rows, numbers)
     if not num_columns:
-        raise DataFormatError(f"{path}:1: expected at least one sentence, got none")
+        raise DataFormatError(
+            f"{path}:{first_line_of(path)}: expected at least one sentence, got none"
+        )
 
 
 def format_columns(rows: Sequence[Sequence[str]], tags: Optional[Sequence[str]] = None) -> str:

@@ -11,7 +11,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 import conllu.parser
 
 from allennlp_nef.data.formats.characters import check_words, in_lines
-from allennlp_nef.data.formats.text_files import Block, is_blank, read_blocks
+from allennlp_nef.data.formats.text_files import Block, TextPath, is_blank, read_blocks
 from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
 
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -57,7 +57,7 @@ class ConlluSentence(NamedTuple):
 
 
 def read_conllu(
-    path: str, encoding: str = "utf-8", on_error: OnError = raise_error
+    path: TextPath, encoding: str = "utf-8", on_error: OnError = raise_error
 ) -> Iterator[ConlluSentence]:
     """
     The sentences of a file, in order. Those with an error go to `on_error`.
@@ -110,7 +110,7 @@ def _split_line(line: str) -> Tuple[List[str], str]:
     return text.split("\t"), line[len(text) :]
 
 
-def _parse(block: Block, path: str) -> ConlluSentence:
+def _parse(block: Block, path: TextPath) -> ConlluSentence:
     words: List[Tuple[str, ...]] = []
     numbers: List[int] = []
     comments: Dict[str, Optional[str]] = {}

@@ -5,7 +5,7 @@ import os
 from typing import Dict, List, Mapping, Sequence, Tuple, Union
 
 from allennlp_nef.data.formats.parallel_files import find_parallel_files
-from allennlp_nef.data.formats.text_files import check_file, read_bytes
+from allennlp_nef.data.formats.text_files import FileSlice, TextPath, check_file, read_bytes
 from allennlp_nef.errors import DataFormatError, quote
 
 Path = Union[str, "os.PathLike[str]"]
@@ -55,7 +55,7 @@ def has_part(path: DataPath, part: str) -> bool:
 
 def find_data_files(
     path: DataPath, required: Mapping[str, str], optional: Mapping[str, Sequence[str]]
-) -> Dict[str, str]:
+) -> Dict[str, TextPath]:
     """
     The file of each part.
 
@@ -63,7 +63,7 @@ def find_data_files(
 
     path : `str`, `PathLike` or a dict of these
         - A prefix: see `find_parallel_files`.
-        - A dict: the path of each part. All of them have to exist.
+        - A dict: the path of each part, or a `FileSlice`. All of them have to exist.
         - The path of a `.json` file with such an object. Its paths are relative to the folder of the file.
     required, optional
         See `find_parallel_files`.
@@ -74,7 +74,7 @@ def find_data_files(
     no file, a `.json` file without an object of strings.
     """
     if not is_explicit(path):
-        return find_parallel_files(name_of(path), required, optional)
+        return {**find_parallel_files(name_of(path), required, optional)}
     parts, location = (path, "data path") if isinstance(path, Mapping) else _load(os.fspath(path))
     names = [*required, *optional]
     for part, file in parts.items():
@@ -90,7 +90,10 @@ def find_data_files(
             raise DataFormatError(
                 f"{location}: expected the parts {' and '.join(required)}, got no {part}"
             )
-    return {part: os.fspath(file) for part, file in parts.items()}
+    return {
+        part: file if isinstance(file, FileSlice) else os.fspath(file)
+        for part, file in parts.items()
+    }
 
 
 def _load(path: str) -> Tuple[Mapping[str, Path], str]:

@@ -3,7 +3,14 @@ from contextlib import ExitStack
 from itertools import count
 from typing import BinaryIO, Container, Dict, Iterator, Mapping, Sequence, Tuple
 
-from allennlp_nef.data.formats.text_files import check_file, file_error, hint_at_kind, open_file
+from allennlp_nef.data.formats.text_files import (
+    TextPath,
+    check_file,
+    file_error,
+    first_line_of,
+    hint_at_kind,
+    open_file,
+)
 from allennlp_nef.errors import DataFormatError, FileError, OnError, raise_error
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -52,7 +59,9 @@ def find_parallel_files(
 
 
 def read_parallel_lines(
-    paths: Dict[str, str], may_be_empty: Container[str] = (), on_error: OnError = raise_error
+    paths: Mapping[str, TextPath],
+    may_be_empty: Container[str] = (),
+    on_error: OnError = raise_error,
 ) -> Iterator[Tuple[int, Dict[str, str]]]:
     """
     Reads UTF-8 files in lock-step: yields the line number, from 1, and the line of each file.
@@ -63,8 +72,8 @@ def read_parallel_lines(
 
     # Parameters
 
-    paths : `Dict[str, str]`
-        The file of each part.
+    paths : `Mapping[str, TextPath]`
+        The file of each part, or the slice of it: slices that begin at the same line.
     may_be_empty : `Container[str]`
         Parts whose lines may be empty. If all other files lack the last line end, such a file may
         lack its empty last line: nothing but a line end would have shown it.
@@ -81,7 +90,8 @@ def read_parallel_lines(
             part: stack.enter_context(open_file(path)) for part, path in paths.items()
         }
         previous: Dict[str, bytes] = dict.fromkeys(paths, b"\n")
-        for number in count(1):
+        first = max(map(first_line_of, paths.values()))
+        for number in count(first):
             lines = {part: _next_line(file, paths[part], number) for part, file in files.items()}
             if not any(lines.values()):
                 break
@@ -98,9 +108,9 @@ def read_parallel_lines(
                 on_error(error)
                 continue
             yield number, texts
-        if number == 1:
+        if number == first:
             path = next(iter(paths.values()))
-            raise DataFormatError(f"{path}:1: expected at least one line, got an empty file")
+            raise DataFormatError(f"{path}:{first}: expected at least one line, got an empty file")
 
 
 def _hint(prefix: str, endings: Sequence[str]) -> str:
@@ -119,18 +129,18 @@ def _hint(prefix: str, endings: Sequence[str]) -> str:
     return ""
 
 
-def _next_line(file: BinaryIO, path: str, number: int) -> bytes:
+def _next_line(file: BinaryIO, path: TextPath, number: int) -> bytes:
     """The next line with its end, empty at the end of the file."""
     try:
         line = file.readline()
     except OSError as error:
-        raise file_error(path, error) from error
+        raise file_error(str(path), error) from error
     if number == 1 and line.startswith(_BYTE_ORDER_MARK):
         line = line[len(_BYTE_ORDER_MARK) :]
     return line
 
 
-def _decode(line: bytes, path: str, number: int) -> str:
+def _decode(line: bytes, path: TextPath, number: int) -> str:
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -150,7 +160,7 @@ def _decode(line: bytes, path: str, number: int) -> str:
 
 
 def _different_counts(
-    paths: Dict[str, str],
+    paths: Mapping[str, TextPath],
     files: Dict[str, BinaryIO],
     lines: Dict[str, bytes],
     ended: str,

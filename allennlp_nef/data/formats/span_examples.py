@@ -35,7 +35,8 @@ def span_files(path: DataPath) -> Optional[Dict[str, str]]:
     error spans. Of a single `.tsv` file, it is `spans`. Raises the `DataFormatError` of `find_data_files`.
     """
     if has_part(path, "spans"):
-        return find_data_files(path, {"spans": ""}, {"source": (), "alignments": ()})
+        files = find_data_files(path, {"spans": ""}, {"source": (), "alignments": ()})
+        return {part: str(file) for part, file in files.items()}
     name = name_of(path)
     return {"spans": name} if name.endswith(".tsv") else None
 

@@ -1,6 +1,7 @@
+import io
 import os
 import stat
-from typing import BinaryIO, Iterator, List, NamedTuple
+from typing import BinaryIO, Iterator, List, NamedTuple, Union
 
 from allennlp_nef.errors import DataFormatError, FileError, quote
 
@@ -14,6 +15,30 @@ _SIGNATURES = {
 }
 
 
+class FileSlice(NamedTuple):
+    """Some lines of a file. The readers of this package take it as the path of a file that has only these lines.
+
+    Messages name the file, and number lines as in the whole file.
+    """
+
+    path: str
+    start: int
+    """The first byte."""
+    end: int
+    """The byte after the last one."""
+    line: int
+    """The number of the first line, from 1."""
+
+    def __fspath__(self) -> str:
+        return self.path
+
+    def __str__(self) -> str:
+        return self.path
+
+
+TextPath = Union[str, FileSlice]
+
+
 class Block(NamedTuple):
     """Lines without an empty one between them, with their ends, and the empty lines after them."""
 
@@ -23,7 +48,7 @@ class Block(NamedTuple):
     """The number of the first, from 1."""
 
 
-def read_blocks(path: str, encoding: str = "utf-8") -> Iterator[Block]:
+def read_blocks(path: TextPath, encoding: str = "utf-8") -> Iterator[Block]:
     """
     The blocks of a text file that empty lines (or lines of blanks) separate, in the order of the file.
 
@@ -36,8 +61,8 @@ def read_blocks(path: str, encoding: str = "utf-8") -> Iterator[Block]:
     nothing but empty lines.
     """
     lines: List[str] = []
-    first, has_text, is_complete = 1, False, False
-    for number, line in enumerate(read_lines(path, encoding), 1):
+    first, has_text, is_complete = first_line_of(path), False, False
+    for number, line in enumerate(iterate_lines(path, encoding), first):
         is_empty = is_blank(line)
         if is_complete and not is_empty:
             yield Block(lines, first)
@@ -92,22 +117,32 @@ def file_error(path: str, error: OSError) -> FileError:
     )
 
 
-def open_file(path: str) -> BinaryIO:
-    """Opens a file for reading. Raises a `FileError` where it cannot be opened."""
-    check_file(path)
+def open_file(path: TextPath) -> BinaryIO:
+    """The bytes of a file, or of a slice of it. Raises a `FileError` where it cannot be opened."""
+    name = os.fspath(path)
+    check_file(name)
     try:
-        return open(path, "rb")
+        if not isinstance(path, FileSlice):
+            return open(name, "rb")
+        with open(name, "rb") as file:
+            file.seek(path.start)
+            return io.BytesIO(file.read(path.end - path.start))
     except OSError as error:  # no permission; or it has vanished since
-        raise file_error(path, error) from error
+        raise file_error(name, error) from error
 
 
-def read_bytes(path: str) -> bytes:
-    """The content of a file. Raises a `FileError` where it cannot be read."""
+def first_line_of(path: TextPath) -> int:
+    """The number of the first line that is read of a file."""
+    return path.line if isinstance(path, FileSlice) else 1
+
+
+def read_bytes(path: TextPath) -> bytes:
+    """The content of a file, or of a slice of it. Raises a `FileError` where it cannot be read."""
     with open_file(path) as file:
         try:
             return file.read()
         except OSError as error:
-            raise file_error(path, error) from error
+            raise file_error(os.fspath(path), error) from error
 
 
 def hint_at_kind(data: bytes) -> str:
@@ -116,7 +151,12 @@ def hint_at_kind(data: bytes) -> str:
     return f" (the file begins as one in {kind} does)" if kind else ""
 
 
-def read_lines(path: str, encoding: str = "utf-8") -> List[str]:
+def read_lines(path: TextPath, encoding: str = "utf-8") -> List[str]:
+    """The lines that `iterate_lines` gives, in memory. Raises its `DataFormatError`."""
+    return list(iterate_lines(path, encoding))
+
+
+def iterate_lines(path: TextPath, encoding: str = "utf-8") -> Iterator[str]:
     """The lines of a text file, with their ends; the last one may have none.
 
     # Raises
@@ -124,33 +164,44 @@ def read_lines(path: str, encoding: str = "utf-8") -> List[str]:
     `DataFormatError`: that of `read_blocks`, other than for a file of empty lines.
     """
     check_encoding(encoding)
-    data = read_bytes(path)
+    number = first_line_of(path)
     try:
-        text = data.decode(encoding)
+        with io.TextIOWrapper(open_file(path), encoding, newline="\n") as lines:
+            for line in lines:
+                if number == 1 and line.startswith("\ufeff"):
+                    line = line[1:]
+                if line.find("\r", 0, -2 if line.endswith("\n") else -1) >= 0:
+                    raise DataFormatError(
+                        f"{path}:{number}: expected lines that end in a line feed, or a carriage return and one, got "
+                        "a carriage return within the line"
+                    )
+                if line:
+                    yield line
+                number += 1
+    except UnicodeError:
+        raise _undecodable(path, encoding) from None
+    except OSError as error:
+        raise file_error(str(path), error) from error
+
+
+def _undecodable(path: TextPath, encoding: str) -> DataFormatError:
+    """The error for a file that its encoding cannot decode. The file is read again, to say where."""
+    data = read_bytes(path)
+    before = path.start if isinstance(path, FileSlice) else 0
+    try:
+        data.decode(encoding)
+        reason = "an incomplete character"
     except UnicodeDecodeError as error:
         # Some codecs drop a byte order mark first, and count without it.
         position = len(data) - len(error.object) + error.start
         try:
-            line = data[:position].decode(encoding, "ignore").count("\n") + 1
+            line = data[:position].decode(encoding, "ignore").count("\n")
         except UnicodeError:  # the codec cannot ignore anything
-            line = data[:position].count(b"\n") + 1
-        raise DataFormatError(
-            f"{path}:{line}: expected {encoding}, got byte 0x{data[position]:02x} as byte {position + 1} of the file"
-            f"{hint_at_kind(data)}"
-        ) from None
+            line = data[:position].count(b"\n")
+        return DataFormatError(
+            f"{path}:{line + first_line_of(path)}: expected {encoding}, got byte 0x{data[position]:02x} as byte "
+            f"{before + position + 1} of the file{hint_at_kind(data)}"
+        )
     except UnicodeError as error:  # of codecs that do not say where
         reason = str(error).splitlines()[0]
-        raise DataFormatError(
-            f"{path}: expected {encoding}, got bytes that are not ({reason})"
-        ) from None
-    if text.startswith("\ufeff"):
-        text = text[1:]
-    parts = text.split("\n")
-    for number, part in enumerate(parts, 1):
-        if "\r" in part[:-1]:
-            raise DataFormatError(
-                f"{path}:{number}: expected lines that end in a line feed, or a carriage return and one, got a "
-                "carriage return within the line"
-            )
-    lines = [part + "\n" for part in parts[:-1]]
-    return lines + parts[-1:] if parts[-1] else lines
+    return DataFormatError(f"{path}: expected {encoding}, got bytes that are not ({reason})")

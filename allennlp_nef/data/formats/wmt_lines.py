@@ -2,7 +2,7 @@
 
 import logging
 import math
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from allennlp_nef.data.formats.characters import (
     OddCharacters,
@@ -11,6 +11,7 @@ from allennlp_nef.data.formats.characters import (
 )
 from allennlp_nef.data.formats.parallel_files import read_parallel_lines
 from allennlp_nef.data.formats.split_text import Split
+from allennlp_nef.data.formats.text_files import TextPath
 from allennlp_nef.data.formats.wmt_layouts import (
     EOS,
     check_eos,
@@ -65,7 +66,7 @@ class WordQeExample(NamedTuple):
 
 
 def parse_lines(
-    paths: Dict[str, str],
+    paths: Mapping[str, TextPath],
     tagged: str,
     eos: bool,
     split_source: Optional[Split],

@@ -152,7 +152,7 @@ class Unreadable(io.BytesIO):
     def fail(self, *arguments):
         raise OSError(5, "Input/output error")
 
-    read = readline = fail
+    read = read1 = readline = fail
 
 
 @pytest.mark.parametrize(
