@@ -27,7 +27,9 @@ def _cached(model_name: str, modified: Optional[int]) -> Any:
 
     with _explaining(model_name):
         # Byte-level tokenizers (RoBERTa) have other pieces for a word that follows a blank; the rest ignore the option.
-        tokenizer = AutoTokenizer.from_pretrained(model_name, add_prefix_space=True)
+        tokenizer = AutoTokenizer.from_pretrained(
+            model_name, add_prefix_space=True, trust_remote_code=False
+        )
     if len(tokenizer.build_inputs_with_special_tokens([0], [0])) < 3:
         raise ConfigurationError(
             f"model_name: expected a transformer whose tokenizer joins two sentences, got {model_name!r}"
@@ -46,9 +48,10 @@ def load_transformer(model_name: str, load_weights: bool = True) -> Any:
 
     with _explaining(model_name):
         if load_weights:
-            transformer = AutoModel.from_pretrained(model_name)
+            transformer = AutoModel.from_pretrained(model_name, trust_remote_code=False)
         else:
-            transformer = AutoModel.from_config(AutoConfig.from_pretrained(model_name))
+            config = AutoConfig.from_pretrained(model_name, trust_remote_code=False)
+            transformer = AutoModel.from_config(config)
     if getattr(transformer, "pooler", None) is not None:
         transformer.pooler = None  # its parameters would get no gradients
     return transformer

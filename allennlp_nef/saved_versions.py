@@ -13,6 +13,7 @@ from typing import Any, Dict, Iterator, Optional, Union
 
 import torch
 
+from allennlp_nef.tensor_files import load_tensors
 from allennlp_nef.version import VERSION
 
 _PathLike = Union[str, PathLike]
@@ -46,13 +47,18 @@ def saved_versions(path: _PathLike) -> Dict[str, str]:
     # Raises
 
     `OSError` where there is no such file, `KeyError` where an archive has no weights, and the errors of `tarfile` and
-    `torch.load`.
+    `load_tensors`.
     """
     weights: Any = _weights_in(Path(path)) or path
     if tarfile.is_tarfile(str(weights)):
         with tarfile.open(str(weights)) as archive:
             weights = io.BytesIO(archive.extractfile(_WEIGHTS[0]).read())  # type: ignore[union-attr]
-    metadata = getattr(torch.load(weights, map_location="cpu"), "_metadata", {}).get("", {})
+    return versions_of(load_tensors(weights, map_location="cpu"))
+
+
+def versions_of(state: Any) -> Dict[str, str]:
+    """Those that are recorded in a state dict."""
+    metadata = getattr(state, "_metadata", {}).get("", {})
     return {name: metadata[name] for name in running_versions() if name in metadata}
 
 

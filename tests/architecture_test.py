@@ -9,7 +9,16 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "allennlp_nef"
 # A subpackage, or a module beside them, imports itself and lower layers; never others in its layer or what is above.
 LAYERS = [
-    {"nn", "errors", "pretrained", "resources", "saved_versions", "version", "_stack"},
+    {
+        "nn",
+        "errors",
+        "pretrained",
+        "resources",
+        "saved_versions",
+        "tensor_files",
+        "version",
+        "_stack",
+    },
     {"data", "modules", "metrics"},
     {"models"},
     {"predictors", "training"},
@@ -20,11 +29,10 @@ LAYERS = [
 ]
 RANKS = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 # Every module may import these, and they import nothing of the package.
-ERRORS, VERSION = f"{PACKAGE}.errors", f"{PACKAGE}.version"
-# They import neither AllenNLP nor anything of the package but themselves and the two above; all else may import them.
+LOWEST = [f"{PACKAGE}.{name}" for name in ("errors", "tensor_files", "version")]
+# They import neither AllenNLP nor anything of the package but themselves and those above; all else may import them.
 INDEPENDENT = [
-    ERRORS,
-    VERSION,
+    *LOWEST,
     *(f"{PACKAGE}.{name}" for name in ("nn", "saved_versions")),
     *(f"{PACKAGE}.data.{name}" for name in ("formats", "affixes", "word_similarity")),
 ]
@@ -68,7 +76,7 @@ def violations(module, source, package=None):
     for name in imports_of(source, package or module.rpartition(".")[0]):
         for independent in INDEPENDENT:
             if is_within(module, independent):
-                allowed = any(is_within(name, each) for each in (independent, ERRORS, VERSION))
+                allowed = any(is_within(name, each) for each in (independent, *LOWEST))
                 foreign = is_within(name, PACKAGE) and not allowed
                 if foreign or is_within(name, "allennlp"):
                     wrong.append(name)
