@@ -1,4 +1,5 @@
-from typing import Any
+from contextlib import nullcontext
+from typing import Any, ContextManager
 
 from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.models import load_archive
@@ -6,7 +7,9 @@ from allennlp.predictors import Predictor
 
 from allennlp_nef.errors import UserError, summary_of
 from allennlp_nef.models import NefTagger
+from allennlp_nef.predictors.safe_archives import safe_archives
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
+from allennlp_nef.predictors.unpacking import ArchiveError
 
 
 def check_device(number: int) -> None:
@@ -19,8 +22,12 @@ def check_device(number: int) -> None:
         ) from error
 
 
-def load_predictor(path: str, cuda_device: int = -1, **options: Any) -> TaggingPredictor:
+def load_predictor(
+    path: str, cuda_device: int = -1, *, trust: bool = False, **options: Any
+) -> TaggingPredictor:
     """Loads the model of an archive with its predictor.
+
+    An archive from elsewhere cannot run code, unless it is trusted: see docs/trust.md.
 
     # Parameters
 
@@ -28,15 +35,22 @@ def load_predictor(path: str, cuda_device: int = -1, **options: Any) -> TaggingP
         The archive, or the folder of a training run.
     cuda_device : `int`, optional (default = `-1`)
         The number of a GPU, or -1 for the CPU.
+    trust : `bool`, optional (default = `False`)
+        Whether the archive may do what AllenNLP lets it do, such as call any function of Python.
     options
         Those of `TaggingPredictor`.
 
     # Raises
 
-    `UserError`: not an archive that can be loaded, a model other than `nef_tagger`, a wrong option.
+    `UserError`: not an archive that can be loaded, one that would run code, a model other than `nef_tagger`, a wrong
+    option.
     """
+    loading: ContextManager[None] = nullcontext() if trust else safe_archives()
     try:
-        archive = load_archive(path, cuda_device=cuda_device)
+        with loading:
+            archive = load_archive(path, cuda_device=cuda_device)
+    except ArchiveError:
+        raise
     except (
         Exception
     ) as error:  # each step from fetching it to building the model raises errors of its own
