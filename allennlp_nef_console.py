@@ -5,6 +5,7 @@ This module lies outside the package, so that `main` can tell the package how it
 
 import multiprocessing
 import sys
+from contextlib import ExitStack
 from typing import Optional, Sequence
 
 imports_without_components = False
@@ -36,3 +37,8 @@ if multiprocessing.current_process().name != "MainProcess":
     from allennlp_nef.console.output import set_up_logging
 
     set_up_logging()
+    if "--trust" not in sys.argv:
+        from allennlp_nef.console.allennlp_program import load_safely
+
+        _to_the_end = ExitStack()  # never closed
+        load_safely(_to_the_end)

@@ -36,3 +36,12 @@ def number(minimum: float) -> Callable[[str], float]:
         return value
 
     return parse
+
+
+def add_trust(parser: argparse.ArgumentParser) -> None:
+    """Adds the option of commands that load archives; `args.trust` goes to `load_predictor`."""
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="let archives do what AllenNLP lets them do, such as call any function; for archives of one's own",
+    )

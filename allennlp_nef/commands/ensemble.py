@@ -1,7 +1,7 @@
 import argparse
 from typing import Iterator
 
-from allennlp_nef.commands.arguments import number
+from allennlp_nef.commands.arguments import add_trust, number
 from allennlp_nef.commands.command import Command
 
 _SUMMARY = "Join several trained taggers into one archive, which averages their probabilities."
@@ -37,6 +37,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="numbers above 0, one for each archive (default = all equal)",
     )
     add("--json", action="store_true", help="print what was written as JSON")
+    add_trust(parser)
 
 
 def _run(args: argparse.Namespace) -> Iterator[str]:

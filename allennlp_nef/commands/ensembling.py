@@ -38,7 +38,7 @@ def write_ensemble(args: argparse.Namespace) -> Iterator[str]:
     for number, path in enumerate(paths):
         if local_path(path) in map(local_path, paths[:number]):
             raise UserError(f"ARCHIVE: expected different archives, got {path} twice")
-    predictors = [load_predictor(path) for path in paths]
+    predictors = [load_predictor(path, trust=args.trust) for path in paths]
     configs = [read_config(path) for path in paths]
     members = [predictor._model for predictor in predictors]
     parts = [_parts(config, each.vocab) for config, each in zip(configs, members)]

@@ -1,7 +1,7 @@
 import argparse
 from typing import Iterator
 
-from allennlp_nef.commands.arguments import number
+from allennlp_nef.commands.arguments import add_trust, number
 from allennlp_nef.commands.command import Command
 from allennlp_nef.commands.output_files import FORMATS
 
@@ -29,6 +29,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="perplexity of t-SNE, about how many labels count as near to a label: less than there are labels "
         "(default = a third of the other labels, from 1 to 30)",
     )
+    add_trust(parser)
 
 
 def _run(args: argparse.Namespace) -> Iterator[str]:

@@ -1,7 +1,7 @@
 import argparse
 from typing import Iterator
 
-from allennlp_nef.commands.arguments import integer
+from allennlp_nef.commands.arguments import add_trust, integer
 from allennlp_nef.commands.command import Command
 from allennlp_nef.commands.output_files import FORMATS
 
@@ -67,6 +67,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="I",
         help="the number of a GPU, or -1 for the CPU",
     )
+    add_trust(parser)
 
 
 def _run(args: argparse.Namespace) -> Iterator[str]:

@@ -26,7 +26,7 @@ class SketchModel(NamedTuple):
 
 
 def load_models(
-    paths: Sequence[str], cuda_device: int = -1, batch_size: int = 64
+    paths: Sequence[str], cuda_device: int = -1, batch_size: int = 64, trust: bool = False
 ) -> List[SketchModel]:
     """Loads the models of archives.
 
@@ -35,7 +35,7 @@ def load_models(
     `UserError`: no such device, what `load_predictor` raises, a model that keeps no trace, models of different tasks.
     """
     check_device(cuda_device)
-    options = {"trace": True, "batch_size": batch_size}
+    options: Dict[str, Any] = {"trace": True, "batch_size": batch_size, "trust": trust}
     predictors = [load_predictor(path, cuda_device, **options) for path in paths]
     descriptions = [predictor.description() for predictor in predictors]
     for path, description in zip(paths, descriptions):

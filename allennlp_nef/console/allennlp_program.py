@@ -2,14 +2,20 @@
 
 import argparse
 import json
+from contextlib import ExitStack
 from typing import Any, Sequence
 
+from allennlp_nef.commands.arguments import add_trust
 from allennlp_nef.commands.printing import print_lines
 from allennlp_nef.console.checks import check_arguments
 from allennlp_nef.console.parser import Parser, add_include_package
 from allennlp_nef.errors import UserError
 
 SERVER = "pip install flask flask-cors gevent && pip install --no-deps allennlp-server==1.0.0"
+LOADING = ("checklist", "diff", "evaluate", "find-lr", "predict", "serve", "train")
+"""AllenNLP's commands that load archives, or may do so where the config says it."""
+FROM_ARCHIVES = ("diff", "evaluate")
+"""Those that build all from an archive, also after they have loaded its model, or load weights alone."""
 
 
 def register_components(packages: Sequence[str] = ()) -> None:
@@ -48,15 +54,36 @@ def run_allennlp(program: str, arguments: Sequence[str]) -> None:
     subparser = subcommand().add_subparser(parser.add_subparsers())
     if subcommand.requires_plugins:
         add_include_package(subparser)
+    if name in LOADING:
+        add_trust(subparser)
     args: argparse.Namespace = parser.parse_args(arguments)
     check_arguments(args)
     if subcommand.requires_plugins and not has_plugins:
         import_plugins()
     _include(getattr(args, "include_package", []))
-    result = args.func(args)
+    with ExitStack() as stack:
+        if name in LOADING and not args.trust:
+            load_safely(stack, name in FROM_ARCHIVES)
+        result = args.func(args)
     if name == "evaluate" and not args.output_file:
         # AllenNLP shows the metrics only where it writes them to a file.
         print_lines([f"Metrics: {json.dumps(result, indent=2)}"])
+
+
+def load_safely(stack: ExitStack, all_is_archived: bool = False) -> None:
+    """Lets no archive run code, until the stack is closed.
+
+    # Parameters
+
+    stack : `ExitStack`
+    all_is_archived : `bool`, optional (default = `False`)
+        Whether all that is built meanwhile comes from archives, nothing from a config of the user's.
+    """
+    from allennlp_nef.predictors.safe_archives import only_registered, safe_archives
+
+    stack.enter_context(safe_archives())
+    if all_is_archived:
+        stack.enter_context(only_registered())
 
 
 def _import_allennlp() -> None:

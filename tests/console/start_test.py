@@ -82,9 +82,10 @@ import sys
 from allennlp_nef_console import main
 
 def child():
-    from allennlp.models import Model
+    from allennlp.models import Model, archival
     from allennlp_nef.console.output import TerminalHandler
     print("registered", Model.by_name("nef_tagger").__name__)
+    print("safe", archival.extracted_archive.__module__)
     print("quiet", [type(handler) is TerminalHandler for handler in logging.getLogger("allennlp").handlers])
 
 if __name__ == "__main__":
@@ -97,12 +98,17 @@ if __name__ == "__main__":
 """
 
 
-def test_spawned_processes_know_the_components_and_are_quiet(start, tmp_path):
+def test_spawned_processes_know_the_components_are_safe_and_quiet(start, tmp_path):
     """Distributed training spawns its processes; the program's script imports `main` as this one does."""
     (tmp_path / "both.conll").write_text("a B-A B-A\n")
     (tmp_path / "script.py").write_text(SPAWN)
     out, err, _ = start("script.py")
-    assert out[-3:] == ["light True", "registered NefTagger", "quiet [True]"]
+    assert out[-4:] == [
+        "light True",
+        "registered NefTagger",
+        "safe allennlp_nef.predictors.safe_archives",
+        "quiet [True]",
+    ]
     assert not err  # warnings of other packages too, on a stack that has some
 
 

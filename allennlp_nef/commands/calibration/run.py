@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 def calibrate(args: argparse.Namespace) -> Iterator[str]:
     """Writes the archive and the plot, and yields what to print."""
     _check(args)
-    predictor = load_predictor(args.archive, args.cuda_device)
+    predictor = load_predictor(args.archive, args.cuda_device, trust=args.trust)
     head = predictor._model.tag_head
     if len(head.labels) < 2:
         raise UserError(

@@ -19,7 +19,7 @@ def plot_labels(args: argparse.Namespace) -> Iterator[str]:
     """Writes the files, and yields what to print."""
     check_installed(matplotlib="matplotlib", sklearn="scikit-learn")
     check_folder(args.output)
-    predictor = load_predictor(args.archive)
+    predictor = load_predictor(args.archive, trust=args.trust)
     labels, vectors = embeddings_of(predictor, args.archive)
     if args.perplexity is not None and not args.perplexity < len(labels):
         raise UserError(

@@ -21,7 +21,9 @@ from allennlp_nef.errors import UserError
 def plot_sketches(args: argparse.Namespace) -> Iterator[str]:
     """Writes the files, and yields what to print."""
     _check(args)
-    models = load_models([args.archive, *args.compare], args.cuda_device, args.batch_size)
+    models = load_models(
+        [args.archive, *args.compare], args.cuda_device, args.batch_size, args.trust
+    )
     for model in models if args.summary else ():
         if model.description["step_name"] != "step":
             raise UserError(
