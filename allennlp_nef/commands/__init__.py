@@ -7,5 +7,15 @@ from allennlp_nef.commands.examples import EXAMPLES
 from allennlp_nef.commands.plot_labels import PLOT_LABELS
 from allennlp_nef.commands.plot_sketches import PLOT_SKETCHES
 from allennlp_nef.commands.score_tags import SCORE_TAGS
+from allennlp_nef.commands.tag_corpus import TAG_CORPUS
 
-COMMANDS = (ALIGN_WORDS, CALIBRATE, ENSEMBLE, EXAMPLES, PLOT_LABELS, PLOT_SKETCHES, SCORE_TAGS)
+COMMANDS = (
+    ALIGN_WORDS,
+    CALIBRATE,
+    ENSEMBLE,
+    EXAMPLES,
+    PLOT_LABELS,
+    PLOT_SKETCHES,
+    SCORE_TAGS,
+    TAG_CORPUS,
+)

@@ -3,7 +3,9 @@ import sys
 from functools import lru_cache
 from typing import Any, Type
 
-from allennlp_nef.errors import UserError
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_nef.errors import UserError, summary_of
 
 
 def request_error(message: str) -> UserError:
@@ -32,6 +34,12 @@ def _request_error_class(server_error: Type[Exception]) -> Type[UserError]:
             return self.args[0]
 
     return RequestError
+
+
+def failure_message(error: Exception) -> str:
+    """What an error says that ended the work on a sentence; with its type, where it is not one of the user's."""
+    is_known = isinstance(error, (UserError, ConfigurationError))
+    return summary_of(error) if is_known else f"{type(error).__name__}: {summary_of(error)}"
 
 
 def describe(value: Any, length: int = 60) -> str:

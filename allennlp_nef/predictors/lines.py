@@ -4,11 +4,10 @@ import json
 import logging
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
-from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
 
-from allennlp_nef.errors import UserError, summary_of
-from allennlp_nef.predictors.errors import describe, request_error
+from allennlp_nef.errors import UserError
+from allennlp_nef.predictors.errors import describe, failure_message, request_error
 
 logger = logging.getLogger(__name__)
 Parse = Callable[[Any, str], Any]
@@ -84,9 +83,7 @@ class SkippedLines:
             try:
                 return predict([request])[0]
             except Exception as error:  # noqa: BLE001  # whatever the model raises is the answer
-                is_known = isinstance(error, (UserError, ConfigurationError))
-                name = "" if is_known else f"{type(error).__name__}: "
-                message = f"{request.where}{name}{summary_of(error)}"
+                message = request.where + failure_message(error)
         self.count += 1
         logger.warning("%s (skipped, %d so far)", message, self.count)
         return {"error": message}

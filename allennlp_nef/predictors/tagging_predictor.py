@@ -153,8 +153,11 @@ class TaggingPredictor(Predictor):
 
     @overrides
     def dump_line(self, outputs: JsonDict) -> str:
-        number = self._sentences_dumped
         self._sentences_dumped += 1
+        return self.dump(outputs, self._sentences_dumped - 1)
+
+    def dump(self, outputs: JsonDict, number: int) -> str:
+        """An answer in the output format, as sentence `number`, from 0, of the output."""
         if self._writer is None:
             return json.dumps(outputs) + "\n"
         metadata = outputs.metadata if isinstance(outputs, Answer) else TaggingMetadata([])

@@ -19,10 +19,11 @@ each file may be given: see `find_data_files`. Line k of each file is about sent
 """
 
 import logging
-from typing import Iterator, Optional
+from typing import Dict, Iterator, Optional
 
 from allennlp_nef.data.formats.data_paths import DataPath, find_data_files, is_explicit, name_of
 from allennlp_nef.data.formats.split_text import Split
+from allennlp_nef.data.formats.text_files import TextPath
 from allennlp_nef.data.formats.wmt_layouts import (
     check_tags,
 )
@@ -100,8 +101,7 @@ def read_examples(
     alignment or one outside of the words, a word that `check_words` refuses, `<EOS>` where it cannot be, an HTER that
     is no number of at least 0, invalid UTF-8, a carriage return or a byte order mark inside of a file.
     """
-    optional = {part: _OPTIONAL[part] for part in _OPTIONAL if sentence_scores or part != "hter"}
-    paths = find_data_files(path, _REQUIRED, _OPTIONAL if is_explicit(path) else optional)
+    paths = find_example_files(path, sentence_scores)
     if "alignments" not in paths:
         outcome = without_alignments or "every target word counts as unaligned"
         logger.warning("There is %s: %s.", _no_file(path, "alignments"), outcome)
@@ -122,6 +122,12 @@ def read_examples(
     parts = [part for part in (*_REQUIRED, *_OPTIONAL) if sentence_scores or part != "hter"]
     read = {part: paths[part] for part in parts if part in paths}
     return parse_lines(read, tagged, eos, split_source, split_target, on_error)
+
+
+def find_example_files(path: DataPath, sentence_scores: bool = False) -> Dict[str, TextPath]:
+    """The file of each part that `read_examples` looks for. Raises the `DataFormatError` of `find_data_files`."""
+    optional = {part: _OPTIONAL[part] for part in _OPTIONAL if sentence_scores or part != "hter"}
+    return find_data_files(path, _REQUIRED, _OPTIONAL if is_explicit(path) else optional)
 
 
 def _no_file(path: DataPath, part: str) -> str:

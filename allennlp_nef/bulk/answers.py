@@ -1,0 +1,54 @@
+"""Answers to any number of sentences, each with an answer or a message."""
+
+from itertools import islice
+from typing import Iterable, Iterator, List, Sequence, Union
+
+from allennlp.common.util import JsonDict
+from allennlp.data import Instance
+
+from allennlp_nef.data.metadata import metadata_of
+from allennlp_nef.predictors.batches import batches_of
+from allennlp_nef.predictors.errors import failure_message
+from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
+
+WINDOW = 4096
+"""How many instances are in memory at once."""
+
+Item = Union[Instance, str]
+"""A sentence, or why it cannot be tagged."""
+Outcome = Union[JsonDict, str]
+"""The answer of the predictor, or why there is none."""
+
+
+def answers_to(predictor: TaggingPredictor, items: Iterable[Item]) -> Iterator[Outcome]:
+    """The answers to sentences, in their order.
+
+    Sentences of about the same length go through the model together. Where it fails for some together, each is tried
+    alone.
+    """
+    items = iter(items)
+    while True:
+        window = list(islice(items, WINDOW))
+        if not window:
+            return
+        yield from _answers_to_window(predictor, window)
+
+
+def _answers_to_window(predictor: TaggingPredictor, items: Sequence[Item]) -> List[Outcome]:
+    outcomes: List[Outcome] = [item if isinstance(item, str) else {} for item in items]
+    numbered = [(i, item) for i, item in enumerate(items) if not isinstance(item, str)]
+    numbered.sort(key=lambda pair: [len(side) for side in metadata_of(pair[1]).sides])
+    indices = (i for i, _ in numbered)
+    for batch in batches_of((instance for _, instance in numbered), predictor.batch_size):
+        for i, outcome in zip(islice(indices, len(batch)), _answers_to_batch(predictor, batch)):
+            outcomes[i] = outcome
+    return outcomes
+
+
+def _answers_to_batch(predictor: TaggingPredictor, batch: List[Instance]) -> List[Outcome]:
+    try:
+        return [*predictor.predict_batch_instance(batch)]
+    except Exception as error:  # noqa: BLE001  # whatever the model raises is the answer
+        if len(batch) == 1:
+            return [failure_message(error)]
+    return [outcome for each in batch for outcome in _answers_to_batch(predictor, [each])]

@@ -1,0 +1,166 @@
+"""Tags the files of a corpus: plans shards, tags those whose parts are missing, and notes what is there."""
+
+import platform
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Tuple
+
+import torch
+from tqdm import tqdm  # type: ignore[import-untyped]
+
+from allennlp_nef.bulk.manifest import OutputFolder, Plan, Record, digest_of_archive, locked
+from allennlp_nef.bulk.parts import part_name
+from allennlp_nef.bulk.ray_workers import tag_with_ray
+from allennlp_nef.bulk.shard_tagger import ShardTagger
+from allennlp_nef.bulk.shards import Input, Shard, plan
+from allennlp_nef.errors import UserError
+from allennlp_nef.version import VERSION
+
+
+@dataclass
+class Job:
+    """What is tagged, how, and by how many processes."""
+
+    archive: str
+    inputs: Sequence[Tuple[str, str]]
+    """A path and a format each, all of one format."""
+    output: Path
+    output_format: str
+    options: Dict[str, Any]
+    """Those of the `RowTagger` that change the output."""
+    shard_size: int = 2000
+    workers: int = 0
+    """Processes of Ray; 0 for this process alone."""
+    address: Optional[str] = None
+    """Of a cluster of Ray."""
+    threads: int = 1
+    """Of torch, in each process."""
+    cuda_device: int = -1
+
+    def tagger_arguments(self, inputs: Sequence[Input]) -> Dict[str, Any]:
+        """The arguments of the `ShardTagger`."""
+        options = {**self.options, "archive": self.archive, "threads": self.threads}
+        # Ray shows each process its own GPU, as the first one.
+        device = min(self.cuda_device, 0) if self.workers else self.cuda_device
+        return {
+            "inputs": inputs,
+            "output": str(self.output),
+            "output_format": self.output_format,
+            "tagger": {**options, "cuda_device": device},
+        }
+
+    def plan(self, inputs: Sequence[Input], shards: Sequence[Shard]) -> Plan:
+        """The content of the manifest."""
+        described = []
+        for each in inputs:
+            files = {part: file._asdict() for part, file in each.files.items()}
+            described.append({**each._asdict(), "files": files})
+        return {
+            "archive": {"path": self.archive, "sha256": digest_of_archive(self.archive)},
+            "inputs": described,
+            "settings": {
+                "output_format": self.output_format,
+                "shard_size": self.shard_size,
+                **self.options,
+            },
+            "versions": {
+                "allennlp_nef": VERSION,
+                "torch": torch.__version__,
+                "python": platform.python_version(),
+            },
+            "sentences": sum(shard.sentences for shard in shards),
+            "parts": len(shards),
+        }
+
+
+@dataclass
+class Figures:
+    """What the output folder holds, and how fast this run was."""
+
+    output: str
+    format: str
+    sentences: int
+    errors: int
+    parts: int
+    parts_before: int
+    """How many of them were there before this run."""
+    seconds: float
+    sentences_per_second: Optional[float]
+    """Null where nothing was left to do."""
+
+
+def tag_corpus(job: Job, say: Callable[[str], None]) -> Figures:
+    """Does the job.
+
+    # Parameters
+
+    job : `Job`
+    say : `Callable[[str], None]`
+        Gets lines for the user.
+
+    # Raises
+
+    `UserError`: a mistake in the options, the archive or the inputs, other parts in the folder, no sentence that can be
+    tagged.
+    """
+    inputs, shards = plan(job.inputs, job.shard_size)
+    arguments = job.tagger_arguments(inputs)
+    tagger = ShardTagger(**arguments)
+    with locked(job.output):
+        content = job.plan(inputs, shards)
+        folder = OutputFolder(job.output, content)
+        before = len(folder.records)
+        names = {part_name(shard.number, job.output_format): shard for shard in shards}
+        todo = [shard for name, shard in names.items() if name not in folder.records]
+        if before:
+            rest = f"tagging the other {len(todo)}" if todo else "nothing is missing"
+            say(f"{job.output}: {before} of {len(shards)} parts are there, {rest}")
+        tagger.warn_about(shards)
+        started = time.monotonic()
+        if job.workers and todo:
+            del tagger
+            has_gpu = job.cuda_device >= 0
+            records = tag_with_ray(arguments, todo, job.workers, job.threads, has_gpu, job.address)
+        else:
+            records = map(tagger.tag, todo)
+        _follow(records, folder, content["sentences"])
+        seconds = time.monotonic() - started
+        sentences = sum(shard.sentences for shard in todo)
+        figures = Figures(
+            output=str(job.output),
+            format=job.output_format,
+            sentences=content["sentences"],
+            errors=folder.count("errors"),
+            parts=len(shards),
+            parts_before=before,
+            seconds=seconds,
+            sentences_per_second=sentences / seconds if todo else None,
+        )
+        folder.write({**content, "figures": asdict(figures)})
+    messages = folder.messages()
+    if figures.errors == figures.sentences:
+        raise UserError(f"{job.output}: no sentence could be tagged: {messages[0]}")
+    for message in messages:
+        say(f"not tagged: {message}")
+    if figures.errors > len(messages):
+        say(f"not tagged: {figures.errors - len(messages)} more; {folder.parts} has the messages")
+    return figures
+
+
+def _follow(records: Iterator[Record], folder: OutputFolder, total: int) -> None:
+    """Notes each part that is done, and shows how far the work is."""
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    with tqdm(
+        total=total,
+        initial=folder.count("sentences"),
+        unit=" sentences",
+        mininterval=0.5 if is_terminal else 30,
+    ) as progress:
+        for record in records:
+            folder.add(record)
+            errors = folder.count("errors")
+            if errors:
+                progress.set_postfix(errors=errors, refresh=False)
+            progress.update(record["sentences"])

@@ -1,0 +1,168 @@
+"""What an output folder holds: the plan of the work in `_manifest.json`, and a line for each part in `_parts.jsonl`.
+
+Engines such as Spark leave out files whose names begin with `_` or `.`.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+from contextlib import contextmanager
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Dict, Iterator, List
+
+from allennlp.common.file_utils import cached_path
+from allennlp.models.archival import CONFIG_NAME, get_weights_path
+
+from allennlp_nef.bulk.parts import DRAFT, writing_file
+from allennlp_nef.errors import UserError
+
+MANIFEST = "_manifest.json"
+PARTS = "_parts.jsonl"
+SHOWN = 5
+"""How many messages about sentences are shown."""
+Plan = Dict[str, Any]
+"""The content of the manifest. Where the work goes on, `archive`, `inputs` and `settings` have to be as before."""
+Record = Dict[str, Any]
+"""What is known of a part that was written."""
+
+
+def digest_of_archive(archive: str) -> str:
+    """The SHA-256 digest of an archive; of the folder of a run, that of the files that are loaded."""
+    path = Path(cached_path(archive))
+    files = [path]
+    if path.is_dir():
+        config = path / CONFIG_NAME
+        others = json.loads(config.read_text(encoding="utf-8")).get("include_in_archive") or []
+        files = [config, Path(get_weights_path(str(path))), *sorted(path.glob("vocabulary/*"))]
+        files += [path / name for name in others if (path / name).is_file()]
+    digest = hashlib.sha256()
+    for name in files:
+        digest.update(name.read_bytes())
+    return digest.hexdigest()
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Makes the folder, and keeps it from other runs. Raises a `UserError` where another one has it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        raise UserError(
+            f"{folder}: expected a folder that no other run writes to, got one that is in use"
+        ) from error
+    finally:
+        os.close(number)
+
+
+class OutputFolder:
+    """An output folder with the parts that are there.
+
+    # Parameters
+
+    path : `Path`
+    plan : `Plan`
+
+    # Raises
+
+    `UserError`: a folder with other files, or with the parts of another plan. The message names what differs.
+    """
+
+    def __init__(self, path: Path, plan: Plan) -> None:
+        self._path = path
+        manifest = path / MANIFEST
+        if manifest.exists():
+            self._check_same(_load(manifest), plan)
+        elif any(not name.startswith(DRAFT) for name in os.listdir(path)):
+            raise UserError(
+                f"{path}: expected a new or empty folder, or one that {MANIFEST} is in, got other files"
+            )
+        for draft in path.glob(f"{DRAFT}*"):
+            draft.unlink()
+        self.write(plan)
+        self.records: Dict[str, Record] = {}
+        """What is there, by the name of the part; of many messages only the first ones."""
+        lines = [self._keep(line) for line in self._lines()]
+        with writing_file(self.parts) as draft:
+            draft.write_text("".join(lines), encoding="utf-8")
+
+    @property
+    def parts(self) -> Path:
+        """The file with a line for each part that is there."""
+        return self._path / PARTS
+
+    def write(self, plan: Plan) -> None:
+        """Writes the manifest."""
+        with writing_file(self._path / MANIFEST) as draft:
+            draft.write_text(json.dumps(plan, indent=2) + "\n", encoding="utf-8")
+
+    def add(self, record: Record) -> None:
+        """Notes a part that is there."""
+        with open(self.parts, "a", encoding="utf-8") as file:
+            file.write(self._keep(json.dumps(record) + "\n"))
+
+    def count(self, name: str) -> int:
+        """The sum of a number, such as "sentences", of the parts that are there."""
+        return sum(record[name] for record in self.records.values())
+
+    def messages(self) -> List[str]:
+        """The first messages about sentences."""
+        found = (self.records[part]["messages"] for part in sorted(self.records))
+        return list(islice(chain.from_iterable(found), SHOWN))
+
+    def _keep(self, line: str) -> str:
+        record = json.loads(line)
+        record["messages"] = record["messages"][:SHOWN]
+        self.records[record["part"]] = record
+        return line
+
+    def _lines(self) -> Iterator[str]:
+        """The notes of parts that are there as they were written."""
+        if not self.parts.exists():
+            return
+        with open(self.parts, encoding="utf-8") as file:
+            for line in file:
+                if line.endswith("\n"):  # a kill may cut the last one
+                    record = json.loads(line)
+                    part = self._path / record["part"]
+                    if part.is_file() and part.stat().st_size == record["bytes"]:
+                        yield line
+
+    def _check_same(self, old: Plan, new: Plan) -> None:
+        pairs = [("the archive", _of_archive(old), _of_archive(new))]
+        pairs += [("the inputs", _of_inputs(old), _of_inputs(new))]
+        names = {**old["settings"], **new["settings"]}
+        for name in names:
+            pairs.append((name, *(json.dumps(each["settings"].get(name)) for each in (old, new))))
+        for name, before, now in pairs:
+            if before != now:
+                raise UserError(
+                    f"{self._path}: expected {name} of the parts that are there, {before}, got {now}: remove the "
+                    "folder, or name another --output"
+                )
+
+
+def _load(path: Path) -> Plan:
+    try:
+        plan: Plan = json.loads(path.read_text(encoding="utf-8"))
+        if plan["archive"] and plan["inputs"] and plan["settings"]:
+            return plan
+    except (KeyError, TypeError, ValueError):
+        pass
+    raise UserError(f"{path}: expected a manifest of tag-corpus, got another file")
+
+
+def _of_archive(plan: Plan) -> str:
+    return f"SHA-256 {plan['archive']['sha256'][:12]}"
+
+
+def _of_inputs(plan: Plan) -> str:
+    inputs: List[str] = []
+    for each in plan["inputs"]:
+        digests = [file["sha256"][:12] for _, file in sorted(each["files"].items())]
+        inputs.append(f"{each['format']} SHA-256 {' '.join(digests)}")
+    return ", ".join(inputs)

@@ -1,0 +1,126 @@
+import os
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Container,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+)
+
+import torch
+from allennlp.common.plugins import import_plugins
+from allennlp.common.util import import_module_and_submodules
+
+from allennlp_nef.bulk.answers import Item, Outcome, answers_to
+from allennlp_nef.bulk.columns import ERROR, arrow_schema
+from allennlp_nef.errors import UserError, quote
+from allennlp_nef.predictors import WordQePredictor
+from allennlp_nef.predictors.archives import load_predictor
+
+if TYPE_CHECKING:
+    import pyarrow
+
+LEFT_OUT = ("attention", "trace", "base_rate")
+"""What answers may have and rows have not: it has no column, or is the same for all sentences."""
+REFUSED = ("attention", "trace", "max_batch", "on_error")
+"""Options of predictors that would change nothing."""
+
+
+class RowTagger:
+    """Tags rows: dictionaries, of which some fields are those of a request.
+
+    # Parameters
+
+    archive : `str`
+    cuda_device : `int`, optional (default = `-1`)
+    threads : `int`, optional (default = `None`)
+    columns : `Mapping[str, str]`, optional (default = `None`)
+    fields : `Sequence[str]`, optional (default = `None`)
+    include_package : `Sequence[str]`, optional (default = `()`)
+        See `Tagger`.
+    options
+        Those of the predictor, also `output_format`.
+
+    # Raises
+
+    `UserError`: what `load_predictor` raises, an unknown field, an option that would change nothing.
+    """
+
+    def __init__(
+        self,
+        archive: str,
+        cuda_device: int = -1,
+        threads: Optional[int] = None,
+        columns: Optional[Mapping[str, str]] = None,
+        fields: Optional[Sequence[str]] = None,
+        include_package: Sequence[str] = (),
+        **options: Any,
+    ) -> None:
+        for name in REFUSED:
+            if name in options:
+                raise UserError(f"{name}: expected no such option for a corpus, got one")
+        if threads is not None:
+            torch.set_num_threads(threads)
+        import_plugins()
+        for package in include_package:
+            import_module_and_submodules(package)
+        self.predictor = load_predictor(os.fspath(archive), cuda_device, **options)
+        self._is_word_qe = isinstance(self.predictor, WordQePredictor)
+        inputs = ("source", "target", "alignments") if self._is_word_qe else ("sentence", "tokens")
+        for name, column in (columns or {}).items():
+            if name not in inputs or not isinstance(column, str):
+                raise UserError(
+                    f"columns: expected the columns of {', '.join(inputs)}, got {quote({name: column})}"
+                )
+        self.inputs = {name: (columns or {}).get(name, name) for name in inputs}
+        """The column of each field of a request."""
+        sample = self.predictor.predict_json(
+            {"source": "a", "target": "a"} if self._is_word_qe else {"sentence": "a"}
+        )
+        known = [name for name in sample if name not in LEFT_OUT]
+        for name in fields or ():
+            if name not in known:
+                raise UserError(f"fields: expected some of {', '.join(known)}, got {quote(name)}")
+        self.fields: List[str] = list(known if fields is None else fields)
+        """The fields of answers that are given."""
+
+    def check_columns(self, names: Sequence[str]) -> None:
+        """Raises a `UserError` where the columns of a table hold no sentences."""
+        needed = [column for name, column in self.inputs.items() if name != "alignments"]
+        missing = [column for column in needed if column not in names]
+        if missing and (self._is_word_qe or missing == needed):
+            expected = (" and " if self._is_word_qe else " or ").join(needed)
+            raise UserError(f"columns: expected {expected}, got {', '.join(names) or 'none'}")
+
+    def item(self, row: Mapping[str, Any], where: str = "") -> Item:
+        """The instance of a row, or a message that begins with `where`."""
+        request = {
+            name: row[column] for name, column in self.inputs.items() if row.get(column) is not None
+        }
+        try:
+            return self.predictor.to_instance(self.predictor.parse(request, where))
+        except UserError as error:
+            return str(error)
+
+    def outcomes(self, items: Iterable[Item]) -> Iterator[Outcome]:
+        """The answers for items, or messages, in their order."""
+        return answers_to(self.predictor, items)
+
+    def new_fields(self, given: Container[str]) -> List[str]:
+        """The fields of answers that are added to those that are given: all but those of sentences."""
+        inputs = [column for column in self.inputs.values() if column in given]
+        return [name for name in self.fields if name not in inputs]
+
+    def schema(self, names: Iterable[str]) -> "pyarrow.Schema":
+        """The types of new columns."""
+        return arrow_schema(names, has_severities=self._is_word_qe)
+
+
+def values_in(outcome: Outcome, names: Iterable[str]) -> List[Any]:
+    """The values of columns for an answer or a message; None for those that it lacks."""
+    answer = {ERROR: outcome} if isinstance(outcome, str) else outcome
+    return [answer.get(name) for name in names]

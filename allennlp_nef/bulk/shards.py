@@ -1,0 +1,191 @@
+"""Splits input files into shards: slices of files with so many sentences each."""
+
+import hashlib
+import os
+from functools import partial
+from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
+
+from allennlp_nef.bulk.parquet_files import count_rows
+from allennlp_nef.data.formats.conll_columns import BOUNDARIES
+from allennlp_nef.data.formats.parallel_files import read_parallel_lines
+from allennlp_nef.data.formats.text_files import FileSlice, TextPath, open_file
+from allennlp_nef.data.formats.wmt_word_qe import find_example_files
+from allennlp_nef.errors import DataFormatError
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class InputFile(NamedTuple):
+    """A file that was read when the work was planned."""
+
+    path: str
+    bytes: int
+    sha256: str
+
+
+class Input(NamedTuple):
+    """An input of the command."""
+
+    path: str
+    format: str
+    """One of `FORMATS`."""
+    sentences: int
+    files: Dict[str, InputFile]
+    """The file of each part of the data set; of a single file, by the name "path"."""
+
+
+class Shard(NamedTuple):
+    """What is tagged and written at a time."""
+
+    number: int
+    """Of its part of the output, from 0."""
+    input: int
+    """The number of its input, from 0."""
+    first: int
+    """The number of its first sentence in the input, from 0."""
+    sentences: int
+    slices: Dict[str, FileSlice]
+    """The slice of each file. Of Parquet, `start` and `end` are rows."""
+
+
+def begins_line(line: bytes) -> bool:
+    """Of files with a sentence a line: whether a sentence begins here."""
+    return True
+
+
+def begins_text(line: bytes) -> bool:
+    """Of JSON lines: whether a sentence begins here."""
+    return bool(line.strip(b" \t\r\n"))
+
+
+class BeginsBlock:
+    """Of sentences that empty lines separate: whether a sentence begins here, of one line after the other.
+
+    # Parameters
+
+    boundaries : `Sequence[str]`
+        A line whose first column is one of these belongs to no sentence.
+    """
+
+    def __init__(self, boundaries: Sequence[str] = ()) -> None:
+        self._boundaries = [boundary.encode("ascii") for boundary in boundaries]
+        self._is_inside = False
+
+    def __call__(self, line: bytes) -> bool:
+        was_inside, text = self._is_inside, line.strip(b" \t\r\n")
+        first = text.replace(b"\t", b" ").split(b" ", 1)[0] if self._boundaries else None
+        self._is_inside = bool(text) and first not in self._boundaries
+        return self._is_inside and not was_inside
+
+
+FORMATS: Dict[str, Callable[[], Callable[[bytes], bool]]] = {
+    "jsonl": lambda: begins_text,
+    "parquet": lambda: begins_line,
+    "conll": partial(BeginsBlock, BOUNDARIES),
+    "conllu": BeginsBlock,
+    "wmt": lambda: begins_line,
+}
+"""The formats of inputs. For each, what tells where a sentence begins."""
+
+
+def split_file(
+    path: TextPath,
+    begins: Callable[[bytes], bool],
+    size: int,
+    read: Callable[[bytes], object] = len,
+) -> Iterator[Tuple[FileSlice, int]]:
+    """The slices of a file, or of a slice, with `size` sentences each, and how many each has; the last may have fewer.
+
+    Lines before the first sentence are in the first slice, others between sentences in that of the sentence before.
+    Each line goes to `read`.
+    """
+    name, start, _, first = path if isinstance(path, FileSlice) else (path, 0, 0, 1)
+    place, number, sentences = start, first, 0
+    with open_file(path) as file:
+        for line in file:
+            read(line)
+            text = line[3:] if place == 0 and line.startswith(_BYTE_ORDER_MARK) else line
+            if begins(text):
+                if sentences == size:
+                    yield FileSlice(name, start, place, first), sentences
+                    start, first, sentences = place, number, 0
+                sentences += 1
+            place += len(line)
+            number += 1
+    if sentences:
+        yield FileSlice(name, start, place, first), sentences
+
+
+def sentences_of(shard: Shard, format: str) -> List[Dict[str, FileSlice]]:
+    """The slices of each sentence of a shard."""
+    split = {
+        part: list(split_file(path, FORMATS[format](), 1)) for part, path in shard.slices.items()
+    }
+    return [slices for slices, _ in _side_by_side(split, shard.slices)]
+
+
+def plan(inputs: Sequence[Tuple[str, str]], size: int) -> Tuple[List[Input], List[Shard]]:
+    """Reads each input, a path and its format, once: for its digest, and for its shards of `size` sentences.
+
+    # Raises
+
+    `DataFormatError`: a file that is missing, an input without sentences, parallel files of different lengths.
+    """
+    planned: List[Input] = []
+    shards: List[Shard] = []
+    for number, (path, format) in enumerate(inputs):
+        is_parallel = format == "wmt"
+        paths = (
+            {part: str(file) for part, file in find_example_files(path).items()}
+            if is_parallel
+            else {"path": path}
+        )
+        split = {}
+        files = {}
+        for part, name in paths.items():
+            digest = hashlib.sha256()
+            split[part] = list(_split_input(name, format, size, digest.update))
+            files[part] = InputFile(name, os.path.getsize(name), digest.hexdigest())
+        if len({sum(count for _, count in each) for each in split.values()}) > 1:
+            # An error, unless the file of alignments lacks nothing but its last line, which is empty.
+            for _ in read_parallel_lines(paths, may_be_empty={"alignments"}):
+                pass
+        first = 0
+        for slices, count in _side_by_side(split, paths):
+            shards.append(Shard(len(shards), number, first, count, slices))
+            first += count
+        if not first:
+            raise DataFormatError(f"{path}:1: expected at least one sentence, got none")
+        planned.append(Input(path, format, first, files))
+    return planned, shards
+
+
+def _split_input(
+    path: str, format: str, size: int, read: Callable[[bytes], object]
+) -> Iterator[Tuple[FileSlice, int]]:
+    if not os.path.isfile(path):
+        raise DataFormatError(f"{path}: expected a file, got none")
+    if format != "parquet":
+        yield from split_file(path, FORMATS[format](), size, read)
+        return
+    with open(path, "rb") as file:
+        for chunk in iter(partial(file.read, 2**20), b""):
+            read(chunk)
+    rows = count_rows(path)
+    for start in range(0, rows, size):
+        end = min(start + size, rows)
+        yield FileSlice(path, start, end, start + 1), end - start
+
+
+def _side_by_side(
+    split: Mapping[str, Sequence[Tuple[FileSlice, int]]], paths: Mapping[str, TextPath]
+) -> Iterator[Tuple[Dict[str, FileSlice], int]]:
+    """The slices of parallel files that belong together. Where a file has no more, the slice is empty."""
+    longest = max(split.values(), key=len)
+    for number, (any_slice, count) in enumerate(longest):
+        empty = any_slice._replace(start=0, end=0)
+        slices = {
+            part: each[number][0] if number < len(each) else empty._replace(path=str(paths[part]))
+            for part, each in split.items()
+        }
+        yield slices, count
