@@ -12,7 +12,7 @@ from tqdm import tqdm  # type: ignore[import-untyped]
 
 from allennlp_nef.bulk.manifest import OutputFolder, Plan, Record, digest_of_archive, locked
 from allennlp_nef.bulk.parts import part_name
-from allennlp_nef.bulk.ray_workers import tag_with_ray
+from allennlp_nef.bulk.ray_workers import ray_records
 from allennlp_nef.bulk.shard_tagger import ShardTagger
 from allennlp_nef.bulk.shards import Input, Shard, plan
 from allennlp_nef.errors import UserError
@@ -122,10 +122,12 @@ def tag_corpus(job: Job, say: Callable[[str], None]) -> Figures:
         if job.workers and todo:
             del tagger
             has_gpu = job.cuda_device >= 0
-            records = tag_with_ray(arguments, todo, job.workers, job.threads, has_gpu, job.address)
+            with ray_records(
+                arguments, todo, job.workers, job.threads, has_gpu, job.address
+            ) as records:
+                _follow(records, folder, content["sentences"])
         else:
-            records = map(tagger.tag, todo)
-        _follow(records, folder, content["sentences"])
+            _follow(map(tagger.tag, todo), folder, content["sentences"])
         seconds = time.monotonic() - started
         sentences = sum(shard.sentences for shard in todo)
         figures = Figures(

@@ -5,6 +5,7 @@ import logging
 import os
 import platform
 import socket
+from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 import numpy
@@ -47,14 +48,15 @@ class ShardWorker:
         return {"record": [json.dumps(record)]}
 
 
-def tag_with_ray(
+@contextmanager
+def ray_records(
     arguments: Mapping[str, Any],
     shards: Sequence[Shard],
     workers: int,
     threads: int,
     has_gpu: bool,
     address: Optional[str] = None,
-) -> Iterator[Record]:
+) -> Iterator[Iterator[Record]]:
     """The records of shards, each when it is done.
 
     # Parameters
@@ -83,32 +85,13 @@ def tag_with_ray(
         raise UserError(
             f"--workers: expected the package ray: pip install 'ray[data]' ({error})"
         ) from error
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would report to the makers of Ray
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # errors come as exceptions
-    own: Dict[str, Any] = {
-        "num_cpus": workers * threads,
-        "include_dashboard": False,
-        "object_store_memory": _OBJECT_STORE,
-    }
-    if address is not None:
-        _check_address(address)
-    try:
-        ray.init(
-            address=address or "local",
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            **({} if address else own),
-        )
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        raise UserError(
-            f"--address: expected a cluster of Ray, got {address} ({summary_of(error)})"
-        ) from error
+    _connect(address, workers * threads)
     try:
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
         logging.getLogger("ray.data").setLevel(logging.ERROR)
         numbers = [{"shard": shard.number} for shard in shards]
-        records = ray.data.from_items(numbers, override_num_blocks=len(numbers)).map_batches(
+        tagged = ray.data.from_items(numbers, override_num_blocks=len(numbers)).map_batches(
             ShardWorker,
             fn_constructor_args=(os.getcwd(), arguments, shards),
             batch_size=1,
@@ -117,17 +100,42 @@ def tag_with_ray(
             num_gpus=int(has_gpu),
             max_task_retries=_RETRIES,
         )
-        for row in records.iter_rows():
-            record = json.loads(row["record"])
-            if "mistake" in record:
-                raise UserError(record["mistake"])
-            yield record
+        yield map(_record_of, tagged.iter_rows())
     except ray.exceptions.RayTaskError:
         raise  # a bug, with its traceback
     except ray.exceptions.RayError as error:
         raise UserError(f"Ray: expected processes that work, got {summary_of(error)}") from error
     finally:
         ray.shutdown()
+
+
+def _record_of(row: Mapping[str, str]) -> Record:
+    record: Record = json.loads(row["record"])
+    if "mistake" in record:
+        raise UserError(record["mistake"])
+    return record
+
+
+def _connect(address: Optional[str], cpus: int) -> None:
+    """Connects to a cluster, or starts one on this machine."""
+    import ray
+
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would report to the makers of Ray
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # errors come as exceptions
+    options: Dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address is None:
+        options.update(address="local", num_cpus=cpus, include_dashboard=False)
+        options.update(object_store_memory=_OBJECT_STORE)
+    else:
+        options.update(address=address)
+        _check_address(address)
+    try:
+        ray.init(**options)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        name = "a cluster on this machine" if address is None else address
+        raise UserError(
+            f"--address: expected a cluster of Ray that answers, got {name} ({summary_of(error)})"
+        ) from error
 
 
 def _check_address(address: str) -> None:

@@ -18,6 +18,7 @@ from allennlp.common.util import import_module_and_submodules
 from allennlp_nef.bulk.answers import Item, Outcome, answers_to
 from allennlp_nef.bulk.columns import ERROR, arrow_schema
 from allennlp_nef.errors import UserError, quote
+from allennlp_nef.modules.checks import is_integer
 from allennlp_nef.predictors import WordQePredictor
 from allennlp_nef.predictors.archives import load_predictor
 
@@ -64,11 +65,18 @@ class RowTagger:
             if name in options:
                 raise UserError(f"{name}: expected no such option for a corpus, got one")
         if threads is not None:
+            if not is_integer(threads):
+                raise UserError(f"threads: expected an integer of at least 1, got {threads!r}")
             torch.set_num_threads(threads)
         import_plugins()
         for package in include_package:
             import_module_and_submodules(package)
-        self.predictor = load_predictor(os.fspath(archive), cuda_device, **options)
+        try:
+            self.predictor = load_predictor(os.fspath(archive), cuda_device, **options)
+        except TypeError as error:
+            if "unexpected keyword argument" not in str(error):
+                raise
+            raise UserError(f"options: expected those of the predictor, got {error}") from error
         self._is_word_qe = isinstance(self.predictor, WordQePredictor)
         inputs = ("source", "target", "alignments") if self._is_word_qe else ("sentence", "tokens")
         for name, column in (columns or {}).items():

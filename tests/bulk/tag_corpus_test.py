@@ -1,0 +1,284 @@
+"""`tag-corpus` in one process: formats, errors, going on after a kill, and what is refused."""
+
+import fcntl
+import json
+import os
+import signal
+import time
+
+import pyarrow
+import pytest
+from pyarrow.parquet import read_table, write_table
+
+FIXTURES = {
+    "pos_bilstm": "fixtures/pos/dev.conllu",
+    "ner_bilstm": "fixtures/ner/dev.conll",
+    "qe_bilstm": "fixtures/qe/dev",
+}
+WMT22 = {"output_format": "wmt22", "language_pair": "en-de"}
+
+
+@pytest.fixture
+def tag(console, baselines, tmp_path):
+    """`tag(model, *inputs, *options)`: exit status, the joined parts, stdout and stderr."""
+
+    def run(model, *arguments, folder=tmp_path / "tagged"):
+        status, out, err = console(
+            "tag-corpus", baselines[model], *arguments, "--output", folder, TQDM_DISABLE="1"
+        )
+        return status, joined(folder), out, err
+
+    return run
+
+
+def joined(folder):
+    return b"".join(path.read_bytes() for path in sorted(folder.glob("part-*")))
+
+
+def write_rows(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def rows_of(text):
+    return [json.loads(line) for line in text.decode().splitlines()]
+
+
+@pytest.mark.parametrize("size", ["7", "1000"])
+@pytest.mark.parametrize(
+    "model, options",
+    [
+        ("pos_bilstm", {"output_format": "conllu"}),
+        ("ner_bilstm", {"output_format": "conll"}),
+        ("qe_bilstm", {"output_format": "tags"}),
+        ("qe_bilstm", WMT22),
+    ],
+)
+def test_files_are_tagged_as_by_predict(tag, baselines, predictor_of, root, model, options, size):
+    path, others = FIXTURES[model], dict(options)
+    predictor = predictor_of(baselines[model], **options)
+    instances = list(predictor._dataset_reader.read(str(root / path)))
+    answers = predictor.predict_batch_instance(instances)
+    expected = "".join(map(predictor.dump_line, answers)).encode()
+    arguments = ["--output-format", others.pop("output_format")] if others != WMT22 else []
+    if options == WMT22:
+        arguments = ["--output-format", "wmt22", "--predictor-args", '{"language_pair": "en-de"}']
+    status, text, out, _ = tag(model, path, *arguments, "--shard-size", size)
+    assert (status, text) == (0, expected)
+    assert out.startswith(f"{len(instances)} sentences in {-(-len(instances) // int(size))} parts")
+
+
+def test_rows_keep_their_fields_and_bad_ones_get_a_message(tag, tmp_path, sentences):
+    rows = [{"id": i, "tokens": words, "tags": "old"} for i, words in enumerate(sentences(9))]
+    rows[4]["tokens"] = ["a b"]
+    path = write_rows(tmp_path / "a.jsonl", rows)
+    text = path.read_text() + '\n{"tokens": \n[1]\n{"sentence": "\\ud800 é"}\n'
+    path.write_bytes(text.encode() + b'{"sentence": "\xff"}\n{"sentence": "b"}')
+    status, text, _, err = tag("pos_bilstm", path, "--shard-size", "4")
+    tagged = rows_of(text)
+    assert status == 0
+    assert [row.get("id") for row in tagged[:9]] == list(range(9))
+    good = [row for row in tagged if "error" not in row]
+    assert [len(row["tokens"]) for row in good] == [len(row["tags"]) for row in good]
+    assert good[-2]["sentence"] == "\ud800 é" and good[-1]["tokens"] == ["b"]
+    messages = {i: row["error"] for i, row in enumerate(tagged) if "error" in row}
+    expected = {
+        4: f'{path}:5: tokens: expected words without whitespace, got "a b" at index 0',
+        9: f"{path}:11: expected a JSON object on one line, got ",
+        10: f"{path}:12: expected a JSON object, got [1]",
+        12: f"{path}:14: expected utf-8, got byte 0xff as byte",
+    }
+    assert messages.keys() == expected.keys()
+    assert all(messages[i].startswith(expected[i]) for i in expected)
+    assert tagged[4]["tags"] == "old"
+    assert all(f"not tagged: {message}" in err for message in messages.values())
+
+
+def test_strict_and_json(tag, tmp_path):
+    path = write_rows(tmp_path / "a.jsonl", [{"sentence": "a"}, {"sentence": ""}])
+    status, _, out, _ = tag("pos_bilstm", path, "--json", "--strict")
+    figures = json.loads(out)
+    assert status == 1
+    assert (figures["sentences"], figures["errors"], figures["parts_before"]) == (2, 1, 0)
+    assert tag("pos_bilstm", path)[0] == 0  # all is there
+
+
+def test_it_is_an_error_where_no_sentence_can_be_tagged(tag, tmp_path):
+    path = write_rows(tmp_path / "a.jsonl", [{"text": "a"}])
+    status, _, _, err = tag("pos_bilstm", path)
+    assert status == 2
+    got = "expected one of the fields sentence and tokens, got neither"
+    assert err.splitlines()[-1].endswith(f"no sentence could be tagged: {path}:1: {got}")
+
+
+def test_parquet_columns_stay_and_types_are_those_of_the_model(tag, tmp_path, sentences):
+    table = pyarrow.table({"id": pyarrow.array(range(50), pyarrow.int32()), "t": sentences(50)})
+    write_table(table, tmp_path / "a.parquet")
+    options = ("--columns", '{"tokens": "t"}', "--shard-size", "20", "--fields", "tags")
+    status, _, _, _ = tag("pos_bilstm", tmp_path / "a.parquet", *options)
+    assert status == 0
+    tagged = read_table(str(tmp_path / "tagged"))  # as Spark, it leaves out names with _
+    assert tagged.select(["id", "t"]).equals(table)
+    assert tagged.column_names == ["id", "t", "tags", "error"]
+    assert list(map(len, tagged["tags"].to_pylist())) == list(map(len, sentences(50)))
+
+
+@pytest.mark.parametrize(
+    "model, name, text, expected",
+    [
+        (
+            "pos_bilstm",
+            "a.conllu",
+            "1\ta\t_\t_\t_\t_\t_\t_\t_\t_\n\n# x\n1\tb\n\n1\tc\t_\t_\t_\t_\t_\t_\t_\t_\n\n",
+            "# error = {path}:4: expected 10 columns, separated by tabs, got 2: '1\\tb'\n# x\n1\tb\n\n",
+        ),
+        ("ner_bilstm", "a.conll", "a O\n\n-DOCSTART- O\nb\nc O\n\nd O\n", "\n\nb\nc O\n\nd O"),
+    ],
+)
+def test_a_bad_sentence_of_a_file_stays_where_it_is(tag, tmp_path, model, name, text, expected):
+    path = tmp_path / name
+    path.write_text(text)
+    status, tagged, out, _ = tag(model, path)
+    assert status == 0 and "1 of them could not be tagged" in out
+    assert expected.format(path=path) in tagged.decode()
+    assert json.loads((tmp_path / "tagged/_parts.jsonl").read_text())["errors"] == 1
+
+
+def test_a_bad_line_of_parallel_files_is_an_empty_line_of_tags(tag, tmp_path):
+    for name, lines in (("src", ["a", "", "b c"]), ("mt", ["d e", "f", "g"])):
+        (tmp_path / f"x.{name}").write_text("\n".join(lines) + "\n")
+    status, text, _, err = tag("qe_bilstm", tmp_path / "x")
+    assert status == 0
+    assert [len(line.split()) for line in text.decode().split("\n")] == [2, 0, 1, 0]
+    assert f"not tagged: {tmp_path}/x.src:2: expected source words, got none" in err
+    assert err.count("the sentences are unlabelled") == 1
+
+
+@pytest.fixture
+def interrupted(tag, tmp_path, sentences):
+    """A corpus and a folder with some of its parts, which a process wrote until it was killed."""
+    path = write_rows(tmp_path / "a.jsonl", [{"tokens": words} for words in sentences(600)])
+    notes = tmp_path / "tagged" / "_parts.jsonl"
+    process = os.fork()
+    if not process:
+        try:
+            tag("pos_bilstm", path, "--shard-size", "10")
+        finally:
+            os._exit(0)
+    while not notes.exists() or notes.read_text().count("\n") < 3:
+        time.sleep(0.005)
+    os.kill(process, signal.SIGKILL)
+    os.waitpid(process, 0)
+    return path, notes.parent
+
+
+def test_after_a_kill_only_what_is_missing_is_tagged(tag, interrupted, tmp_path):
+    path, folder = interrupted
+    parts = [json.loads(line)["part"] for line in (folder / "_parts.jsonl").open()]
+    assert 3 <= len(parts) < 60
+    (folder / parts.pop()).write_text("cut")
+    times = {name: (folder / name).stat().st_mtime_ns for name in parts}
+    (folder / ".draft-part-00059.jsonl-1").write_text("cut")
+    with (folder / "_parts.jsonl").open("a") as notes:
+        notes.write('{"part": "part-000')
+    arguments = ("pos_bilstm", path, "--shard-size", "10")
+    status, text, out, err = tag(*arguments)
+    assert status == 0 and "600 sentences in 60 parts" in out
+    assert f"{len(parts)} of 60 parts are there, tagging the other {60 - len(parts)}" in err
+    assert times == {name: (folder / name).stat().st_mtime_ns for name in parts}
+    assert not list(folder.glob(".*"))
+    assert text == tag(*arguments, folder=tmp_path / "other")[1]
+    assert [len(row["tags"]) for row in rows_of(text)] == [
+        len(json.loads(line)["tokens"]) for line in path.open()
+    ]
+    assert "60 of 60 parts are there, nothing is missing" in tag(*arguments)[3]
+
+
+def test_another_plan_over_old_parts_is_refused(tag, baselines, tmp_path, sentences):
+    path = write_rows(tmp_path / "a.jsonl", [{"tokens": words} for words in sentences(5)])
+    assert tag("pos_bilstm", path)[0] == 0
+    before = joined(tmp_path / "tagged")
+
+    def refused(*arguments):
+        status, text, _, err = tag(*arguments)
+        assert status == 2 and text == before
+        return err
+
+    assert "expected shard_size of the parts that are there, 2000, got 9" in refused(
+        *("pos_bilstm", path, "--shard-size", "9")
+    )
+    assert 'expected fields of the parts that are there, null, got ["tags"]' in refused(
+        *("pos_bilstm", path, "--fields", "tags")
+    )
+    assert "expected min_probability of the parts that are there, null, got 0.5" in refused(
+        *("pos_bilstm", path, "--predictor-args", '{"min_probability": 0.5}')
+    )
+    assert "expected the archive of the parts that are there, SHA-256 " in refused(
+        *("ner_bilstm", path)
+    )
+    write_rows(path, [{"tokens": words} for words in sentences(6)])
+    assert "expected the inputs of the parts that are there, jsonl SHA-256 " in refused(
+        *("pos_bilstm", path)
+    )
+
+
+def test_folders_of_others_are_refused(tag, tmp_path):
+    path = write_rows(tmp_path / "a.jsonl", [{"sentence": "a"}])
+    folder = tmp_path / "tagged"
+    folder.mkdir()
+    (folder / "mine.txt").write_text("")
+    assert "expected a new or empty folder" in tag("pos_bilstm", path)[3]
+    (folder / "_manifest.json").write_text("{}")
+    assert "_manifest.json: expected a manifest of tag-corpus" in tag("pos_bilstm", path)[3]
+    number = os.open(str(folder), os.O_RDONLY)
+    fcntl.flock(number, fcntl.LOCK_EX)
+    try:
+        assert "expected a folder that no other run writes to" in tag("pos_bilstm", path)[3]
+    finally:
+        os.close(number)
+
+
+@pytest.mark.parametrize(
+    "model, arguments, message",
+    [
+        ("pos_bilstm", ["{}/no.jsonl"], "no.jsonl: expected a file, got none"),
+        ("pos_bilstm", ["{}/empty.jsonl"], "empty.jsonl:1: expected at least one sentence"),
+        (
+            "pos_bilstm",
+            ["{}/a.jsonl", "fixtures/pos/dev.conllu"],
+            "one format, got jsonl and conllu",
+        ),
+        ("pos_bilstm", ["{}/a.jsonl", "--format", "parquet"], "expected a Parquet file"),
+        ("pos_bilstm", ["{}/a.jsonl", "--output-format", "conll"], "expected jsonl or parquet for"),
+        ("pos_bilstm", ["{}/a.jsonl", "--output-format", "parquet"], "whose fields have no types"),
+        (
+            "pos_bilstm",
+            ["fixtures/ner/dev.conll", "--format", "conll"],
+            "reader ConllTagsReader for",
+        ),
+        ("pos_bilstm", ["{}/a.jsonl", "--address", "a:1"], "--address: expected --workers with it"),
+        (
+            "pos_bilstm",
+            ["{}/a.jsonl", "--predictor-args", "[]"],
+            "--predictor-args: expected a JSON",
+        ),
+        (
+            "pos_bilstm",
+            ["{}/a.jsonl", "--predictor-args", '{"x": 1}'],
+            "options: expected those of",
+        ),
+        (
+            "pos_bilstm",
+            ["{}/a.jsonl", "--columns", '{"x": "y"}'],
+            "columns: expected the columns of",
+        ),
+        ("qe_bilstm", ["fixtures/qe/none"], "none.src: expected the files"),
+    ],
+)
+def test_mistakes_are_one_line(tag, tmp_path, model, arguments, message):
+    write_rows(tmp_path / "a.jsonl", [{"sentence": "a"}])
+    (tmp_path / "empty.jsonl").write_text("\n\n")
+    status, text, _, err = tag(model, *(each.replace("{}", str(tmp_path), 1) for each in arguments))
+    assert (status, text) == (2, b"")
+    assert err.startswith("error: ") and err.count("\n") == 1
+    assert message in err
