@@ -106,41 +106,30 @@ def tag_corpus(job: Job, say: Callable[[str], None]) -> Figures:
     tagged.
     """
     inputs, shards = plan(job.inputs, job.shard_size)
-    arguments = job.tagger_arguments(inputs)
-    tagger = ShardTagger(**arguments)
     with locked(job.output):
-        content = job.plan(inputs, shards)
-        folder = OutputFolder(job.output, content)
+        folder = OutputFolder(job.output, job.plan(inputs, shards))
         before = len(folder.records)
-        names = {part_name(shard.number, job.output_format): shard for shard in shards}
-        todo = [shard for name, shard in names.items() if name not in folder.records]
+        parts = {part_name(shard.number, job.output_format): shard for shard in shards}
+        todo = [shard for part, shard in parts.items() if part not in folder.records]
         if before:
             rest = f"tagging the other {len(todo)}" if todo else "nothing is missing"
             say(f"{job.output}: {before} of {len(shards)} parts are there, {rest}")
-        tagger.warn_about(shards)
         started = time.monotonic()
-        if job.workers and todo:
-            del tagger
-            has_gpu = job.cuda_device >= 0
-            with ray_records(
-                arguments, todo, job.workers, job.threads, has_gpu, job.address
-            ) as records:
-                _follow(records, folder, content["sentences"])
-        else:
-            _follow(map(tagger.tag, todo), folder, content["sentences"])
+        if todo:
+            _tag(job, inputs, todo, folder)
         seconds = time.monotonic() - started
-        sentences = sum(shard.sentences for shard in todo)
         figures = Figures(
             output=str(job.output),
             format=job.output_format,
-            sentences=content["sentences"],
+            sentences=folder.count("sentences"),
             errors=folder.count("errors"),
-            parts=len(shards),
+            parts=len(folder.records),
             parts_before=before,
             seconds=seconds,
-            sentences_per_second=sentences / seconds if todo else None,
+            sentences_per_second=sum(each.sentences for each in todo) / seconds if todo else None,
         )
-        folder.write({**content, "figures": asdict(figures)})
+        if todo:
+            folder.write({"figures": asdict(figures)})
     messages = folder.messages()
     if figures.errors == figures.sentences:
         raise UserError(f"{job.output}: no sentence could be tagged: {messages[0]}")
@@ -151,12 +140,27 @@ def tag_corpus(job: Job, say: Callable[[str], None]) -> Figures:
     return figures
 
 
-def _follow(records: Iterator[Record], folder: OutputFolder, total: int) -> None:
+def _tag(job: Job, inputs: Sequence[Input], shards: Sequence[Shard], folder: OutputFolder) -> None:
+    arguments = job.tagger_arguments(inputs)
+    tagger = ShardTagger(**arguments)  # also where others tag: it finds mistakes
+    folder.start()
+    tagger.warn_about(shards)
+    if not job.workers:
+        _follow(map(tagger.tag, shards), shards, folder)
+        return
+    del tagger
+    has_gpu = job.cuda_device >= 0
+    with ray_records(arguments, shards, job.workers, job.threads, has_gpu, job.address) as records:
+        _follow(records, shards, folder)
+
+
+def _follow(records: Iterator[Record], shards: Sequence[Shard], folder: OutputFolder) -> None:
     """Notes each part that is done, and shows how far the work is."""
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    done = folder.count("sentences")
     with tqdm(
-        total=total,
-        initial=folder.count("sentences"),
+        total=done + sum(shard.sentences for shard in shards),
+        initial=done,
         unit=" sentences",
         mininterval=0.5 if is_terminal else 30,
     ) as progress:

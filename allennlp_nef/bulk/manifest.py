@@ -10,7 +10,7 @@ import os
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Dict, Iterator, List
+from typing import Any, Dict, Iterator, List, Mapping
 
 from allennlp.common.file_utils import cached_path
 from allennlp.models.archival import CONFIG_NAME, get_weights_path
@@ -45,7 +45,12 @@ def digest_of_archive(archive: str) -> str:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Makes the folder, and keeps it from other runs. Raises a `UserError` where another one has it."""
+    """Keeps other runs from a folder, which it makes; at the end it removes one that is still empty.
+
+    # Raises
+
+    `UserError`: another run has the folder.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     number = os.open(folder, os.O_RDONLY)
     try:
@@ -56,6 +61,8 @@ def locked(folder: Path) -> Iterator[None]:
             f"{folder}: expected a folder that no other run writes to, got one that is in use"
         ) from error
     finally:
+        if not os.listdir(folder):
+            folder.rmdir()
         os.close(number)
 
 
@@ -74,31 +81,38 @@ class OutputFolder:
 
     def __init__(self, path: Path, plan: Plan) -> None:
         self._path = path
+        self._plan = plan
+        self.records: Dict[str, Record] = {}
+        """What is there, by the name of the part; of many messages only the first ones."""
+        self._notes = [self._keep(line) for line in self._lines()]
         manifest = path / MANIFEST
         if manifest.exists():
-            self._check_same(_load(manifest), plan)
+            old = _load(manifest)
+            if self.records:
+                self._check_same(old, plan)
         elif any(not name.startswith(DRAFT) for name in os.listdir(path)):
             raise UserError(
                 f"{path}: expected a new or empty folder, or one that {MANIFEST} is in, got other files"
             )
-        for draft in path.glob(f"{DRAFT}*"):
+
+    def start(self) -> None:
+        """Removes what is not complete, and writes the plan."""
+        for draft in self._path.glob(f"{DRAFT}*"):
             draft.unlink()
-        self.write(plan)
-        self.records: Dict[str, Record] = {}
-        """What is there, by the name of the part; of many messages only the first ones."""
-        lines = [self._keep(line) for line in self._lines()]
+        self.write({})
         with writing_file(self.parts) as draft:
-            draft.write_text("".join(lines), encoding="utf-8")
+            draft.write_text("".join(self._notes), encoding="utf-8")
 
     @property
     def parts(self) -> Path:
         """The file with a line for each part that is there."""
         return self._path / PARTS
 
-    def write(self, plan: Plan) -> None:
-        """Writes the manifest."""
+    def write(self, figures: Mapping[str, Any]) -> None:
+        """Writes the manifest: the plan, and how the work ended."""
+        content = {**self._plan, **figures}
         with writing_file(self._path / MANIFEST) as draft:
-            draft.write_text(json.dumps(plan, indent=2) + "\n", encoding="utf-8")
+            draft.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
     def add(self, record: Record) -> None:
         """Notes a part that is there."""
