@@ -38,6 +38,8 @@ class Job:
     threads: int = 1
     """Of torch, in each process."""
     cuda_device: int = -1
+    trust: bool = False
+    """Whether the archive may run code."""
 
     def tagger_arguments(self, inputs: Sequence[Input]) -> Dict[str, Any]:
         """The arguments of the `ShardTagger`."""
@@ -48,7 +50,7 @@ class Job:
             "inputs": inputs,
             "output": str(self.output),
             "output_format": self.output_format,
-            "tagger": {**options, "cuda_device": device},
+            "tagger": {**options, "cuda_device": device, "trust": self.trust},
         }
 
     def plan(self, inputs: Sequence[Input], shards: Sequence[Shard]) -> Plan:

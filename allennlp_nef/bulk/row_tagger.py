@@ -42,6 +42,7 @@ class RowTagger:
     columns : `Mapping[str, str]`, optional (default = `None`)
     fields : `Sequence[str]`, optional (default = `None`)
     include_package : `Sequence[str]`, optional (default = `()`)
+    trust : `bool`, optional (default = `False`)
         See `Tagger`.
     options
         Those of the predictor, also `output_format`.
@@ -59,6 +60,7 @@ class RowTagger:
         columns: Optional[Mapping[str, str]] = None,
         fields: Optional[Sequence[str]] = None,
         include_package: Sequence[str] = (),
+        trust: bool = False,
         **options: Any,
     ) -> None:
         for name in REFUSED:
@@ -72,7 +74,7 @@ class RowTagger:
         for package in include_package:
             import_module_and_submodules(package)
         try:
-            self.predictor = load_predictor(os.fspath(archive), cuda_device, **options)
+            self.predictor = load_predictor(os.fspath(archive), cuda_device, trust=trust, **options)
         except TypeError as error:
             if "unexpected keyword argument" not in str(error):
                 raise

@@ -62,6 +62,8 @@ class Tagger:
         The new columns, besides `error`, such as `["tags"]`.
     include_package : `Sequence[str]`, optional (default = `()`)
         Packages with components of one's own, which are imported first.
+    trust : `bool`, optional (default = `False`)
+        Whether the archive may run code: see docs/trust.md.
     options
         Those of the predictor, such as `threshold` or `min_probability`; those for requests and output formats not.
 
@@ -78,6 +80,7 @@ class Tagger:
         columns: Optional[Mapping[str, str]] = None,
         fields: Optional[Sequence[str]] = None,
         include_package: Sequence[str] = (),
+        trust: bool = False,
         **options: Any,
     ) -> None:
         if "output_format" in options:
@@ -92,6 +95,7 @@ class Tagger:
             columns=columns,
             fields=fields,
             include_package=include_package,
+            trust=trust,
         )
         self._rows = RowTagger(**self._arguments)
 

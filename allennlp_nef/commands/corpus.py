@@ -25,7 +25,7 @@ def tag_files(args: argparse.Namespace) -> Iterator[str]:
     check_device(args.cuda_device)
     if args.address is not None and not args.workers:
         raise UserError("--address: expected --workers with it, got none")
-    formats = [args.format or _format_of(path, args.archive) for path in args.inputs]
+    formats = [args.format or _format_of(path, args.archive, args.trust) for path in args.inputs]
     if len(set(formats)) > 1:
         raise UserError(
             f"INPUT: expected files of one format, got {' and '.join(dict.fromkeys(formats))}"
@@ -48,6 +48,7 @@ def tag_files(args: argparse.Namespace) -> Iterator[str]:
         address=args.address,
         threads=args.threads,
         cuda_device=args.cuda_device,
+        trust=args.trust,
     )
     figures = tag_corpus(job, lambda line: print_lines([line], sys.stderr))
     if args.json:
@@ -62,7 +63,7 @@ def tag_files(args: argparse.Namespace) -> Iterator[str]:
         sys.exit(1)
 
 
-def _format_of(path: str, archive: str) -> str:
+def _format_of(path: str, archive: str, trust: bool) -> str:
     """The format that the name of an input says, or else that of the model's dataset reader."""
     ending = Path(path).suffix
     if ending in _ENDINGS:
@@ -70,7 +71,7 @@ def _format_of(path: str, archive: str) -> str:
     try:
         config = read_config(archive)
     except Exception:
-        load_predictor(archive)  # its error says what is wrong
+        load_predictor(archive, trust=trust)  # its error says what is wrong
         raise
     reader = config.get("validation_dataset_reader") or config["dataset_reader"]
     if reader.get("type") not in _READERS:

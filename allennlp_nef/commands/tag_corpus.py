@@ -1,7 +1,7 @@
 import argparse
 from typing import Iterator
 
-from allennlp_nef.commands.arguments import integer
+from allennlp_nef.commands.arguments import add_trust, integer
 from allennlp_nef.commands.command import Command
 
 _SUMMARY = (
@@ -74,6 +74,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--shard-size", type=integer(1), default=2000, metavar="N", help="sentences of a part")
     add("--strict", action="store_true", help="exit status 1 where a sentence cannot be tagged")
+    add_trust(parser)
     add("--json", action="store_true", help="print the figures as JSON")
 
 

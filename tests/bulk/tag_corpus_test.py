@@ -10,6 +10,8 @@ import pyarrow
 import pytest
 from pyarrow.parquet import read_table, write_table
 
+from tests.predictors.small_archives import member, members_of, save_run, write_members
+
 FIXTURES = {
     "pos_bilstm": "fixtures/pos/dev.conllu",
     "ner_bilstm": "fixtures/ner/dev.conll",
@@ -282,3 +284,15 @@ def test_mistakes_are_one_line(tag, tmp_path, model, arguments, message):
     assert (status, text) == (2, b"")
     assert err.startswith("error: ") and err.count("\n") == 1
     assert message in err
+
+
+def test_an_archive_that_names_a_file_elsewhere_needs_trust(console, tmp_path):
+    save_run(tmp_path / "run")
+    members = [*members_of(tmp_path / "run"), member("../outside", b"")]
+    archive = write_members(tmp_path / "model.tar.gz", members)
+    path = write_rows(tmp_path / "a.jsonl", [{"source": "der Hund", "target": "the dog"}])
+    arguments = ("tag-corpus", archive, path, "--output", tmp_path / "tagged")
+    status, _, err = console(*arguments)
+    assert status == 2
+    assert err.splitlines()[-1].startswith(f"error: {archive}: expected names of members inside")
+    assert console(*arguments, "--trust")[0] == 0
