@@ -14,6 +14,12 @@ class DataFormatError(UserError):
     """Data that cannot be read. The message is `path:line: expected ..., got ...`."""
 
 
+class DataCheckError(UserError):
+    """Data that a check found errors in."""
+
+    exit_status = 1
+
+
 class FileError(DataFormatError):
     """A file that is missing or cannot be opened. The message is `path: expected a file, got ...`."""
 

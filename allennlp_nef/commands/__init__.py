@@ -2,6 +2,7 @@
 
 from allennlp_nef.commands.align_words import ALIGN_WORDS
 from allennlp_nef.commands.calibrate import CALIBRATE
+from allennlp_nef.commands.check_data import CHECK_DATA
 from allennlp_nef.commands.ensemble import ENSEMBLE
 from allennlp_nef.commands.examples import EXAMPLES
 from allennlp_nef.commands.plot_labels import PLOT_LABELS
@@ -12,6 +13,7 @@ from allennlp_nef.commands.tag_corpus import TAG_CORPUS
 COMMANDS = (
     ALIGN_WORDS,
     CALIBRATE,
+    CHECK_DATA,
     ENSEMBLE,
     EXAMPLES,
     PLOT_LABELS,

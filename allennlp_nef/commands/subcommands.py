@@ -18,7 +18,7 @@ def _register(command: Command) -> None:
             print_lines(command.run(args))
         except (UserError, OSError) as error:
             print_error(error_message(error))
-            sys.exit(2)
+            sys.exit(getattr(error, "exit_status", 2))
         except KeyboardInterrupt:
             print_error("interrupted")
             sys.exit(130)

@@ -47,7 +47,8 @@ def ending_of(error: BaseException) -> Optional[Ending]:
     message = _message_of(error) if isinstance(error, Exception) else None
     if message is None:
         return None
-    return Ending(2, "; ".join(filter(None, map(str.strip, message.splitlines()))))
+    status = getattr(error, "exit_status", 2)
+    return Ending(status, "; ".join(filter(None, map(str.strip, message.splitlines()))))
 
 
 def _is_interruption(error: Optional[BaseException]) -> bool:

@@ -53,6 +53,10 @@ class TaggingMetadata:
     post_edit: Optional[List[str]] = None
     """The words of the translation as a person corrected it, where known."""
 
+    def __len__(self) -> int:
+        """The number of tokens. Samplers without sorting keys ask each field for its length."""
+        return len(self.tokens)
+
     @property
     def sides(self) -> List[List[str]]:
         """The tokens, and in quality estimation the words of both sides."""

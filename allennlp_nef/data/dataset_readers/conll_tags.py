@@ -108,6 +108,11 @@ class ConllTagsReader(SentenceReader):
         index = self._tag_index(len(row))
         return [column for i, column in enumerate(row) if i != index]
 
+    def given_tags(self, sentence: ColumnSentence) -> Optional[List[str]]:
+        """The tags as they stand in the file; None where it has none."""
+        index = self._tag_index(len(sentence.rows[0]))
+        return None if index is None else [row[index] for row in sentence.rows]
+
     def _tag_index(self, width: int) -> Optional[int]:
         """The column of the tags, from 0, among `width`; None if it is not among them."""
         if self.tag_column is None:
@@ -119,9 +124,9 @@ class ConllTagsReader(SentenceReader):
     def _tags(
         self, sentence: ColumnSentence, index: Optional[int], path: TextPath
     ) -> Optional[List[str]]:
-        if index is None:
+        tags = self.given_tags(sentence)
+        if tags is None:
             return None
-        tags = [row[index] for row in sentence.rows]
         check_labels(tags, in_lines(path, sentence.lines))
         if self.tag_scheme is None:
             return tags

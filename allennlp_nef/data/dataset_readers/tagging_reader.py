@@ -82,6 +82,10 @@ class TaggingReader(DatasetReader):
         """How many tokens an example has."""
         raise NotImplementedError
 
+    def is_too_long(self, example: Any) -> bool:
+        """Whether `max_tokens` leaves an example out."""
+        return self._max_tokens is not None and self.num_tokens(example) > self._max_tokens
+
     def to_instance(self, example: Any) -> Instance:
         """The instance of an example, which its format's module has checked."""
         raise NotImplementedError
@@ -153,7 +157,7 @@ class TaggingReader(DatasetReader):
         try:
             for example in examples:
                 number_read += 1
-                if self.num_tokens(example) > max_tokens:
+                if self.is_too_long(example):
                     number_left_out += 1
                 else:
                     yield example

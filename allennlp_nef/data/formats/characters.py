@@ -143,6 +143,11 @@ def other_separator(line: str) -> Optional[str]:
     return match.group() if match else None
 
 
+def is_odd(character: str) -> bool:
+    """Whether a character is invisible, whitespace other than a blank, a trace of a wrong encoding, or unknown."""
+    return not character.isprintable() or bool(_ODD.match(character))
+
+
 def is_visible(word: str) -> bool:
     """Whether a word has a character that can be seen."""
     return any(

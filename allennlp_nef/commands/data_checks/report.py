@@ -1,0 +1,154 @@
+"""The report of `check-data` for people."""
+
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+
+MAX_LABELS = 20
+"""The most frequent labels, which are shown."""
+Data = Dict[str, Dict[str, Any]]
+Row = Tuple[str, List[Optional[str]]]
+"""A title and a value for each split; None where there is none."""
+
+
+def as_text(results: Dict[str, Any]) -> str:
+    """The report: a table with a column for each split, then what is in no table."""
+    data = results["data"]
+    rows = [("", list(data)), *_rows(data)]
+    lines = [*_table(rows), ""]
+    if any(split["labels"] for split in data.values()):
+        lines += [*_table(_labels(data)), ""]
+    for name, split in data.items():
+        lines += [f"{name}: {_path(split['path'])}", *(f"  {line}" for line in _notes(split)), ""]
+    return "\n".join([*lines, *_needs(results["training"])]).rstrip()
+
+
+def _table(rows: Sequence[Row]) -> List[str]:
+    """Lines of aligned columns, without the rows that have no value."""
+    rows = [row for row in rows if any(value is not None for value in row[1])]
+    title = max(len(name) for name, _ in rows)
+    width = max(len(value or "") for _, values in rows for value in values) + 2
+    return [
+        f"{name:<{title}}" + "".join(f"{value or '-':>{width}}" for value in values)
+        for name, values in rows
+    ]
+
+
+def _rows(data: Data) -> Iterator[Row]:
+    def row(title: str, value: Callable[[Dict[str, Any]], Optional[str]]) -> Row:
+        return title, [value(split) for split in data.values()]
+
+    yield row("sentences", lambda split: _number(split["sentences"]))
+    if any(split["left_out_sentences"] for split in data.values()):
+        yield row("  too long for training", lambda split: _number(split["left_out_sentences"]))
+    yield row("tokens", lambda split: _number(split["tokens"]))
+    yield row("tokens a sentence: mean", lambda split: f"{split['lengths']['mean']:.1f}")
+    for title, name in (
+        ("median", "median"),
+        ("90%", "quantile_90"),
+        ("99%", "quantile_99"),
+        ("longest", "longest"),
+    ):
+        yield row(f"  {title}", lambda split, name=name: _number(split["lengths"][name]))  # type: ignore[misc]
+    sides = list(dict.fromkeys(side for split in data.values() for side in split["words"]))
+    for side in sides:
+        name = "words" if side == "words" else f"{side} words"
+        counts = [split["words"].get(side, {}) for split in data.values()]
+        unseen = [split.get("unseen", {}).get(side, {}) for split in data.values()]
+        yield f"different {name}", [_number(each.get("different_words")) for each in counts]
+        yield "  not in train", [_share(each.get("different_words")) for each in unseen]
+        yield f"{name} not in train", [_share(each.get("words")) for each in unseen]
+    yield row("words without alignment", lambda split: _share(split.get("unaligned_words")))
+    yield row("chunks", lambda split: _number(split.get("chunks", {}).get("count")))
+    yield row("  ill-formed", lambda split: _number(split.get("chunks", {}).get("ill_formed")))
+    yield from _repeated(data)
+    yield row("errors", lambda split: _number(split["errors"]["count"]))
+
+
+def _repeated(data: Data) -> Iterator[Row]:
+    """Sentences that occur again: in their split, and in those before it."""
+    found = [("that occur again", [split["repeated"] for split in data.values()])]
+    for other in data:
+        found.append((f"also in {other}", [split["overlap"].get(other) for split in data.values()]))
+    for title, counts in found:
+        for name, text, shown in (
+            ("sentences", f"sentences {title}", _number),
+            ("share_of_tokens", "  share of all tokens", _share),
+            ("contradictory", "  with other labels", _number),
+            ("sources", f"source sentences {title}", _number),
+        ):
+            yield text, [shown((count or {}).get(name)) for count in counts]
+
+
+def _labels(data: Data) -> List[Row]:
+    """The share of each label, the most frequent ones of the first split first."""
+    names = list(dict.fromkeys(label for split in data.values() for label in split["labels"]))
+    rows: List[Row] = [(f"labels: {len(names)}", list(data))]
+    for name in names[:MAX_LABELS]:
+        rows.append((f"  {name}", [_share(split["labels"].get(name)) for split in data.values()]))
+    if len(names) > MAX_LABELS:
+        rest = names[MAX_LABELS:]
+        shares = [sum(split["labels"].get(name, 0) for name in rest) for split in data.values()]
+        rows.append((f"  {len(rest)} others", [_share(share) for share in shares]))
+    return rows
+
+
+def _notes(split: Dict[str, Any]) -> Iterator[str]:
+    """What is in no table of a split."""
+    for file in split["files"]:
+        marks = [
+            text
+            for name, text in (
+                ("byte_order_mark", "a byte order mark"),
+                ("crlf", "lines that end in CRLF"),
+            )
+            if file[name]
+        ]
+        if marks:
+            yield f"{file['path']} has {' and '.join(marks)}"
+    if split["lengths"]["longest_place"]:
+        yield f"longest sentence: {split['lengths']['longest_place']}"
+    missing = split["sentences"] - split["labelled_sentences"]
+    if missing:
+        yield f"unlabelled sentences: {missing:,}"
+    if split.get("unseen_labels"):
+        labels = split["unseen_labels"]
+        shown = ", ".join(
+            f"{label} ({count:,})" for label, count in list(labels.items())[:MAX_LABELS]
+        )
+        yield f"labels that train lacks: {len(labels):,}: {shown}{', ...' if len(labels) > MAX_LABELS else ''}"
+    if "chunks" in split:
+        chunks = split["chunks"]
+        first = f", {chunks['ill_formed']:,} tags do not fit it, the first in {chunks['first']}"
+        yield f"chunk tags: {chunks['scheme']}{first if chunks['ill_formed'] else ''}"
+    for name, odd in split["odd_characters"].items():
+        yield f"{name}: {odd['count']:,}, the first in {odd['first']}"
+    if split["sentences_not_in_nfc"]:
+        yield f"sentences with letters that are not in NFC: {split['sentences_not_in_nfc']:,}"
+    for warning in split["warnings"]:
+        yield f"warning: {warning}"
+    errors = split["errors"]
+    for error in errors["first"]:
+        yield f"error: {error}"
+    if errors["count"] > len(errors["first"]):
+        yield f"and {errors['count'] - len(errors['first']):,} more errors (--max-errors)"
+
+
+def _needs(training: Dict[str, Any]) -> Iterator[str]:
+    steps = training["steps"]
+    if steps:
+        yield (
+            f"training: {steps['batches']:,} batches an epoch with {steps['padding']:.1%} of padding; "
+            f"{steps['epochs']:,} epochs are {steps['steps']:,} steps"
+        )
+    yield f"memory of the instances of train and validation: about {training['memory'] / 2**20:,.0f} MiB"
+
+
+def _path(path: Any) -> str:
+    return ", ".join(map(str, path.values())) if isinstance(path, dict) else str(path)
+
+
+def _number(value: Optional[int]) -> Optional[str]:
+    return None if value is None else f"{value:,}"
+
+
+def _share(value: Optional[float]) -> Optional[str]:
+    return None if value is None else f"{value:.2%}"

@@ -1,0 +1,95 @@
+"""The sentences of a dataset reader, in one form for all formats."""
+
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
+
+from allennlp_nef.data.dataset_readers import (
+    ConllTagsReader,
+    ConlluTagsReader,
+    TaggingReader,
+    WmtWordQeReader,
+)
+from allennlp_nef.data.formats.data_paths import DataPath, name_of
+from allennlp_nef.data.formats.span_examples import span_files
+from allennlp_nef.data.formats.wmt_layouts import tagged_side, without_eos
+from allennlp_nef.data.formats.wmt_word_qe import find_example_files
+from allennlp_nef.data.metadata import metadata_of
+
+
+class Sentence(NamedTuple):
+    """What is checked of a sentence."""
+
+    place: str
+    """`file:line`, or the path where the line is not known."""
+    tokens: List[str]
+    """What is tagged."""
+    others: Optional[List[str]]
+    """In quality estimation, the words of the other side."""
+    words: Dict[str, List[str]]
+    """The words as they came: "words", or "target" and "source"."""
+    tags: Optional[List[str]]
+    """As the model gets them; None where the sentence is unlabelled."""
+    chunk_tags: Optional[List[str]] = None
+    """As the file has them, where they are those of chunks."""
+    unaligned: Optional[int] = None
+    """The number of target words without an alignment, where there are alignments."""
+
+
+def files_of(reader: TaggingReader, path: DataPath) -> List[str]:
+    """The files of a data path."""
+    if isinstance(reader, WmtWordQeReader):
+        files = span_files(path) or find_example_files(path)
+        return list(map(str, files.values()))
+    return [name_of(path)]
+
+
+View = Callable[[Any], Sentence]
+"""The sentence of an example of the reader."""
+
+
+def view_of(reader: TaggingReader, path: DataPath) -> View:
+    """How to see the examples that a reader has of a data path."""
+    if isinstance(reader, ConllTagsReader):
+        return lambda example: _of_columns(reader, str(path), *example)
+    if isinstance(reader, ConlluTagsReader):
+        return lambda example: _of_conllu(str(path), *example)
+    if isinstance(reader, WmtWordQeReader):
+        files = span_files(path) or find_example_files(path)
+        file = str(files.get("spans") or files["target"])
+        return lambda example: _of_word_qe(reader, file, example)
+    return lambda example: _of_instance(reader, path, example)
+
+
+def _of_columns(
+    reader: ConllTagsReader, path: str, sentence: Any, tags: Optional[List[str]]
+) -> Sentence:
+    words = [row[reader.word_column] for row in sentence.rows]
+    given = None if reader.tag_scheme is None else reader.given_tags(sentence)
+    return Sentence(f"{path}:{sentence.lines[0]}", words, None, {"words": words}, tags, given)
+
+
+def _of_conllu(path: str, sentence: Any, tags: Optional[List[str]]) -> Sentence:
+    words = sentence.column("form")
+    return Sentence(f"{path}:{sentence.lines[0]}", words, None, {"words": words}, tags)
+
+
+def _of_word_qe(reader: WmtWordQeReader, file: str, example: Any) -> Sentence:
+    words = without_eos(example.target)
+    tokens, others, _ = tagged_side(reader.tagged, example.source, example.target, ())
+    unaligned = None
+    if example.alignments is not None:
+        unaligned = len(words) - len({j for _, j in example.alignments})
+    return Sentence(
+        f"{file}:{example.line}",
+        tokens,
+        others,
+        {"target": words, "source": example.source},
+        example.tags_of(reader.tagged),
+        unaligned=unaligned,
+    )
+
+
+def _of_instance(reader: TaggingReader, path: DataPath, example: Any) -> Sentence:
+    """For readers of other packages: by way of the instance, which takes longer."""
+    metadata = metadata_of(reader.to_instance(example))
+    words = {"words": metadata.tokens}
+    return Sentence(name_of(path), metadata.tokens, metadata.source, words, metadata.tags)

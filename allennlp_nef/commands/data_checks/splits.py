@@ -1,0 +1,79 @@
+import argparse
+import json
+from typing import Any, Dict, List, NamedTuple, Tuple
+
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.params import parse_overrides, with_overrides
+from allennlp.data import DatasetReader
+
+from allennlp_nef.data.dataset_readers import TaggingReader
+from allennlp_nef.data.formats.data_paths import DataPath
+from allennlp_nef.errors import UserError, summary_of
+
+NAMES = ("train", "validation", "test")
+
+
+class Split(NamedTuple):
+    """The training, validation or test data."""
+
+    name: str
+    """One of `NAMES`."""
+    path: DataPath
+    reader: TaggingReader
+
+
+def splits_of(args: argparse.Namespace) -> Tuple[Dict[str, Any], List[Split]]:
+    """
+    The config, and the data that it or the options name.
+
+    # Raises
+
+    `UserError`: neither a config nor a reader, or both; no data; a reader of another package.
+    """
+    if (args.config is None) == (args.reader is None):
+        got = "neither" if args.config is None else "both"
+        raise UserError(f"expected either a config or --reader, got {got}")
+    given = {name: _path(getattr(args, name)) for name in NAMES if getattr(args, name)}
+    if args.config is None:
+        config = {"dataset_reader": {"type": args.reader}}
+        config = with_overrides(config, parse_overrides(args.overrides))
+    else:
+        config = Params.from_file(args.config, args.overrides).as_dict(quiet=True)
+    paths = {name: given.get(name, config.get(f"{name}_data_path")) for name in NAMES}
+    splits = [
+        Split(name, path, _reader(config, is_training=name == "train"))
+        for name, path in paths.items()
+        if path
+    ]
+    if not splits:
+        raise UserError("expected data (--train, --dev or --test), got none")
+    return config, splits
+
+
+def _path(text: str) -> DataPath:
+    """A path, or the paths of parts as a JSON object."""
+    try:
+        paths = json.loads(text)
+    except ValueError:
+        return text
+    return paths if isinstance(paths, dict) else text
+
+
+def _reader(config: Dict[str, Any], is_training: bool) -> TaggingReader:
+    name = "dataset_reader"
+    if not is_training and config.get(f"validation_{name}"):
+        name = f"validation_{name}"
+    params = config.get(name)
+    if not isinstance(params, dict):
+        raise UserError(f"{name}: expected an object with the type of a reader, got {params!r}")
+    try:
+        kind, _ = DatasetReader.resolve_class_name(str(params.get("type")))
+        if not issubclass(kind, TaggingReader):
+            raise UserError(
+                f"{name}: expected a reader of tagged sentences, such as conll_tags, got {params['type']}"
+            )
+        reader: Any = DatasetReader.from_params(Params(dict(params)))
+        return reader
+    except ConfigurationError as error:
+        raise UserError(f"{name}: {summary_of(error)}") from error
