@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 import numpy
+from allennlp.common.plugins import import_plugins
 
 from allennlp_nef.bulk.manifest import Record
 from allennlp_nef.bulk.shard_tagger import ShardTagger
@@ -38,6 +39,7 @@ class ShardWorker:
         try:
             if self._tagger is None:
                 os.chdir(self._folder)
+                import_plugins()
                 self._tagger = ShardTagger(**self._arguments)
             record = self._tagger.tag(self._shards[int(number)])
         except UserError as error:

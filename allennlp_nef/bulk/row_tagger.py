@@ -12,7 +12,6 @@ from typing import (
 )
 
 import torch
-from allennlp.common.plugins import import_plugins
 from allennlp.common.util import import_module_and_submodules
 
 from allennlp_nef.bulk.answers import Item, Outcome, answers_to
@@ -70,7 +69,6 @@ class RowTagger:
             if not is_integer(threads):
                 raise UserError(f"threads: expected an integer of at least 1, got {threads!r}")
             torch.set_num_threads(threads)
-        import_plugins()
         for package in include_package:
             import_module_and_submodules(package)
         try:

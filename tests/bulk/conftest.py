@@ -1,8 +1,11 @@
 """Sentences, and `allennlp-nef`, for the tests of corpora."""
 
+import os
+
 import pytest
 
-from tests.console.conftest import console  # noqa: F401
+from tests.conftest import restored
+from tests.console.conftest import restored_output
 
 FRENCH = ["Les", "enfants", "peuvent", "livrer", "des", "tables", ".", "Anna", "habite", "Rome"]
 ENGLISH = ["the", "doctors", "see", "three", "cups"]
@@ -19,3 +22,27 @@ def sentences():
         ]
 
     return make
+
+
+@pytest.fixture
+def tag(baselines, monkeypatch, capsys, tmp_path):
+    """`tag(model, *inputs, *options)`: exit status, the joined parts, stdout and stderr of `tag-corpus`.
+
+    It works in an empty folder: the checkout has plugins, which take a second to import.
+    """
+    from allennlp_nef_console import main
+
+    def run(model, *arguments, folder=tmp_path / "tagged"):
+        capsys.readouterr()
+        options = [baselines[model], *arguments, "--output", folder]
+        with restored(), restored_output(monkeypatch) as patch:
+            os.chdir(str(tmp_path))
+            patch.setenv("TQDM_DISABLE", "1")
+            try:
+                status = main(["tag-corpus", *map(str, options)])
+            except SystemExit as end:  # of --strict
+                status = end.code
+        parts = [path.read_bytes() for path in sorted(folder.glob("part-*"))]
+        return (status, b"".join(parts), *capsys.readouterr())
+
+    return run

@@ -10,31 +10,15 @@ import pyarrow
 import pytest
 from pyarrow.parquet import read_table, write_table
 
+from tests.conftest import ROOT
 from tests.predictors.small_archives import member, members_of, save_run, write_members
 
 FIXTURES = {
-    "pos_bilstm": "fixtures/pos/dev.conllu",
-    "ner_bilstm": "fixtures/ner/dev.conll",
-    "qe_bilstm": "fixtures/qe/dev",
+    "pos_bilstm": f"{ROOT}/fixtures/pos/dev.conllu",
+    "ner_bilstm": f"{ROOT}/fixtures/ner/dev.conll",
+    "qe_bilstm": f"{ROOT}/fixtures/qe/dev",
 }
 WMT22 = {"output_format": "wmt22", "language_pair": "en-de"}
-
-
-@pytest.fixture
-def tag(console, baselines, tmp_path):
-    """`tag(model, *inputs, *options)`: exit status, the joined parts, stdout and stderr."""
-
-    def run(model, *arguments, folder=tmp_path / "tagged"):
-        status, out, err = console(
-            "tag-corpus", baselines[model], *arguments, "--output", folder, TQDM_DISABLE="1"
-        )
-        return status, joined(folder), out, err
-
-    return run
-
-
-def joined(folder):
-    return b"".join(path.read_bytes() for path in sorted(folder.glob("part-*")))
 
 
 def write_rows(path, rows):
@@ -55,10 +39,10 @@ def rows_of(text):
         ("qe_bilstm", WMT22),
     ],
 )
-def test_files_are_tagged_as_by_predict(tag, baselines, predictor_of, root, model, options):
+def test_files_are_tagged_as_by_predict(tag, baselines, predictor_of, model, options):
     path, others = FIXTURES[model], dict(options)
     predictor = predictor_of(baselines[model], **options)
-    instances = list(predictor._dataset_reader.read(str(root / path)))
+    instances = list(predictor._dataset_reader.read(path))
     answers = predictor.predict_batch_instance(instances)
     expected = "".join(map(predictor.dump_line, answers)).encode()
     arguments = ["--output-format", others.pop("output_format")] if others != WMT22 else []
@@ -159,7 +143,7 @@ def test_a_bad_line_of_parallel_files_is_an_empty_line_of_tags(tag, tmp_path):
 @pytest.fixture
 def interrupted(tag, tmp_path, sentences):
     """A corpus and a folder with some of its parts, which a process wrote until it was killed."""
-    path = write_rows(tmp_path / "a.jsonl", [{"tokens": words} for words in sentences(600)])
+    path = write_rows(tmp_path / "a.jsonl", [{"tokens": words} for words in sentences(400)])
     notes = tmp_path / "tagged" / "_parts.jsonl"
     process = os.fork()
     if not process:
@@ -177,29 +161,29 @@ def interrupted(tag, tmp_path, sentences):
 def test_after_a_kill_only_what_is_missing_is_tagged(tag, interrupted, tmp_path):
     path, folder = interrupted
     parts = [json.loads(line)["part"] for line in (folder / "_parts.jsonl").open()]
-    assert 3 <= len(parts) < 60
+    assert 3 <= len(parts) < 40
     (folder / parts.pop()).write_text("cut")
     times = {name: (folder / name).stat().st_mtime_ns for name in parts}
-    (folder / ".draft-part-00059.jsonl-1").write_text("cut")
+    (folder / ".draft-part-00039.jsonl-1").write_text("cut")
     with (folder / "_parts.jsonl").open("a") as notes:
         notes.write('{"part": "part-000')
     arguments = ("pos_bilstm", path, "--shard-size", "10")
     status, text, out, err = tag(*arguments)
-    assert status == 0 and "600 sentences in 60 parts" in out
-    assert f"{len(parts)} of 60 parts are there, tagging the other {60 - len(parts)}" in err
+    assert status == 0 and "400 sentences in 40 parts" in out
+    assert f"{len(parts)} of 40 parts are there, tagging the other {40 - len(parts)}" in err
     assert times == {name: (folder / name).stat().st_mtime_ns for name in parts}
     assert not list(folder.glob(".*"))
     assert text == tag(*arguments, folder=tmp_path / "other")[1]
     assert [len(row["tags"]) for row in rows_of(text)] == [
         len(json.loads(line)["tokens"]) for line in path.open()
     ]
-    assert "60 of 60 parts are there, nothing is missing" in tag(*arguments)[3]
+    assert "40 of 40 parts are there, nothing is missing" in tag(*arguments)[3]
 
 
 def test_another_plan_over_old_parts_is_refused(tag, baselines, tmp_path, sentences):
     path = write_rows(tmp_path / "a.jsonl", [{"tokens": words} for words in sentences(5)])
     assert tag("pos_bilstm", path)[0] == 0
-    before = joined(tmp_path / "tagged")
+    before = tag("pos_bilstm", path)[1]
 
     def refused(*arguments):
         status, text, _, err = tag(*arguments)
@@ -247,7 +231,7 @@ def test_folders_of_others_are_refused(tag, tmp_path):
         ("pos_bilstm", ["{}/empty.jsonl"], "empty.jsonl:1: expected at least one sentence"),
         (
             "pos_bilstm",
-            ["{}/a.jsonl", "fixtures/pos/dev.conllu"],
+            ["{}/a.jsonl", FIXTURES["pos_bilstm"]],
             "one format, got jsonl and conllu",
         ),
         ("pos_bilstm", ["{}/a.jsonl", "--format", "parquet"], "expected a Parquet file"),
@@ -255,7 +239,7 @@ def test_folders_of_others_are_refused(tag, tmp_path):
         ("pos_bilstm", ["{}/a.jsonl", "--output-format", "parquet"], "whose fields have no types"),
         (
             "pos_bilstm",
-            ["fixtures/ner/dev.conll", "--format", "conll"],
+            [FIXTURES["ner_bilstm"], "--format", "conll"],
             "reader ConllTagsReader for",
         ),
         ("pos_bilstm", ["{}/a.jsonl", "--address", "a:1"], "--address: expected --workers with it"),
@@ -274,7 +258,7 @@ def test_folders_of_others_are_refused(tag, tmp_path):
             ["{}/a.jsonl", "--columns", '{"x": "y"}'],
             "columns: expected the columns of",
         ),
-        ("qe_bilstm", ["fixtures/qe/none"], "none.src: expected the files"),
+        ("qe_bilstm", ["none"], "none.src: expected the files"),
     ],
 )
 def test_mistakes_are_one_line(tag, tmp_path, model, arguments, message):
