@@ -26,7 +26,7 @@ def sentences():
 
 @pytest.fixture
 def tag(baselines, monkeypatch, capsys, tmp_path):
-    """`tag(model, *inputs, *options)`: exit status, the joined parts, stdout and stderr of `tag-corpus`.
+    """`tag(model, *inputs, *options)`, a name or an archive: exit status, the joined parts, stdout and stderr of `tag-corpus`.
 
     It works in an empty folder: the checkout has plugins, which take a second to import.
     """
@@ -34,7 +34,7 @@ def tag(baselines, monkeypatch, capsys, tmp_path):
 
     def run(model, *arguments, folder=tmp_path / "tagged"):
         capsys.readouterr()
-        options = [baselines[model], *arguments, "--output", folder]
+        options = [baselines.get(model, model), *arguments, "--output", folder]
         with restored(), restored_output(monkeypatch) as patch:
             os.chdir(str(tmp_path))
             patch.setenv("TQDM_DISABLE", "1")

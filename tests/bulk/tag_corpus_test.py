@@ -270,13 +270,12 @@ def test_mistakes_are_one_line(tag, tmp_path, model, arguments, message):
     assert message in err
 
 
-def test_an_archive_that_names_a_file_elsewhere_needs_trust(console, tmp_path):
+def test_an_archive_that_names_a_file_elsewhere_needs_trust(tag, tmp_path):
     save_run(tmp_path / "run")
     members = [*members_of(tmp_path / "run"), member("../outside", b"")]
-    archive = write_members(tmp_path / "model.tar.gz", members)
+    archive = str(write_members(tmp_path / "model.tar.gz", members))
     path = write_rows(tmp_path / "a.jsonl", [{"source": "der Hund", "target": "the dog"}])
-    arguments = ("tag-corpus", archive, path, "--output", tmp_path / "tagged")
-    status, _, err = console(*arguments)
+    status, _, _, err = tag(archive, path)
     assert status == 2
-    assert err.splitlines()[-1].startswith(f"error: {archive}: expected names of members inside")
-    assert console(*arguments, "--trust")[0] == 0
+    assert err.startswith(f"error: {archive}: expected names of members inside of a folder")
+    assert tag(archive, path, "--trust")[0] == 0
