@@ -26,7 +26,9 @@ def sentences():
 
 @pytest.fixture
 def tag(baselines, monkeypatch, capsys, tmp_path):
-    """`tag(model, *inputs, *options)`, a name or an archive: exit status, the joined parts, stdout and stderr of `tag-corpus`.
+    """`tag(model, *inputs, *options)`: exit status, the joined parts, stdout and stderr of `tag-corpus`.
+
+    The model is a name or an archive.
 
     It works in an empty folder: the checkout has plugins, which take a second to import.
     """
@@ -34,7 +36,12 @@ def tag(baselines, monkeypatch, capsys, tmp_path):
 
     def run(model, *arguments, folder=tmp_path / "tagged"):
         capsys.readouterr()
-        options = [baselines.get(model, model), *arguments, "--output", folder]
+        options = [
+            model if os.path.exists(model) else baselines[model],
+            *arguments,
+            "--output",
+            folder,
+        ]
         with restored(), restored_output(monkeypatch) as patch:
             os.chdir(str(tmp_path))
             patch.setenv("TQDM_DISABLE", "1")
