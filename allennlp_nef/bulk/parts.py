@@ -2,7 +2,6 @@
 
 import json
 import os
-import uuid
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Dict, Iterator, Mapping
@@ -18,6 +17,9 @@ _LINES = ("tags", "text", "wmt22-explanations")
 DRAFT = ".draft-"
 """The beginning of the names of files that are not complete."""
 
+_ATTEMPTS = 5
+"""How many processes may end while they write a file: a sentence that ends each would be tried for ever."""
+
 
 def part_name(number: int, format: str) -> str:
     """The name of the file of a part."""
@@ -26,9 +28,14 @@ def part_name(number: int, format: str) -> str:
 
 @contextmanager
 def writing_file(path: Path) -> Iterator[Path]:
-    """A path to write a part to. At the end it becomes the file, whole; another process may write the same file."""
-    draft = path.parent / f"{DRAFT}{path.name}-{uuid.uuid4().hex}"
+    """A path to write a file to. At the end it becomes the file, whole; another process may write the same file.
+
+    # Raises
+
+    `UserError`: a file that cannot be written, or whose processes have ended several times while they wrote it.
+    """
     try:
+        draft = _new_draft(path)
         try:
             yield draft
             with open(draft, "rb") as file:
@@ -38,9 +45,25 @@ def writing_file(path: Path) -> Iterator[Path]:
             if draft.exists():
                 draft.unlink()
     except OSError as error:
+        if not str(error.filename or path.parent).startswith(str(path.parent)):
+            raise  # of a file that is read
         raise UserError(
             f"{path}: expected a file that can be written, got {error.strerror or error!r}"
         ) from error
+
+
+def _new_draft(path: Path) -> Path:
+    for number in range(_ATTEMPTS):
+        draft = path.parent / f"{DRAFT}{path.name}-{number}"
+        try:
+            open(draft, "x").close()
+            return draft
+        except FileExistsError:  # of a process that was killed, or works at the same time
+            continue
+    raise UserError(
+        f"{path}: expected a process that writes it, but {_ATTEMPTS} ended before it was complete: does memory run "
+        "out? A lower batch_size in --predictor-args takes less"
+    )
 
 
 def json_line(row: Mapping[str, Any]) -> str:

@@ -18,8 +18,6 @@ from allennlp_nef.errors import UserError, summary_of
 
 _OBJECT_STORE = 100 * 2**20
 """Bytes of memory that processes share. What they send is small."""
-_RETRIES = 5
-"""How often a shard is tried again whose process ends: with its host, or because memory runs out."""
 
 
 class ShardWorker:
@@ -59,7 +57,7 @@ def ray_records(
     has_gpu: bool,
     address: Optional[str] = None,
 ) -> Iterator[Iterator[Record]]:
-    """The records of shards, each when it is done.
+    """The records of shards, each when it is done. Ray does a shard again whose process ends, such as with its host.
 
     # Parameters
 
@@ -77,8 +75,7 @@ def ray_records(
 
     # Raises
 
-    `UserError`: Ray is not installed, no such cluster, a mistake that a process finds, a shard whose processes end
-    again and again.
+    `UserError`: Ray is not installed, no such cluster, a mistake that a process finds.
     """
     try:
         import ray
@@ -100,7 +97,6 @@ def ray_records(
             compute=ray.data.ActorPoolStrategy(size=workers),
             num_cpus=threads,
             num_gpus=int(has_gpu),
-            max_task_retries=_RETRIES,
         )
         yield map(_record_of, tagged.iter_rows())
     except ray.exceptions.RayTaskError:

@@ -72,15 +72,15 @@ class ShardTagger:
         """
         source = self._inputs[shard.input]
         path = self._output / part_name(shard.number, self._format)
-        given, items = self._read(shard, source.format)
-        outcomes = list(self._rows.outcomes(items))
-        if len(outcomes) != shard.sentences:
-            first = next(iter(shard.slices.values()))
-            raise UserError(
-                f"{first}:{first.line}: expected {shard.sentences} sentences, as when the work was planned, got "
-                f"{len(outcomes)}: has the file changed?"
-            )
         with writing_file(path) as draft:
+            given, items = self._read(shard, source.format)
+            outcomes = list(self._rows.outcomes(items))
+            if len(outcomes) != shard.sentences:
+                first = next(iter(shard.slices.values()))
+                raise UserError(
+                    f"{first}:{first.line}: expected {shard.sentences} sentences, as when the work was planned, got "
+                    f"{len(outcomes)}: has the file changed?"
+                )
             if self._format == "parquet":
                 self._write_parquet(draft, given, outcomes)
             else:
@@ -102,8 +102,8 @@ class ShardTagger:
     def _read(self, shard: Shard, format: str) -> Tuple[Any, Iterable[Item]]:
         """The rows, a table or a list, or None; and the instances."""
         if format == "jsonl":
-            rows, items = zip(*read_rows(self._rows, shard))
-            return rows, items
+            pairs = list(read_rows(self._rows, shard))
+            return [row for row, _ in pairs], [item for _, item in pairs]
         if format == "parquet":
             place = shard.slices["path"]
             table = self._parquet.table(place)

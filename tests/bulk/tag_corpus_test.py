@@ -10,6 +10,11 @@ import pyarrow
 import pytest
 from pyarrow.parquet import read_table, write_table
 
+from allennlp_nef.bulk import shard_tagger
+from allennlp_nef.bulk.parts import writing_file
+from allennlp_nef.bulk.shard_tagger import ShardTagger
+from allennlp_nef.bulk.shards import plan
+from allennlp_nef.errors import UserError
 from tests.conftest import ROOT
 from tests.predictors.small_archives import member, members_of, save_run, write_members
 
@@ -268,6 +273,37 @@ def test_mistakes_are_one_line(tag, tmp_path, model, arguments, message):
     assert (status, text) == (2, b"")
     assert err.startswith("error: ") and err.count("\n") == 1
     assert message in err
+
+
+def test_a_part_that_ends_each_process_is_an_error(tmp_path):
+    for number in range(5):
+        (tmp_path / f".draft-part-00000.jsonl-{number}").write_text("")
+    message = "expected a process that writes it, but 5 ended before"
+    with pytest.raises(UserError, match=message), writing_file(tmp_path / "part-00000.jsonl"):
+        pass
+
+
+def test_a_part_that_cannot_be_written_is_named(tag, tmp_path, monkeypatch):
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    path = write_rows(tmp_path / "a.jsonl", [{"sentence": "a"}] * 3)
+    monkeypatch.setattr(shard_tagger, "json_line", full)
+    status, text, _, err = tag("pos_bilstm", path)
+    assert (status, text) == (2, b"")
+    expected = "tagged/part-00000.jsonl: expected a file that can be written, got 'No space left on"
+    assert expected in err
+    monkeypatch.undo()
+    assert tag("pos_bilstm", path)[0] == 0
+
+
+def test_an_input_that_changes_while_it_is_tagged_is_an_error(baselines, tmp_path):
+    path = write_rows(tmp_path / "a.jsonl", [{"sentence": "a"}] * 3)
+    inputs, shards = plan([(str(path), "jsonl")], 2)
+    tagger = ShardTagger(inputs, str(tmp_path), "jsonl", {"archive": baselines["pos_bilstm"]})
+    path.write_text("{}\n")
+    with pytest.raises(UserError, match="a.jsonl:3: expected 1 sentences, as when .* got 0"):
+        tagger.tag(shards[1])
 
 
 def test_an_archive_that_names_a_file_elsewhere_needs_trust(tag, tmp_path):
