@@ -2,6 +2,7 @@
 
 from allennlp_nef.commands.align_words import ALIGN_WORDS
 from allennlp_nef.commands.calibrate import CALIBRATE
+from allennlp_nef.commands.check_archive import CHECK_ARCHIVE
 from allennlp_nef.commands.check_data import CHECK_DATA
 from allennlp_nef.commands.ensemble import ENSEMBLE
 from allennlp_nef.commands.examples import EXAMPLES
@@ -13,6 +14,7 @@ from allennlp_nef.commands.tag_corpus import TAG_CORPUS
 COMMANDS = (
     ALIGN_WORDS,
     CALIBRATE,
+    CHECK_ARCHIVE,
     CHECK_DATA,
     ENSEMBLE,
     EXAMPLES,

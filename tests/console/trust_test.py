@@ -105,3 +105,30 @@ def test_weights_to_compare_are_tensors_only(console, tmp_path):
     torch.save({"x": print}, str(path))
     status, _, err = console("diff", path, path)
     assert (status, err) == (2, "error: weights.th: expected tensors only, got print\n")
+
+
+class TestCheckArchive:
+    def test_it_prints_what_archives_hold(self, console, run):
+        status, out, _ = console("check-archive", run, run)
+        lines = out.splitlines()
+        assert status == 0 and lines[: len(lines) // 2] == lines[len(lines) // 2 :]
+        assert lines[0].startswith(
+            f"{run}: {sum(file.is_file() for file in run.rglob('*'))} files, "
+        )
+        assert "  labels      2: OK, BAD" in lines
+        checks = ["members", "config", "vocabulary", "weights", "other"]
+        assert [line.split() for line in lines[-5:]] == [[name, "passed"] for name in checks]
+
+    def test_a_truncated_archive_fails(self, console, evil, marker):
+        evil.write_bytes(evil.read_bytes()[:-100])
+        status, out, _ = console("check-archive", evil)
+        assert (status, marker.exists()) == (1, False)
+        assert (
+            "  members     FAILED: expected the archive of a trained model, got one that ends"
+            in out
+        )
+
+    def test_a_missing_archive_is_a_mistake(self, console):
+        status, out, err = console("check-archive", "none")
+        message = "error: none: expected an archive, got file none not found\n"
+        assert (status, out, err) == (2, "", message)

@@ -1,0 +1,170 @@
+"""The work of `check-archive`."""
+
+import argparse
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Optional
+
+import torch
+from allennlp.common.file_utils import cached_path
+from allennlp.common.meta import META_NAME, Meta
+from allennlp.models.archival import CONFIG_NAME, get_weights_path
+
+from allennlp_nef.commands.text import printable
+from allennlp_nef.data.aligners import load_aligner
+from allennlp_nef.data.saved_examples import read_examples
+from allennlp_nef.errors import UserError, summary_of
+from allennlp_nef.predictors.config_checks import read_config
+from allennlp_nef.predictors.safe_archives import check_config
+from allennlp_nef.predictors.unpacking import HINT, unpack
+from allennlp_nef.resources import ALIGNER_NAME
+from allennlp_nef.saved_versions import versions_of
+from allennlp_nef.tensor_files import load_tensors
+
+MAX_LABELS = 20
+"""So many are printed as text."""
+
+
+def check_archives(args: argparse.Namespace) -> Iterator[str]:
+    """Yields what to print, and then ends the program with status 1 where a check failed."""
+    reports = [_Report(path) for path in args.archives]
+    if args.json:
+        yield json.dumps([report.as_json() for report in reports], indent=2)
+    else:
+        for report in reports:
+            yield from map(printable, report.as_text())
+    if any(report.failures for report in reports):
+        raise SystemExit(1)
+
+
+class _Report:
+    """What an archive holds, and the results of its checks."""
+
+    def __init__(self, path: str) -> None:
+        try:
+            local = cached_path(path)
+        except (OSError, ValueError) as error:
+            raise UserError(f"{path}: expected an archive, got {summary_of(error)}") from error
+        self.path = path
+        self.members: Dict[str, int] = {}
+        names = ("model", "reader", "labels", "tensors", "numbers")
+        self.facts: Dict[str, Any] = {**dict.fromkeys(names), "versions": {}, "archives": []}
+        """`archives` are those that the model is built from."""
+        self.checks: Dict[str, Optional[str]] = {}
+        """What is wrong, or None, by the name of the check."""
+        with tempfile.TemporaryDirectory() as folder:
+            if os.path.isdir(local):
+                folder = local
+            if self._passes("members", lambda: self._read_members(local, folder), folder):
+                for check in (self._config, self._vocabulary, self._weights, self._other):
+                    name = check.__name__[1:]
+                    self._passes(name, lambda check=check: check(Path(folder)), folder)  # type: ignore[misc]
+
+    @property
+    def failures(self) -> List[str]:
+        """The names of the checks that failed."""
+        return [name for name, problem in self.checks.items() if problem is not None]
+
+    def as_json(self) -> Dict[str, Any]:
+        checks = {
+            name: {"passed": problem is None, "problem": problem}
+            for name, problem in self.checks.items()
+        }
+        return {"archive": self.path, "members": self.members, **self.facts, "checks": checks}
+
+    def as_text(self) -> Iterator[str]:
+        yield f"{self.path}: {len(self.members)} files, {sum(self.members.values()):,} bytes"
+        for name, size in self.members.items():
+            yield f"    {size:>13,}  {name}"
+        labels = self.facts["labels"] or []
+        dots = [] if len(labels) <= MAX_LABELS else ["..."]
+        versions = " ".join(
+            f"{name} {version}," for name, version in self.facts["versions"].items()
+        )
+        facts = {
+            "model": self.facts["model"],
+            "reader": self.facts["reader"],
+            "labels": f"{len(labels)}: {', '.join([*labels[:MAX_LABELS], *dots])}"
+            if labels
+            else None,
+            "weights": f"{self.facts['tensors']} tensors, {self.facts['numbers']:,} numbers"
+            if self.facts["tensors"] is not None
+            else None,
+            "saved with": versions[:-1],
+            "built from": ", ".join(self.facts["archives"]),
+        }
+        for name, fact in facts.items():
+            if fact:
+                yield f"  {name:<12}{fact}"
+        for name, problem in self.checks.items():
+            yield f"  {name:<12}{'passed' if problem is None else f'FAILED: {problem}'}"
+
+    def _passes(self, name: str, check: Callable[[], None], folder: str) -> bool:
+        try:
+            check()
+        except Exception as error:  # noqa: BLE001  # each library has its own for damaged files
+            message = f"{type(error).__name__}: {summary_of(error)}"
+            if isinstance(error, UserError):
+                message = summary_of(error)
+            for known in (f"{self.path}: ", f"; {HINT}", folder + os.sep):
+                message = message.replace(known, "")
+            self.checks[name] = message
+            return False
+        self.checks[name] = None
+        return True
+
+    def _read_members(self, path: str, folder: str) -> None:
+        if path != folder:
+            self.members = unpack(path, folder, self.path)
+            return
+        for file in sorted(Path(folder).rglob("*")):
+            if file.is_file():
+                self.members[file.relative_to(folder).as_posix()] = file.stat().st_size
+
+    def _config(self, folder: Path) -> None:
+        file = folder / CONFIG_NAME
+        if not file.is_file():
+            raise UserError(f"expected a file {CONFIG_NAME}, got none")
+        try:
+            config = read_config(file.read_text(encoding="utf-8"))
+        except ValueError:
+            config = {}  # `check_config` says what is wrong
+        for fact, name in (("model", "model"), ("reader", "dataset_reader")):
+            part = config.get(name)
+            self.facts[fact] = part.get("type") if isinstance(part, dict) else part
+        self.facts["archives"] = list(_archive_files(config))
+        check_config(str(file), self.path)
+
+    def _vocabulary(self, folder: Path) -> None:
+        files = {
+            file.stem: file.read_text(encoding="utf-8").splitlines()
+            for file in (folder / "vocabulary").glob("*.txt")
+        }
+        if "non_padded_namespaces" not in files:
+            raise UserError("expected a folder with non_padded_namespaces.txt, got none")
+        self.facts["labels"] = files.get("labels")
+
+    def _weights(self, folder: Path) -> None:
+        state = load_tensors(get_weights_path(str(folder)), map_location="cpu")
+        tensors = state.values() if isinstance(state, dict) else ()
+        if not tensors or not all(isinstance(each, torch.Tensor) for each in tensors):
+            raise UserError("expected a dict of tensors, got another object")
+        self.facts.update(tensors=len(tensors), numbers=sum(each.numel() for each in tensors))
+        self.facts["versions"].update(versions_of(state))
+
+    def _other(self, folder: Path) -> None:
+        if (folder / META_NAME).exists():
+            self.facts["versions"]["AllenNLP"] = Meta.from_path(folder / META_NAME).version
+        if (folder / ALIGNER_NAME).exists():
+            load_aligner(str(folder / ALIGNER_NAME))
+        read_examples(folder)
+
+
+def _archive_files(config: Any) -> Iterator[str]:
+    if isinstance(config, dict) and isinstance(config.get("archive_file"), str):
+        yield config["archive_file"]
+    inner = config.values() if isinstance(config, dict) else config
+    for part in inner if isinstance(config, (dict, list)) else ():
+        yield from _archive_files(part)
