@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from allennlp_nef.metrics.best_threshold import BestThresholdWordQe
     from allennlp_nef.metrics.calibration import CalibrationMetric
     from allennlp_nef.metrics.conlleval import ConllEvalMetric
+    from allennlp_nef.metrics.counting_metric import CountingMetric
     from allennlp_nef.metrics.probability_metric import ProbabilityMetric
     from allennlp_nef.metrics.sentence_scores import SentenceScoresMetric
     from allennlp_nef.metrics.tag_accuracy import TagAccuracy
@@ -21,6 +22,7 @@ __all__ = [
     "BestThresholdWordQe",
     "CalibrationMetric",
     "ConllEvalMetric",
+    "CountingMetric",
     "ProbabilityMetric",
     "SentenceScoresMetric",
     "TagAccuracy",
@@ -33,6 +35,7 @@ _MODULES = {
     "BestThresholdWordQe": "best_threshold",
     "CalibrationMetric": "calibration",
     "ConllEvalMetric": "conlleval",
+    "CountingMetric": "counting_metric",
     "ProbabilityMetric": "probability_metric",
     "SentenceScoresMetric": "sentence_scores",
     "TagAccuracy": "tag_accuracy",

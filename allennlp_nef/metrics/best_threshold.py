@@ -1,10 +1,9 @@
-from typing import Dict
+from typing import Any, Dict
 
 import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
-from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
 from overrides import overrides
 
@@ -60,25 +59,23 @@ class BestThresholdWordQe(ProbabilityMetric):
         counts = torch.bincount(
             reached + is_bad.long() * (len(_THRESHOLDS) + 1), minlength=2 * len(_THRESHOLDS) + 2
         )
-        self._counts += dist_reduce_sum(counts).view(2, -1).cpu().numpy()
+        self.add(counts.view(2, -1))
 
     @overrides
-    def get_metric(self, reset: bool = False) -> Dict[str, float]:
+    def no_counts(self) -> numpy.ndarray:
+        # OK and BAD words by how many of the thresholds they reach.
+        return numpy.zeros((2, len(_THRESHOLDS) + 1), dtype=numpy.int64)
+
+    @overrides
+    def scores(self, counts: Any) -> Dict[str, float]:
         # At each threshold, the OK and the BAD words that reach it.
-        ok, bad = self._counts[:, ::-1].cumsum(1)[:, -2::-1]
-        words = float(self._counts.sum())
-        arrays = threshold_scores(bad, ok + bad, float(self._counts[1].sum()), words)
+        ok, bad = counts[:, ::-1].cumsum(1)[:, -2::-1]
+        words = float(counts.sum())
+        arrays = threshold_scores(bad, ok + bad, float(counts[1].sum()), words)
         scores = {}
         for objective in OBJECTIVES:
             values = arrays[objective]
             best = len(values) - 1 - int(numpy.argmax(values[::-1]))  # the highest of several
             scores[f"best_{objective}"] = float(values[best])
             scores[f"best_threshold_{objective}"] = float(_THRESHOLDS[best]) if words else 0.0
-        if reset:
-            self.reset()
         return scores
-
-    @overrides
-    def reset(self) -> None:
-        # OK and BAD words by how many of the thresholds they reach.
-        self._counts = numpy.zeros((2, len(_THRESHOLDS) + 1), dtype=numpy.int64)

@@ -1,9 +1,8 @@
-from typing import Dict
+from typing import Any, Dict
 
 import numpy
 import torch
 from allennlp.data import Vocabulary
-from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
 from overrides import overrides
 
@@ -11,6 +10,7 @@ from allennlp_nef.data.formats.error_spans import is_word_qe
 from allennlp_nef.metrics.bad_labels import BadLabels
 from allennlp_nef.metrics.calibration_scores import BINS, expected_calibration_error
 from allennlp_nef.metrics.probability_metric import ProbabilityMetric
+from allennlp_nef.metrics.ratios import ratio
 
 
 @Metric.register("calibration")
@@ -57,23 +57,16 @@ class CalibrationMetric(ProbabilityMetric):
         bins = (confidence * BINS).long().clamp(0, BINS - 1)
         rows = torch.stack([confidence, is_right.double(), torch.ones_like(confidence)])
         counts = rows.new_zeros(3, BINS).index_add_(1, bins, rows)
-        # One tensor, so that there is one reduction; it is float64, in which counts are exact.
-        totals = dist_reduce_sum(torch.cat([counts.flatten(), squares.unsqueeze(0)]))
-        self._bins += totals[:-1].view(3, BINS).cpu().numpy()
-        self._squares += float(totals[-1])
+        self.add(torch.cat([counts.flatten(), squares.unsqueeze(0)]))
 
     @overrides
-    def get_metric(self, reset: bool = False) -> Dict[str, float]:
-        words = float(self._bins[2].sum())
-        scores = {
-            "ece": expected_calibration_error(self._bins),
-            "brier": self._squares / words if words else 0.0,
+    def no_counts(self) -> numpy.ndarray:
+        return numpy.zeros(3 * BINS + 1)  # the bins, and the sum of the squares
+
+    @overrides
+    def scores(self, counts: Any) -> Dict[str, float]:
+        bins = counts[:-1].reshape(3, BINS)
+        return {
+            "ece": expected_calibration_error(bins),
+            "brier": float(ratio(counts[-1], bins[2].sum())),
         }
-        if reset:
-            self.reset()
-        return scores
-
-    @overrides
-    def reset(self) -> None:
-        self._bins = numpy.zeros((3, BINS))
-        self._squares = 0.0

@@ -1,15 +1,15 @@
-from typing import Dict, List, NamedTuple, Optional
+from typing import Any, Dict, NamedTuple, Optional
 
 import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
-from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
 from overrides import overrides
 
 from allennlp_nef.data.formats.chunks import split_tag
-from allennlp_nef.metrics.ratios import precision_recall_f1
+from allennlp_nef.metrics.counting_metric import CountingMetric
+from allennlp_nef.metrics.ratios import precision_recall_f1, ratio
 
 # Prefixes as numbers: outside; begin; inside; last; unit.
 _OUTSIDE, _BEGIN, _INSIDE, _LAST, _UNIT = range(5)
@@ -17,7 +17,7 @@ _CODES = {"O": 0, "B": 1, "I": 2, "L": 3, "U": 4, "E": 3, "S": 4}
 
 
 @Metric.register("conlleval")
-class ConllEvalMetric(Metric):
+class ConllEvalMetric(CountingMetric):
     """Precision, recall and F1 of chunks (such as named entities) over the whole data set, as `conlleval` counts them.
 
     A predicted chunk is right if a gold chunk has the same words and the same type. Chunks are read off tags as
@@ -39,9 +39,6 @@ class ConllEvalMetric(Metric):
     per_type : `bool`, optional (default = `True`)
         Whether to give the scores of each type.
     """
-
-    _counts: List[List[int]]
-    _hits: List[int]
 
     def __init__(
         self, vocab: Vocabulary, label_namespace: str = "labels", per_type: bool = True
@@ -83,17 +80,17 @@ class ConllEvalMetric(Metric):
         same_type = predicted_chunks.type == gold_chunks.type
         same_start = predicted_chunks.starts == gold_chunks.starts
         right = same_start & same_type & (predicted_chunks.end == gold_chunks.end)
-        counts = torch.stack(
-            [
-                self._per_type_counts(gold_chunks, right & gold_chunks.starts),
-                self._per_type_counts(predicted_chunks, predicted_chunks.starts),
-                self._per_type_counts(gold_chunks, gold_chunks.starts),
-            ]
-        )  # (3, types + 1)
         hits = same_start & same_type & (expected >= 0) if self._is_bioul else predicted == expected
-        totals = torch.stack([hits.sum(), mask.sum()])
-        self._counts = _sums(self._counts, dist_reduce_sum(counts))
-        self._hits = _sums([self._hits], dist_reduce_sum(totals).unsqueeze(0))[0]
+        self.add(
+            torch.cat(
+                [
+                    torch.stack([hits.sum(), mask.sum()]),
+                    self._per_type_counts(gold_chunks, right & gold_chunks.starts),
+                    self._per_type_counts(predicted_chunks, predicted_chunks.starts),
+                    self._per_type_counts(gold_chunks, gold_chunks.starts),
+                ]
+            )
+        )
 
     def _read(self, tags: torch.Tensor, is_first: torch.Tensor) -> "_Chunks":
         """The chunks of a batch of sentences.
@@ -122,25 +119,21 @@ class ConllEvalMetric(Metric):
         return torch.bincount(chunks.type[which], minlength=len(self._types) + 1)
 
     @overrides
-    def get_metric(self, reset: bool = False) -> Dict[str, float]:
-        names = ["overall", *(self._types if self._per_type else [])]
-        counts = (numpy.array([sum(row), *row]) for row in self._counts)
-        scores: Dict[str, float] = {}
-        for name, *values in zip(names, *precision_recall_f1(*counts)):
-            titles = (f"precision-{name}", f"recall-{name}", f"f1-{name}")
-            scores.update(zip(titles, map(float, values)))
-        correct, total = self._hits
-        scores["accuracy"] = correct / total if total else 0.0
-        if reset:
-            self.reset()
-        return scores
+    def no_counts(self) -> numpy.ndarray:
+        # Words with the right tag, and words; then the right, the predicted and the gold chunks of each type. The last
+        # type is that of unknown labels.
+        return numpy.zeros(2 + 3 * (len(self._types) + 1), dtype=numpy.int64)
 
     @overrides
-    def reset(self) -> None:
-        # The right, the predicted and the gold chunks of each type; the last type is that of unknown labels.
-        self._counts = [[0] * (len(self._types) + 1) for _ in range(3)]
-        # Words with the right tag, and words.
-        self._hits = [0, 0]
+    def scores(self, counts: Any) -> Dict[str, float]:
+        names = ["overall", *(self._types if self._per_type else [])]
+        rows = [numpy.array([row.sum(), *row]) for row in counts[2:].reshape(3, -1)]
+        scores: Dict[str, float] = {}
+        for name, *values in zip(names, *precision_recall_f1(*rows)):
+            titles = (f"precision-{name}", f"recall-{name}", f"f1-{name}")
+            scores.update(zip(titles, map(float, values)))
+        scores["accuracy"] = float(ratio(*counts[:2]))
+        return scores
 
 
 class _Chunks(NamedTuple):
@@ -149,7 +142,3 @@ class _Chunks(NamedTuple):
     starts: torch.Tensor
     end: torch.Tensor
     type: torch.Tensor
-
-
-def _sums(counts: List[List[int]], more: torch.Tensor) -> List[List[int]]:
-    return [[a + b for a, b in zip(*rows)] for rows in zip(counts, more.tolist())]

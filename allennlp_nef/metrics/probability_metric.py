@@ -1,14 +1,15 @@
 from typing import Optional
 
 import torch
-from allennlp.training.metrics import Metric
 from overrides import overrides
 
+from allennlp_nef.metrics.counting_metric import CountingMetric
 
-class ProbabilityMetric(Metric):
+
+class ProbabilityMetric(CountingMetric):
     """Base class of metrics of probabilities. The model computes them where some metric is one of these.
 
-    A subclass implements `add_words`, and reduces there what it counts over several processes, as other metrics do.
+    A subclass implements `add_words`, which adds to the counts, `no_counts` and `scores`: see `CountingMetric`.
     """
 
     @overrides(check_signature=False)

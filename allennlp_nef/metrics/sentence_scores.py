@@ -6,17 +6,18 @@ from allennlp.common.util import is_distributed
 from allennlp.training.metrics import Metric
 from overrides import overrides
 
+from allennlp_nef.metrics.counting_metric import CountingMetric
 from allennlp_nef.metrics.wmt_scores import count_correlations, sentence_scores
 
 
 @Metric.register("sentence_scores")
-class SentenceScoresMetric(Metric):
+class SentenceScoresMetric(CountingMetric):
     """How near the scores of sentences are to the gold ones, such as HTER, over the whole data set.
 
     `pearson` and `spearman` are the correlations (the primary scores of the WMT shared tasks), `mae` the mean absolute
     error, `rmse` the root of the mean squared error. A correlation with scores that are all the same is 0. Without gold
-    scores since the last reset there are none of the four. `spearman` needs all scores: each process keeps those of all
-    processes, 16 bytes a sentence.
+    scores since the last reset there are none of the four. `spearman` needs all scores: they are kept until the reset,
+    16 bytes a sentence.
 
     `nef_tagger` calls it with its scores of sentences where the data have gold ones.
 
@@ -30,33 +31,29 @@ class SentenceScoresMetric(Metric):
     def __call__(self, predictions: torch.Tensor, gold: torch.Tensor) -> None:
         """Predicted and gold scores: each (batch,)."""
         pairs = torch.stack([predictions, gold], -1).detach().double().cpu().numpy()
-        self._pairs += _all_gathered(pairs)
+        self.counts.append(pairs)
 
     @overrides
-    def get_metric(self, reset: bool = False) -> Dict[str, float]:
-        scores: Dict[str, float] = {}
-        if self._pairs:
-            predicted, gold = numpy.concatenate(self._pairs).T[..., None]  # (sentences, 1) each
-            sums = count_correlations(gold, predicted).sentences.sum(0)
-            scores = {name: float(score) for name, score in sentence_scores(sums).items()}
-            scores["spearman"] = _spearman(gold[:, 0], predicted[:, 0])
-        if reset:
-            self.reset()
+    def no_counts(self) -> List[numpy.ndarray]:
+        return []  # of each batch the predicted and the gold scores, (batch, 2)
+
+    @overrides
+    def over_processes(self, counts: Any) -> Any:
+        if not is_distributed():
+            return counts
+        gathered: List[Any] = [None] * torch.distributed.get_world_size()
+        torch.distributed.all_gather_object(gathered, counts)
+        return sum(gathered, [])
+
+    @overrides
+    def scores(self, counts: Any) -> Dict[str, float]:
+        if not counts:
+            return {}
+        predicted, gold = numpy.concatenate(counts).T[..., None]  # (sentences, 1) each
+        sums = count_correlations(gold, predicted).sentences.sum(0)
+        scores = {name: float(score) for name, score in sentence_scores(sums).items()}
+        scores["spearman"] = _spearman(gold[:, 0], predicted[:, 0])
         return scores
-
-    @overrides
-    def reset(self) -> None:
-        self._pairs: List[numpy.ndarray] = []
-        """Of each batch the predicted and the gold scores, (batch, 2)."""
-
-
-def _all_gathered(pairs: numpy.ndarray) -> List[numpy.ndarray]:
-    """The pairs of all processes."""
-    if not is_distributed():
-        return [pairs]
-    gathered: List[Any] = [None] * torch.distributed.get_world_size()
-    torch.distributed.all_gather_object(gathered, pairs)
-    return gathered
 
 
 def _spearman(gold: numpy.ndarray, predicted: numpy.ndarray) -> float:

@@ -1,21 +1,23 @@
-from typing import Dict, Optional
+from typing import Any, Dict, Optional
 
+import numpy
 import torch
-from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
 from overrides import overrides
 
+from allennlp_nef.metrics.counting_metric import CountingMetric
+from allennlp_nef.metrics.ratios import ratio
+
 
 @Metric.register("tag_accuracy")
-class TagAccuracy(Metric):
+class TagAccuracy(CountingMetric):
     """The share of words with the right tag, over the whole data set; 0 where there are none.
 
     Registered as a `Metric` with name "tag_accuracy".
     """
 
     def __init__(self) -> None:
-        self._correct = 0
-        self._total = 0
+        self.reset()
 
     @overrides(check_signature=False)
     def __call__(
@@ -28,17 +30,12 @@ class TagAccuracy(Metric):
         if mask is None:
             mask = torch.ones_like(gold, dtype=torch.bool)
         correct = ((predictions == gold) & mask).sum()
-        self._correct += int(dist_reduce_sum(correct))
-        self._total += int(dist_reduce_sum(mask.sum()))
+        self.add(torch.stack([correct, mask.sum()]))
 
     @overrides
-    def get_metric(self, reset: bool = False) -> Dict[str, float]:
-        accuracy = self._correct / self._total if self._total else 0.0
-        if reset:
-            self.reset()
-        return {"accuracy": accuracy}
+    def no_counts(self) -> numpy.ndarray:
+        return numpy.zeros(2, dtype=numpy.int64)  # words with the right tag, and words
 
     @overrides
-    def reset(self) -> None:
-        self._correct = 0
-        self._total = 0
+    def scores(self, counts: Any) -> Dict[str, float]:
+        return {"accuracy": float(ratio(*counts))}

@@ -1,18 +1,19 @@
-from typing import Dict, Optional
+from typing import Any, Dict, Optional
 
+import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
-from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
 from overrides import overrides
 
 from allennlp_nef.metrics.bad_labels import BadLabels
+from allennlp_nef.metrics.counting_metric import CountingMetric
 from allennlp_nef.metrics.word_qe_counts import word_qe_scores
 
 
 @Metric.register("word_qe")
-class WordQeMetric(Metric):
+class WordQeMetric(CountingMetric):
     """The scores of the WMT shared tasks on word-level quality estimation, over the whole data set.
 
     `f1_ok` and `f1_bad` are the F1 of each label, `f1_mult` their product (the primary score of WMT16), `mcc` the
@@ -44,8 +45,7 @@ class WordQeMetric(Metric):
             raise ConfigurationError(
                 f"word_qe: expected the labels {ok_label} and {bad_label}, got {', '.join(labels)}"
             )
-        # The confusion matrix, as `word_qe_scores` takes it.
-        self._counts = [0, 0, 0, 0]
+        self.reset()
 
     @overrides(check_signature=False)
     def __call__(
@@ -58,19 +58,16 @@ class WordQeMetric(Metric):
         if mask is None:
             mask = torch.ones_like(gold, dtype=torch.bool)
         is_bad, is_tagged = self._bad.are(gold[mask]), self._bad.are(predictions[mask])
-        counts = torch.stack(
-            [is_bad & is_tagged, is_bad & ~is_tagged, ~is_bad & is_tagged, ~is_bad & ~is_tagged]
-        ).sum(-1)
-        counts = dist_reduce_sum(counts)
-        self._counts = [old + new for old, new in zip(self._counts, counts.tolist())]
+        self.add(
+            torch.stack(
+                [is_bad & is_tagged, is_bad & ~is_tagged, ~is_bad & is_tagged, ~is_bad & ~is_tagged]
+            ).sum(-1)
+        )
 
     @overrides
-    def get_metric(self, reset: bool = False) -> Dict[str, float]:
-        scores = word_qe_scores(self._counts)
-        if reset:
-            self.reset()
-        return scores
+    def no_counts(self) -> numpy.ndarray:
+        return numpy.zeros(4, dtype=numpy.int64)  # the confusion matrix
 
     @overrides
-    def reset(self) -> None:
-        self._counts = [0, 0, 0, 0]
+    def scores(self, counts: Any) -> Dict[str, float]:
+        return word_qe_scores(counts.tolist())

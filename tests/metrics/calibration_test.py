@@ -1,13 +1,8 @@
 """The metrics of probabilities, against scikit-learn and plain loops."""
 
-import json
-import os
-
 import numpy
 import pytest
 import torch
-import torch.distributed
-import torch.multiprocessing
 from allennlp.common.checks import ConfigurationError
 from sklearn.metrics import brier_score_loss, matthews_corrcoef
 
@@ -144,29 +139,3 @@ def test_a_vocabulary_may_lack_bad():
     assert metric.get_metric()["best_mcc"] == 0
     with pytest.raises(ConfigurationError, match="labels OK and BAD, got NOUN"):
         make("best_threshold_word_qe", vocabulary("NOUN"))
-
-
-def run_worker(rank, folder):
-    """One of two processes: its half of the batches, then the scores to a file."""
-    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
-    torch.distributed.init_process_group(
-        "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2
-    )
-    scores = {}
-    for name in ("calibration", "best_threshold_word_qe"):
-        scores.update(counted(name, batches_of(3)[rank::2]).get_metric())
-    (folder / f"{rank}.json").write_text(json.dumps(scores), encoding="utf-8")
-    torch.distributed.barrier()
-    torch.distributed.destroy_process_group()
-
-
-def test_two_processes_both_know_the_scores_of_all_words(tmp_path):
-    torch.multiprocessing.start_processes(
-        run_worker, args=(tmp_path,), nprocs=2, start_method="fork"
-    )
-    expected = {}
-    for name in ("calibration", "best_threshold_word_qe"):
-        expected.update(counted(name, batches_of(3)).get_metric())
-    for rank in (0, 1):
-        scores = json.loads((tmp_path / f"{rank}.json").read_text(encoding="utf-8"))
-        assert scores == pytest.approx(expected)

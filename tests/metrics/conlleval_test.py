@@ -1,11 +1,7 @@
-import json
-import os
 import random
 
 import pytest
 import torch
-import torch.distributed
-import torch.multiprocessing
 from allennlp.common.checks import ConfigurationError
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -138,13 +134,6 @@ class TestState:
         assert set(metric.get_metric().values()) == {0.0}
         assert scores_of(metric, self.labels, [[self.pair]]) == first
 
-    def test_the_state_is_plain_numbers(self):
-        metric = make(self.labels)
-        scores_of(metric, self.labels, [[self.pair]])
-        numbers = [*metric._hits, *(count for row in metric._counts for count in row)]
-        assert all(type(number) is int for number in numbers)
-        assert sum(numbers) > 0
-
     def test_order_and_cut_of_batches_do_not_change_the_scores(self):
         """A metric's score is of counts: the order and the cut of batches do not matter."""
         rng = random.Random(2)
@@ -164,37 +153,3 @@ def test_labels_that_are_not_chunk_tags_are_refused(labels):
         ConfigurationError, match="conlleval: the labels: expected O or a chunk tag"
     ):
         make(labels)
-
-
-def distributed_batches():
-    rng = random.Random(3)
-    labels = tags_of("BIO")
-    return labels, [
-        [tuple(rng.choices(labels, k=length) for _ in range(2)) for length in (4, 1, 6)]
-        for _ in range(4)
-    ]
-
-
-def run_worker(rank, folder):
-    """One of two processes: its half of the batches, then the scores to a file."""
-    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
-    torch.distributed.init_process_group(
-        "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2
-    )
-    labels, batches = distributed_batches()
-    scores = scores_of(make(labels), labels, batches[rank::2])
-    (folder / f"{rank}.json").write_text(json.dumps(scores), encoding="utf-8")
-    torch.distributed.barrier()
-    torch.distributed.destroy_process_group()
-
-
-def test_two_processes_both_know_the_scores_of_all_words(tmp_path):
-    """Two processes both know the scores of all words."""
-    torch.multiprocessing.start_processes(
-        run_worker, args=(tmp_path,), nprocs=2, start_method="fork"
-    )
-    labels, batches = distributed_batches()
-    expected = expected_scores([pair for batch in batches for pair in batch], labels)
-    for rank in (0, 1):
-        scores = json.loads((tmp_path / f"{rank}.json").read_text(encoding="utf-8"))
-        assert scores == pytest.approx(expected)

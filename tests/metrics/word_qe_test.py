@@ -1,11 +1,5 @@
-import json
-import os
-import random
-
 import pytest
 import torch
-import torch.distributed
-import torch.multiprocessing
 from allennlp.common import Lazy, Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
@@ -168,42 +162,3 @@ class TestTagAccuracy:
         metric = make("tag_accuracy")
         metric(torch.tensor([[0, 1, 5]]), torch.tensor([[0, 2, 5]]))
         assert metric.get_metric()["accuracy"] == pytest.approx(2 / 3)
-
-
-def run_worker(rank, folder):
-    """One of two processes: its half of the batches, then the scores to a file."""
-    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
-    torch.distributed.init_process_group(
-        "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2
-    )
-    metrics = {name: make(name) for name in ("word_qe", "tag_accuracy")}
-    for predictions, gold, mask in batches_of(3)[rank::2]:
-        for metric in metrics.values():
-            metric(predictions, gold, mask)
-    scores = {name: metric.get_metric() for name, metric in metrics.items()}
-    (folder / f"{rank}.json").write_text(json.dumps(scores), encoding="utf-8")
-    torch.distributed.barrier()
-    torch.distributed.destroy_process_group()
-
-
-def test_two_processes_both_know_the_scores_of_all_words(tmp_path):
-    """Two processes both know the scores of all words."""
-    torch.multiprocessing.start_processes(
-        run_worker, args=(tmp_path,), nprocs=2, start_method="fork"
-    )
-    expected = expected_scores(*words_of(batches_of(3)))
-    for rank in (0, 1):
-        scores = json.loads((tmp_path / f"{rank}.json").read_text(encoding="utf-8"))
-        assert scores["word_qe"] == pytest.approx(expected)
-        assert scores["tag_accuracy"]["accuracy"] == pytest.approx(expected["accuracy"])
-
-
-def test_scores_of_counts_are_those_of_scikit_learn():
-    """The function that significance tests call on their own counts."""
-    rng = random.Random(0)
-    gold = [rng.random() < 0.3 for _ in range(200)]
-    predicted = [rng.random() < 0.4 for _ in range(200)]
-    pairs = list(zip(gold, predicted))
-    cells = [(True, True), (True, False), (False, True), (False, False)]
-    scores = word_qe_scores([pairs.count(cell) for cell in cells])
-    assert scores == pytest.approx(expected_scores(predicted, gold))

@@ -1,6 +1,7 @@
 from typing import Dict, Optional, Sequence
 
 import torch
+from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
 
 from allennlp_nef.metrics import ProbabilityMetric, SentenceScoresMetric
@@ -42,10 +43,15 @@ class TaggingMetrics:
                 metric(tag_ids, tags, mask)
 
     def scores(self, reset: bool) -> Dict[str, float]:
-        """The scores of all metrics; of tags none where no gold tags came since the last reset."""
+        """The scores of all metrics; of tags none where no gold tags came since the last reset.
+
+        With `reset` of all processes together, which all have to call it: see `CountingMetric`.
+        """
+        if reset:
+            self._has_gold = dist_reduce_sum(int(self._has_gold)) > 0
         scores: Dict[str, float] = {}
         for metric in self._metrics:
             if self._has_gold or isinstance(metric, SentenceScoresMetric):
                 scores.update(metric.get_metric(reset))
-        self._has_gold = not reset
+        self._has_gold = self._has_gold and not reset
         return scores

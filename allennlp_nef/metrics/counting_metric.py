@@ -1,0 +1,48 @@
+from typing import Any, Dict
+
+import torch
+from allennlp.nn.util import dist_reduce_sum
+from allennlp.training.metrics import Metric
+from overrides import overrides
+
+
+class CountingMetric(Metric):
+    """Base class of metrics that add up counts, and make scores of the sums.
+
+    In a training with several processes each process counts its own data. `get_metric(reset=True)` gives the scores of
+    the data of all processes; all of them have to call it, as the trainer does at the end of an epoch. Without `reset`
+    the scores are those of this process. So the processes may have different numbers of batches, also none.
+
+    A subclass implements `no_counts`, `scores` and `__call__`, which adds to `counts`.
+    """
+
+    counts: Any
+    """The counts since the last reset."""
+
+    def no_counts(self) -> Any:
+        """The counts of no data: an array of zeros, int64 or float64, of any shape."""
+        raise NotImplementedError
+
+    def scores(self, counts: Any) -> Dict[str, float]:
+        """The scores of counts, as Python's numbers."""
+        raise NotImplementedError
+
+    def over_processes(self, counts: Any) -> Any:
+        """The counts of all processes together, from those of this process."""
+        return dist_reduce_sum(torch.from_numpy(counts)).cpu().numpy()
+
+    def add(self, counts: torch.Tensor) -> None:
+        """Adds the counts of a batch, in the shape of `no_counts`."""
+        self.counts = self.counts + counts.cpu().numpy()
+
+    @overrides
+    def get_metric(self, reset: bool = False) -> Dict[str, float]:
+        counts = self.counts
+        if reset:
+            counts = self.over_processes(counts)
+            self.reset()
+        return self.scores(counts)
+
+    @overrides
+    def reset(self) -> None:
+        self.counts = self.no_counts()
