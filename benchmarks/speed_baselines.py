@@ -59,7 +59,7 @@ class AllenNlpCrf(WithoutMarginals, AffineTagHead):
     def loss(
         self, scores: torch.Tensor, mask: Any, tags: Any, weights: Optional[torch.Tensor] = None
     ) -> torch.Tensor:
-        return self._averaged(-self.chain(scores, tags, mask), mask)
+        return -self.chain(scores, tags, mask) / self.loss_weight(mask)
 
     def decode(self, scores: torch.Tensor, mask: Any) -> torch.Tensor:
         paths = [torch.tensor(path) for path, _ in self.chain.viterbi_tags(scores, mask)]

@@ -37,7 +37,8 @@ def config_of(name):
 def experiment(config, folder, instances=10):
     """The `TrainModel` of a config, a path or a value; its data paths are relative to the current folder."""
     params = Params(deepcopy(config)) if isinstance(config, dict) else Params.from_file(str(config))
-    params.pop("include_in_archive", None)  # as `allennlp train` does
+    for key in ("include_in_archive", "evaluation"):
+        params.pop(key, None)  # as `allennlp train` does
     for reader in ("dataset_reader", "validation_dataset_reader"):
         if reader in params:
             params[reader]["max_instances"] = instances

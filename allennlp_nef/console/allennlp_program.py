@@ -61,6 +61,8 @@ def run_allennlp(program: str, arguments: Sequence[str]) -> None:
     if subcommand.requires_plugins and not has_plugins:
         import_plugins()
     _include(getattr(args, "include_package", []))
+    if name == "find-lr":
+        args.overrides = _with_trainer_of_allennlp(args.overrides)
     with ExitStack() as stack:
         if name in LOADING and not args.trust:
             load_safely(stack, name in FROM_ARCHIVES)
@@ -84,6 +86,16 @@ def load_safely(stack: ExitStack, all_is_archived: bool = False) -> None:
     stack.enter_context(safe_archives())
     if all_is_archived:
         stack.enter_context(only_registered())
+
+
+def _with_trainer_of_allennlp(overrides: str) -> str:
+    """Overrides for a command that takes no other trainer."""
+    from allennlp.common.params import parse_overrides
+
+    values = parse_overrides(overrides)
+    if "trainer" not in values:
+        values.setdefault("trainer.type", "gradient_descent")
+    return json.dumps(values)
 
 
 def _import_allennlp() -> None:

@@ -58,10 +58,13 @@ class SentenceScoreHead(torch.nn.Module, FromParams):
     def loss(
         self, logits: torch.Tensor, gold: torch.Tensor, weights: Optional[torch.Tensor] = None
     ) -> torch.Tensor:
-        """The loss of a batch, a scalar, from logits, gold scores and the weights of the sentences: each (batch,)."""
+        """The loss of a batch, a scalar, from logits, gold scores and the weights of the sentences: each (batch,).
+
+        It is 0 without sentences.
+        """
         losses = functional.binary_cross_entropy_with_logits(
             logits, gold.to(logits).clamp(max=1), reduction="none"
         )
         if weights is not None:
             losses = losses * weights.to(losses)
-        return self.loss_weight * losses.mean()
+        return self.loss_weight * losses.sum() / max(len(losses), 1)

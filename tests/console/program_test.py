@@ -148,6 +148,16 @@ class TestAllenNlpsCommands:
         status, out, _ = console(*arguments, *limit, "--output-file", path)
         assert json.loads(out[len("Metrics: ") :]) == printed == json.loads(path.read_text())
 
+    @pytest.mark.parametrize(
+        "overrides", ["", '{"trainer": {"optimizer": {"type": "sgd", "lr": 1}}}']
+    )
+    def test_find_lr_takes_the_configs_of_this_package(self, console, tmp_path, overrides):
+        pytest.importorskip("matplotlib")
+        options = ("-s", tmp_path / "run", "--num-batches", 12, "-o", overrides)
+        status, _, err = console("find-lr", "training_configs/pos_bilstm.jsonnet", *options)
+        assert status == 0, err
+        assert (tmp_path / "run" / "lr-losses.png").is_file()
+
     def test_serve_without_its_package_tells_how_to_install_it(self, console, monkeypatch):
         from allennlp.commands import Subcommand
         from allennlp.common import Registrable

@@ -121,6 +121,7 @@
   },
   validation_data_loader: { batch_size: 64 },
   trainer: {
+    type: 'nef',
     optimizer: knobs.optimizer,
     num_epochs: 20,
     patience: 5,
@@ -134,5 +135,6 @@
       { type: 'save_examples' },
     ],
   },
+  evaluation: { type: 'nef' },
   include_in_archive: ['aligner.json.gz', 'examples.jsonl'],
 }

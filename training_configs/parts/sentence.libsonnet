@@ -107,6 +107,7 @@
   },
   validation_data_loader: { batch_size: 64 },
   trainer: {
+    type: 'nef',
     optimizer: knobs.optimizer,
     num_epochs: knobs.num_epochs,
     patience: knobs.patience,
@@ -115,5 +116,6 @@
     checkpointer: { keep_most_recent_by_count: 1 },
     callbacks: [{ type: 'explain_out_of_memory' }, { type: 'save_examples' }],
   },
+  evaluation: { type: 'nef' },
   include_in_archive: ['examples.jsonl'],
 }

@@ -3,6 +3,7 @@ from typing import Any, Dict, List, Optional
 import torch
 from allennlp.common import Lazy
 from allennlp.common.checks import ConfigurationError, check_dimensions_match
+from allennlp.common.util import is_distributed
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
@@ -32,6 +33,7 @@ from allennlp_nef.modules.checks import check_dropout
 from allennlp_nef.modules.input_representations import InputRepresentation
 from allennlp_nef.modules.sentence_score_head import SentenceScoreHead
 from allennlp_nef.modules.tag_heads import SoftmaxTagHead, TagHead
+from allennlp_nef.nn.connected import connected
 
 
 @Model.register("nef_tagger")
@@ -141,6 +143,8 @@ class NefTagger(VersionedModel):
         """Whether the labels are those of chunks, such as entities."""
         self.batch_shape: Optional[BatchShape] = None
         """The shape of the last batch."""
+        self.loss_weight: Optional[torch.Tensor] = None
+        """The weight of the loss of the last batch with gold tags, a scalar: see `TagHead.loss_weight`."""
         self._unseen_labels = UnseenLabels()
         self._bad_words = BadWords(self.tag_head)
 
@@ -226,17 +230,18 @@ class NefTagger(VersionedModel):
     ) -> Dict[str, Any]:
         """What the tag head makes of scores; updates the metrics."""
         output: Dict[str, Any] = {"mask": mask}
+        weights, in_loss = weights_of(metadata), None
         if tags is not None:
             # A sentence with a label that the vocabulary lacks has no likelihood.
             is_unseen = (tags < 0) & mask
             has_loss = mask & ~is_unseen.any(-1, keepdim=True)
-            output["loss"] = self.tag_head.loss(
-                scores, has_loss, tags.clamp(min=0), weights_of(metadata)
-            )
+            in_loss = has_loss.any(-1)
+            output["loss"] = self.tag_head.loss(scores, has_loss, tags.clamp(min=0), weights)
+            self.loss_weight = self.tag_head.loss_weight(has_loss)
             self._unseen_labels.add(is_unseen, metadata)
-        self._sentence_scores.add(
-            output, sentence_logits, scores, sentence_score, weights_of(metadata)
-        )
+        self._sentence_scores.add(output, sentence_logits, scores, sentence_score, weights, in_loss)
+        if self.training and is_distributed():
+            output["loss"] = connected(output["loss"], self.parameters())
         with torch.no_grad():
             output["tag_ids"] = self.tag_head.tags(scores, mask, thresholds_of(metadata))
         if not self.training:

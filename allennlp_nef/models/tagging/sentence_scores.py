@@ -65,6 +65,7 @@ class SentenceScores:
         scores: torch.Tensor,
         gold: Optional[torch.Tensor],
         weights: Optional[torch.Tensor],
+        in_loss: Optional[torch.Tensor],
     ) -> None:
         """Adds a batch: to the output `sentence_score`, (batch,), where there are logits, and its loss to `loss`.
 
@@ -80,11 +81,15 @@ class SentenceScores:
             The gold scores of the sentences.
         weights : `torch.Tensor`, (batch,), optional
             Those of the sentences in the loss.
+        in_loss : `torch.BoolTensor`, (batch,), optional
+            Which sentences are in the loss, where there are gold tags.
         """
         if logits is not None:
             output["sentence_score"] = logits.sigmoid()
-            if gold is not None and "loss" in output and self._head is not None:
-                output["loss"] = output["loss"] + self._head.loss(logits, gold, weights)
+            if gold is not None and in_loss is not None and self._head is not None:
+                chosen = None if weights is None else weights.to(logits)[in_loss]
+                loss = self._head.loss(logits[in_loss], gold[in_loss], chosen)
+                output["loss"] = output["loss"] + loss
         if gold is not None and self._metrics:
             predicted = output.get("sentence_score")
             if predicted is None:

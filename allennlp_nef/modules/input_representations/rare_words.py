@@ -19,8 +19,8 @@ class RareWords(torch.nn.Module, FromParams):
 
     The counts come from the vocabulary, which must be made from the training instances only
     (`"datasets_for_vocab_creation": ["train"]`). They are part of the state of the model, so a loaded model can be
-    trained further. Words by which its vocabulary is extended are not rare. The workers of distributed training read
-    the vocabulary from files, which have no counts: they can only train a loaded model.
+    trained further. Words by which its vocabulary is extended are not rare. The processes of a distributed training
+    read the vocabulary from files, which have no counts: the trainer `nef` counts the words of their data.
 
     # Parameters
 
@@ -76,10 +76,19 @@ class RareWords(torch.nn.Module, FromParams):
         # How often a word was seen in training, by its index.
         self.register_buffer("counts", torch.full((len(indices),), NOT_COUNTED))
         if namespace in counters:
-            self._set_counts(counters[namespace], indices)
+            self.count(counters[namespace], indices)
         self._is_checked = False
 
-    def _set_counts(self, counted: Dict[str, int], indices: Dict[str, int]) -> None:
+    @property
+    def is_counted(self) -> bool:
+        """Whether it knows how often each word occurs."""
+        return bool(self.counts.min() != NOT_COUNTED)
+
+    def count(self, counted: Dict[str, int], indices: Dict[str, int]) -> None:
+        """Takes how often each word occurs, and the indices of the vocabulary.
+
+        Raises `ConfigurationError` where no rare word is in the vocabulary.
+        """
         padding = 0
         self.counts.zero_()
         for word, count in counted.items():
@@ -113,10 +122,11 @@ class RareWords(torch.nn.Module, FromParams):
                 f"rare_words.indexer: expected the name of a single_id indexer, of {', '.join(tokens)}; "
                 f"got {self.indexer!r}"
             )
-        if self.counts.min() == NOT_COUNTED:
+        if not self.is_counted:
             raise ConfigurationError(
                 "rare_words: training needs to know how often each word occurs, and a vocabulary read from files does "
-                "not; make it from the training instances, or leave rare_words out"
+                "not; make it from the training instances, or train several processes with the trainer nef, or leave "
+                "rare_words out"
             )
         self._is_checked = True
 

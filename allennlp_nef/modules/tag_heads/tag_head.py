@@ -40,7 +40,8 @@ class TagHead(torch.nn.Module, Registrable):
         The weights of words in the loss by their gold labels, above 0; 1 for a label that is not named.
     average : `str`, optional (default = `"sentence"`)
         What the loss of a batch, a sum over its words, is divided by: "sentence", the number of sentences (in the
-        authors' implementation a batch is one); "token", the number of words; "none", nothing.
+        authors' implementation a batch is one); "token", the number of words; "none", in training nothing, and else the
+        number of sentences, so that the loss of data does not depend on how they are cut into batches.
     """
 
     default_implementation = "softmax"
@@ -100,7 +101,14 @@ class TagHead(torch.nn.Module, Registrable):
         losses = self.sentence_losses(scores, mask, tags)
         if weights is not None:
             losses = losses * weights.to(losses)
-        return self._averaged(losses.sum(), mask)
+        return losses.sum() / self.loss_weight(mask).clamp(min=1).to(losses.dtype)
+
+    def loss_weight(self, mask: torch.Tensor) -> torch.Tensor:
+        """The weight of the loss of a batch in the mean over batches, a scalar: what it is divided by, never 0."""
+        if self.average == "none" and self.training:
+            return torch.ones((), device=mask.device)
+        count = mask.sum() if self.average == "token" else mask.any(-1).sum()
+        return count.float().clamp(min=1e-30)
 
     def sentence_losses(
         self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor
@@ -278,13 +286,6 @@ class TagHead(torch.nn.Module, Registrable):
             )
         self._continues = self._continues.to(device)
         return self._continues
-
-    def _averaged(self, total: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """`total`, summed over the words of a batch, divided as `average` says."""
-        if self.average == "none":
-            return total
-        count = mask.any(-1).sum() if self.average == "sentence" else mask.sum()
-        return total / count.clamp(min=1)
 
 
 class AffineTagHead(TagHead):

@@ -1,0 +1,38 @@
+from typing import Any, Dict, Optional
+
+from allennlp.data import DataLoader
+from allennlp.evaluation.evaluator import Evaluator, SimpleEvaluator
+from allennlp.models import Model
+from overrides import overrides
+
+from allennlp_nef.models import NefTagger
+
+_WEIGHT = "loss_weight"
+
+
+@Evaluator.register("nef")
+class NefEvaluator(SimpleEvaluator):
+    """AllenNLP's `simple`, for `allennlp evaluate`: the loss is the mean that the trainer `nef` reports.
+
+    It is a mean over the sentences (or words: see `average` of `TagHead`) where AllenNLP's is one over batches. A
+    `--batch-weight-key` goes before it.
+
+    Registered as an `Evaluator` with name "nef". It takes the options of `simple`.
+    """
+
+    @overrides(check_signature=False)
+    def __call__(
+        self,
+        model: Model,
+        data_loader: DataLoader,
+        batch_weight_key: Optional[str] = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Dict[str, Any]:
+        if batch_weight_key or not isinstance(model, NefTagger):
+            return super().__call__(model, data_loader, batch_weight_key or "", *args, **kwargs)
+        hook = model.register_forward_hook(lambda _, __, out: {**out, _WEIGHT: model.loss_weight})
+        try:
+            return super().__call__(model, data_loader, _WEIGHT, *args, **kwargs)
+        finally:
+            hook.remove()

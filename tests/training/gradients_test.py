@@ -1,0 +1,90 @@
+"""Every config can be trained on two processes: each parameter has a gradient, whatever the batches are."""
+
+import copy
+
+import pytest
+import torch
+import torch.distributed
+from allennlp.data.data_loaders import MultiProcessDataLoader
+
+from allennlp_nef.training.processes import accelerator
+from tests.processes import in_two_processes
+from tests.small_experiment import CONFIGS, ROOT, config_of, evaluate, experiment
+from tests.small_transformer import DIM, LAYERS, save_bert
+
+NAMES = sorted(path.stem for path in CONFIGS.glob("*.jsonnet"))
+FILES = {
+    "src": "a",
+    "mt": "b",
+    "tags": "OK OK OK",
+    "source_tags": "OK",
+    "hter": "0.5",
+    "src-mt.alignments": "",
+}
+WITHOUT_MORE = "\t_" * 6
+COLUMNS = "mt_system doc_id seg_id annotator_id source target start_ids end_ids errors"
+SPANS = [COLUMNS, *("x x 0 x a b -1 -1 no-error", "x x 1 x a b -1 -1 no-error")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Data of two sentences of one word, without alignments, for each task; and a small transformer."""
+    folder = tmp_path_factory.mktemp("data")
+    for ending, line in FILES.items():
+        (folder / f"qe.{ending}").write_text(f"{line}\n" * 2)
+    (folder / "qe_spans.tsv").write_text("".join(line.replace(" ", "\t") + "\n" for line in SPANS))
+    (folder / "ner").write_text("a O\n\nb O\n")
+    (folder / "pos").write_text("".join(f"1\t{word}\t_\tNOUN{WITHOUT_MORE}\n\n" for word in "ab"))
+    save_bert(folder / "bert")
+    return folder
+
+
+def config_with_small_transformer(name, folder):
+    if not name.endswith("transformer"):
+        return config_of(name)
+    sizes = f"transformer_dim:: {DIM}, transformer_layers:: {LAYERS}, transformer_length:: 64"
+    changes = f"{{ transformer_model:: '{folder}/bert', {sizes} }}"
+    return evaluate(f"(import '{CONFIGS}/{name}.jsonnet') + {changes}")[0]
+
+
+def model_and_batches(name, folder):
+    """The model of a config; a batch of its data, one of one-word sentences, and one that is left out of the loss."""
+    config = config_with_small_transformer(name, folder)
+    trainer = experiment(config, folder / name, instances=4).trainer
+    reader = trainer.data_loader.reader
+    path = folder / name.split("_")[0]
+    if config["train_data_path"].endswith("_spans.tsv"):
+        path = folder / "qe_spans.tsv"
+    loader = MultiProcessDataLoader(reader, str(path), batch_size=2, quiet=True)
+    loader.index_with(trainer.model.vocab)
+    (short,) = loader
+    unseen = {**short, "tags": torch.full_like(short["tags"], -1)}
+    return trainer.model, (next(iter(trainer.data_loader)), short, unseen)
+
+
+def gradients_of(model, batch):
+    """All gradients in a row; 0 for a parameter that has none."""
+    model.zero_grad()
+    torch.manual_seed(0)  # the same dropout
+    model(**batch)["loss"].backward()
+    parameters = [each for each in model.parameters() if each.requires_grad]
+    gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+    return torch.cat([gradient.flatten() for gradient in gradients])
+
+
+def check_gradients(rank, cases):
+    """Those of two processes are the means of the gradients that each has alone."""
+    for name, (model, (usual, short, unseen)) in cases.items():
+        alone = copy.deepcopy(model)
+        together = accelerator(-1).wrap_model(model)[1].model
+        for pair in ((short, usual), (usual, unseen)):
+            mean = gradients_of(alone, pair[rank]) / 2
+            torch.distributed.all_reduce(mean)
+            assert mean.isfinite().all(), name
+            torch.testing.assert_close(gradients_of(together, pair[rank]), mean, msg=name)
+
+
+def test_every_config_has_the_mean_gradients_of_both_processes(folder, monkeypatch, tmp_path):
+    monkeypatch.chdir(ROOT)
+    cases = {name: model_and_batches(name, folder) for name in NAMES}
+    in_two_processes(check_gradients, tmp_path / "processes", cases)

@@ -1,0 +1,79 @@
+import json
+import os
+from types import SimpleNamespace
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_nef.training import NefTrainer
+from allennlp_nef.training.processes import refuse_test_data, share_cores, share_evenly
+from tests.processes import in_two_processes
+
+
+def numbers_after_sharing(rank, numbers):
+    loader = SimpleNamespace(_instances=[f"{rank}.{i}" for i in range(numbers[rank])])
+    try:
+        share_evenly(loader)
+    except ConfigurationError as error:
+        return error.message
+    return loader._instances
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ((2, 2), (["0.0", "0.1"], ["1.0", "1.1"])),
+        ((5, 2), (["0.0", "0.1", "0.2", "0.3", "0.4"], ["1.0", "1.1", "1.0", "1.1", "1.0"])),
+    ],
+)
+def test_process_with_fewer_sentences_repeats_some(numbers, expected, tmp_path):
+    assert tuple(in_two_processes(numbers_after_sharing, tmp_path / "p", numbers)) == expected
+
+
+def test_process_without_sentences_is_an_error(tmp_path):
+    message = "train_data_path: expected at least a sentence for each of 2 processes, got 1"
+    assert in_two_processes(numbers_after_sharing, tmp_path / "p", (1, 0)) == [message, message]
+
+
+def restore(rank, epochs):
+    trainer = NefTrainer.__new__(NefTrainer)
+    trainer._checkpointer, trainer._distributed = None, True
+    trainer._start_after_epochs_completed = epochs[rank]
+    trainer._start_after_batches_in_epoch_completed = 0
+    try:
+        trainer._maybe_restore_checkpoint()
+    except ConfigurationError as error:
+        return error.message
+
+
+def test_hosts_with_different_checkpoints_are_an_error(tmp_path):
+    messages = in_two_processes(restore, tmp_path / "p", (2, 1))
+    assert (
+        messages
+        == [
+            "expected the same checkpoint in the folders of all hosts, got _e2_b0.th of process 0, _e1_b0.th of "
+            "process 1: copy model_state and training_state of the newest one"
+        ]
+        * 2
+    )
+    assert in_two_processes(restore, tmp_path / "q", (1, 1)) == [None, None]
+
+
+def test_test_data_in_the_config_are_an_error(tmp_path):
+    refuse_test_data(str(tmp_path))
+    (tmp_path / "config.json").write_text(json.dumps({"evaluate_on_test": True}))
+    with pytest.raises(ConfigurationError, match="^evaluate_on_test: a process of several has"):
+        refuse_test_data(str(tmp_path))
+
+
+def test_processes_share_the_cores_unless_the_threads_are_given(monkeypatch):
+    threads = []
+    monkeypatch.setattr(torch, "set_num_threads", threads.append)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 8)
+    monkeypatch.setenv("ALLENNLP_PROCS_PER_NODE", "3")
+    monkeypatch.setenv("OMP_NUM_THREADS", "8")
+    share_cores()
+    monkeypatch.delitem(os.environ, "OMP_NUM_THREADS")
+    share_cores()
+    assert threads == [2]
