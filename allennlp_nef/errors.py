@@ -14,6 +14,10 @@ class DataFormatError(UserError):
     """Data that cannot be read. The message is `path:line: expected ..., got ...`."""
 
 
+class ArchiveError(UserError):
+    """An archive that is damaged, or that would run code. The message begins with its path."""
+
+
 class DataCheckError(UserError):
     """Data that a check found errors in."""
 

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from allennlp_nef.predictors.config_checks import problems_of
 from tests.small_experiment import CONFIGS, ROOT, config_of, experiment, parts_of, step
 
 FIRST_LINES = {
@@ -71,6 +72,11 @@ def test_first_lines_name_the_table_of_each_row(number):
 def test_first_lines_name_a_table_section_or_figure_of_the_paper():
     for name, line in FIRST_LINES.items():
         assert re.match(r"// .*\b(Table|Tables|Section|Figure) [\dIVX]", line), f"{name}: {line}"
+
+
+def test_archives_of_each_config_need_no_trust():
+    for name in FIRST_LINES:
+        assert problems_of(config_of(name)) == {}, name
 
 
 @pytest.mark.parametrize("name", LOCAL)

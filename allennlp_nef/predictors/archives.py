@@ -5,11 +5,10 @@ from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.models import load_archive
 from allennlp.predictors import Predictor
 
-from allennlp_nef.errors import UserError, summary_of
+from allennlp_nef.errors import ArchiveError, UserError, summary_of
 from allennlp_nef.models import NefTagger
 from allennlp_nef.predictors.safe_archives import safe_archives
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
-from allennlp_nef.predictors.unpacking import ArchiveError
 
 
 def check_device(number: int) -> None:

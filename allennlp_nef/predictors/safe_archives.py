@@ -21,9 +21,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models import archival
 from transformers import dynamic_module_utils
 
-from allennlp_nef.errors import quote
+from allennlp_nef.errors import ArchiveError, quote
 from allennlp_nef.predictors.config_checks import not_registered, problems_of, read_config
-from allennlp_nef.predictors.unpacking import HINT, ArchiveError, unpack
+from allennlp_nef.predictors.unpacking import HINT, unpack
 from allennlp_nef.tensor_files import TensorFileError, load_tensors
 
 MAX_DEPTH = 5
@@ -134,7 +134,7 @@ def check_config(path: str, name: str) -> None:
             f"{name}: {file}: expected a file that can be read, got {error.strerror!r}"
         ) from error
     except ValueError as error:
-        raise ArchiveError(f"{name}: {file}: {error}; {HINT}") from error
+        raise ArchiveError(f"{name}: {file}: {error}") from error
     for place, problem in problems.items():
         raise ArchiveError(f"{name}: {file}: {place}: {problem}; {HINT}")
 
@@ -174,5 +174,6 @@ def _steps() -> List[Tuple[Any, str, Any]]:
 safe_archives = _Replacements(_steps)
 """A context in which AllenNLP's `load_archive`, whoever calls it, runs no code of archives.
 
-It raises an `ArchiveError` for an archive that is damaged, or that would run code: see docs/trust.md.
+It raises an `ArchiveError` for an archive that is damaged, or that would run code: see docs/trust.md. While it is open
+it holds for all threads.
 """

@@ -10,7 +10,7 @@ import zlib
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator
 
-from allennlp_nef.errors import UserError, quote
+from allennlp_nef.errors import ArchiveError, UserError, quote
 
 LIMIT_VARIABLE = "ALLENNLP_NEF_MAX_UNPACKED_GIB"
 """The variable of the environment with the size, in GiB, that an archive may have when it is unpacked."""
@@ -22,10 +22,6 @@ _MAX_READ = 2**20
 """Of a header: `tarfile` reads each as a whole."""
 _CHUNK = 2**18
 HINT = "--trust (in Python trust=True) loads it all the same"
-
-
-class ArchiveError(UserError):
-    """An archive that is damaged, or that could do more than tag. The message begins with its path."""
 
 
 def unpack(path: str, folder: str, name: str) -> Dict[str, int]:
@@ -151,13 +147,13 @@ def _explained(path: str, name: str) -> Iterator[None]:
         yield
     except EOFError as error:
         raise ArchiveError(
-            f"{name}: expected a whole archive, got one that ends early: copy or download it again"
+            f"{name}: expected the archive of a trained model, got one that ends early: copy or download it again"
         ) from error
     except (tarfile.TarError, zlib.error, gzip.BadGzipFile, ValueError) as error:
         if isinstance(error, UserError):
             raise
         raise ArchiveError(
-            f"{name}: expected the archive of a trained model (.tar.gz), got another or a damaged file ({error})"
+            f"{name}: expected the archive of a trained model, got another or a damaged file ({error})"
         ) from error
     except OSError as error:
         reason = error.strerror or str(error)

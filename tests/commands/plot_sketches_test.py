@@ -313,12 +313,12 @@ class TestErrors:
     def test_weights_of_another_model(self, fail, other_archive, tmp_path):
         folder = tmp_path / "archive"
         shutil.copytree(str(other_archive), str(folder))
-        for text in (
-            '{"model": {"type": "nef_tagger"',
-            '{"model": {"type": "none"}, "dataset_reader": {}}',
+        for text, expected in (
+            ('{"model": {"type": "nef_tagger"', "config.json: expected plain JSON, got"),
+            ('{"model": {"type": "none"}, "dataset_reader": {}}', "expected the archive of a"),
         ):
             (folder / "config.json").write_text(text)
-            assert fail(folder, "x").startswith(f"error: {folder}: expected the archive of a")
+            assert fail(folder, "x").startswith(f"error: {folder}: {expected}")
 
     def test_another_type_of_model(self, fail, allennlp, small, tmp_path):
         (tmp_path / "words.txt").write_text("a###N b###V\n")

@@ -160,7 +160,9 @@ class TestArguments:
 class TestArchives:
     def test_a_file_that_is_not_an_archive_is_named(self, fail, root):
         path = root / "fixtures" / "README.md"
-        message = f"{path}: expected the archive of a trained model (.tar.gz), got another or a damaged file ("
+        message = (
+            f"{path}: expected the archive of a trained model, got another or a damaged file ("
+        )
         assert fail("evaluate", path, "fixtures/qe/dev").startswith(message)
 
     def test_wrong_and_missing_requests_are_named(self, fail, archive_path, tmp_path):

@@ -16,10 +16,10 @@ from allennlp.data import Tokenizer
 from allennlp.models import Model, load_archive
 from transformers import dynamic_module_utils
 
+from allennlp_nef.errors import ArchiveError
 from allennlp_nef.predictors.archives import load_predictor
 from allennlp_nef.predictors.config_checks import problems_of
 from allennlp_nef.predictors.safe_archives import only_registered, safe_archives
-from allennlp_nef.predictors.unpacking import ArchiveError
 from allennlp_nef.pretrained import load_tokenizer, load_transformer
 from tests.predictors.small_archives import (
     REQUEST,
@@ -28,7 +28,6 @@ from tests.predictors.small_archives import (
     with_value,
     write_members,
 )
-from tests.small_experiment import CONFIGS, config_of
 from tests.small_transformer import save_bert
 
 
@@ -64,8 +63,8 @@ def marker(tmp_path, monkeypatch):
     path = tmp_path / "marker"
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "evil_module.py").write_text(f"open({str(path)!r}, 'w').close()\nthing = dict\n")
-    monkeypatch.delitem(sys.modules, "evil_module", raising=False)
-    return path
+    yield path
+    sys.modules.pop("evil_module", None)
 
 
 def attack(path, marker, then=lambda archive: None):
@@ -77,13 +76,16 @@ def attack(path, marker, then=lambda archive: None):
     sys.modules.pop("evil_module", None)
 
 
-def refused(path, marker, message):
+HINT = "; --trust (in Python trust=True) loads it all the same"
+
+
+def refused(path, marker, message, hint=HINT):
     with pytest.raises(ArchiveError) as raised:
         load_predictor(str(path))
     assert not marker.exists() and "evil_module" not in sys.modules
     lines = str(raised.value).splitlines()
     assert len(lines) == 1 and lines[0].startswith(f"{path}: {message}"), lines
-    assert lines[0].endswith("; --trust (in Python trust=True) loads it all the same")
+    assert lines[0].endswith(hint)
 
 
 CALL = {"type": "os.system", "command": "touch marker"}
@@ -157,11 +159,11 @@ class TestConfigs:
         text = json.dumps(config)[:-1] + f", secret: importstr '{tmp_path}/secret' }}"
         path = archive(config_json=text)
         assert load_archive(str(path)).config["secret"] == "password"
-        refused(path, marker, "config.json: expected plain JSON, got another text (")
+        refused(path, marker, "config.json: expected plain JSON, got another text (", ")")
 
     def test_deep_json_is_refused(self, archive, marker):
         path = archive(config_json='{"a":' * 100_000 + "1" + "}" * 100_000)
-        refused(path, marker, "config.json: expected JSON that is less deep")
+        refused(path, marker, "config.json: expected JSON that is less deep", "")
 
     def test_code_of_a_tokenizer_is_refused(self, archive, config, tmp_path, marker, monkeypatch):
         monkeypatch.setattr(dynamic_module_utils, "HF_MODULES_CACHE", str(tmp_path / "modules"))
@@ -199,17 +201,12 @@ class TestConfigs:
         message = "config.json: dataset_reader.aligner: expected a file, got the address"
         refused(path, marker, message)
 
-    def test_all_configs_of_the_package_pass(self):
-        for path in CONFIGS.glob("*.jsonnet"):
-            assert problems_of(config_of(path.stem)) == {}, path.name
-
     def test_a_bad_value_at_any_place_is_found(self, config):
-        """100 places by chance, in configs of the package."""
+        """100 places by chance."""
         numbers = random.Random(0)
-        names = sorted(path.stem for path in CONFIGS.glob("*.jsonnet"))
+        assert problems_of(config) == {}
         for _ in range(100):
-            changed = config_of(numbers.choice(names))
-            part = changed
+            changed = part = json.loads(json.dumps(config))
             while True:
                 inner = [
                     value
