@@ -43,6 +43,15 @@ def root():
     return ROOT
 
 
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory):
+    """The folder of programs that start at once: see `docs_programs.py`."""
+    from tests.docs_programs import programs
+
+    with programs(tmp_path_factory.mktemp("bin")) as folder:
+        yield folder
+
+
 @pytest.fixture
 def offline(monkeypatch):
     """Any network connection is an error."""

@@ -7,7 +7,6 @@ import sys
 import pytest
 
 from tests.docs_blocks import blocks_of
-from tests.docs_programs import programs
 from tests.docs_rounding import rounds_as_the_pages
 from tests.docs_session import PAGES, ROOT, Shared, read_page
 
@@ -17,12 +16,11 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="session")
-def shared(tmp_path_factory, worker_id):
+def shared(tmp_path_factory, worker_id, programs):
     base = tmp_path_factory.getbasetemp()
     folder = (base if worker_id == "master" else base.parent) / "docs"
     folder.mkdir(exist_ok=True)
-    with programs(tmp_path_factory.mktemp("bin")) as bin_folder:
-        yield Shared(folder, bin_folder)
+    return Shared(folder, programs)
 
 
 @pytest.mark.parametrize("name", PAGES)

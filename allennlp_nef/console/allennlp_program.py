@@ -9,6 +9,7 @@ from allennlp_nef.commands.arguments import add_trust
 from allennlp_nef.commands.printing import print_lines
 from allennlp_nef.console.checks import check_arguments
 from allennlp_nef.console.parser import Parser, add_include_package
+from allennlp_nef.console.processes import ending_together
 from allennlp_nef.errors import UserError
 
 SERVER = "pip install flask flask-cors gevent && pip install --no-deps allennlp-server==1.0.0"
@@ -66,6 +67,7 @@ def run_allennlp(program: str, arguments: Sequence[str]) -> None:
     with ExitStack() as stack:
         if name in LOADING and not args.trust:
             load_safely(stack, name in FROM_ARCHIVES)
+        stack.enter_context(ending_together())
         result = args.func(args)
     if name == "evaluate" and not args.output_file:
         # AllenNLP shows the metrics only where it writes them to a file.

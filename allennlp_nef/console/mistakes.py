@@ -18,6 +18,7 @@ _PROCESS_ERRORS = (
     "allennlp.data.data_loaders.multiprocess_data_loader.WorkerError",
     "torch.multiprocessing.spawn.ProcessRaisedException",
 )
+_KILLED = "torch.multiprocessing.spawn.ProcessExitedException"
 # The last line of an error that another process ended with.
 _LAST_LINE = re.compile(
     rf"^\s*(?:allennlp_nef\.errors\.\w+|{'|'.join(map(re.escape, _MISTAKES))}): (.+)$", re.MULTILINE
@@ -82,6 +83,8 @@ def _message_of_cause(error: Exception) -> Optional[str]:
     if isinstance(error, OSError):
         has_place = error.filename or error.errno == errno.EPIPE
         return error_message(error) if has_place else str(error)
+    if _KILLED in names:
+        return f"{error}; a training goes on with --recover"
     if names.intersection(_PROCESS_ERRORS):
         found = _LAST_LINE.findall(str(error))
         return found[-1] if found else None

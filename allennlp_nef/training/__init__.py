@@ -1,6 +1,7 @@
 from allennlp_nef import _stack  # noqa: F401  # first: says what to install
 
 # isort: split
+from allennlp_nef.training.checkpointer import ResumableCheckpointer
 from allennlp_nef.training.evaluator import NefEvaluator
 from allennlp_nef.training.explain_out_of_memory import ExplainOutOfMemory
 from allennlp_nef.training.exponential_average import ResumableExponentialMovingAverage
@@ -16,6 +17,7 @@ __all__ = [
     "LearnAligner",
     "NefEvaluator",
     "NefTrainer",
+    "ResumableCheckpointer",
     "ResumableExponentialMovingAverage",
     "SaveExamples",
     "SaveTransformer",

@@ -128,7 +128,7 @@
     validation_metric: knobs.validation_metric,
     grad_norm: 5.0,
     [if knobs.average_decay > 0 then 'moving_average']: { type: 'resumable_exponential', decay: knobs.average_decay },
-    checkpointer: { keep_most_recent_by_count: 1 },
+    checkpointer: { type: 'resumable' },
     callbacks: [
       { type: 'explain_out_of_memory' },
       { type: 'learn_aligner' },

@@ -113,7 +113,7 @@
     patience: knobs.patience,
     validation_metric: knobs.validation_metric,
     grad_norm: 5.0,
-    checkpointer: { keep_most_recent_by_count: 1 },
+    checkpointer: { type: 'resumable' },
     callbacks: [{ type: 'explain_out_of_memory' }, { type: 'save_examples' }],
   },
   evaluation: { type: 'nef' },

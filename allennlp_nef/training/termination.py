@@ -1,0 +1,39 @@
+"""SIGTERM while a model is trained."""
+
+import os
+import signal
+import threading
+from typing import Any, Optional
+
+STATUS = 128 + signal.SIGTERM  # as shells count
+
+
+class Termination:
+    """Between `start` and `stop`, SIGTERM does not end the process: `requested` says that it came.
+
+    Processes that are forked in between, such as those that read data, do end.
+    """
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._process: Optional[int] = None
+        self._previous: Any = None
+
+    def start(self) -> None:
+        """Outside the main thread, where signals cannot be handled, this does nothing."""
+        if self._process is None and threading.current_thread() is threading.main_thread():
+            self._process = os.getpid()
+            self._previous = signal.signal(signal.SIGTERM, self._note)
+
+    def stop(self) -> None:
+        """SIGTERM has the effect again that it had before `start`."""
+        if self._process is not None:
+            signal.signal(signal.SIGTERM, self._previous)
+            self._process = None
+
+    def _note(self, *args: Any) -> None:
+        if os.getpid() == self._process:
+            self.requested = True
+        else:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGTERM)
