@@ -6,7 +6,7 @@ import os
 import re
 from collections import defaultdict
 from itertools import cycle, islice
-from typing import Any, Dict, Iterable, List
+from typing import Dict, Iterable
 
 import torch
 import torch.distributed as dist
@@ -17,13 +17,7 @@ from allennlp.models.archival import CONFIG_NAME
 from allennlp.nn.parallel import TorchDdpAccelerator
 
 from allennlp_nef.modules.input_representations import RareWords
-
-
-def gathered(value: Any) -> List[Any]:
-    """The values of all processes, by rank."""
-    values: List[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(values, value)
-    return values
+from allennlp_nef.training.agreement import gather
 
 
 def close_at_exit() -> None:
@@ -79,7 +73,7 @@ def share_evenly(data_loader: DataLoader) -> None:
     So does torch's `DistributedSampler`. A loader that does not keep its sentences stays as it is.
     """
     instances = getattr(data_loader, "_instances", None)
-    numbers = gathered(None if instances is None else len(instances))
+    numbers = gather(None if instances is None else len(instances))
     if instances is None or None in numbers:
         return
     if 0 in numbers:
@@ -106,7 +100,7 @@ def count_rare_words(model: Model, data_loader: DataLoader) -> None:
         instance.count_vocab_items(counts)
     for module in modules:
         total: Dict[str, int] = defaultdict(int)
-        for part in gathered(dict(counts[module.namespace])):
+        for part in gather(dict(counts[module.namespace])):
             for word, count in part.items():
                 total[word] += count
         module.count(total, model.vocab.get_token_to_index_vocabulary(module.namespace))

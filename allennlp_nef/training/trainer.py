@@ -12,12 +12,12 @@ from allennlp.training import GradientDescentTrainer, Trainer
 from overrides import overrides
 
 from allennlp_nef.metrics import CountingMetric
+from allennlp_nef.training.agreement import gather
 from allennlp_nef.training.processes import (
     accelerator,
     close_at_exit,
     count_rare_words,
     freeze,
-    gathered,
     refuse_test_data,
     share_cores,
     share_evenly,
@@ -128,7 +128,7 @@ class NefTrainer(GradientDescentTrainer):
             self._start_after_batches_in_epoch_completed,
             self._start_after_epochs_completed,
         )
-        found = gathered((epochs, batches))
+        found = gather((epochs, batches))
         if len(set(found)) > 1:
             names = (
                 f"_e{epochs}_b{batches}.th of process {i}"
