@@ -61,7 +61,7 @@ echo "== Python $$want environment in $(2)"; \
 "$(1)" -m venv --clear "$(2)"; touch "$(2)/.allennlp_nef"
 endef
 
-.PHONY: help install train test browser docs bench bench-serving pictures lint format test-legacy results-qe results-pos results-ner results-pos-baselines results-ner-baselines clean
+.PHONY: help install train test browser docs bench bench-serving pictures lint format test-legacy test-spark results-qe results-pos results-ner results-pos-baselines results-ner-baselines clean
 
 help:
 	@echo 'make train        install, train NEF-F on the fixtures, evaluate it, print three tagged sentences'
@@ -74,6 +74,7 @@ help:
 	@echo 'make lint         ruff and mypy'
 	@echo 'make format       ruff fixes and formatting'
 	@echo 'make test-legacy  the tests on AllenNLP 2.10.1 with its own pins (Python 3.8 to 3.10, torch 1.12.1)'
+	@echo 'make test-spark   one test with a local Spark, which it installs (456 MB) and which needs Java'
 	@echo 'make results-qe   the results on MLQE-PE (QE_DATA=<folder of train.*, dev.*, test20.*, or of what it unpacks> QE_LANGUAGE=en-de)'
 	@echo 'make results-pos  the results on a treebank of UD (POS_DATA=<folder of *-train.conllu, *-dev.conllu, *-test.conllu>)'
 	@echo 'make results-ner  the results on CoNLL-2002 or 2003 (NER_DATA=<folder of esp.train, esp.testa, ...> NER_LANGUAGE=esp)'
@@ -141,6 +142,10 @@ $(call escape,$(LEGACY_MARK)): pyproject.toml requirements-legacy.txt
 
 test-legacy: $(call escape,$(LEGACY_MARK)) browser
 	OMP_NUM_THREADS=1 "$(LEGACY_VENV)/bin/python" -m pytest -n 2 --dist worksteal $(WITHOUT_BROWSER)
+
+test-spark: install
+	"$(VENV)/bin/python" -m pip install $(PIP_FLAGS) 'pyspark>=3.5,<5'
+	OMP_NUM_THREADS=1 "$(VENV)/bin/python" -m pytest tests/bulk/spark_test.py
 
 docs: install
 	"$(VENV)/bin/python" docs/make_reference.py --check
