@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
@@ -58,9 +59,14 @@ class _Report:
             if os.path.isdir(local):
                 folder = local
             if self._passes("members", lambda: self._read_members(local, folder), folder):
-                for check in (self._config, self._vocabulary, self._weights, self._other):
-                    name = check.__name__[1:]
-                    self._passes(name, lambda check=check: check(Path(folder)), folder)  # type: ignore[misc]
+                checks = {
+                    "config": self._config,
+                    "vocabulary": self._vocabulary,
+                    "weights": self._weights,
+                    "other": self._other,
+                }
+                for name, check in checks.items():
+                    self._passes(name, partial(check, Path(folder)), folder)
 
     @property
     def failures(self) -> List[str]:
@@ -78,26 +84,19 @@ class _Report:
         yield f"{self.path}: {len(self.members)} files, {sum(self.members.values()):,} bytes"
         for name, size in self.members.items():
             yield f"    {size:>13,}  {name}"
-        labels = self.facts["labels"] or []
-        dots = [] if len(labels) <= MAX_LABELS else ["..."]
-        versions = " ".join(
-            f"{name} {version}," for name, version in self.facts["versions"].items()
-        )
-        facts = {
-            "model": self.facts["model"],
-            "reader": self.facts["reader"],
-            "labels": f"{len(labels)}: {', '.join([*labels[:MAX_LABELS], *dots])}"
-            if labels
-            else None,
-            "weights": f"{self.facts['tensors']} tensors, {self.facts['numbers']:,} numbers"
-            if self.facts["tensors"] is not None
-            else None,
-            "saved with": versions[:-1],
-            "built from": ", ".join(self.facts["archives"]),
-        }
-        for name, fact in facts.items():
-            if fact:
-                yield f"  {name:<12}{fact}"
+        facts = self.facts
+        labels, tensors = facts["labels"], facts["tensors"]
+        lines = {name: facts[name] for name in ("model", "reader")}
+        if labels:
+            dots = ["..."] if len(labels) > MAX_LABELS else []
+            lines["labels"] = f"{len(labels)}: {', '.join([*labels[:MAX_LABELS], *dots])}"
+        if tensors:
+            lines["weights"] = f"{tensors} tensors, {facts['numbers']:,} numbers"
+        lines["saved with"] = ", ".join(map(" ".join, facts["versions"].items()))
+        lines["built from"] = ", ".join(facts["archives"])
+        for name, line in lines.items():
+            if line:
+                yield f"  {name:<12}{line}"
         for name, problem in self.checks.items():
             yield f"  {name:<12}{'passed' if problem is None else f'FAILED: {problem}'}"
 
@@ -152,11 +151,11 @@ class _Report:
         if not tensors or not all(isinstance(each, torch.Tensor) for each in tensors):
             raise UserError("expected a dict of tensors, got another object")
         self.facts.update(tensors=len(tensors), numbers=sum(each.numel() for each in tensors))
-        self.facts["versions"].update(versions_of(state))
+        self.facts["versions"] = {name: str(each) for name, each in versions_of(state).items()}
 
     def _other(self, folder: Path) -> None:
         if (folder / META_NAME).exists():
-            self.facts["versions"]["AllenNLP"] = Meta.from_path(folder / META_NAME).version
+            self.facts["versions"]["AllenNLP"] = str(Meta.from_path(folder / META_NAME).version)
         if (folder / ALIGNER_NAME).exists():
             load_aligner(str(folder / ALIGNER_NAME))
         read_examples(folder)
