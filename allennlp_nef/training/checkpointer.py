@@ -1,4 +1,3 @@
-import inspect
 import logging
 import os
 import time
@@ -8,18 +7,17 @@ from typing import Any, Optional, Set
 
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.training import Checkpointer, GradientDescentTrainer
+from allennlp.training import Checkpointer
 from allennlp.training.trainer import TrainerCheckpoint
 from overrides import overrides
-from tqdm import tqdm  # type: ignore[import-untyped]
 
 from allennlp_nef.errors import UserError
 from allennlp_nef.training.agreement import gather, in_any_process
 from allennlp_nef.training.checkpoint_files import BEST, MODEL, TRAINING, CheckpointFiles, Point
 from allennlp_nef.training.durable_files import link, replacing
 from allennlp_nef.training.metric_counts import decode, encode
-from allennlp_nef.training.resumption import Resumption
-from allennlp_nef.training.termination import STATUS
+from allennlp_nef.training.resumption import Resumption, calling_trainer
+from allennlp_nef.training.termination import exit_terminated
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +72,7 @@ class ResumableCheckpointer(Checkpointer):
             termination.requested = False
             if not is_saved:
                 self.save_checkpoint(trainer)
-            _exit(trainer._primary, self._files.path(TRAINING, point))
+            exit_terminated(trainer._primary, self._files.path(TRAINING, point))
         return False
 
     @overrides
@@ -101,7 +99,7 @@ class ResumableCheckpointer(Checkpointer):
             raise ConfigurationError(
                 "checkpointer: expected the type 'default' for a sharded model, got 'resumable'"
             )
-        trainer = _calling_trainer()
+        trainer = calling_trainer()
         resumption = self._resumption_of(trainer)
         point = self._choose(trainer._primary)
         if point is None:
@@ -195,30 +193,6 @@ class ResumableCheckpointer(Checkpointer):
         self._last_save_num_epochs_completed, self._last_save_num_batches_in_epoch_completed = point
 
 
-def _calling_trainer() -> Any:
-    """The trainer that called the checkpointer, which is not told."""
-    frame = inspect.currentframe()
-    while frame is not None:
-        if isinstance(frame.f_locals.get("self"), GradientDescentTrainer):
-            return frame.f_locals["self"]
-        frame = frame.f_back
-    raise ConfigurationError(
-        "checkpointer: expected the trainer gradient_descent for the type resumable"
-    )
-
-
 def _save(state: Any, path: str) -> None:
     with replacing(path) as file:
         torch.save(state, file)
-
-
-def _exit(is_primary: bool, path: str) -> None:
-    if is_primary:
-        for bar in list(getattr(tqdm, "_instances", ())):
-            bar.close()  # or it would be drawn again below the last line
-        logger.error(
-            "terminated: %s is written, and the same command with --recover goes on from there",
-            path,
-        )
-    gather(None)  # the program ends all processes when the first one has ended
-    raise SystemExit(STATUS)

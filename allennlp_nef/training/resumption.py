@@ -1,11 +1,13 @@
+import inspect
 import os
 import signal
 from functools import partial
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import dump_metrics
 from allennlp.nn.util import dist_reduce_sum
-from allennlp.training import TrainerCallback
+from allennlp.training import GradientDescentTrainer, TrainerCallback
 from overrides import overrides
 
 from allennlp_nef.training.agreement import gather, rank
@@ -185,3 +187,15 @@ class _Loader:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)
+
+
+def calling_trainer() -> Any:
+    """The trainer that called the checkpointer, which is not told."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        if isinstance(frame.f_locals.get("self"), GradientDescentTrainer):
+            return frame.f_locals["self"]
+        frame = frame.f_back
+    raise ConfigurationError(
+        "checkpointer: expected the trainer gradient_descent for the type resumable"
+    )

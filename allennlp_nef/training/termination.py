@@ -1,9 +1,16 @@
 """SIGTERM while a model is trained."""
 
+import logging
 import os
 import signal
 import threading
 from typing import Any, Optional
+
+from tqdm import tqdm  # type: ignore[import-untyped]
+
+from allennlp_nef.training.agreement import gather
+
+logger = logging.getLogger(__name__)
 
 STATUS = 128 + signal.SIGTERM  # as shells count
 
@@ -37,3 +44,16 @@ class Termination:
         else:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             os.kill(os.getpid(), signal.SIGTERM)
+
+
+def exit_terminated(is_primary: bool, path: str) -> None:
+    """Ends the process after a checkpoint, the file of which is named. All processes have to call this."""
+    if is_primary:
+        for bar in list(getattr(tqdm, "_instances", ())):
+            bar.close()  # or it would be drawn again below the last line
+        logger.error(
+            "terminated: %s is written, and the same command with --recover goes on from there",
+            path,
+        )
+    gather(None)  # the program ends all processes when the first one has ended
+    raise SystemExit(STATUS)

@@ -91,6 +91,10 @@ class Trainings:
         with tarfile.open(str(folder / "model.tar.gz")) as archive:
             for member in archive:
                 result[member.name] = member.isfile() and archive.extractfile(member).read()
+        # AllenNLP writes this set in any order.
+        result["vocabulary/non_padded_namespaces.txt"] = set(
+            result["vocabulary/non_padded_namespaces.txt"].split()
+        )
         for path in [*folder.glob("model_state_*.th"), folder / "best.th"]:
             result[path.name] = path.read_bytes()
         return result
