@@ -1,5 +1,7 @@
 """Answers to any number of sentences, each with an answer or a message."""
 
+import gc
+from contextlib import contextmanager
 from itertools import islice
 from typing import Iterable, Iterator, List, Sequence, Union
 
@@ -7,7 +9,6 @@ from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 
 from allennlp_nef.data.metadata import metadata_of
-from allennlp_nef.predictors.batches import batches_of
 from allennlp_nef.predictors.errors import failure_message
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 
@@ -18,6 +19,19 @@ Item = Union[Instance, str]
 """A sentence, or why it cannot be tagged."""
 Outcome = Union[JsonDict, str]
 """The answer of the predictor, or why there is none."""
+
+
+@contextmanager
+def frozen_objects() -> Iterator[None]:
+    """Meanwhile Python does not search what is in memory already for garbage, which takes a quarter of the time."""
+    is_ours = not gc.get_freeze_count()
+    if is_ours:
+        gc.freeze()
+    try:
+        yield
+    finally:
+        if is_ours:
+            gc.unfreeze()
 
 
 def answers_to(predictor: TaggingPredictor, items: Iterable[Item]) -> Iterator[Outcome]:
@@ -38,16 +52,17 @@ def _answers_to_window(predictor: TaggingPredictor, items: Sequence[Item]) -> Li
     outcomes: List[Outcome] = [item if isinstance(item, str) else {} for item in items]
     numbered = [(i, item) for i, item in enumerate(items) if not isinstance(item, str)]
     numbered.sort(key=lambda pair: [len(side) for side in metadata_of(pair[1]).sides])
-    indices = (i for i, _ in numbered)
-    for batch in batches_of((instance for _, instance in numbered), predictor.batch_size):
-        for i, outcome in zip(islice(indices, len(batch)), _answers_to_batch(predictor, batch)):
+    size = predictor.batch_size
+    for start in range(0, len(numbered), size):
+        indices, batch = zip(*numbered[start : start + size])
+        for i, outcome in zip(indices, _answers_to_batch(predictor, batch)):
             outcomes[i] = outcome
     return outcomes
 
 
-def _answers_to_batch(predictor: TaggingPredictor, batch: List[Instance]) -> List[Outcome]:
+def _answers_to_batch(predictor: TaggingPredictor, batch: Sequence[Instance]) -> List[Outcome]:
     try:
-        return [*predictor.predict_batch_instance(batch)]
+        return [*predictor.predict_batch_instance(list(batch))]
     except Exception as error:  # noqa: BLE001  # whatever the model raises is the answer
         if len(batch) == 1:
             return [failure_message(error)]

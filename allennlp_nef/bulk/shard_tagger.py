@@ -4,7 +4,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
 
-from allennlp_nef.bulk.answers import Item, Outcome
+from allennlp_nef.bulk.answers import Item, Outcome, frozen_objects
 from allennlp_nef.bulk.columns import ERROR, with_columns
 from allennlp_nef.bulk.manifest import Record
 from allennlp_nef.bulk.parquet_files import ParquetRows
@@ -63,6 +63,7 @@ class ShardTagger:
             if shard.first == 0:
                 warn_about(self._reader, shard, self._inputs[shard.input].format)
 
+    @frozen_objects()
     def tag(self, shard: Shard) -> Record:
         """Writes the part of a shard.
 

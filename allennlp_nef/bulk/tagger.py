@@ -14,6 +14,7 @@ from typing import (
     TypeVar,
 )
 
+from allennlp_nef.bulk.answers import frozen_objects
 from allennlp_nef.bulk.columns import ERROR, names_of, values_of, with_columns
 from allennlp_nef.bulk.row_tagger import RowTagger, values_in
 from allennlp_nef.errors import UserError
@@ -102,6 +103,7 @@ class Tagger:
     def __reduce__(self) -> Tuple[Callable[[bytes], "Tagger"], Tuple[bytes]]:
         return _unpickled, (pickle.dumps(self._arguments),)
 
+    @frozen_objects()
     def __call__(self, batch: Batch) -> Batch:
         """The batch with the new columns."""
         names = names_of(batch)
