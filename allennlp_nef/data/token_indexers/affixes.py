@@ -1,4 +1,4 @@
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -6,6 +6,10 @@ from allennlp.data import IndexedTokenList, Token, TokenIndexer, Vocabulary
 from overrides import overrides
 
 from allennlp_nef.data.affixes import CASES, affix_namespaces, case_of
+
+Row = Tuple[List[int], List[int], int]
+MAX_WORDS = 2**16
+"""Whose indices are kept."""
 
 
 @TokenIndexer.register("affixes")
@@ -38,6 +42,9 @@ class AffixesIndexer(TokenIndexer):
             )
         self._case = case
         self._prefixes, self._suffixes = affix_namespaces(namespace, max_length)
+        self._key: List[Tuple[int, int]] = []
+        self._sides: List[List[Dict[str, int]]] = []
+        self._rows: Dict[str, Row] = {}
 
     @overrides
     def count_vocab_items(self, token: Token, counter: Dict[str, Dict[str, int]]) -> None:
@@ -50,21 +57,36 @@ class AffixesIndexer(TokenIndexer):
     def tokens_to_indices(
         self, tokens: List[Token], vocabulary: Vocabulary
     ) -> Dict[str, List[Any]]:
-        words = [token.ensure_text() for token in tokens]
-        unknown = 1
-        indices: Dict[str, List[Any]] = {}
-        for side, namespaces in (("prefixes", self._prefixes), ("suffixes", self._suffixes)):
-            tables = [vocabulary.get_token_to_index_vocabulary(name) for name in namespaces]
-            indices[side] = [
-                [
-                    table.get(word[:length] if side == "prefixes" else word[-length:], unknown)
-                    for length, table in enumerate(tables, 1)
-                ]
-                for word in words
-            ]
+        sides = [
+            [vocabulary.get_token_to_index_vocabulary(name) for name in namespaces]
+            for namespaces in (self._prefixes, self._suffixes)
+        ]
+        # Words come again and again. A vocabulary that has grown is another one.
+        key = [(id(table), len(table)) for tables in sides for table in tables]
+        if key != self._key or len(self._rows) > MAX_WORDS:
+            self._key, self._sides, self._rows = key, sides, {}
+        rows = [self._row(token.ensure_text()) for token in tokens]
+        indices: Dict[str, List[Any]] = {
+            "prefixes": [row[0] for row in rows],
+            "suffixes": [row[1] for row in rows],
+        }
         if self._case:
-            indices["case"] = [CASES.index(case_of(word)) + 1 for word in words]
+            indices["case"] = [row[2] for row in rows]
         return indices
+
+    def _row(self, word: str) -> Row:
+        """The indices of the prefixes, of the suffixes and of the case of a word."""
+        row = self._rows.get(word)
+        if row is None:
+            unknown = 1
+            prefixes, suffixes = (list(enumerate(tables, 1)) for tables in self._sides)
+            row = (
+                [table.get(word[:length], unknown) for length, table in prefixes],
+                [table.get(word[-length:], unknown) for length, table in suffixes],
+                CASES.index(case_of(word)) + 1 if self._case else 0,
+            )
+            self._rows[word] = row
+        return row
 
     @overrides
     def get_empty_token_list(self) -> IndexedTokenList:
@@ -79,7 +101,7 @@ class AffixesIndexer(TokenIndexer):
         for name, rows in tokens.items():
             length = padding_lengths[name]
             shape = (length,) if name == "case" else (length, len(self._prefixes))
-            padded[name] = torch.zeros(shape, dtype=torch.long)
-            if rows:
-                padded[name][: len(rows)] = torch.tensor(rows[:length])
+            missing = [0 if name == "case" else [0] * len(self._prefixes)] * (length - len(rows))
+            values = [*rows[:length], *missing]
+            padded[name] = torch.tensor(values) if values else torch.zeros(shape, dtype=torch.long)
         return padded

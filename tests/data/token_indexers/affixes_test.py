@@ -211,3 +211,10 @@ class TestBatches:
         assert {k: v.tolist() for k, v in found.items()} == {
             k: v.tolist() for k, v in expected.items()
         }
+
+    def test_a_word_gets_other_indices_when_the_vocabulary_grows(self, case):
+        indexer = make(case=case)
+        vocab = vocabulary(indexer, "a")
+        assert affixes_of(indexer, vocab, "b", "suffix") == ["@@UNKNOWN@@"] * 4
+        vocab.extend_from_instances([instance_of(["b"], a=indexer)])
+        assert affixes_of(indexer, vocab, "b", "suffix") == ["b"] * 4
