@@ -22,7 +22,12 @@ def check_device(number: int) -> None:
 
 
 def load_predictor(
-    path: str, cuda_device: int = -1, *, trust: bool = False, **options: Any
+    path: str,
+    cuda_device: int = -1,
+    name: str = "nef_tagger",
+    *,
+    trust: bool = False,
+    **options: Any,
 ) -> TaggingPredictor:
     """Loads the model of an archive with its predictor.
 
@@ -34,6 +39,8 @@ def load_predictor(
         The archive, or the folder of a training run.
     cuda_device : `int`, optional (default = `-1`)
         The number of a GPU, or -1 for the CPU.
+    name : `str`, optional (default = `"nef_tagger"`)
+        The registered name of the predictor. "nef_tagger" is `word_qe` for a model of quality estimation.
     trust : `bool`, optional (default = `False`)
         Whether the archive may do what AllenNLP lets it do, such as call any function of Python.
     options
@@ -60,7 +67,7 @@ def load_predictor(
         got = type(archive.model).__name__
         raise UserError(f"{path}: expected a model of the type nef_tagger, got {got}")
     try:
-        predictor: Any = Predictor.from_archive(archive, "nef_tagger", extra_args=options)
+        predictor: Any = Predictor.from_archive(archive, name, extra_args=options)
     except ConfigurationError as error:
         raise UserError(f"{path}: {summary_of(error)}") from error
     return predictor

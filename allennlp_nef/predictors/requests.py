@@ -14,6 +14,11 @@ CHARACTERS_A_WORD = 1000
 """A sentence has at most this many characters times `max_tokens`, each word counted as long as the longest."""
 
 
+def asks_for_description(request: Any) -> bool:
+    """Whether a request, decoded from JSON, is `{"describe": true}`."""
+    return request == {"describe": True} and request["describe"] is True  # 1 is equal to it
+
+
 def check_fields(request: Any, fields: Sequence[str], needed: str, where: str) -> None:
     """Checks that a request is an object with no other fields than the `fields`."""
     if not isinstance(request, dict):

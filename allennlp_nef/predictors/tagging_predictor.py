@@ -18,6 +18,7 @@ from allennlp_nef.modules.traces import ReadableTrace
 from allennlp_nef.predictors.batches import batches_of
 from allennlp_nef.predictors.errors import describe, request_error
 from allennlp_nef.predictors.lines import LoadedRequest, SkippedLines, load_request
+from allennlp_nef.predictors.requests import asks_for_description
 from allennlp_nef.predictors.tag_colors import tag_colors
 
 WORDS_PER_ITEM = 50
@@ -191,7 +192,7 @@ class TaggingPredictor(Predictor):
 
     @overrides
     def predict_json(self, inputs: JsonDict) -> JsonDict:
-        if inputs == {"describe": True} and inputs["describe"] is True:  # 1 is equal to it
+        if asks_for_description(inputs):
             return self.description()
         if self._skipped is not None and isinstance(inputs, LoadedRequest):
             return self._skipped.answers([inputs], self._predict_list)[0]
@@ -199,20 +200,24 @@ class TaggingPredictor(Predictor):
 
     @overrides
     def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
-        if not isinstance(inputs, list):
-            raise request_error(f"expected a list of objects, got {describe(inputs)}")
-        lines = [item for item in inputs if isinstance(item, LoadedRequest)]
-        if self._skipped is not None and len(lines) == len(inputs):
-            return self._skipped.answers(lines, self._predict_list)
+        if self._skipped is not None and isinstance(inputs, list):
+            lines = [item for item in inputs if isinstance(item, LoadedRequest)]
+            if len(lines) == len(inputs):
+                return self._skipped.answers(lines, self._predict_list)
         return self._predict_list(inputs)
 
     def _predict_list(self, inputs: Sequence[JsonDict]) -> List[JsonDict]:
+        return self.predict_batch_instance(self.instances_of(inputs))
+
+    def instances_of(self, inputs: Any) -> List[Instance]:
+        """The instances of a list of requests. Raises `request_error` for one that cannot be answered."""
+        if not isinstance(inputs, list):
+            raise request_error(f"expected a list of objects, got {describe(inputs)}")
         if len(inputs) > self.max_batch:
             raise request_error(f"expected at most {self.max_batch} items, got {len(inputs)}")
         requests = [self._parsed(item, f"item {index}: ") for index, item in enumerate(inputs)]
         self._check_size(requests)
-        instances = [self._prepared(self.to_instance(request)) for request in requests]
-        return list(self._answers(instances))
+        return [self.to_instance(request) for request in requests]
 
     @overrides
     def predict_instance(self, instance: Instance) -> JsonDict:
