@@ -11,6 +11,10 @@ LONGEST = 60
 LARGEST_LIST = 6
 PAGE = "an error page"
 """The `answer` of a request that the server itself refuses, with a page of HTML."""
+MESSAGE = "a message"
+"""The `answer` of a request that the server itself refuses, with a JSON object that has a message."""
+CLOSE = 3e-6
+"""Numbers that are this close may change their order with the order of sums. Traces have 6 decimals."""
 UNUSUAL = [
     *(
         "Straße",
@@ -33,7 +37,7 @@ class Request(NamedTuple):
     path: str
     body: bytes
     answer: Any
-    """The JSON value that it must be answered with, or `PAGE`."""
+    """The JSON value that it must be answered with, `PAGE` or `MESSAGE`."""
     statuses: Tuple[int, ...] = (200,)
     content_type: str = JSON
 
@@ -60,7 +64,7 @@ def good_requests(count: int, seed: int) -> List[Good]:
     rng = random.Random(seed)
     words = {side: _vocabulary(side) + UNUSUAL for side in ("src", "mt")}
 
-    def item(length: int, can_trace: bool) -> Dict[str, Any]:
+    def item(length: int) -> Dict[str, Any]:
         source = rng.choices(words["src"], k=rng.randint(1, LONGEST))
         target = rng.choices(words["mt"], k=length)
         made: Dict[str, Any] = {}
@@ -72,9 +76,7 @@ def good_requests(count: int, seed: int) -> List[Good]:
         form = rng.choice([None, list(map(list, pairs)), texts, " ".join(texts)])
         if form is not None:
             made["alignments"] = form
-        # No traces in lists, where sums are made in another order: the step of a word's largest attention may differ if
-        # two are all but equal.
-        for name in ("attention", "trace") if can_trace else ("attention",):
+        for name in ("attention", "trace"):
             if rng.random() < 0.25:
                 made[name] = rng.random() < 0.75
         return made
@@ -83,16 +85,54 @@ def good_requests(count: int, seed: int) -> List[Good]:
     for index in range(count):
         if index % 10 == 9:
             lengths = rng.choices(range(1, LONGEST + 1), k=rng.randint(0, LARGEST_LIST))
-            requests.append(Good("/predict_batch", [item(length, False) for length in lengths]))
+            requests.append(Good("/predict_batch", [item(length) for length in lengths]))
         else:
-            requests.append(Good("/predict", [item(1 + index % LONGEST, True)]))
+            requests.append(Good("/predict", [item(1 + index % LONGEST)]))
     return requests
 
 
+def is_close_call(answer: Any) -> bool:
+    """Whether a tag, or the step of a word's largest attention, hangs on the last decimals of an answer's numbers.
+
+    A server that tags sentences together may round them in another way. `answer` may be a list of answers.
+    """
+    if isinstance(answer, list):
+        return any(map(is_close_call, answer))
+    threshold, trace = answer["threshold"], answer.get("trace")
+    if any(abs(bad - threshold) <= CLOSE for bad in answer["bad_probabilities"]):
+        return True
+    if trace is None:
+        return False
+    for tags, probabilities in zip(trace["provisional_tags"], trace["provisional_probabilities"]):
+        for tag, probability in zip(tags, probabilities):
+            if abs((probability if tag == "BAD" else 1 - probability) - threshold) <= CLOSE:
+                return True
+    steps = [sorted(column)[-2:] for column in zip(*trace["attention"] or [])]
+    return any(len(highest) == 2 and highest[1] - highest[0] <= CLOSE for highest in steps)
+
+
 def bad_requests(count: int) -> List[Request]:
-    """As many malformed requests, of all kinds in turn."""
+    """As many malformed requests, of all kinds in turn, with the answers of `allennlp serve`."""
     kinds = _bad_kinds()
     return [kinds[index % len(kinds)] for index in range(count)]
+
+
+def with_messages(request: Request) -> Request:
+    """The request with the answer of `create_app`: a message in place of a page, and a limit for the depth."""
+    is_refused = request.answer is PAGE or request.kind.startswith("deep")
+    return request._replace(answer=MESSAGE) if is_refused else request
+
+
+def more_bad_requests() -> List[Request]:
+    """Malformed requests that `allennlp serve` answers with status 500, or reads to their end."""
+    return [
+        Request("very deep", "/predict", b"[" * 5000 + b"]" * 5000, MESSAGE, (400,)),
+        Request("half of a very deep one", "/predict", b'{"source":' * 5000, MESSAGE, (400,)),
+        Request("long number", "/predict", b"9" * 5000, MESSAGE, (400,)),
+        Request("too large", "/predict", b" " * (2**20 + 1), MESSAGE, (413,)),
+        Request("no such path", "/predictions", b"{}", MESSAGE, (404,)),
+        Request("wrong method", "/healthz", b"{}", MESSAGE, (405,)),
+    ]
 
 
 def _vocabulary(ending: str) -> List[str]:
