@@ -55,12 +55,21 @@ def context_features(probabilities: numpy.ndarray) -> List[numpy.ndarray]:
     rivals = [_rival(probabilities, axis) for axis in (1, 0)]
     steps = [(1, 1), (-1, -1), (1, 0), (-1, 0), (0, 1), (0, -1), (2, 2), (-2, -2)]
     near = [(1, 2), (2, 1), (-1, -2), (-2, -1)]
+    rows, columns = probabilities.shape
+    padded = numpy.zeros((rows + 4, columns + 4), probabilities.dtype)
+    padded[2:-2, 2:-2] = probabilities
+
+    def shifted(step: Tuple[int, int]) -> numpy.ndarray:
+        """The value that is `step` rows and columns before each; 0 outside."""
+        row, column = 2 - step[0], 2 - step[1]
+        return padded[row : row + rows, column : column + columns]
+
     return [
         odds,
         *rivals,
         probabilities - numpy.maximum(*rivals),
-        *(_shifted(probabilities, step) for step in steps),
-        numpy.add.reduce([_shifted(probabilities, step) for step in near]),
+        *map(shifted, steps),
+        numpy.add.reduce(list(map(shifted, near))),
     ]
 
 
@@ -100,14 +109,3 @@ def _rival(probabilities: numpy.ndarray, axis: int) -> numpy.ndarray:
         numpy.partition(probabilities, -2, axis).take([-2, -1], axis), 2, axis
     )
     return numpy.where(probabilities == first, second, first)
-
-
-def _shifted(values: numpy.ndarray, step: Tuple[int, int]) -> numpy.ndarray:
-    """The value that is `step` rows and columns before each; 0 outside."""
-    moved = numpy.zeros_like(values)
-    to, origin = [], []
-    for length, by in zip(values.shape, step):
-        to.append(slice(max(0, by), max(0, length + min(0, by))))
-        origin.append(slice(max(0, -by), max(0, length - max(0, by))))
-    moved[tuple(to)] = values[tuple(origin)]
-    return moved
