@@ -44,8 +44,7 @@ class TaggingPredictor(Predictor):
     model : `Model`
     dataset_reader : `DatasetReader`
     output_format : `str`, optional (default = `"json"`)
-        What `allennlp predict` writes: "json", an object a line, or one of the reader's `writers`. Lone surrogates,
-        for which UTF-8 has no bytes, are written as escapes.
+        What `allennlp predict` writes: "json", an object a line, or one of the reader's `writers`.
     attention : `bool`, optional (default = `False`)
         Whether every answer has the attention, asked for or not.
     trace : `bool`, optional (default = `False`)
