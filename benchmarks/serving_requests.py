@@ -26,7 +26,7 @@ UNUSUAL = [
         "<b>",
         "0-0",
     ),
-    *("\x00", "\ud800", "x" * 500),
+    *("\u200b", "\u00ad\u2603", "x" * 500),
 ]
 JSON = "application/json"
 

@@ -11,7 +11,7 @@ REQUESTS = [
     {"source": ["a", "cup"], "target": ["eine", "Tasse"], "alignments": "0-0 1-1"},
     {
         "source": "the Küche",
-        "target": "die \ud800 \u0142",
+        "target": "die \u200b \u0142",
         "alignments": [[0, 0]],
         "attention": True,
     },
@@ -60,7 +60,7 @@ def test_requests_are_read_from_standard_input(allennlp, archive_path, tmp_path,
         *("--predictor-args", '{"output_format": "text"}'),
     )
     text = output.read_text(encoding="utf-8").replace("/BAD", "")
-    assert text == "die Schwestern sehen drei Tassen .\neine Tasse\ndie \\ud800 \u0142\n"
+    assert text == "die Schwestern sehen drei Tassen .\neine Tasse\ndie \u200b \u0142\n"
 
 
 @pytest.mark.parametrize("labelled", [True, False])

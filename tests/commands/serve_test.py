@@ -67,7 +67,9 @@ def test_the_server_answers_good_and_bad_requests(serve, archive_path, word_qe, 
         for path in ("/predict", "/predict_batch"):
             assert post(path, b"not JSON") == (400, "text/html")
 
-        assert post("/predict", {"source": "\ud800", "target": "\ud800"})[1]["tokens"] == ["\ud800"]
+        status, refused = post("/predict", {"source": "a", "target": "\ud800"})
+        expected = "target: expected a word without surrogates that are not in pairs"
+        assert (status, refused["message"].startswith(expected)) == (400, True)
         assert post("/predict", GOOD) == (200, answer)
         assert process.poll() is None
     output = (tmp_path / "stdout.txt").read_text() + (tmp_path / "stderr.txt").read_text()

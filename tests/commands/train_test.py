@@ -97,5 +97,7 @@ class TestBadData:
         with pytest.raises(DataFormatError):
             allennlp(*arguments[command])
         line = capsys.readouterr().err.splitlines()[-1]
-        assert line.startswith(f"allennlp_nef.errors.DataFormatError: {prefix}.")
+        error = line.partition(": ")[0]
+        assert error in ("allennlp_nef.errors.DataFormatError", "allennlp_nef.errors.FileError")
+        assert line.startswith(f"{error}: {prefix}.")
         assert message in line
