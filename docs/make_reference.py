@@ -36,6 +36,9 @@ TITLES = {
     "Predictor": "Predictors",
     "LearningRateScheduler": "Learning rate schedulers",
     "MovingAverage": "Moving averages",
+    "Trainer": "Trainers",
+    "Checkpointer": "Checkpointers",
+    "Evaluator": "Evaluators",
     "TrainerCallback": "Trainer callbacks",
 }
 """The sections, in order. A kind that is not here is an error, but for AllenNLP's `Subcommand`."""
@@ -49,7 +52,16 @@ predictor behind `--predictor`, with its parameters in `--predictor-args`. A par
 COMMANDS_INTRODUCTION = (
     "AllenNLP's own commands, such as `train`, say what they do with `allennlp-nef COMMAND --help`."
 )
-FILLED_IN = ("vocab", "optimizer", "parameters", "model", "dataset_reader", "kwargs", "options")
+FILLED_IN = (
+    "vocab",
+    "serialization_dir",
+    "optimizer",
+    "parameters",
+    "model",
+    "dataset_reader",
+    "kwargs",
+    "options",
+)
 """Not from a config or a command line."""
 _PARAMETER = re.compile(
     r"(?P<names>\w[\w, ]*) : (?P<type>.*?)(?:, optional)?(?: \(default = (?P<default>.*)\))?"

@@ -12,6 +12,7 @@ from allennlp.training.trainer import TrainerCheckpoint
 from overrides import overrides
 
 from allennlp_nef.errors import UserError
+from allennlp_nef.modules.checks import check_integers
 from allennlp_nef.training.agreement import gather, in_any_process
 from allennlp_nef.training.checkpoint_files import BEST, MODEL, TRAINING, CheckpointFiles, Point
 from allennlp_nef.training.durable_files import link, replacing
@@ -27,7 +28,8 @@ class ResumableCheckpointer(Checkpointer):
     """Checkpoints from which `train --recover` goes on as if the training had never stopped, wherever it was killed.
 
     The weights, the scores and the archive are then those of a training without a stop, bit for bit. The page on
-    recovery says what that needs.
+    recovery says what that needs. It works with the trainer `gradient_descent` and those derived from it, and not with
+    sharded models.
 
     - A checkpoint has the random states of Python, NumPy and torch (on CPUs and GPUs) of all processes. Of an epoch
       that was not finished it has the losses and the counts of the metrics.
@@ -37,22 +39,47 @@ class ResumableCheckpointer(Checkpointer):
       `.unusable`, a warning names it, and the one before it is used. `best.th` becomes what it was then.
     - On SIGTERM the training finishes its batch, writes a checkpoint, and exits with status 143, in all processes.
 
-    Registered as a `Checkpointer` with name "resumable". It works with the trainer `gradient_descent` and those derived
-    from it, and not with sharded models.
+    Registered as a `Checkpointer` with name "resumable".
 
     # Parameters
 
-    save_completed_epochs, save_every_num_seconds, save_every_num_batches, keep_most_recent_by_count,
-    keep_most_recent_by_age
-        As in AllenNLP's `Checkpointer`.
+    serialization_dir : `str`
+        The trainer fills it in.
+    save_completed_epochs : `bool`, optional (default = `True`)
+        Whether to write a checkpoint after each epoch.
+    save_every_num_seconds : `float`, optional (default = `None`)
+        Write one after a batch if the last one is older; on one process only.
+    save_every_num_batches : `int`, optional (default = `None`)
+        Write one after each so many batches of an epoch.
+    keep_most_recent_by_count : `int`, optional (default = `2`)
+        At least 1: how many are kept.
+    keep_most_recent_by_age : `float`, optional (default = `None`)
+        Those that are younger, in seconds, are kept too. If this and the number are None, all are kept.
 
     # Raises
 
     `UserError`: a checkpoint cannot be written, such as on a full disk.
     """
 
-    def __init__(self, serialization_dir: str, **kwargs: Any) -> None:
-        super().__init__(serialization_dir, **kwargs)
+    def __init__(
+        self,
+        serialization_dir: str,
+        save_completed_epochs: bool = True,
+        save_every_num_seconds: Optional[float] = None,
+        save_every_num_batches: Optional[int] = None,
+        keep_most_recent_by_count: Optional[int] = 2,
+        keep_most_recent_by_age: Optional[float] = None,
+    ) -> None:
+        if keep_most_recent_by_count is not None:
+            check_integers(keep_most_recent_by_count=keep_most_recent_by_count)
+        super().__init__(
+            serialization_dir,
+            save_completed_epochs=save_completed_epochs,
+            save_every_num_seconds=save_every_num_seconds,
+            save_every_num_batches=save_every_num_batches,
+            keep_most_recent_by_count=keep_most_recent_by_count,
+            keep_most_recent_by_age=keep_most_recent_by_age,  # type: ignore[arg-type]
+        )
         self._files = CheckpointFiles(self._serialization_dir)
         self._best_path = os.path.join(self._serialization_dir, "best.th")
         self._resumption: Optional[Resumption] = None

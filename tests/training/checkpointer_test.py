@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from allennlp.common.checks import ConfigurationError
 
+from allennlp_nef.training import ResumableCheckpointer
 from allennlp_nef.training.resumption import Resumption
 from allennlp_nef.training.termination import Termination
 from tests.small_experiment import experiment
@@ -69,6 +70,11 @@ def test_the_scale_of_mixed_precision_is_recovered(trainer_of, tmp_path):
     first._checkpointer.save_checkpoint(first)
     second.train()
     assert second._scaler.scale == 8
+
+
+def test_the_last_checkpoint_is_always_kept(tmp_path):
+    with pytest.raises(ConfigurationError, match="keep_most_recent_by_count: expected .* got 0"):
+        ResumableCheckpointer(str(tmp_path), keep_most_recent_by_count=0)
 
 
 def test_a_sharded_model_is_refused(trainer_of, tmp_path):
