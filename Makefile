@@ -68,7 +68,7 @@ help:
 	@echo 'make test         install, then lint, types and tests, some in Chromium (BROWSER=no leaves those out)'
 	@echo 'make docs         the site of the documentation, in build/docs, with links and anchors checked'
 	@echo 'make bench        the speed, against taggers of AllenNLP itself, in less than 10 minutes (BENCH="--json FILE")'
-	@echo 'make bench-serving 2,000 requests to allennlp serve from 32 connections, each answer checked, in about a minute'
+	@echo 'make bench-serving 2,000 requests to allennlp serve and to gunicorn from 32 connections, each answer checked, in 2 minutes'
 	@echo 'make pictures     the pictures of the README'
 	@echo 'make install      virtual environment with the package and its requirements (LOCKED=1: exact versions)'
 	@echo 'make lint         ruff and mypy'

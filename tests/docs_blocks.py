@@ -4,7 +4,7 @@ import re
 from typing import List, NamedTuple, Optional
 
 RUN = ("bash", "python")
-INERT = ("bibtex", "json", "nginx")
+INERT = ("bibtex", "dockerfile", "ini", "json", "nginx", "yaml")
 """Languages of blocks that are only read, where no comment says that they are files."""
 FENCE = re.compile(r"^```(?P<language>\S*)\n(?P<text>.*?)^```$", re.M | re.S)
 COMMENT = re.compile(
