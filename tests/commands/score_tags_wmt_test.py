@@ -116,7 +116,7 @@ def test_files_have_the_same_kinds(fail, write, kinds, extra, message):
     [
         (
             lambda text: text.replace("\tgap\t3\t", "\tgaps\t3\t"),
-            "expected the kind mt, as in line 3",
+            "expected the kind 'mt', as in line 3",
         ),
         (lambda text: text + "\n", "expected language pair, system, kind, sentence, word index"),
         (lambda text: text.replace("\tgap\t3\t0\t", "\tgap\t3\t1\t"), "sentence and word"),
@@ -289,12 +289,12 @@ class TestSentences:
         (
             rows(GOLD, pair="de-en"),
             (),
-            "p: expected the language pair en-de, as in {gold}, got 'de-en'",
+            "p: expected the language pair 'en-de', as in {gold}, got 'de-en'",
         ),
         (
             rows(GOLD, kind="source"),
             (),
-            "p: expected the kind of tags mt, as in {gold}, got 'source'",
+            "p: expected the kind of tags 'mt', as in {gold}, got 'source'",
         ),
         (
             rows(GOLD).replace("\tw1\t", "\tx\t", 1),

@@ -7,7 +7,7 @@ from typing import Any, List, Sequence
 
 from allennlp_nef.data.formats.characters import check_words
 from allennlp_nef.data.formats.tag_files import TagFile, TaggedSentence
-from allennlp_nef.data.formats.text_files import is_blank, read_lines
+from allennlp_nef.data.formats.text_files import is_blank, number_of, read_lines
 from allennlp_nef.data.formats.wmt_tables import Layout, SystemInfo, read_table, same_system
 from allennlp_nef.errors import DataFormatError, quote
 
@@ -125,7 +125,7 @@ def _word_scores(answer: Any, field: str, location: str) -> List[float]:
             raise DataFormatError(
                 f"{location}: expected {length} numbers as {field}, one a token, got {quote(row)}"
             )
-    sums = [float(sum(column)) for column in zip(*rows)]
+    sums = [sum(map(float, column)) for column in zip(*rows)]
     if not all(map(math.isfinite, sums)):
         raise DataFormatError(
             f"{location}: expected numbers with a sum as {field}, got {quote(rows)}"
@@ -140,10 +140,7 @@ def _are_numbers(row: Any) -> bool:
 
 
 def _number(text: str, location: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
+    number = number_of(text)
     if is_blank(text) or not math.isfinite(number):
         raise DataFormatError(f"{location}: expected a number, got {quote(text)}")
     return number

@@ -1,4 +1,5 @@
 import io
+import math
 import os
 import stat
 from typing import BinaryIO, Iterator, List, NamedTuple, Union
@@ -83,6 +84,14 @@ def is_blank(line: str) -> bool:
 def is_whole_number(text: str) -> bool:
     """Whether a text is an integer of at least 0, of no more digits than a file or a sentence can need."""
     return text.isdecimal() and len(text) <= 18
+
+
+def number_of(text: str) -> float:
+    """The number that a text is; NaN where it is none."""
+    try:
+        return math.nan if "_" in text else float(text)  # Python takes 1_000 for a number
+    except ValueError:
+        return math.nan
 
 
 def check_encoding(encoding: str) -> None:

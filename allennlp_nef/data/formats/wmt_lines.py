@@ -11,7 +11,7 @@ from allennlp_nef.data.formats.characters import (
 )
 from allennlp_nef.data.formats.parallel_files import read_parallel_lines
 from allennlp_nef.data.formats.split_text import Split
-from allennlp_nef.data.formats.text_files import TextPath
+from allennlp_nef.data.formats.text_files import TextPath, number_of
 from allennlp_nef.data.formats.wmt_layouts import (
     EOS,
     check_eos,
@@ -170,10 +170,7 @@ def _parse_line(
 
 def _parse_hter(text: str, location: str) -> float:
     """The number of a line of a `.hter` file."""
-    try:
-        hter = float(text)
-    except ValueError:
-        hter = math.nan
+    hter = number_of(text)
     if not 0 <= hter < math.inf:
         raise DataFormatError(
             f"{location}: expected HTER, a number of at least 0, got {quote(text)}"

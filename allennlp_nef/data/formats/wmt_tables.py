@@ -89,7 +89,7 @@ def table_of(path: str, layouts: Sequence[Layout], lines: Sequence[Line]) -> Tab
             f"got {len(first)} columns after {count} header lines"
         )
     for name, (number, line) in zip(HEADER, lines[:count]):
-        if not is_whole_number(line.strip()):
+        if not is_whole_number(line.strip(" ")):
             raise DataFormatError(
                 f"{path}:{number}: expected {name.replace('_', ' ')}, an integer, got {quote(line)}"
             )
@@ -138,7 +138,7 @@ def same_system(path: str, table: Table, columns: Sequence[int]) -> None:
         for column, value in zip(columns, expected):
             if row.cells[column] != value:
                 raise DataFormatError(
-                    f"{path}:{row.line}: expected the {table.layout.columns[column]} {value}, as in line "
+                    f"{path}:{row.line}: expected the {table.layout.columns[column]} {quote(value)}, as in line "
                     f"{table.rows[0].line}, got {quote(row.cells[column])}"
                 )
 

@@ -193,7 +193,7 @@ def check_systems(files: Sequence[TagFile]) -> Optional[str]:
             if value != known[0][1]:
                 name = "language pair" if field == "language_pair" else "kind of tags"
                 raise DataFormatError(
-                    f"{path}: expected the {name} {known[0][1]}, as in {known[0][0]}, got {quote(value)}"
+                    f"{path}: expected the {name} {quote(known[0][1])}, as in {known[0][0]}, got {quote(value)}"
                 )
     return next((system.kind for _, system in named if system.kind), None)
 

@@ -139,7 +139,7 @@ SPAN = "expected a span within the 3 characters of the text, its start not after
         (row() + row(), "3: expected the sentence 1, got '0'"),
         (
             row() + row(sentence="1").replace("en-de", "x"),
-            "3: expected the lp en-de, as in line 2, got 'x'",
+            "3: expected the lp 'en-de', as in line 2, got 'x'",
         ),
         (row() + "x\n", "3: expected lp, gold, sid, mt, start_id, end_id and error, separated by"),
     ],

@@ -105,7 +105,7 @@ def test_scores_of_sentences_come_one_a_line(path):
         ("1\n2\na\tb\t1\t1\n", "3: expected the sentence 0, got '1'"),
         (
             "1\n2\na\tb\t0\t1\nb\tb\t1\t1\n",
-            "4: expected the language pair a, as in line 3, got 'b'",
+            "4: expected the language pair 'a', as in line 3, got 'b'",
         ),
         (
             "a\tb\t0\t1\n",

@@ -82,7 +82,7 @@ def test_hter_is_read_on_request(tmp_path: Path) -> None:
     assert [e.hter for e in read_examples(prefix, sentence_scores=True)] == [None] * 3
 
 
-@pytest.mark.parametrize("line", ["x", "", "nan", "inf", "-0.5", "0.1 0.2"])
+@pytest.mark.parametrize("line", ["x", "", "nan", "inf", "-0.5", "0.1 0.2", "1_0"])
 def test_hter_is_a_number_of_at_least_0(tmp_path: Path, line: str) -> None:
     prefix = write(tmp_path, {**good_files(), "hter": f"0\n{line}\n1\n"})
     message = f"{prefix}.hter:2: expected HTER, a number of at least 0, got {line!r}"

@@ -72,7 +72,9 @@ def test_a_list_of_hallucinations_leaves_sentences_out(path):
     assert read_left_out(listed, "en-de") == {1}
     files = [read_tags(path(rows(WORDS, TAGS, language_pair="en-de")))] * 2
     assert [file.tags for file in leave_out(files, listed)] == [TAGS[:1]] * 2
-    with pytest.raises(DataFormatError, match="listed:3: expected the language pair en-de, as in"):
+    with pytest.raises(
+        DataFormatError, match="listed:3: expected the language pair 'en-de', as in"
+    ):
         read_left_out(listed, None)
     one = path("lp\tsid\nen-de\t2\n", "listed")
     with pytest.raises(DataFormatError, match="listed: expected sentences below 2, .*, got 2$"):
@@ -134,10 +136,13 @@ KNOWN = "expected a layout that is known (WMT16 to 19: 5 columns; WMT20 to 22 go
         (ROW + "en-de\ts\n", "2: expected language pair, system, kind, sentence, word index, word"),
         (
             ROW + "de-en\ts\tmt\t0\t1\tw\tOK\n",
-            "2: expected the language pair en-de, as in line 1, got 'de-en'",
+            "2: expected the language pair 'en-de', as in line 1, got 'de-en'",
         ),
-        (ROW + "en-de\tt\tmt\t0\t1\tw\tOK\n", "2: expected the system s, as in line 1, got 't'"),
-        (ROW + "en-de\ts\tgap\t1\t0\tw\tOK\n", "2: expected the kind mt, as in line 1, got 'gap'"),
+        (ROW + "en-de\tt\tmt\t0\t1\tw\tOK\n", "2: expected the system 's', as in line 1, got 't'"),
+        (
+            ROW + "en-de\ts\tgap\t1\t0\tw\tOK\n",
+            "2: expected the kind 'mt', as in line 1, got 'gap'",
+        ),
         (ROW.replace("mt", "tgt"), "1: expected the kind mt, gap, source, got 'tgt'"),
         (
             ROW + "en-de\ts\tmt\t2\t0\tw\tOK\n",
@@ -149,7 +154,7 @@ KNOWN = "expected a layout that is known (WMT16 to 19: 5 columns; WMT20 to 22 go
         (GOLD_NAMES + "a\tg\t0\tx\tx y\tOK\n", "2: expected 2 tags, one a word, got 1"),
         (
             GOLD_NAMES + "a\tg\t0\tx\tx\tOK\nb\tg\t1\tx\tx\tOK\n",
-            "3: expected the lp a, as in line 2, got 'b'",
+            "3: expected the lp 'a', as in line 2, got 'b'",
         ),
     ],
 )
@@ -164,8 +169,8 @@ def test_other_files_are_an_error_with_its_line(path, text, message):
 @pytest.mark.parametrize(
     "change, message",
     [
-        ("de-en\ts\tmt", "b: expected the language pair en-de, as in .*a, got 'de-en'"),
-        ("en-de\ts\tsource", "b: expected the kind of tags mt, as in .*a, got 'source'"),
+        ("de-en\ts\tmt", "b: expected the language pair 'en-de', as in .*a, got 'de-en'"),
+        ("en-de\ts\tsource", "b: expected the kind of tags 'mt', as in .*a, got 'source'"),
     ],
 )
 def test_files_of_another_pair_or_kind_do_not_line_up(path, change, message):
