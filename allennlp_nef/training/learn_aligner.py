@@ -1,7 +1,7 @@
 import logging
 import os
 from itertools import islice
-from typing import Any, Iterator, Optional
+from typing import Any, Iterable, Iterator, Optional
 
 from allennlp.training.callbacks import TrainerCallback
 from overrides import overrides
@@ -40,7 +40,9 @@ class LearnAligner(TrainerCallback):
         path = os.path.join(self.serialization_dir, ALIGNER_NAME)
         aligner = reader.aligner
         if aligner is None:
-            pairs = list(_aligned(reader, trainer.data_loader.data_path))
+            pairs: Iterable[AlignedPair] = _AlignedPairs(reader, trainer.data_loader.data_path)
+            if getattr(trainer.data_loader, "max_instances_in_memory", None) is None:
+                pairs = list(pairs)
             try:
                 aligner = learn_aligner(pairs)
             except DataFormatError as error:
@@ -49,8 +51,15 @@ class LearnAligner(TrainerCallback):
         save_aligner(aligner, path)
 
 
-def _aligned(reader: WmtWordQeReader, data_path: DataPath) -> Iterator[AlignedPair]:
-    limit: Optional[int] = reader.max_instances
-    for example in islice(reader.examples(data_path), limit):
-        if example.alignments is not None:
-            yield AlignedPair(example.source, without_eos(example.target), example.alignments)
+class _AlignedPairs:
+    """The aligned sentences of the training data, read anew each time."""
+
+    def __init__(self, reader: WmtWordQeReader, data_path: DataPath) -> None:
+        self._reader = reader
+        self._data_path = data_path
+
+    def __iter__(self) -> Iterator[AlignedPair]:
+        limit: Optional[int] = self._reader.max_instances
+        for example in islice(self._reader.examples(self._data_path), limit):
+            if example.alignments is not None:
+                yield AlignedPair(example.source, without_eos(example.target), example.alignments)

@@ -1,4 +1,5 @@
-from typing import Iterable, List, Optional, Sequence, Tuple
+from itertools import islice
+from typing import Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import numpy
 
@@ -24,22 +25,29 @@ def learn_aligner(pairs: Iterable[AlignedPair]) -> LexicalAligner:
 
     Every eighth sentence, or fewer, is held out: the weights and the threshold are fitted to these with the counts of
     the others, so that the counts are worth what they will be for new sentences. The aligner's own counts are those of
-    all sentences. Pairs without any link are left out.
+    all sentences. Pairs without any link are left out. The pairs of an iterator are kept in memory; other
+    iterables are gone through several times.
 
     # Raises
 
     `DataFormatError`: fewer than `MIN_PAIRS` pairs have links, or every word is linked to every other.
     """
-    aligned = [pair for pair in pairs if pair.links]
-    if len(aligned) < MIN_PAIRS:
+    if isinstance(pairs, Iterator):
+        pairs = list(pairs)
+
+    def aligned() -> Iterator[AlignedPair]:
+        return (pair for pair in pairs if pair.links)
+
+    count = sum(1 for _ in aligned())
+    if count < MIN_PAIRS:
         raise DataFormatError(
-            f"aligner: expected at least {MIN_PAIRS} sentence pairs with alignments to learn from, got {len(aligned)}"
+            f"aligner: expected at least {MIN_PAIRS} sentence pairs with alignments to learn from, got {count}"
         )
-    step = max(8, len(aligned) // MAX_FITTED_PAIRS)
-    held_out, others = aligned[::step], [p for i, p in enumerate(aligned) if i % step]
-    counted = Lexicon.of(others)
+    step = max(8, count // MAX_FITTED_PAIRS)
+    held_out = list(islice(aligned(), 0, None, step))
+    counted = Lexicon.of(pair for i, pair in enumerate(aligned()) if i % step)
     weights, threshold = _fit(held_out, counted)
-    return LexicalAligner(Lexicon.of(aligned), weights, threshold)
+    return LexicalAligner(Lexicon.of(aligned()), weights, threshold)
 
 
 def _fit(pairs: Sequence[AlignedPair], words: Lexicon) -> Tuple[List[List[float]], float]:
