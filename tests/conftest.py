@@ -74,6 +74,7 @@ def allennlp():
         with restored():
             os.chdir(str(ROOT))
             sys.argv = ["allennlp", *map(str, arguments)]
+            sys.excepthook = sys.__excepthook__  # a training of another test may have changed it
             try:
                 main(prog="allennlp")
             except Exception:
