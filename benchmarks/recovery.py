@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -152,13 +153,16 @@ def measure(training: Training, kills: int, seed: int = 0) -> List[Outcome]:
 
 
 def kill_and_recover(training: Training, run: str, checkpointer: str, delay: float) -> Outcome:
-    """Kills a training `delay` seconds after the beginning of its first epoch, and recovers it."""
+    """Kills a training `delay` seconds after the beginning of its first epoch, or earlier if it ends before that, and
+    recovers it."""
     process = training.start(run, checkpointer)
     training.wait_for_first_epoch(run, process)
     time.sleep(delay)
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    if process.poll() is not None:
+        shutil.rmtree(str(training.folder / run))
+        return kill_and_recover(training, run, checkpointer, delay / 2)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
     if training.start(run, checkpointer, "--recover").wait():
         return Outcome(checkpointer, delay, False, message=training.last_line(run))
     weights, expected = training.weights(run), training.weights("whole")

@@ -160,12 +160,19 @@ def test_a_checkpoint_within_an_epoch_recovers_bit_for_bit(
     assert weights_and_scores(result) == weights_and_scores(one)
 
 
-def test_a_loader_that_shuffles_in_place_recovers_bit_for_bit(trainings, tmp_path):
-    """Its order comes from all epochs before."""
-    loader = {"data_loader": {"type": "simple", "batch_size": 4, "shuffle": True}}
-    whole = trainings.finish(tmp_path / "whole", **loader)
-    trainings.kill(tmp_path / "killed", "forward 21", **loader)
-    assert trainings.finish(tmp_path / "killed", "--recover", **loader) == whole
+def test_the_trainer_of_allennlp_and_a_loader_that_shuffles_in_place_recover_bit_for_bit(
+    trainings, tmp_path
+):
+    """The order of such a loader comes from all epochs before."""
+    overrides = {
+        "data_loader": {"type": "simple", "batch_size": 4, "shuffle": True},
+        "trainer.type": "gradient_descent",
+        "trainer.checkpointer.save_every_num_batches": 2,
+    }
+    whole = trainings.finish(tmp_path / "whole", **overrides)
+    trainings.kill(tmp_path / "killed", "forward 25", **overrides)
+    assert list((tmp_path / "killed").glob("model_state_e2_b2.th"))
+    assert trainings.finish(tmp_path / "killed", "--recover", **overrides) == whole
 
 
 @pytest.mark.parametrize("program", ["allennlp", "allennlp-nef"])
