@@ -35,11 +35,11 @@ TITLES = {
     "Metric": "Metrics",
     "Predictor": "Predictors",
     "LearningRateScheduler": "Learning rate schedulers",
-    "MovingAverage": "Moving averages",
     "Trainer": "Trainers",
+    "MovingAverage": "Moving averages",
     "Checkpointer": "Checkpointers",
-    "Evaluator": "Evaluators",
     "TrainerCallback": "Trainer callbacks",
+    "Evaluator": "Evaluators",
 }
 """The sections, in order. A kind that is not here is an error, but for AllenNLP's `Subcommand`."""
 INTRODUCTION = """# Reference
@@ -167,8 +167,11 @@ def prose(component: type) -> str:
 
 def component_entry(name: str, component: type, constructor: Optional[str]) -> str:
     known = described(component)
+    listed = list(parameters(component, constructor))
+    if "takes the options of" in sections(component)[""]:  # those of AllenNLP's class
+        listed = [each for each in listed if each.name in known]
     try:
-        items = [as_item(each, known.get(each.name)) for each in parameters(component, constructor)]
+        items = [as_item(each, known.get(each.name)) for each in listed]
     except ValueError as error:
         raise ValueError(f"{component.__name__}: {error}") from None
     path = f"{component.__module__}.{component.__name__}"

@@ -15,9 +15,9 @@ class NefEvaluator(SimpleEvaluator):
     """AllenNLP's `simple`, for `allennlp evaluate`: the loss is the mean that the trainer `nef` reports.
 
     It is a mean over the sentences (or words: see `average` of `TagHead`) where AllenNLP's is one over batches. A
-    `--batch-weight-key` goes before it.
+    `--batch-weight-key` goes before it. It takes the options of `simple`.
 
-    Registered as an `Evaluator` with name "nef". It takes the options of `simple`.
+    Registered as an `Evaluator` with name "nef".
     """
 
     @overrides(check_signature=False)

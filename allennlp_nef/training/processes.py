@@ -68,9 +68,11 @@ def share_cores() -> None:
 
 
 def share_evenly(data_loader: DataLoader) -> None:
-    """Lets all processes have the same number of sentences: those that have fewer repeat some of their own.
+    """Lets all processes have the same number of sentences, and of batches: those that have fewer repeat some.
 
-    So does torch's `DistributedSampler`. A loader that does not keep its sentences stays as it is.
+    So does torch's `DistributedSampler` with sentences. The batches of the `max_tokens_sampler` can still
+    differ: a process that has fewer begins its second pass in the first epoch. A loader that does not keep its
+    sentences stays as it is.
     """
     instances = getattr(data_loader, "_instances", None)
     numbers = gather(None if instances is None else len(instances))
@@ -81,6 +83,9 @@ def share_evenly(data_loader: DataLoader) -> None:
             f"train_data_path: expected at least a sentence for each of {len(numbers)} processes, got {sum(numbers)}"
         )
     instances += list(islice(cycle(instances[:]), max(numbers) - len(instances)))
+    batches = gather(len(data_loader))
+    if len(set(batches)) > 1:
+        data_loader.batches_per_epoch = max(batches)  # type: ignore[attr-defined]
 
 
 def count_rare_words(model: Model, data_loader: DataLoader) -> None:

@@ -28,7 +28,7 @@ _construct: Any = GradientDescentTrainer.from_partial_objects
 
 @Trainer.register("nef", constructor="from_partial_objects")
 class NefTrainer(GradientDescentTrainer):
-    """AllenNLP's `gradient_descent`, for one process and for several (`distributed`).
+    """AllenNLP's `gradient_descent`, for one process and for several (`distributed`). It takes the options of that.
 
     With several processes:
 
@@ -43,7 +43,7 @@ class NefTrainer(GradientDescentTrainer):
     The losses of an epoch are means over what the loss of a batch is a mean over (`average` of `TagHead`), so they do
     not depend on how data are cut into batches. AllenNLP's are means over batches.
 
-    Registered as a `Trainer` with name "nef". It takes the options of `gradient_descent`.
+    Registered as a `Trainer` with name "nef".
 
     # Raises
 

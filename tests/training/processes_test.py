@@ -1,6 +1,5 @@
 import json
 import os
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -11,29 +10,44 @@ from allennlp_nef.training.processes import refuse_test_data, share_cores, share
 from tests.processes import in_two_processes
 
 
-def numbers_after_sharing(rank, numbers):
-    loader = SimpleNamespace(_instances=[f"{rank}.{i}" for i in range(numbers[rank])])
+class Loader:
+    """In each batch a process has as many sentences as its rank, plus one."""
+
+    batches_per_epoch = None
+
+    def __init__(self, rank, number):
+        self._instances = [f"{rank}.{i}" for i in range(number)]
+        self._size = rank + 1
+
+    def __len__(self):
+        return len(self._instances) // self._size
+
+
+def shares(rank, numbers):
+    loader = Loader(rank, numbers[rank])
     try:
         share_evenly(loader)
     except ConfigurationError as error:
         return error.message
-    return loader._instances
+    return loader._instances, loader.batches_per_epoch
 
 
 @pytest.mark.parametrize(
     ("numbers", "expected"),
     [
-        ((2, 2), (["0.0", "0.1"], ["1.0", "1.1"])),
+        ((1, 1), (["0.0"], ["1.0"])),
         ((5, 2), (["0.0", "0.1", "0.2", "0.3", "0.4"], ["1.0", "1.1", "1.0", "1.1", "1.0"])),
     ],
 )
-def test_process_with_fewer_sentences_repeats_some(numbers, expected, tmp_path):
-    assert tuple(in_two_processes(numbers_after_sharing, tmp_path / "p", numbers)) == expected
+def test_process_with_fewer_sentences_or_batches_repeats_some(numbers, expected, tmp_path):
+    most = max(numbers)
+    results = in_two_processes(shares, tmp_path / "p", numbers)
+    assert results == [(instances, most) for instances in expected]
 
 
 def test_process_without_sentences_is_an_error(tmp_path):
     message = "train_data_path: expected at least a sentence for each of 2 processes, got 1"
-    assert in_two_processes(numbers_after_sharing, tmp_path / "p", (1, 0)) == [message, message]
+    assert in_two_processes(shares, tmp_path / "p", (1, 0)) == [message, message]
 
 
 def restore(rank, epochs):
