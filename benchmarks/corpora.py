@@ -21,8 +21,9 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import Any, Dict, Iterator, List
+from typing import Any, Dict, List
 
+from process_memory import memory_of
 from speed_harness import ROOT
 
 CONFIG = ROOT / "training_configs" / "pos_bilstm.jsonnet"
@@ -93,31 +94,8 @@ def has_output(path: Path) -> bool:
 def watch_memory(process: "subprocess.Popen[bytes]", memory: List[float]) -> None:
     """Adds the memory of a process and those that it started, in MB, until it ends."""
     while process.poll() is None:
-        memory.append(sum(map(proportional_mb, tree(process.pid))))
+        memory.append(memory_of(process.pid))
         time.sleep(0.5)
-
-
-def tree(pid: int) -> Iterator[int]:
-    """A process and all below it."""
-    yield pid
-    try:
-        for task in os.listdir(f"/proc/{pid}/task"):
-            children = Path(f"/proc/{pid}/task/{task}/children").read_text().split()
-            for child in map(int, children):
-                yield from tree(child)
-    except (FileNotFoundError, ProcessLookupError):
-        return  # it has ended
-
-
-def proportional_mb(pid: int) -> float:
-    """The memory of a process, in which a page counts a part for each process that shares it."""
-    try:
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) / 1024
-    except (FileNotFoundError, ProcessLookupError, PermissionError):
-        pass
-    return 0.0
 
 
 def digest_of_tags(paths: List[Path]) -> str:

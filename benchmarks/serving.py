@@ -3,6 +3,7 @@
     python benchmarks/serving.py                        trains a small quality estimator on the fixtures, and serves it
     python benchmarks/serving.py --archive model.tar.gz a trained one; --json FILE keeps the figures
     python benchmarks/serving.py --server gunicorn      one of the servers; --workers N, by default 2
+    python benchmarks/serving.py --server gunicorn --batch-size 1     requests are not tagged together
 
 The servers are `allennlp serve`, and then gunicorn with the application of `allennlp_nef.serving`. Both get the same
 requests. A tenth are malformed, of 25 kinds, and gunicorn gets some kinds more. Correct requests must get the answers
@@ -26,7 +27,8 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Sequence
 
 import numpy
-from serving_load import differences, memory_of, memory_problems, problems, send
+from process_memory import memory_of
+from serving_load import differences, memory_problems, problems, send
 from serving_requests import (
     Request,
     bad_requests,
@@ -59,6 +61,7 @@ def measure(
     requests: Sequence[Request],
     connections: int,
     workers: int = 2,
+    batch_size: int = 64,
 ) -> Report:
     """Starts a server, sends it the requests `ROUNDS` times, and checks responses, memory and log.
 
@@ -75,13 +78,14 @@ def measure(
     connections : `int`
         The number of requests that are sent at the same time.
     workers : `int`, optional (default = `2`)
-        Of gunicorn.
+    batch_size : `int`, optional (default = `64`)
+        Of gunicorn: its workers, and the sentences that a worker tags together.
     """
     if server == "gunicorn":
         requests = [with_messages(request) for request in requests]
     found: List[str] = []
     seconds: List[float] = []
-    with serving(server, archive, folder, workers) as (process, port):
+    with serving(server, archive, folder, workers, batch_size) as (process, port):
         memory = [memory_of(process.pid)]
         if server == "gunicorn":
             more = more_bad_requests()
@@ -131,7 +135,9 @@ def make_requests(archive: Path, folder: Path, count: int, seed: int = 0) -> Lis
 
 
 @contextmanager
-def serving(server: str, archive: Path, folder: Path, workers: int) -> Iterator[Any]:
+def serving(
+    server: str, archive: Path, folder: Path, workers: int, batch_size: int
+) -> Iterator[Any]:
     """Starts a server; its process and its port. It writes its output to a log with its name."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -143,7 +149,7 @@ def serving(server: str, archive: Path, folder: Path, workers: int) -> Iterator[
     else:
         settings = ["--config", "python:allennlp_nef.serving.gunicorn_settings"]
         options = ["--workers", str(workers), "--bind", f"127.0.0.1:{port}"]
-        application = f"allennlp_nef.serving:create_app({str(archive)!r})"
+        application = f"allennlp_nef.serving:create_app({str(archive)!r}, batch_size={batch_size})"
         process = start(log, "gunicorn", *settings, *options, application)
     try:
         end = time.monotonic() + 240
@@ -230,6 +236,13 @@ def main() -> None:
         "--workers", type=_positive, default=2, metavar="N", help="of gunicorn (default 2)"
     )
     parser.add_argument(
+        "--batch-size",
+        type=_positive,
+        default=64,
+        metavar="N",
+        help="sentences that a worker of gunicorn tags together (default 64)",
+    )
+    parser.add_argument(
         "--quick", action="store_true", help="send 250 requests, to test that the program runs"
     )
     parser.add_argument("--json", type=Path, help="file for the figures")
@@ -249,7 +262,9 @@ def main() -> None:
         malformed = sum(request.statuses != (200,) for request in requests)
         print(f"{count} requests, {malformed} malformed, over {args.connections} connections")
         for server in SERVERS if args.server == "both" else [args.server]:
-            report = measure(server, archive, folder, requests, args.connections, args.workers)
+            report = measure(
+                server, archive, folder, requests, args.connections, args.workers, args.batch_size
+            )
             found += report.problems
             figures[server] = report.figures
             print(_summary(server, report.figures, count - malformed), flush=True)
@@ -260,7 +275,8 @@ def main() -> None:
         print(f"gunicorn answers {speedup:.2f} times as many")
     if args.json:
         whole = {"requests": count, "malformed": malformed, "connections": args.connections}
-        whole.update(workers=args.workers, servers=figures, speedup=speedup, problems=found)
+        whole.update(workers=args.workers, batch_size=args.batch_size)
+        whole.update(servers=figures, speedup=speedup, problems=found)
         args.json.write_text(json.dumps(whole) + "\n")
     if found:
         print(f"{len(found)} problems:", *found[:SHOWN], sep="\n", file=sys.stderr)

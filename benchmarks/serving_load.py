@@ -6,7 +6,6 @@ import math
 import queue
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
 from serving_requests import JSON, MESSAGE, PAGE, Request
@@ -103,23 +102,6 @@ def differences(requests: Sequence[Request], responses: Sequence[Response]) -> L
         for request, response in zip(requests, responses)
         if request.statuses == (200,) and response.status == 200
     ]
-
-
-def memory_of(process: int) -> float:
-    """The memory of a process and of those that it started, in MB (10^6 bytes). Linux only.
-
-    What several of them share counts once.
-    """
-    total = 0.0
-    try:
-        for folder in Path(f"/proc/{process}/task").iterdir():
-            total += sum(map(memory_of, map(int, (folder / "children").read_text().split())))
-        lines = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii").splitlines()
-    except OSError:  # it has just ended
-        return total
-    return (
-        total + sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) * 1024 / 1e6
-    )
 
 
 def memory_problems(before: float, after: float, bound: float) -> List[str]:

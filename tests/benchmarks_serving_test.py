@@ -206,7 +206,7 @@ def test_memory_growth_over_the_bound_is_a_problem():
 
 
 def test_memory_is_that_of_a_process_and_of_those_that_it_started():
-    from serving_load import memory_of
+    from process_memory import memory_of
 
     program = "print(flush=True); input(); a = b'x' * 50_000_000; print(flush=True); input()"
     shell = ["sh", "-c", '"$0" -c "$1"; true', sys.executable, program]
