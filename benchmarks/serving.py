@@ -212,35 +212,19 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--archive", type=Path, help="model.tar.gz of a quality estimator")
-    parser.add_argument(
-        "--requests",
-        type=_positive,
-        default=2000,
-        metavar="N",
-        help="number of requests (default 2000)",
-    )
-    parser.add_argument(
-        "--connections",
-        type=_positive,
-        default=32,
-        metavar="N",
-        help="number of connections (default 32)",
-    )
+    for name, default, text in (
+        ("requests", 2000, "number of requests"),
+        ("connections", 32, "number of connections"),
+        ("workers", 2, "of gunicorn"),
+        ("batch-size", 64, "sentences that a worker of gunicorn tags together"),
+    ):
+        text = f"{text} (default {default})"
+        parser.add_argument(f"--{name}", type=_positive, default=default, metavar="N", help=text)
     parser.add_argument(
         "--server",
         choices=["both", *SERVERS],
         default="both",
         help="the server to start (default both, one after the other)",
-    )
-    parser.add_argument(
-        "--workers", type=_positive, default=2, metavar="N", help="of gunicorn (default 2)"
-    )
-    parser.add_argument(
-        "--batch-size",
-        type=_positive,
-        default=64,
-        metavar="N",
-        help="sentences that a worker of gunicorn tags together (default 64)",
     )
     parser.add_argument(
         "--quick", action="store_true", help="send 250 requests, to test that the program runs"

@@ -239,7 +239,7 @@ def test_traceback_growth_and_exit_of_the_server_are_problems(
     import serving
 
     @contextmanager
-    def fake(name, archive, folder, workers):
+    def fake(name, archive, folder, *_):
         (folder / f"{name}.log").write_text(log)
         with server(correct_response) as port:
             yield SimpleNamespace(pid=1, poll=lambda: status), port
