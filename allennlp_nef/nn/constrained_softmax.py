@@ -13,6 +13,10 @@ from allennlp_nef.nn.numerics import exclude_scores, float32_at_least
 from allennlp_nef.nn.upper_bounds import apply_with_upper_bounds
 
 
+SLACK = 1e-4
+"""By how much bounds that sum to 1 may miss it by rounding."""
+
+
 class Solution(NamedTuple):
     """The weights, and what the backward pass needs."""
 
@@ -21,7 +25,8 @@ class Solution(NamedTuple):
     shares: torch.Tensor
     """The softmax over A, the set of positions below their bounds, and 0 elsewhere: (..., n).
 
-    It sums to 1 even where the mass vanishes, so the backward pass never divides by the mass.
+    It sums to 1 even where the mass vanishes, so the backward pass never divides by the mass; to 0 where A is empty,
+    as the bounds sum to less than 1.
     """
     mass: Optional[torch.Tensor]
     """The total weight of A, 1 - s: (..., 1). None if it is 1 everywhere."""
@@ -105,9 +110,9 @@ def _by_rounds(z: torch.Tensor, u: torch.Tensor, closed: Optional[torch.Tensor])
         closed = closed | above
     full = closed.all(-1, keepdim=True)
     if bool(full.any()):
-        # The last position that Alg. 3 visits is always in A.
+        # The last position that Alg. 3 visits is always in A, unless the bounds sum to less than 1.
         last = (z - u.log()).argmin(-1, keepdim=True)
-        alone = torch.zeros_like(closed).scatter_(-1, last, True) & full
+        alone = torch.zeros_like(closed).scatter_(-1, last, True) & full & ~_is_short(u)
         closed = closed & ~alone
         shares = torch.where(full, alone.to(z.dtype), shares)
         mass = (1 - (u * closed).sum(-1, keepdim=True)).clamp_(min=0)
@@ -138,8 +143,15 @@ def _by_order(z: torch.Tensor, u: torch.Tensor, closed: Optional[torch.Tensor]) 
     mass = masses.gather(-1, num_saturated)
     ranks = torch.arange(z.size(-1), device=z.device).expand_as(order)
     closed = torch.empty_like(order, dtype=torch.bool).scatter_(-1, order, ranks < num_saturated)
-    shares = open_softmax(z, closed)
+    short = _is_short(u)
+    closed |= short
+    shares = open_softmax(z, closed).masked_fill(short, 0)
     return Solution(torch.where(closed, u, torch.minimum(shares * mass, u)), shares, mass, closed)
+
+
+def _is_short(u: torch.Tensor) -> torch.Tensor:
+    """Where the bounds sum to less than 1, by more than rounding: (..., 1). Then each weight is its bound."""
+    return u.sum(-1, keepdim=True) < 1 - SLACK
 
 
 def constrained_softmax(

@@ -115,12 +115,20 @@ class TestShapesAndTypes:
             results = [(one.weights, *gradients(one, gradient)) for one in solutions]
             for first, second in zip(*results):
                 torch.testing.assert_close(first, second)
-            u[3] = 0  # padding, or a sentence that is done
-            for solve in SOLVERS:
-                solution = solve(z, u, u <= 0)
-                assert (solution.weights[3] == 0).all()
-                assert (~solution.closed[3]).sum() == 1
-                assert torch.isfinite(torch.cat(gradients(solution, gradient))).all()
+
+    @pytest.mark.parametrize("dtype", FLOATS)
+    @pytest.mark.parametrize("total", [0, 0.3, 0.99])
+    def test_bounds_that_sum_to_less_than_1_are_the_weights(self, total, dtype):
+        """0: padding, or a sentence that is done."""
+        z, u = (tensor.to(dtype) for tensor in values_of("tight", 7, seed=7, batch=20))
+        u[3] *= total / u[3].sum()
+        gradient = torch.randn(z.shape, generator=torch.Generator().manual_seed(8)).to(dtype)
+        for solve in SOLVERS:
+            solution = solve(z, u, u <= 0)
+            assert torch.equal(solution.weights[3], u[3])
+            grad_scores, grad_bounds = gradients(solution, gradient)
+            assert not grad_scores[3].any()
+            torch.testing.assert_close(grad_bounds[3], gradient[3])
 
     @pytest.mark.parametrize("dtype", FLOATS)
     def test_no_closed_positions_equals_none_given(self, dtype):

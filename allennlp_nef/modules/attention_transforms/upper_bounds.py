@@ -1,6 +1,6 @@
 import math
 from functools import partial
-from typing import Any, ClassVar, Type
+from typing import Any, ClassVar, Optional, Type
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -38,10 +38,17 @@ class BoundedAttentionTransform(ScoredAttentionTransform):
         self.upper_bound = upper_bound
 
     @overrides
-    def forward(self, scores: torch.Tensor, state: SketchState) -> torch.Tensor:
+    def forward(
+        self,
+        scores: torch.Tensor,
+        state: SketchState,
+        word_bounds: Optional[torch.Tensor] = None,
+    ) -> torch.Tensor:
+        """`word_bounds` is a B for each word (batch, tokens), in place of `upper_bound`."""
         scores = self.adjusted_scores(scores, state)
+        bounds = self.upper_bound if word_bounds is None else word_bounds
         # Rounding can make beta a little larger than B.
-        upper_bounds = (self.upper_bound - state.coverage).clamp(0, 1).masked_fill(~state.mask, 0)
+        upper_bounds = (bounds - state.coverage).clamp(0, 1).masked_fill(~state.mask, 0)
         weights = self.function.apply(scores, upper_bounds)
         # Padding has 0 already; this keeps gradients that reach it from the rest of the sentence.
         return weights.masked_fill(~state.mask, 0)

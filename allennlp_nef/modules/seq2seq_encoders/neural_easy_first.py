@@ -1,5 +1,6 @@
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Optional, Tuple
 
 import torch
@@ -22,7 +23,9 @@ from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
     without_padding,
 )
 from allennlp_nef.modules.traces import Decide, DecidingTrace, Decisions
+from allennlp_nef.nn.numerics import float32_at_least
 from allennlp_nef.nn.sketching import (
+    Attend,
     ScoreUpdates,
     fused_sketches,
     sketch_full,
@@ -83,6 +86,10 @@ class NeuralEasyFirst(TracedEncoder):
         Whether a sentence does min(N, L) steps, as in the authors' implementation; False lets transforms without
         bounds revisit words. csoftmax and csparsemax with an upper_bound of at most 1 have nothing left to attend to
         after L steps and need True.
+    learned_bounds : `bool`, optional (default = `False`)
+        Whether the attention that a word may get in all is learned from its state: ``B_i = 2 B sigmoid(w_b . h_i + b)``
+        begins as B, the `upper_bound` of csoftmax or csparsemax. It takes the plain form of the recursion, which
+        is slower.
     bidirectional : `bool`, optional (default = `True`)
         What `is_bidirectional()` says: `compose` wants all its encoders to agree.
     """
@@ -99,6 +106,7 @@ class NeuralEasyFirst(TracedEncoder):
         concat_input: bool = True,
         dropout: float = 0.0,
         cap_steps: bool = True,
+        learned_bounds: bool = False,
         bidirectional: bool = True,
     ) -> None:
         super().__init__()
@@ -130,6 +138,11 @@ class NeuralEasyFirst(TracedEncoder):
                 "attention: budget sums to more than 1, and the vector of NEF-S is made from an attention that sums "
                 'to 1; set sketch_update to "full", or choose another attention'
             )
+        if learned_bounds and not isinstance(self.attention, BoundedAttentionTransform):
+            raise ConfigurationError(
+                "learned_bounds: expected the attention csoftmax or csparsemax, got "
+                f"{registered_name(AttentionTransform, self.attention)}"
+            )
         self.sketch_update = sketch_update
         self.num_steps = num_steps
         self.context_size = context_size
@@ -147,6 +160,7 @@ class NeuralEasyFirst(TracedEncoder):
         self.sketch_weight = torch.nn.Parameter(torch.empty(rows, window * sketch_dim))
         self.bias = torch.nn.Parameter(torch.empty(rows))
         self.attention_vector = torch.nn.Parameter(torch.empty(preattention_dim))
+        self.bounds = torch.nn.Linear(input_dim, 1) if learned_bounds else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -160,6 +174,9 @@ class NeuralEasyFirst(TracedEncoder):
         bound = math.sqrt(6 / (preattention_dim + 1))
         torch.nn.init.uniform_(self.attention_vector, -bound, bound)
         torch.nn.init.zeros_(self.bias)
+        if self.bounds is not None:
+            torch.nn.init.zeros_(self.bounds.weight)
+            torch.nn.init.zeros_(self.bounds.bias)
 
     @property
     def title(self) -> str:
@@ -189,18 +206,26 @@ class NeuralEasyFirst(TracedEncoder):
         parameters = preactivation, self.sketch_weight, self.attention_vector
         rest = mask, self._steps_of(mask), self.context_size
         steps = None
-        make_attention = None if trace else self.attention.stepwise()
+        attend: Attend = self.attention
+        if self.bounds is not None:
+            attend = partial(self.attention, word_bounds=self._word_bounds(self.bounds(inputs)))
+        make_attention = None if trace or self.bounds is not None else self.attention.stepwise()
         if make_attention is not None:
             sketches = fused_sketches(self.sketch_update, *parameters, make_attention, *rest)
         else:
             sketch = sketch_full if self.sketch_update == "full" else sketch_single
-            sketches, steps = sketch(*parameters, self.attention, *rest, trace, score_updates)
+            sketches, steps = sketch(*parameters, attend, *rest, trace, score_updates)
         output = self._dropout(_output(joined_inputs, sketches))
         if steps is None:
             return output, None
         return output, NeuralEasyFirstTrace(
             steps.attention, steps.num_steps, steps.sketches, joined_inputs
         )
+
+    def _word_bounds(self, logits: torch.Tensor) -> torch.Tensor:
+        """B_i of each word, between 0 and 2 B: (batch, tokens, 1) -> (batch, tokens), in the type of the coverage."""
+        logits = logits.squeeze(-1).to(float32_at_least(logits.dtype))
+        return 2 * getattr(self.attention, "upper_bound", 1.0) * logits.sigmoid()
 
     def _steps_of(self, mask: torch.Tensor) -> torch.Tensor:
         """The steps of each sentence: (batch,)."""
