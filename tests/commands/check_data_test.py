@@ -150,8 +150,8 @@ class TestErrors:
         ]
         assert results["sentences"] == 2
         out, err = check(*options, "--max-errors", "1", status=1)
-        assert out.count("error: ") == 1 and "and 1 more errors (--max-errors)" in out
-        assert err == "error: expected data without errors, got 2\n"
+        assert out.count("error: ") == 1 and "that are not shown (see --max-errors): 1\n" in out
+        assert err == "error: expected data without errors, got 2 errors\n"
 
     def test_what_cannot_be_gone_on_with_is_an_error_after_the_others(self, check_json, tmp_path):
         path = write(tmp_path, "wmt_word_qe", [2, 3])
@@ -282,6 +282,7 @@ class TestConfigs:
         notes = [line.strip() for line in out.split("train: ", 1)[1].splitlines()]
         assert f"{path} has a byte order mark and lines that end in CRLF" in notes
         assert "unlabelled sentences: 1" in notes
+        assert "memory of the instances of train: about 0 MiB" in notes
         assert sum(note.startswith(f"warning: {path} has no column of tags") for note in notes) == 1
         assert sum(note.startswith("warning: Odd characters: ") for note in notes) == 1
 

@@ -238,7 +238,7 @@ class TestSpans:
         other = write("other", text.replace("minor", "minor minor"))
         assert fail(gold, other, "--format", "wmt-spans").endswith(
             "other:4: expected a span within the 7 characters of the text, its start not after its end, got 2 to 9 "
-            "(clip_spans)"
+            "(the option clip_spans accepts it)"
         )
         assert "recall:  20.00" in score(gold, other, "--format", "wmt-spans", "--clip-spans")
 

@@ -18,7 +18,8 @@ def as_text(results: Dict[str, Any]) -> str:
         lines += [*_table(_labels(data)), ""]
     for name, split in data.items():
         lines += [f"{name}: {_path(split['path'])}", *(f"  {line}" for line in _notes(split)), ""]
-    return "\n".join([*lines, *_needs(results["training"])]).rstrip()
+    used = [name for name in ("train", "validation") if name in data]
+    return "\n".join([*lines, *_needs(results["training"], used)]).rstrip()
 
 
 def _table(rows: Sequence[Row]) -> List[str]:
@@ -117,7 +118,9 @@ def _notes(split: Dict[str, Any]) -> Iterator[str]:
         yield f"labels that train lacks: {len(labels):,}: {shown}{', ...' if len(labels) > MAX_LABELS else ''}"
     if "chunks" in split:
         chunks = split["chunks"]
-        first = f", {chunks['ill_formed']:,} tags do not fit it, the first in {chunks['first']}"
+        first = (
+            f"; tags that do not fit it: {chunks['ill_formed']:,}, the first in {chunks['first']}"
+        )
         yield f"chunk tags: {chunks['scheme']}{first if chunks['ill_formed'] else ''}"
     for name, odd in split["odd_characters"].items():
         yield f"{name}: {odd['count']:,}, the first in {odd['first']}"
@@ -129,17 +132,18 @@ def _notes(split: Dict[str, Any]) -> Iterator[str]:
     for error in errors["first"]:
         yield f"error: {error}"
     if errors["count"] > len(errors["first"]):
-        yield f"and {errors['count'] - len(errors['first']):,} more errors (--max-errors)"
+        yield f"errors that are not shown (see --max-errors): {errors['count'] - len(errors['first']):,}"
 
 
-def _needs(training: Dict[str, Any]) -> Iterator[str]:
+def _needs(training: Dict[str, Any], used: Sequence[str]) -> Iterator[str]:
     steps = training["steps"]
     if steps:
         yield (
             f"training: {steps['batches']:,} batches an epoch with {steps['padding']:.1%} of padding; "
             f"{steps['epochs']:,} epochs are {steps['steps']:,} steps"
         )
-    yield f"memory of the instances of train and validation: about {training['memory'] / 2**20:,.0f} MiB"
+    if used:
+        yield f"memory of the instances of {' and '.join(used)}: about {training['memory'] / 2**20:,.0f} MiB"
 
 
 def _path(path: Any) -> str:

@@ -60,7 +60,9 @@ def check_data(args: argparse.Namespace) -> Iterator[str]:
     yield json.dumps(results, indent=2) if args.json else as_text(results)
     number = sum(each.errors.count for each in found)
     if number:
-        raise DataCheckError(f"expected data without errors, got {number}")
+        raise DataCheckError(
+            f"expected data without errors, got {number} error{'s' * (number > 1)}"
+        )
 
 
 def _read(split: Split, max_errors: int) -> Found:

@@ -273,5 +273,5 @@ def _check(span: ErrorSpan, text: str, location: str) -> None:
     if not 0 <= span.start <= span.end <= len(text):
         raise DataFormatError(
             f"{location}: expected a span within the {len(text)} characters of the text, its start not after its end, "
-            f"got {span.start} to {span.end} (clip_spans)"
+            f"got {span.start} to {span.end} (the option clip_spans accepts it)"
         )

@@ -126,9 +126,9 @@ SPAN = "expected a span within the 3 characters of the text, its start not after
 @pytest.mark.parametrize(
     "text, message",
     [
-        (row("0", "4"), "2: " + SPAN + "0 to 4 (clip_spans)"),
-        (row("2", "1"), "2: " + SPAN + "2 to 1 (clip_spans)"),
-        (row("4", "4"), "2: " + SPAN + "4 to 4 (clip_spans)"),
+        (row("0", "4"), "2: " + SPAN + "0 to 4 (the option clip_spans accepts it)"),
+        (row("2", "1"), "2: " + SPAN + "2 to 1 (the option clip_spans accepts it)"),
+        (row("4", "4"), "2: " + SPAN + "4 to 4 (the option clip_spans accepts it)"),
         (row("0 1", "1"), "2: expected as many starts as ends and severities, got 2, 1 and 1"),
         (row("", "", ""), "2: expected as many starts as ends and severities, got 0, 0 and 0"),
         (row("-1", "1"), "2: expected a start and an end, integers from 0, got '-1 1'"),
