@@ -155,7 +155,7 @@ class OutputFolder:
         for name, before, now in pairs:
             if before != now:
                 raise UserError(
-                    f"{self._path}: expected {name} of the parts that are there, {before}, got {now}: remove the "
+                    f"{self._path}: expected {name} {before}, as for the parts in the folder, got {now}: remove the "
                     "folder, or name another --output"
                 )
 

@@ -82,7 +82,7 @@ def ray_records(
         import ray.data
     except ImportError as error:
         raise UserError(
-            f"--workers: expected the package ray: pip install 'ray[data]' ({error})"
+            f"--workers: expected the package ray: pip install 'allennlp_nef[ray]' ({error})"
         ) from error
     _connect(address, workers * threads)
     try:

@@ -15,7 +15,13 @@ from allennlp_nef.commands.printing import print_lines
 from allennlp_nef.errors import UserError, quote
 from allennlp_nef.predictors.archives import check_device, load_predictor
 
-_ENDINGS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
+_ENDINGS = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".conllu": "conllu",
+}
 _READERS = {"conll_tags": "conll", "conllu_tags": "conllu", "wmt_word_qe": "wmt"}
 
 
@@ -56,7 +62,8 @@ def tag_files(args: argparse.Namespace) -> Iterator[str]:
     else:
         rate = figures.sentences_per_second
         speed = "" if rate is None else f", {rate:,.0f} a second"
-        yield f"{figures.sentences:,} sentences in {figures.parts} parts{speed}: {figures.output}"
+        parts = f"{figures.parts:,} part{'s' * (figures.parts != 1)}"
+        yield f"{figures.sentences:,} sentences in {parts}{speed}: {figures.output}"
         if figures.errors:
             yield f"{figures.errors:,} of them could not be tagged"
     if args.strict and figures.errors:
@@ -76,7 +83,7 @@ def _format_of(path: str, archive: str, trust: bool) -> str:
     reader = config.get("validation_dataset_reader") or config["dataset_reader"]
     if reader.get("type") not in _READERS:
         raise UserError(
-            f"{path}: expected a name that ends in {', '.join(_ENDINGS)}, or --format, got {path}"
+            f"{path}: expected a name that ends in {' or '.join(_ENDINGS)}, or the option --format, got neither"
         )
     return _READERS[reader["type"]]
 

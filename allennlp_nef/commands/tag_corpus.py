@@ -20,8 +20,8 @@ Writes FOLDER/part-00000.jsonl and so on, in the order of the sentences; joined,
     %(prog)s runs/qe/model.tar.gz a.jsonl b.jsonl --output tagged --workers 8
     %(prog)s runs/qe/model.tar.gz corpus.parquet --output /shared/tagged --workers 64 --address ray-head:6379
 
-With --workers, processes of Ray tag (pip install 'ray[data]'); without, this process does. Killed and run again with
-the same arguments, the command does what is missing. Another archive, other inputs or other settings are refused.
+With --workers, processes of Ray tag (pip install 'allennlp_nef[ray]'); without it, this process does. After a kill run
+the same command again: it does what is missing. It refuses a folder of another archive, other inputs or other settings.
 
 A sentence that cannot be tagged does not stop the work. It has a message: in JSON and Parquet in the field `error`, in
 CoNLL-U in the comment `error`, and in FOLDER/_parts.jsonl.
@@ -39,7 +39,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--format",
         choices=("jsonl", "parquet", "conll", "conllu", "wmt"),
-        help="of the inputs (default: by the name, jsonl or parquet; else by the model)",
+        help="format of the inputs (default: that of names in .jsonl, .parquet or .conllu; else what the model reads)",
     )
     add(
         "--output-format",
@@ -51,20 +51,24 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--fields",
         nargs="+",
         metavar="FIELD",
-        help="what jsonl and parquet get of the answers, such as tags (default: all)",
+        help="fields of the answers that jsonl and parquet get, such as tags probabilities (default: all)",
     )
     add(
         "--columns",
         metavar="JSON",
-        help="""names of fields that are called otherwise, such as '{"sentence": "text"}'""",
+        help="""fields that have other names in the inputs, such as '{"sentence": "text"}'""",
     )
     add(
         "--predictor-args",
         metavar="JSON",
         help="""options of the predictor, such as '{"threshold": 0.4, "batch_size": 128}'""",
     )
-    add("--workers", type=integer(0), default=0, metavar="N", help="processes of Ray")
-    add("--address", metavar="HOST:PORT", help="of a cluster of Ray; otherwise on this machine")
+    add("--workers", type=integer(0), default=0, metavar="N", help="number of processes of Ray")
+    add(
+        "--address",
+        metavar="HOST:PORT",
+        help="address of a cluster of Ray (default: a new one on this machine)",
+    )
     add("--threads", type=integer(1), default=1, metavar="N", help="threads of each process")
     add(
         "--cuda-device",
@@ -72,7 +76,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         default=-1,
         help="a GPU, or -1 for the CPU; with --workers, 0 for a GPU for each process",
     )
-    add("--shard-size", type=integer(1), default=2000, metavar="N", help="sentences of a part")
+    add("--shard-size", type=integer(1), default=2000, metavar="N", help="sentences in each part")
     add("--strict", action="store_true", help="exit status 1 where a sentence cannot be tagged")
     add_trust(parser)
     add("--json", action="store_true", help="print the figures as JSON")

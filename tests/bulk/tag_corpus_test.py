@@ -195,22 +195,18 @@ def test_another_plan_over_old_parts_is_refused(tag, baselines, tmp_path, senten
         assert status == 2 and text == before
         return err
 
-    assert "expected shard_size of the parts that are there, 2000, got 9" in refused(
+    assert "expected shard_size 2000, as for the parts in the folder, got 9" in refused(
         *("pos_bilstm", path, "--shard-size", "9")
     )
-    assert 'expected fields of the parts that are there, null, got ["tags"]' in refused(
+    assert 'expected fields null, as for the parts in the folder, got ["tags"]' in refused(
         *("pos_bilstm", path, "--fields", "tags")
     )
-    assert "expected min_probability of the parts that are there, null, got 0.5" in refused(
+    assert "expected min_probability null, as for the parts in the folder, got 0.5" in refused(
         *("pos_bilstm", path, "--predictor-args", '{"min_probability": 0.5}')
     )
-    assert "expected the archive of the parts that are there, SHA-256 " in refused(
-        *("ner_bilstm", path)
-    )
+    assert "expected the archive SHA-256 " in refused(*("ner_bilstm", path))
     write_rows(path, [{"tokens": words} for words in sentences(6)])
-    assert "expected the inputs of the parts that are there, jsonl SHA-256 " in refused(
-        *("pos_bilstm", path)
-    )
+    assert "expected the inputs jsonl SHA-256 " in refused(*("pos_bilstm", path))
 
 
 def test_folders_of_others_are_refused(tag, tmp_path):
@@ -246,6 +242,11 @@ def test_folders_of_others_are_refused(tag, tmp_path):
             "pos_bilstm",
             [FIXTURES["ner_bilstm"], "--format", "conll"],
             "reader ConllTagsReader for",
+        ),
+        (
+            "ner_bilstm",
+            [FIXTURES["pos_bilstm"]],
+            "conllu needs a model whose dataset_reader is conllu_tags",
         ),
         ("pos_bilstm", ["{}/a.jsonl", "--address", "a:1"], "--address: expected --workers with it"),
         (
