@@ -21,7 +21,7 @@ MAX_MEMBERS = 10_000
 _MAX_READ = 2**20
 """Of a header: `tarfile` reads each as a whole."""
 _CHUNK = 2**18
-HINT = "--trust (in Python trust=True) loads it all the same"
+HINT = "--trust (in Python trust=True) loads it without these checks"
 
 
 def unpack(path: str, folder: str, name: str) -> Dict[str, int]:

@@ -93,7 +93,7 @@ def test_no_command_runs_code_of_an_archive_that_is_not_trusted(
     assert (status, marker.exists()) == (2, False)
     assert err.splitlines()[-1] == (
         f"error: {evil}: config.json: model.encoder: expected a registered name, got 'evil_module.thing'; "
-        "--trust (in Python trust=True) loads it all the same"
+        "--trust (in Python trust=True) loads it without these checks"
     )
     assert console(name, *arguments[name], "--trust")[0] == 2  # the module has no `thing`
     assert marker.exists()

@@ -76,7 +76,7 @@ def attack(path, marker, then=lambda archive: None):
     sys.modules.pop("evil_module", None)
 
 
-HINT = "; --trust (in Python trust=True) loads it all the same"
+HINT = "; --trust (in Python trust=True) loads it without these checks"
 
 
 def refused(path, marker, message, hint=HINT):
