@@ -83,7 +83,36 @@ def pre_fork(server: Any, worker: Any) -> None:
 
 
 def post_fork(server: Any, worker: Any) -> None:
-    """Ends connections in threads: the main thread of a worker would wait until each client ends it, too."""
+    """Changes how a worker ends connections, and how it stops."""
+    _close_connections_in_threads()
+    if hasattr(worker, "set_accept_enabled"):
+        _close_listeners_on_sigterm(worker)
+
+
+def _close_listeners_on_sigterm(worker: Any) -> None:
+    """A worker that stops accepts the connections that wait, and then lets new ones be refused.
+
+    gunicorn would leave them waiting until all requests are answered, and then reset them.
+    """
+    set_accept_enabled = worker.set_accept_enabled
+
+    def accept_and_close(enabled: bool) -> None:
+        set_accept_enabled(enabled)
+        if enabled or worker.alive:
+            return
+        for listener in worker.sockets:
+            for _ in range(worker.cfg.backlog):
+                before = worker.nr_conns
+                worker.accept(listener)
+                if worker.nr_conns == before:  # none waits
+                    break
+            listener.close()
+
+    worker.set_accept_enabled = accept_and_close
+
+
+def _close_connections_in_threads() -> None:
+    """Otherwise the main thread of a worker would wait until each client ends its connection, too."""
     from gunicorn.workers.gthread import TConn
 
     close = TConn.close

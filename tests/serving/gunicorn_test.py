@@ -173,19 +173,34 @@ def test_a_killed_worker_is_replaced_and_the_other_one_goes_on(server):
     assert server.figures()["allennlp_nef_requests_in_flight"] == 1
 
 
-def test_requests_in_flight_are_answered_after_sigterm(archive_path, root, tmp_path):
+def test_sigterm_refuses_new_connections_and_answers_requests_in_flight(
+    archive_path, root, tmp_path
+):
     requests = [{"source": "a " * 60, "target": "b " * 60, "alignments": ""}] * 150
+    refused_at, answered_at = [], []
     with serving(archive_path, tmp_path, root) as server:
 
         def terminate():
             while server.figures()["allennlp_nef_requests_in_flight"] < 9:
                 pass
             server.process.terminate()
+            while not refused_at:
+                try:
+                    socket.create_connection(("127.0.0.1", server.port)).close()
+                except ConnectionRefusedError:
+                    refused_at.append(time.monotonic())
+
+        def ask():
+            answer = server.ask("/predict_batch", requests)
+            answered_at.append(time.monotonic())
+            return answer
 
         thread = threading.Thread(target=terminate)
         thread.start()
-        answers = in_threads(8, lambda: server.ask("/predict_batch", requests))
+        answers = in_threads(8, ask)
         thread.join()
         assert server.process.wait(SECONDS) == 0
     assert [(status, len(json.loads(body))) for status, body in answers] == [(200, 150)] * 8
+    # New connections do not wait for an answer that would never come.
+    assert refused_at[0] < max(answered_at)
     assert "Traceback" not in (tmp_path / "log").read_text()
