@@ -27,7 +27,8 @@ BUILT: Mapping[str, type] = {
 """The parts of an archive's config that AllenNLP's commands build."""
 PROGRAMS = (EvalbBracketingScorer,)
 """Registered classes that run a program which the config names."""
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\s*/\s*/")
+"""Anywhere in a text: what is taken for an address may have whitespace, or stand in brackets: `(address)#name`."""
 Problems = Dict[str, str]
 """What is wrong, by the place of the value in the config, such as `model.encoder.type`."""
 
@@ -93,7 +94,7 @@ def _check_values(value: Any, place: str, problems: Problems) -> None:
 
 
 def _check_addresses(value: Any, place: str, problems: Problems) -> None:
-    if isinstance(value, str) and _ADDRESS.match(value):
+    if isinstance(value, str) and _ADDRESS.search(value):
         problems[place] = f"expected a file, got the address {quote(value)}"
     for key, item in _items(value):
         _check_addresses(item, f"{place}.{key}", problems)

@@ -7,6 +7,7 @@ and configs that start from an archive.
 
 import os
 import shutil
+import tarfile
 import tempfile
 import threading
 from contextlib import ExitStack, contextmanager
@@ -162,7 +163,10 @@ def _restricted(step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _steps() -> List[Tuple[Any, str, Any]]:
+    # Other archives, such as that of a vocabulary, AllenNLP unpacks itself; older Pythons have no such filter.
+    inside = staticmethod(getattr(tarfile, "data_filter", None))  # type: ignore[arg-type]
     return [
+        (tarfile.TarFile, "extraction_filter", inside),
         (archival, "cached_path", _resolved),
         (archival, "extracted_archive", _extracted),
         (archival, "Params", SimpleNamespace(from_file=_config)),

@@ -5,24 +5,26 @@ import os
 import pickle
 import random
 import sys
+import tarfile
 from contextlib import suppress
 from functools import partial
 
 import pytest
 import torch
-from allennlp.common import Params, util
+from allennlp.common import Params, file_utils, util
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Tokenizer
 from allennlp.models import Model, load_archive
 from transformers import dynamic_module_utils
 
-from allennlp_nef.errors import ArchiveError
+from allennlp_nef.errors import ArchiveError, UserError
 from allennlp_nef.predictors.archives import load_predictor
 from allennlp_nef.predictors.config_checks import problems_of
 from allennlp_nef.predictors.safe_archives import only_registered, safe_archives
 from allennlp_nef.pretrained import load_tokenizer, load_transformer
 from tests.predictors.small_archives import (
     REQUEST,
+    member,
     members_of,
     save_run,
     with_value,
@@ -200,6 +202,9 @@ class TestConfigs:
         path = archive(config_json=with_value(config, "dataset_reader.aligner", "hf://a/b/c.gz"))
         message = "config.json: dataset_reader.aligner: expected a file, got the address"
         refused(path, marker, message)
+        for address in (" https://example.org", "(s3://bucket/a.zip)#b", "ht\ntps://example.org"):
+            path = archive(config_json=with_value(config, "dataset_reader.aligner", address))
+            refused(path, marker, message)
 
     def test_a_bad_value_at_any_place_is_found(self, config):
         """100 places by chance."""
@@ -295,6 +300,23 @@ class TestOtherFiles:
         path = write_members(tmp_path / "model.tar.gz", [*members, (info, content)])
         with pytest.raises(ArchiveError, match="vocabulary: expected a folder, got a file"):
             load_predictor(str(path))
+
+    def test_links_in_the_archive_of_a_vocabulary_stay_inside(
+        self, archive, run, config, tmp_path, monkeypatch
+    ):
+        members = [each for each in members_of(run) if each[0].name.startswith("vocabulary/")]
+        for name, target in (("inner", "."), ("outer", "inner/..")):
+            members.append(member(name, type=tarfile.SYMTYPE, linkname=target))
+        members.append(member("outer/marker"))
+        directory = str(write_members(tmp_path / "vocabulary.tar.gz", members))
+        vocabulary = {"type": "from_files", "directory": directory}
+        path = archive(config_json=with_value(config, "model.vocab", vocabulary))
+        monkeypatch.setattr(file_utils, "CACHE_DIRECTORY", str(tmp_path / "cache"))
+        with pytest.raises(UserError, match="model.tar.gz: .*outside"):
+            load_predictor(str(path))
+        assert not (tmp_path / "cache/marker").exists()
+        load_predictor(str(path), trust=True)
+        assert (tmp_path / "cache/marker").exists()
 
     def test_code_of_the_transformer_in_an_archive_is_not_run(self, tmp_path, marker, monkeypatch):
         """Nor is the user asked whether to run it."""
