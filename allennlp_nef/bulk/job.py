@@ -5,7 +5,7 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Sequence, Tuple
 
 import torch
 from tqdm import tqdm  # type: ignore[import-untyped]
@@ -41,7 +41,7 @@ class Job:
     trust: bool = False
     """Whether the archive may run code."""
 
-    def tagger_arguments(self, inputs: Sequence[Input]) -> Dict[str, Any]:
+    def tagger_arguments(self, inputs: Sequence[Input], digest: str) -> Dict[str, Any]:
         """The arguments of the `ShardTagger`."""
         options = {**self.options, "archive": self.archive, "threads": self.threads}
         # Ray shows each process its own GPU, as the first one.
@@ -50,6 +50,7 @@ class Job:
             "inputs": inputs,
             "output": str(self.output),
             "output_format": self.output_format,
+            "digest": digest,
             "tagger": {**options, "cuda_device": device, "trust": self.trust},
         }
 
@@ -109,7 +110,8 @@ def tag_corpus(job: Job, say: Callable[[str], None]) -> Figures:
     """
     inputs, shards = plan(job.inputs, job.shard_size)
     with locked(job.output):
-        folder = OutputFolder(job.output, job.plan(inputs, shards))
+        planned = job.plan(inputs, shards)
+        folder = OutputFolder(job.output, planned)
         before = len(folder.records)
         parts = {part_name(shard.number, job.output_format): shard for shard in shards}
         todo = [shard for part, shard in parts.items() if part not in folder.records]
@@ -118,7 +120,7 @@ def tag_corpus(job: Job, say: Callable[[str], None]) -> Figures:
             say(f"{job.output}: {before} of {len(shards)} parts are there, {rest}")
         started = time.monotonic()
         if todo:
-            _tag(job, inputs, todo, folder)
+            _tag(job, job.tagger_arguments(inputs, planned["archive"]["sha256"]), todo, folder)
         seconds = time.monotonic() - started
         figures = Figures(
             output=str(job.output),
@@ -142,8 +144,9 @@ def tag_corpus(job: Job, say: Callable[[str], None]) -> Figures:
     return figures
 
 
-def _tag(job: Job, inputs: Sequence[Input], shards: Sequence[Shard], folder: OutputFolder) -> None:
-    arguments = job.tagger_arguments(inputs)
+def _tag(
+    job: Job, arguments: Mapping[str, Any], shards: Sequence[Shard], folder: OutputFolder
+) -> None:
     tagger = ShardTagger(**arguments)  # also where others tag: it finds mistakes
     folder.start()
     tagger.warn_about(shards)

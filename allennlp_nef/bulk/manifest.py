@@ -10,13 +10,14 @@ import os
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping
+from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 from allennlp.common.file_utils import cached_path
 from allennlp.models.archival import CONFIG_NAME, get_weights_path
 
-from allennlp_nef.bulk.parts import DRAFT, writing_file
-from allennlp_nef.errors import UserError
+from allennlp_nef.bulk.parts import DRAFT, cannot_write, writing_file
+from allennlp_nef.errors import ArchiveError, UserError
+from allennlp_nef.predictors.config_checks import read_config
 
 MANIFEST = "_manifest.json"
 PARTS = "_parts.jsonl"
@@ -29,14 +30,28 @@ Record = Dict[str, Any]
 
 
 def digest_of_archive(archive: str) -> str:
-    """The SHA-256 digest of an archive; of the folder of a run, that of the files that are loaded."""
+    """The SHA-256 digest of an archive; of the folder of a run, that of the files that are loaded.
+
+    # Raises
+
+    `ArchiveError`: a config that is not plain JSON. `OSError`: a file that is missing or cannot be read.
+    """
     path = Path(cached_path(archive))
     files = [path]
     if path.is_dir():
         config = path / CONFIG_NAME
-        others = json.loads(config.read_text(encoding="utf-8")).get("include_in_archive") or []
+        try:
+            names = read_config(config.read_text(encoding="utf-8")).get("include_in_archive")
+        except ValueError as error:
+            raise ArchiveError(f"{archive}: {CONFIG_NAME}: {error}") from error
+        others = [path / str(name) for name in names] if isinstance(names, list) else []
         files = [config, Path(get_weights_path(str(path))), *sorted(path.glob("vocabulary/*"))]
-        files += [path / name for name in others if (path / name).is_file()]
+        files += [
+            each
+            for each in others
+            if each.is_file()
+            and path.resolve() in each.resolve().parents  # not such as /proc/kcore
+        ]
     digest = hashlib.sha256()
     for name in files:
         digest.update(name.read_bytes())
@@ -54,15 +69,18 @@ def locked(folder: Path) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     number = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError as error:
-        raise UserError(
-            f"{folder}: expected a folder that no other run writes to, got one that is in use"
-        ) from error
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UserError(
+                f"{folder}: expected a folder that no other run writes to, got one that is in use"
+            ) from error
+        try:
+            yield
+        finally:
+            if not os.listdir(folder):
+                folder.rmdir()
     finally:
-        if not os.listdir(folder):
-            folder.rmdir()
         os.close(number)
 
 
@@ -84,7 +102,10 @@ class OutputFolder:
         self._plan = plan
         self.records: Dict[str, Record] = {}
         """What is there, by the name of the part; of many messages only the first ones."""
-        self._notes = [self._keep(line) for line in self._lines()]
+        self._notes: List[str] = []
+        for line, record in self._lines():
+            self._notes.append(line)
+            self._keep(record)
         manifest = path / MANIFEST
         if manifest.exists():
             old = _load(manifest)
@@ -96,9 +117,10 @@ class OutputFolder:
             )
 
     def start(self) -> None:
-        """Removes what is not complete, and writes the plan."""
-        for draft in self._path.glob(f"{DRAFT}*"):
-            draft.unlink()
+        """Removes what is not complete or of an earlier plan, and writes the plan."""
+        for path in (*self._path.glob(f"{DRAFT}*"), *self._path.glob("part-[0-9]*")):
+            if path.is_file() and path.name not in self.records:
+                path.unlink()
         self.write({})
         with writing_file(self.parts) as draft:
             draft.write_text("".join(self._notes), encoding="utf-8")
@@ -116,8 +138,13 @@ class OutputFolder:
 
     def add(self, record: Record) -> None:
         """Notes a part that is there."""
-        with open(self.parts, "a", encoding="utf-8") as file:
-            file.write(self._keep(json.dumps(record) + "\n"))
+        line = json.dumps(record) + "\n"
+        try:
+            with open(self.parts, "a", encoding="utf-8") as file:
+                file.write(line)
+        except OSError as error:
+            raise cannot_write(self.parts, error) from error
+        self._keep(record)
 
     def count(self, name: str) -> int:
         """The sum of a number, such as "sentences", of the parts that are there."""
@@ -128,28 +155,31 @@ class OutputFolder:
         found = (self.records[part]["messages"] for part in sorted(self.records))
         return list(islice(chain.from_iterable(found), SHOWN))
 
-    def _keep(self, line: str) -> str:
-        record = json.loads(line)
-        record["messages"] = record["messages"][:SHOWN]
-        self.records[record["part"]] = record
-        return line
+    def _keep(self, record: Record) -> None:
+        self.records[record["part"]] = {**record, "messages": record["messages"][:SHOWN]}
 
-    def _lines(self) -> Iterator[str]:
-        """The notes of parts that are there as they were written."""
+    def _lines(self) -> Iterator[Tuple[str, Record]]:
+        """The notes of parts that are there as they were written. A damaged line is no note: the part is made again."""
         if not self.parts.exists():
             return
-        with open(self.parts, encoding="utf-8") as file:
+        with open(self.parts, "rb") as file:
             for line in file:
-                if line.endswith("\n"):  # a kill may cut the last one
-                    record = json.loads(line)
+                try:
+                    text = line.decode("utf-8")
+                    record = json.loads(text)
+                    counts = [record[name] for name in ("sentences", "errors", "bytes")]
                     part = self._path / record["part"]
-                    if part.is_file() and part.stat().st_size == record["bytes"]:
-                        yield line
+                    is_there = all(type(count) is int for count in counts) and part.is_file()
+                except (KeyError, RecursionError, TypeError, ValueError):
+                    continue
+                is_whole = text.endswith("\n") and isinstance(record.get("messages"), list)
+                if is_whole and is_there and part.stat().st_size == record["bytes"]:
+                    yield text, record
 
     def _check_same(self, old: Plan, new: Plan) -> None:
         pairs = [("the archive", _of_archive(old), _of_archive(new))]
         pairs += [("the inputs", _of_inputs(old), _of_inputs(new))]
-        names = {**old["settings"], **new["settings"]}
+        names: Dict[str, Any] = {**old["settings"], **new["settings"]}
         for name in names:
             pairs.append((name, *(json.dumps(each["settings"].get(name)) for each in (old, new))))
         for name, before, now in pairs:
@@ -163,9 +193,9 @@ class OutputFolder:
 def _load(path: Path) -> Plan:
     try:
         plan: Plan = json.loads(path.read_text(encoding="utf-8"))
-        if plan["archive"] and plan["inputs"] and plan["settings"]:
+        if _of_archive(plan) and _of_inputs(plan) and isinstance(plan["settings"], dict):
             return plan
-    except (KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError):
         pass
     raise UserError(f"{path}: expected a manifest of tag-corpus, got another file")
 

@@ -47,9 +47,14 @@ def writing_file(path: Path) -> Iterator[Path]:
     except OSError as error:
         if not str(error.filename or path.parent).startswith(str(path.parent)):
             raise  # of a file that is read
-        raise UserError(
-            f"{path}: expected a file that can be written, got {error.strerror or error!r}"
-        ) from error
+        raise cannot_write(path, error) from error
+
+
+def cannot_write(path: Path, error: OSError) -> UserError:
+    """The error for a file that the system does not write."""
+    return UserError(
+        f"{path}: expected a file that can be written, got {error.strerror or error!r}"
+    )
 
 
 def _new_draft(path: Path) -> Path:

@@ -2,11 +2,11 @@ import os
 import platform
 from itertools import repeat
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from allennlp_nef.bulk.answers import Item, Outcome, frozen_objects
 from allennlp_nef.bulk.columns import ERROR, with_columns
-from allennlp_nef.bulk.manifest import Record
+from allennlp_nef.bulk.manifest import Record, digest_of_archive
 from allennlp_nef.bulk.parquet_files import ParquetRows
 from allennlp_nef.bulk.parts import json_line, part_name, untagged, writing_file
 from allennlp_nef.bulk.row_tagger import RowTagger, values_in
@@ -31,6 +31,8 @@ class ShardTagger:
         "jsonl", "parquet" or a format of the predictor.
     tagger : `Mapping[str, Any]`
         The arguments of the `RowTagger`, but the output format.
+    digest : `str`, optional (default = `None`)
+        That of the archive, as `digest_of_archive` gives it: another archive is refused.
 
     # Raises
 
@@ -38,7 +40,12 @@ class ShardTagger:
     """
 
     def __init__(
-        self, inputs: Sequence[Input], output: str, output_format: str, tagger: Mapping[str, Any]
+        self,
+        inputs: Sequence[Input],
+        output: str,
+        output_format: str,
+        tagger: Mapping[str, Any],
+        digest: Optional[str] = None,
     ) -> None:
         self._inputs = inputs
         self._output = Path(output)
@@ -47,6 +54,11 @@ class ShardTagger:
         if output_format not in ROW_FORMATS:
             options["output_format"] = output_format
         self._rows = RowTagger(**options)
+        archive = options["archive"]
+        if digest is not None and digest_of_archive(archive) != digest:
+            raise UserError(
+                f"{archive}: expected the archive as when the work was planned, got one that has changed"
+            )
         self._reader = self._rows.predictor._dataset_reader
         for source in inputs:
             wanted = READERS.get(source.format)
@@ -82,6 +94,11 @@ class ShardTagger:
                     f"{first}:{first.line}: expected {shard.sentences} sentences, as when the work was planned, got "
                     f"{len(outcomes)}: has the file changed?"
                 )
+            for given_file in source.files.values():
+                if not given_file.is_unchanged():
+                    raise UserError(
+                        f"{given_file.path}: expected the file as when the work was planned, got one that has changed"
+                    )
             if self._format == "parquet":
                 self._write_parquet(draft, given, outcomes)
             else:

@@ -8,7 +8,7 @@ from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Sequence
 from allennlp_nef.bulk.parquet_files import count_rows
 from allennlp_nef.data.formats.conll_columns import BOUNDARIES
 from allennlp_nef.data.formats.parallel_files import read_parallel_lines
-from allennlp_nef.data.formats.text_files import FileSlice, TextPath, open_file
+from allennlp_nef.data.formats.text_files import FileSlice, TextPath, check_file, open_file
 from allennlp_nef.data.formats.wmt_word_qe import find_example_files
 from allennlp_nef.errors import DataFormatError
 
@@ -21,6 +21,13 @@ class InputFile(NamedTuple):
     path: str
     bytes: int
     sha256: str
+    modified: int
+    """The time of the last change, in nanoseconds. It may differ where the work goes on."""
+
+    def is_unchanged(self) -> bool:
+        """Whether the file is still the one that was read."""
+        state = os.stat(self.path)
+        return (state.st_size, state.st_mtime_ns) == (self.bytes, self.modified)
 
 
 class Input(NamedTuple):
@@ -144,8 +151,10 @@ def plan(inputs: Sequence[Tuple[str, str]], size: int) -> Tuple[List[Input], Lis
         files = {}
         for part, name in paths.items():
             digest = hashlib.sha256()
+            check_file(name)
+            state = os.stat(name)
             split[part] = list(_split_input(name, format, size, digest.update))
-            files[part] = InputFile(name, os.path.getsize(name), digest.hexdigest())
+            files[part] = InputFile(name, state.st_size, digest.hexdigest(), state.st_mtime_ns)
         if len({sum(count for _, count in each) for each in split.values()}) > 1:
             # An error, unless the file of alignments lacks nothing but its last line, which is empty.
             for _ in read_parallel_lines(paths, may_be_empty={"alignments"}):
@@ -163,8 +172,6 @@ def plan(inputs: Sequence[Tuple[str, str]], size: int) -> Tuple[List[Input], Lis
 def _split_input(
     path: str, format: str, size: int, read: Callable[[bytes], object]
 ) -> Iterator[Tuple[FileSlice, int]]:
-    if not os.path.isfile(path):
-        raise DataFormatError(f"{path}: expected a file, got none")
     if format != "parquet":
         yield from split_file(path, FORMATS[format](), size, read)
         return

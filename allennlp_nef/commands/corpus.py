@@ -4,12 +4,14 @@ import argparse
 import json
 import sys
 from dataclasses import asdict
+from inspect import signature
 from pathlib import Path
-from typing import Any, Dict, Iterator, Optional
+from typing import Any, Dict, Iterator, List, Optional
 
 from allennlp_nef.bulk.job import Job, tag_corpus
+from allennlp_nef.bulk.row_tagger import RowTagger
+from allennlp_nef.bulk.sentences import READERS
 from allennlp_nef.bulk.shard_tagger import ROW_FORMATS
-from allennlp_nef.commands.archive_files import read_config
 from allennlp_nef.commands.output_files import check_folder
 from allennlp_nef.commands.printing import print_lines
 from allennlp_nef.errors import UserError, quote
@@ -22,7 +24,6 @@ _ENDINGS = {
     ".pq": "parquet",
     ".conllu": "conllu",
 }
-_READERS = {"conll_tags": "conll", "conllu_tags": "conllu", "wmt_word_qe": "wmt"}
 
 
 def tag_files(args: argparse.Namespace) -> Iterator[str]:
@@ -31,7 +32,13 @@ def tag_files(args: argparse.Namespace) -> Iterator[str]:
     check_device(args.cuda_device)
     if args.address is not None and not args.workers:
         raise UserError("--address: expected --workers with it, got none")
-    formats = [args.format or _format_of(path, args.archive, args.trust) for path in args.inputs]
+    formats: List[str] = [
+        args.format or _ENDINGS.get(Path(path).suffix, "") for path in args.inputs
+    ]
+    if "" in formats:
+        path = args.inputs[formats.index("")]
+        of_model = _format_of_model(path, args.archive, args.trust)
+        formats = [each or of_model for each in formats]
     if len(set(formats)) > 1:
         raise UserError(
             f"INPUT: expected files of one format, got {' and '.join(dict.fromkeys(formats))}"
@@ -42,7 +49,7 @@ def tag_files(args: argparse.Namespace) -> Iterator[str]:
         output=Path(args.output),
         output_format=_output_format(args.output_format, formats[0]),
         options={
-            **_object(args.predictor_args, "--predictor-args"),
+            **_predictor_options(args.predictor_args),
             "fields": args.fields,
             "columns": _object(args.columns, "--columns") or None,
             "include_package": [
@@ -70,36 +77,41 @@ def tag_files(args: argparse.Namespace) -> Iterator[str]:
         sys.exit(1)
 
 
-def _format_of(path: str, archive: str, trust: bool) -> str:
-    """The format that the name of an input says, or else that of the model's dataset reader."""
-    ending = Path(path).suffix
-    if ending in _ENDINGS:
-        return _ENDINGS[ending]
-    try:
-        config = read_config(archive)
-    except Exception:
-        load_predictor(archive, trust=trust)  # its error says what is wrong
-        raise
-    reader = config.get("validation_dataset_reader") or config["dataset_reader"]
-    if reader.get("type") not in _READERS:
-        raise UserError(
-            f"{path}: expected a name that ends in {' or '.join(_ENDINGS)}, or the option --format, got neither"
-        )
-    return _READERS[reader["type"]]
+def _format_of_model(path: str, archive: str, trust: bool) -> str:
+    """The format that the model's dataset reader reads, for an input whose name does not say one."""
+    reader = load_predictor(archive, trust=trust)._dataset_reader  # checked, as its config is not
+    for format, kind in READERS.items():
+        if isinstance(reader, kind):
+            return format
+    raise UserError(
+        f"{path}: expected a name that ends in {', '.join(_ENDINGS)}, or --format, got {path}"
+    )
 
 
 def _output_format(given: Optional[str], format: str) -> str:
     """The format of the output."""
-    output_format = given or {"wmt": "tags"}.get(format, format)
+    output_format = {"wmt": "tags"}.get(format, format) if given is None else given
     if format in ROW_FORMATS and output_format not in ROW_FORMATS:
         raise UserError(
-            f"--output-format: expected {' or '.join(ROW_FORMATS)} for inputs in {format}, got {output_format}"
+            f"--output-format: expected {' or '.join(ROW_FORMATS)} for inputs in {format}, got {quote(output_format)}"
         )
     if format == "jsonl" and output_format == "parquet":
         raise UserError(
             "--output-format: expected jsonl for inputs in jsonl, whose fields have no types, got parquet"
         )
     return output_format
+
+
+def _predictor_options(text: Optional[str]) -> Dict[str, Any]:
+    """The value of --predictor-args, without what the command gives the tagger itself."""
+    options = _object(text, "--predictor-args")
+    own = {*signature(RowTagger).parameters, *signature(load_predictor).parameters} - {"options"}
+    for name in options:
+        if name in {*own, "model", "dataset_reader", "output_format"}:
+            raise UserError(
+                f"--predictor-args: expected options of the predictor, got {quote(name)}"
+            )
+    return options
 
 
 def _object(text: Optional[str], option: str) -> Dict[str, Any]:

@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import signal
+import socket
 import time
 
 import pyarrow
@@ -220,15 +221,33 @@ def test_folders_of_others_are_refused(tag, tmp_path):
     number = os.open(str(folder), os.O_RDONLY)
     fcntl.flock(number, fcntl.LOCK_EX)
     try:
+        for name in os.listdir(str(folder)):
+            (folder / name).unlink()
         assert "expected a folder that no other run writes to" in tag("pos_bilstm", path)[3]
+        assert folder.exists()  # the other run has not written anything yet
     finally:
         os.close(number)
+
+
+def test_nothing_is_downloaded_to_find_the_format(tag, tmp_path):
+    config = save_run(tmp_path / "run")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/model.tar.gz"
+        config["model"] = {"type": "from_archive", "archive_file": address}
+        text = json.dumps(config).encode()
+        members = members_of(tmp_path / "run", config_json=text)
+        archive = str(write_members(tmp_path / "model.tar.gz", members))
+        assert "archive_file: expected a file, got the address" in tag(archive, "dev")[3]
+        with pytest.raises(BlockingIOError):
+            server.accept()
 
 
 @pytest.mark.parametrize(
     "model, arguments, message",
     [
-        ("pos_bilstm", ["{}/no.jsonl"], "no.jsonl: expected a file, got none"),
+        ("pos_bilstm", ["{}/no.jsonl"], "no.jsonl: expected a file, got no such file"),
+        ("pos_bilstm", ["{}", "--format", "jsonl"], "expected a file, got a folder"),
         ("pos_bilstm", ["{}/empty.jsonl"], "empty.jsonl:1: expected at least one sentence"),
         (
             "pos_bilstm",
@@ -258,6 +277,11 @@ def test_folders_of_others_are_refused(tag, tmp_path):
             "pos_bilstm",
             ["{}/a.jsonl", "--predictor-args", '{"x": 1}'],
             "options: expected those of",
+        ),
+        (
+            "pos_bilstm",
+            ["{}/a.jsonl", "--predictor-args", '{"trust": true}'],
+            "--predictor-args: expected options of the predictor, got 'trust'",
         ),
         (
             "pos_bilstm",
@@ -298,13 +322,21 @@ def test_a_part_that_cannot_be_written_is_named(tag, tmp_path, monkeypatch):
     assert tag("pos_bilstm", path)[0] == 0
 
 
-def test_an_input_that_changes_while_it_is_tagged_is_an_error(baselines, tmp_path):
+def test_an_input_or_an_archive_that_changes_meanwhile_is_an_error(baselines, tmp_path):
     path = write_rows(tmp_path / "a.jsonl", [{"sentence": "a"}] * 3)
     inputs, shards = plan([(str(path), "jsonl")], 2)
     tagger = ShardTagger(inputs, str(tmp_path), "jsonl", {"archive": baselines["pos_bilstm"]})
+    text = path.read_text()
     path.write_text("{}\n")
     with pytest.raises(UserError, match="a.jsonl:3: expected 1 sentences, as when .* got 0"):
         tagger.tag(shards[1])
+    path.write_text(text.replace("a", "b"))
+    with pytest.raises(UserError, match="a.jsonl: expected the file as when .* has changed"):
+        tagger.tag(shards[1])
+    with pytest.raises(UserError, match="model.tar.gz: expected the archive as when .* changed"):
+        ShardTagger(
+            inputs, str(tmp_path), "jsonl", {"archive": baselines["pos_bilstm"]}, digest="another"
+        )
 
 
 def test_an_archive_that_names_a_file_elsewhere_needs_trust(tag, tmp_path):
