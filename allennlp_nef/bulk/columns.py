@@ -1,6 +1,6 @@
 """Columns of a batch: NumPy dictionaries, data frames of pandas, tables of Arrow."""
 
-from typing import TYPE_CHECKING, Any, Callable, Iterable, List, Mapping, Sequence
+from typing import TYPE_CHECKING, AbstractSet, Any, Callable, Iterable, List, Mapping, Sequence
 
 import numpy
 
@@ -35,6 +35,13 @@ def values_of(batch: Any, name: str) -> List[Any]:
     if hasattr(column, "to_pylist"):
         values: List[Any] = column.to_pylist()
         return values
+    is_other = isinstance(column, (str, bytes, Mapping, AbstractSet)) or not hasattr(
+        column, "__len__"
+    )
+    if is_other or getattr(column, "ndim", 1) == 0:
+        raise UserError(
+            f"{name}: expected an array or a list of values, got {type(column).__name__}"
+        )
     return [plain(value) for value in column]
 
 

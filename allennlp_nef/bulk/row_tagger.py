@@ -70,7 +70,14 @@ class RowTagger:
                 raise UserError(f"threads: expected an integer of at least 1, got {threads!r}")
             torch.set_num_threads(threads)
         for package in include_package:
-            import_module_and_submodules(package)
+            try:
+                import_module_and_submodules(package)
+            except ModuleNotFoundError as error:
+                raise UserError(
+                    f"include_package: expected packages that can be imported, got {quote(package)} ({error})"
+                ) from error
+        if not isinstance(columns, (type(None), Mapping)):
+            raise UserError(f"columns: expected names by names, got {quote(columns)}")
         try:
             self.predictor = load_predictor(os.fspath(archive), cuda_device, trust=trust, **options)
         except TypeError as error:
@@ -97,12 +104,17 @@ class RowTagger:
         """The fields of answers that are given."""
 
     def check_columns(self, names: Sequence[str]) -> None:
-        """Raises a `UserError` where the columns of a table hold no sentences."""
+        """Raises a `UserError` where the columns of a table hold no sentences, or two have one name."""
+        for name in names:
+            if list(names).count(name) > 1:
+                raise UserError(f"columns: expected different names, got {quote(name)} twice")
         needed = [column for name, column in self.inputs.items() if name != "alignments"]
         missing = [column for column in needed if column not in names]
         if missing and (self._is_word_qe or missing == needed):
             expected = (" and " if self._is_word_qe else " or ").join(needed)
-            raise UserError(f"columns: expected {expected}, got {', '.join(names) or 'none'}")
+            raise UserError(
+                f"columns: expected {expected}, got {', '.join(map(str, names)) or 'none'}"
+            )
 
     def item(self, row: Mapping[str, Any], where: str = "") -> Item:
         """The instance of a row, or a message that begins with `where`."""

@@ -109,7 +109,12 @@ class Tagger:
         names = names_of(batch)
         self._rows.check_columns(names)
         used = [column for column in self._rows.inputs.values() if column in names]
-        rows = zip(*(values_of(batch, column) for column in used))
+        values_by_name = {column: values_of(batch, column) for column in used}
+        lengths = {column: len(values) for column, values in values_by_name.items()}
+        if len(set(lengths.values())) > 1:
+            got = ", ".join(f"{length} in {column}" for column, length in lengths.items())
+            raise UserError(f"batch: expected columns with as many values each, got {got}")
+        rows = zip(*values_by_name.values())
         items = (self._rows.item(dict(zip(used, row))) for row in rows)
         new = [*self._rows.new_fields(names), ERROR]
         values = [values_in(outcome, new) for outcome in self._rows.outcomes(items)]

@@ -147,6 +147,8 @@ def test_options_are_those_of_the_predictor(baselines, word_qe):
             "fields: expected some of tokens, tags, probabilities, got 'spans'",
         ),
         ({"columns": {"source": "a"}}, "columns: expected the columns of sentence, tokens, got"),
+        ({"columns": "text"}, "columns: expected names by names, got 'text'"),
+        ({"include_package": ["none"]}, "include_package: expected packages that can be imported"),
         ({"threshold": 0.5}, "options: expected those of the predictor, got .*'threshold'"),
     ],
 )
@@ -162,6 +164,13 @@ def test_a_batch_without_sentences_is_refused(pos, word_qe):
         word_qe({"target": ["a"]})
     with pytest.raises(UserError, match="batch: expected a dictionary of arrays"):
         pos([1])
+    for column in ("Anna habite", b"a", {"a": 1}, {"a"}, iter("a"), numpy.array("a"), None):
+        with pytest.raises(UserError, match="sentence: expected an array or a list of values, got"):
+            pos({"sentence": column})
+    with pytest.raises(UserError, match="as many values each, got 2 in source, 1 in target"):
+        word_qe({"source": ["a", "b"], "target": ["a"]})
+    with pytest.raises(UserError, match="columns: expected different names, got 'sentence' twice"):
+        pos(pandas.DataFrame([["a", "b"]], columns=["sentence", "sentence"]))
 
 
 def test_a_pickled_tagger_is_loaded_once_in_a_process(pos):
