@@ -170,6 +170,7 @@ class TestErrors:
                 ["a.jsonnet", "--reader", "conll_tags"],
                 "expected either a config or --reader, got both",
             ),
+            (["."], ".: expected a config file, got a folder"),
             (["--reader", "conll_tags"], "expected data (--train, --dev or --test), got none"),
             (
                 ["--reader", "conll_tags", "--train", "none"],

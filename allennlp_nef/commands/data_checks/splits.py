@@ -1,5 +1,6 @@
 import argparse
 import json
+import os
 from typing import Any, Dict, List, NamedTuple, Tuple
 
 from allennlp.common import Params
@@ -39,6 +40,8 @@ def splits_of(args: argparse.Namespace) -> Tuple[Dict[str, Any], List[Split]]:
         config = {"dataset_reader": {"type": args.reader}}
         config = with_overrides(config, parse_overrides(args.overrides))
     else:
+        if os.path.isdir(args.config):  # Jsonnet would end the process
+            raise UserError(f"{args.config}: expected a config file, got a folder")
         config = Params.from_file(args.config, args.overrides).as_dict(quiet=True)
     paths = {name: given.get(name, config.get(f"{name}_data_path")) for name in NAMES}
     splits = [
