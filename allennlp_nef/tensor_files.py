@@ -53,6 +53,10 @@ def load_tensors(file: Any, map_location: Any = None, **options: Any) -> Any:
         name = os.path.basename(os.fspath(file)) if _is_path(file) else "weights"
         found = _REFUSED.search(str(error))
         got = found[1] if found else str(error).splitlines()[0]
+        if got.startswith(
+            "Weights only load failed"
+        ):  # torch's advice is to load the file all the same
+            got = "another or a damaged file"
         raise TensorFileError(f"{name}: expected tensors only, got {got}") from error
 
 

@@ -94,6 +94,7 @@ def test_what_would_be_called_is_named(path):
         (container(b"", **{"constants.pkl": b""}), "a TorchScript program"),
         (container(b"", zipfile.ZIP_DEFLATED, zeros=bytes(9999)), "compressed data"),
         (bytes(1024), "a tar file"),
+        (b"x", "another or a damaged file"),
     ],
 )
 def test_other_containers_are_refused(path, content, got):
