@@ -26,6 +26,9 @@ from typing import Any
 import torch
 from threadpoolctl import threadpool_limits  # scikit-learn requires it, and AllenNLP scikit-learn
 
+from allennlp_nef.data.formats.text_files import number_of
+from allennlp_nef.errors import UserError
+
 # A worker takes one core. Otherwise NumPy and torch would start threads for all cores in each of them, and a process
 # that has started such threads cannot be forked safely.
 torch.set_num_threads(1)
@@ -39,6 +42,19 @@ timeout = 60
 graceful_timeout = 60
 keepalive = 30
 control_socket_disable = True
+
+
+def _client_timeout() -> float:
+    text = os.environ.get("ALLENNLP_NEF_CLIENT_TIMEOUT") or "10"
+    seconds = number_of(text)
+    if not 0.001 <= seconds <= 1e6:  # the system takes 0 for no limit
+        raise UserError(
+            f"ALLENNLP_NEF_CLIENT_TIMEOUT: expected seconds, from 0.001 to 1000000, got {text!r}"
+        )
+    return seconds
+
+
+client_timeout = _client_timeout()
 
 
 def _metrics_folder() -> None:
@@ -66,7 +82,7 @@ if hasattr(ctypes.CDLL(None), "mallopt"):  # glibc
 def when_ready(server: Any) -> None:
     """Ends connections of clients that are silent for too long in the middle of a request."""
     # Connections inherit these options of the socket that accepts them.
-    seconds = float(os.environ.get("ALLENNLP_NEF_CLIENT_TIMEOUT") or 10)
+    seconds = client_timeout
     value = struct.pack("ll", int(seconds), int(seconds % 1 * 1e6))
     for listener in server.LISTENERS:
         for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
