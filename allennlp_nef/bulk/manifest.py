@@ -179,9 +179,10 @@ class OutputFolder:
     def _check_same(self, old: Plan, new: Plan) -> None:
         pairs = [("the archive", _of_archive(old), _of_archive(new))]
         pairs += [("the inputs", _of_inputs(old), _of_inputs(new))]
-        names: Dict[str, Any] = {**old["settings"], **new["settings"]}
+        names = {**old["settings"], **new["settings"]}
         for name in names:
-            pairs.append((name, *(json.dumps(each["settings"].get(name)) for each in (old, new))))
+            before, now = (json.dumps(each["settings"].get(name)) for each in (old, new))
+            pairs.append((name, before, now))
         for name, before, now in pairs:
             if before != now:
                 raise UserError(

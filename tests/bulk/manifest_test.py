@@ -28,7 +28,7 @@ def test_a_note_that_cannot_be_written_is_named(tmp_path):
     assert not list(tmp_path.glob("part-*"))
     folder.parts.unlink()
     folder.parts.symlink_to("/dev/full")
-    with pytest.raises(UserError, match="_parts.jsonl: expected a file that can be .* No space"):
+    with pytest.raises(UserError, match="_parts.jsonl: expected a file that can be .*No space"):
         folder.add({"part": "part-00000.jsonl", "messages": []})
 
 
