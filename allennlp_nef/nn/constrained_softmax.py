@@ -12,7 +12,6 @@ from torch.autograd.function import once_differentiable
 from allennlp_nef.nn.numerics import exclude_scores, float32_at_least
 from allennlp_nef.nn.upper_bounds import apply_with_upper_bounds
 
-
 SLACK = 1e-4
 """By how much bounds that sum to 1 may miss it by rounding."""
 
