@@ -55,7 +55,18 @@ class ParquetRows:
         """What was decoded and not taken."""
 
     def table(self, rows: FileSlice) -> "pyarrow.Table":
-        """The rows of a slice."""
+        """The rows of a slice. Raises a `DataFormatError` where they are damaged."""
+        from pyarrow.lib import ArrowException
+
+        try:
+            return self._table(rows)
+        except (ArrowException, OSError, RuntimeError) as error:  # the last: fewer rows than before
+            self._path = ""
+            raise DataFormatError(
+                f"{rows.path}:{rows.start + 1}: expected rows that can be decoded, got {summary_of(error)}"
+            ) from error
+
+    def _table(self, rows: FileSlice) -> "pyarrow.Table":
         import pyarrow
 
         if self._path != rows.path or rows.start < self._place:

@@ -95,6 +95,15 @@ def test_an_error_in_a_slice_has_the_line_and_the_byte_of_the_file(tmp_path):
     assert str(info.value) == f"{path}:6: expected utf-8, got byte 0xff as byte 15 of the file"
 
 
+def test_damaged_rows_of_parquet_files_are_named(tmp_path):
+    path = tmp_path / "a.parquet"
+    write_table(pyarrow.table({"x": [str(i) for i in range(99)]}), path)
+    data = path.read_bytes()
+    path.write_bytes(data[:4] + bytes(byte ^ 255 for byte in data[4:60]) + data[60:])
+    with pytest.raises(DataFormatError, match="a.parquet:3: expected rows that can be decoded"):
+        ParquetRows().table(FileSlice(str(path), 2, 9, 3))
+
+
 def test_slices_of_parquet_files_have_their_rows_in_any_order(tmp_path):
     for name, groups in (("a", 10), ("b", 5000)):
         table = pyarrow.table({"n": list(range(5000)), "name": [name] * 5000})
