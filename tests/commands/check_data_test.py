@@ -171,6 +171,19 @@ class TestErrors:
                 "expected either a config or --reader, got both",
             ),
             (["."], ".: expected a config file, got a folder"),
+            (
+                ["tests/reference/csoftmax_cases.json"],
+                "tests/reference/csoftmax_cases.json: expected an object",
+            ),
+            (
+                ["--reader", "os.system", "--train", "none"],
+                "dataset_reader: expected a reader of tagged sentences, such as conll_tags, got os.system",
+            ),
+            (
+                ["--reader", "conll_tags", "--train", '{"a": "b"}'],
+                "train: expected the path of a file, got {'a': 'b'}",
+            ),
+            (["--reader", "conll_tags", "--train", "[" * 100_000], "[[["),
             (["--reader", "conll_tags"], "expected data (--train, --dev or --test), got none"),
             (
                 ["--reader", "conll_tags", "--train", "none"],

@@ -8,9 +8,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import parse_overrides, with_overrides
 from allennlp.data import DatasetReader
 
-from allennlp_nef.data.dataset_readers import TaggingReader
+from allennlp_nef.data.dataset_readers import TaggingReader, WmtWordQeReader
 from allennlp_nef.data.formats.data_paths import DataPath
-from allennlp_nef.errors import UserError, summary_of
+from allennlp_nef.errors import UserError, quote, summary_of
 
 NAMES = ("train", "validation", "test")
 
@@ -43,12 +43,17 @@ def splits_of(args: argparse.Namespace) -> Tuple[Dict[str, Any], List[Split]]:
         if os.path.isdir(args.config):  # Jsonnet would end the process
             raise UserError(f"{args.config}: expected a config file, got a folder")
         config = Params.from_file(args.config, args.overrides).as_dict(quiet=True)
+        if not isinstance(config, dict):
+            raise UserError(f"{args.config}: expected an object, got {quote(config)}")
     paths = {name: given.get(name, config.get(f"{name}_data_path")) for name in NAMES}
     splits = [
         Split(name, path, _reader(config, is_training=name == "train"))
         for name, path in paths.items()
         if path
     ]
+    for split in splits:
+        if isinstance(split.path, dict) and not isinstance(split.reader, WmtWordQeReader):
+            raise UserError(f"{split.name}: expected the path of a file, got {quote(split.path)}")
     if not splits:
         raise UserError("expected data (--train, --dev or --test), got none")
     return config, splits
@@ -58,7 +63,7 @@ def _path(text: str) -> DataPath:
     """A path, or the paths of parts as a JSON object."""
     try:
         paths = json.loads(text)
-    except ValueError:
+    except (RecursionError, ValueError):
         return text
     return paths if isinstance(paths, dict) else text
 
@@ -72,7 +77,7 @@ def _reader(config: Dict[str, Any], is_training: bool) -> TaggingReader:
         raise UserError(f"{name}: expected an object with the type of a reader, got {params!r}")
     try:
         kind, _ = DatasetReader.resolve_class_name(str(params.get("type")))
-        if not issubclass(kind, TaggingReader):
+        if not (isinstance(kind, type) and issubclass(kind, TaggingReader)):
             raise UserError(
                 f"{name}: expected a reader of tagged sentences, such as conll_tags, got {params['type']}"
             )
