@@ -17,8 +17,7 @@ from speed_harness import ROOT, Case, Row, Settings, Target, compare
 from speed_taggers import SIZES, TOKENS, Action, Run, products_of
 from torch.nn.utils.rnn import pad_sequence
 
-from allennlp_nef.modules.tag_heads import CrfTagHead, TagHead
-from allennlp_nef.modules.tag_heads.tag_head import AffineTagHead
+from allennlp_nef.modules.tag_heads import AffineTagHead, CrfTagHead, TagHead
 
 BATCH = 10
 LETTERS = 10

@@ -79,9 +79,13 @@ def config() -> Dict[str, Any]:
     return Params.from_file(str(ROOT / "training_configs" / "pos_nef_f_csoftmax.jsonnet")).as_dict()
 
 
-def nef_tagger(*decoder: Decoder, dropout: float = 0.0) -> Dict[str, Any]:
-    """The config of `nef_tagger`, with or without a decoder."""
+def nef_tagger(
+    *decoder: Decoder, dropout: float = 0.0, step_loss: Optional[str] = None
+) -> Dict[str, Any]:
+    """The config of `nef_tagger`, with or without a decoder; `step_loss` is "all" or "drawn"."""
     model = deepcopy(config()["model"])
+    if step_loss is not None:
+        model["step_loss"] = {"steps": step_loss}
     model["dropout"] = dropout
     if decoder:
         model["decoder"].update(decoder[0].overrides(), dropout=dropout)
@@ -172,7 +176,18 @@ def training_steps(settings: Settings) -> List[Case]:
         model = nef_tagger(*decoder, dropout=config()["model"]["dropout"])
         what = f"{_title(*decoder)}, with dropout"
         cases.append(partial(_case, settings, Run.train, what, model))
+    for decoder in DECODERS[::2]:
+        for steps in ("all", "drawn"):
+            cases.append(partial(_step_loss_case, settings, decoder, steps))
     return cases + [partial(_floor_case, settings, decoder) for decoder in DECODERS[::2]]
+
+
+def _step_loss_case(settings: Settings, decoder: Decoder, steps: str) -> List[Row]:
+    """A training step with a loss at other steps than the last one, over the same without it."""
+    what = f"{decoder.title}, loss at {steps} steps"
+    model, baseline = nef_tagger(decoder, step_loss=steps), nef_tagger(decoder)
+    target = Target(2, 1.5)
+    return _case(settings, Run.train, what, model, target, baseline, "loss at the last step")
 
 
 def _floor_case(settings: Settings, decoder: Decoder) -> List[Row]:
@@ -265,12 +280,14 @@ def _case(
     what: str,
     model: Dict[str, Any],
     target: Optional[Target] = None,
+    baseline: Optional[Dict[str, Any]] = None,
+    name: str = BASELINE,
 ) -> List[Row]:
     torch.manual_seed(1)
     batches = [random_batch(settings, settings.batch_size, TOKENS) for _ in range(8)]
-    runs = [Run(settings, some, batches) for some in (model, simple_tagger())]
+    runs = [Run(settings, some, batches) for some in (model, baseline or simple_tagger())]
     ours, theirs = (run.started(settings, action) for run in runs)
-    return [compare(settings, what, BASELINE, ours, theirs, target)]
+    return [compare(settings, what, name, ours, theirs, target)]
 
 
 def _title(*decoder: Decoder) -> str:

@@ -1,10 +1,12 @@
 """The encoders of a model, with or without their traces."""
 
-from typing import List, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 import torch
+from allennlp.common.checks import check_dimensions_match
 from allennlp.modules.seq2seq_encoders import ComposeEncoder, Seq2SeqEncoder
 
+from allennlp_nef.modules.input_representations import InputRepresentation
 from allennlp_nef.modules.seq2seq_encoders import TracedEncoder
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import TagScorer
 from allennlp_nef.modules.traces import EncoderTrace
@@ -16,17 +18,43 @@ def encode(
     mask: torch.Tensor,
     trace: bool = False,
     tag_scorer: Optional[TagScorer] = None,
+    **options: Any,
 ) -> Tuple[torch.Tensor, Optional[EncoderTrace]]:
     """The output of an encoder (batch, tokens, output_dim), and its trace if it is wanted and the encoder has one.
 
-    Of encoders that `compose` joins, the last one gives the trace, and its output alone is for the tag scorer.
+    Of encoders that `compose` joins, the last one gives the trace, and its output alone is for the tag scorer. The
+    options are for `encode` of `neural_easy_first`.
     """
     *before, last = parts_of(encoder)
     for part in before:
         inputs = part(inputs, mask)
     if isinstance(last, TracedEncoder):
-        return last.encode(inputs, mask, trace, tag_scorer)
+        return last.encode(inputs, mask, trace, tag_scorer, **options)
     return last(inputs, mask), None
+
+
+def states_dim_of(
+    input_representation: InputRepresentation,
+    encoder: Seq2SeqEncoder,
+    decoder: Optional[Seq2SeqEncoder],
+) -> int:
+    """The dimension of the states that the tag head takes. Raises `ConfigurationError` where two parts do not fit."""
+    check_dimensions_match(
+        input_representation.get_output_dim(),
+        encoder.get_input_dim(),
+        "dimension of input_representation",
+        "input dimension of encoder",
+    )
+    states_dim = encoder.get_output_dim()
+    if decoder is None:
+        return states_dim
+    check_dimensions_match(
+        states_dim,
+        decoder.get_input_dim(),
+        "output dimension of encoder",
+        "input dimension of decoder",
+    )
+    return decoder.get_output_dim()
 
 
 def parts_of(encoder: Seq2SeqEncoder) -> List[Seq2SeqEncoder]:

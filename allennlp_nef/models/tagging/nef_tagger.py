@@ -2,7 +2,7 @@ from typing import Any, Dict, List, Optional
 
 import torch
 from allennlp.common import Lazy
-from allennlp.common.checks import ConfigurationError, check_dimensions_match
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import is_distributed
 from allennlp.data import Vocabulary
 from allennlp.models import Model
@@ -19,12 +19,13 @@ from allennlp_nef.data.metadata import (
     weights_of,
 )
 from allennlp_nef.metrics import TagAccuracy
-from allennlp_nef.models.encoding import encode
+from allennlp_nef.models.encoding import encode, states_dim_of
 from allennlp_nef.models.out_of_memory import BatchShape, batch_shape, explaining_memory
 from allennlp_nef.models.tagging.bad_words import BadWords
 from allennlp_nef.models.tagging.label_tables import check_label_namespace, shared_label_table
-from allennlp_nef.models.tagging.readable import readable_probabilities, readable_trace
+from allennlp_nef.models.tagging.readable import readable_output
 from allennlp_nef.models.tagging.sentence_scores import SentenceScores
+from allennlp_nef.models.tagging.steps import check_has_steps
 from allennlp_nef.models.tagging.tagging_metrics import TaggingMetrics
 from allennlp_nef.models.tagging.unseen_labels import UnseenLabels
 from allennlp_nef.models.versioned_model import VersionedModel
@@ -32,7 +33,10 @@ from allennlp_nef.modules.calibration import Calibration
 from allennlp_nef.modules.checks import check_dropout
 from allennlp_nef.modules.input_representations import InputRepresentation
 from allennlp_nef.modules.sentence_score_head import SentenceScoreHead
+from allennlp_nef.modules.seq2seq_encoders.neural_easy_first import NeuralEasyFirstTrace
+from allennlp_nef.modules.step_loss import StepLoss
 from allennlp_nef.modules.tag_heads import SoftmaxTagHead, TagHead
+from allennlp_nef.modules.traces import EncoderTrace
 from allennlp_nef.nn.connected import connected
 
 
@@ -66,6 +70,8 @@ class NefTagger(VersionedModel):
     calibration : `Calibration`, optional (default = `None`)
         What `allennlp-nef calibrate` puts into the config of an archive: the temperature and the biases of the
         probabilities, and for word-level quality estimation the threshold of the tags.
+    step_loss : `StepLoss`, optional (default = `None`)
+        For the decoder `neural_easy_first`: the training has a loss at earlier steps than the last one, too.
     initializer : `InitializerApplicator`, optional
     """
 
@@ -85,25 +91,12 @@ class NefTagger(VersionedModel):
         label_namespace: str = "labels",
         sentence_score: Optional[Lazy[SentenceScoreHead]] = None,
         calibration: Optional[Calibration] = None,
+        step_loss: Optional[StepLoss] = None,
         initializer: InitializerApplicator = InitializerApplicator(),
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
-        check_dimensions_match(
-            input_representation.get_output_dim(),
-            encoder.get_input_dim(),
-            "dimension of input_representation",
-            "input dimension of encoder",
-        )
-        states_dim = encoder.get_output_dim()
-        if decoder is not None:
-            check_dimensions_match(
-                states_dim,
-                decoder.get_input_dim(),
-                "output dimension of encoder",
-                "input dimension of decoder",
-            )
-            states_dim = decoder.get_output_dim()
+        states_dim = states_dim_of(input_representation, encoder, decoder)
         check_dropout(dropout)
         check_label_namespace(vocab, label_namespace)
         self.input_representation = input_representation
@@ -121,7 +114,9 @@ class NefTagger(VersionedModel):
         self.sentence_score = (
             None if sentence_score is None else sentence_score.construct(input_dim=states_dim)
         )
-        self._use_head(head, calibration, metrics)
+        if step_loss is not None:
+            check_has_steps("step_loss", decoder)
+        self._use_head(head, calibration, metrics, step_loss)
         initializer(self)
 
     def _use_head(
@@ -129,9 +124,11 @@ class NefTagger(VersionedModel):
         tag_head: TagHead,
         calibration: Optional[Calibration],
         metrics: Optional[List[Lazy[Metric]]],
+        step_loss: Optional[StepLoss] = None,
     ) -> None:
         """The part of the constructor after the scores."""
         self.tag_head = tag_head
+        self.step_loss = step_loss
         self.tag_head.calibrate(calibration)
         self.metrics = [
             metric.construct(vocab=self.vocab, label_namespace=self.label_namespace)
@@ -211,11 +208,13 @@ class NefTagger(VersionedModel):
         states, trace = encode(self.encoder, vectors, mask, is_traced and self.decoder is None)
         states = self.dropout(states.masked_fill(padding, 0))
         if self.decoder is not None:
-            states, trace = encode(self.decoder, states, mask, is_traced, self.tag_head.scores)
+            options = {"step_outputs": True} if self.training and self.step_loss else {}
+            head = self.tag_head
+            states, trace = encode(self.decoder, states, mask, is_traced, head.scores, **options)
         scores = self.tag_head.scores(states)
         logits = self._sentence_scores.logits(states, mask, scores)
-        output = self._tagged(scores, mask, tags, metadata, logits, sentence_score)
-        if trace is not None:
+        output = self._tagged(scores, mask, tags, metadata, logits, sentence_score, trace)
+        if is_traced and trace is not None:
             output["trace"] = trace
         return output
 
@@ -227,8 +226,9 @@ class NefTagger(VersionedModel):
         metadata: List[Optional[TaggingMetadata]],
         sentence_logits: Optional[torch.Tensor],
         sentence_score: Optional[torch.Tensor],
+        trace: Optional[EncoderTrace] = None,
     ) -> Dict[str, Any]:
-        """What the tag head makes of scores; updates the metrics."""
+        """What the tag head makes of scores; updates the metrics. The step loss, in training, needs the trace."""
         output: Dict[str, Any] = {"mask": mask}
         weights, in_loss = weights_of(metadata), None
         if tags is not None:
@@ -236,7 +236,11 @@ class NefTagger(VersionedModel):
             is_unseen = (tags < 0) & mask
             has_loss = mask & ~is_unseen.any(-1, keepdim=True)
             in_loss = has_loss.any(-1)
-            output["loss"] = self.tag_head.loss(scores, has_loss, tags.clamp(min=0), weights)
+            known = tags.clamp(min=0)
+            output["loss"] = self.tag_head.loss(scores, has_loss, known, weights)
+            if self.training and self.step_loss and isinstance(trace, NeuralEasyFirstTrace):
+                added = self.step_loss.loss(trace, self.tag_head, has_loss, known, weights)
+                output["loss"] = output["loss"] + added
             self.loss_weight = self.tag_head.loss_weight(has_loss)
             self._unseen_labels.add(is_unseen, metadata)
         self._sentence_scores.add(output, sentence_logits, scores, sentence_score, weights, in_loss)
@@ -264,29 +268,8 @@ class NefTagger(VersionedModel):
         - `attention` (rows x words; None where rows attend to no words) and `trace` (a `DecisionTrace` or
           `FusionTrace`), if there is a trace; None where it was not wanted.
         """
-        mask, labels = output_dict["mask"], self.tag_head.labels
-        rows = zip(output_dict["tag_ids"].tolist(), mask.sum(-1).tolist())
-        tags = [[labels[tag] for tag in row[:length]] for row, length in rows]
-        readable: Dict[str, Any] = {"tags": tags}
-        if "sentence_score" in output_dict:
-            readable["sentence_score"] = output_dict["sentence_score"].tolist()
-        metadata = output_dict.get("metadata")
-        if metadata is not None:
-            readable["metadata"] = metadata
-        items = tagging_metadata(metadata)
-        if items and all(items):
-            readable["tokens"] = [item.tokens for item in items if item]
         with torch.no_grad(), explaining_memory(self.batch_shape, self.training):
-            if "scores" in output_dict:
-                readable.update(
-                    readable_probabilities(
-                        self.tag_head, output_dict, tags, readable.get("tokens"), self.has_chunks
-                    )
-                )
-            if "trace" in output_dict:
-                trace = output_dict["trace"]
-                readable.update(readable_trace(trace, self.tag_head, mask, tags, items))
-        return readable
+            return readable_output(self.tag_head, output_dict, self.has_chunks)
 
     @overrides
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:

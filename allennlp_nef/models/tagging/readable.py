@@ -5,13 +5,35 @@ from typing import Any, Dict, List, Optional, Sequence
 import torch
 
 from allennlp_nef.data.formats.chunks import chunks_of
-from allennlp_nef.data.metadata import TaggingMetadata, thresholds_of
+from allennlp_nef.data.metadata import TaggingMetadata, tagging_metadata, thresholds_of
 from allennlp_nef.modules.tag_heads import TagHead
 from allennlp_nef.modules.tag_heads.tag_head import ChainProbabilities
 from allennlp_nef.modules.traces import Decision, EncoderTrace, ReadableTrace, TracedSentence
 
 Entries = Dict[str, List[Any]]
 """Values by name, one a sentence."""
+
+
+def readable_output(tag_head: TagHead, output: Dict[str, Any], has_chunks: bool) -> Dict[str, Any]:
+    """What `NefTagger.make_output_human_readable` makes of an output."""
+    mask, labels = output["mask"], tag_head.labels
+    rows = zip(output["tag_ids"].tolist(), mask.sum(-1).tolist())
+    tags = [[labels[tag] for tag in row[:length]] for row, length in rows]
+    readable: Dict[str, Any] = {"tags": tags}
+    if "sentence_score" in output:
+        readable["sentence_score"] = output["sentence_score"].tolist()
+    metadata = output.get("metadata")
+    if metadata is not None:
+        readable["metadata"] = metadata
+    items = tagging_metadata(metadata)
+    if items and all(items):
+        readable["tokens"] = [item.tokens for item in items if item]
+    if "scores" in output:
+        tokens = readable.get("tokens")
+        readable.update(readable_probabilities(tag_head, output, tags, tokens, has_chunks))
+    if "trace" in output:
+        readable.update(readable_trace(output["trace"], tag_head, mask, tags, items))
+    return readable
 
 
 def readable_probabilities(

@@ -27,6 +27,7 @@ from allennlp_nef.nn.numerics import float32_at_least
 from allennlp_nef.nn.sketching import (
     Attend,
     ScoreUpdates,
+    fused_history,
     fused_sketches,
     sketch_full,
     sketch_single,
@@ -42,6 +43,27 @@ class NeuralEasyFirstTrace(DecidingTrace):
     """s^1 to s^N: (batch, steps, tokens, sketch_dim)."""
     inputs: Optional[torch.Tensor]
     """h: (batch, tokens, input_dim), where it is a part of the output."""
+    dropout: torch.nn.Module
+    """Of the output."""
+
+    def outputs(self, rows: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:
+        """What the output would be if these were the last steps of these sentences, with dropout of its own.
+
+        # Parameters
+
+        rows : `torch.LongTensor`, (pairs,)
+            The positions of sentences in the batch, from 0.
+        steps : `torch.LongTensor`, (pairs,)
+            From 0.
+
+        # Returns
+
+        `torch.Tensor`, (pairs, tokens, output_dim)
+        """
+        chosen = rows * self.sketches.size(1) + steps
+        sketches = self.sketches.flatten(0, 1).index_select(0, chosen)
+        inputs = None if self.inputs is None else self.inputs.index_select(0, rows)
+        return self.dropout(_output(inputs, sketches))
 
     @overrides
     def decisions(self, decide: Decide) -> Decisions:
@@ -191,7 +213,9 @@ class NeuralEasyFirst(TracedEncoder):
         mask: Optional[torch.Tensor] = None,
         trace: bool = False,
         tag_scorer: Optional[TagScorer] = None,
+        step_outputs: bool = False,
     ) -> Tuple[torch.Tensor, Optional[NeuralEasyFirstTrace]]:
+        """As for `TracedEncoder`. `step_outputs` asks for a trace that has `outputs`, and may have no attention."""
         inputs, mask = without_padding(inputs, mask)
         preactivation = functional.linear(
             windows(inputs, self.context_size), self.input_weight, self.bias
@@ -204,22 +228,31 @@ class NeuralEasyFirst(TracedEncoder):
                 return tag_scorer(_output(joined_inputs, updates)).max(dim=-1).values
 
         parameters = preactivation, self.sketch_weight, self.attention_vector
-        rest = mask, self._steps_of(mask), self.context_size
-        steps = None
+        num_steps = self._steps_of(mask)
+        rest = mask, num_steps, self.context_size
+        attention = history = None
         attend: Attend = self.attention
         if self.bounds is not None:
             attend = partial(self.attention, word_bounds=self._word_bounds(self.bounds(inputs)))
         make_attention = None if trace or self.bounds is not None else self.attention.stepwise()
-        if make_attention is not None:
-            sketches = fused_sketches(self.sketch_update, *parameters, make_attention, *rest)
-        else:
+        if make_attention is None:
             sketch = sketch_full if self.sketch_update == "full" else sketch_single
-            sketches, steps = sketch(*parameters, attend, *rest, trace, score_updates)
+            sketches, steps = sketch(
+                *parameters, attend, *rest, trace or step_outputs, score_updates
+            )
+            if steps is not None:
+                attention, history = steps.attention, steps.sketches
+        elif step_outputs:
+            sketches, history = fused_history(
+                self.sketch_update, *parameters, make_attention, *rest
+            )
+        else:
+            sketches = fused_sketches(self.sketch_update, *parameters, make_attention, *rest)
         output = self._dropout(_output(joined_inputs, sketches))
-        if steps is None:
+        if history is None:
             return output, None
         return output, NeuralEasyFirstTrace(
-            steps.attention, steps.num_steps, steps.sketches, joined_inputs
+            attention, num_steps, history, joined_inputs, self._dropout
         )
 
     def _word_bounds(self, logits: torch.Tensor) -> torch.Tensor:

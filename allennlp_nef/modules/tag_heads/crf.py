@@ -6,12 +6,10 @@ import torchcrf
 from allennlp.data import Vocabulary
 from overrides import overrides
 
+from allennlp_nef.modules.tag_heads.affine import AffineTagHead
 from allennlp_nef.modules.tag_heads.constraints import forbidden_transitions
-from allennlp_nef.modules.tag_heads.tag_head import (
-    AffineTagHead,
-    ChainProbabilities,
-    TagHead,
-)
+from allennlp_nef.modules.tag_heads.tag_head import ChainProbabilities, TagHead
+from allennlp_nef.modules.tag_heads.word_losses import word_losses
 from allennlp_nef.nn.linear_chain import token_marginals, transition_probabilities, viterbi
 from allennlp_nef.nn.numerics import in_float32_at_least
 
@@ -78,6 +76,13 @@ class CrfTagHead(AffineTagHead):
             margins = self.label_weights.log()[tags].unsqueeze(-1).expand_as(scores)
             scores = scores + margins.scatter(-1, tags.unsqueeze(-1), 0).masked_fill(padding, 0)
         return losses.masked_scatter(rows, -self.chain(scores, tags, mask[rows], reduction="none"))
+
+    @overrides
+    def step_losses(
+        self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor
+    ) -> torch.Tensor:
+        """The cross entropies of softmax(emissions): the chain is trained at the last step."""
+        return word_losses(scores, mask, tags, self.label_weights)
 
     @overrides
     def decode(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -2,9 +2,10 @@ from typing import Optional
 
 import torch
 from overrides import overrides
-from torch.nn import functional
 
-from allennlp_nef.modules.tag_heads.tag_head import AffineTagHead, TagHead
+from allennlp_nef.modules.tag_heads.affine import AffineTagHead
+from allennlp_nef.modules.tag_heads.tag_head import TagHead
+from allennlp_nef.modules.tag_heads.word_losses import word_losses
 from allennlp_nef.nn.numerics import in_float32_at_least
 
 
@@ -21,11 +22,7 @@ class SoftmaxDecoding(TagHead):
     def sentence_losses(
         self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor
     ) -> torch.Tensor:
-        words = in_float32_at_least(scores[mask])  # (words, labels)
-        losses = functional.cross_entropy(
-            words, tags[mask], weight=self.label_weights.to(words.dtype), reduction="none"
-        )
-        return words.new_zeros(mask.shape).masked_scatter(mask, losses).sum(-1)
+        return word_losses(scores, mask, tags, self.label_weights)
 
     @overrides
     def decode(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -1,11 +1,10 @@
 import math
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Dict, List, NamedTuple, Optional, Sequence
 
 import torch
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
-from overrides import overrides
 from torch.nn import functional
 
 from allennlp_nef.data.formats.chunks import Chunk, chunks_of
@@ -115,6 +114,12 @@ class TagHead(torch.nn.Module, Registrable):
     ) -> torch.Tensor:
         """The negative log-likelihood of the gold tags (batch, tokens), with label weights: (batch,)."""
         raise NotImplementedError
+
+    def step_losses(
+        self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor
+    ) -> torch.Tensor:
+        """The losses at a step before the last one, for `StepLoss`, (batch,): by default the `sentence_losses`."""
+        return self.sentence_losses(scores, mask, tags)
 
     def decode(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """The best tags by the scores (batch, tokens); 0 in padding."""
@@ -286,15 +291,3 @@ class TagHead(torch.nn.Module, Registrable):
             )
         self._continues = self._continues.to(device)
         return self._continues
-
-
-class AffineTagHead(TagHead):
-    """A `TagHead` whose scores are affine in the states."""
-
-    def __init__(self, input_dim: int, vocab: Vocabulary, **kwargs: Any) -> None:
-        super().__init__(input_dim, vocab, **kwargs)
-        self.projection = torch.nn.Linear(input_dim, self.num_labels)
-
-    @overrides
-    def scores(self, states: torch.Tensor) -> torch.Tensor:
-        return self.projection(states)

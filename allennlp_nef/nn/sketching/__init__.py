@@ -5,7 +5,7 @@
 - `stepwise_attention`: the attention of one step after the other, as the fused recursion calls it.
 """
 
-from allennlp_nef.nn.sketching.fused import fused_sketches
+from allennlp_nef.nn.sketching.fused import fused_history, fused_sketches
 from allennlp_nef.nn.sketching.reference import (
     Attend,
     ScoreUpdates,
@@ -23,6 +23,7 @@ __all__ = [
     "SketchResult",
     "SketchState",
     "SketchTrace",
+    "fused_history",
     "fused_sketches",
     "sketch_full",
     "sketch_single",

@@ -73,6 +73,47 @@ def fused_sketches(
 
     `torch.Tensor`, (batch, tokens, sketch_dim): the sketches s^N.
     """
+    inputs = preactivation, sketch_weight, attention_vector
+    (sketches,) = _run(sketch_update, inputs, make_attention, mask, num_steps, context_size, False)
+    return sketches
+
+
+def fused_history(
+    sketch_update: str,
+    preactivation: torch.Tensor,
+    sketch_weight: torch.Tensor,
+    attention_vector: torch.Tensor,
+    make_attention: MakeAttention,
+    mask: torch.Tensor,
+    num_steps: torch.Tensor,
+    context_size: int,
+) -> Tuple[torch.Tensor, torch.Tensor]:
+    """The sketches after the last step and after each step, differentiable once. Parameters: see `fused_sketches`.
+
+    # Returns
+
+    `Tuple[torch.Tensor, torch.Tensor]`
+        - s^N: (batch, tokens, sketch_dim).
+        - s^1 to s^N: (batch, steps, tokens, sketch_dim); 0 after the last step of a sentence.
+    """
+    inputs = preactivation, sketch_weight, attention_vector
+    sketches, history = _run(
+        sketch_update, inputs, make_attention, mask, num_steps, context_size, True
+    )
+    return sketches, history
+
+
+def _run(
+    sketch_update: str,
+    inputs: Tuple[torch.Tensor, torch.Tensor, torch.Tensor],
+    make_attention: MakeAttention,
+    mask: torch.Tensor,
+    num_steps: torch.Tensor,
+    context_size: int,
+    keep_history: bool,
+) -> Tuple[torch.Tensor, ...]:
+    """The sketches, and with `keep_history` those after each step."""
+    preactivation, sketch_weight, attention_vector = inputs
     steps = num_steps.tolist()
     order: Optional[torch.Tensor] = None
     if any(later > earlier for earlier, later in zip(steps, steps[1:])):
@@ -82,12 +123,24 @@ def fused_sketches(
     inputs = preactivation, sketch_weight, attention_vector
     kind = RECURSIONS[sketch_update]
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs):
-        sketches = _FusedSketches.apply(*inputs, kind, make_attention, mask, steps, context_size)
+        rest = make_attention, mask, steps, context_size, keep_history
+        results = _FusedSketches.apply(*inputs, kind, *rest)
     else:
         recursion = kind(*inputs, make_attention, mask, steps, context_size)
         with full_precision(mask.device):
-            sketches = recursion.forward(use_cache=False)
-    return sketches if order is None else sketches[order.argsort()]
+            results = _results(recursion, False, keep_history)
+    if order is None:
+        return results
+    original = order.argsort()
+    return tuple(each[original] for each in results)
+
+
+def _results(
+    recursion: FusedRecursion, use_cache: bool, keep_history: bool
+) -> Tuple[torch.Tensor, ...]:
+    sketches = recursion.forward(use_cache, keep_history)
+    history, recursion.history = recursion.history, None
+    return (sketches,) if history is None else (sketches, history)
 
 
 class _FusedSketches(torch.autograd.Function):
@@ -104,17 +157,19 @@ class _FusedSketches(torch.autograd.Function):
         mask: torch.Tensor,
         steps: List[int],
         context_size: int,
-    ) -> torch.Tensor:
+        keep_history: bool,
+    ) -> Tuple[torch.Tensor, ...]:
         inputs = preactivation, sketch_weight, attention_vector
         ctx.recursion = kind(*inputs, make_attention, mask, steps, context_size)
         ctx.save_for_backward(*inputs, mask)
         with full_precision(mask.device):
-            return ctx.recursion.forward(use_cache=True)
+            return _results(ctx.recursion, True, keep_history)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
+    def backward(ctx: Any, *grads: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
         *inputs, mask = ctx.saved_tensors  # raises an error if one of them was changed since
         with full_precision(mask.device):
-            gradients = ctx.recursion.backward(grad)
-        return (*(g.to(x.dtype) for g, x in zip(gradients, inputs)), None, None, None, None, None)
+            gradients = ctx.recursion.backward(*grads)
+        converted = (g.to(x.dtype) for g, x in zip(gradients, inputs))
+        return (*converted, *[None] * 6)

@@ -53,6 +53,9 @@ class FusedFullRecursion(FusedRecursion):
             weights = self._gather(alpha, open_words).unsqueeze(-1)
             padded.view(-1, self.sketch_dim).index_add_(0, open_words.centers, update * weights)
 
+    def write_sketches(self, step: int, history: torch.Tensor) -> None:
+        history[:, step] = self._without_padding(self._padded_sketches[: len(history)])
+
     def start_backward(self, grad: torch.Tensor) -> None:
         self._grad_padded = torch.zeros_like(self._padded_sketches)
         self._without_padding(self._grad_padded).copy_(grad)
@@ -61,6 +64,9 @@ class FusedFullRecursion(FusedRecursion):
         self._grad_preactivation = self.zero_sums(self.batch * self.tokens, self.preactivation_dim)
         self._grad_weight = self.zero_sums(*self.weight.shape)
         self._grad_vector = self.zero_sums(*self.vector.shape)
+
+    def add_gradient(self, step: int, grad: torch.Tensor) -> None:
+        self._without_padding(self._grad_padded[: len(grad)]).add_(grad)
 
     def backward_step(self, step: int, size: int) -> None:
         hidden, padded_before, alpha, open_words = self.cache.pop(step)

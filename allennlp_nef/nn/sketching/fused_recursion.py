@@ -1,7 +1,7 @@
 """What NEF-S and NEF-F share in the fused recursion: the order of the steps, the cache, and the checkpoints."""
 
 import math
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
@@ -64,22 +64,34 @@ class FusedRecursion:
                 for start in range(0, num_steps, length)
             ]
 
-    def forward(self, use_cache: bool) -> torch.Tensor:
-        """The sketches: (batch, tokens, sketch_dim). With `use_cache`, `backward` may follow."""
+    def forward(self, use_cache: bool, keep_history: bool = False) -> torch.Tensor:
+        """The sketches: (batch, tokens, sketch_dim). With `use_cache`, `backward` may follow.
+
+        With `keep_history`, `history` holds the sketches after each step, (batch, steps, tokens, sketch_dim); 0 after
+        the last step of a sentence.
+        """
         self._start_attention()
         self.start_forward()
+        self.history: Optional[torch.Tensor] = None
+        if keep_history:
+            self.history = self.zeros(self.batch, len(self.sizes), self.tokens, self.sketch_dim)
         self._checkpoints: List[Any] = []
         for segment in self.segments:
             if use_cache:
                 self._checkpoints.append((self.state(), self.attention.state()))
-            self._forward_segment(segment, use_cache and segment is self.segments[-1])
+            self._forward_segment(segment, use_cache and segment is self.segments[-1], self.history)
         return self.sketches()
 
-    def backward(self, grad: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """The gradient of the sketches -> those of the pre-activation, W_s and v."""
+    def backward(
+        self, grad: torch.Tensor, grad_history: Optional[torch.Tensor] = None
+    ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The gradients of the sketches, and of the history if it is kept -> those of the pre-activation, W_s and v."""
         if not self.cache:  # it is not the first backward pass
             self._start_attention()
-        self.start_backward(grad.masked_fill(~self.mask.unsqueeze(-1), 0))
+        padding = ~self.mask.unsqueeze(-1)  # (batch, tokens, 1)
+        self.start_backward(grad.masked_fill(padding, 0))
+        if grad_history is not None:
+            grad_history = grad_history.masked_fill(padding.unsqueeze(1), 0)
         for segment, checkpoint in zip(self.segments[::-1], self._checkpoints[::-1]):
             if not self.cache:
                 state, attention_state = checkpoint
@@ -88,7 +100,10 @@ class FusedRecursion:
                 self._forward_segment(segment, True)
             try:
                 for step in reversed(segment):
-                    self.backward_step(step, self.sizes[step])
+                    size = self.sizes[step]
+                    if grad_history is not None:
+                        self.add_gradient(step, grad_history[:size, step])
+                    self.backward_step(step, size)
             except BaseException:
                 self.cache.clear()  # another backward pass starts from the checkpoints
                 raise
@@ -98,9 +113,14 @@ class FusedRecursion:
         self.cache: Dict[int, Tuple[Any, ...]] = {}
         self.attention = self.make_attention(self.mask, float32_at_least(self.dtype))
 
-    def _forward_segment(self, segment: range, use_cache: bool) -> None:
+    def _forward_segment(
+        self, segment: range, use_cache: bool, history: Optional[torch.Tensor] = None
+    ) -> None:
         for step in segment:
-            self.forward_step(step, self.sizes[step], use_cache)
+            size = self.sizes[step]
+            self.forward_step(step, size, use_cache)
+            if history is not None:
+                self.write_sketches(step, history[:size])
 
     def start_forward(self) -> None:
         """Makes the state before the first step."""
@@ -122,8 +142,16 @@ class FusedRecursion:
         """Does a step of the first `size` sentences; with `use_cache`, caches what `backward_step` needs."""
         raise NotImplementedError
 
+    def write_sketches(self, step: int, history: torch.Tensor) -> None:
+        """Writes the sketches after a step into the history of its sentences (sentences, steps, tokens, sketch_dim)."""
+        raise NotImplementedError
+
     def start_backward(self, grad: torch.Tensor) -> None:
         """Takes the gradient of the sketches: (batch, tokens, sketch_dim), 0 in padding."""
+        raise NotImplementedError
+
+    def add_gradient(self, step: int, grad: torch.Tensor) -> None:
+        """Adds the gradient of the sketches after a step (sentences, tokens, sketch_dim), before its backward pass."""
         raise NotImplementedError
 
     def backward_step(self, step: int, size: int) -> None:

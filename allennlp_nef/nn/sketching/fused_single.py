@@ -66,6 +66,12 @@ class FusedSingleRecursion(FusedRecursion):
             size = self.sizes[step + 1]
             self._current[:size].baddbmm_(self._weight_windows(weights[:size]), columns[:size])
 
+    def write_sketches(self, step: int, history: torch.Tensor) -> None:
+        size = len(history)
+        alpha, update = self._alphas[step, :size].unsqueeze(-1), self._updates[step, :size]
+        change = alpha * update.unsqueeze(1)
+        history[:, step] = change if step == 0 else change.add_(history[:, step - 1])
+
     def start_backward(self, grad: torch.Tensor) -> None:
         alphas, updates = self._alphas.transpose(0, 1), self._updates.transpose(0, 1)
         # The terms with g in (B1) and in the gradient of t, for all steps at once.
@@ -77,6 +83,14 @@ class FusedSingleRecursion(FusedRecursion):
         self._grad_columns = self.zeros(len(self.sizes), self.batch, columns_dim)
         self._grad_vector = self.zero_sums(*self.vector.shape)
         self._shifted = self.zeros(self.batch, self.window, self.tokens + 2 * self.context_size)
+        self._grad_later = torch.zeros_like(grad)  # of the sketches after this step and later ones
+
+    def add_gradient(self, step: int, grad: torch.Tensor) -> None:
+        size = len(grad)
+        later = self._grad_later[:size].add_(grad)
+        alpha, update = self._alphas[step, :size], self._updates[step, :size]
+        self._grad_alphas[:size, step] += later.bmm(update.unsqueeze(-1)).squeeze(-1)
+        self._grad_updates[:size, step] += alpha.unsqueeze(1).bmm(later).squeeze(1)
 
     def backward_step(self, step: int, size: int) -> None:
         hidden, sketch_part, columns = self.cache.pop(step)

@@ -15,7 +15,13 @@ from allennlp_nef.modules.attention_transforms import (
     SparsemaxTransform,
     UniformTransform,
 )
-from allennlp_nef.nn.sketching import fused_recursion, fused_sketches, sketch_full, sketch_single
+from allennlp_nef.nn.sketching import (
+    fused_history,
+    fused_recursion,
+    fused_sketches,
+    sketch_full,
+    sketch_single,
+)
 
 REFERENCE = {"full": sketch_full, "single": sketch_single}
 PREATTENTION_DIM, SKETCH_DIM = 5, 4
@@ -103,6 +109,30 @@ class TestAgainstTheReference:
         problem = Problem(lengths, max_steps)
         expected = problem.results(problem.reference, form, transform)
         for ours, wanted in zip(problem.results(problem.fused, form, transform), expected):
+            torch.testing.assert_close(ours, wanted, rtol=1e-9, atol=1e-9)
+
+    @pytest.mark.parametrize("transform", TRANSFORMS[1:7:5], ids=name_of)
+    @pytest.mark.parametrize("lengths, max_steps", BATCHES)
+    def test_sketches_of_all_steps_have_equal_gradients(self, form, transform, lengths, max_steps):
+        problem = Problem(lengths, max_steps)
+        rest = problem.mask, problem.num_steps, problem.context_size
+        steps = max(1, int(problem.num_steps.max()))
+        has_step = torch.arange(steps) < problem.num_steps.unsqueeze(1)
+        torch.manual_seed(0)
+        weights = torch.randn(len(lengths), steps, problem.mask.size(1), SKETCH_DIM).double()
+        weights *= (has_step.unsqueeze(-1) & problem.mask.unsqueeze(1)).unsqueeze(-1)
+        results = []
+        for is_fused in (True, False):
+            inputs = [tensor.detach().requires_grad_() for tensor in problem.inputs]
+            if is_fused:
+                last, history = fused_history(form, *inputs, transform.stepwise(), *rest)
+            else:
+                last, trace = REFERENCE[form](*inputs, transform, *rest, keep_trace=True)
+                history = trace.sketches * has_step[..., None, None]
+            weighted = (history * weights[:, : history.size(1)]).sum()
+            loss = weighted + (last * problem.gradient).sum()
+            results.append([last, weighted, *torch.autograd.grad(loss, inputs)])
+        for ours, wanted in zip(*results):
             torch.testing.assert_close(ours, wanted, rtol=1e-9, atol=1e-9)
 
     @pytest.mark.parametrize("seed", range(10))
