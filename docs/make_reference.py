@@ -31,6 +31,7 @@ TITLES = {
     "AttentionTransform": "Attention transforms",
     "Attention": "Attentions",
     "TagHead": "Tag heads",
+    "Halting": "Haltings",
     "Model": "Models",
     "Metric": "Metrics",
     "Predictor": "Predictors",

@@ -40,6 +40,10 @@ class TaggingMetadata:
     """Of the probability of BAD, in place of the model's."""
     min_probability: Optional[float] = None
     """Below it, a chunk is left out of the answer, or a word is listed as uncertain."""
+    max_steps: Optional[int] = None
+    """The largest number of steps, in place of that of the halting."""
+    halting: Optional[object] = None
+    """When the sentence halts, in place of the model's: a `Halting`, which this layer does not know."""
     text: Optional[str] = None
     """The original text of what is tagged; of a list of words, the words joined by single blanks."""
     offsets: Optional[List[Tuple[int, int]]] = None

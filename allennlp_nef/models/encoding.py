@@ -7,7 +7,7 @@ from allennlp.common.checks import check_dimensions_match
 from allennlp.modules.seq2seq_encoders import ComposeEncoder, Seq2SeqEncoder
 
 from allennlp_nef.modules.input_representations import InputRepresentation
-from allennlp_nef.modules.seq2seq_encoders import TracedEncoder
+from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst, TracedEncoder
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import TagScorer
 from allennlp_nef.modules.traces import EncoderTrace
 
@@ -23,13 +23,14 @@ def encode(
     """The output of an encoder (batch, tokens, output_dim), and its trace if it is wanted and the encoder has one.
 
     Of encoders that `compose` joins, the last one gives the trace, and its output alone is for the tag scorer. The
-    options are for `encode` of `neural_easy_first`.
+    options are for `encode` of `neural_easy_first`; other encoders take none.
     """
     *before, last = parts_of(encoder)
     for part in before:
         inputs = part(inputs, mask)
     if isinstance(last, TracedEncoder):
-        return last.encode(inputs, mask, trace, tag_scorer, **options)
+        kept = options if isinstance(last, NeuralEasyFirst) else {}
+        return last.encode(inputs, mask, trace, tag_scorer, **kept)
     return last(inputs, mask), None
 
 

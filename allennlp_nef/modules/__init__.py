@@ -4,6 +4,7 @@ from allennlp_nef import _stack  # noqa: F401  # first: says what to install
 from allennlp_nef.modules import (  # noqa: F401
     attention,
     attention_transforms,
+    halting,
     input_representations,
     seq2seq_encoders,
     tag_heads,

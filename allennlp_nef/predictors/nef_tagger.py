@@ -19,10 +19,19 @@ from allennlp_nef.predictors.requests import (
     trace_flags,
     words_of,
 )
+from allennlp_nef.predictors.step_limits import StepLimits
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 from allennlp_nef.predictors.word_qe import WordQePredictor
 
-FIELDS = ("sentence", "tokens", "attention", "trace", "min_probability")
+FIELDS = (
+    "sentence",
+    "tokens",
+    "attention",
+    "trace",
+    "min_probability",
+    "max_steps",
+    "halting",
+)
 
 
 class TaggingRequest(NamedTuple):
@@ -33,6 +42,7 @@ class TaggingRequest(NamedTuple):
     trace: bool
     min_probability: Optional[float] = None
     """None for the predictor's."""
+    step_limits: StepLimits = StepLimits()
 
     @property
     def sides(self) -> Tuple[List[str], ...]:
@@ -50,15 +60,16 @@ class NefTaggerPredictor(TaggingPredictor):
 
     `sentence` is split on whitespace; `tokens`, a list of words, may take its place. `attention` (optional) asks for
     the attention of each step or word, `trace` (optional) for the fields of a `DecisionTrace` or `FusionTrace`.
-    `min_probability` (optional, from 0 to 1) takes the place of the predictor's.
+    `min_probability` (optional, from 0 to 1) takes the place of the predictor's, and so do `max_steps` (an integer from
+    1) and `halting` (an object such as `{"type": "confident", "threshold": 0.9}`, see `Halting`).
 
     The answer has `tokens`, `tags` and `probabilities` (of the tag, one a word); if the tags are those of chunks (such
     as entities) `spans`, each with `start` and `end` (words, from 0, the end exclusive), `type`, `text` and
     `probability`; and, if asked for, `attention` (steps or words x words) and `trace` (an object); `null` where the
-    model has none. With `min_probability`, spans of a lower probability are left out, and their words are tagged O with
-    the probability of O; the trace still has them. Where the tags are not those of chunks, the answer has `uncertain`
-    instead: the indices of the words, from 0, whose tag has a lower probability. `base_rate` is the share of each tag
-    that the model was adapted to, if it was.
+    model has none. Where the sentence may halt, it also has `steps`, how many it did. With `min_probability`, spans of
+    a lower probability are left out, and their words are tagged O with the probability of O; the trace still has them.
+    Where the tags are not those of chunks, the answer has `uncertain` instead: the indices of the words, from 0, whose
+    tag has a lower probability. `base_rate` is the share of each tag that the model was adapted to, if it was.
 
     Registered as a `Predictor` with name "nef_tagger". For a model of word-level quality estimation it is `word_qe`.
 
@@ -74,7 +85,7 @@ class NefTaggerPredictor(TaggingPredictor):
         "conllu", CoNLL-U: the sentence of the input file with the reader's column filled in, all else as it was.
     min_probability : `float`, optional (default = `None`)
         From 0 to 1: see above. For requests that have none. Without chunks only with the output format "json".
-    attention, trace, max_tokens, max_batch, batch_size, on_error
+    attention, trace, max_tokens, max_batch, batch_size, on_error, max_steps, halting
         See `TaggingPredictor`.
     """
 
@@ -115,11 +126,13 @@ class NefTaggerPredictor(TaggingPredictor):
         sentence: Union[str, List[str]],
         attention: bool = False,
         min_probability: Optional[float] = None,
+        max_steps: Optional[int] = None,
+        halting: Optional[Dict[str, Any]] = None,
     ) -> JsonDict:
         """The answer to one request, from Python: a string, split on whitespace, or a list of words."""
         name = "sentence" if isinstance(sentence, str) else "tokens"
         request = {name: sentence, "attention": attention, "min_probability": min_probability}
-        return self.predict_json(request)
+        return self.predict_json({**request, "max_steps": max_steps, "halting": halting})
 
     def trace(self, sentence: Union[str, List[str]]) -> ReadableTrace:
         """How the model came to the tags. Raises `ConfigurationError` where it has no trace."""
@@ -145,13 +158,15 @@ class NefTaggerPredictor(TaggingPredictor):
             )
         words = words_of(request, name, self.max_tokens, where, _is_word)
         min_probability = MIN_PROBABILITY.of_request(request, where)
-        return TaggingRequest(words, *trace_flags(request, where), min_probability)
+        limits = StepLimits.of_request(self._model, request, where)
+        return TaggingRequest(words, *trace_flags(request, where), min_probability, limits)
 
     @overrides
     def to_instance(self, request: Any) -> Instance:
-        tokens, attention, trace, min_probability = request
+        tokens, attention, trace, min_probability, step_limits = request
         instance = self._dataset_reader.build_instance(tokens, attention=attention, trace=trace)
         metadata_of(instance).min_probability = min_probability
+        step_limits.write_to(metadata_of(instance))
         return instance
 
     @overrides

@@ -3,14 +3,14 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tupl
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
-from allennlp.data import DatasetReader, Instance
+from allennlp.data import Instance
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers import TaggingReader
 from allennlp_nef.data.metadata import TaggingMetadata, metadata_of
-from allennlp_nef.data.writers import Prediction, Writer
+from allennlp_nef.data.writers import Prediction
 from allennlp_nef.models import NefTagger
 from allennlp_nef.models.tagging.description import description_of
 from allennlp_nef.modules.checks import check_integers
@@ -18,7 +18,9 @@ from allennlp_nef.modules.traces import ReadableTrace
 from allennlp_nef.predictors.batches import batches_of
 from allennlp_nef.predictors.errors import describe, request_error
 from allennlp_nef.predictors.lines import LoadedRequest, SkippedLines, load_request
+from allennlp_nef.predictors.output_formats import writer_of
 from allennlp_nef.predictors.requests import asks_for_description
+from allennlp_nef.predictors.step_limits import StepLimits
 from allennlp_nef.predictors.tag_colors import tag_colors
 
 WORDS_PER_ITEM = 50
@@ -63,6 +65,10 @@ class TaggingPredictor(Predictor):
         answers. "skip": an object `{"error": "request 3: ..."}` in place of the answer, and a warning; so there are as
         many lines of output as requests. "skip" needs the output format "json". It changes nothing for requests that
         come from Python or a server, nor for what a dataset reader reads.
+    max_steps : `int`, optional (default = `None`)
+        At least 1: the largest number of steps of `neural_easy_first`, for requests that have none.
+    halting : `Dict[str, Any]`, optional (default = `None`, the model's)
+        A `Halting`, such as `{"type": "settled", "threshold": 0.9}`, for requests that have none.
     """
 
     _model: NefTagger
@@ -88,10 +94,12 @@ class TaggingPredictor(Predictor):
         max_batch: int = 1000,
         batch_size: int = 64,
         on_error: str = "stop",
+        max_steps: Optional[int] = None,
+        halting: Optional[Dict[str, Any]] = None,
     ) -> None:
         super().__init__(model, dataset_reader)
         dataset_reader.use_no_weights()
-        self._writer = _writer_of(dataset_reader, output_format)
+        self._writer = writer_of(dataset_reader, output_format)
         check_integers(max_tokens=max_tokens, max_batch=max_batch, batch_size=batch_size)
         for name, wanted in (("attention", attention), ("trace", trace)):
             if not isinstance(wanted, bool):
@@ -108,6 +116,7 @@ class TaggingPredictor(Predictor):
                 f"{output_format}"
             )
         self._skipped = SkippedLines() if on_error == "skip" else None
+        self.step_limits = StepLimits.of_options(self._model, max_steps, halting)
         self.output_format = output_format
         self.attention = attention
         self.always_trace = trace
@@ -267,6 +276,7 @@ class TaggingPredictor(Predictor):
             metadata.threshold = self.threshold
         if metadata.min_probability is None:
             metadata.min_probability = self.min_probability
+        self.step_limits.write_to(metadata)
         return instance
 
     def _answers(self, instances: Iterable[Instance]) -> Iterator[JsonDict]:
@@ -274,27 +284,11 @@ class TaggingPredictor(Predictor):
             for output in self._model.forward_on_instances(group):
                 answer = Answer(self.to_answer(output))
                 answer.metadata = cast(TaggingMetadata, output["metadata"])
+                if output.get("steps") is not None:
+                    answer["steps"] = output["steps"]
                 if answer.metadata.attention:
                     answer["attention"] = output.get("attention")
                 if answer.metadata.trace:
                     trace = cast(Optional[ReadableTrace], output.get("trace"))
                     answer["trace"] = None if trace is None else trace.to_json()
                 yield answer
-
-
-def _writer_of(reader: TaggingReader, output_format: str) -> Optional[Writer]:
-    """The writer of a format; None for "json". Raises `ConfigurationError` where the reader has no such writer."""
-    if output_format == "json" or output_format in reader.writers:
-        return reader.writers.get(output_format)
-    readers = {name: DatasetReader.by_name(name) for name in DatasetReader.list_available()}
-    others = [
-        name for name, each in readers.items() if output_format in getattr(each, "writers", ())
-    ]
-    if others:
-        raise ConfigurationError(
-            f"output_format: {output_format} needs a model whose dataset_reader is {' or '.join(others)}, got "
-            f"{type(reader).__name__}"
-        )
-    raise ConfigurationError(
-        f"output_format: expected one of {', '.join(['json', *reader.writers])}, got {output_format!r}"
-    )

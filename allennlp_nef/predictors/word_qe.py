@@ -18,6 +18,7 @@ from allennlp_nef.modules.traces import ReadableTrace
 from allennlp_nef.predictors.batches import metadata_of
 from allennlp_nef.predictors.mean_steps import mean_steps
 from allennlp_nef.predictors.requests import THRESHOLD
+from allennlp_nef.predictors.step_limits import StepLimits
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 from allennlp_nef.predictors.word_qe_request import WordQeRequest, parse_request
 
@@ -35,9 +36,10 @@ class WordQePredictor(TaggingPredictor):
     `source` and `target` are strings, split on whitespace or by the tokenizers of the dataset reader, or lists of
     words; `alignments` (optional) a string of `i-j`, source word i with target word j, from 0, or a list of such
     strings or of pairs; without it the words are aligned by the aligner that the model's archive holds, if it holds
-    one. `threshold` (optional, above 0 and below 1) takes the place of the model's. A final `<EOS>` of the target is no
-    word: a model that tags it adds it where it is missing. `attention` (optional) asks for the attention of each step
-    or word, `trace` (optional) for the fields of a `DecisionTrace` or `FusionTrace`.
+    one. `threshold` (optional, above 0 and below 1) takes the place of the model's, and so do `max_steps` (an integer
+    from 1) and `halting` (an object such as `{"type": "confident", "threshold": 0.9}`, see `Halting`). A final `<EOS>`
+    of the target is no word: a model that tags it adds it where it is missing. `attention` (optional) asks for the
+    attention of each step or word, `trace` (optional) for the fields of a `DecisionTrace` or `FusionTrace`.
 
     The answer has `tokens` (the words of the target, or the tokens of what else is tagged, as `wmt_word_qe` has them),
     `tagged` ("gaps", "target_and_gaps" or "source", where it is not the target that is tagged), `tags` (OK or BAD, one
@@ -47,9 +49,9 @@ class WordQePredictor(TaggingPredictor):
     it was), `sentence_score` (what the model predicts for the sentence, such as HTER, with `expected_bad_share` beside
     it; where it has not learned that, the expected share of BAD tokens: the mean of `bad_probabilities`), `alignments`
     (the pairs that the model used), `alignments_from` ("given", "computed", or "none": the model has no aligner), and,
-    if asked for, `attention` (steps or tokens x tokens) and `trace` (an object); `null` where the model has none. An
-    answer with a trace also has `source` (words), and `target` where it has `tagged`. Of data with the part
-    `post_edits`, an answer has `post_edit`, the corrected translation.
+    where the sentence may halt, `steps`, how many it did; if asked for, `attention` (steps or tokens x tokens) and
+    `trace` (an object); `null` where the model has none. An answer with a trace also has `source` (words), and `target`
+    where it has `tagged`. Of data with the part `post_edits`, an answer has `post_edit`, the corrected translation.
 
     A span is one BAD word or several adjacent ones of the same severity, with what stands between them. It has `start`
     and `end`, the characters of the target where it begins and after it, from 0 (of a list of words, these are those of
@@ -91,7 +93,7 @@ class WordQePredictor(TaggingPredictor):
         The numbers of "wmt22-explanations", only for that format: "bad_probability", the probability of BAD of each
         word; or "attention", the mean of the steps in which `neural_easy_first` attends to a word, weighted by the
         attention, so that words that it attends to late have the highest numbers.
-    attention, trace, max_tokens, max_batch, batch_size, on_error
+    attention, trace, max_tokens, max_batch, batch_size, on_error, max_steps, halting
         See `TaggingPredictor`; `max_tokens` is the limit for either side.
     """
 
@@ -195,10 +197,15 @@ class WordQePredictor(TaggingPredictor):
         alignments: Union[None, str, List[Any]] = None,
         attention: bool = False,
         threshold: Optional[float] = None,
+        max_steps: Optional[int] = None,
+        halting: Optional[Dict[str, Any]] = None,
     ) -> JsonDict:
         """The answer to one request, from Python."""
         request = {"source": source, "target": target, "alignments": alignments}
-        return self.predict_json({**request, "attention": attention, "threshold": threshold})
+        limits = {"max_steps": max_steps, "halting": halting}
+        return self.predict_json(
+            {**request, **limits, "attention": attention, "threshold": threshold}
+        )
 
     def trace(
         self,
@@ -217,9 +224,10 @@ class WordQePredictor(TaggingPredictor):
     @overrides
     def parse(self, request: Any, where: str = "") -> WordQeRequest:
         reader = self._dataset_reader
-        return parse_request(
-            request, self.max_tokens, where, reader.tagged, reader.split_source, reader.split_target
-        )
+        splits = reader.split_source, reader.split_target
+        parsed = parse_request(request, self.max_tokens, where, reader.tagged, *splits)
+        limits = StepLimits.of_request(self._model, request, where)
+        return parsed._replace(step_limits=limits)
 
     @overrides
     def to_instance(self, request: Any) -> Instance:
@@ -232,6 +240,7 @@ class WordQePredictor(TaggingPredictor):
         )
         metadata = metadata_of(instance)
         metadata.threshold = request.threshold
+        request.step_limits.write_to(metadata)
         if self._dataset_reader.tagged == "target":
             metadata.text, metadata.offsets = request.text, request.offsets
         return instance

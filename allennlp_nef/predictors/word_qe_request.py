@@ -5,8 +5,18 @@ from allennlp_nef.data.formats.wmt_layouts import check_eos, tagged_side, withou
 from allennlp_nef.data.formats.wmt_word_qe import DataFormatError, parse_alignments
 from allennlp_nef.predictors.errors import describe, request_error
 from allennlp_nef.predictors.requests import THRESHOLD, check_fields, trace_flags, words_of
+from allennlp_nef.predictors.step_limits import StepLimits
 
-FIELDS = ("source", "target", "alignments", "attention", "trace", "threshold")
+FIELDS = (
+    "source",
+    "target",
+    "alignments",
+    "attention",
+    "trace",
+    "threshold",
+    "max_steps",
+    "halting",
+)
 
 
 class WordQeRequest(NamedTuple):
@@ -26,6 +36,8 @@ class WordQeRequest(NamedTuple):
     """The target that came; of a list, its words joined by single blanks."""
     offsets: Optional[List[Tuple[int, int]]] = None
     """The start and the end of each target word in the text; None for those between whitespace."""
+    step_limits: StepLimits = StepLimits()
+    """The predictor fills them in."""
 
     @property
     def sides(self) -> Tuple[List[str], ...]:

@@ -356,7 +356,8 @@ class TestErrors:
         [
             (
                 '{"sentenc": "a"}',
-                'expected the fields sentence, tokens, attention, trace, min_probability, got "sentenc"',
+                "expected the fields sentence, tokens, attention, trace, min_probability, max_steps, halting, "
+                'got "sentenc"',
             ),
             ('{"sentence": ""}', 'sentence: expected at least one word, got ""'),
             ("[1]", "expected an object with the field sentence or tokens, got [1]"),

@@ -239,7 +239,8 @@ class TestBadRequests:
             ({"sentence": "a", "tokens": ["a"]}, ONE + "both"),
             (
                 {"text": "a"},
-                'expected the fields sentence, tokens, attention, trace, min_probability, got "text"',
+                "expected the fields sentence, tokens, attention, trace, min_probability, max_steps, halting, "
+                'got "text"',
             ),
             ({"sentence": ["a"]}, 'sentence: expected a string, got ["a"]'),
             ({"tokens": "a b"}, 'tokens: expected a list of words, got "a b"'),

@@ -25,12 +25,13 @@ from allennlp_nef.models.tagging.bad_words import BadWords
 from allennlp_nef.models.tagging.label_tables import check_label_namespace, shared_label_table
 from allennlp_nef.models.tagging.readable import readable_output
 from allennlp_nef.models.tagging.sentence_scores import SentenceScores
-from allennlp_nef.models.tagging.steps import check_has_steps
+from allennlp_nef.models.tagging.steps import MeanSteps, batch_halting, check_has_steps
 from allennlp_nef.models.tagging.tagging_metrics import TaggingMetrics
 from allennlp_nef.models.tagging.unseen_labels import UnseenLabels
 from allennlp_nef.models.versioned_model import VersionedModel
 from allennlp_nef.modules.calibration import Calibration
 from allennlp_nef.modules.checks import check_dropout
+from allennlp_nef.modules.halting import Halting
 from allennlp_nef.modules.input_representations import InputRepresentation
 from allennlp_nef.modules.sentence_score_head import SentenceScoreHead
 from allennlp_nef.modules.seq2seq_encoders.neural_easy_first import NeuralEasyFirstTrace
@@ -72,6 +73,9 @@ class NefTagger(VersionedModel):
         probabilities, and for word-level quality estimation the threshold of the tags.
     step_loss : `StepLoss`, optional (default = `None`)
         For the decoder `neural_easy_first`: the training has a loss at earlier steps than the last one, too.
+    halting : `Halting`, optional (default = `None`, no sentence halts)
+        For the decoder `neural_easy_first`: when a sentence does no further step. It has no effect on the training, but
+        on its validation. `allennlp-nef calibrate` can choose it.
     initializer : `InitializerApplicator`, optional
     """
 
@@ -92,6 +96,7 @@ class NefTagger(VersionedModel):
         sentence_score: Optional[Lazy[SentenceScoreHead]] = None,
         calibration: Optional[Calibration] = None,
         step_loss: Optional[StepLoss] = None,
+        halting: Optional[Halting] = None,
         initializer: InitializerApplicator = InitializerApplicator(),
         **kwargs: Any,
     ) -> None:
@@ -114,9 +119,10 @@ class NefTagger(VersionedModel):
         self.sentence_score = (
             None if sentence_score is None else sentence_score.construct(input_dim=states_dim)
         )
-        if step_loss is not None:
-            check_has_steps("step_loss", decoder)
-        self._use_head(head, calibration, metrics, step_loss)
+        for name, option in (("step_loss", step_loss), ("halting", halting)):
+            if option is not None:
+                check_has_steps(name, decoder)
+        self._use_head(head, calibration, metrics, step_loss, halting)
         initializer(self)
 
     def _use_head(
@@ -125,10 +131,13 @@ class NefTagger(VersionedModel):
         calibration: Optional[Calibration],
         metrics: Optional[List[Lazy[Metric]]],
         step_loss: Optional[StepLoss] = None,
+        halting: Optional[Halting] = None,
     ) -> None:
         """The part of the constructor after the scores."""
         self.tag_head = tag_head
         self.step_loss = step_loss
+        self.halting = halting
+        self._mean_steps = MeanSteps()
         self.tag_head.calibrate(calibration)
         self.metrics = [
             metric.construct(vocab=self.vocab, label_namespace=self.label_namespace)
@@ -175,6 +184,7 @@ class NefTagger(VersionedModel):
             - `loss`: scalar, if `tags` are given; 0 where every sentence is left out of it.
             - `sentence_score`: (batch,), if the model predicts it.
             - `metadata`, if given.
+            - `steps`: the number of steps of each sentence that may halt, None for others; if any may.
             - `trace`: an `EncoderTrace`, if any instance wants it and the model has one.
         """
         if self.training and tags is None:
@@ -207,8 +217,13 @@ class NefTagger(VersionedModel):
         is_traced = any(item is not None and item.is_traced for item in metadata)
         states, trace = encode(self.encoder, vectors, mask, is_traced and self.decoder is None)
         states = self.dropout(states.masked_fill(padding, 0))
+        halting = None
         if self.decoder is not None:
-            options = {"step_outputs": True} if self.training and self.step_loss else {}
+            options: Dict[str, Any] = {}
+            if self.training:
+                options["step_outputs"] = self.step_loss is not None
+            else:
+                options["halting"] = halting = batch_halting(self.halting, metadata, mask)
             head = self.tag_head
             states, trace = encode(self.decoder, states, mask, is_traced, head.scores, **options)
         scores = self.tag_head.scores(states)
@@ -216,6 +231,10 @@ class NefTagger(VersionedModel):
         output = self._tagged(scores, mask, tags, metadata, logits, sentence_score, trace)
         if is_traced and trace is not None:
             output["trace"] = trace
+        if halting is not None and trace is not None:
+            self._mean_steps.add(trace.num_steps)
+            steps = zip(trace.num_steps.tolist(), halting.is_limited)
+            output["steps"] = [count if is_limited else None for count, is_limited in steps]
         return output
 
     def _tagged(
@@ -261,7 +280,7 @@ class NefTagger(VersionedModel):
         """One entry an instance, each as long as its sentence.
 
         - `tags`: the labels; `metadata`; `tokens`, where the metadata have them.
-        - `sentence_score`, if the model predicts it.
+        - `sentence_score`, if the model predicts it; `steps`, the number of steps, where a sentence may halt, or None.
         - `probabilities`: of the tag, for each word; `label_probabilities`: an array (words, labels).
         - `spans`, if the labels are those of chunks: objects with `start` and `end` (words, from 0, the end exclusive),
           `type`, `probability` and, where the tokens are known, `text`.
@@ -274,7 +293,7 @@ class NefTagger(VersionedModel):
     @overrides
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         """The scores of all metrics; none where no gold tags or scores came since the last reset."""
-        scores = self._tagging_metrics.scores(reset)
+        scores = {**self._tagging_metrics.scores(reset), **self._mean_steps.scores(reset)}
         if reset:
             self._unseen_labels.warn()
             self._bad_words.warn()

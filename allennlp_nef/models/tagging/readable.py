@@ -22,6 +22,8 @@ def readable_output(tag_head: TagHead, output: Dict[str, Any], has_chunks: bool)
     readable: Dict[str, Any] = {"tags": tags}
     if "sentence_score" in output:
         readable["sentence_score"] = output["sentence_score"].tolist()
+    if "steps" in output:
+        readable["steps"] = output["steps"]
     metadata = output.get("metadata")
     if metadata is not None:
         readable["metadata"] = metadata

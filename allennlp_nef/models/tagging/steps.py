@@ -1,20 +1,69 @@
 """What a tagger does with the steps of its decoder."""
 
-from typing import Optional
+from typing import Dict, Optional, Sequence, cast
 
+import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
+from allennlp.nn.util import dist_reduce_sum
 
+from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.models.encoding import parts_of
+from allennlp_nef.modules.halting import BatchHalting, Halting
 from allennlp_nef.modules.registered_name import registered_name
 from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst
 
 
 def check_has_steps(option: str, decoder: Optional[Seq2SeqEncoder]) -> None:
     """Raises a `ConfigurationError` for an option of the model where its decoder has no steps, or one."""
-    last = None if decoder is None else parts_of(decoder)[-1]
+    if decoder is None:
+        raise ConfigurationError(f"{option}: expected the decoder neural_easy_first, got none")
+    last = parts_of(decoder)[-1]
     if not isinstance(last, NeuralEasyFirst):
-        got = "none" if last is None else registered_name(Seq2SeqEncoder, last)
+        got = registered_name(Seq2SeqEncoder, last)
         raise ConfigurationError(f"{option}: expected the decoder neural_easy_first, got {got}")
     if last.num_steps == 1:
         raise ConfigurationError(f"{option}: expected a decoder with num_steps of 2 or more, got 1")
+
+
+def has_steps(decoder: Optional[Seq2SeqEncoder]) -> bool:
+    """Whether the sentences of a decoder can halt."""
+    return decoder is not None and isinstance(parts_of(decoder)[-1], NeuralEasyFirst)
+
+
+def batch_halting(
+    own: Optional[Halting], metadata: Sequence[Optional[TaggingMetadata]], mask: torch.Tensor
+) -> Optional[BatchHalting]:
+    """The halting of each sentence: that of its metadata or the model's own. None where no sentence has one."""
+    if own is None and all(
+        item is None or (item.halting is None and item.max_steps is None) for item in metadata
+    ):
+        return None
+    items = metadata or [None] * len(mask)
+    haltings = [
+        own if item is None or item.halting is None else cast(Halting, item.halting)
+        for item in items
+    ]
+    return BatchHalting(
+        haltings, [None if item is None else item.max_steps for item in items], mask
+    )
+
+
+class MeanSteps:
+    """Counts the steps of sentences that may halt, for a score."""
+
+    def __init__(self) -> None:
+        self._steps = self._sentences = 0
+
+    def add(self, num_steps: torch.Tensor) -> None:
+        """Adds a batch: (batch,)."""
+        self._steps += int(num_steps.sum())
+        self._sentences += len(num_steps)
+
+    def scores(self, reset: bool) -> Dict[str, float]:
+        """`mean_steps`, if there are sentences. With `reset` of all processes together, which all have to call it."""
+        steps, sentences = self._steps, self._sentences
+        if reset:
+            steps, sentences = int(dist_reduce_sum(steps)), int(dist_reduce_sum(sentences))
+            self._steps = self._sentences = 0
+        return {"mean_steps": steps / sentences} if sentences else {}

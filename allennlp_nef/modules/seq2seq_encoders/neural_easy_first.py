@@ -16,19 +16,23 @@ from allennlp_nef.modules.attention_transforms import (
     ConstrainedSoftmaxTransform,
 )
 from allennlp_nef.modules.checks import check_dropout, check_integers, is_integer
+from allennlp_nef.modules.halting import BatchHalting
 from allennlp_nef.modules.registered_name import registered_name
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
     TagScorer,
     TracedEncoder,
     without_padding,
 )
-from allennlp_nef.modules.traces import Decide, DecidingTrace, Decisions
+from allennlp_nef.modules.traces import Decide, DecidingTrace, Decisions, EncoderTrace
 from allennlp_nef.nn.numerics import float32_at_least
 from allennlp_nef.nn.sketching import (
     Attend,
+    Halts,
     ScoreUpdates,
     fused_history,
     fused_sketches,
+    halt_in_history,
+    halted_sketches,
     sketch_full,
     sketch_single,
     windows,
@@ -37,7 +41,8 @@ from allennlp_nef.nn.sketching import (
 
 @dataclass(eq=False)
 class NeuralEasyFirstTrace(DecidingTrace):
-    """The steps of `NeuralEasyFirst`. After its last step a sentence has attention 0, and its sketches stay."""
+    """The steps of `NeuralEasyFirst`. After the last step of a sentence its attention is 0 and its sketches stay; after
+    the one at which it halted they are what they would have been."""
 
     sketches: torch.Tensor
     """s^1 to s^N: (batch, steps, tokens, sketch_dim)."""
@@ -214,8 +219,18 @@ class NeuralEasyFirst(TracedEncoder):
         trace: bool = False,
         tag_scorer: Optional[TagScorer] = None,
         step_outputs: bool = False,
-    ) -> Tuple[torch.Tensor, Optional[NeuralEasyFirstTrace]]:
-        """As for `TracedEncoder`. `step_outputs` asks for a trace that has `outputs`, and may have no attention."""
+        halting: Optional[BatchHalting] = None,
+    ) -> Tuple[torch.Tensor, Optional[EncoderTrace]]:
+        """As for `TracedEncoder`, with two more options.
+
+        # Parameters
+
+        step_outputs : `bool`, optional (default = `False`)
+            Asks for a trace that has `outputs`, and may have no attention.
+        halting : `BatchHalting`, optional (default = `None`)
+            When sentences halt; the trace then ends there. It asks for a trace with `num_steps`, and perhaps nothing
+            else. Where it looks at tags, it needs the tag scorer.
+        """
         inputs, mask = without_padding(inputs, mask)
         preactivation = functional.linear(
             windows(inputs, self.context_size), self.input_weight, self.bias
@@ -229,28 +244,37 @@ class NeuralEasyFirst(TracedEncoder):
 
         parameters = preactivation, self.sketch_weight, self.attention_vector
         num_steps = self._steps_of(mask)
+        halts: Optional[Halts] = None
+        if halting is not None:
+            num_steps = halting.limit(num_steps)
+            if halting.looks_at_tags and tag_scorer is not None:
+                halts = partial(_halts, halting, tag_scorer, joined_inputs)
         rest = mask, num_steps, self.context_size
         attention = history = None
         attend: Attend = self.attention
         if self.bounds is not None:
             attend = partial(self.attention, word_bounds=self._word_bounds(self.bounds(inputs)))
         make_attention = None if trace or self.bounds is not None else self.attention.stepwise()
+        has_gradient = torch.is_grad_enabled() and preactivation.requires_grad
         if make_attention is None:
             sketch = sketch_full if self.sketch_update == "full" else sketch_single
-            sketches, steps = sketch(
-                *parameters, attend, *rest, trace or step_outputs, score_updates
-            )
+            keep_trace = trace or step_outputs or halts is not None
+            sketches, steps = sketch(*parameters, attend, *rest, keep_trace, score_updates)
             if steps is not None:
                 attention, history = steps.attention, steps.sketches
-        elif step_outputs:
-            sketches, history = fused_history(
-                self.sketch_update, *parameters, make_attention, *rest
-            )
         else:
-            sketches = fused_sketches(self.sketch_update, *parameters, make_attention, *rest)
+            fused = self.sketch_update, *parameters, make_attention, *rest
+            if step_outputs or (halts is not None and has_gradient):
+                sketches, history = fused_history(*fused)
+            elif halts is not None:
+                sketches, num_steps = halted_sketches(*fused, halts)
+            else:
+                sketches = fused_sketches(*fused)
+        if halts is not None and history is not None:
+            sketches, num_steps = halt_in_history(history, num_steps, halts)
         output = self._dropout(_output(joined_inputs, sketches))
         if history is None:
-            return output, None
+            return output, None if halting is None else EncoderTrace(None, num_steps)
         return output, NeuralEasyFirstTrace(
             attention, num_steps, history, joined_inputs, self._dropout
         )
@@ -268,6 +292,18 @@ class NeuralEasyFirst(TracedEncoder):
         if self.cap_steps:
             return lengths.clamp(max=int(self.num_steps))
         return (lengths > 0).long() * int(self.num_steps)
+
+
+def _halts(
+    halting: BatchHalting,
+    tag_scorer: TagScorer,
+    inputs: Optional[torch.Tensor],
+    sketches: torch.Tensor,
+    rows: torch.Tensor,
+) -> torch.Tensor:
+    """Which sentences halt, by the scores of their tags: `Halts`, once the other arguments are there."""
+    kept = None if inputs is None else inputs[rows]
+    return halting.after(tag_scorer(_output(kept, sketches)), rows)
 
 
 def _output(inputs: Optional[torch.Tensor], sketches: torch.Tensor) -> torch.Tensor:

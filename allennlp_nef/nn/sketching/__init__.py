@@ -2,10 +2,12 @@
 
 - `reference`: the recursion in its plain form, with autograd and with a trace.
 - `fused`: the same mathematics with a hand-written backward pass, for training and for inference without a trace.
+- `halted`: the same recursion where sentences leave the batch before their last step.
 - `stepwise_attention`: the attention of one step after the other, as the fused recursion calls it.
 """
 
 from allennlp_nef.nn.sketching.fused import fused_history, fused_sketches
+from allennlp_nef.nn.sketching.halted import Halts, halt_in_history, halted_sketches
 from allennlp_nef.nn.sketching.reference import (
     Attend,
     ScoreUpdates,
@@ -19,12 +21,15 @@ from allennlp_nef.nn.sketching.reference import (
 
 __all__ = [
     "Attend",
+    "Halts",
     "ScoreUpdates",
     "SketchResult",
     "SketchState",
     "SketchTrace",
     "fused_history",
     "fused_sketches",
+    "halt_in_history",
+    "halted_sketches",
     "sketch_full",
     "sketch_single",
     "windows",

@@ -53,8 +53,13 @@ class FusedFullRecursion(FusedRecursion):
             weights = self._gather(alpha, open_words).unsqueeze(-1)
             padded.view(-1, self.sketch_dim).index_add_(0, open_words.centers, update * weights)
 
-    def write_sketches(self, step: int, history: torch.Tensor) -> None:
-        history[:, step] = self._without_padding(self._padded_sketches[: len(history)])
+    def sketches_after(self, step: int, size: int) -> torch.Tensor:
+        return self._without_padding(self._padded_sketches[:size])
+
+    def keep(self, rows: torch.Tensor) -> None:
+        super().keep(rows)
+        self.preactivation = self.preactivation[rows]
+        self._padded_sketches = self._padded_sketches[rows]
 
     def start_backward(self, grad: torch.Tensor) -> None:
         self._grad_padded = torch.zeros_like(self._padded_sketches)

@@ -70,8 +70,7 @@ class FusedRecursion:
         With `keep_history`, `history` holds the sketches after each step, (batch, steps, tokens, sketch_dim); 0 after
         the last step of a sentence.
         """
-        self._start_attention()
-        self.start_forward()
+        self.start()
         self.history: Optional[torch.Tensor] = None
         if keep_history:
             self.history = self.zeros(self.batch, len(self.sizes), self.tokens, self.sketch_dim)
@@ -109,6 +108,11 @@ class FusedRecursion:
                 raise
         return self.gradients()
 
+    def start(self) -> None:
+        """Starts a forward pass."""
+        self._start_attention()
+        self.start_forward()
+
     def _start_attention(self) -> None:
         self.cache: Dict[int, Tuple[Any, ...]] = {}
         self.attention = self.make_attention(self.mask, float32_at_least(self.dtype))
@@ -120,7 +124,7 @@ class FusedRecursion:
             size = self.sizes[step]
             self.forward_step(step, size, use_cache)
             if history is not None:
-                self.write_sketches(step, history[:size])
+                history[:size, step] = self.sketches_after(step, size)
 
     def start_forward(self) -> None:
         """Makes the state before the first step."""
@@ -142,9 +146,23 @@ class FusedRecursion:
         """Does a step of the first `size` sentences; with `use_cache`, caches what `backward_step` needs."""
         raise NotImplementedError
 
-    def write_sketches(self, step: int, history: torch.Tensor) -> None:
-        """Writes the sketches after a step into the history of its sentences (sentences, steps, tokens, sketch_dim)."""
+    def sketches_after(self, step: int, size: int) -> torch.Tensor:
+        """The sketches of the first `size` sentences, (size, tokens, sketch_dim), until the next step changes them.
+
+        To be called after each step.
+        """
         raise NotImplementedError
+
+    def keep(self, rows: torch.Tensor) -> None:
+        """Leaves the other sentences out of all further steps. There can be no backward pass then.
+
+        # Parameters
+
+        rows : `torch.LongTensor`, (sentences,)
+            Positions among the sentences of the last step, in ascending order.
+        """
+        self.batch = len(rows)
+        self.attention.keep(rows)
 
     def start_backward(self, grad: torch.Tensor) -> None:
         """Takes the gradient of the sketches: (batch, tokens, sketch_dim), 0 in padding."""

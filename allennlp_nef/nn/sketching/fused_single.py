@@ -66,11 +66,16 @@ class FusedSingleRecursion(FusedRecursion):
             size = self.sizes[step + 1]
             self._current[:size].baddbmm_(self._weight_windows(weights[:size]), columns[:size])
 
-    def write_sketches(self, step: int, history: torch.Tensor) -> None:
-        size = len(history)
-        alpha, update = self._alphas[step, :size].unsqueeze(-1), self._updates[step, :size]
-        change = alpha * update.unsqueeze(1)
-        history[:, step] = change if step == 0 else change.add_(history[:, step - 1])
+    def sketches_after(self, step: int, size: int) -> torch.Tensor:
+        alpha, update = self._alphas[step, :size], self._updates[step, :size]
+        if step == 0:
+            self._sum = self.zeros(self.batch, self.tokens, self.sketch_dim)
+        return self._sum[:size].addcmul_(alpha.unsqueeze(-1), update.unsqueeze(1))
+
+    def keep(self, rows: torch.Tensor) -> None:
+        super().keep(rows)
+        self._current = self._current[rows]
+        self._sum = self._sum[rows]
 
     def start_backward(self, grad: torch.Tensor) -> None:
         alphas, updates = self._alphas.transpose(0, 1), self._updates.transpose(0, 1)

@@ -44,6 +44,10 @@ class StepwiseAttention:
         """
         return None
 
+    def keep(self, rows: torch.Tensor) -> None:
+        """Leaves the other sentences out of all further steps, without a backward pass; see `FusedRecursion.keep`."""
+        raise NotImplementedError
+
     def state(self) -> Any:
         """The state between two steps, for `restore`."""
         raise NotImplementedError
@@ -92,6 +96,10 @@ class RecordedAttention(StepwiseAttention):
         if grad_coverage is not None:
             self._grad_coverage = grad_coverage if later is None else later + grad_coverage
         return gradients[0]
+
+    def keep(self, rows: torch.Tensor) -> None:
+        self._mask, self._lengths = self._mask[rows], self._lengths[rows]
+        self._coverage = self._coverage[rows]
 
     def state(self) -> torch.Tensor:
         return self._coverage
@@ -169,6 +177,10 @@ class SoftmaxSteps(_ScoredSteps):
             self._coverage = self._coverage[:size] + weights
         return constrained_softmax.Solution(weights, weights, None, None)
 
+    def keep(self, rows: torch.Tensor) -> None:
+        self._padding = None if self._padding is None else self._padding[rows]
+        self._coverage = self._coverage[rows]
+
     def state(self) -> torch.Tensor:
         return self._coverage
 
@@ -197,6 +209,10 @@ class _BoundedSteps(_ScoredSteps):
 
     def open_words(self, size: int) -> Optional[torch.Tensor]:
         return _open_words(self._closed, size)
+
+    def keep(self, rows: torch.Tensor) -> None:
+        self._bounds = self._bounds[rows]
+        self._closed = None if self._closed is None else self._closed[rows]
 
     def state(self) -> Tuple[torch.Tensor, Optional[torch.Tensor]]:
         return self._bounds, self._closed

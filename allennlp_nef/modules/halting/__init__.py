@@ -1,0 +1,18 @@
+"""When a sentence does no further steps of the decoder."""
+
+from allennlp_nef.modules.halting.batch_halting import BatchHalting
+from allennlp_nef.modules.halting.confident import ConfidentHalting
+from allennlp_nef.modules.halting.fixed import FixedHalting
+from allennlp_nef.modules.halting.halting import Halting
+from allennlp_nef.modules.halting.progress import Progress, ProgressTracker
+from allennlp_nef.modules.halting.settled import SettledHalting
+
+__all__ = [
+    "BatchHalting",
+    "ConfidentHalting",
+    "FixedHalting",
+    "Halting",
+    "Progress",
+    "ProgressTracker",
+    "SettledHalting",
+]

@@ -1,0 +1,43 @@
+"""Sentences that leave the batch, against the sketches of all steps."""
+
+import pytest
+import torch
+
+from allennlp_nef.nn.sketching import halt_in_history, halted_sketches
+from tests.nn.sketching.fused_test import BATCHES, REFERENCE, TRANSFORMS, Problem, name_of
+
+
+class Halts:
+    """Halts sentences by what their sketches are, and by a number of steps each; it records its calls."""
+
+    def __init__(self, count):
+        generator = torch.Generator().manual_seed(count)
+        self.limits = torch.randint(1, 6, (count,), generator=generator)
+        self.steps = torch.zeros(count, dtype=torch.long)
+
+    def __call__(self, sketches, rows):
+        assert len(sketches) == len(rows)
+        self.steps[rows] += 1
+        return (self.steps[rows] >= self.limits[rows]) | (sketches.sum((1, 2)).abs() > 2)
+
+
+@pytest.mark.parametrize("form", REFERENCE)
+@pytest.mark.parametrize("transform", TRANSFORMS, ids=name_of)
+@pytest.mark.parametrize("lengths, max_steps", [*BATCHES, ([9, 2, 8, 0, 7, 9, 1], None)])
+def test_a_sentence_has_the_sketches_of_its_last_step(form, transform, lengths, max_steps):
+    problem = Problem(lengths, max_steps)
+    rest = problem.mask, problem.num_steps, problem.context_size
+    trace = REFERENCE[form](*problem.inputs, transform, *rest, keep_trace=True).trace
+    expected, expected_steps = halt_in_history(
+        trace.sketches, problem.num_steps, Halts(len(lengths))
+    )
+    halts = Halts(len(lengths))
+    sketches, steps = halted_sketches(form, *problem.inputs, transform.stepwise(), *rest, halts)
+    assert torch.equal(steps, expected_steps)
+    # No sentence is asked about after it has halted.
+    assert torch.equal(halts.steps, steps)
+    torch.testing.assert_close(sketches, expected, rtol=1e-9, atol=1e-9)
+    for row, count in enumerate(steps.tolist()):
+        if count:
+            torch.testing.assert_close(sketches[row], trace.sketches[row, count - 1])
+    assert len(lengths) < 7 or len(set(steps.tolist())) > 3
