@@ -1,7 +1,7 @@
 import argparse
 from typing import Iterator
 
-from allennlp_nef.commands.arguments import add_trust, integer
+from allennlp_nef.commands.arguments import add_trust, integer, number
 from allennlp_nef.commands.command import Command
 
 _SUMMARY = (
@@ -16,6 +16,7 @@ holds them, for predict, serve and evaluate. All other files of the archive stay
     %(prog)s runs/qe_nef_f/model.tar.gz --output calibrated.tar.gz
     %(prog)s runs/qe_nef_f/model.tar.gz fixtures/qe/dev --output calibrated.tar.gz --plot reliability.png
     %(prog)s runs/qe_nef_f/model.tar.gz --output adapted.tar.gz --adapt-to fixtures/qe/test
+    %(prog)s runs/anytime/model.tar.gz --output faster.tar.gz --halting settled --tolerance 0.1
 
 Prints how good probabilities and tags are before, after, and cross-fitted: fitted on one half of the sentences and
 measured on the other, both ways. Only that says what to expect on other data of the same kind. ECE is the expected
@@ -25,6 +26,9 @@ With --adapt-to, the share of each label in DATA is estimated from the probabili
 Latinne & Decaestecker, Neural Computation 2002), the probabilities are adapted to it, and the threshold is the one with
 the highest expected score on DATA. Tags in DATA are not used. It holds where DATA have other shares of the labels than
 DEV, and are like it otherwise.
+
+With --halting, sentences of the new archive halt before their last step. The tags after each step are those before
+the calibration, and probabilities are then fitted to the last step of each sentence.
 
 The exit status is 2 where the data or the archive cannot be used.
 """
@@ -48,6 +52,20 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the score of the threshold, for quality estimation; span_f1, the F1 of characters, needs error spans",
     )
     add("--temperature-only", action="store_true", help="no biases")
+    add(
+        "--halting",
+        choices=("fixed", "confident", "settled"),
+        help="also choose when sentences halt, for a model with the decoder neural_easy_first: the halting of this "
+        "kind with the fewest steps",
+    )
+    add(
+        "--tolerance",
+        type=number(0),
+        default=0.1,
+        metavar="POINTS",
+        help="with --halting: what it may cost at most on DEV, in percentage points of accuracy, of F1 for chunks, or "
+        "of MCC for quality estimation",
+    )
     add(
         "--adapt-to",
         metavar="DATA",

@@ -2,6 +2,7 @@
 
 from typing import Any, Dict, List, Mapping, Optional
 
+from allennlp_nef.commands.calibration.step_table import SCORES
 from allennlp_nef.commands.text import printable
 
 _OBJECTIVES = {"mcc": "MCC", "f1_mult": "F1-MULT", "span_f1": "F1 of characters"}
@@ -31,6 +32,8 @@ def as_text(results: Mapping[str, Any], plot: Optional[str]) -> str:
             f"{results['left_out_words']} words are left out of the fit and of NLL: the model cannot predict their tag"
         )
     lines += ["", *_table(results), ""]
+    if results["halting"] is not None:
+        lines += [*_halting(results["halting"]), ""]
     if adapted is not None:
         shares = adapted["base_rate"]
         lines.append(
@@ -51,6 +54,26 @@ def as_text(results: Mapping[str, Any], plot: Optional[str]) -> str:
         )
     lines += [f"wrote {path}" for path in (results["output"], plot) if path]
     return "\n".join(lines)
+
+
+def _halting(figures: Mapping[str, Any]) -> List[str]:
+    """The chosen halting, and its figures."""
+    options = [
+        f"{name} {value:.6g}" for name, value in figures["options"].items() if name != "type"
+    ]
+    rows = [
+        ("all steps", figures["without"]),
+        ("halting", figures["chosen"]),
+        ("cross-fitted", figures["cross_fitted"]),
+    ]
+    score = SCORES[figures["score"]]
+    return [
+        f"halting: {figures['options']['type']}, {', '.join(options)}",
+        *(
+            f"{name.ljust(12)}  {row['mean_steps']:5.2f} steps, {score} {100 * row['score']:.2f}%"
+            for name, row in rows
+        ),
+    ]
 
 
 def _table(results: Mapping[str, Any]) -> List[str]:

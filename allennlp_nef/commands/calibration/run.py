@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple
 
 import numpy
+from allennlp.common import Params
+from allennlp.data import Instance
 
 from allennlp_nef.commands.archive_files import (
     check_output,
@@ -13,9 +15,11 @@ from allennlp_nef.commands.archive_files import (
     write_archive,
 )
 from allennlp_nef.commands.calibration.fitting import adapt, fit
+from allennlp_nef.commands.calibration.halting import chosen_halting
 from allennlp_nef.commands.calibration.measures import confidences, measures
 from allennlp_nef.commands.calibration.report import as_text
 from allennlp_nef.commands.calibration.spans import bad_tags, has_gold_spans, span_parts
+from allennlp_nef.commands.calibration.step_table import labelled_steps
 from allennlp_nef.commands.calibration.words import (
     MIN_WORDS,
     Sentence,
@@ -29,7 +33,9 @@ from allennlp_nef.commands.sketched_sentences import instances_of
 from allennlp_nef.data.formats.data_paths import DataPath, files_of, name_of
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.metrics.thresholds import best_threshold
+from allennlp_nef.models.tagging.steps import has_steps
 from allennlp_nef.modules.calibration import Calibration
+from allennlp_nef.modules.halting import Halting
 from allennlp_nef.predictors.archives import check_device, load_predictor
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 
@@ -53,6 +59,7 @@ def calibrate(args: argparse.Namespace) -> Iterator[str]:
         raise UserError("DEV: expected labelled data, since the config has no validation_data_path")
     _check_inputs_stay(args, data)
     path = name_of(data)
+    halting = _choose_halting(args, predictor, data) if args.halting else None
     sentences = _read(args, predictor, data, False)
     check_labelled(sentences, head, path)
     words = Words(sentences, head)
@@ -79,6 +86,7 @@ def calibrate(args: argparse.Namespace) -> Iterator[str]:
         "after": measures(words, calibration),
         "cross_fitted": {name: _mean([each[name] for each in crossed]) for name in crossed[0]},
         "adapted": None,
+        "halting": halting,
     }
     plain = measures(words, Calibration())["nll"]  # an old calibration may be of the same words
     if results["cross_fitted"]["nll"] > plain:
@@ -117,6 +125,8 @@ def calibrate(args: argparse.Namespace) -> Iterator[str]:
     results["calibration"] = calibration.to_json()
     results["output"] = args.output
     model = {**config["model"], "calibration": calibration.to_json()}
+    if halting is not None:
+        model["halting"] = halting["options"]
     write_archive(args.archive, Path(args.output), model)
     yield json.dumps(results, indent=2) if args.json else as_text(results, args.plot)
 
@@ -160,14 +170,35 @@ def _check_inputs_stay(args: argparse.Namespace, data: DataPath) -> None:
             raise UserError(f"--{option}: expected another file than those of the data, got {name}")
 
 
+def _choose_halting(
+    args: argparse.Namespace, predictor: TaggingPredictor, data: DataPath
+) -> Dict[str, Any]:
+    """The figures of the halting; the model has it from now on."""
+    model = predictor._model
+    if not has_steps(getattr(model, "decoder", None)):
+        raise UserError(
+            f"--halting: expected a model with the decoder neural_easy_first, got {args.archive}"
+        )
+    table = labelled_steps(
+        predictor, _instances(predictor, data, False), name_of(data), args.batch_size
+    )
+    figures = chosen_halting(args.halting, table, args.tolerance / 100)
+    model.halting = Halting.from_params(Params(dict(figures["options"])))
+    return figures
+
+
 def _read(
     args: argparse.Namespace, predictor: TaggingPredictor, data: DataPath, is_requests: bool
 ) -> List[Sentence]:
+    instances = _instances(predictor, data, is_requests)
+    return sentences_of(predictor, instances, name_of(data), args.batch_size)
+
+
+def _instances(predictor: TaggingPredictor, data: DataPath, is_requests: bool) -> List[Instance]:
     instances = list(instances_of(predictor, data, is_requests))
-    path = name_of(data)
     if not instances:
-        raise DataFormatError(f"{path}: expected at least one sentence, got none")
-    return sentences_of(predictor, instances, path, args.batch_size)
+        raise DataFormatError(f"{name_of(data)}: expected at least one sentence, got none")
+    return instances
 
 
 def calibration_of(words: Words, maximize: str, temperature_only: bool = False) -> Calibration:

@@ -4,10 +4,9 @@ import numpy
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.training.metrics import Metric  # noqa: F401
 
 from allennlp_nef.modules.halting import FixedHalting, SettledHalting
-from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst
+from allennlp_nef.nn.sketching.fused_full import FusedFullRecursion
 from tests.models.tagging.small_encoders import label_attention
 from tests.models.tagging.small_tagger import LENGTHS, batch_of, decoder, instances
 from tests.models.tagging.small_tagger import make as make_tagger
@@ -61,23 +60,21 @@ def test_a_halted_sentence_has_the_tags_of_a_tagger_with_so_many_steps(head, opt
         assert_same(answers(plain)[index], result)
 
 
-def test_some_sentence_halts_early_and_the_recursion_is_shorter(monkeypatch):
+def test_a_sentence_that_halts_takes_part_in_no_further_step(monkeypatch):
     model = make()
-    assert [result.get("steps") for result in answers(model)] == [None] * 3
-    calls = []
-    after = FixedHalting.__bases__[0]  # Halting
+    assert "steps" not in answers(model)[0]
     model.halting = SettledHalting()
-    forward = NeuralEasyFirst.encode
+    sizes = []
+    forward_step = FusedFullRecursion.forward_step
 
-    def encode(self, *arguments, **options):
-        output, trace = forward(self, *arguments, **options)
-        calls.append(trace.num_steps.tolist())
-        return output, trace
+    def counted(recursion, step, size, use_cache):
+        sizes.append(size)
+        forward_step(recursion, step, size, use_cache)
 
-    monkeypatch.setattr(NeuralEasyFirst, "encode", encode)
-    results = answers(model)
-    assert after is not None and [result["steps"] for result in results] == calls[0]
-    assert results[0]["steps"] < LENGTHS[0]
+    monkeypatch.setattr(FusedFullRecursion, "forward_step", counted)
+    steps = [result["steps"] for result in answers(model)]
+    assert steps[0] < LENGTHS[0]
+    assert sizes == [sum(count > step for count in steps) for step in range(max(steps))]
 
 
 @pytest.mark.parametrize("head", HEADS)
@@ -104,7 +101,7 @@ def test_metadata_take_the_place_of_the_halting_of_the_model():
     assert [result["steps"] for result in answers(model, some)] == [4, None, 2]
 
 
-def test_gradients_of_a_prediction_are_those_of_the_last_step():
+def test_gradients_of_a_prediction_are_those_of_the_last_step(monkeypatch):
     model = make().double()
     model.halting = SettledHalting()
     loss = model(**batch_of())["loss"]
@@ -114,10 +111,8 @@ def test_gradients_of_a_prediction_are_those_of_the_last_step():
     torch.testing.assert_close(output["loss"], loss)
     steps = torch.tensor(output["steps"])
     model.halting = None
-    monkey = model.decoder._steps_of
-    model.decoder._steps_of = lambda mask: steps
+    monkeypatch.setattr(model.decoder, "_steps_of", lambda mask: steps)
     expected = torch.autograd.grad(model(**batch_of())["loss"], list(model.parameters()))
-    model.decoder._steps_of = monkey
     for one, other in zip(gradients, expected):
         torch.testing.assert_close(one, other)
 
