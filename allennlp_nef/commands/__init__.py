@@ -8,6 +8,7 @@ from allennlp_nef.commands.ensemble import ENSEMBLE
 from allennlp_nef.commands.examples import EXAMPLES
 from allennlp_nef.commands.plot_labels import PLOT_LABELS
 from allennlp_nef.commands.plot_sketches import PLOT_SKETCHES
+from allennlp_nef.commands.plot_steps import PLOT_STEPS
 from allennlp_nef.commands.score_tags import SCORE_TAGS
 from allennlp_nef.commands.tag_corpus import TAG_CORPUS
 
@@ -20,6 +21,7 @@ COMMANDS = (
     EXAMPLES,
     PLOT_LABELS,
     PLOT_SKETCHES,
+    PLOT_STEPS,
     SCORE_TAGS,
     TAG_CORPUS,
 )

@@ -1,10 +1,11 @@
 """Counts over a corpus: where the first step looks, when tags settle, and the attention on words with wrong tags."""
 
 from collections import defaultdict
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional
 
 import numpy
 
+from allennlp_nef.commands.tables import percent, table_text
 from allennlp_nef.commands.text import printable
 
 ENDS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 50)
@@ -160,44 +161,28 @@ def as_text(results: Mapping[str, Any]) -> str:
     has_gold = results["has_gold"]
     counts = f"{results['sentences']} sentences, {results['words']} words"
     if has_gold:
-        counts += f", accuracy {_percent(results['accuracy'])}%"
+        counts += f", accuracy {percent(results['accuracy'])}%"
     parts = [
         f"{results['title']}: {results['archive']}\n{counts}",
         f"The first step, by the {'gold' if has_gold else 'predicted'} tag: words; sentences whose largest attention "
-        "is on such a word; attention.\n" + _table(_FIRST_STEP, results["first_step"]),
+        "is on such a word; attention.\n" + table_text(_FIRST_STEP, results["first_step"]),
     ]
     settling = "Settling: words by the first step after which their tag no longer changes"
     if has_gold:
         parts += [
             f"{settling}; their accuracy, and\nthat of all words after this step (sentences with fewer steps keep "
-            "their last tags).\n" + _table(_SETTLING, results["settling"]),
+            "their last tags).\n" + table_text(_SETTLING, results["settling"]),
             "Attention on wrong words: words, once for each step of their sentence, whose tag was wrong, or right,\n"
             "after the step before; the mean attention that they get; the share of attention that goes to the wrong\n"
             "ones, and what it would be if all words of a sentence got the same.\n"
-            + _table(_ATTENTION, results["attention_on_wrong"]),
+            + table_text(_ATTENTION, results["attention_on_wrong"]),
         ]
     else:
         parts += [
-            f"{settling}.\n" + _table(_SETTLING[:3], results["settling"]),
+            f"{settling}.\n" + table_text(_SETTLING[:3], results["settling"]),
             "Not all sentences have gold tags: no accuracies, and nothing on wrong words.",
         ]
     return "\n\n".join(parts)
-
-
-def _table(
-    columns: Sequence[Tuple[str, str, Callable[[Any], str]]], rows: Sequence[Mapping[str, Any]]
-) -> str:
-    """A table: the first column is aligned to the left, the others to the right."""
-    cells = [[head for head, _, _ in columns]]
-    cells += [[write(row[name]) for _, name, write in columns] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells)]
-    return "\n".join(
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in cells
-    )
-
-
-def _percent(share: Optional[float]) -> str:
-    return "-" if share is None else f"{100 * share:.2f}"
 
 
 def _decimals(attention: Optional[float]) -> str:
@@ -208,17 +193,17 @@ def _decimals(attention: Optional[float]) -> str:
 _FIRST_STEP = (
     ("tag", "tag", printable),
     ("words", "words", str),
-    ("%", "word_share", _percent),
+    ("%", "word_share", percent),
     ("sentences", "sentences", str),
-    ("%", "sentence_share", _percent),
-    ("attention %", "attention_share", _percent),
+    ("%", "sentence_share", percent),
+    ("attention %", "attention_share", percent),
 )
 _SETTLING = (
     ("step", "step", str),
     ("words", "words", str),
-    ("%", "word_share", _percent),
-    ("their accuracy %", "accuracy", _percent),
-    ("of all words %", "accuracy_after", _percent),
+    ("%", "word_share", percent),
+    ("their accuracy %", "accuracy", percent),
+    ("of all words %", "accuracy_after", percent),
 )
 _ATTENTION = (
     ("step", "step", str),
@@ -226,8 +211,8 @@ _ATTENTION = (
     ("right", "right", str),
     ("on a wrong one", "attention_wrong", _decimals),
     ("on a right one", "attention_right", _decimals),
-    ("on all wrong %", "share_on_wrong", _percent),
-    ("if even %", "even_share", _percent),
+    ("on all wrong %", "share_on_wrong", percent),
+    ("if even %", "even_share", percent),
 )
 
 

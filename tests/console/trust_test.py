@@ -72,6 +72,7 @@ def arguments(evil, run, tmp_path):
         "find-lr": training,
         "plot-labels": [evil, "--output", tmp_path / "plots"],
         "plot-sketches": [run, requests, "--compare", evil, "--output", tmp_path / "plots"],
+        "plot-steps": [evil, "fixtures/qe/dev", "--output", tmp_path / "plots"],
         "predict": [evil, requests],
         "serve": ["--archive-path", evil, "--predictor", "word_qe"],
         "train": training,
@@ -81,7 +82,7 @@ def arguments(evil, run, tmp_path):
 COMMANDS = [
     # checklist needs a package of its own, and diff loads weights only.
     *(name for name in LOADING if name not in ("checklist", "diff")),
-    *("calibrate", "ensemble", "plot-labels", "plot-sketches"),
+    *("calibrate", "ensemble", "plot-labels", "plot-sketches", "plot-steps"),
 ]
 
 

@@ -1,0 +1,145 @@
+"""The work of `plot-steps`."""
+
+import argparse
+import json
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+
+import torch
+from allennlp.common import Params, Tqdm
+from allennlp.data import Batch, Instance
+from allennlp.nn.util import move_to_device
+
+from allennlp_nef.commands.calibration.step_table import SCORES, StepTable, labelled_steps
+from allennlp_nef.commands.output_files import check_folder, formats_of, writing
+from allennlp_nef.commands.plots.figures import check_installed, drawing, save
+from allennlp_nef.commands.plots.steps_plot import steps_plot
+from allennlp_nef.commands.sketched_sentences import instances_of
+from allennlp_nef.commands.tables import percent, table_text
+from allennlp_nef.errors import UserError
+from allennlp_nef.models import NefTagger
+from allennlp_nef.models.tagging.steps import has_steps
+from allennlp_nef.modules.halting import FixedHalting, Halting
+from allennlp_nef.modules.registered_name import registered_name
+from allennlp_nef.predictors.archives import check_device, load_predictor
+from allennlp_nef.predictors.batches import batches_of, metadata_of
+
+MAX_STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 100)
+THRESHOLDS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
+_COLUMNS = (
+    ("halting", "name", str),
+    ("mean steps", "mean_steps", "{:.2f}".format),
+    ("score %", "score", percent),
+    ("ms a sentence", "milliseconds", "{:.3f}".format),
+)
+
+
+def plot_steps(args: argparse.Namespace) -> Iterator[str]:
+    """Writes the files, and yields what to print."""
+    check_installed(matplotlib="matplotlib")
+    check_folder(args.output)
+    check_device(args.cuda_device)
+    predictor = load_predictor(args.archive, args.cuda_device, trust=args.trust)
+    model = predictor._model
+    title = predictor.description()["title"]
+    if not has_steps(getattr(model, "decoder", None)):
+        raise UserError(
+            f"{args.archive}: expected a model with the decoder neural_easy_first, got {title}"
+        )
+    instances = list(instances_of(predictor, args.data, False))
+    table = labelled_steps(predictor, instances, args.data, args.batch_size)
+    batches = _batches(model, instances, args.batch_size)
+    rows = []
+    for options in Tqdm.tqdm(_haltings(table, model.halting), desc="haltings"):
+        halting = None if options is None else Halting.from_params(Params(dict(options)))
+        outcome = table.outcome(halting or FixedHalting())
+        seconds = median(_seconds(model, batches, halting) for _ in range(args.repeat))
+        rows.append(
+            {
+                "halting": options,
+                "name": _name(options),
+                **outcome._asdict(),
+                "milliseconds": 1000 * seconds / len(instances),
+            }
+        )
+    results = {
+        "title": title,
+        "archive": args.archive,
+        "data": args.data,
+        "sentences": len(instances),
+        "score": table.kind,
+        "rows": rows,
+    }
+    folder = Path(args.output)
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {"txt": as_text(results) + "\n", "json": json.dumps(results, indent=2) + "\n"}
+    for ending, content in texts.items():
+        with writing(folder / f"steps.{ending}") as draft:
+            draft.write_text(content, encoding="utf-8", errors="backslashreplace")
+    with drawing():
+        save(steps_plot(results), folder / "steps", formats_of(args))
+    if args.json:
+        yield texts["json"].rstrip("\n")
+        return
+    yield texts["txt"]
+    names = ", ".join(f"steps.{ending}" for ending in (*texts, *formats_of(args)))
+    yield f"wrote {names} in {folder}"
+
+
+def as_text(results: Mapping[str, Any]) -> str:
+    """The table, with a heading."""
+    columns = [
+        (SCORES[results["score"]] + " %" if name == "score" else head, name, write)
+        for head, name, write in _COLUMNS
+    ]
+    heading = f"{results['title']}: {results['archive']} on {results['data']}, {results['sentences']} sentences"
+    return f"{heading}\n\n{table_text(columns, results['rows'])}"
+
+
+def _haltings(table: StepTable, own: Optional[Halting]) -> List[Optional[Dict[str, Any]]]:
+    """The options of the haltings to measure; None for all steps."""
+    most = int(table.num_steps.max())
+    found: List[Optional[Dict[str, Any]]] = [
+        {"type": "fixed", "max_steps": steps} for steps in MAX_STEPS if steps < most
+    ]
+    found += [{"type": "confident", "threshold": threshold} for threshold in THRESHOLDS]
+    found += [{"type": "settled", "threshold": threshold} for threshold in (0.0, *THRESHOLDS)]
+    if own is not None:
+        options = {"type": registered_name(Halting, own), **vars(own)}
+        found.append({name: value for name, value in options.items() if value is not None})
+    return [*found, None]
+
+
+def _name(options: Optional[Mapping[str, Any]]) -> str:
+    if options is None:
+        return "all steps"
+    values = [f"{name} {value:g}" for name, value in options.items() if name != "type"]
+    return f"{options['type']}: {', '.join(values)}"
+
+
+def _batches(model: NefTagger, instances: Sequence[Instance], batch_size: int) -> List[Any]:
+    """The tensors of the sentences, those of like length together."""
+    ordered = sorted(instances, key=lambda instance: len(metadata_of(instance).tokens))
+    batches = []
+    for group in batches_of(ordered, batch_size):
+        batch = Batch(group)
+        batch.index_instances(model.vocab)
+        tensors: Any = move_to_device(batch.as_tensor_dict(), model._get_prediction_device())
+        tensors.pop("tags", None)
+        batches.append(tensors)
+    return batches
+
+
+@torch.no_grad()
+def _seconds(model: NefTagger, batches: Sequence[Any], halting: Optional[Halting]) -> float:
+    """The time that the model takes for all batches, up to the tags."""
+    before, model.halting = model.halting, halting
+    try:
+        start = time.perf_counter()
+        for batch in batches:
+            model(**batch)["tag_ids"].cpu()
+        return time.perf_counter() - start
+    finally:
+        model.halting = before
