@@ -147,7 +147,7 @@ def _rows_of(model: NefTagger, group: Sequence[Instance], kind: str) -> List[Any
     for step in range(int(steps.num_steps.max())):
         scores = head.scores(steps.outputs(everyone, torch.full_like(everyone, step)))
         tags = head.tags(scores, mask, [item.threshold for item in metadata])
-        seen = tracker.after(scores, everyone)
+        seen = tracker.after(scores)
         columns.append([each.cpu().numpy() for each in (seen.confidence, seen.unchanged, tags)])
     confidence, unchanged, tag_ids = (numpy.stack(column, 1) for column in zip(*columns))
     rows = []

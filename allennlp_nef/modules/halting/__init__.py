@@ -6,6 +6,7 @@ from allennlp_nef.modules.halting.fixed import FixedHalting
 from allennlp_nef.modules.halting.halting import Halting
 from allennlp_nef.modules.halting.progress import Progress, ProgressTracker
 from allennlp_nef.modules.halting.settled import SettledHalting
+from allennlp_nef.modules.halting.tag_halts import TagHalts
 
 __all__ = [
     "BatchHalting",
@@ -15,4 +16,5 @@ __all__ = [
     "Progress",
     "ProgressTracker",
     "SettledHalting",
+    "TagHalts",
 ]

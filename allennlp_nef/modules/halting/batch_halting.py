@@ -42,7 +42,8 @@ class BatchHalting:
         self._numbers = torch.tensor(numbers, device=mask.device)
         self.looks_at_tags = any(halting.looks_at_tags for halting in self._distinct)
         """Whether `after` has to be called after each step."""
-        self._tracker = ProgressTracker(mask)
+        counts_changes = any(halting.looks_at_changes for halting in self._distinct)
+        self._tracker = ProgressTracker(mask, counts_changes)
 
     def limit(self, num_steps: torch.Tensor) -> torch.Tensor:
         """The steps of each sentence, (batch,), at most as many as its halting allows."""
@@ -51,12 +52,16 @@ class BatchHalting:
         limits = [2**31 if each is None else each for each in self._limits]
         return num_steps.minimum(num_steps.new_tensor(limits))
 
-    def after(self, scores: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        """Which sentences halt after a step: (sentences,), bool. Parameters: those of `ProgressTracker.after`."""
-        progress = self._tracker.after(scores, rows)
+    def after(self, scores: torch.Tensor) -> torch.Tensor:
+        """Which sentences halt after a step, (sentences,), bool, from the scores of the tag head."""
+        progress = self._tracker.after(scores)
         first, *others = self._distinct
         halts = first.halts(progress)
-        numbers = self._numbers[rows]
         for number, halting in enumerate(others, 1):
-            halts = torch.where(numbers == number, halting.halts(progress), halts)
+            halts = torch.where(self._numbers == number, halting.halts(progress), halts)
         return halts
+
+    def keep(self, rows: torch.Tensor) -> None:
+        """Leaves the other sentences out of all further steps."""
+        self._tracker.keep(rows)
+        self._numbers = self._numbers[rows]

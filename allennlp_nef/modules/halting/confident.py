@@ -21,6 +21,8 @@ class ConfidentHalting(Halting):
         See `Halting`.
     """
 
+    looks_at_changes = False
+
     def __init__(self, threshold: float, max_steps: Optional[int] = None) -> None:
         super().__init__(max_steps)
         self.threshold = check_probability("threshold", threshold)

@@ -19,7 +19,7 @@ class FixedHalting(Halting):
         At least 1. None: as many as the decoder has, for a request that does not want the halting of the archive.
     """
 
-    looks_at_tags = False
+    looks_at_tags = looks_at_changes = False
 
     def __init__(self, max_steps: Optional[int] = None) -> None:
         super().__init__(max_steps)

@@ -21,6 +21,8 @@ class Halting(Registrable):
 
     looks_at_tags = True
     """Whether `halts` may give True."""
+    looks_at_changes = True
+    """Whether `halts` looks at `unchanged`."""
 
     def __init__(self, max_steps: Optional[int] = None) -> None:
         if max_steps is not None:

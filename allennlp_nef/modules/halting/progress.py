@@ -23,28 +23,27 @@ class ProgressTracker:
     # Parameters
 
     mask : `torch.BoolTensor`, (batch, tokens)
+    counts_changes : `bool`, optional (default = `True`)
+        Whether `unchanged` is counted; else it stays 0.
     """
 
-    def __init__(self, mask: torch.Tensor) -> None:
+    def __init__(self, mask: torch.Tensor, counts_changes: bool = True) -> None:
         self._padding = ~mask
+        self._counts_changes = counts_changes
         self._tags = torch.full(mask.shape, -1, device=mask.device)
         self._unchanged = torch.zeros(len(mask), dtype=torch.long, device=mask.device)
 
     @torch.no_grad()
-    def after(self, scores: torch.Tensor, rows: torch.Tensor) -> Progress:
-        """The progress after a step. To be called for the steps of a sentence in turn.
-
-        # Parameters
-
-        scores : `torch.Tensor`, (sentences, tokens, labels)
-            Those of the tag head after the step.
-        rows : `torch.LongTensor`, (sentences,)
-            The positions of the sentences in the batch.
-        """
-        padding = self._padding[rows]
+    def after(self, scores: torch.Tensor) -> Progress:
+        """The progress after a step, from the scores of the tag head (sentences, tokens, labels)."""
         probabilities, tags = in_float32_at_least(scores).softmax(-1).max(-1)
-        confidence = probabilities.masked_fill(padding, 1).min(-1).values
-        is_same = ((tags == self._tags[rows]) | padding).all(-1)
-        unchanged = (self._unchanged[rows] + 1) * is_same
-        self._tags[rows], self._unchanged[rows] = tags, unchanged
-        return Progress(confidence, unchanged)
+        confidence = probabilities.masked_fill_(self._padding, 1).amin(-1)
+        if self._counts_changes:
+            is_same = ((tags == self._tags) | self._padding).all(-1)
+            self._tags, self._unchanged = tags, (self._unchanged + 1) * is_same
+        return Progress(confidence, self._unchanged)
+
+    def keep(self, rows: torch.Tensor) -> None:
+        """Leaves the other sentences out of all further steps."""
+        self._padding, self._tags = self._padding[rows], self._tags[rows]
+        self._unchanged = self._unchanged[rows]

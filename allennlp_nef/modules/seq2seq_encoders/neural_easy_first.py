@@ -16,7 +16,7 @@ from allennlp_nef.modules.attention_transforms import (
     ConstrainedSoftmaxTransform,
 )
 from allennlp_nef.modules.checks import check_dropout, check_integers, is_integer
-from allennlp_nef.modules.halting import BatchHalting
+from allennlp_nef.modules.halting import BatchHalting, TagHalts
 from allennlp_nef.modules.registered_name import registered_name
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
     TagScorer,
@@ -248,7 +248,8 @@ class NeuralEasyFirst(TracedEncoder):
         if halting is not None:
             num_steps = halting.limit(num_steps)
             if halting.looks_at_tags and tag_scorer is not None:
-                halts = partial(_halts, halting, tag_scorer, joined_inputs)
+                sketch_dim = self.sketch_weight.size(0) - self.attention_vector.size(0)
+                halts = TagHalts(halting, tag_scorer, joined_inputs, sketch_dim)
         rest = mask, num_steps, self.context_size
         attention = history = None
         attend: Attend = self.attention
@@ -292,18 +293,6 @@ class NeuralEasyFirst(TracedEncoder):
         if self.cap_steps:
             return lengths.clamp(max=int(self.num_steps))
         return (lengths > 0).long() * int(self.num_steps)
-
-
-def _halts(
-    halting: BatchHalting,
-    tag_scorer: TagScorer,
-    inputs: Optional[torch.Tensor],
-    sketches: torch.Tensor,
-    rows: torch.Tensor,
-) -> torch.Tensor:
-    """Which sentences halt, by the scores of their tags: `Halts`, once the other arguments are there."""
-    kept = None if inputs is None else inputs[rows]
-    return halting.after(tag_scorer(_output(kept, sketches)), rows)
 
 
 def _output(inputs: Optional[torch.Tensor], sketches: torch.Tensor) -> torch.Tensor:

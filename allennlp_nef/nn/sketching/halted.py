@@ -1,6 +1,6 @@
 """Sketches of sentences that do different numbers of steps, as a function of the sketches decides."""
 
-from typing import Callable, Tuple
+from typing import Protocol, Tuple
 
 import torch
 
@@ -8,9 +8,21 @@ from allennlp_nef.nn.numerics import full_precision
 from allennlp_nef.nn.sketching.fused import RECURSIONS
 from allennlp_nef.nn.sketching.stepwise_attention import MakeAttention
 
-Halts = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-"""The sketches after a step (sentences, tokens, sketch_dim) and the positions of these sentences in the batch
-(sentences,) -> which of them do no further step (sentences,), bool. It is called for the steps in turn."""
+MAX_LEFT_SHARE = 0.75
+"""The largest share of sentences with further steps at which leaving out the others saves time."""
+
+
+class Halts(Protocol):
+    """Decides which sentences do no further step."""
+
+    def after(self, sketches: torch.Tensor) -> torch.Tensor:
+        """The sketches after a step (sentences, tokens, sketch_dim) -> which sentences halt: (sentences,), bool.
+
+        It is called once for each step. What it says of a sentence that has halted does not matter.
+        """
+
+    def keep(self, rows: torch.Tensor) -> None:
+        """Leaves the other sentences out of all further steps; `rows` are positions among those of the last step."""
 
 
 @torch.no_grad()
@@ -39,25 +51,39 @@ def halted_sketches(
     rows = num_steps.nonzero().squeeze(1)
     if not len(rows):
         return sketches, done_steps
-    count = int(num_steps.max())
+    if len(rows) < len(mask):
+        halts.keep(rows)
+    limits = num_steps[rows]
+    is_active = torch.ones_like(rows, dtype=torch.bool)
+    left, first_end, count = len(rows), int(limits.min()), int(limits.max())
     inputs = preactivation[rows], sketch_weight, attention_vector
-    steps = [count] * len(rows)
-    recursion = RECURSIONS[sketch_update](*inputs, make_attention, mask[rows], steps, context_size)
+    recursion = RECURSIONS[sketch_update](
+        *inputs, make_attention, mask[rows], [count] * left, context_size
+    )
     with full_precision(mask.device):
         recursion.start()
         for step in range(count):
             recursion.forward_step(step, len(rows), False)
             current = recursion.sketches_after(step, len(rows))
-            is_done = halts(current, rows) | (num_steps[rows] == step + 1)
-            kept = (~is_done).nonzero().squeeze(1)
-            if len(kept) == len(rows):
-                continue
-            leaving = rows[is_done]
-            sketches[leaving], done_steps[leaving] = current[is_done], step + 1
-            rows = rows[kept]
-            if not len(rows):
+            is_leaving = halts.after(current) & is_active
+            is_end = step + 1 == first_end
+            if is_end:
+                is_leaving |= is_active & (limits == first_end)
+            leaving = is_leaving.nonzero().squeeze(1)
+            if len(leaving):
+                done = rows[leaving]
+                sketches[done], done_steps[done] = current[leaving], step + 1
+                is_active &= ~is_leaving
+                left -= len(leaving)
+            if not left:
                 break
-            recursion.keep(kept)
+            # No sentence does more steps than its own number, not even one that has halted.
+            if is_end or left <= MAX_LEFT_SHARE * len(rows):
+                kept = is_active.nonzero().squeeze(1)
+                rows, limits, is_active = rows[kept], limits[kept], is_active[kept]
+                first_end = int(limits.min())
+                recursion.keep(kept)
+                halts.keep(kept)
     return sketches, done_steps
 
 
@@ -66,13 +92,13 @@ def halt_in_history(
 ) -> Tuple[torch.Tensor, torch.Tensor]:
     """What `halted_sketches` returns, from the sketches of all steps (batch, steps, tokens, sketch_dim)."""
     done_steps = num_steps.clone()
-    rows = num_steps.nonzero().squeeze(1)
-    for step in range(history.size(1)):
-        rows = rows[num_steps[rows] > step]
-        is_done = halts(history[rows, step].detach(), rows)
-        done_steps[rows[is_done]] = step + 1
-        rows = rows[~is_done]
     if not history.size(1):
         return history.sum(1), done_steps
+    is_active = num_steps > 0
+    for step in range(history.size(1)):
+        is_active = is_active & (num_steps > step)
+        is_leaving = halts.after(history[:, step].detach()) & is_active
+        done_steps[is_leaving] = step + 1
+        is_active = is_active & ~is_leaving
     last = (done_steps - 1).clamp(min=0)
     return history[torch.arange(len(last), device=last.device), last], done_steps

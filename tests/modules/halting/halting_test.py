@@ -13,13 +13,14 @@ def halting_of(**options):
     return Halting.from_params(Params(options))
 
 
-def last_step(batch, row=0):
-    """The step, from 1, after which the sentence halts first; None for never."""
+def last_steps(batch, count=1):
+    """For each sentence the step, from 1, after which it halts first; None for never."""
+    found = [None] * count
     for step, words in enumerate(STEPS, 1):
-        scores = torch.tensor([[[1 - p, p] for p in (*words, 0.5)]]).log()
-        if batch.after(scores, torch.tensor([row])).item():
-            return step
-    return None
+        scores = torch.tensor([[[1 - p, p] for p in (*words, 0.5)]] * count).log()
+        for row, halts in enumerate(batch.after(scores).tolist()):
+            found[row] = found[row] or (step if halts else None)
+    return found
 
 
 def batch_of(*haltings, max_steps=None):
@@ -41,7 +42,7 @@ def batch_of(*haltings, max_steps=None):
     ],
 )
 def test_a_sentence_halts_at_the_expected_step(options, expected):
-    assert last_step(batch_of(halting_of(**options))) == expected
+    assert last_steps(batch_of(halting_of(**options))) == [expected]
 
 
 def test_haltings_of_a_batch_do_not_mix():
@@ -49,7 +50,7 @@ def test_haltings_of_a_batch_do_not_mix():
     batch = batch_of(*haltings, max_steps=[None, 4, 2])
     assert batch.looks_at_tags and batch.is_limited == [True, True, True]
     assert batch.limit(torch.tensor([9, 9, 9])).tolist() == [9, 4, 2]
-    assert [last_step(batch, row) for row in range(3)] == [3, None, 4]
+    assert last_steps(batch, 3) == [3, None, 4]
     fixed = batch_of(halting_of(type="fixed", max_steps=3), None, max_steps=[None, None])
     assert not fixed.looks_at_tags and fixed.is_limited == [True, False]
     assert fixed.limit(torch.tensor([2, 9])).tolist() == [2, 9]
