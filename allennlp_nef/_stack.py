@@ -4,9 +4,13 @@ import sys
 from pathlib import Path
 from typing import List, Tuple
 
+from allennlp_nef._deferred import deferring
+
 _ROOT = Path(__file__).resolve().parent.parent
 # The versions of requirements-no-deps.txt, which installed packages do not have.
 _WITHOUT_DEPENDENCIES = "allennlp==2.10.1 allennlp-server==1.0.0 fairscale==0.4.13 torchvision=="
+# What AllenNLP 2.10.1 and its transformers import at the start and use in few components.
+_DEFERRED = ("nltk", "scipy.stats", "sklearn", "spacy", "torchvision")
 
 
 def install_commands(
@@ -25,8 +29,10 @@ def install_commands(
 def _import_allennlp() -> None:
     try:
         # What the package extends: versions that do not fit together fail in one of these.
-        import allennlp.models
-        import allennlp.predictors  # noqa: F401
+        with deferring(_DEFERRED if sys.version_info >= (3, 11) else ()):
+            import allennlp.commands
+            import allennlp.models
+            import allennlp.predictors  # noqa: F401
     except Exception as error:  # AttributeError and ValueError among others
         raise ImportError(
             "allennlp_nef needs AllenNLP 2.10.1, which cannot be imported here "

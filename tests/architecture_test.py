@@ -17,19 +17,21 @@ LAYERS = [
         "saved_versions",
         "tensor_files",
         "version",
+        "_deferred",
         "_stack",
     },
     {"data", "modules", "metrics"},
     {"models"},
     {"predictors", "training"},
-    {"bulk", "serving"},
+    {"runner"},
+    {"bulk", "exporting", "serving"},
     {"commands"},
     {"components"},
     {"console"},
 ]
 RANKS = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 # Every module may import these, and they import nothing of the package.
-LOWEST = [f"{PACKAGE}.{name}" for name in ("errors", "tensor_files", "version")]
+LOWEST = [f"{PACKAGE}.{name}" for name in ("errors", "tensor_files", "version", "_deferred")]
 # They import neither AllenNLP nor anything of the package but themselves and those above; all else may import them.
 INDEPENDENT = [
     *LOWEST,
