@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import List, Tuple
+from typing import ContextManager, List, Tuple
 
 from allennlp_nef._deferred import deferring
 
@@ -26,10 +26,24 @@ def install_commands(
     return commands
 
 
+def _deferring() -> ContextManager[None]:
+    return deferring(_DEFERRED if sys.version_info >= (3, 11) else ())
+
+
+def import_plugins() -> None:
+    """Imports AllenNLP's plugins, and before them all of AllenNLP, as AllenNLP's own function of this name does."""
+    from allennlp.common import plugins, util
+
+    with _deferring():
+        excluded = {"allennlp.sanity_checks", "allennlp.tools"}  # as there
+        util.import_module_and_submodules("allennlp", exclude=excluded)
+    plugins.import_plugins()
+
+
 def _import_allennlp() -> None:
     try:
         # What the package extends: versions that do not fit together fail in one of these.
-        with deferring(_DEFERRED if sys.version_info >= (3, 11) else ()):
+        with _deferring():
             import allennlp.commands
             import allennlp.models
             import allennlp.predictors  # noqa: F401

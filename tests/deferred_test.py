@@ -14,7 +14,9 @@ import allennlp_nef.components
 import torch
 from allennlp.data import Token
 from allennlp.data.fields import TextField
+from allennlp_nef._stack import import_plugins
 
+import_plugins()
 heavy = ("nltk", "pandas", "scipy.stats", "sklearn", "spacy", "torch._dynamo", "torchvision")
 TextField([Token("a")])
 print("imported", [name for name in heavy if name in sys.modules])

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 import numpy
-from allennlp.common.plugins import import_plugins
 
+from allennlp_nef._stack import import_plugins
 from allennlp_nef.bulk.manifest import Record
 from allennlp_nef.bulk.shard_tagger import ShardTagger
 from allennlp_nef.bulk.shards import Shard

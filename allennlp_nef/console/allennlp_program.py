@@ -22,7 +22,7 @@ FROM_ARCHIVES = ("diff", "evaluate")
 def register_components(packages: Sequence[str] = ()) -> None:
     """Registers the components of this package, of AllenNLP's plugins and of further packages."""
     _import_allennlp()
-    from allennlp.common.plugins import import_plugins
+    from allennlp_nef._stack import import_plugins
 
     import_plugins()
     _include(packages)
@@ -37,8 +37,9 @@ def run_allennlp(program: str, arguments: Sequence[str]) -> None:
     """
     _import_allennlp()
     from allennlp.commands import Subcommand
-    from allennlp.common.plugins import import_plugins
     from allennlp.common.util import install_sigterm_handler
+
+    from allennlp_nef._stack import import_plugins
 
     install_sigterm_handler()
     name = arguments[0]
