@@ -142,6 +142,7 @@ class TestMetadata:
             "tokenize",
             "ray",
             "gunicorn",
+            "export",
             "docs",
             "dev",
         }
@@ -180,7 +181,12 @@ class TestRequirementsFiles:
         ("name", "python", "base", "extras"),
         [
             ("requirements.txt", "3.11", True, ("serve", "plot")),
-            ("requirements-dev.txt", "3.11", False, ("dev", "docs", "tokenize", "ray", "gunicorn")),
+            (
+                "requirements-dev.txt",
+                "3.11",
+                False,
+                ("dev", "docs", "tokenize", "ray", "gunicorn", "export"),
+            ),
             ("requirements-legacy.txt", "3.8", True, ("serve", "plot", "dev")),
             ("requirements-legacy.txt", "3.10", True, ("serve", "plot", "dev")),
         ],

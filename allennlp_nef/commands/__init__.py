@@ -6,6 +6,7 @@ from allennlp_nef.commands.check_archive import CHECK_ARCHIVE
 from allennlp_nef.commands.check_data import CHECK_DATA
 from allennlp_nef.commands.ensemble import ENSEMBLE
 from allennlp_nef.commands.examples import EXAMPLES
+from allennlp_nef.commands.export import EXPORT
 from allennlp_nef.commands.plot_labels import PLOT_LABELS
 from allennlp_nef.commands.plot_sketches import PLOT_SKETCHES
 from allennlp_nef.commands.plot_steps import PLOT_STEPS
@@ -19,6 +20,7 @@ COMMANDS = (
     CHECK_DATA,
     ENSEMBLE,
     EXAMPLES,
+    EXPORT,
     PLOT_LABELS,
     PLOT_SKETCHES,
     PLOT_STEPS,

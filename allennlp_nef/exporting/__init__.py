@@ -1,0 +1,1 @@
+"""Exports taggers: `torch.export`, ONNX, and a folder that tags without torch."""

@@ -1,0 +1,142 @@
+"""Writes the folder of an exported tagger."""
+
+import json
+import re
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Iterator, List
+
+import torch
+
+from allennlp_nef.errors import UserError
+from allennlp_nef.exporting.plain_tagger import PlainTagger
+from allennlp_nef.exporting.settings import settings_of
+from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
+
+INSTALL = "pip install 'allennlp_nef[export]'"
+PACKAGE = Path(__file__).resolve().parent.parent
+RUNNER = "nef_runner"
+SHARED = (
+    "errors.py",
+    "data/affixes.py",
+    "data/word_similarity.py",
+    "data/formats/characters.py",
+    "data/formats/chunks.py",
+    "data/aligners/features.py",
+    "data/aligners/lexical_aligner.py",
+    "data/aligners/lexicon.py",
+)
+"""The modules outside of `runner` that the runner imports."""
+_IMPORT = re.compile(r"^from allennlp_nef\.(?:\w+\.)*(\w+) import", re.MULTILINE)
+
+
+def write_folder(predictor: TaggingPredictor, folder: Path, int8: bool = False) -> List[str]:
+    """Writes the tagger of a predictor, and returns the names of the files.
+
+    # Parameters
+
+    predictor : `TaggingPredictor`
+    folder : `Path`
+        Files of an older export are written over.
+    int8 : `bool`, optional (default = `False`)
+        Whether to write a quantized model, too.
+
+    # Raises
+
+    `UserError`: a part of the tagger that cannot be exported, a package that is not installed, a folder of something
+    else.
+    """
+    tagger = PlainTagger(predictor._model)
+    settings = settings_of(predictor, tagger)
+    _check_packages()
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / "tagger.json").is_file():
+        raise UserError(f"{folder}: expected a new folder or an older export, got another folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    names = ["tagger.onnx", "tagger.pt2", "tagger.json", RUNNER, "__main__.py"]
+    program = exported_program(tagger)
+    torch.export.save(program, str(folder / "tagger.pt2"))
+    write_onnx(program, folder / "tagger.onnx", tagger.input_names)
+    if int8:
+        names.insert(1, "tagger.int8.onnx")
+        quantize(folder / "tagger.onnx", folder / "tagger.int8.onnx")
+    elif (folder / "tagger.int8.onnx").exists():
+        (folder / "tagger.int8.onnx").unlink()  # it is of another model
+    text = json.dumps(settings, ensure_ascii=False)
+    (folder / "tagger.json").write_text(text, encoding="utf-8")
+    write_runner(folder)
+    return names
+
+
+def exported_program(tagger: PlainTagger) -> Any:
+    """The tagger as a program of `torch.export`, for any number of sentences and words."""
+    shapes = {
+        name: {place: torch.export.Dim(size) for place, size in sizes.items()}
+        for name, sizes in tagger.dynamic_shapes().items()
+    }
+    with torch.no_grad():
+        return torch.export.export(
+            tagger, tagger.example_inputs(), dynamic_shapes=shapes, strict=False
+        )
+
+
+def write_onnx(program: Any, path: Path, input_names: List[str]) -> None:
+    """Writes a program as ONNX, and checks it."""
+    import onnx
+
+    with _quiet():
+        exported: Any = torch.onnx.export(
+            program, input_names=input_names, output_names=["scores"], dynamo=True, verbose=False
+        )
+        exported.save(str(path), external_data=False)
+    onnx.checker.check_model(str(path))
+
+
+def quantize(path: Path, output: Path) -> None:
+    """Writes a model whose matrix products have 8-bit weights."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    with _quiet():
+        quantize_dynamic(str(path), str(output), weight_type=QuantType.QInt8)
+
+
+def write_runner(folder: Path) -> None:
+    """Writes the runner, a package without imports of allennlp_nef, and the program that Python runs for a folder."""
+    package = folder / RUNNER
+    package.mkdir(exist_ok=True)
+    runner = sorted((PACKAGE / "runner").glob("*.py"))
+    for path in [*runner, *(PACKAGE / name for name in SHARED)]:
+        text = _IMPORT.sub(rf"from {RUNNER}.\1 import", path.read_text(encoding="utf-8"))
+        place = folder if path.name == "__main__.py" else package
+        (place / path.name).write_text(text, encoding="utf-8")
+
+
+def _check_packages() -> None:
+    if not hasattr(torch, "export"):
+        raise UserError(f"export: expected torch 2.6 or newer, got {torch.__version__}")
+    try:
+        import onnx  # noqa: F401
+        import onnxruntime  # noqa: F401
+        import onnxscript  # noqa: F401
+    except ImportError as error:
+        raise UserError(
+            f"export: expected the packages onnx, onnxruntime and onnxscript: {INSTALL} ({error})"
+        ) from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without warnings and log lines of the exporter, which are about operations that are not used."""
+    import logging
+
+    loggers = [logging.getLogger(name) for name in ("onnxscript", "onnx_ir", "torch.onnx", "")]
+    levels = [each.level for each in loggers]
+    for each in loggers:
+        each.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for each, level in zip(loggers, levels):
+            each.setLevel(level)

@@ -1,0 +1,97 @@
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from allennlp_nef.data.formats.characters import refused_word
+from allennlp_nef.errors import UserError, quote
+
+MAX_TOKENS = 1000
+EOS = "<EOS>"
+
+
+class Sentence(NamedTuple):
+    """A checked request."""
+
+    tokens: List[str]
+    """The words that are tagged."""
+    source: List[str]
+    alignments: Optional[List[Tuple[int, int]]] = None
+    """Pairs (source index, target index), from 0; None where the request has none."""
+    alignments_from: str = "given"
+    threshold: Optional[float] = None
+
+
+def parse_request(request: Any, is_pair: bool, where: str) -> Sentence:
+    """Checks a request, decoded from JSON. Raises a `UserError` whose message begins with `where`."""
+    fields = ["source", "target", "alignments", "threshold"] if is_pair else ["sentence", "tokens"]
+    if not isinstance(request, dict):
+        raise UserError(f"{where}expected an object, got {quote(request)}")
+    for name in request:
+        if name not in fields:
+            raise UserError(f"{where}expected the fields {', '.join(fields)}, got {quote(name)}")
+    if not is_pair:
+        given = [name for name in fields if request.get(name) is not None]
+        if len(given) != 1:
+            got = "both" if given else "neither"
+            raise UserError(f"{where}expected one of the fields sentence and tokens, got {got}")
+        return Sentence(_words(request, given[0], where), [])
+    source, target = (_words(request, name, where) for name in ("source", "target"))
+    threshold = request.get("threshold")
+    if threshold is not None and not (type(threshold) is float and 0 < threshold < 1):
+        raise UserError(
+            f"{where}threshold: expected a number above 0 and below 1, got {quote(threshold)}"
+        )
+    words = without_eos(target)
+    if not words or EOS in [*source, *words]:
+        raise UserError(f"{where}expected {EOS} at the end of a target alone, got it elsewhere")
+    links = _links(request.get("alignments"), len(source), len(words), where)
+    return Sentence(target, source, links, threshold=threshold)
+
+
+def without_eos(words: List[str]) -> List[str]:
+    """The words of a translation, without a final `<EOS>`."""
+    return words[:-1] if words[-1:] == [EOS] else words
+
+
+def _words(request: Dict[str, Any], name: str, where: str) -> List[str]:
+    value = request.get(name)
+    words = value.split() if isinstance(value, str) else value
+    if not isinstance(words, list) or not words:
+        raise UserError(f"{where}{name}: expected a string or a list of words, got {quote(value)}")
+    if len(words) > MAX_TOKENS:
+        raise UserError(f"{where}{name}: expected at most {MAX_TOKENS} words, got {len(words)}")
+    for word in words:
+        if not isinstance(word, str) or not (isinstance(value, str) or _is_word(word, name)):
+            raise UserError(f"{where}{name}: expected words without whitespace, got {quote(word)}")
+    refused = refused_word(words)
+    if refused:
+        raise UserError(f"{where}{name}: {refused.reason} at index {refused.position}")
+    return words
+
+
+def _is_word(text: str, field: str) -> bool:
+    """As the predictors have it: CoNLL-U has words with no-break spaces in them."""
+    return (
+        not set(" \t\r\n\f\v").intersection(text) if field == "tokens" else text.split() == [text]
+    )
+
+
+def _links(
+    value: Any, source_length: int, target_length: int, where: str
+) -> Optional[List[Tuple[int, int]]]:
+    """Pairs from `"0-0 1-2"`, `["0-0", "1-2"]`, `[[0, 0], [1, 2]]` or None."""
+    if value is None:
+        return None
+    if not isinstance(value, (str, list)):
+        raise UserError(f"{where}alignments: expected a string or a list, got {quote(value)}")
+    links = []
+    for item in value.split() if isinstance(value, str) else value:
+        parts = item.split("-") if isinstance(item, str) else item
+        try:
+            source, target = map(int, parts)
+        except (TypeError, ValueError):
+            source, target = -1, -1
+        if not (0 <= source < source_length and 0 <= target < target_length):
+            raise UserError(
+                f"{where}alignments: expected pairs such as 0-1 inside of the sentences, from 0, got {quote(item)}"
+            )
+        links.append((source, target))
+    return links
