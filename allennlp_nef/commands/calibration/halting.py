@@ -11,8 +11,9 @@ from allennlp_nef.modules.halting import FixedHalting, Halting
 
 KINDS = ("fixed", "confident", "settled")
 """The haltings that can be chosen, by their registered names."""
-_THRESHOLDS = 200
+_THRESHOLDS = 60
 _MAX_UNCHANGED = 3
+_MAX_STEPS = (2, 3, 4, 5, 6, 8, 10, 15, 20, 30)
 
 
 class Choice(NamedTuple):
@@ -35,13 +36,12 @@ def candidates(kind: str, table: StepTable) -> List[Dict[str, Any]]:
     found = numpy.unique(numpy.quantile(table.confidence.astype(numpy.float64), shares))
     # In the middle between two of them, so that rounding does not decide.
     thresholds = [0.0, *((found[1:] + found[:-1]) / 2).tolist(), 1.0]
-    if kind == "confident":
-        return [{"type": kind, "threshold": each} for each in thresholds]
-    return [
-        {"type": kind, "steps": steps, "threshold": each}
-        for steps in range(1, _MAX_UNCHANGED + 1)
-        for each in thresholds
-    ]
+    own: List[Dict[str, Any]] = [{"threshold": each} for each in thresholds]
+    if kind == "settled":
+        own = [{"steps": n, **each} for n in range(1, _MAX_UNCHANGED + 1) for each in own]
+    limits = [n for n in _MAX_STEPS if n < table.num_steps.max()]
+    options = [{"type": kind, **each} for each in own]
+    return options + [{**each, "max_steps": limit} for each in options for limit in limits]
 
 
 def choose(kind: str, table: StepTable, tolerance: float) -> Choice:
