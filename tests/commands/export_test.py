@@ -16,6 +16,7 @@ from allennlp_nef.exporting.plain_tagger import PlainTagger
 from allennlp_nef.exporting.recurrent import PlainRecurrent
 from allennlp_nef.exporting.sketching import PlainSketching
 from allennlp_nef.modules.attention_transforms import SparsemaxTransform
+from allennlp_nef.modules.halting import FixedHalting
 from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst
 
 pytest.importorskip("onnxruntime")
@@ -170,6 +171,13 @@ def test_the_torch_program_takes_any_sizes(exported, pos_archive, predictor_of):
 def test_a_model_that_cannot_be_exported_has_its_part_named(baselines, predictor_of, name, message):
     with pytest.raises(UserError, match=message):
         PlainTagger(predictor_of(baselines[name])._model)
+
+
+def test_a_halting_rule_cannot_be_exported(ner_archive, predictor_of, monkeypatch):
+    model = predictor_of(ner_archive)._model
+    monkeypatch.setattr(model, "halting", FixedHalting(max_steps=2))
+    with pytest.raises(UserError, match="halting: expected none, .* got FixedHalting"):
+        PlainTagger(model)
 
 
 def test_an_encoder_and_an_attention_that_cannot_be_exported_are_named():
