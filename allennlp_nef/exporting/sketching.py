@@ -30,7 +30,7 @@ class PlainSketching(torch.nn.Module):
 
     # Raises
 
-    `UserError` for other attention.
+    `UserError` for other attention, or learned bounds.
     """
 
     def __init__(self, decoder: NeuralEasyFirst) -> None:
@@ -38,6 +38,8 @@ class PlainSketching(torch.nn.Module):
         attention = decoder.attention
         if type(attention) not in (ConstrainedSoftmaxTransform, SoftmaxTransform):
             raise unsupported("decoder.attention", attention, "csoftmax or softmax")
+        if decoder.bounds is not None:
+            raise unsupported("decoder.learned_bounds", "true", "false")
         self.decoder = decoder
         self.attention = attention
 

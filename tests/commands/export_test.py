@@ -185,3 +185,5 @@ def test_an_encoder_and_an_attention_that_cannot_be_exported_are_named():
         PlainRecurrent(PassThroughEncoder(3))
     with pytest.raises(UserError, match="decoder.attention: expected csoftmax .* got Sparsemax"):
         PlainSketching(NeuralEasyFirst(3, attention=SparsemaxTransform()))
+    with pytest.raises(UserError, match="decoder.learned_bounds: expected false, .* got true"):
+        PlainSketching(NeuralEasyFirst(3, learned_bounds=True))
