@@ -78,12 +78,7 @@ class RowTagger:
                 ) from error
         if not isinstance(columns, (type(None), Mapping)):
             raise UserError(f"columns: expected names by names, got {quote(columns)}")
-        try:
-            self.predictor = load_predictor(os.fspath(archive), cuda_device, trust=trust, **options)
-        except TypeError as error:
-            if "unexpected keyword argument" not in str(error):
-                raise
-            raise UserError(f"options: expected those of the predictor, got {error}") from error
+        self.predictor = load_predictor(os.fspath(archive), cuda_device, trust=trust, **options)
         self._is_word_qe = isinstance(self.predictor, WordQePredictor)
         inputs = ("source", "target", "alignments") if self._is_word_qe else ("sentence", "tokens")
         for name, column in (columns or {}).items():

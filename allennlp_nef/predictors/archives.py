@@ -70,4 +70,8 @@ def load_predictor(
         predictor: Any = Predictor.from_archive(archive, name, extra_args=options)
     except ConfigurationError as error:
         raise UserError(f"{path}: {summary_of(error)}") from error
+    except TypeError as error:
+        if "unexpected keyword argument" not in str(error):
+            raise
+        raise UserError(f"options: expected those of the predictor, got {error}") from error
     return predictor
