@@ -153,7 +153,7 @@ def _bad_kinds() -> List[Request]:
     object_ = "expected an object with the fields source and target, got "
     text = "expected a string or a list of words, got "
     plain = "expected words without whitespace, got "
-    fields = "expected the fields source, target, alignments, attention, trace, threshold, got "
+    fields = "expected the fields source, target, alignments, attention, trace, threshold, max_steps, halting, got "
     pairs = (
         'expected pairs [source index, target index] or strings such as "0-1", from 0, got [0] '
         "at index 0"
