@@ -5,7 +5,6 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 from allennlp.models import Model
-from allennlp.predictors import Predictor
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers import TaggingReader
@@ -17,6 +16,7 @@ from allennlp_nef.modules.checks import check_integers
 from allennlp_nef.modules.traces import ReadableTrace
 from allennlp_nef.predictors.batches import batches_of
 from allennlp_nef.predictors.errors import describe, request_error
+from allennlp_nef.predictors.interpretation import InterpretablePredictor
 from allennlp_nef.predictors.lines import LoadedRequest, SkippedLines, load_request
 from allennlp_nef.predictors.output_formats import writer_of
 from allennlp_nef.predictors.requests import asks_for_description
@@ -33,7 +33,7 @@ class Answer(Dict[str, Any]):
     metadata: TaggingMetadata
 
 
-class TaggingPredictor(Predictor):
+class TaggingPredictor(InterpretablePredictor):
     """Base class of this package's predictors: checked requests, batches, output formats.
 
     A request that cannot be answered raises a `ValueError` that names the field and, in a list of requests, the item,

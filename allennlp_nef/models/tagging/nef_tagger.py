@@ -2,7 +2,6 @@ from typing import Any, Dict, List, Optional
 
 import torch
 from allennlp.common import Lazy
-from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import is_distributed
 from allennlp.data import Vocabulary
 from allennlp.models import Model
@@ -22,11 +21,13 @@ from allennlp_nef.metrics import TagAccuracy
 from allennlp_nef.models.encoding import encode, states_dim_of
 from allennlp_nef.models.out_of_memory import BatchShape, batch_shape, explaining_memory
 from allennlp_nef.models.tagging.bad_words import BadWords
+from allennlp_nef.models.tagging.explained_loss import explained_loss
 from allennlp_nef.models.tagging.label_tables import check_label_namespace, shared_label_table
 from allennlp_nef.models.tagging.readable import readable_output
 from allennlp_nef.models.tagging.sentence_scores import SentenceScores
 from allennlp_nef.models.tagging.steps import MeanSteps, batch_halting, check_has_steps
 from allennlp_nef.models.tagging.tagging_metrics import TaggingMetrics
+from allennlp_nef.models.tagging.training_checks import check_is_labeled
 from allennlp_nef.models.tagging.unseen_labels import UnseenLabels
 from allennlp_nef.models.versioned_model import VersionedModel
 from allennlp_nef.modules.calibration import Calibration
@@ -160,6 +161,7 @@ class NefTagger(VersionedModel):
         tags: Optional[torch.Tensor] = None,
         metadata: Optional[List[Any]] = None,
         sentence_score: Optional[torch.Tensor] = None,
+        ignore_loss_on_o_tags: bool = False,
         **inputs: Any,
     ) -> Dict[str, Any]:
         """
@@ -172,6 +174,8 @@ class NefTagger(VersionedModel):
             Its `attention` and `trace` ask for the trace of an instance. Metadata of other readers are passed on.
         sentence_score : `torch.Tensor`, (batch,), optional (default = `None`)
             The gold scores of the sentences.
+        ignore_loss_on_o_tags : `bool`, optional (default = `False`)
+            Whether the tags are predictions to explain: then the loss is their `explained_loss`.
         inputs
             The fields that the input representation takes.
 
@@ -187,19 +191,14 @@ class NefTagger(VersionedModel):
             - `steps`: the number of steps of each sentence that may halt, None for others; if any may.
             - `trace`: an `EncoderTrace`, if any instance wants it and the model has one.
         """
-        if self.training and tags is None:
-            raise ConfigurationError(
-                "tags: expected gold tags in the training data, got sentences without any; do the files of "
-                "train_data_path have them?"
-            )
-        if self.training and self.sentence_score is not None and sentence_score is None:
-            raise ConfigurationError(
-                "sentence_score: expected scores of the training sentences, got none; has train_data_path a file "
-                ".hter, and dataset_reader the option sentence_scores: true?"
-            )
+        if self.training:
+            check_is_labeled(tags, sentence_score, self.sentence_score is not None)
         self.batch_shape = batch_shape(inputs)
         with explaining_memory(self.batch_shape, self.training):
-            output = self._forward(inputs, tags, sentence_score, tagging_metadata(metadata))
+            gold = None if ignore_loss_on_o_tags else tags
+            output = self._forward(inputs, gold, sentence_score, tagging_metadata(metadata))
+        if ignore_loss_on_o_tags and tags is not None:
+            output["loss"] = explained_loss(self.tag_head, output["scores"], output["mask"], tags)
         if metadata is not None:
             output["metadata"] = metadata
         return output
@@ -277,7 +276,7 @@ class NefTagger(VersionedModel):
 
     @overrides(check_signature=False)
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
-        """One entry an instance, each as long as its sentence.
+        """One entry an instance, each as long as its sentence; and the loss of the batch.
 
         - `tags`: the labels; `metadata`; `tokens`, where the metadata have them.
         - `sentence_score`, if the model predicts it; `steps`, the number of steps, where a sentence may halt, or None.
@@ -286,6 +285,7 @@ class NefTagger(VersionedModel):
           `type`, `probability` and, where the tokens are known, `text`.
         - `attention` (rows x words; None where rows attend to no words) and `trace` (a `DecisionTrace` or
           `FusionTrace`), if there is a trace; None where it was not wanted.
+        - `loss`, where it has a gradient: a scalar, for `allennlp.interpret`.
         """
         with torch.no_grad(), explaining_memory(self.batch_shape, self.training):
             return readable_output(self.tag_head, output_dict, self.has_chunks)

@@ -24,6 +24,8 @@ def readable_output(tag_head: TagHead, output: Dict[str, Any], has_chunks: bool)
         readable["sentence_score"] = output["sentence_score"].tolist()
     if "steps" in output:
         readable["steps"] = output["steps"]
+    if "loss" in output and output["loss"].requires_grad:
+        readable["loss"] = output["loss"]
     metadata = output.get("metadata")
     if metadata is not None:
         readable["metadata"] = metadata

@@ -106,7 +106,9 @@ class TestReadable:
         readable = model.make_output_human_readable(model(**batch_of()))
         tables = readable["label_probabilities"]
         names = {"tags", "probabilities", "label_probabilities", "metadata", "tokens"}
-        assert set(readable) == names
+        assert set(readable) == {*names, "loss"}
+        with torch.no_grad():
+            assert set(model.make_output_human_readable(model(**batch_of()))) == names
         assert readable["tokens"] == [pair[1].split() for pair in PAIRS]
         assert [len(tags) for tags in readable["tags"]] == LENGTHS
         assert [table.shape for table in tables] == [(length, 2) for length in LENGTHS]
