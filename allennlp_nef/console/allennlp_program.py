@@ -2,7 +2,9 @@
 
 import argparse
 import json
+import os
 from contextlib import ExitStack
+from tempfile import TemporaryDirectory
 from typing import Any, Sequence
 
 from allennlp_nef.commands.arguments import add_trust
@@ -17,6 +19,8 @@ LOADING = ("checklist", "diff", "evaluate", "find-lr", "predict", "serve", "trai
 """AllenNLP's commands that load archives, or may do so where the config says it."""
 FROM_ARCHIVES = ("diff", "evaluate")
 """Those that build all from an archive, also after they have loaded its model, or load weights alone."""
+WITHOUT_OVERRIDES = ("build-vocab", "count-instances")
+"""Those that have the option `--overrides`, and read a config without it."""
 
 
 def register_components(packages: Sequence[str] = ()) -> None:
@@ -66,6 +70,8 @@ def run_allennlp(program: str, arguments: Sequence[str]) -> None:
     if name == "find-lr":
         args.overrides = _with_trainer_of_allennlp(args.overrides)
     with ExitStack() as stack:
+        if name in WITHOUT_OVERRIDES and args.overrides:
+            args.param_path = _overridden(stack, args.param_path, args.overrides)
         if name in LOADING and not args.trust:
             load_safely(stack, name in FROM_ARCHIVES)
         stack.enter_context(ending_together())
@@ -99,6 +105,16 @@ def _with_trainer_of_allennlp(overrides: str) -> str:
     if "trainer" not in values:
         values.setdefault("trainer.type", "gradient_descent")
     return json.dumps(values)
+
+
+def _overridden(stack: ExitStack, path: str, overrides: str) -> str:
+    """The path of a config with the overrides, which is removed when the stack is closed."""
+    from allennlp.common import Params
+
+    folder = stack.enter_context(TemporaryDirectory())
+    config = os.path.join(folder, "config.json")
+    Params.from_file(path, overrides).to_file(config)
+    return config
 
 
 def _import_allennlp() -> None:

@@ -4,6 +4,7 @@ import json
 
 import numpy
 import pytest
+import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.interpret.attackers import Hotflip, InputReduction
 from allennlp.interpret.saliency_interpreters import (
@@ -151,6 +152,13 @@ def test_input_reduction_of_the_source_is_refused(predictors):
     request = {"source": PAIR["source"] + " it is", "target": "die Hunde ."}
     with pytest.raises(ConfigurationError, match='expected input_field_to_attack "target"'):
         InputReduction(predictors["qe"]).attack_from_json(request, "source")
+
+
+def test_a_model_without_vectors_of_words_is_refused(predictors, monkeypatch):
+    predictor = predictors["ner"]
+    monkeypatch.setattr(predictor._model, "input_representation", torch.nn.Identity())
+    with pytest.raises(ConfigurationError, match="expected a single model .*, got Identity"):
+        predictor.get_interpretable_layer()
 
 
 def test_alignments_follow_the_words_that_are_left(predictors):
