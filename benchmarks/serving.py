@@ -62,8 +62,9 @@ def measure(
     connections: int,
     workers: int = 2,
     batch_size: int = 64,
+    rounds: int = ROUNDS,
 ) -> Report:
-    """Starts a server, sends it the requests `ROUNDS` times, and checks responses, memory and log.
+    """Starts a server, sends it the requests several times, and checks responses, memory and log.
 
     # Parameters
 
@@ -80,6 +81,7 @@ def measure(
     workers : `int`, optional (default = `2`)
     batch_size : `int`, optional (default = `64`)
         Of gunicorn: its workers, and the sentences that a worker tags together.
+    rounds : `int`, optional (default = `3`)
     """
     if server == "gunicorn":
         requests = [with_messages(request) for request in requests]
@@ -90,7 +92,7 @@ def measure(
         if server == "gunicorn":
             more = more_bad_requests()
             found += problems(more, send(port, more, connections))
-        for number in range(ROUNDS):
+        for number in range(rounds):
             with tqdm(total=len(requests), desc=f"{server} {number + 1}") as progress:
                 begin = time.perf_counter()
                 responses = send(port, requests, connections, progress.update)
@@ -227,7 +229,7 @@ def main() -> None:
         help="the server to start (default both, one after the other)",
     )
     parser.add_argument(
-        "--quick", action="store_true", help="send 250 requests, to test that the program runs"
+        "--quick", action="store_true", help="send 250 requests once, to test that the program runs"
     )
     parser.add_argument("--json", type=Path, help="file for the figures")
     args = parser.parse_args()
@@ -247,7 +249,14 @@ def main() -> None:
         print(f"{count} requests, {malformed} malformed, over {args.connections} connections")
         for server in SERVERS if args.server == "both" else [args.server]:
             report = measure(
-                server, archive, folder, requests, args.connections, args.workers, args.batch_size
+                server,
+                archive,
+                folder,
+                requests,
+                args.connections,
+                args.workers,
+                args.batch_size,
+                rounds=1 if args.quick else ROUNDS,
             )
             found += report.problems
             figures[server] = report.figures
@@ -273,7 +282,7 @@ def _summary(server: str, figures: Dict[str, Any], good: int) -> str:
     rates = ", ".join(f"{rate:.0f}" for rate in figures["requests_per_second"])
     rounds = ", ".join(f"{size:.1f}" for size in memory[1:])
     text = (
-        f"{server}: {rates} requests a second in {ROUNDS} rounds\n"
+        f"{server}: {rates} requests a second in {len(memory) - 1} rounds\n"
         f"  latency: median {latency['median']:.0f} ms, 95% {latency['95%']:.0f} ms, 99% {latency['99%']:.0f} ms\n"
         f"  memory: {memory[0]:.1f} MB before, {rounds} after each round"
     )
