@@ -156,7 +156,8 @@ def test_input_reduction_of_the_source_is_refused(predictors):
 
 def test_a_model_without_vectors_of_words_is_refused(predictors, monkeypatch):
     predictor = predictors["ner"]
-    monkeypatch.setattr(predictor._model, "input_representation", torch.nn.Identity())
+    modules = predictor._model._modules  # undoing `setattr` would delete it
+    monkeypatch.setitem(modules, "input_representation", torch.nn.Identity())
     with pytest.raises(ConfigurationError, match="expected a single model .*, got Identity"):
         predictor.get_interpretable_layer()
 
