@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+# Before torch is imported: a fork has none of the threads of its parent, and would wait for them.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 ROOT = Path(__file__).resolve().parent.parent
 
 

@@ -1,6 +1,7 @@
 """What the processes of a distributed training do together before the first epoch."""
 
 import atexit
+import gc
 import json
 import os
 import re
@@ -21,11 +22,18 @@ from allennlp_nef.training.agreement import gather
 
 
 def close_at_exit() -> None:
-    """Closes the process group when the process ends.
+    """Closes the process group when the process ends, and its threads with it.
 
     Otherwise a thread of gloo may free the last tensor when the interpreter is gone, which is a SIGABRT.
     """
-    atexit.register(lambda: dist.is_initialized() and dist.destroy_process_group())
+    atexit.register(close_group)
+
+
+def close_group() -> None:
+    """Closes the process group. Its threads end with it."""
+    gc.collect()  # the `DistributedDataParallel` is part of a cycle, and the threads live as long as it does
+    if dist.is_initialized():
+        dist.destroy_process_group()
 
 
 def refuse_test_data(serialization_dir: str) -> None:

@@ -1,12 +1,15 @@
+import importlib
 import json
 import os
+from pathlib import Path
 
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
+from torch.nn.parallel import DistributedDataParallel
 
 from allennlp_nef.training import NefTrainer
-from allennlp_nef.training.processes import refuse_test_data, share_cores, share_evenly
+from allennlp_nef.training.processes import close_group, refuse_test_data, share_cores, share_evenly
 from tests.processes import in_two_processes
 
 
@@ -91,3 +94,23 @@ def test_processes_share_the_cores_unless_the_threads_are_given(monkeypatch):
     monkeypatch.delitem(os.environ, "OMP_NUM_THREADS")
     share_cores()
     assert threads == [2]
+
+
+def threads_left(rank):
+    """The threads of gloo that are left when the group of a `DistributedDataParallel` is closed."""
+    model = DistributedDataParallel(torch.nn.Linear(2, 2))
+    model.itself = [model]
+    model(torch.ones(1, 2)).sum().backward()
+    del model
+    close_group()
+    names = [Path(f"/proc/self/task/{i}/comm").read_text() for i in os.listdir("/proc/self/task")]
+    torch.distributed.init_process_group(  # the one that is closed at the end
+        "gloo", store=torch.distributed.HashStore(), rank=0, world_size=1
+    )
+    return [name for name in names if "gloo" in name]
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="a Linux system lists its threads")
+def test_no_thread_of_the_group_is_left_at_the_end(tmp_path):
+    importlib.import_module("torch._dynamo")  # would keep the group if it were imported later
+    assert in_two_processes(threads_left, tmp_path / "p") == [[], []]
