@@ -7,7 +7,7 @@ import entmax
 import torch
 from allennlp.data import Vocabulary
 from allennlp.modules import ConditionalRandomField
-from speed_harness import Case, Row, Settings, Target, compare
+from speed_harness import Case, Row, Settings, Target, compare, without_kernels
 
 from allennlp_nef.modules.tag_heads import CrfTagHead
 from allennlp_nef.nn.constrained_softmax import ConstrainedSoftmaxFunction, constrained_softmax
@@ -63,20 +63,22 @@ def attention(settings: Settings) -> List[Case]:
         )
         bounded = [scores.requires_grad_(), bounds.requires_grad_()]
         size = f"{shape[0]}x{shape[1]}, {moment}"
+        run = partial(forward_backward, csoftmax, bounded, grad)
+        checked = partial(forward_backward, constrained_softmax, bounded, grad)
+        over_sparsemax, over_softmax = (
+            partial(forward_backward, function, [scores], grad) for function in (sparsemax, softmax)
+        )
+        rows = [
+            ("csoftmax", run, "sparsemax", over_sparsemax, CSOFTMAX_TARGET),
+            ("csoftmax", run, "softmax", over_softmax, None),
+            ("checked csoftmax", checked, "sparsemax", over_sparsemax, None),
+        ]
+        if settings.has_kernels:
+            title = "csoftmax without kernels"
+            rows.append((title, without_kernels(run), "sparsemax", over_sparsemax, None))
         return [
-            compare(
-                settings,
-                f"{title} {size}",
-                name,
-                partial(forward_backward, ours, bounded, grad),
-                partial(forward_backward, theirs, [scores], grad),
-                target,
-            )
-            for title, ours, name, theirs, target in (
-                ("csoftmax", csoftmax, "sparsemax", sparsemax, CSOFTMAX_TARGET),
-                ("csoftmax", csoftmax, "softmax", softmax, None),
-                ("checked csoftmax", constrained_softmax, "sparsemax", sparsemax, None),
-            )
+            compare(settings, f"{title} {size}", name, ours, theirs, target)
+            for title, ours, name, theirs, target in rows
         ]
 
     return [partial(case, shape, *moment) for shape in SHAPES for moment in MOMENTS]

@@ -15,7 +15,17 @@ from allennlp.common import Params
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.training.optimizers import Optimizer
-from speed_harness import ROOT, Case, Row, Settings, Target, compare, measure, warm_up
+from speed_harness import (
+    ROOT,
+    Case,
+    Row,
+    Settings,
+    Target,
+    compare,
+    measure,
+    warm_up,
+    without_kernels,
+)
 
 from allennlp_nef.models import NefTagger
 
@@ -271,6 +281,9 @@ def _cases(settings: Settings, action: Action, targets: Dict) -> List[Case]:
         target = targets.get((decoder.sketch_update, decoder.num_steps))
         model = nef_tagger(decoder)
         cases.append(partial(_case, settings, action, decoder.title, model, target))
+        if settings.has_kernels and decoder.attention == "csoftmax":
+            what = f"{decoder.title}, without kernels"
+            cases.append(partial(_case, settings, action, what, model, in_torch=True))
     return cases
 
 
@@ -282,11 +295,13 @@ def _case(
     target: Optional[Target] = None,
     baseline: Optional[Dict[str, Any]] = None,
     name: str = BASELINE,
+    in_torch: bool = False,
 ) -> List[Row]:
     torch.manual_seed(1)
     batches = [random_batch(settings, settings.batch_size, TOKENS) for _ in range(8)]
     runs = [Run(settings, some, batches) for some in (model, baseline or simple_tagger())]
     ours, theirs = (run.started(settings, action) for run in runs)
+    ours = without_kernels(ours) if in_torch else ours
     return [compare(settings, what, name, ours, theirs, target)]
 
 

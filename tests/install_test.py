@@ -143,6 +143,7 @@ class TestMetadata:
             "ray",
             "gunicorn",
             "export",
+            "fast",
             "docs",
             "dev",
         }
@@ -185,7 +186,7 @@ class TestRequirementsFiles:
                 "requirements-dev.txt",
                 "3.11",
                 False,
-                ("dev", "docs", "tokenize", "ray", "gunicorn", "export"),
+                ("dev", "docs", "tokenize", "ray", "gunicorn", "export", "fast"),
             ),
             ("requirements-legacy.txt", "3.8", True, ("serve", "plot", "dev")),
             ("requirements-legacy.txt", "3.10", True, ("serve", "plot", "dev")),

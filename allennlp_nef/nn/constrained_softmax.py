@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Optional, Tuple
 import torch
 from torch.autograd.function import once_differentiable
 
+from allennlp_nef.nn.kernels import have_kernels
 from allennlp_nef.nn.numerics import exclude_scores, float32_at_least
 from allennlp_nef.nn.upper_bounds import apply_with_upper_bounds
 
@@ -72,6 +73,8 @@ def solve(z: torch.Tensor, u: torch.Tensor, closed: Optional[torch.Tensor]) -> S
     closed : `torch.BoolTensor`, (..., n), or None
         Where bounds are 0; None if nowhere.
     """
+    if z.numel() and have_kernels(z, u):
+        return _compiled(z, u, closed)
     return (_by_rounds if z.device.type == "cpu" else _by_order)(z, u, closed)
 
 
@@ -80,11 +83,45 @@ def gradients(
 ) -> Tuple[torch.Tensor, Optional[torch.Tensor]]:
     """The gradient of the weights -> those of the scores and of the bounds (Alg. 4). None stands for zeros."""
     _, shares, mass, closed = solution
+    if mass is not None and closed is not None and grad.numel() and have_kernels(shares, grad):
+        return _compiled_gradients(shares, mass, closed, grad)
     centered = grad - (shares * grad).sum(-1, keepdim=True)  # Eqs. 12 and 13: d alpha - m
     grad_scores = shares * centered
     if mass is not None:
         grad_scores *= mass
     return grad_scores, None if closed is None else centered * closed
+
+
+def _compiled(z: torch.Tensor, u: torch.Tensor, closed: Optional[torch.Tensor]) -> Solution:
+    """`_by_rounds` of one row after the other, in a kernel."""
+    from allennlp_nef.nn.kernels import csoftmax
+
+    length = z.size(-1)
+    z, u = z.contiguous(), u.expand_as(z).contiguous()
+    if closed is None:
+        closed = torch.zeros_like(z, dtype=torch.bool)
+    else:
+        closed = closed.expand_as(z).clone(memory_format=torch.contiguous_format)
+    weights, shares = torch.empty_like(z), torch.empty_like(z)
+    mass = z.new_empty(*z.shape[:-1], 1)
+    rows = (tensor.view(-1, length).numpy() for tensor in (z, u, weights, shares, closed))
+    z_rows, u_rows, weight_rows, share_rows, closed_rows = rows
+    masses = mass.view(-1).numpy()
+    csoftmax.solve(z_rows, u_rows, SLACK, weight_rows, share_rows, masses, closed_rows)
+    return Solution(weights, shares, mass, closed)
+
+
+def _compiled_gradients(
+    shares: torch.Tensor, mass: torch.Tensor, closed: torch.Tensor, grad: torch.Tensor
+) -> Tuple[torch.Tensor, torch.Tensor]:
+    from allennlp_nef.nn.kernels import csoftmax
+
+    grad = grad.contiguous()
+    results = torch.empty_like(grad), torch.empty_like(grad)
+    tensors = shares, closed, grad, *results
+    share_rows, closed_rows, *rows = (x.view(-1, grad.size(-1)).numpy() for x in tensors)
+    csoftmax.gradients(share_rows, mass.view(-1).numpy(), closed_rows, *rows)
+    return results
 
 
 def _by_rounds(z: torch.Tensor, u: torch.Tensor, closed: Optional[torch.Tensor]) -> Solution:

@@ -37,6 +37,7 @@ from typing import Any, Dict, List, Optional, Tuple, Type
 import torch
 from torch.autograd.function import once_differentiable
 
+from allennlp_nef.nn.kernels import have_kernels
 from allennlp_nef.nn.numerics import full_precision
 from allennlp_nef.nn.sketching.fused_full import FusedFullRecursion
 from allennlp_nef.nn.sketching.fused_recursion import FusedRecursion
@@ -47,6 +48,16 @@ RECURSIONS: Dict[str, Type[FusedRecursion]] = {
     "full": FusedFullRecursion,
     "single": FusedSingleRecursion,
 }
+
+
+def recursion_of(sketch_update: str, *inputs: torch.Tensor) -> Type[FusedRecursion]:
+    """The form of the recursion for inputs of their types, on their device: with kernels where there are some."""
+    if have_kernels(*inputs):
+        from allennlp_nef.nn.sketching.compiled_full import CompiledFullRecursion
+        from allennlp_nef.nn.sketching.compiled_single import CompiledSingleRecursion
+
+        return CompiledFullRecursion if sketch_update == "full" else CompiledSingleRecursion
+    return RECURSIONS[sketch_update]
 
 
 def fused_sketches(
@@ -121,7 +132,7 @@ def _run(
         steps = num_steps[order].tolist()
         preactivation, mask = preactivation[order], mask[order]
     inputs = preactivation, sketch_weight, attention_vector
-    kind = RECURSIONS[sketch_update]
+    kind = recursion_of(sketch_update, preactivation, sketch_weight, attention_vector)
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs):
         rest = make_attention, mask, steps, context_size, keep_history
         results = _FusedSketches.apply(*inputs, kind, *rest)

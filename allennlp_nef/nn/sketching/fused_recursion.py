@@ -44,7 +44,7 @@ class FusedRecursion:
         self.context_size, self.window = context_size, 2 * context_size + 1
         self.preactivation = preactivation.detach().contiguous()
         self.weight = sketch_weight.detach().to(self.dtype)
-        self.vector = attention_vector.detach().to(self.dtype)
+        self.vector = attention_vector.detach().to(self.dtype).contiguous()
         self.mask = mask
         self.make_attention = make_attention
         # The number of sentences that take part in each step. They are the first ones of the batch.

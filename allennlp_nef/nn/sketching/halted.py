@@ -5,7 +5,7 @@ from typing import Protocol, Tuple
 import torch
 
 from allennlp_nef.nn.numerics import full_precision
-from allennlp_nef.nn.sketching.fused import RECURSIONS
+from allennlp_nef.nn.sketching.fused import recursion_of
 from allennlp_nef.nn.sketching.stepwise_attention import MakeAttention
 
 MAX_LEFT_SHARE = 0.75
@@ -57,7 +57,7 @@ def halted_sketches(
     is_active = torch.ones_like(rows, dtype=torch.bool)
     left, first_end, count = len(rows), int(limits.min()), int(limits.max())
     inputs = preactivation[rows], sketch_weight, attention_vector
-    recursion = RECURSIONS[sketch_update](
+    recursion = recursion_of(sketch_update, *inputs)(
         *inputs, make_attention, mask[rows], [count] * left, context_size
     )
     with full_precision(mask.device):

@@ -135,13 +135,20 @@ class TestAgainstTheReference:
         for ours, wanted in zip(*results):
             torch.testing.assert_close(ours, wanted, rtol=1e-9, atol=1e-9)
 
-    @pytest.mark.parametrize("seed", range(10))
-    def test_results_are_close_in_single_precision(self, form, seed):
+    @pytest.mark.parametrize("transform", TRANSFORMS[:7:6], ids=name_of)
+    @pytest.mark.parametrize("kernels", [True, False])
+    @pytest.mark.parametrize("seed", range(4))
+    def test_results_are_close_in_single_precision(
+        self, form, seed, kernels, transform, monkeypatch
+    ):
+        if kernels:
+            pytest.importorskip("numba")
+        else:
+            monkeypatch.setattr("allennlp_nef.nn.kernels.is_available", lambda: False)
         generator = torch.Generator().manual_seed(seed)
         lengths = torch.randint(0, 40, (8,), generator=generator).tolist()
         problem = Problem(lengths, [None, 5][seed % 2], dtype=torch.float32, seed=seed)
         problem.inputs[1] *= 0.3
-        transform = ConstrainedSoftmaxTransform()
         ours, *our_gradients = problem.results(problem.fused, form, transform)
         wanted, *wanted_gradients = problem.results(problem.reference, form, transform)
         torch.testing.assert_close(ours, wanted, rtol=0, atol=1e-5)

@@ -25,6 +25,19 @@ class Halts:
 
 
 @pytest.mark.parametrize("form", REFERENCE)
+def test_sketches_are_close_in_single_precision(form):
+    problem = Problem([9, 2, 8, 0, 7, 9, 1], None, dtype=torch.float32)
+    rest = problem.mask, problem.num_steps, problem.context_size
+    results = []
+    for dtype in (torch.float32, torch.float64):
+        inputs = (tensor.to(dtype) for tensor in problem.inputs)
+        results.append(halted_sketches(form, *inputs, TRANSFORMS[0].stepwise(), *rest, Halts(7)))
+    (ours, our_steps), (expected, steps) = results
+    assert torch.equal(our_steps, steps)
+    torch.testing.assert_close(ours, expected.float(), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("form", REFERENCE)
 @pytest.mark.parametrize("transform", TRANSFORMS, ids=name_of)
 @pytest.mark.parametrize("lengths, max_steps", [*BATCHES, ([9, 2, 8, 0, 7, 9, 1], None)])
 def test_a_sentence_has_the_sketches_of_its_last_step(form, transform, lengths, max_steps):

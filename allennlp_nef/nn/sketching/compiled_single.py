@@ -1,0 +1,71 @@
+"""NEF-S with compiled kernels between the matrix products; `fused_single` states the equations."""
+
+import torch
+
+from allennlp_nef.nn.kernels import single as kernels
+from allennlp_nef.nn.sketching.fused_recursion import tanh_backward_
+from allennlp_nef.nn.sketching.fused_single import FusedSingleRecursion
+
+
+class CompiledSingleRecursion(FusedSingleRecursion):
+    """`FusedSingleRecursion` in float32 on a CPU."""
+
+    def forward_step(self, step: int, size: int, use_cache: bool) -> None:
+        current = self._current[:size].numpy()
+        hidden = self.empty(size, self.tokens, self.preattention_dim)
+        scores = self.empty(size, self.tokens)
+        kernels.scores(current, self.vector.numpy(), hidden.numpy(), scores.numpy())
+        weights, update = self._alphas[step, :size], self._updates[step, :size]
+        weights.copy_(self.attend(step, scores, use_cache))
+        sketch_part = self.empty(size, self.tokens, self.sketch_dim)
+        kernels.updates(
+            current, self.preattention_dim, weights.numpy(), sketch_part.numpy(), update.numpy()
+        )
+        columns = update.mm(self._weight_by_place).view(size, self.window, self.preactivation_dim)
+        if use_cache:
+            self.cache[step] = hidden, sketch_part, columns
+        if step + 1 < len(self.sizes):
+            later = self.sizes[step + 1]
+            kernels.add_columns(current[:later], weights.numpy(), columns.numpy())
+
+    def start_backward(self, grad: torch.Tensor) -> None:
+        super().start_backward(grad)
+        self._buffer = torch.empty_like(self.vector)
+
+    def backward_step(self, step: int, size: int) -> None:
+        hidden, sketch_part, columns = self.cache.pop(step)
+        weights, update = self._alphas[step, :size], self._updates[step, :size]
+        grad_alpha = self._grad_alphas[:size, step].contiguous()
+        grad_update = self._grad_updates[:size, step]
+        grad = self._grad_current[:size].numpy()
+        if step + 1 < len(self.sizes):
+            later = self.sizes[step + 1]
+            grad_columns = self._grad_columns[step, :later]
+            by_place = grad_columns.view(later, self.window, self.preactivation_dim)
+            kernels.grad_columns(
+                grad[:later],
+                weights.numpy(),
+                columns.numpy(),
+                grad_alpha.numpy(),
+                by_place.numpy(),
+            )
+            grad_update[:later] += grad_columns.mm(self._weight_by_place.t())
+        grad_average = tanh_backward_(grad_update.contiguous(), update)
+        kernels.add_grad_average(
+            grad,
+            self.preattention_dim,
+            weights.numpy(),
+            sketch_part.numpy(),
+            grad_average.numpy(),
+            grad_alpha.numpy(),
+        )
+        grad_scores = self.attention.backward(step, grad_alpha)  # (B2)
+        if grad_scores is not None:
+            kernels.add_grad_hidden(
+                grad,
+                self.vector.numpy(),
+                hidden.numpy(),
+                grad_scores.contiguous().numpy(),
+                self._grad_vector.numpy(),
+                self._buffer.numpy(),
+            )
