@@ -74,14 +74,19 @@ TASKS = {
         language="*",
     ),
     "pos": Task(
-        configs={
-            "pos_bilstm": THREE,
-            "pos_easy_first": ONE,
-            "pos_nef_s_csoftmax": ONE,
-            "pos_nef_f_softmax": ONE,
-            "pos_nef_f_sparsemax": ONE,
-            "pos_nef_f_csoftmax": THREE,
-        },
+        configs=dict.fromkeys(
+            (
+                "pos_bilstm",
+                "pos_easy_first",
+                "pos_nef_s_csoftmax",
+                "pos_nef_f_softmax",
+                "pos_nef_f_sparsemax",
+                "pos_nef_f_csoftmax",
+                "pos_nef_f_csparsemax",
+                "pos_nef_f_learned_bounds",
+            ),
+            THREE,
+        ),
         only={},
         files={part: [f"*-{part}.conllu"] for part in ("train", "dev", "test")},
         output_format="conllu",
@@ -94,6 +99,8 @@ TASKS = {
             ("pos_nef_f_csoftmax", "pos_nef_f_sparsemax"),
             ("pos_nef_f_csoftmax", "pos_nef_s_csoftmax"),
             ("pos_nef_f_csoftmax", "pos_easy_first"),
+            ("pos_nef_f_csoftmax", "pos_nef_f_csparsemax"),
+            ("pos_nef_f_csoftmax", "pos_nef_f_learned_bounds"),
         ],
     ),
     "ner": Task(

@@ -61,6 +61,12 @@ class TaggingMetadata:
         """The number of tokens. Samplers without sorting keys ask each field for its length."""
         return len(self.tokens)
 
+    def __getitem__(self, name: str) -> List[str]:
+        """The words, under the name that the taggers of AllenNLP ask for: "words"."""
+        if name != "words":
+            raise KeyError(name)
+        return self.tokens
+
     @property
     def sides(self) -> List[List[str]]:
         """The tokens, and in quality estimation the words of both sides."""
