@@ -4,6 +4,7 @@
 const Replay = (() => {
   const MAX_STEP = 800; // milliseconds for a step
   const MAX_REPLAY = 12000; // milliseconds for all steps
+  const ALIKE = 0.05; // rows that differ by less in every column are alike; as in the plots
 
   // The chunks of tags, as conlleval finds them: for each word its type, and whether a chunk begins or ends there.
   function chunksOf(tags) {
@@ -168,12 +169,21 @@ const Replay = (() => {
     return element("ul", { class: "legend", "aria-hidden": "true" }, ...items);
   }
 
+  // The largest difference between two rows in a column.
+  function differenceOf(rows) {
+    const columns = rows[0].map((_, i) => rows.map((row) => row[i]));
+    return Math.max(...columns.map((column) => Math.max(...column) - Math.min(...column)));
+  }
+
   function keyOf(answer, isTable, name) {
     const { trace } = answer;
     const what = trace.attention ? "attention" : "probability of the tag";
     const parts = [`Each row of the map is a ${name}, each column a word. A stronger color means a higher ${what}.`];
     if (isTable && trace.settled_at) {
-      parts.push(`The stripe has the color of the tag after that ${name}. The dot marks the ${name} after which the tag no longer changes.`);
+      parts.push(`The stripe has the color of the tag after that ${name}. The dot marks the ${name} after which the tag no longer changes; in the first row it says that the first tag was also the last.`);
+    }
+    if (trace.attention?.length > 1 && differenceOf(trace.attention) < ALIKE) {
+      parts.push(`All rows are alike: in no column do two ${name}s differ by ${ALIKE} or more, so the attention does not move.`);
     }
     if (trace.coverage) {
       parts.push("The bar below a word is its attention so far, with that of this step in full color. A bar of full width is 1.");

@@ -30,25 +30,39 @@ _FIXED = {
     "SYM": "#7d8aa0",
     "X": "#475569",
 }
-# The first word of a chunk, its other words, and words outside: as in Figure 3 of Martins & Kreutzer (2017).
-_CHUNKS = {"B": BLUE, "U": BLUE, "S": BLUE, "I": RED, "E": RED, "L": RED, "O": GREEN}
+# Of each hue, the color of the first word of a chunk and that of its other words.
+_HUES = {
+    "PER": ("#174ea6", "#4a86e8"),
+    "LOC": ("#1b6b3a", "#3d9a63"),
+    "ORG": ("#a62a12", "#dd5a3c"),
+    "MISC": ("#5b2e91", "#9567cf"),
+    "brown": ("#7a5410", "#a87a26"),
+    "teal": ("#0b5c55", "#2a9187"),
+    "pink": ("#8c2470", "#c65aa6"),
+}
 _OTHERS = ("NOUN", "VERB", "ADJ", "ADP", "ADV", "PRON", "AUX", "PROPN", "CCONJ", "NUM", "PART", "X")
 
 
 def tag_colors(labels: Iterable[str]) -> Dict[str, str]:
     """A color, as in "#2e8b57", for each of the labels, in their order.
 
-    OK is green, BAD and major are red, minor is brown. Of chunk tags (BIO, BIOUL), the first word of a chunk is blue,
-    the others are red, O is green. Universal parts of speech have a color each. Other labels share twelve colors, in
-    alphabetical order.
+    OK is green, BAD and major are red, minor is brown. Chunk tags (BIO, BIOUL) have the hue of their type, such as blue
+    for PER; the first word of a chunk is darker than the others. O is gray. Types other than PER, LOC, ORG and MISC
+    share the hues that are left, in alphabetical order. Universal parts of speech have a color each. Other labels share
+    twelve colors, in alphabetical order.
     """
     labels = list(labels)
     colors = {}
+    types = {split_tag(label)[1] for label in labels if _is_chunk_tag(label)} - {""}
+    free = [hue for name, hue in _HUES.items() if name not in types]
+    others_by_name = enumerate(sorted(types - _HUES.keys()))
+    hues = {**_HUES, **{name: free[i % len(free)] for i, name in others_by_name}}
     for label in labels:
         if label in _FIXED:
             colors[label] = _FIXED[label]
         elif _is_chunk_tag(label):
-            colors[label] = _CHUNKS[label[0]]
+            prefix, name = split_tag(label)
+            colors[label] = GRAY if prefix == "O" else hues[name][prefix in "IEL"]
     others = sorted(set(labels) - set(colors))
     for i, label in enumerate(others):
         colors[label] = _FIXED[_OTHERS[i % len(_OTHERS)]]

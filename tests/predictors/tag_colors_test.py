@@ -1,14 +1,32 @@
 import re
+from colorsys import rgb_to_hsv
 
-from allennlp_nef.predictors.tag_colors import BLUE, GREEN, RED, tag_colors
+from allennlp_nef.predictors.tag_colors import GRAY, GREEN, RED, tag_colors
 
+TYPES = ["PER", "LOC", "ORG", "MISC", "date", "law", "time"]
 UPOS = "ADJ ADV INTJ NOUN PROPN VERB ADP AUX CCONJ DET NUM PART PRON SCONJ PUNCT SYM X".split()  # noqa: SIM905
 
 
-def test_tags_of_the_paper_have_its_colors():
+def test_words_judged_right_are_green_and_wrong_ones_red():
     assert tag_colors(["BAD", "OK"]) == {"BAD": RED, "OK": GREEN}
-    colors = tag_colors(["O", "B-PER", "I-PER", "U-LOC", "L-PER"])
-    assert list(colors.values()) == [GREEN, BLUE, RED, BLUE, RED]
+
+
+def test_tags_of_chunks_have_the_hue_of_their_type():
+    types = ["PER", "LOC", "date", "law", "time"]
+    colors = tag_colors(["O", *(f"{prefix}-{name}" for name in types for prefix in "BIUL")])
+    assert colors["O"] == GRAY
+    pairs = [(colors[f"B-{name}"], colors[f"I-{name}"]) for name in types]
+    assert len({color for pair in pairs for color in pair}) == 10
+    for name, pair in zip(types, pairs):
+        first, other = map(hue, pair)
+        assert min(abs(first - other), 1 - abs(first - other)) < 0.03
+        assert luminance(pair[0]) < luminance(pair[1])
+        assert (colors[f"U-{name}"], colors[f"L-{name}"]) == pair
+    assert tag_colors(["B-PER"])["B-PER"] == colors["B-PER"]
+
+
+def hue(color):
+    return rgb_to_hsv(*(int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)))[0]
 
 
 def test_each_part_of_speech_has_a_color_of_its_own():
@@ -34,5 +52,7 @@ def luminance(color):
 
 def test_contrast_to_white_is_at_least_3():
     """As WCAG 2.1 requires between a mark and its background."""
-    for label, color in tag_colors([*UPOS, "OK", "BAD", "O", "B-X", "I-X"]).items():
+    for label, color in tag_colors(
+        [*UPOS, "OK", "BAD", "O", *(f"{p}-{x}" for p in "BI" for x in TYPES)]
+    ).items():
         assert 1.05 / (luminance(color) + 0.05) >= 3, label

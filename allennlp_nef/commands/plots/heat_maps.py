@@ -40,6 +40,8 @@ SCALE = ("#ffffff", "#4338ca", "#17124f")
 """The colors of attention 0, 0.25 and 1."""
 TICKS = (0, 0.05, 0.2, 0.5, 1)
 """Of the color bar."""
+ALIKE = 0.05
+"""Where two rows differ by less than this in every column, the title says that they are alike; as on the page."""
 UNKNOWN = INK
 """The color of gold tags that the model does not know."""
 _CROSS_STYLE: Dict[str, Any] = {
@@ -148,7 +150,10 @@ def _panel(
         axes.plot(index, 1, **_CROSS_STYLE, color=color, clip_on=False, transform=_above(axes, 4))
     axes.set_xlim(-0.5, words - 0.5)
     above = (overhang(axes).above + 0.1) / size[1]
-    literal(axes.set_title(description["title"], y=1 + above, pad=0))
+    title = description["title"]
+    if answer["trace"]["attention"] and steps > 1 and numpy.ptp(weights, axis=0).max() < ALIKE:
+        title += f"\nall rows alike: they differ by less than {ALIKE:g}"
+    literal(axes.set_title(title, y=1 + above, pad=0))
     return _Panel(axes, size, overhang(axes))
 
 

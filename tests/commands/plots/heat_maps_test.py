@@ -55,6 +55,14 @@ def legend_of(figure):
 
 
 class TestMaps:
+    @pytest.mark.parametrize("change, is_said", [(0.04, True), (0.06, False)])
+    def test_the_title_says_where_all_rows_are_alike(self, change, is_said):
+        attention = numpy.full((3, 4), 0.25)
+        attention[1, :2] += change, -change
+        _, (axes,), _ = draw(answer_of(list("abcd"), attention, ["NNNN"] * 3))
+        title = axes.get_title("left")
+        assert title.split("\n")[0] == "model 0" and ("alike" in title) == is_said
+
     @pytest.mark.parametrize("words, steps", [(1, 1), (5, 5), (50, 5), (50, 50)])
     def test_the_map_has_the_numbers_of_the_trace(self, words, steps):
         answer = random_answer(words, steps)
