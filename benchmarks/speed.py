@@ -155,6 +155,7 @@ def main() -> None:
             threads=args.threads,
             data=args.data and args.data.resolve(),
             seconds=0 if args.quick else Settings._field_defaults["seconds"],
+            batch_size=2 if args.quick else Settings._field_defaults["batch_size"],
         )
         report: Dict[str, Any] = {"machine": machine(settings), "quick": args.quick, "parts": {}}
         cases = {number: PARTS[number].cases(settings) for number in numbers}

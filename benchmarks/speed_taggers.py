@@ -281,7 +281,8 @@ def _cases(settings: Settings, action: Action, targets: Dict) -> List[Case]:
         target = targets.get((decoder.sketch_update, decoder.num_steps))
         model = nef_tagger(decoder)
         cases.append(partial(_case, settings, action, decoder.title, model, target))
-        if settings.has_kernels and decoder.attention == "csoftmax":
+        rows_in_torch = DECODERS[:1] if settings.quick else DECODERS[::2]
+        if settings.has_kernels and decoder in rows_in_torch:
             what = f"{decoder.title}, without kernels"
             cases.append(partial(_case, settings, action, what, model, in_torch=True))
     return cases
