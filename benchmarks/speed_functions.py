@@ -55,7 +55,7 @@ def attention(settings: Settings) -> List[Case]:
 
     def case(shape: Tuple[int, int], moment: str, share: float) -> List[Row]:
         torch.manual_seed(0)
-        bounds = bounds_after(int(share * shape[1]), shape, settings.device)
+        bounds = bounds_after(settings.rounds(int(share * shape[1])), shape, settings.device)
         dtype = torch.bfloat16 if settings.low_precision else torch.float32
         scores, bounds, grad = (
             tensor.to(settings.device, dtype)
