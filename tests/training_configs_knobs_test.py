@@ -41,6 +41,7 @@ NEEDED = {"character_lstm_dim": "character_dim: 5"}
 BUILDERS = {
     *("token_indexers", "token_embedders", "input_dim", "encoder", "neural_easy_first"),
     *("reader", "metrics", "validation_metric", "crf"),
+    "sorting_keys",
 }
 
 
