@@ -9,16 +9,15 @@ from allennlp.common.checks import ConfigurationError
 from tests.small_experiment import CONFIGS, ROOT, evaluate, experiment, parts_of, step
 
 PARTS = CONFIGS / "parts"
+NEF = "self.neural_easy_first('full', 2)"
 # Values other than the default.
-SENTENCE = {
+WORDS = {
     "embedding_dim": ["6", "0"],
     "pretrained_file": ["'vectors.txt'"],
-    "unknown_probability": ["0.5"],
     "affix_dim": ["7", "0"],
     "case_dim": ["3"],
     "character_dim": ["5"],
     "character_lstm_dim": ["4"],
-    "input_dropout": ["0.1"],
     "dropout": ["0.4"],
     "encoder_type": ["'gru'"],
     "lstm_dim": ["9"],
@@ -26,22 +25,39 @@ SENTENCE = {
     "min_count": ["1"],
     "batch_size": ["4"],
     "optimizer": ["{ type: 'adam' }"],
-    "decoder": ["self.neural_easy_first('full', 2)"],
-    "tag_head": ["{ type: 'crf' }"],
+    "decoder": [NEF],
     "num_epochs": ["2"],
     "patience": ["2"],
+}
+SENTENCE = {
+    **WORDS,
+    "unknown_probability": ["0.5"],
+    "input_dropout": ["0.1"],
+    "tag_head": ["{ type: 'crf' }"],
+}
+CLASSES = {
+    **WORDS,
+    "affix_dim": ["7"],
+    "encoder_type": ["'gru'", "'rnn'"],
+    "lowercase": ["!super.lowercase"],
+    "bidirectional": ["false"],
+    "recurrent_dropout": ["0.1"],
+    "pooling": ["'attention'"],
 }
 KNOBS = {
     "pos": {**SENTENCE, "column": ["'xpos'", "'feats'"]},
     "ner": {**SENTENCE, "tag_scheme": ["'BIOUL'"]},
+    "trec": {**CLASSES, "fine_labels": ["true"]},
+    "sst": {**CLASSES, "layout": ["'blank'"]},
+    "sick": {**CLASSES, "relatedness": ["true"], "hidden_dim": ["7"]},
 }
 # Another knob that a knob needs to have an effect.
-NEEDED = {"character_lstm_dim": "character_dim: 5"}
+NEEDED = {"character_lstm_dim": "character_dim: 5", "case_dim": "affix_dim: 5"}
 # Hidden fields that are no knobs: a config may use or replace them.
 BUILDERS = {
     *("token_indexers", "token_embedders", "input_dim", "encoder", "neural_easy_first"),
     *("reader", "metrics", "validation_metric", "crf"),
-    "sorting_keys",
+    *("encoders", "model_type", "sorting_keys"),
 }
 
 
@@ -82,16 +98,26 @@ def test_each_value_of_a_knob_changes_the_config(task):
 
 
 @pytest.mark.parametrize(
-    ("knobs", "message"),
+    ("task", "knobs", "message"),
     [
-        ("case_dim: 2, affix_dim: 0", "case_dim: needs affix_dim"),
-        ("pretrained_file: 'a', embedding_dim: 0", "pretrained_file: needs embedding_dim"),
-        ("unknown_probability: 0.5, embedding_dim: 0", "unknown_probability: needs embedding_dim"),
+        ("ner", "case_dim: 2, affix_dim: 0", "case_dim: needs affix_dim"),
+        ("ner", "pretrained_file: 'a', embedding_dim: 0", "pretrained_file: needs embedding_dim"),
+        ("ner", "unknown_probability: 1, embedding_dim: 0", "unknown_probability: needs embedding"),
+        ("trec", "recurrent_dropout: 0.1, encoder_type: 'gru'", "recurrent_dropout: needs a BiLST"),
+        ("trec", f"decoder: {NEF}, bidirectional: false", "decoder: needs bidirectional"),
+        ("sick", f"decoder: {NEF}, pooling: 'state'", "decoder: needs the pooling 'attention'"),
     ],
 )
-def test_knobs_that_contradict_each_other_are_an_error(knobs, message):
+def test_knobs_that_contradict_each_other_are_an_error(task, knobs, message):
     with pytest.raises(RuntimeError, match=message):
-        evaluate(snippet("ner", knobs))
+        evaluate(snippet(task, knobs))
+
+
+def test_variational_dropout_learns(build):
+    trainer = build("trec", "recurrent_dropout: 0.3, lstm_dim: 4").trainer
+    assert type(trainer.model._seq2vec_encoder).__name__.startswith("StackedBidirectional")
+    loss, changed = step(trainer)
+    assert math.isfinite(loss) and "_seq2vec_encoder" in parts_of(changed)
 
 
 # Decoder, tag head, and the dimension of what the tag head gets.

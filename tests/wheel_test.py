@@ -113,7 +113,8 @@ def test_wheel_has_the_package_the_examples_and_the_page(wheel):
         f"allennlp_nef/{name}": content for name, content in files_in(ROOT / "allennlp_nef").items()
     }
     expected["allennlp_nef_console.py"] = (ROOT / "allennlp_nef_console.py").read_bytes()
-    for folder in ("training_configs", "fixtures/ner", "fixtures/pos", "fixtures/qe"):
+    fixtures = (f"fixtures/{name}" for name in ("ner", "pos", "qe", "sentences"))
+    for folder in ("training_configs", *fixtures):
         for name, content in files_in(ROOT / folder).items():
             expected[f"allennlp_nef/examples/{folder}/{name}"] = content
     with zipfile.ZipFile(str(wheel)) as archive:
@@ -172,7 +173,7 @@ def test_wheel_trains_predicts_plots_and_serves_in_an_empty_folder(program, tmp_
     here = empty / "here"
     for name in ("training_configs", "demo"):
         assert files_in(here / name) == files_in(ROOT / name)
-    for name in ("ner", "pos", "qe"):
+    for name in ("ner", "pos", "qe", "sentences"):
         assert files_in(here / "fixtures" / name) == files_in(ROOT / "fixtures" / name)
 
     settings = {"dataset_reader.max_instances": 50, "trainer.num_epochs": 1}

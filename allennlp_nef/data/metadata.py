@@ -1,5 +1,5 @@
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
+from typing import Any, ClassVar, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 import torch
 from allennlp.data import Instance
@@ -90,6 +90,23 @@ class TaggingMetadata:
     def to_json(self) -> Dict[str, Any]:
         """What AllenNLP writes of it, in `allennlp evaluate --predictions-output-file`."""
         return {"tokens": self.tokens, "source": self.source, "tags": self.tags}
+
+
+@dataclass
+class SentencesMetadata:
+    """What an instance of sentences without tags carries besides its tensors."""
+
+    sides: List[List[str]]
+    """The words of the sentence, or of both sentences of a pair."""
+    is_traced: ClassVar[bool] = False
+
+    def __len__(self) -> int:
+        """The number of words of the longest. Samplers without sorting keys ask each field for its length."""
+        return max(map(len, self.sides))
+
+    def to_json(self) -> Dict[str, Any]:
+        """What AllenNLP writes of it, in `allennlp evaluate --predictions-output-file`."""
+        return {"sentences": self.sides}
 
 
 def tagging_metadata(metadata: Optional[Iterable[object]]) -> List[Optional[TaggingMetadata]]:

@@ -3,6 +3,7 @@
 from allennlp_nef import _stack  # noqa: F401  # first: says what to install
 
 # isort: split
+from allennlp_nef.models.sentences import SentencePair
 from allennlp_nef.models.tagging import NefTagger, NefTaggerEnsemble
 
-__all__ = ["NefTagger", "NefTaggerEnsemble"]
+__all__ = ["NefTagger", "NefTaggerEnsemble", "SentencePair"]

@@ -7,6 +7,7 @@ from allennlp_nef.modules import (  # noqa: F401
     halting,
     input_representations,
     seq2seq_encoders,
+    seq2vec_encoders,
     tag_heads,
     token_embedders,
 )

@@ -2,6 +2,13 @@ from allennlp_nef import _stack  # noqa: F401  # first: says what to install
 
 # isort: split
 from allennlp_nef.predictors.nef_tagger import NefTaggerPredictor
+from allennlp_nef.predictors.sentence_classifier import SentenceClassifierPredictor
+from allennlp_nef.predictors.sentence_pair import SentencePairPredictor
 from allennlp_nef.predictors.word_qe import WordQePredictor
 
-__all__ = ["NefTaggerPredictor", "WordQePredictor"]
+__all__ = [
+    "NefTaggerPredictor",
+    "SentenceClassifierPredictor",
+    "SentencePairPredictor",
+    "WordQePredictor",
+]

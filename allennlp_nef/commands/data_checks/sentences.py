@@ -5,6 +5,8 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 from allennlp_nef.data.dataset_readers import (
     ConllTagsReader,
     ConlluTagsReader,
+    LabeledSentencesReader,
+    SentencePairsReader,
     TaggingReader,
     WmtWordQeReader,
 )
@@ -21,13 +23,13 @@ class Sentence(NamedTuple):
     place: str
     """`file:line`, or the path where the line is not known."""
     tokens: List[str]
-    """What is tagged."""
+    """What is tagged or labeled; of a pair, the first sentence."""
     others: Optional[List[str]]
-    """In quality estimation, the words of the other side."""
+    """In quality estimation, the words of the other side; of a pair, the second sentence."""
     words: Dict[str, List[str]]
-    """The words as they came: "words", or "target" and "source"."""
+    """The words as they came: "words", or "target" and "source", or "first" and "second"."""
     tags: Optional[List[str]]
-    """As the model gets them; None where the sentence is unlabelled."""
+    """As the model gets them, or the one label or score; None where the sentence is unlabelled."""
     chunk_tags: Optional[List[str]] = None
     """As the file has them, where they are those of chunks."""
     unaligned: Optional[int] = None
@@ -56,6 +58,10 @@ def view_of(reader: TaggingReader, path: DataPath) -> View:
         files = span_files(path) or find_example_files(path)
         file = str(files.get("spans") or files["target"])
         return lambda example: _of_word_qe(reader, file, example)
+    if isinstance(reader, LabeledSentencesReader):
+        return lambda example: _of_labeled(*example)
+    if isinstance(reader, SentencePairsReader):
+        return lambda example: _of_pair(reader, *example)
     return lambda example: _of_instance(reader, path, example)
 
 
@@ -86,6 +92,18 @@ def _of_word_qe(reader: WmtWordQeReader, file: str, example: Any) -> Sentence:
         example.tags_of(reader.tagged),
         unaligned=unaligned,
     )
+
+
+def _of_labeled(path: DataPath, sentence: Any) -> Sentence:
+    words = sentence.words
+    return Sentence(f"{path}:{sentence.line}", words, None, {"words": words}, [sentence.label])
+
+
+def _of_pair(reader: SentencePairsReader, path: DataPath, pair: Any) -> Sentence:
+    gold = getattr(pair, reader.gold)
+    words = {"first": pair.first, "second": pair.second}
+    tags = None if gold is None else [str(gold)]
+    return Sentence(f"{path}:{pair.line}", pair.first, pair.second, words, tags)
 
 
 def _of_instance(reader: TaggingReader, path: DataPath, example: Any) -> Sentence:

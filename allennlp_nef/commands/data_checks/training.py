@@ -57,7 +57,8 @@ def _lengths(statistics: Statistics, number: int) -> Lengths:
     length = range(statistics.lengths[number])
     if statistics.other_lengths:
         others = range(statistics.other_lengths[number])
-        return Lengths({"source": others, "target": length})
+        names = ("second", "first") if "first" in statistics.words else ("source", "target")
+        return Lengths(dict(zip(names, (others, length))))
     return Lengths({"tokens": length})
 
 
@@ -78,7 +79,7 @@ def steps_of(config: Mapping[str, Any], sentences: Sequence[Lengths]) -> Optiona
         return None
     padded = filled = 0
     for group in groups:
-        for name in ("tokens", "target", "source"):
+        for name in ("tokens", "target", "source", "first", "second"):
             lengths = [len(each.fields[name]) for each in group if name in each.fields]
             padded += max(lengths, default=0) * len(lengths)
             filled += sum(lengths)

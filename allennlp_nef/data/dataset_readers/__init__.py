@@ -5,14 +5,20 @@ from allennlp_nef import _stack  # noqa: F401  # first: says what to install
 # isort: split
 from allennlp_nef.data.dataset_readers.conll_tags import ConllTagsReader
 from allennlp_nef.data.dataset_readers.conllu_tags import ConlluTagsReader
+from allennlp_nef.data.dataset_readers.labeled_sentences import LabeledSentencesReader
+from allennlp_nef.data.dataset_readers.sentence_pairs import SentencePairsReader
 from allennlp_nef.data.dataset_readers.sentence_reader import SentenceReader
 from allennlp_nef.data.dataset_readers.tagging_reader import TaggingReader
+from allennlp_nef.data.dataset_readers.untagged_reader import UntaggedReader
 from allennlp_nef.data.dataset_readers.wmt_word_qe import WmtWordQeReader
 
 __all__ = [
     "ConllTagsReader",
     "ConlluTagsReader",
+    "LabeledSentencesReader",
+    "SentencePairsReader",
     "SentenceReader",
     "TaggingReader",
+    "UntaggedReader",
     "WmtWordQeReader",
 ]

@@ -4,8 +4,9 @@ from allennlp_nef import _stack  # noqa: F401  # first: says what to install
 
 # isort: split
 from allennlp_nef.data.fields.alignment_field import AlignmentField
+from allennlp_nef.data.fields.class_field import ClassField
 from allennlp_nef.data.fields.number_field import NumberField
 from allennlp_nef.data.fields.similarity_field import SimilarityField
 from allennlp_nef.data.fields.tags_field import UNSEEN, TagsField
 
-__all__ = ["UNSEEN", "AlignmentField", "NumberField", "SimilarityField", "TagsField"]
+__all__ = ["UNSEEN", "AlignmentField", "ClassField", "NumberField", "SimilarityField", "TagsField"]

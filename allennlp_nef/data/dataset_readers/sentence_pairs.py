@@ -1,0 +1,121 @@
+from typing import Any, ClassVar, Iterator, Optional, Tuple
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Instance
+from overrides import overrides
+
+from allennlp_nef.data.dataset_readers.untagged_reader import Text, UntaggedReader
+from allennlp_nef.data.fields.class_field import ClassField
+from allennlp_nef.data.fields.number_field import NumberField
+from allennlp_nef.data.formats.characters import OddCharacters, check_labels
+from allennlp_nef.data.formats.sentence_pairs import (
+    MAX_SCORE,
+    MIN_SCORE,
+    NO_CLASS,
+    SentencePair,
+    read_sentence_pairs,
+)
+from allennlp_nef.data.formats.text_files import TextPath
+from allennlp_nef.errors import DataFormatError, quote
+
+
+@DatasetReader.register("sentence_pairs")
+class SentencePairsReader(UntaggedReader):
+    """
+    Reads pairs of sentences with a class or a score: the tables of SICK and the JSON lines of SNLI. The module
+    `allennlp_nef.data.formats.sentence_pairs` states the formats.
+
+    An instance has the fields `first` and `second` (`TextField`), where it is known `label` (`ClassField`) or `score`
+    (`NumberField`, from 1 to 5), and `metadata` (`SentencesMetadata`). Where a file has no column of what is to be
+    predicted, the pairs are without it, and a warning says so. Pairs of SNLI whose annotators did not agree are left
+    out, and a warning has their number.
+
+    Registered as a `DatasetReader` with name "sentence_pairs".
+
+    # Parameters
+
+    gold : `str`, optional (default = `"label"`)
+        What is to be predicted: "label", the class; or "score", the relatedness.
+    tokenizer, token_indexers, encoding, max_tokens, max_instances
+        See `UntaggedReader`. A pair is as long as its longer sentence.
+    """
+
+    text_fields: ClassVar[Tuple[str, ...]] = ("first", "second")
+
+    def __init__(self, gold: str = "label", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if gold not in ("label", "score"):
+            raise ConfigurationError(f"gold: expected label or score, got {gold!r}")
+        self.gold = gold
+
+    @overrides(check_signature=False)
+    def examples(self, file_path: TextPath) -> Iterator[Tuple[TextPath, SentencePair]]:
+        """Each pair after the path of its file."""
+        odd = OddCharacters()
+        unknown = undecided = 0
+        for pair in read_sentence_pairs(file_path, self.split, self.encoding, self.on_error):
+            try:
+                for words in (pair.first, pair.second):
+                    odd.check(words, f"{file_path}:{pair.line}")
+            except DataFormatError as error:
+                self.on_error(error)
+                continue
+            if self.gold == "label" and pair.label == NO_CLASS:
+                undecided += 1
+                continue
+            unknown += getattr(pair, self.gold) is None
+            yield file_path, pair
+        odd.warn(self.warn)
+        if undecided:
+            self.warn("%s: left out %d pairs whose annotators did not agree.", file_path, undecided)
+        if unknown:
+            self.warn("%s: %d pairs have no %s.", file_path, unknown, self.gold)
+
+    @overrides
+    def num_tokens(self, example: Any) -> int:
+        _, pair = example
+        return max(len(pair.first), len(pair.second))
+
+    @overrides
+    def to_instance(self, example: Any) -> Instance:
+        path, pair = example
+        gold = {self.gold: getattr(pair, self.gold)}
+        place = f"{path}:{pair.line}"
+        return self.text_to_instance(pair.first, pair.second, **gold, place=place)
+
+    @overrides(check_signature=False)
+    def text_to_instance(
+        self,
+        first: Text,
+        second: Text,
+        label: Optional[str] = None,
+        score: Optional[float] = None,
+        place: Optional[str] = None,
+    ) -> Instance:
+        """
+        # Parameters
+
+        first, second : `str` or `List[str]`
+            A sentence, or its words.
+        label : `str`, optional (default = `None`, not known)
+        score : `float`, optional (default = `None`, not known)
+            From 1 to 5.
+        place : `str`, optional (default = `None`)
+            `file:line`, for errors.
+
+        # Raises
+
+        `DataFormatError`: a sentence without words, a word or a label that `check_words` or `check_labels` refuses,
+        another score.
+        """
+        fields = self.fields_of(self.words_of(first, "first"), self.words_of(second, "second"))
+        if label is not None:
+            check_labels([label], "label")
+            fields["label"] = ClassField(label, place)
+        if score is not None:
+            if not MIN_SCORE <= score <= MAX_SCORE:
+                raise DataFormatError(
+                    f"score: expected a number from {MIN_SCORE} to {MAX_SCORE}, got {quote(score)}"
+                )
+            fields["score"] = NumberField(score)
+        return Instance(fields)

@@ -1,0 +1,124 @@
+from typing import Any, Dict, List, Optional
+
+import torch
+from allennlp.common import Lazy
+from allennlp.common.checks import check_dimensions_match
+from allennlp.data import TextFieldTensors, Vocabulary
+from allennlp.models import Model
+from allennlp.modules import Seq2SeqEncoder, Seq2VecEncoder, TextFieldEmbedder
+from allennlp.nn import InitializerApplicator
+from allennlp.nn.util import get_text_field_mask
+from overrides import overrides
+
+from allennlp_nef.models.sentences.pair_output import PairOutput
+from allennlp_nef.models.versioned_model import VersionedModel
+from allennlp_nef.modules.checks import check_dropout, check_integers
+
+
+@Model.register("sentence_pair")
+class SentencePair(VersionedModel):
+    """
+    Compares two sentences: Tai, Socher and Manning (ACL 2015), Section 4.2.
+
+    One encoder gives a vector of each sentence, u and v. What is predicted of the pair depends on their product and
+    their distance in each dimension: the features sigmoid(W [u * v; |u - v|] + b). So the order of the sentences makes
+    no difference.
+
+    Registered as a `Model` with name "sentence_pair".
+
+    # Parameters
+
+    vocab : `Vocabulary`
+    text_field_embedder : `TextFieldEmbedder`
+    seq2vec_encoder : `Seq2VecEncoder`
+        Makes a vector of the states of a sentence's words, or of their embeddings.
+    output : `PairOutput`, optional (default = `"classes"`)
+    seq2seq_encoder : `Seq2SeqEncoder`, optional (default = `None`)
+        Makes states of the embeddings.
+    hidden_dim : `int`, optional (default = `50`)
+        At least 1. The dimension of the features.
+    dropout : `float`, optional (default = `0.0`)
+        In [0, 1). Of the vectors of the sentences.
+    initializer : `InitializerApplicator`, optional (default = `InitializerApplicator()`)
+    """
+
+    default_predictor = "sentence_pair"
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        text_field_embedder: TextFieldEmbedder,
+        seq2vec_encoder: Seq2VecEncoder,
+        output: Lazy[PairOutput] = Lazy(PairOutput),
+        seq2seq_encoder: Optional[Seq2SeqEncoder] = None,
+        hidden_dim: int = 50,
+        dropout: float = 0.0,
+        initializer: InitializerApplicator = InitializerApplicator(),
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(vocab, **kwargs)
+        check_integers(hidden_dim=hidden_dim)
+        check_dropout(dropout)
+        dim = text_field_embedder.get_output_dim()
+        if seq2seq_encoder is not None:
+            _check_dimensions("text_field_embedder", dim, "seq2seq_encoder", seq2seq_encoder)
+            dim = seq2seq_encoder.get_output_dim()
+        last = "seq2seq_encoder" if seq2seq_encoder else "text_field_embedder"
+        _check_dimensions(last, dim, "seq2vec_encoder", seq2vec_encoder)
+        self.text_field_embedder = text_field_embedder
+        self.seq2seq_encoder = seq2seq_encoder
+        self.seq2vec_encoder = seq2vec_encoder
+        self.dropout = torch.nn.Dropout(dropout)
+        self.features = torch.nn.Linear(2 * seq2vec_encoder.get_output_dim(), hidden_dim)
+        self.output = output.construct(vocab=vocab, input_dim=hidden_dim)
+        initializer(self)
+
+    @overrides(check_signature=False)
+    def forward(
+        self,
+        first: TextFieldTensors,
+        second: TextFieldTensors,
+        label: Optional[torch.Tensor] = None,
+        score: Optional[torch.Tensor] = None,
+        metadata: Optional[List[Any]] = None,
+    ) -> Dict[str, torch.Tensor]:
+        """
+        # Parameters
+
+        first, second : `TextFieldTensors`
+        label, score : `torch.Tensor`, (batch,), optional (default = `None`, not known)
+            What the output predicts of the two gives the loss.
+        metadata : `List[Any]`, optional (default = `None`)
+            Not used.
+
+        # Returns
+
+        `Dict[str, torch.Tensor]`
+            What the output returns.
+        """
+        u, v = self.encode(first), self.encode(second)  # (batch, dim) each
+        features = torch.sigmoid(self.features(torch.cat([u * v, (u - v).abs()], -1)))
+        return self.output(features, {"label": label, "score": score}[self.output.gold])
+
+    def encode(self, text: TextFieldTensors) -> torch.Tensor:
+        """The vector of each sentence, (batch, dim)."""
+        mask = get_text_field_mask(text)
+        states = self.text_field_embedder(text)
+        if self.seq2seq_encoder is not None:
+            states = self.seq2seq_encoder(states, mask)
+        return self.dropout(self.seq2vec_encoder(states, mask))
+
+    @overrides(check_signature=False)
+    def make_output_human_readable(self, output_dict: Dict[str, torch.Tensor]) -> Dict[str, Any]:
+        return {**output_dict, **self.output.readable(output_dict)}
+
+    @overrides
+    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+        return self.output.get_metrics(reset)
+
+
+def _check_dimensions(name: str, dim: int, encoder_name: str, encoder: Any) -> None:
+    check_dimensions_match(
+        *(dim, encoder.get_input_dim()),
+        *(f"output dimension of {name}", f"input dimension of {encoder_name}"),
+    )

@@ -1,0 +1,113 @@
+from typing import Any, ClassVar, Dict, List, Tuple, Type
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import JsonDict
+from allennlp.data import DatasetReader, Instance
+from allennlp.models import Model
+from allennlp.predictors import Predictor
+from overrides import overrides
+
+from allennlp_nef.data.dataset_readers import UntaggedReader
+from allennlp_nef.data.metadata import metadata_of
+from allennlp_nef.modules.checks import check_integers
+from allennlp_nef.predictors.batches import batches_of
+from allennlp_nef.predictors.errors import describe, request_error
+from allennlp_nef.predictors.lines import LoadedRequest, load_request
+from allennlp_nef.predictors.requests import check_fields, words_of
+
+
+class SentencePredictor(Predictor):
+    """Base class of the predictors of models without tags: checked requests, batches.
+
+    A request that cannot be answered raises a `ValueError` that names the field and, in a list of requests, the item,
+    from 0; `allennlp serve` answers it with status 400. Implement `to_answer`.
+
+    # Parameters
+
+    model : `Model`
+    dataset_reader : `DatasetReader`
+    max_tokens : `int`, optional (default = `1000`)
+        At least 1. The limit for the words of a sentence in a request.
+    max_batch : `int`, optional (default = `1000`)
+        At least 1. The limit for the requests of a list.
+    batch_size : `int`, optional (default = `64`)
+        At least 1. How many requests go through the model at once; fewer where they are long.
+    """
+
+    fields: ClassVar[Tuple[str, ...]]
+    """Those of a request: a string, which the dataset reader splits, or a list of words."""
+    reader_type: ClassVar[Type[UntaggedReader]]
+    """That of the dataset reader."""
+    _dataset_reader: UntaggedReader
+
+    def __init__(
+        self,
+        model: Model,
+        dataset_reader: DatasetReader,
+        max_tokens: int = 1000,
+        max_batch: int = 1000,
+        batch_size: int = 64,
+    ) -> None:
+        if not isinstance(dataset_reader, self.reader_type):
+            raise ConfigurationError(
+                f"dataset_reader: this predictor expects {self.reader_type.__name__}, got "
+                f"{type(dataset_reader).__name__}"
+            )
+        super().__init__(model, dataset_reader)
+        check_integers(max_tokens=max_tokens, max_batch=max_batch, batch_size=batch_size)
+        self.max_tokens, self.max_batch, self.batch_size = max_tokens, max_batch, batch_size
+        self._requests_loaded = 0
+
+    def to_answer(self, output: Dict[str, Any]) -> JsonDict:
+        """What the answer has besides the words, from the readable output of the model for an instance."""
+        raise NotImplementedError
+
+    def parse(self, request: Any, where: str = "") -> List[List[str]]:
+        """The words of each field of a request. Raises `request_error`, its message after `where`."""
+        noun = "field" if len(self.fields) == 1 else "fields"
+        check_fields(request, self.fields, f"{noun} {' and '.join(self.fields)}", where)
+        split = self._dataset_reader.split
+        return [
+            words_of(request, name, self.max_tokens, where, split=split) for name in self.fields
+        ]
+
+    @overrides
+    def load_line(self, line: str) -> JsonDict:
+        """The request of a line. It is checked here, where its number is known; blank lines do not count."""
+        self._requests_loaded += 1
+        return load_request(line, self.parse, f"request {self._requests_loaded}: ")
+
+    @overrides
+    def _json_to_instance(self, json_dict: JsonDict) -> Instance:
+        return self._instance_of(json_dict, "")
+
+    def _instance_of(self, request: Any, where: str) -> Instance:
+        is_checked = isinstance(request, LoadedRequest)
+        sentences = request.parsed if is_checked else self.parse(request, where)
+        return self._dataset_reader.text_to_instance(*sentences)
+
+    @overrides
+    def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
+        if not isinstance(inputs, list):
+            raise request_error(f"expected a list of objects, got {describe(inputs)}")
+        if len(inputs) > self.max_batch:
+            raise request_error(f"expected at most {self.max_batch} items, got {len(inputs)}")
+        return self.predict_batch_instance(
+            [self._instance_of(item, f"item {index}: ") for index, item in enumerate(inputs)]
+        )
+
+    @overrides
+    def predict_instance(self, instance: Instance) -> JsonDict:
+        return self.predict_batch_instance([instance])[0]
+
+    @overrides
+    def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
+        answers = []
+        for instance in instances:
+            self._dataset_reader.apply_token_indexers(instance)
+        for group in batches_of(instances, self.batch_size):
+            outputs: Any = self._model.forward_on_instances(group)
+            for instance, output in zip(group, outputs):
+                words = dict(zip(self._dataset_reader.text_fields, metadata_of(instance).sides))
+                answers.append({**words, **self.to_answer(output)})
+        return answers

@@ -1,0 +1,108 @@
+import math
+from copy import deepcopy
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch, DatasetReader, Vocabulary
+from allennlp.models import Model
+from scipy.stats import pearsonr, spearmanr
+
+from allennlp_nef.models.sentences import ScoreOutput
+
+PAIRS = [("a b c", "b c", 4.6, "YES"), ("c", "a a b", 1.0, "NO"), ("b a", "c b", 3.2, "NO")]
+MODEL = {
+    "type": "sentence_pair",
+    "text_field_embedder": {
+        "token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 3}}
+    },
+    "seq2vec_encoder": {"type": "lstm", "input_size": 3, "hidden_size": 4},
+    "hidden_dim": 5,
+}
+
+
+def build(output, **options):
+    """A model with its batch."""
+    reader = DatasetReader.from_params(Params({"type": "sentence_pairs"}))
+    instances = []
+    for first, second, score, label in PAIRS:
+        gold = {"score": score} if output == "scores" else {"label": label}
+        instances.append(reader.text_to_instance(first, second, **gold))
+    for instance in instances:
+        reader.apply_token_indexers(instance)
+    vocab = Vocabulary.from_instances(instances)
+    torch.manual_seed(0)
+    params = Params(deepcopy({**MODEL, "output": {"type": output}, **options}))
+    batch = Batch(instances)
+    batch.index_instances(vocab)
+    return Model.from_params(params, vocab=vocab), batch.as_tensor_dict()
+
+
+def swapped(batch):
+    return {**batch, "first": batch["second"], "second": batch["first"]}
+
+
+@pytest.mark.parametrize("output", ["classes", "scores"])
+def test_order_of_the_sentences_makes_no_difference(output):
+    model, batch = build(output)
+    found, other = model(**batch), model(**swapped(batch))
+    torch.testing.assert_close(found["probs"], other["probs"])
+
+
+def test_features_are_those_of_product_and_distance():
+    model, batch = build("classes")
+    u, v = (model.encode(batch[name]).tolist() for name in ("first", "second"))
+    both = [[x * y for x, y in zip(*r)] + [abs(x - y) for x, y in zip(*r)] for r in zip(u, v)]
+    logits = model.output.projection(torch.sigmoid(model.features(torch.tensor(both))))
+    torch.testing.assert_close(model(**batch)["probs"], logits.softmax(-1))
+
+
+def test_distribution_of_a_score_is_on_the_two_next_to_it_and_has_it_as_mean():
+    output = ScoreOutput(2)
+    gold = torch.tensor([1.0, 5.0, 3.0, 3.25, 4.9])
+    found = output.distribution(gold)
+    expected = [[1, 0, 0, 0, 0], [0, 0, 0, 0, 1], [0, 0, 1, 0, 0], [0, 0, 0.75, 0.25, 0]]
+    torch.testing.assert_close(found, torch.tensor([*expected, [0, 0, 0, 0.1, 0.9]]))
+    torch.testing.assert_close(found @ output.scores, gold)
+
+
+def test_loss_of_scores_is_the_mean_divergence():
+    model, batch = build("scores")
+    outputs = model(**batch)
+    total = 0.0
+    for row, (_, _, score, _) in zip(outputs["probs"].tolist(), PAIRS):
+        low = math.floor(score)
+        for value, share in ((low, low + 1 - score), (low + 1, score - low)):
+            total += share * math.log(share / row[value - 1]) if share > 0 else 0
+    assert outputs["loss"].item() == pytest.approx(total / len(PAIRS), rel=1e-4)
+
+
+def test_metrics_of_scores_are_those_of_scipy():
+    model, batch = build("scores")
+    predicted = model(**batch)["score"].tolist()
+    gold = [pair[2] for pair in PAIRS]
+    errors = [(x - y) ** 2 for x, y in zip(predicted, gold)]
+    expected = {
+        "pearson": pearsonr(predicted, gold)[0],
+        "spearman": spearmanr(predicted, gold)[0],
+        "mse": sum(errors) / len(errors),
+    }
+    assert model.get_metrics(reset=True) == pytest.approx(expected, rel=1e-4)
+    assert model.get_metrics() == {}
+
+
+def test_without_gold_values_there_is_no_loss():
+    for output in ("classes", "scores"):
+        model, batch = build(output)
+        assert "loss" not in model(batch["first"], batch["second"])
+
+
+def test_encoder_before_the_pooling_has_to_fit():
+    options = {"seq2seq_encoder": {"type": "lstm", "input_size": 3, "hidden_size": 3}}
+    model, batch = build("classes", **options)
+    assert model(**batch)["loss"].item() > 0
+    options["seq2seq_encoder"]["hidden_size"] = 7
+    message = "output dimension of seq2seq_encoder must match input dimension of seq2vec_encode"
+    with pytest.raises(ConfigurationError, match=message):
+        build("classes", **options)

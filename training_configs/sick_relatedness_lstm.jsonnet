@@ -1,0 +1,5 @@
+// LSTM, Table 3 of Tai, Socher & Manning (ACL 2015): Pearson 0.8528 on SICK, with pretrained vectors.
+(import 'parts/sick.libsonnet') {
+  relatedness: true,
+  bidirectional: false,
+}
