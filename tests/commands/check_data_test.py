@@ -221,6 +221,21 @@ class TestErrors:
         assert err.count("\n") == 1
 
 
+class TestSentencesWithoutTags:
+    def test_labels_are_counted_once_a_sentence(self, check_json):
+        train = check_json("training_configs/sst_bilstm.jsonnet")["data"]["train"]
+        assert train["labelled_sentences"] == train["sentences"] == 600
+        assert set(train["labels"]) == set("01234") and sum(train["labels"].values()) == 1
+        assert train["lengths"]["longest_place"].startswith("fixtures/sentences/reviews_train.txt:")
+
+    def test_pairs_have_two_sides_and_their_scores_are_counted(self, check_json):
+        results = check_json("training_configs/sick_relatedness_lstm.jsonnet")
+        train = results["data"]["train"]
+        assert set(train["words"]) == {"first", "second"}
+        assert "4.8" in train["labels"]
+        assert results["training"]["steps"]["batches"] == 19
+
+
 class TestConfigs:
     def test_steps_are_those_of_a_training(self, check_json, root):
         """The batches that AllenNLP makes, for each sampler."""

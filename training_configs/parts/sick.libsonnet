@@ -8,6 +8,7 @@
   lowercase:: true,
   hidden_dim:: 50,  // of what is computed from both sentences
   dropout:: 0.2,
+  optimizer:: { type: 'adagrad', lr: 0.05 },  // that of Tai et al.
   reader:: { type: 'sentence_pairs', gold: if knobs.relatedness then 'score' else 'label' },
   model_type:: 'sentence_pair',
   sorting_keys:: ['first', 'second'],

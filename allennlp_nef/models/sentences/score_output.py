@@ -17,7 +17,8 @@ class ScoreOutput(PairOutput):
 
     The loss is the Kullback-Leibler divergence from the distribution of the gold score y to the predicted one. That of
     y has the probability max(0, 1 - |y - i|) at each score i: its mean is y. The metrics are `pearson`,
-    `spearman` and `mse`, the mean squared error.
+    `spearman` and `mse`, the mean squared error. They take all scores, so they are computed at a reset only: a trainer
+    asks after each batch, too.
 
     Registered as a `PairOutput` with name "scores".
 
@@ -65,6 +66,8 @@ class ScoreOutput(PairOutput):
 
     @overrides
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+        if not reset:
+            return {}
         scores = self.metric.get_metric(reset)
         if not scores:
             return {}
