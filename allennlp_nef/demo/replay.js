@@ -263,7 +263,7 @@ const Replay = (() => {
 
   function spansOf(spans) {
     const items = spans.map((span) =>
-      element("li", {}, element("bdi", {}, span.text), ` ${span.type} `, element("span", { class: "probability" }, decimals(span.probability))),
+      element("li", {}, element("bdi", {}, span.text), ` ${span.type ?? span.severity} `, element("span", { class: "probability" }, decimals(span.probability))),
     );
     return spans.length ? element("ul", { class: "spans", "aria-label": "Found" }, ...items) : element("p", {}, "Nothing found.");
   }

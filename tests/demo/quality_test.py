@@ -94,6 +94,12 @@ def test_threshold_moves_all_tags_and_not_the_probabilities(replay_page):
     assert replay_page.one(".threshold output").text == "0.20, the model's. 2 of 3 words are BAD."
 
 
+def test_error_spans_have_their_severity(replay_page):
+    span = {"start": 4, "end": 8, "text": "rote", "severity": "major", "probability": 0.8}
+    show(replay_page, {**ANSWER, "spans": [span]}, DESCRIPTION)
+    assert replay_page.texts(".spans li") == ["rote major 0.80"]
+
+
 def test_tags_that_come_from_no_threshold_stay_until_it_is_moved(replay_page):
     """As those of a CRF, or from a server that does not tell its threshold."""
     for answer in (
