@@ -6,7 +6,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.modules.halting import FixedHalting, SettledHalting
-from allennlp_nef.nn.sketching.fused_full import FusedFullRecursion
+from allennlp_nef.nn.sketching.fused_recursion import FusedRecursion
 from tests.models.tagging.small_encoders import label_attention
 from tests.models.tagging.small_tagger import LENGTHS, batch_of, decoder, instances
 from tests.models.tagging.small_tagger import make as make_tagger
@@ -65,13 +65,13 @@ def test_a_sentence_that_halts_takes_part_in_no_further_step(monkeypatch):
     assert "steps" not in answers(model)[0]
     model.halting = SettledHalting()
     sizes = []
-    forward_step = FusedFullRecursion.forward_step
+    attend = FusedRecursion.attend
 
-    def counted(recursion, step, size, use_cache):
-        sizes.append(size)
-        forward_step(recursion, step, size, use_cache)
+    def counted(recursion, step, scores, use_cache):
+        sizes.append(len(scores))
+        return attend(recursion, step, scores, use_cache)
 
-    monkeypatch.setattr(FusedFullRecursion, "forward_step", counted)
+    monkeypatch.setattr(FusedRecursion, "attend", counted)
     steps = [result["steps"] for result in answers(model)]
     assert steps[0] < LENGTHS[0]
     assert sizes == [sum(count > step for count in steps) for step in range(max(steps))]
