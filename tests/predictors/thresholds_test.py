@@ -38,8 +38,12 @@ class TestThreshold:
         answer = predictor.predict(**QE_REQUEST, threshold=threshold)
         assert answer["threshold"] == threshold
         assert answer["bad_probabilities"] == pytest.approx(plain["bad_probabilities"])
-        assert answer["tags"] == tags_at(threshold, answer) != plain["tags"]
+        assert answer["tags"] == tags_at(threshold, answer)
         assert answer["tags"].count("BAD") == 3
+        highest = max(plain["bad_probabilities"])
+        answer = predictor.predict(**QE_REQUEST, threshold=highest)
+        assert answer["tags"] == tags_at(highest, answer)
+        assert answer["tags"].count("BAD") == 1
 
     def test_sentences_of_a_batch_have_thresholds_of_their_own(self, word_qe):
         thresholds = [None, 1e-9, 0.999, None]

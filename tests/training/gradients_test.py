@@ -23,6 +23,7 @@ FILES = {
 }
 WITHOUT_MORE = "\t_" * 6
 COLUMNS = "mt_system doc_id seg_id annotator_id source target start_ids end_ids errors"
+PAIRS = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
 SPANS = [COLUMNS, *("x x 0 x a b -1 -1 no-error", "x x 1 x a b -1 -1 no-error")]
 
 
@@ -35,6 +36,10 @@ def folder(tmp_path_factory):
     (folder / "qe_spans.tsv").write_text("".join(line.replace(" ", "\t") + "\n" for line in SPANS))
     (folder / "ner").write_text("a O\n\nb O\n")
     (folder / "pos").write_text("".join(f"1\t{word}\t_\tNOUN{WITHOUT_MORE}\n\n" for word in "ab"))
+    (folder / "trec").write_text("ENTY:product a\nHUM:gr b\n")
+    (folder / "sst").write_text("(0 a)\n(2 b)\n")
+    pairs = (f"{i}\ta\tb\t{score}\tCONTRADICTION\n" for i, score in enumerate((1, 4.5)))
+    (folder / "sick").write_text(PAIRS + "".join(pairs))
     save_bert(folder / "bert")
     return folder
 
@@ -50,15 +55,19 @@ def config_with_small_transformer(name, folder):
 def model_and_batches(name, folder):
     """The model of a config; a batch of its data, one of one-word sentences, and one that is left out of the loss."""
     config = config_with_small_transformer(name, folder)
-    trainer = experiment(config, folder / name, instances=4).trainer
+    task = name.split("_")[0]
+    instances = 40 if task in ("trec", "sst", "sick") else 4  # with all labels of the dev data
+    trainer = experiment(config, folder / name, instances=instances).trainer
     reader = trainer.data_loader.reader
-    path = folder / name.split("_")[0]
+    path = folder / task
     if config["train_data_path"].endswith("_spans.tsv"):
         path = folder / "qe_spans.tsv"
     loader = MultiProcessDataLoader(reader, str(path), batch_size=2, quiet=True)
     loader.index_with(trainer.model.vocab)
     (short,) = loader
-    unseen = {**short, "tags": torch.full_like(short["tags"], -1)}
+    unseen = short
+    if "tags" in short:
+        unseen = {**short, "tags": torch.full_like(short["tags"], -1)}
     return trainer.model, (next(iter(trainer.data_loader)), short, unseen)
 
 
