@@ -53,15 +53,16 @@ def tag_colors(labels: Iterable[str]) -> Dict[str, str]:
     """
     labels = list(labels)
     colors = {}
-    types = {split_tag(label)[1] for label in labels if _is_chunk_tag(label)} - {""}
+    chunk_tags = {label: split_tag(label) for label in labels if _is_chunk_tag(label)}
+    types = {name for _, name in chunk_tags.values() if name}
     free = [hue for name, hue in _HUES.items() if name not in types]
     others_by_name = enumerate(sorted(types - _HUES.keys()))
     hues = {**_HUES, **{name: free[i % len(free)] for i, name in others_by_name}}
     for label in labels:
         if label in _FIXED:
             colors[label] = _FIXED[label]
-        elif _is_chunk_tag(label):
-            prefix, name = split_tag(label)
+        elif label in chunk_tags:
+            prefix, name = chunk_tags[label]
             colors[label] = GRAY if prefix == "O" else hues[name][prefix in "IEL"]
     others = sorted(set(labels) - set(colors))
     for i, label in enumerate(others):

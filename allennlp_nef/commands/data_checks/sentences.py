@@ -29,7 +29,7 @@ class Sentence(NamedTuple):
     words: Dict[str, List[str]]
     """The words as they came: "words", or "target" and "source", or "first" and "second"."""
     tags: Optional[List[str]]
-    """As the model gets them, or the one label or score; None where the sentence is unlabelled."""
+    """As the model gets them, or the one label or score; None where the sentence is unlabeled."""
     chunk_tags: Optional[List[str]] = None
     """As the file has them, where they are those of chunks."""
     unaligned: Optional[int] = None

@@ -12,11 +12,17 @@ from allennlp_nef.nn.kernels.rows import add_product, copy, dot, tanh_gradient, 
 
 
 @compiled
+def place_of(word: Any, tokens: Any, context: Any) -> Any:
+    """Where a word is among the places of the sketches; its window starts `context` places before."""
+    return word + (word // tokens * 2 + 1) * context
+
+
+@compiled
 def windows_of(places: Any, words: Any, tokens: Any, context: Any, windows: Any) -> None:
     """The sketches around each word, one after the other: (words, (2 * context + 1) * sketch_dim)."""
     flat, width = places.reshape(-1), windows.shape[1]
     for i in range(words.size):
-        start = (words[i] + words[i] // tokens * 2 * context) * places.shape[1]
+        start = (place_of(words[i], tokens, context) - context) * places.shape[1]
         copy(flat[start : start + width], windows[i])
 
 
@@ -42,7 +48,7 @@ def update(
     """Eq. 7: adds the attention times the columns of `hidden` from `first` on to the sketches."""
     for i in range(words.size):
         word = words[i]
-        place = word + (word // tokens * 2 + 1) * context
+        place = place_of(word, tokens, context)
         add_product(alpha[word], hidden[i, first:], places[place])
 
 
@@ -53,7 +59,7 @@ def grad_attention(
     """(B1)."""
     for i in range(words.size):
         word = words[i]
-        place = word + (word // tokens * 2 + 1) * context
+        place = place_of(word, tokens, context)
         result[word] = dot(hidden[i, first:], grad[place])
 
 
@@ -75,7 +81,7 @@ def grad_preactivation(
     first = vector.size
     for i in range(words.size):
         word = words[i]
-        place = word + (word // tokens * 2 + 1) * context
+        place = place_of(word, tokens, context)
         add_product(grad_scores[word], hidden[i, :first], grad_vector)
         tanh_gradient(grad_scores[word], vector, hidden[i, :first], grad_hidden[i, :first])
         tanh_gradient(alpha[word], grad[place], hidden[i, first:], grad_hidden[i, first:])
@@ -87,5 +93,5 @@ def add_windows(windows: Any, words: Any, tokens: Any, context: Any, places: Any
     """(B6): adds the gradient of the window of each word to that of the sketches."""
     flat, width = places.reshape(-1), windows.shape[1]
     for i in range(words.size):
-        start = (words[i] + words[i] // tokens * 2 * context) * places.shape[1]
+        start = (place_of(words[i], tokens, context) - context) * places.shape[1]
         add_product(ONE, windows[i], flat[start : start + width])

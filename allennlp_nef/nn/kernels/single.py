@@ -7,7 +7,7 @@ window, preactivation_dim).
 
 from typing import Any
 
-from allennlp_nef.nn.kernels.arithmetic import ZERO, compiled
+from allennlp_nef.nn.kernels.arithmetic import ONE, ZERO, compiled
 from allennlp_nef.nn.kernels.rows import add_product, copy, dot, tanh_gradient, tanh_row
 
 
@@ -83,5 +83,4 @@ def add_grad_hidden(
             if grad_score != ZERO:
                 add_product(grad_score, hidden[b, i], grad_vector)
                 tanh_gradient(grad_score, vector, hidden[b, i], buffer)
-                for j in range(buffer.size):
-                    grad[b, i, j] += buffer[j]
+                add_product(ONE, buffer, grad[b, i, : buffer.size])

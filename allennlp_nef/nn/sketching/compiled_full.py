@@ -13,11 +13,14 @@ class CompiledFullRecursion(FusedFullRecursion):
     def start_forward(self) -> None:
         super().start_forward()
         self._all_words = np.arange(self.batch * self.tokens)
-        self._places = self._padded_sketches.view(-1, self.sketch_dim).numpy()
-        self._table = self.preactivation.view(-1, self.preactivation_dim).numpy()
+        self._share_memory()
 
     def keep(self, rows: torch.Tensor) -> None:
         super().keep(rows)
+        self._share_memory()
+
+    def _share_memory(self) -> None:
+        """Makes the sketches and the pre-activations arrays, a row each place and each word, of the same memory."""
         self._places = self._padded_sketches.view(-1, self.sketch_dim).numpy()
         self._table = self.preactivation.view(-1, self.preactivation_dim).numpy()
 
