@@ -11,9 +11,8 @@ from allennlp_nef.data.dataset_readers import UntaggedReader
 from allennlp_nef.data.metadata import metadata_of
 from allennlp_nef.modules.checks import check_integers
 from allennlp_nef.predictors.batches import batches_of
-from allennlp_nef.predictors.errors import describe, request_error
 from allennlp_nef.predictors.lines import LoadedRequest, load_request
-from allennlp_nef.predictors.requests import check_fields, words_of
+from allennlp_nef.predictors.requests import check_fields, check_list, words_of
 
 
 class SentencePredictor(Predictor):
@@ -88,10 +87,7 @@ class SentencePredictor(Predictor):
 
     @overrides
     def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
-        if not isinstance(inputs, list):
-            raise request_error(f"expected a list of objects, got {describe(inputs)}")
-        if len(inputs) > self.max_batch:
-            raise request_error(f"expected at most {self.max_batch} items, got {len(inputs)}")
+        check_list(inputs, self.max_batch)
         return self.predict_batch_instance(
             [self._instance_of(item, f"item {index}: ") for index, item in enumerate(inputs)]
         )

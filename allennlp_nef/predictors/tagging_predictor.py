@@ -15,11 +15,11 @@ from allennlp_nef.models.tagging.description import description_of
 from allennlp_nef.modules.checks import check_integers
 from allennlp_nef.modules.traces import ReadableTrace
 from allennlp_nef.predictors.batches import batches_of
-from allennlp_nef.predictors.errors import describe, request_error
+from allennlp_nef.predictors.errors import request_error
 from allennlp_nef.predictors.interpretation import InterpretablePredictor
 from allennlp_nef.predictors.lines import LoadedRequest, SkippedLines, load_request
 from allennlp_nef.predictors.output_formats import writer_of
-from allennlp_nef.predictors.requests import asks_for_description
+from allennlp_nef.predictors.requests import asks_for_description, check_list
 from allennlp_nef.predictors.step_limits import StepLimits
 from allennlp_nef.predictors.tag_colors import tag_colors
 
@@ -219,10 +219,7 @@ class TaggingPredictor(InterpretablePredictor):
 
     def instances_of(self, inputs: Any) -> List[Instance]:
         """The instances of a list of requests. Raises `request_error` for one that cannot be answered."""
-        if not isinstance(inputs, list):
-            raise request_error(f"expected a list of objects, got {describe(inputs)}")
-        if len(inputs) > self.max_batch:
-            raise request_error(f"expected at most {self.max_batch} items, got {len(inputs)}")
+        check_list(inputs, self.max_batch)
         requests = [self._parsed(item, f"item {index}: ") for index, item in enumerate(inputs)]
         self._check_size(requests)
         return [self.to_instance(request) for request in requests]
