@@ -65,7 +65,8 @@ def run_one(params: Any, files: Dict[str, str], folder: Path, tolerance: float) 
             part: table.outcome(FixedHalting())._asdict() for part, table in tables.items()
         }
     }
-    for kind in KINDS:
+    kinds = [*KINDS, "learned"] if tables["dev"].halted.any() else KINDS
+    for kind in kinds:
         figures = chosen_halting(kind, tables["dev"], tolerance / 100)
         halting = Halting.from_params(Params(dict(figures["options"])))
         outcomes = {part: table.outcome(halting)._asdict() for part, table in tables.items()}

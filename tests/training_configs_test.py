@@ -54,6 +54,7 @@ TABLE_4 = {
 OTHERS = {
     "pos_nef_f_csparsemax": ("full", "csparsemax", "length"),
     "pos_nef_f_learned_bounds": ("full", "csoftmax", "length"),
+    "pos_nef_f_learned_halting": ("full", "csoftmax", "length"),
     "ner_nef_f_crf_5_csparsemax": ("full", "csparsemax", 5),
     "qe_nef_f_crf": ("full", "csoftmax", 5),
     "qe_nef_f_tensorboard": ("full", "csoftmax", 5),

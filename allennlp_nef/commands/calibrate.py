@@ -54,7 +54,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--temperature-only", action="store_true", help="no biases")
     add(
         "--halting",
-        choices=("fixed", "confident", "settled"),
+        choices=("fixed", "confident", "settled", "learned"),
         help="also choose when sentences halt, for a model with the decoder neural_easy_first: the halting of this "
         "kind with the fewest steps",
     )

@@ -5,6 +5,7 @@ import torch
 from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
 
+from allennlp_nef.modules.learned_halting import halting_divergence
 from allennlp_nef.modules.seq2seq_encoders.neural_easy_first import NeuralEasyFirstTrace
 from allennlp_nef.modules.tag_heads import TagHead
 
@@ -16,6 +17,11 @@ class StepLoss(FromParams):
 
         L_N + weight * (L_1 + ... + L_(N - 1)) / (N - 1)
 
+    With `halting_rate`, an option of the decoder, it is that of PonderNet (Banino, Balaguer and Blundell, 2021), with
+    the learned halting distribution p:
+
+        p_1 * L_1 + ... + p_N * L_N + halting_penalty * KL(p || geometric prior)
+
     All steps share the output layer. With a CRF, L_1 to L_(N - 1) are the cross entropies of the words under
     softmax(emissions); other tag heads have one loss for all steps. It makes a tagger better after fewer steps than
     it was trained with, and costs no parameters.
@@ -26,18 +32,60 @@ class StepLoss(FromParams):
         "all", or "drawn": the mean over the steps 1 to N - 1 is replaced by the loss of one of them, drawn anew for
         each sentence and each time. On average that is the same loss, and it is faster.
     weight : `float`, optional (default = `1.0`)
-        Above 0.
+        Above 0. Not with `halting_rate`.
+    halting_penalty : `float`, optional (default = `None`)
+        Above 0; 0.01 if it is None. Only with `halting_rate`. Each sentence has the KL once, whatever its length.
     """
 
-    def __init__(self, steps: str = "all", weight: float = 1.0) -> None:
+    def __init__(
+        self, steps: str = "all", weight: float = 1.0, halting_penalty: Optional[float] = None
+    ) -> None:
         if steps not in ("all", "drawn"):
             raise ConfigurationError(f'step_loss: steps: expected "all" or "drawn", got {steps!r}')
         if isinstance(weight, bool) or not 0 < weight < math.inf:
             raise ConfigurationError(
                 f"step_loss: weight: expected a number above 0, got {weight!r}"
             )
+        if halting_penalty is not None and (
+            isinstance(halting_penalty, bool) or not 0 < halting_penalty < math.inf
+        ):
+            raise ConfigurationError(
+                f"step_loss: halting_penalty: expected a number above 0, got {halting_penalty!r}"
+            )
         self.steps = steps
         self.weight = weight
+        self.halting_penalty = halting_penalty
+
+    def check_halting_rate(self, rate: Optional[float]) -> None:
+        """Raises a `ConfigurationError` where the options do not go with the `halting_rate` of the decoder."""
+        if rate is None:
+            if self.halting_penalty is not None:
+                raise ConfigurationError(
+                    "step_loss: halting_penalty: expected a decoder with halting_rate, got one without it"
+                )
+        elif self.steps != "all" or self.weight != 1:
+            raise ConfigurationError(
+                'step_loss: expected the steps "all" and no weight with the halting_rate of the decoder, got '
+                f'"{self.steps}" and {self.weight:g}'
+            )
+
+    def total(
+        self,
+        trace: NeuralEasyFirstTrace,
+        tag_head: TagHead,
+        scores: torch.Tensor,
+        mask: torch.Tensor,
+        tags: torch.Tensor,
+        weights: Optional[torch.Tensor] = None,
+    ) -> torch.Tensor:
+        """The loss of a batch, a scalar, from the scores of the last step. The others are those of `TagHead.loss`."""
+        last = weights
+        if trace.halting_log_probabilities is not None:
+            ends = (trace.num_steps - 1).clamp(min=0).unsqueeze(1)
+            last = trace.halting_log_probabilities.gather(1, ends).squeeze(1).exp()
+            last = last if weights is None else last * weights.to(last)
+        total = tag_head.loss(scores, mask, tags, last)
+        return total + self.loss(trace, tag_head, mask, tags, weights)
 
     def loss(
         self,
@@ -49,13 +97,24 @@ class StepLoss(FromParams):
     ) -> torch.Tensor:
         """What is added to the loss of a batch, a scalar. Mask, tags and weights are those of `TagHead.loss`."""
         rows, steps, shares = self._chosen(trace.num_steps)
+        log_p = trace.halting_log_probabilities
+        if log_p is not None:
+            shares = log_p[rows, steps].exp()
         scores = tag_head.scores(trace.outputs(rows, steps))  # (pairs, tokens, labels)
         losses = tag_head.step_losses(scores, mask[rows], tags[rows])
         losses = losses * shares.to(losses)
         if weights is not None:
             losses = losses * weights.to(losses)[rows]
         divisor = tag_head.loss_weight(mask).clamp(min=1).to(losses.dtype)
-        return self.weight * losses.sum() / divisor
+        total = self.weight * losses.sum()
+        if log_p is not None:
+            divergence = halting_divergence(log_p, trace.num_steps, trace.halting_rate)
+            divergence = divergence * mask.any(-1)
+            if weights is not None:
+                divergence = divergence * weights.to(divergence)
+            penalty = 0.01 if self.halting_penalty is None else self.halting_penalty
+            total = total + penalty * divergence.sum()
+        return total / divisor
 
     def _chosen(self, num_steps: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Sentences, their steps, from 0, and the shares of these in the mean, (pairs,) each."""

@@ -6,7 +6,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.errors import summary_of
 from allennlp_nef.models import NefTagger
-from allennlp_nef.models.tagging.steps import has_steps
+from allennlp_nef.models.tagging.steps import check_can_halt, has_steps
 from allennlp_nef.modules.checks import is_integer
 from allennlp_nef.modules.halting import Halting
 from allennlp_nef.predictors.errors import describe, request_error
@@ -42,7 +42,9 @@ class StepLimits(NamedTuple):
             raise ConfigurationError(
                 f"max_steps: expected an integer of at least 1, got {describe(max_steps)}"
             )
-        return cls(max_steps, None if halting is None else _halting_of(halting))
+        chosen = None if halting is None else _halting_of(halting)
+        check_can_halt(chosen, getattr(model, "decoder", None))
+        return cls(max_steps, chosen)
 
     def write_to(self, metadata: TaggingMetadata) -> None:
         """Sets what the metadata of a sentence leave open."""

@@ -9,7 +9,7 @@ from allennlp_nef.commands.calibration.step_table import Outcome, StepTable
 from allennlp_nef.errors import UserError
 from allennlp_nef.modules.halting import FixedHalting, Halting
 
-KINDS = ("fixed", "confident", "settled")
+KINDS = ("fixed", "confident", "settled", "learned")
 """The haltings that can be chosen, by their registered names."""
 _THRESHOLDS = 60
 _MAX_UNCHANGED = 3
@@ -33,7 +33,8 @@ def candidates(kind: str, table: StepTable) -> List[Dict[str, Any]]:
     if kind == "fixed":
         return [{"type": kind, "max_steps": n + 1} for n in range(int(table.num_steps.max()))]
     shares = numpy.linspace(0, 1, _THRESHOLDS)
-    found = numpy.unique(numpy.quantile(table.confidence.astype(numpy.float64), shares))
+    values = table.halted if kind == "learned" else table.confidence
+    found = numpy.unique(numpy.quantile(values.astype(numpy.float64), shares))
     # In the middle between two of them, so that rounding does not decide.
     thresholds = [0.0, *((found[1:] + found[:-1]) / 2).tolist(), 1.0]
     own: List[Dict[str, Any]] = [{"threshold": each} for each in thresholds]

@@ -33,7 +33,7 @@ from allennlp_nef.commands.sketched_sentences import instances_of
 from allennlp_nef.data.formats.data_paths import DataPath, files_of, name_of
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.metrics.thresholds import best_threshold
-from allennlp_nef.models.tagging.steps import has_steps
+from allennlp_nef.models.tagging.steps import has_steps, learned_rate
 from allennlp_nef.modules.calibration import Calibration
 from allennlp_nef.modules.halting import Halting
 from allennlp_nef.predictors.archives import check_device, load_predictor
@@ -178,6 +178,10 @@ def _choose_halting(
     if not has_steps(getattr(model, "decoder", None)):
         raise UserError(
             f"--halting: expected a model with the decoder neural_easy_first, got {args.archive}"
+        )
+    if args.halting == "learned" and learned_rate(model.decoder) is None:
+        raise UserError(
+            f"--halting learned: expected a decoder trained with halting_rate, got one without it in {args.archive}"
         )
     table = labelled_steps(
         predictor, _instances(predictor, data, False), name_of(data), args.batch_size

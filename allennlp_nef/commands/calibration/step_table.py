@@ -1,6 +1,6 @@
 """How good the tags of labelled sentences are after each step, and after how many steps they would halt."""
 
-from typing import Any, List, NamedTuple, Sequence
+from typing import Any, List, NamedTuple, Optional, Sequence
 
 import numpy
 import torch
@@ -41,6 +41,8 @@ class StepTable:
         How many steps each sentence can do.
     confidence, unchanged : `numpy.ndarray`, (sentences, steps)
         See `Progress`.
+    halted : `numpy.ndarray`, (sentences, steps), optional (default = `None`)
+        See `Progress`; None for zeros.
     counts : `numpy.ndarray`, (sentences, steps, any)
         What the score is made of, summed over sentences.
     """
@@ -52,19 +54,21 @@ class StepTable:
         confidence: numpy.ndarray,
         unchanged: numpy.ndarray,
         counts: numpy.ndarray,
+        halted: Optional[numpy.ndarray] = None,
     ) -> None:
         self.kind = kind
         self.num_steps = num_steps
         self.confidence = confidence
         self.unchanged = unchanged
         self.counts = counts
+        self.halted = numpy.zeros_like(confidence) if halted is None else halted
 
     def __len__(self) -> int:
         return len(self.num_steps)
 
     def part(self, rows: slice) -> "StepTable":
         """The table of some of the sentences."""
-        arrays = self.num_steps, self.confidence, self.unchanged, self.counts
+        arrays = self.num_steps, self.confidence, self.unchanged, self.counts, self.halted
         return StepTable(self.kind, *(array[rows] for array in arrays))
 
     def steps_of(self, halting: Halting) -> numpy.ndarray:
@@ -72,7 +76,8 @@ class StepTable:
         steps = self.num_steps
         if halting.max_steps is not None:
             steps = steps.clip(max=halting.max_steps)
-        tensors = torch.from_numpy(self.confidence), torch.from_numpy(self.unchanged)
+        arrays = self.confidence, self.unchanged, self.halted
+        tensors = map(torch.from_numpy, arrays)
         halts = halting.halts(Progress(*tensors)).numpy()
         first = numpy.where(halts.any(1), halts.argmax(1) + 1, steps)
         return numpy.minimum(steps, first)
@@ -115,16 +120,16 @@ def labelled_steps(
             rows += _rows_of(model, group, kind)
             progress.update(len(group))
     count = max(len(row[0]) for row in rows)
-    confidence, unchanged, counts = (
+    confidence, unchanged, counts, halted = (
         numpy.stack([row[[*range(len(row)), *[-1] * (count - len(row))]] for row in column])
         for column in zip(*rows)
     )
     num_steps = numpy.array([len(row[0]) for row in rows])
-    return StepTable(kind, num_steps, confidence, unchanged, counts)
+    return StepTable(kind, num_steps, confidence, unchanged, counts, halted)
 
 
 def _rows_of(model: NefTagger, group: Sequence[Instance], kind: str) -> List[Any]:
-    """For each sentence confidence (steps,), unchanged (steps,) and counts (steps, any)."""
+    """For each sentence confidence, unchanged (steps,), counts (steps, any) and halted (steps,)."""
     metadata = [metadata_of(instance) for instance in group]
     before = [(item.trace, item.max_steps, item.halting) for item in metadata]
     for item in metadata:
@@ -147,14 +152,16 @@ def _rows_of(model: NefTagger, group: Sequence[Instance], kind: str) -> List[Any
     for step in range(int(steps.num_steps.max())):
         scores = head.scores(steps.outputs(everyone, torch.full_like(everyone, step)))
         tags = head.tags(scores, mask, [item.threshold for item in metadata])
-        seen = tracker.after(scores)
-        columns.append([each.cpu().numpy() for each in (seen.confidence, seen.unchanged, tags)])
-    confidence, unchanged, tag_ids = (numpy.stack(column, 1) for column in zip(*columns))
+        logits = None if steps.halting_logits is None else steps.halting_logits[:, step]
+        seen = (*tracker.after(scores, logits), tags)
+        columns.append([each.cpu().numpy() for each in seen])
+    confidence, unchanged, halted, tag_ids = (numpy.stack(column, 1) for column in zip(*columns))
     rows = []
     for i, (item, count) in enumerate(zip(metadata, steps.num_steps.tolist())):
         words = tag_ids[i, :count, : len(item.tokens)]
         counts = [_counts(kind, item, [head.labels[tag] for tag in row]) for row in words]
-        rows.append((confidence[i, :count], unchanged[i, :count], numpy.array(counts)))
+        found = confidence[i, :count], unchanged[i, :count], numpy.array(counts)
+        rows.append((*found, halted[i, :count]))
     return rows
 
 

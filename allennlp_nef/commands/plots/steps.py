@@ -98,6 +98,9 @@ def as_text(results: Mapping[str, Any]) -> str:
     return f"{heading}\n\n{table_text(columns, results['rows'])}"
 
 
+LEARNED_THRESHOLDS = (0.1, 0.3, 0.5, 0.7, 0.9)
+
+
 def _haltings(table: StepTable, own: Optional[Halting]) -> List[Optional[Dict[str, Any]]]:
     """The options of the haltings to measure; None for all steps."""
     most = int(table.num_steps.max())
@@ -106,6 +109,8 @@ def _haltings(table: StepTable, own: Optional[Halting]) -> List[Optional[Dict[st
     ]
     found += [{"type": "confident", "threshold": threshold} for threshold in THRESHOLDS]
     found += [{"type": "settled", "threshold": threshold} for threshold in (0.0, *THRESHOLDS)]
+    if table.halted.any():
+        found += [{"type": "learned", "threshold": threshold} for threshold in LEARNED_THRESHOLDS]
     if own is not None:
         options = {"type": registered_name(Halting, own), **vars(own)}
         found.append({name: value for name, value in options.items() if value is not None})

@@ -9,7 +9,12 @@ from allennlp_nef.predictors.tag_colors import BLUE, GREEN, RED
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_SERIES = (("fixed", BLUE, "o", "-"), ("confident", GREEN, "s", "--"), ("settled", RED, "^", ":"))
+_SERIES = (
+    ("fixed", BLUE, "o", "-"),
+    ("confident", GREEN, "s", "--"),
+    ("settled", RED, "^", ":"),
+    ("learned", INK, "D", "-."),
+)
 
 
 def steps_plot(results: Mapping[str, Any]) -> "Figure":

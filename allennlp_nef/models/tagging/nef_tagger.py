@@ -25,7 +25,7 @@ from allennlp_nef.models.tagging.explained_loss import explained_loss
 from allennlp_nef.models.tagging.label_tables import check_label_namespace, shared_label_table
 from allennlp_nef.models.tagging.readable import readable_output
 from allennlp_nef.models.tagging.sentence_scores import SentenceScores
-from allennlp_nef.models.tagging.steps import MeanSteps, batch_halting, check_has_steps
+from allennlp_nef.models.tagging.steps import MeanSteps, batch_halting, check_step_options
 from allennlp_nef.models.tagging.tagging_metrics import TaggingMetrics
 from allennlp_nef.models.tagging.training_checks import check_is_labeled
 from allennlp_nef.models.tagging.unseen_labels import UnseenLabels
@@ -120,9 +120,7 @@ class NefTagger(VersionedModel):
         self.sentence_score = (
             None if sentence_score is None else sentence_score.construct(input_dim=states_dim)
         )
-        for name, option in (("step_loss", step_loss), ("halting", halting)):
-            if option is not None:
-                check_has_steps(name, decoder)
+        check_step_options(decoder, step_loss, halting)
         self._use_head(head, calibration, metrics, step_loss, halting)
         initializer(self)
 
@@ -255,10 +253,11 @@ class NefTagger(VersionedModel):
             has_loss = mask & ~is_unseen.any(-1, keepdim=True)
             in_loss = has_loss.any(-1)
             known = tags.clamp(min=0)
-            output["loss"] = self.tag_head.loss(scores, has_loss, known, weights)
+            rest = has_loss, known, weights
             if self.training and self.step_loss and isinstance(trace, NeuralEasyFirstTrace):
-                added = self.step_loss.loss(trace, self.tag_head, has_loss, known, weights)
-                output["loss"] = output["loss"] + added
+                output["loss"] = self.step_loss.total(trace, self.tag_head, scores, *rest)
+            else:
+                output["loss"] = self.tag_head.loss(scores, *rest)
             self.loss_weight = self.tag_head.loss_weight(has_loss)
             self._unseen_labels.add(is_unseen, metadata)
         self._sentence_scores.add(output, sentence_logits, scores, sentence_score, weights, in_loss)

@@ -12,6 +12,7 @@ from allennlp_nef.models.encoding import parts_of
 from allennlp_nef.modules.halting import BatchHalting, Halting
 from allennlp_nef.modules.registered_name import registered_name
 from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst
+from allennlp_nef.modules.step_loss import StepLoss
 
 
 def check_has_steps(option: str, decoder: Optional[Seq2SeqEncoder]) -> None:
@@ -24,6 +25,38 @@ def check_has_steps(option: str, decoder: Optional[Seq2SeqEncoder]) -> None:
         raise ConfigurationError(f"{option}: expected the decoder neural_easy_first, got {got}")
     if last.num_steps == 1:
         raise ConfigurationError(f"{option}: expected a decoder with num_steps of 2 or more, got 1")
+
+
+def check_step_options(
+    decoder: Optional[Seq2SeqEncoder], step_loss: Optional[StepLoss], halting: Optional[Halting]
+) -> None:
+    """Raises a `ConfigurationError` where the options of a model and its decoder do not go together."""
+    for name, option in (("step_loss", step_loss), ("halting", halting)):
+        if option is not None:
+            check_has_steps(name, decoder)
+    rate = learned_rate(decoder)
+    if rate is not None and step_loss is None:
+        raise ConfigurationError(
+            "halting_rate: expected the option step_loss of the model, got none"
+        )
+    if step_loss is not None:
+        step_loss.check_halting_rate(rate)
+    check_can_halt(halting, decoder)
+
+
+def learned_rate(decoder: Optional[Seq2SeqEncoder]) -> Optional[float]:
+    """The `halting_rate` of a decoder, if it has one."""
+    last = None if decoder is None else parts_of(decoder)[-1]
+    head = last.halting if isinstance(last, NeuralEasyFirst) else None
+    return None if head is None else head.rate
+
+
+def check_can_halt(halting: Optional[Halting], decoder: Optional[Seq2SeqEncoder]) -> None:
+    """Raises a `ConfigurationError` for the halting `learned` where the decoder has not learned it."""
+    if halting is not None and halting.is_learned and learned_rate(decoder) is None:
+        raise ConfigurationError(
+            "halting: learned: expected a decoder trained with halting_rate, got one without it"
+        )
 
 
 def has_steps(decoder: Optional[Seq2SeqEncoder]) -> bool:

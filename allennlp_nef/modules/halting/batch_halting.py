@@ -42,6 +42,8 @@ class BatchHalting:
         self._numbers = torch.tensor(numbers, device=mask.device)
         self.looks_at_tags = any(halting.looks_at_tags for halting in self._distinct)
         """Whether `after` has to be called after each step."""
+        self.is_learned = any(halting.is_learned for halting in self._distinct)
+        """Whether `after` needs the logits."""
         counts_changes = any(halting.looks_at_changes for halting in self._distinct)
         self._tracker = ProgressTracker(mask, counts_changes)
 
@@ -52,9 +54,9 @@ class BatchHalting:
         limits = [2**31 if each is None else each for each in self._limits]
         return num_steps.minimum(num_steps.new_tensor(limits))
 
-    def after(self, scores: torch.Tensor) -> torch.Tensor:
-        """Which sentences halt after a step, (sentences,), bool, from the scores of the tag head."""
-        progress = self._tracker.after(scores)
+    def after(self, scores: torch.Tensor, logits: Optional[torch.Tensor] = None) -> torch.Tensor:
+        """Which sentences halt after a step, (sentences,), bool. See `ProgressTracker.after`."""
+        progress = self._tracker.after(scores, logits)
         first, *others = self._distinct
         halts = first.halts(progress)
         for number, halting in enumerate(others, 1):

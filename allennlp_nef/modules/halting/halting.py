@@ -23,6 +23,8 @@ class Halting(Registrable):
     """Whether `halts` may give True."""
     looks_at_changes = True
     """Whether `halts` looks at `unchanged`."""
+    is_learned = False
+    """Whether `halts` looks at `halted`, which only a decoder with `halting_rate` has."""
 
     def __init__(self, max_steps: Optional[int] = None) -> None:
         if max_steps is not None:

@@ -1,4 +1,4 @@
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 import torch
 
@@ -15,6 +15,8 @@ class Progress(NamedTuple):
     """The lowest probability of a tag of the sentence: (sentences,)."""
     unchanged: torch.Tensor
     """For how many steps, this one included, no tag of the sentence has changed: (sentences,); 0 at the first step."""
+    halted: torch.Tensor
+    """The learned probability to have halted at this step or an earlier one: (sentences,); 0 without `halting_rate`."""
 
 
 class ProgressTracker:
@@ -32,18 +34,29 @@ class ProgressTracker:
         self._counts_changes = counts_changes
         self._tags = torch.full(mask.shape, -1, device=mask.device)
         self._unchanged = torch.zeros(len(mask), dtype=torch.long, device=mask.device)
+        self._left = torch.ones(len(mask), device=mask.device)
 
     @torch.no_grad()
-    def after(self, scores: torch.Tensor) -> Progress:
-        """The progress after a step, from the scores of the tag head (sentences, tokens, labels)."""
+    def after(self, scores: torch.Tensor, logits: Optional[torch.Tensor] = None) -> Progress:
+        """The progress after a step.
+
+        # Parameters
+
+        scores : `torch.Tensor`, (sentences, tokens, labels)
+            Of the tag head.
+        logits : `torch.Tensor`, (sentences,), optional (default = `None`)
+            Of the learned probabilities to halt at this step.
+        """
         probabilities, tags = in_float32_at_least(scores).softmax(-1).max(-1)
         confidence = probabilities.masked_fill_(self._padding, 1).amin(-1)
         if self._counts_changes:
             is_same = ((tags == self._tags) | self._padding).all(-1)
             self._tags, self._unchanged = tags, (self._unchanged + 1) * is_same
-        return Progress(confidence, self._unchanged)
+        if logits is not None:
+            self._left = self._left * (-logits).sigmoid()
+        return Progress(confidence, self._unchanged, 1 - self._left)
 
     def keep(self, rows: torch.Tensor) -> None:
         """Leaves the other sentences out of all further steps."""
         self._padding, self._tags = self._padding[rows], self._tags[rows]
-        self._unchanged = self._unchanged[rows]
+        self._unchanged, self._left = self._unchanged[rows], self._left[rows]

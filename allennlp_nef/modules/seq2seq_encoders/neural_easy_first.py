@@ -1,5 +1,4 @@
 import math
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Optional, Tuple
 
@@ -17,13 +16,18 @@ from allennlp_nef.modules.attention_transforms import (
 )
 from allennlp_nef.modules.checks import check_dropout, check_integers, is_integer
 from allennlp_nef.modules.halting import BatchHalting, TagHalts
+from allennlp_nef.modules.learned_halting import LearnedHaltingHead, halting_log_probabilities
 from allennlp_nef.modules.registered_name import registered_name
+from allennlp_nef.modules.seq2seq_encoders.easy_first_trace import (
+    NeuralEasyFirstTrace,
+    joined_output,
+)
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
     TagScorer,
     TracedEncoder,
     without_padding,
 )
-from allennlp_nef.modules.traces import Decide, DecidingTrace, Decisions, EncoderTrace
+from allennlp_nef.modules.traces import EncoderTrace
 from allennlp_nef.nn.numerics import float32_at_least
 from allennlp_nef.nn.sketching import (
     Attend,
@@ -37,47 +41,6 @@ from allennlp_nef.nn.sketching import (
     sketch_single,
     windows,
 )
-
-
-@dataclass(eq=False)
-class NeuralEasyFirstTrace(DecidingTrace):
-    """The steps of `NeuralEasyFirst`. After the last step of a sentence its attention is 0 and its sketches stay; after
-    the one at which it halted they are what they would have been."""
-
-    sketches: torch.Tensor
-    """s^1 to s^N: (batch, steps, tokens, sketch_dim)."""
-    inputs: Optional[torch.Tensor]
-    """h: (batch, tokens, input_dim), where it is a part of the output."""
-    dropout: torch.nn.Module
-    """Of the output."""
-
-    def outputs(self, rows: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:
-        """What the output would be if these were the last steps of these sentences, with dropout of its own.
-
-        # Parameters
-
-        rows : `torch.LongTensor`, (pairs,)
-            The positions of sentences in the batch, from 0.
-        steps : `torch.LongTensor`, (pairs,)
-            From 0.
-
-        # Returns
-
-        `torch.Tensor`, (pairs, tokens, output_dim)
-        """
-        chosen = rows * self.sketches.size(1) + steps
-        sketches = self.sketches.flatten(0, 1).index_select(0, chosen)
-        inputs = None if self.inputs is None else self.inputs.index_select(0, rows)
-        return self.dropout(_output(inputs, sketches))
-
-    @overrides
-    def decisions(self, decide: Decide) -> Decisions:
-        tag_ids, probabilities = [], []
-        for sketches in self.sketches.unbind(1):
-            decision = decide(_output(self.inputs, sketches))
-            tag_ids.append(decision.tag_ids)
-            probabilities.append(decision.chosen_probabilities())
-        return Decisions(torch.stack(tag_ids, 1), torch.stack(probabilities, 1))
 
 
 @Seq2SeqEncoder.register("neural_easy_first")
@@ -117,6 +80,9 @@ class NeuralEasyFirst(TracedEncoder):
         Whether the attention that a word may get in all is learned from its state: ``B_i = 2 B sigmoid(w_b . h_i + b)``
         begins as B, the `upper_bound` of csoftmax or csparsemax. It takes the plain form of the recursion, which
         is slower.
+    halting_rate : `float`, optional (default = `None`)
+        In (0, 1): the halting `learned` is trained, with a geometric prior of this rate; the mean of the prior is
+        about 1 / rate steps. It needs the option `step_loss` of `nef_tagger`.
     bidirectional : `bool`, optional (default = `True`)
         What `is_bidirectional()` says: `compose` wants all its encoders to agree.
     """
@@ -135,6 +101,7 @@ class NeuralEasyFirst(TracedEncoder):
         cap_steps: bool = True,
         learned_bounds: bool = False,
         bidirectional: bool = True,
+        halting_rate: Optional[float] = None,
     ) -> None:
         super().__init__()
         if sketch_update not in ("single", "full"):
@@ -170,6 +137,12 @@ class NeuralEasyFirst(TracedEncoder):
                 "learned_bounds: expected the attention csoftmax or csparsemax, got "
                 f"{registered_name(AttentionTransform, self.attention)}"
             )
+        if halting_rate is not None and (
+            not isinstance(halting_rate, float) or not 0 < halting_rate < 1
+        ):
+            raise ConfigurationError(
+                f"halting_rate: expected a number between 0 and 1, got {halting_rate!r}"
+            )
         self.sketch_update = sketch_update
         self.num_steps = num_steps
         self.context_size = context_size
@@ -188,6 +161,9 @@ class NeuralEasyFirst(TracedEncoder):
         self.bias = torch.nn.Parameter(torch.empty(rows))
         self.attention_vector = torch.nn.Parameter(torch.empty(preattention_dim))
         self.bounds = torch.nn.Linear(input_dim, 1) if learned_bounds else None
+        self.halting = (
+            None if halting_rate is None else LearnedHaltingHead(sketch_dim, halting_rate)
+        )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -240,7 +216,7 @@ class NeuralEasyFirst(TracedEncoder):
         if tag_scorer is not None:
 
             def score_updates(updates: torch.Tensor) -> torch.Tensor:
-                return tag_scorer(_output(joined_inputs, updates)).max(dim=-1).values
+                return tag_scorer(joined_output(joined_inputs, updates)).max(dim=-1).values
 
         parameters = preactivation, self.sketch_weight, self.attention_vector
         num_steps = self._steps_of(mask)
@@ -249,7 +225,7 @@ class NeuralEasyFirst(TracedEncoder):
             num_steps = halting.limit(num_steps)
             if halting.looks_at_tags and tag_scorer is not None:
                 sketch_dim = self.sketch_weight.size(0) - self.attention_vector.size(0)
-                halts = TagHalts(halting, tag_scorer, joined_inputs, sketch_dim)
+                halts = TagHalts(halting, tag_scorer, joined_inputs, sketch_dim, mask, self.halting)
         rest = mask, num_steps, self.context_size
         attention = history = None
         attend: Attend = self.attention
@@ -273,12 +249,15 @@ class NeuralEasyFirst(TracedEncoder):
                 sketches = fused_sketches(*fused)
         if halts is not None and history is not None:
             sketches, num_steps = halt_in_history(history, num_steps, halts)
-        output = self._dropout(_output(joined_inputs, sketches))
+        output = self._dropout(joined_output(joined_inputs, sketches))
         if history is None:
             return output, None if halting is None else EncoderTrace(None, num_steps)
-        return output, NeuralEasyFirstTrace(
-            attention, num_steps, history, joined_inputs, self._dropout
-        )
+        made = NeuralEasyFirstTrace(attention, num_steps, history, joined_inputs, self._dropout)
+        if self.halting is not None:
+            logits = made.halting_logits = self.halting(history, mask.unsqueeze(1))
+            made.halting_log_probabilities = halting_log_probabilities(logits, num_steps)
+            made.halting_rate = self.halting.rate
+        return output, made
 
     def _word_bounds(self, logits: torch.Tensor) -> torch.Tensor:
         """B_i of each word, between 0 and 2 B: (batch, tokens, 1) -> (batch, tokens), in the type of the coverage."""
@@ -293,8 +272,3 @@ class NeuralEasyFirst(TracedEncoder):
         if self.cap_steps:
             return lengths.clamp(max=int(self.num_steps))
         return (lengths > 0).long() * int(self.num_steps)
-
-
-def _output(inputs: Optional[torch.Tensor], sketches: torch.Tensor) -> torch.Tensor:
-    """[h; s], or s alone: (batch, tokens, output_dim)."""
-    return sketches if inputs is None else torch.cat([inputs, sketches], dim=-1)
