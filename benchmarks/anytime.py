@@ -4,9 +4,10 @@
     python benchmarks/anytime.py ner --data FOLDER --language esp    esp.train, esp.testa, esp.testb of CoNLL-2002
     python benchmarks/anytime.py qe --data FOLDER --language en-de   MLQE-PE as it unpacks
 
-Trains NEF-F with csoftmax and N = L with several seeds and each kind of `step_loss`: "last" (none), "drawn", "all". On
-dev it chooses the haltings with the fewest mean steps that cost at most --tolerance points, as `calibrate --halting`
-does, and scores dev and test with them and with all steps: accuracy, F1 of chunks, or MCC.
+Trains NEF-F with csoftmax and N = L with several seeds and each kind of `step_loss`: "last" (none), "drawn", "all".
+With --configs learned, the decoder learns when sentences halt, with a prior of --halting-rate. On dev it chooses the
+haltings with the fewest mean steps that cost at most --tolerance points, as `calibrate --halting` does, and scores
+dev and test with them and with all steps: accuracy, F1 of chunks, or MCC.
 
 Then it measures the time of inference on test, in batches of 32 sentences of like length, one thread: the ratio to
 `simple_tagger` with the same embedders and the same BiLSTM; for quality estimation, to the same tagger without a
@@ -28,6 +29,7 @@ from results import ROOT, add_data_options, difference, experiment, find_files, 
 
 CONFIGS = {"pos": "pos_nef_f_csoftmax", "ner": "ner_nef_f_crf_length", "qe": "qe_nef_f_length"}
 LOSSES = ("last", "drawn", "all")
+LEARNED = "learned"
 KINDS = ("fixed", "confident", "settled")
 PARTS = ("dev", "test")
 
@@ -35,7 +37,10 @@ PARTS = ("dev", "test")
 def params_of(args: argparse.Namespace, loss: str, seed: int, files: Dict[str, str]) -> Any:
     """The experiment of a row."""
     changes = dict(args.overrides)
-    if loss != "last":
+    if loss == LEARNED:
+        changes["model.step_loss"] = {"steps": "all"}
+        changes["model.decoder.halting_rate"] = args.halting_rate
+    elif loss != "last":
         changes["model.step_loss"] = {"steps": loss, "weight": args.weight}
     return experiment(TASKS[args.task], CONFIGS[args.task], seed, files, changes)
 
@@ -65,7 +70,7 @@ def run_one(params: Any, files: Dict[str, str], folder: Path, tolerance: float) 
             part: table.outcome(FixedHalting())._asdict() for part, table in tables.items()
         }
     }
-    kinds = [*KINDS, "learned"] if tables["dev"].halted.any() else KINDS
+    kinds = [*KINDS, LEARNED] if tables["dev"].halted.any() else KINDS
     for kind in kinds:
         figures = chosen_halting(kind, tables["dev"], tolerance / 100)
         halting = Halting.from_params(Params(dict(figures["options"])))
@@ -168,9 +173,10 @@ def main() -> None:
     )
     parser.add_argument("task", choices=CONFIGS)
     add_data_options(parser)
-    parser.add_argument("--configs", nargs="+", choices=LOSSES, default=LOSSES, help="step losses")
+    parser.add_argument("--configs", nargs="+", choices=(*LOSSES, LEARNED), default=LOSSES)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    parser.add_argument("--weight", type=float, default=1.0, help="of the step loss (default 1)")
+    parser.add_argument("--weight", type=float, default=1.0, help="of drawn and all (default 1)")
+    parser.add_argument("--halting-rate", type=float, default=0.3, help="of learned (default 0.3)")
     parser.add_argument(
         "--tolerance", type=float, default=0.1, help="points that a halting may cost (default 0.1)"
     )

@@ -27,7 +27,7 @@ def test_each_loss_has_a_row_for_each_halting(root, tmp_path, monkeypatch, capsy
         output,
         "--configs",
         "last",
-        "all",
+        "learned",
         "--seeds",
         "1",
     ]
@@ -36,13 +36,17 @@ def test_each_loss_has_a_row_for_each_halting(root, tmp_path, monkeypatch, capsy
     assert run_script(root / "benchmarks" / "anytime.py", *arguments) == 0, capsys.readouterr().err
     printed = capsys.readouterr().out
     assert printed == (output / "results.md").read_text() + "\n"
-    rows = [line.split(" | ")[:2] for line in printed.splitlines()[2:10]]
+    rows = [line.split(" | ")[:2] for line in printed.splitlines()[2:11]]
     kinds = ["all steps", "fixed", "confident", "settled"]
-    assert rows == [[f"| {loss}", kind] for loss in ("last", "all") for kind in kinds]
+    assert rows == [
+        *(["| last", kind] for kind in kinds),
+        *(["| learned", kind] for kind in (*kinds, "learned")),
+    ]
     results = json.loads((output / "results.json").read_text())
     for (run,) in results.values():
         assert len(run["steps"]["dev"]) == 10 and all(each > 0 for each in run["ratios"].values())
         full, fixed = run["haltings"]["all steps"], run["haltings"]["fixed"]
         assert fixed["dev"]["mean_steps"] < full["dev"]["mean_steps"]
-    config = json.loads((output / "all" / "1" / "config.json").read_text())
-    assert config["model"]["step_loss"] == {"steps": "all", "weight": 1.0}
+    config = json.loads((output / "learned" / "1" / "config.json").read_text())
+    assert config["model"]["step_loss"] == {"steps": "all"}
+    assert config["model"]["decoder"]["halting_rate"] == 0.3

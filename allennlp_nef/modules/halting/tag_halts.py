@@ -31,7 +31,7 @@ class TagHalts:
         learned: Optional[LearnedHaltingHead] = None,
     ) -> None:
         self._halting, self._tag_scorer = halting, tag_scorer
-        self._mask, self._learned = mask, learned
+        self._mask, self._learned = mask, learned if halting.is_learned else None
         self._states: Optional[torch.Tensor] = None  # the output: only its sketches change
         if inputs is not None:
             room = inputs.new_empty(*inputs.shape[:2], sketch_dim)

@@ -8,7 +8,7 @@ from allennlp_nef.commands.calibration.step_table import StepTable
 from allennlp_nef.errors import UserError
 from allennlp_nef.modules.halting import ConfidentHalting, FixedHalting, SettledHalting
 
-KINDS = ("fixed", "confident", "settled")
+KINDS = ("fixed", "confident", "settled", "learned")
 
 
 def table_of(kind="accuracy", sentences=40, steps=6, seed=0):
@@ -16,13 +16,15 @@ def table_of(kind="accuracy", sentences=40, steps=6, seed=0):
     num_steps = generator.integers(1, steps + 1, sentences)
     confidence = generator.random((sentences, steps)).cumsum(1).clip(max=5) / 6
     unchanged = generator.integers(0, 4, (sentences, steps))
+    halted = 1 - generator.random((sentences, steps)).cumprod(1)
     words = generator.integers(5, 10, (sentences, 1)).repeat(steps, 1)
     right = numpy.minimum(words, generator.integers(2, 6, (sentences, steps)).cumsum(1) // 2)
     columns = (right, words) if kind == "accuracy" else (right, words, words + 1)
     for row, count in enumerate(num_steps):
-        for array in (confidence, unchanged, *columns):
+        for array in (confidence, unchanged, halted, *columns):
             array[row, count:] = array[row, count - 1]
-    return StepTable(kind, num_steps, confidence, unchanged, numpy.stack(columns, -1))
+    counts = numpy.stack(columns, -1)
+    return StepTable(kind, num_steps, confidence, unchanged, counts, halted)
 
 
 def plain_outcome(table, threshold=0.0, settled=0, limit=99):

@@ -6,7 +6,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_nef.modules.halting import ConfidentHalting, LearnedHalting
+from allennlp_nef.modules.halting import ConfidentHalting, FixedHalting, LearnedHalting
 from allennlp_nef.modules.learned_halting import (
     LearnedHaltingHead,
     geometric_log_prior,
@@ -85,6 +85,22 @@ def test_the_training_loss_is_the_expected_loss_and_reaches_every_parameter(head
         last = model(**batch_of())["loss"]
         model.step_loss = None
         torch.testing.assert_close(last, model(**batch_of())["loss"])
+
+
+def test_the_training_loss_is_that_of_the_formula():
+    model = make(step_loss={"halting_penalty": 0.5}).double()
+    with torch.no_grad():
+        model.decoder.halting.bias.fill_(math.log(0.6 / 0.4))
+    expected = 0.0
+    for instance, length in zip(instances(), LENGTHS):
+        rates = [0.6 * 0.4**step for step in range(length - 1)] + [0.4 ** (length - 1)]
+        prior = [0.3 * 0.7**step / (1 - 0.7**length) for step in range(length)]
+        for step in range(length):
+            model.halting = FixedHalting(step + 1)
+            expected += rates[step] * model(**batch_of([instance]))["loss"].item()
+            expected += 0.5 * rates[step] * math.log(rates[step] / prior[step])
+    found = model.train()(**batch_of())["loss"].item()
+    assert found == pytest.approx(expected / len(LENGTHS))
 
 
 def test_a_sentence_halts_where_the_cumulative_probability_passes_the_threshold():
