@@ -82,7 +82,7 @@ class NeuralEasyFirst(TracedEncoder):
         is slower.
     halting_rate : `float`, optional (default = `None`)
         In (0, 1): the halting `learned` is trained, with a geometric prior of this rate; the mean of the prior is
-        about 1 / rate steps. It needs the option `step_loss` of `nef_tagger`.
+        about 1 / rate steps. Only in the decoder of `nef_tagger`, with its option `step_loss`.
     bidirectional : `bool`, optional (default = `True`)
         What `is_bidirectional()` says: `compose` wants all its encoders to agree.
     """
@@ -207,6 +207,10 @@ class NeuralEasyFirst(TracedEncoder):
             When sentences halt; the trace then ends there. It asks for a trace with `num_steps`, and perhaps nothing
             else. Where it looks at tags, it needs the tag scorer.
         """
+        if self.training and self.halting is not None and not step_outputs:
+            raise ConfigurationError(
+                "halting_rate: expected it in the decoder of the model nef_tagger, got it elsewhere"
+            )
         inputs, mask = without_padding(inputs, mask)
         preactivation = functional.linear(
             windows(inputs, self.context_size), self.input_weight, self.bias

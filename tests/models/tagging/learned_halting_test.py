@@ -4,7 +4,9 @@ import math
 
 import pytest
 import torch
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
 from allennlp_nef.modules.halting import ConfidentHalting, FixedHalting, LearnedHalting
 from allennlp_nef.modules.learned_halting import (
@@ -83,8 +85,7 @@ def test_the_training_loss_is_the_expected_loss_and_reaches_every_parameter(head
         model.decoder.halting.bias.fill_(-60)
         model.step_loss = StepLoss(halting_penalty=1e-12)
         last = model(**batch_of())["loss"]
-        model.step_loss = None
-        torch.testing.assert_close(last, model(**batch_of())["loss"])
+        torch.testing.assert_close(last, model.eval()(**batch_of())["loss"])
 
 
 def test_the_training_loss_is_that_of_the_formula():
@@ -128,3 +129,10 @@ def test_options_that_do_not_go_together_are_errors():
     with pytest.raises(ConfigurationError, match="halting_rate: expected a number between 0 and 1"):
         make(halting_rate=1.0)
     assert LearnedHalting(0.5) != ConfidentHalting(0.5)
+
+
+def test_another_model_than_the_tagger_cannot_learn_it():
+    options = decoder(num_steps="length", halting_rate=0.3)
+    encoder = Seq2SeqEncoder.from_params(Params(options)).train()
+    with pytest.raises(ConfigurationError, match="halting_rate: expected it in the decoder of"):
+        encoder(torch.zeros(1, 2, 6))
