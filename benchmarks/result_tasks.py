@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-ONE, THREE = [1], [1, 2, 3]
+THREE = [1, 2, 3]
 
 
 class Task(NamedTuple):
@@ -29,7 +29,7 @@ class Task(NamedTuple):
     def rows(self, language: str) -> Dict[str, List[int]]:
         """The configs for a language, with their seeds."""
         names = self.only.get(language, list(self.configs))
-        return {name: self.configs[name] if language not in self.only else ONE for name in names}
+        return {name: self.configs[name] for name in names}
 
 
 def mlqe_pe(part: str) -> List[str]:
@@ -104,20 +104,27 @@ TASKS = {
         ],
     ),
     "ner": Task(
-        configs={
-            "ner_bilstm": ONE,
-            "ner_nef_f_5": ONE,
-            "ner_bilstm_crf": THREE,
-            "ner_nef_s_crf_5": ONE,
-            "ner_nef_f_crf_5": THREE,
-            "ner_nef_f_crf_length": ONE,
-            "ner_nef_f_crf_5_no_concat": ONE,
-            "ner_uniform_crf_5": ONE,
-            "ner_easy_first_crf_5": ONE,
-            "ner_easy_first_crf_length": ONE,
-            "ner_left_to_right_crf_length": ONE,
-            "ner_right_to_left_crf_length": ONE,
-        },
+        configs=dict.fromkeys(
+            (
+                "ner_bilstm",
+                "ner_nef_f_5",
+                "ner_bilstm_crf",
+                "ner_nef_s_crf_5",
+                "ner_nef_f_crf_5",
+                "ner_nef_f_crf_length",
+                "ner_nef_f_crf_5_csparsemax",
+                "ner_nef_f_crf_5_learned_bounds",
+                "ner_bilstm_crf_all_lengths",
+                "ner_nef_f_crf_5_all_lengths",
+                "ner_nef_f_crf_5_no_concat",
+                "ner_uniform_crf_5",
+                "ner_easy_first_crf_5",
+                "ner_easy_first_crf_length",
+                "ner_left_to_right_crf_length",
+                "ner_right_to_left_crf_length",
+            ),
+            THREE,
+        ),
         only={
             "ned": [
                 "ner_bilstm",
@@ -144,6 +151,11 @@ TASKS = {
             ("ner_nef_f_crf_5", "ner_bilstm_crf"),
             ("ner_nef_s_crf_5", "ner_bilstm_crf"),
             ("ner_nef_f_crf_length", "ner_bilstm_crf"),
+            ("ner_nef_f_crf_5", "ner_nef_f_crf_5_csparsemax"),
+            ("ner_nef_f_crf_5", "ner_nef_f_crf_5_learned_bounds"),
+            ("ner_bilstm_crf_all_lengths", "ner_bilstm_crf"),
+            ("ner_nef_f_crf_5_all_lengths", "ner_nef_f_crf_5"),
+            ("ner_nef_f_crf_5_all_lengths", "ner_bilstm_crf_all_lengths"),
             ("ner_nef_f_crf_5", "ner_nef_f_crf_5_no_concat"),
             ("ner_nef_f_crf_5", "ner_uniform_crf_5"),
             ("ner_nef_f_crf_5", "ner_easy_first_crf_5"),

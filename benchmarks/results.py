@@ -251,9 +251,7 @@ def main() -> None:
     parser.add_argument("task", choices=TASKS)
     add_data_options(parser)
     parser.add_argument("--configs", nargs="+", help="configs to run (default: those of the task)")
-    parser.add_argument(
-        "--seeds", type=int, nargs="+", help="seeds of each config (default 1 2 3 or 1, by config)"
-    )
+    parser.add_argument("--seeds", type=int, nargs="+", help="seeds of each config (default 1 2 3)")
     parser.add_argument(
         "--jobs",
         type=int,

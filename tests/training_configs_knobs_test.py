@@ -32,6 +32,7 @@ WORDS = {
 SENTENCE = {
     **WORDS,
     "unknown_probability": ["0.5"],
+    "max_tokens": ["null"],
     "input_dropout": ["0.1"],
     "tag_head": ["{ type: 'crf' }"],
 }

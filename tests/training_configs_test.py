@@ -56,6 +56,7 @@ OTHERS = {
     "pos_nef_f_learned_bounds": ("full", "csoftmax", "length"),
     "pos_nef_f_learned_halting": ("full", "csoftmax", "length"),
     "ner_nef_f_crf_5_csparsemax": ("full", "csparsemax", 5),
+    "ner_nef_f_crf_5_learned_bounds": ("full", "csoftmax", 5),
     "qe_nef_f_crf": ("full", "csoftmax", 5),
     "qe_nef_f_tensorboard": ("full", "csoftmax", 5),
     "ner_nef_f_crf_5_gru": ("full", "csoftmax", 5),

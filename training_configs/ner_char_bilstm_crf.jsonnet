@@ -14,6 +14,6 @@
   batch_size: 1,
   optimizer: { type: 'sgd', lr: 0.01 },
   num_epochs: 100,
-  dataset_reader+: { max_tokens: null },
+  max_tokens: null,
   tag_head: self.crf,
 }

@@ -33,7 +33,7 @@
   // The experiment. The learning rate is for a loss that is summed over the batch.
   tag_head:: { type: 'softmax', average: 'none' },
   crf+:: { average: 'none' },
-  dataset_reader+: { max_tokens: null },
+  max_tokens: null,
   trainer+: {
     learning_rate_scheduler: { type: 'inverse_time', rate: knobs.learning_rate_decay },
   },

@@ -55,7 +55,7 @@
 
   // The experiment. The learning rate is for a loss that is summed over the batch.
   crf+:: { average: 'none' },
-  dataset_reader+: { max_tokens: null },
+  max_tokens: null,
   trainer+: {
     learning_rate_scheduler: { type: 'inverse_time', rate: knobs.learning_rate_decay },
   },

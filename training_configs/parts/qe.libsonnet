@@ -24,6 +24,7 @@
   alignment_dropout:: 0,  // the share of training sentences that lose their alignments at each step
   word_similarity:: false,  // whether the tagger sees which words are also in the source
   sentence_scores:: false,  // whether the tagger also learns the scores of sentences, those of the files .hter
+  max_tokens:: 49,  // longer training sentences are left out; null: none
   average_decay:: 0,  // above 0: the model is the exponential moving average of its weights, with this decay
   weighting:: null,  // of the training sentences
   tagged:: 'target',  // or 'gaps', 'target_and_gaps', 'source'
@@ -74,7 +75,7 @@
 
   // The experiment.
   dataset_reader: reader {
-    max_tokens: 49,  // 50 words or more: left out of training
+    max_tokens: knobs.max_tokens,
     [if knobs.weighting != null then 'weighting']: knobs.weighting,
   },
   validation_dataset_reader: reader,

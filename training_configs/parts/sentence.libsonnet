@@ -5,12 +5,13 @@
 
   // Knobs.
   unknown_probability:: 0,  // of a word seen once to be unknown, drawn at each step of training; needs min_count 1
+  max_tokens:: 49,  // longer training sentences are left out; null: none
   input_dropout:: 0,  // of the input of the encoder, besides dropout, which also acts on its output
   tag_head:: { type: 'softmax' },
   assert knobs.embedding_dim > 0 || knobs.unknown_probability == 0 : 'unknown_probability: needs embedding_dim',
 
   // The experiment.
-  dataset_reader+: { max_tokens: 49 },  // 50 words or more: left out of training
+  dataset_reader+: { max_tokens: knobs.max_tokens },
   model: {
     type: 'nef_tagger',
     input_representation: {
