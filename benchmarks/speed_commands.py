@@ -43,7 +43,9 @@ def write_data(settings: Settings) -> Tuple[int, int]:
     wanted = 50 if settings.quick else SENTENCES
     sentences = list(islice(cycle(sentences), wanted))
     for name, some in (("all", sentences), ("dev", sentences[: wanted // 10])):
-        conllu = "".join(sentence.with_column(COLUMN, sentence.column(COLUMN)) for sentence in some)
+        conllu = "".join(
+            sentence.with_columns({COLUMN: sentence.column(COLUMN)}) for sentence in some
+        )
         (settings.folder / f"{name}.conllu").write_text(conllu, encoding="utf-8")
         lines = [
             "\t".join(map("###".join, zip(sentence.column("form"), sentence.column(COLUMN)))) + "\n"

@@ -109,6 +109,20 @@ class SentencesMetadata:
         return {"sentences": self.sides}
 
 
+@dataclass
+class ParsingMetadata(SentencesMetadata):
+    """What an instance of a sentence with a dependency tree carries besides its tensors."""
+
+    tags: List[str]
+    """The part of speech of each word; "_" where it is not known."""
+    sentence: Optional[ConlluSentence] = None
+    """The sentence as it stood in its file, where it came from one."""
+
+    def __getitem__(self, name: str) -> List[str]:
+        """The words and the tags, under the names that AllenNLP's parser asks for: "words" and "pos"."""
+        return {"words": self.sides[0], "pos": self.tags}[name]
+
+
 def tagging_metadata(metadata: Optional[Iterable[object]]) -> List[Optional[TaggingMetadata]]:
     """The metadata of a batch, with None for each instance of another reader."""
     return [item if isinstance(item, TaggingMetadata) else None for item in metadata or ()]

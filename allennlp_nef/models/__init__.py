@@ -3,7 +3,8 @@
 from allennlp_nef import _stack  # noqa: F401  # first: says what to install
 
 # isort: split
+from allennlp_nef.models.parsing import ArcMlpParser
 from allennlp_nef.models.sentences import SentencePair
 from allennlp_nef.models.tagging import NefTagger, NefTaggerEnsemble
 
-__all__ = ["NefTagger", "NefTaggerEnsemble", "SentencePair"]
+__all__ = ["ArcMlpParser", "NefTagger", "NefTaggerEnsemble", "SentencePair"]

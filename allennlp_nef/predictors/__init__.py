@@ -1,12 +1,14 @@
 from allennlp_nef import _stack  # noqa: F401  # first: says what to install
 
 # isort: split
+from allennlp_nef.predictors.dependency_parser import DependencyParserPredictor
 from allennlp_nef.predictors.nef_tagger import NefTaggerPredictor
 from allennlp_nef.predictors.sentence_classifier import SentenceClassifierPredictor
 from allennlp_nef.predictors.sentence_pair import SentencePairPredictor
 from allennlp_nef.predictors.word_qe import WordQePredictor
 
 __all__ = [
+    "DependencyParserPredictor",
     "NefTaggerPredictor",
     "SentenceClassifierPredictor",
     "SentencePairPredictor",

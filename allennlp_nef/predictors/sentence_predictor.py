@@ -61,8 +61,16 @@ class SentencePredictor(Predictor):
         """What the answer has besides the words, from the readable output of the model for an instance."""
         raise NotImplementedError
 
-    def parse(self, request: Any, where: str = "") -> List[List[str]]:
-        """The words of each field of a request. Raises `request_error`, its message after `where`."""
+    def outputs_of(self, instances: List[Instance]) -> List[Dict[str, Any]]:
+        """The readable output of the model for each instance of a batch."""
+        outputs: Any = self._model.forward_on_instances(instances)
+        return outputs
+
+    def parse(self, request: Any, where: str = "") -> List[Any]:
+        """What `text_to_instance` takes of a request: the words of each field.
+
+        Raises `request_error`, its message after `where`.
+        """
         noun = "field" if len(self.fields) == 1 else "fields"
         check_fields(request, self.fields, f"{noun} {' and '.join(self.fields)}", where)
         split = self._dataset_reader.split
@@ -102,8 +110,7 @@ class SentencePredictor(Predictor):
         for instance in instances:
             self._dataset_reader.apply_token_indexers(instance)
         for group in batches_of(instances, self.batch_size):
-            outputs: Any = self._model.forward_on_instances(group)
-            for instance, output in zip(group, outputs):
+            for instance, output in zip(group, self.outputs_of(group)):
                 words = dict(zip(self._dataset_reader.text_fields, metadata_of(instance).sides))
                 answers.append({**words, **self.to_answer(output)})
         return answers

@@ -5,6 +5,7 @@ from allennlp_nef import _stack  # noqa: F401  # first: says what to install
 # isort: split
 from allennlp_nef.data.dataset_readers.conll_tags import ConllTagsReader
 from allennlp_nef.data.dataset_readers.conllu_tags import ConlluTagsReader
+from allennlp_nef.data.dataset_readers.conllu_trees import ConlluTreesReader
 from allennlp_nef.data.dataset_readers.labeled_sentences import LabeledSentencesReader
 from allennlp_nef.data.dataset_readers.sentence_pairs import SentencePairsReader
 from allennlp_nef.data.dataset_readers.sentence_reader import SentenceReader
@@ -15,6 +16,7 @@ from allennlp_nef.data.dataset_readers.wmt_word_qe import WmtWordQeReader
 __all__ = [
     "ConllTagsReader",
     "ConlluTagsReader",
+    "ConlluTreesReader",
     "LabeledSentencesReader",
     "SentencePairsReader",
     "SentenceReader",

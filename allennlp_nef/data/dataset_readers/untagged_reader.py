@@ -18,7 +18,7 @@ Text = Union[str, List[str]]
 
 
 class UntaggedReader(TaggingReader):
-    """Base class of the readers of sentences and pairs that have a label or a score, and no tags.
+    """Base class of the readers of sentences and pairs that are not for taggers: classes, scores, trees.
 
     # Parameters
 

@@ -1,12 +1,12 @@
 """
-CoNLL-U (Universal Dependencies, https://universaldependencies.org/format.html), as far as tagging needs it.
+CoNLL-U (Universal Dependencies, https://universaldependencies.org/format.html), as far as taggers and parsers need it.
 
-A sentence has its text, so that it can be written back with another column and all other bytes as they were. The words
+A sentence has its text, so that it can be written back with other columns and all other bytes as they were. The words
 are those with an integer ID. Multiword tokens (`3-4`) and empty nodes (`5.1`) are no words; they are written back.
 """
 
 import re
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import conllu.parser
 
@@ -39,20 +39,22 @@ class ConlluSentence(NamedTuple):
         index = COLUMNS.index(name)
         return [word[index] for word in self.words]
 
-    def with_column(self, name: str, values: Sequence[str]) -> str:
+    def with_columns(self, values: Mapping[str, Sequence[str]]) -> str:
         """
-        The text with other values in one of the `COLUMNS`, all else as it was.
+        The text with other values in some of the `COLUMNS`, all else as it was.
 
         # Raises
 
         `DataFormatError`: not as many values as words, or one that is empty or has a tab or line end in it.
         """
-        _check_values(name, values, len(self.words))
-        text, index = list(self.text), COLUMNS.index(name)
-        for line, value in zip(self.lines, values):
-            columns, end = _split_line(text[line - self.first_line])
-            columns[index] = value
-            text[line - self.first_line] = "\t".join(columns) + end
+        text = list(self.text)
+        for name, column in values.items():
+            _check_values(name, column, len(self.words))
+            index = COLUMNS.index(name)
+            for line, value in zip(self.lines, column):
+                columns, end = _split_line(text[line - self.first_line])
+                columns[index] = value
+                text[line - self.first_line] = "\t".join(columns) + end
         return "".join(text)
 
 
@@ -77,20 +79,22 @@ def read_conllu(
         yield sentence
 
 
-def format_conllu(forms: Sequence[str], column: str, tags: Sequence[str]) -> str:
+def format_conllu(forms: Sequence[str], columns: Mapping[str, Sequence[str]]) -> str:
     """
-    A sentence with its words, and with tags in one of the `TAG_COLUMNS`; other columns are empty.
+    A sentence with its words, and with the values of some of the other `COLUMNS`; the rest are empty.
 
     # Raises
 
-    `DataFormatError`: no words, not as many tags as words, or one that is empty or has a tab or line end in it.
+    `DataFormatError`: no words, not as many values as words, or one that is empty or has a tab or line end in it.
     """
     _check_values("form", forms, max(len(forms), 1))
-    _check_values(column, tags, len(forms))
+    for name, values in columns.items():
+        _check_values(name, values, len(forms))
     lines = [f"# text = {' '.join(forms)}\n"]
-    for number, (form, tag) in enumerate(zip(forms, tags), 1):
-        values = {"id": str(number), "form": form, column: tag}
-        lines.append("\t".join(values.get(name, UNKNOWN) for name in COLUMNS) + "\n")
+    for index, form in enumerate(forms):
+        row = {"id": str(index + 1), "form": form}
+        row.update((name, values[index]) for name, values in columns.items())
+        lines.append("\t".join(row.get(name, UNKNOWN) for name in COLUMNS) + "\n")
     return "".join(lines) + "\n"
 
 

@@ -1,4 +1,5 @@
-from typing import Any, Dict
+import math
+from typing import Any, Dict, Optional
 
 import torch
 from allennlp.common import FromParams
@@ -26,8 +27,8 @@ class RareWords(torch.nn.Module, FromParams):
 
     vocab : `Vocabulary`
         Filled in by AllenNLP.
-    probability : `float`
-        Above 0, at most 1.
+    probability : `float`, optional (default = `None`)
+        Above 0, at most 1. Either this or `alpha` is needed.
     namespace : `str`, optional (default = `"tokens"`)
         That of the indexer.
     indexer : `str`, optional (default = `"tokens"`)
@@ -35,6 +36,9 @@ class RareWords(torch.nn.Module, FromParams):
     max_count : `int`, optional (default = `1`)
         At least 1: words seen at most this often are rare. Words that are not in the vocabulary (`min_count`) are
         unknown anyway. It is an error if no rare word is in the vocabulary.
+    alpha : `float`, optional (default = `None`)
+        Above 0. In place of `probability` and `max_count`: each word is replaced with the probability
+        alpha / (alpha + its count), as in Section 4.1 of Kiperwasser & Goldberg (TACL 2016), where alpha is 0.25.
 
     # Raises
 
@@ -46,15 +50,24 @@ class RareWords(torch.nn.Module, FromParams):
     def __init__(
         self,
         vocab: Vocabulary,
-        probability: float,
+        probability: Optional[float] = None,
         namespace: str = "tokens",
         indexer: str = "tokens",
         max_count: int = 1,
+        alpha: Optional[float] = None,
     ) -> None:
         super().__init__()
-        if not 0 < probability <= 1:
+        if (probability is None) == (alpha is None):
+            raise ConfigurationError(
+                f"rare_words: expected either probability or alpha, got {probability} and {alpha}"
+            )
+        if probability is not None and not 0 < probability <= 1:
             raise ConfigurationError(
                 f"rare_words.probability: expected a number above 0 and at most 1, got {probability}"
+            )
+        if alpha is not None and (not 0 < alpha < math.inf or max_count != 1):
+            raise ConfigurationError(
+                f"rare_words.alpha: expected a number above 0, and no max_count, got {alpha} and {max_count}"
             )
         if type(max_count) is not int or max_count < 1:
             raise ConfigurationError(
@@ -68,6 +81,7 @@ class RareWords(torch.nn.Module, FromParams):
                 f"rare_words.namespace: expected one with an unknown word, of {words}; got {namespace!r}"
             )
         self.probability = probability
+        self.alpha = alpha
         self.namespace = namespace
         self.indexer = indexer
         self.max_count = max_count
@@ -94,6 +108,8 @@ class RareWords(torch.nn.Module, FromParams):
         for word, count in counted.items():
             if indices.get(word, padding) not in (padding, self._unknown):
                 self.counts[indices[word]] = count
+        if self.alpha is not None:
+            return
         num_rare = sum(count <= self.max_count for count in counted.values())
         if num_rare and not ((self.counts > 0) & (self.counts <= self.max_count)).any():
             raise ConfigurationError(
@@ -111,9 +127,13 @@ class RareWords(torch.nn.Module, FromParams):
             self._check(tokens)
         words = tokens[self.indexer]["tokens"]  # (batch, tokens)
         counts = self.counts[words]
-        is_rare = (counts > 0) & (counts <= self.max_count)
-        is_drawn = torch.rand(words.shape, device=words.device) < self.probability
-        replaced = words.masked_fill(is_rare & is_drawn, self._unknown)
+        is_known = counts > 0
+        if self.alpha is None:
+            chances = (is_known & (counts <= self.max_count)) * float(self.probability or 0)
+        else:
+            chances = is_known * (self.alpha / (self.alpha + counts))
+        is_drawn = torch.rand(words.shape, device=words.device) < chances
+        replaced = words.masked_fill(is_drawn, self._unknown)
         return {**tokens, self.indexer: {**tokens[self.indexer], "tokens": replaced}}
 
     def _check(self, tokens: TextFieldTensors) -> None:

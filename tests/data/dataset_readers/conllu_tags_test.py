@@ -58,7 +58,7 @@ def test_labels_are_those_of_the_column(path, caplog, options, labels):
     sentences = [instance["metadata"].metadata.sentence for instance in instances]
     assert all(isinstance(sentence, ConlluSentence) for sentence in sentences)
     assert sentences[0].comments == {"sent_id": "s1"}
-    own = [sentence.with_column("upos", sentence.column("upos")) for sentence in sentences]
+    own = [sentence.with_columns({"upos": sentence.column("upos")}) for sentence in sentences]
     assert "".join(own) == TEXT
     assert warnings_of(caplog) == []
 

@@ -76,7 +76,7 @@ def test_only_the_column_changes(path, made, line_end, gap, end, leading, mark, 
     path.write_bytes(("\ufeff" * mark + text).encode("utf-8"))
     found = list(read_conllu(str(path)))
     # All but the byte order mark.
-    own = "".join(sentence.with_column(column, sentence.column(column)) for sentence in found)
+    own = "".join(sentence.with_columns({column: sentence.column(column)}) for sentence in found)
     assert own.encode("utf-8") == text.encode("utf-8")
     # The words and where they are.
     words = [tuple(line.split("\t")) for line, is_word in lines if is_word]
@@ -93,7 +93,7 @@ def test_only_the_column_changes(path, made, line_end, gap, end, leading, mark, 
             "\t".join([*columns[:index], new, *columns[index + 1 :]]) if is_word else line
         )
     tagged = "".join(
-        sentence.with_column(column, [new] * len(sentence.words)) for sentence in found
+        sentence.with_columns({column: [new] * len(sentence.words)}) for sentence in found
     )
     assert tagged == line_end.join(expected) + end
 
@@ -140,6 +140,6 @@ def _without_short_ranges(text):
 @given(rows=st.lists(st.tuples(FORMS, VALUES), min_size=1), column=st.sampled_from(TAG_COLUMNS))
 def test_what_is_written_without_a_template_is_read(path, rows, column):
     forms, tags = map(list, zip(*rows))
-    path.write_bytes(format_conllu(forms, column, tags).encode("utf-8"))
+    path.write_bytes(format_conllu(forms, {column: tags}).encode("utf-8"))
     (sentence,) = read_conllu(str(path))
     assert (sentence.column("form"), sentence.column(column)) == (forms, tags)

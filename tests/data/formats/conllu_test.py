@@ -94,7 +94,7 @@ class TestSentences:
         text = lines_of(*map(str, range(1, 20001)))
         start = time.perf_counter()
         (sentence,) = read(path, text)
-        assert sentence.with_column("upos", sentence.column("upos")) == text
+        assert sentence.with_columns({"upos": sentence.column("upos")}) == text
         assert time.perf_counter() - start < 5
 
 
@@ -226,20 +226,20 @@ class TestWriting:
     def test_line_ends_stay_where_the_last_column_changes(self, path):
         (sentence,) = read(path, f"{row('1')}\r\n{row('2')}")
         text = f"{row('1')[:-1]}a=b\r\n{row('2')[:-1]}c"
-        assert sentence.with_column("misc", ["a=b", "c"]) == text
+        assert sentence.with_columns({"misc": ["a=b", "c"]}) == text
 
     def test_writing_does_not_change_the_sentence(self, path):
         (sentence,) = read(path, lines_of("1"))
-        sentence.with_column("upos", ["NEW"])
-        assert sentence.with_column("upos", ["X"]) == lines_of("1")
+        sentence.with_columns({"upos": ["NEW"]})
+        assert sentence.with_columns({"upos": ["X"]}) == lines_of("1")
 
     @pytest.mark.parametrize("value", ["", "a\tb", "a\n", "\r"])
     def test_bad_values_are_refused(self, path, value):
         (sentence,) = read(path, lines_of("1"))
         message = f"upos: expected text without tabs and line ends, got {value!r}"
         for call in (
-            lambda: sentence.with_column("upos", [value]),
-            lambda: format_conllu(["a"], "upos", [value]),
+            lambda: sentence.with_columns({"upos": [value]}),
+            lambda: format_conllu(["a"], {"upos": [value]}),
         ):
             with pytest.raises(DataFormatError) as info:
                 call()
@@ -249,8 +249,8 @@ class TestWriting:
     def test_other_numbers_of_values_are_refused(self, path, values):
         (sentence,) = read(path, lines_of("1", "2"))
         for call in (
-            lambda: sentence.with_column("xpos", values),
-            lambda: format_conllu(["a", "b"], "xpos", values),
+            lambda: sentence.with_columns({"xpos": values}),
+            lambda: format_conllu(["a", "b"], {"xpos": values}),
         ):
             with pytest.raises(DataFormatError) as info:
                 call()
@@ -265,7 +265,7 @@ class TestWriting:
             + "\n"
             for number, form, tag in (("1", "l'", "A"), ("2", "an", "B"))
         )
-        assert format_conllu(["l'", "an"], column, ["A", "B"]) == expected + "\n"
+        assert format_conllu(["l'", "an"], {column: ["A", "B"]}) == expected + "\n"
 
     @pytest.mark.parametrize(
         "forms, message",
@@ -277,5 +277,5 @@ class TestWriting:
     )
     def test_bad_words_are_refused(self, forms, message):
         with pytest.raises(DataFormatError) as info:
-            format_conllu(forms, "upos", ["X"] * len(forms))
+            format_conllu(forms, {"upos": ["X"] * len(forms)})
         assert str(info.value) == message

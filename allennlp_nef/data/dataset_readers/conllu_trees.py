@@ -1,0 +1,159 @@
+from typing import Any, ClassVar, Dict, Iterator, List, Optional, Tuple
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Instance
+from allennlp.data.fields import MetadataField, SequenceLabelField
+from overrides import overrides
+
+from allennlp_nef.data.dataset_readers.untagged_reader import Text, UntaggedReader
+from allennlp_nef.data.fields.tags_field import TagsField
+from allennlp_nef.data.formats.characters import OddCharacters, check_labels, in_lines
+from allennlp_nef.data.formats.conllu import TAG_COLUMNS, UNKNOWN, ConlluSentence, read_conllu
+from allennlp_nef.data.formats.dependency_trees import DependencyTree, find_cycle, tree_of
+from allennlp_nef.data.formats.text_files import TextPath
+from allennlp_nef.data.metadata import ParsingMetadata
+from allennlp_nef.data.writers import Writer
+from allennlp_nef.data.writers.conllu import write_conllu_tree
+from allennlp_nef.data.writers.tree_drawing import write_svg
+from allennlp_nef.errors import DataFormatError, quote
+
+
+class _InputTagsField(SequenceLabelField):
+    """Tags that a model reads. Their namespace has an unknown tag, of which AllenNLP would warn."""
+
+    __slots__: List[str] = []
+
+    @overrides
+    def _maybe_warn_for_namespace(self, label_namespace: str) -> None:
+        pass
+
+
+@DatasetReader.register("conllu_trees")
+class ConlluTreesReader(UntaggedReader):
+    """
+    Reads CoNLL-U files (Universal Dependencies) for parsers: words, one column of tags, heads and dependency labels.
+    The words are those with an integer ID; multiword tokens and empty nodes are no words.
+
+    An instance has the fields that allennlp-models' `biaffine_parser` and `arc_mlp_parser` take: `words`, `pos_tags`
+    (namespace "pos"), `head_indices` and `head_tags` (namespace "head_tags"), and `metadata`, a `ParsingMetadata`.
+
+    A file in which no word has a HEAD is unlabelled; a warning says so.
+
+    Registered as a `DatasetReader` with name "conllu_trees".
+
+    # Parameters
+
+    column : `str`, optional (default = `"upos"`)
+        That of the tags: "upos", "xpos" or "feats".
+    tokenizer, token_indexers, encoding, max_tokens, max_instances
+        See `UntaggedReader`.
+    """
+
+    text_fields: ClassVar[Tuple[str, ...]] = ("words",)
+    writers: ClassVar[Dict[str, Writer]] = {"conllu": write_conllu_tree, "svg": write_svg}
+
+    def __init__(self, column: str = "upos", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if column not in TAG_COLUMNS:
+            raise ConfigurationError(
+                f"column: expected one of {', '.join(TAG_COLUMNS)}, got {column!r}"
+            )
+        self.column = column
+
+    @overrides(check_signature=False)
+    def examples(
+        self, file_path: TextPath
+    ) -> Iterator[Tuple[ConlluSentence, Optional[DependencyTree]]]:
+        """Sentences and their trees."""
+        # Most files show it in the first sentence. One that is unlabelled is read twice, and never is in memory.
+        sentences = read_conllu(file_path, self.encoding, lambda error: None)
+        has_trees = any(head != UNKNOWN for each in sentences for head in each.column("head"))
+        if not has_trees:
+            self.warn("%s has no HEAD: the sentences are unlabelled.", file_path)
+        odd = OddCharacters()
+        for sentence in read_conllu(file_path, self.encoding, self.on_error):
+            where = in_lines(file_path, sentence.lines)
+            try:
+                odd.check(sentence.column("form"), where)
+                tree = tree_of(sentence, file_path) if has_trees else None
+                if tree is not None:
+                    check_labels(tree.labels, where)
+                check_labels(sentence.column(self.column), where)
+            except DataFormatError as error:
+                self.on_error(error)
+                continue
+            yield sentence, tree
+        odd.warn(self.warn)
+
+    @overrides
+    def num_tokens(self, example: Any) -> int:
+        return len(example[0].words)
+
+    @overrides
+    def to_instance(self, example: Any) -> Instance:
+        sentence, tree = example
+        return self._build(
+            sentence.column("form"), sentence.column(self.column), tree, sentence=sentence
+        )
+
+    @overrides(check_signature=False)
+    def text_to_instance(
+        self,
+        words: Text,
+        tags: Optional[List[str]] = None,
+        heads: Optional[List[int]] = None,
+        labels: Optional[List[str]] = None,
+    ) -> Instance:
+        """
+        # Parameters
+
+        words : `str` or `List[str]`
+            A sentence, or its words.
+        tags : `List[str]`, optional (default = `None`, not known)
+            One a word.
+        heads : `List[int]`, optional (default = `None`, not known)
+            Of each word the number of its head, from 1; 0 for the root.
+        labels : `List[str]`, optional (default = `None`, not known)
+            Of each word the label of its arc. Heads and labels are known together.
+
+        # Raises
+
+        `DataFormatError`, a `ValueError`: no words, not as many tags, heads or labels as words, heads that are no tree
+        with one root, a word or a label that `check_words` or `check_labels` refuses.
+        """
+        found = self.words_of(words, "words")
+        for name, values in (("tags", tags), ("heads", heads), ("labels", labels)):
+            if values is not None and (not isinstance(values, list) or len(values) != len(found)):
+                raise DataFormatError(
+                    f"{name}: expected a list of {len(found)} values, one a word, got {quote(values)}"
+                )
+        if (heads is None) != (labels is None):
+            raise DataFormatError("heads, labels: expected both or none, got one of them")
+        tree = None
+        if heads is not None and labels is not None:
+            in_sentence = all(type(head) is int and 0 <= head <= len(found) for head in heads)
+            if not in_sentence or heads.count(0) != 1 or find_cycle(heads):
+                raise DataFormatError(f"heads: expected a tree with one root, got {quote(heads)}")
+            check_labels(labels, "labels")
+            tree = DependencyTree(heads, labels)
+        if tags is not None:
+            check_labels(tags, "tags")
+        return self._build(found, tags or [UNKNOWN] * len(found), tree)
+
+    def _build(
+        self,
+        words: List[str],
+        tags: List[str],
+        tree: Optional[DependencyTree],
+        sentence: Optional[ConlluSentence] = None,
+    ) -> Instance:
+        fields: Any = self.fields_of(words)
+        fields["pos_tags"] = _InputTagsField(tags, fields["words"], "pos")
+        if tree is not None:
+            fields["head_tags"] = TagsField(tree.labels, fields["words"], "head_tags")
+            # Heads are indices already. Their namespace is not in the vocabulary.
+            fields["head_indices"] = SequenceLabelField(
+                tree.heads, fields["words"], "head_index_tags"
+            )
+        fields["metadata"] = MetadataField(ParsingMetadata([words], tags, sentence))
+        return Instance(fields)

@@ -1,0 +1,227 @@
+from typing import Any, Dict, List, Optional, Tuple
+
+import torch
+from allennlp.common.checks import ConfigurationError, check_dimensions_match
+from allennlp.data import TextFieldTensors, Vocabulary
+from allennlp.models import Model
+from allennlp.modules import Embedding, Seq2SeqEncoder, TextFieldEmbedder
+from allennlp.nn import InitializerApplicator
+from allennlp.nn.util import get_text_field_mask
+from allennlp.training.metrics import AttachmentScores
+from overrides import overrides
+
+from allennlp_nef.models.parsing.arc_scores import ArcScores, LabelScores, margin_loss
+from allennlp_nef.models.versioned_model import VersionedModel
+from allennlp_nef.modules.checks import check_dropout, check_integers
+from allennlp_nef.modules.input_representations.rare_words import RareWords
+from allennlp_nef.nn.parsing import projective_heads, spanning_tree_heads
+
+DECODERS = {"projective": projective_heads, "non_projective": spanning_tree_heads}
+LABELS = "head_tags"
+"""The vocabulary namespace of the dependency labels."""
+
+
+@Model.register("arc_mlp_parser")
+class ArcMlpParser(VersionedModel):
+    """
+    A graph-based dependency parser: Kiperwasser & Goldberg, "Simple and Accurate Dependency Parsing Using
+    Bidirectional LSTM Feature Representations" (TACL 2016), Sections 4 and 5.
+
+    The encoder gives a state of each word and of the root, which is a vector before the first word. The score of an
+    arc is an MLP over the states of its head and its word, and that of a tree is the sum over its arcs. The loss of a
+    sentence is the structured hinge loss with cost augmentation: the highest score of a tree, where each wrong head
+    adds 1, minus the score of the gold tree. A second MLP scores the labels of the gold arcs, with a hinge loss.
+    The loss of a batch is the mean over its words.
+
+    The metrics are UAS and LAS, of all words with punctuation, and UEM and LEM, of whole sentences. In training they
+    are those of the best head of each word, which need not be a tree, and of the label of the gold arc.
+
+    Registered as a `Model` with name "arc_mlp_parser".
+
+    # Parameters
+
+    vocab : `Vocabulary`
+    text_field_embedder : `TextFieldEmbedder`
+    encoder : `Seq2SeqEncoder`
+    pos_tag_embedding : `Embedding`, optional (default = `None`, tags are not used)
+        Its `vocab_namespace` is "pos".
+    rare_words : `RareWords`, optional (default = `None`)
+        Replaces words by the unknown word in training.
+    arc_dim, label_dim : `int`, optional (default = `100`)
+        At least 1. The dimensions of the hidden layers.
+    decoder : `str`, optional (default = `"projective"`)
+        "projective": Eisner's algorithm. "non_projective": Chu-Liu-Edmonds. In both, one word is the root.
+    dropout : `float`, optional (default = `0.0`)
+        In [0, 1). Of the input of the encoder, and of its states.
+    initializer : `InitializerApplicator`, optional (default = `InitializerApplicator()`)
+    """
+
+    default_predictor = "dependency_parser"
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        text_field_embedder: TextFieldEmbedder,
+        encoder: Seq2SeqEncoder,
+        pos_tag_embedding: Optional[Embedding] = None,
+        rare_words: Optional[RareWords] = None,
+        arc_dim: int = 100,
+        label_dim: int = 100,
+        decoder: str = "projective",
+        dropout: float = 0.0,
+        initializer: InitializerApplicator = InitializerApplicator(),
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(vocab, **kwargs)
+        check_integers(arc_dim=arc_dim, label_dim=label_dim)
+        check_dropout(dropout)
+        if decoder not in DECODERS:
+            raise ConfigurationError(
+                f"decoder: expected one of {', '.join(DECODERS)}, got {decoder!r}"
+            )
+        self.text_field_embedder = text_field_embedder
+        self.pos_tag_embedding = pos_tag_embedding
+        self.rare_words = rare_words
+        self.encoder = encoder
+        self.decoder = decoder
+        self.dropout = torch.nn.Dropout(dropout)
+        dim = text_field_embedder.get_output_dim()
+        if pos_tag_embedding is not None:
+            dim += pos_tag_embedding.get_output_dim()
+        check_dimensions_match(
+            *(dim, encoder.get_input_dim()),
+            *("dimension of the words and tags", "input dimension of encoder"),
+        )
+        self.root = torch.nn.Parameter(torch.randn(dim))
+        states_dim = encoder.get_output_dim()
+        self.arcs = ArcScores(states_dim, arc_dim)
+        self.labels = LabelScores(states_dim, label_dim, vocab.get_vocab_size(LABELS))
+        self._attachment = AttachmentScores()
+        initializer(self)
+
+    @property
+    def reads_tags(self) -> bool:
+        """Whether the model needs the tags of the words."""
+        return self.pos_tag_embedding is not None
+
+    @overrides(check_signature=False)
+    def forward(
+        self,
+        words: TextFieldTensors,
+        pos_tags: torch.Tensor,
+        metadata: Optional[List[Any]] = None,
+        head_tags: Optional[torch.Tensor] = None,
+        head_indices: Optional[torch.Tensor] = None,
+    ) -> Dict[str, torch.Tensor]:
+        """
+        # Parameters
+
+        words : `TextFieldTensors`
+        pos_tags : `torch.LongTensor`, (batch, words)
+        metadata : `List[Any]`, optional (default = `None`)
+            Not used.
+        head_tags, head_indices : `torch.LongTensor`, (batch, words), optional (default = `None`, not known)
+            The labels, and the heads from 1, with 0 for the root. Both give the loss.
+
+        # Returns
+
+        `Dict[str, torch.Tensor]`
+            `mask` and `heads`, (batch, words); `head_probabilities`, (batch, words): softmax over the scores of the
+            heads that a word may have, which need not form a tree; `label_scores`, (batch, words, labels), of the arcs
+            in `heads`; `loss`, if the tree is known. In training only `loss`.
+        """
+        mask = get_text_field_mask(words)
+        states = self._states(words, pos_tags, mask)
+        scores = self._arc_scores(states, mask)
+        output: Dict[str, torch.Tensor] = {}
+        if head_indices is not None and head_tags is not None:
+            label_scores = self.labels(states, head_indices)
+            arc_loss = self._arc_loss(scores, head_indices, mask)
+            label_loss = margin_loss(label_scores, head_tags, mask)
+            output["loss"] = (arc_loss + label_loss) / mask.sum().clamp(min=1)
+            if self.training:
+                found = scores.argmax(-1), label_scores.argmax(-1)
+                self._attachment(*found, head_indices, head_tags, mask)
+                return output
+        heads = self._decode(scores, mask)
+        label_scores = self.labels(states, heads)
+        if head_indices is not None and head_tags is not None:
+            found = heads, label_scores.argmax(-1)
+            self._attachment(*found, head_indices, head_tags, mask)
+        probabilities = scores.softmax(-1).gather(-1, heads.unsqueeze(-1)).squeeze(-1)
+        output.update(
+            {"mask": mask, "heads": heads, "head_probabilities": probabilities},
+            label_scores=label_scores,
+        )
+        return output
+
+    def _states(
+        self, words: TextFieldTensors, pos_tags: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
+        """The states of the root and the words: (batch, words + 1, dim)."""
+        if self.rare_words is not None:
+            words = self.rare_words(words)
+        vectors = self.text_field_embedder(words)
+        if self.pos_tag_embedding is not None:
+            vectors = torch.cat([vectors, self.pos_tag_embedding(pos_tags)], -1)
+        vectors = vectors.masked_fill(~mask.unsqueeze(-1), 0)
+        root = self.root.to(vectors).expand(len(vectors), 1, -1)
+        vectors = torch.cat([root, vectors], 1)
+        mask = torch.cat([mask.new_ones(len(mask), 1), mask], 1)
+        states = self.encoder(self.dropout(vectors), mask)
+        return self.dropout(states.masked_fill(~mask.unsqueeze(-1), 0))
+
+    def _arc_scores(self, states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """(batch, words, words + 1); minus infinity for padding and for a word as its own head."""
+        scores = self.arcs(states)
+        cannot_be = torch.cat([mask.new_zeros(len(mask), 1), ~mask], 1).unsqueeze(1)
+        own = torch.eye(mask.size(1), dtype=torch.bool, device=mask.device)
+        own = torch.cat([own.new_zeros(len(own), 1), own], 1)
+        return scores.masked_fill(cannot_be | own, float("-inf"))
+
+    def _decode(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        lengths = mask.sum(-1).tolist()
+        finite = scores.detach().clamp(min=torch.finfo(torch.float32).min / 1e9)
+        heads = DECODERS[self.decoder](finite.cpu().numpy(), lengths)
+        return torch.from_numpy(heads).to(mask.device)
+
+    def _arc_loss(
+        self, scores: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
+        """The structured hinge loss, summed over the sentences."""
+        index = gold.unsqueeze(-1)
+        is_wrong = torch.ones_like(scores).scatter_(-1, index, 0)
+        heads = self._decode(scores.detach() + is_wrong, mask)
+        margins = scores.gather(-1, heads.unsqueeze(-1)) - scores.gather(-1, index)
+        margins = (margins.squeeze(-1) + (heads != gold)).masked_fill(~mask, 0)
+        # A gold tree that the decoder cannot give may have a higher score than its best.
+        return margins.sum(-1).clamp(min=0).sum()
+
+    @overrides(check_signature=False)
+    def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
+        """Lists for each sentence: `predicted_heads` and `predicted_dependencies`, as allennlp-models'
+        `biaffine_parser` names them, `head_probabilities` and `label_probabilities`."""
+        names = self.vocab.get_index_to_token_vocabulary(LABELS)
+        chances, labels = output_dict["label_scores"].softmax(-1).max(-1)
+        lengths = output_dict["mask"].sum(-1).tolist()
+        columns: Dict[str, Tuple[torch.Tensor, Any]] = {
+            "predicted_heads": (output_dict["heads"], int),
+            "predicted_dependencies": (labels, names.__getitem__),
+            "head_probabilities": (output_dict["head_probabilities"], float),
+            "label_probabilities": (chances, float),
+        }
+        rest = {"loss": output_dict["loss"]} if "loss" in output_dict else {}
+        return {
+            **rest,
+            **{
+                name: [
+                    [read(value) for value in row[:length]]
+                    for row, length in zip(values.tolist(), lengths)
+                ]
+                for name, (values, read) in columns.items()
+            },
+        }
+
+    @overrides
+    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+        return self._attachment.get_metric(reset)

@@ -1,0 +1,150 @@
+import json
+from typing import Any, ClassVar, Dict, List, Optional, Tuple, Type, Union
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import JsonDict
+from allennlp.data import DatasetReader, Instance
+from allennlp.models import Model
+from allennlp.predictors import Predictor
+from overrides import overrides
+
+from allennlp_nef.data.dataset_readers import ConlluTreesReader, UntaggedReader
+from allennlp_nef.data.metadata import ParsingMetadata
+from allennlp_nef.data.writers import Prediction
+from allennlp_nef.models import ArcMlpParser
+from allennlp_nef.predictors.batches import metadata_of
+from allennlp_nef.predictors.biaffine_output import biaffine_outputs
+from allennlp_nef.predictors.errors import describe, request_error
+from allennlp_nef.predictors.output_formats import writer_of
+from allennlp_nef.predictors.requests import check_fields, words_of
+from allennlp_nef.predictors.sentence_predictor import SentencePredictor
+
+_TREE_FIELDS = ("head_indices", "head_tags")
+
+
+class ParsedAnswer(Dict[str, Any]):
+    """The answer for a sentence: a JSON object, with the metadata of the sentence."""
+
+    metadata: ParsingMetadata
+
+
+@Predictor.register("dependency_parser")
+class DependencyParserPredictor(SentencePredictor):
+    """Parses sentences, by `arc_mlp_parser` or by `biaffine_parser` of allennlp-models.
+
+    A request is a JSON object:
+
+        {"sentence": "The dog barks", "tags": ["DET", "NOUN", "VERB"]}
+
+    `sentence` is a string, which the dataset reader splits, or a list of words. `tags` are those of the words, as the
+    training data have them; a model that reads no tags needs none. The answer has `words`, `tags`, `heads` (of each
+    word the number of its head, from 1; 0 for the root), `labels`, `head_probabilities` and `label_probabilities`. The
+    probability of a head is that among all heads of the word, whether or not they make a tree. The probability of a
+    label is that given the head.
+
+    Registered as a `Predictor` with name "dependency_parser".
+
+    # Parameters
+
+    model : `Model`
+    dataset_reader : `DatasetReader`
+        `conllu_trees`.
+    output_format : `str`, optional (default = `"json"`)
+        "json", an object a line; "conllu", the sentence of the input file with HEAD and DEPREL filled in, all else as
+        it was; "svg", a drawing a line.
+    max_tokens, max_batch, batch_size
+        See `SentencePredictor`.
+    """
+
+    fields: ClassVar[Tuple[str, ...]] = ("sentence", "tags")
+    reader_type: ClassVar[Type[UntaggedReader]] = ConlluTreesReader
+    _dataset_reader: ConlluTreesReader
+
+    def __init__(
+        self,
+        model: Model,
+        dataset_reader: DatasetReader,
+        output_format: str = "json",
+        **options: Any,
+    ) -> None:
+        is_ours = isinstance(model, ArcMlpParser)
+        if not is_ours and not hasattr(model, "arc_attention"):
+            raise ConfigurationError(
+                "model: the predictor dependency_parser expects arc_mlp_parser or biaffine_parser, got "
+                f"{type(model).__name__}"
+            )
+        super().__init__(model, dataset_reader, **options)
+        self._reads_tags = getattr(model, "pos_tag_embedding" if is_ours else "_pos_tag_embedding")
+        self._writer = writer_of(self._dataset_reader, output_format)
+        self._sentences_dumped = 0
+
+    def predict(
+        self, sentence: Union[str, List[str]], tags: Optional[List[str]] = None
+    ) -> JsonDict:
+        """The answer to one request, from Python."""
+        return self.predict_json({"sentence": sentence, "tags": tags})
+
+    @overrides
+    def parse(self, request: Any, where: str = "") -> List[Any]:
+        check_fields(request, self.fields, "field sentence", where)
+        split = self._dataset_reader.split
+        words = words_of(request, "sentence", self.max_tokens, where, split=split)
+        tags = request.get("tags")
+        if tags is None:
+            if self._reads_tags is not None:
+                raise request_error(
+                    f"{where}tags: expected the tags of the words, which this model reads, got none"
+                )
+            return [words, None]
+        if not isinstance(tags, list) or not all(isinstance(tag, str) and tag for tag in tags):
+            raise request_error(f"{where}tags: expected a list of tags, got {describe(tags)}")
+        if len(tags) != len(words):
+            raise request_error(
+                f"{where}tags: expected {len(words)} tags, one a word, got {len(tags)}"
+            )
+        return [words, tags]
+
+    @overrides
+    def outputs_of(self, instances: List[Instance]) -> List[Dict[str, Any]]:
+        # Without gold trees, which may have labels that the model does not know.
+        bare = [
+            Instance({n: field for n, field in each.fields.items() if n not in _TREE_FIELDS})
+            for each in instances
+        ]
+        if isinstance(self._model, ArcMlpParser):
+            return self._model.forward_on_instances(bare)
+        return biaffine_outputs(self._model, bare)
+
+    @overrides
+    def to_answer(self, output: Dict[str, Any]) -> JsonDict:
+        return {
+            "heads": output["predicted_heads"],
+            "labels": output["predicted_dependencies"],
+            "head_probabilities": output["head_probabilities"],
+            "label_probabilities": output["label_probabilities"],
+        }
+
+    @overrides
+    def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
+        answers: List[JsonDict] = []
+        for instance, found in zip(instances, super().predict_batch_instance(instances)):
+            metadata: Any = metadata_of(instance)
+            answer = ParsedAnswer(words=found.pop("words"), tags=metadata.tags, **found)
+            answer.metadata = metadata
+            answers.append(answer)
+        return answers
+
+    @overrides
+    def dump_line(self, outputs: JsonDict) -> str:
+        if self._writer is None:
+            return json.dumps(outputs) + "\n"
+        metadata = outputs.metadata if isinstance(outputs, ParsedAnswer) else None
+        prediction = Prediction(
+            number=self._sentences_dumped,
+            tokens=outputs["words"],
+            tags=outputs["tags"],
+            sentence=None if metadata is None else metadata.sentence,
+            answer=outputs,
+        )
+        self._sentences_dumped += 1
+        return self._writer(self._dataset_reader, prediction)

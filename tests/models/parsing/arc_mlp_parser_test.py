@@ -1,0 +1,158 @@
+import math
+from copy import deepcopy
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch, Vocabulary
+from allennlp.models import Model
+
+from allennlp_nef.data.dataset_readers import ConlluTreesReader
+from allennlp_nef.nn.parsing import projective_heads
+
+TREES = [
+    ("a b c d", [2, 0, 4, 2], ["x", "root", "y", "x"]),
+    ("b", [0], ["root"]),
+    ("c a d", [3, 3, 0], ["y", "x", "root"]),
+]
+MODEL = {
+    "type": "arc_mlp_parser",
+    "text_field_embedder": {
+        "token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 4}}
+    },
+    "pos_tag_embedding": {"embedding_dim": 2, "vocab_namespace": "pos"},
+    "encoder": {"type": "lstm", "input_size": 6, "hidden_size": 3, "bidirectional": True},
+    "arc_dim": 5,
+    "label_dim": 5,
+}
+
+
+def batch_of(trees, vocab=None):
+    reader = ConlluTreesReader()
+    made = []
+    for words, heads, labels in trees:
+        tags = [word.upper() for word in words.split()]
+        made.append(reader.text_to_instance(words.split(), tags, heads, labels))
+        reader.apply_token_indexers(made[-1])
+    vocab = vocab or Vocabulary.from_instances(made)
+    batch = Batch(made)
+    batch.index_instances(vocab)
+    return vocab, batch.as_tensor_dict()
+
+
+def build(**options):
+    vocab, batch = batch_of(TREES)
+    torch.manual_seed(1)
+    params = Params(deepcopy({**MODEL, **options}))
+    return Model.from_params(params, vocab=vocab), batch
+
+
+def scores_of(model, batch):
+    """The scores of arcs and the best heads of each sentence, by the equations."""
+    mask = batch["words"]["tokens"]["tokens"] > 0
+    states = model._states(batch["words"], batch["pos_tags"], mask)
+    for row, length in enumerate(mask.sum(-1).tolist()):
+        words, heads = model.arcs.words.weight, model.arcs.heads
+        arcs = torch.stack(
+            [
+                torch.stack(
+                    [
+                        model.arcs.vector @ torch.tanh(heads(states[row, head]) + words @ state)
+                        for head in range(length + 1)
+                    ]
+                )
+                for state in states[row, 1 : length + 1]
+            ]
+        )
+        yield states[row, : length + 1], arcs
+
+
+@pytest.mark.parametrize("is_training", [True, False])
+def test_loss_is_that_of_the_formulas(is_training):
+    model, batch = build()
+    model.train(is_training)
+    expected = 0.0
+    for row, (states, arcs) in enumerate(scores_of(model, batch)):
+        _, gold, labels = TREES[row]
+        length = len(gold)
+        words = torch.arange(length)
+        gold = torch.tensor(gold)
+        wrong = torch.ones_like(arcs)
+        wrong[words, gold] = 0
+        heads = projective_heads((arcs + wrong).detach().numpy()[None], [length])[0]
+        tree = (arcs + wrong)[words, torch.from_numpy(heads)].sum() - arcs[words, gold].sum()
+        expected += tree.item()
+        assert tree.item() >= 0
+        scores = model.labels(states[None], gold[None])[0]
+        for word, label in enumerate(labels):
+            index = model.vocab.get_token_index(label, "head_tags")
+            others = [scores[word, other].item() for other in range(3) if other != index]
+            expected += max(0, 1 + max(others) - scores[word, index].item())
+    assert model(**batch)["loss"].item() == pytest.approx(expected / 8, abs=1e-5)
+
+
+def test_every_parameter_has_a_gradient_and_the_trees_are_learned():
+    model, batch = build()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+    for step in range(60):
+        optimizer.zero_grad()
+        loss = model(**batch)["loss"]
+        loss.backward()
+        if step == 0:
+            missing = [n for n, p in model.named_parameters() if p.grad is None]
+            assert missing == []
+        optimizer.step()
+    model.get_metrics(reset=True)
+    output = model.eval().make_output_human_readable(model(**batch))
+    assert output["predicted_heads"] == [heads for _, heads, _ in TREES]
+    assert output["predicted_dependencies"] == [labels for _, _, labels in TREES]
+    assert model.get_metrics()["LAS"] == 1
+    assert output["loss"].item() == pytest.approx(0, abs=0.1)
+
+
+@pytest.mark.parametrize("decoder", ["projective", "non_projective"])
+def test_answers_do_not_depend_on_the_batch_and_are_trees_with_one_root(decoder):
+    model, batch = build(decoder=decoder)
+    together = model.eval().make_output_human_readable(model(**batch))
+    for row, tree in enumerate(TREES):
+        _, single = batch_of([tree], model.vocab)
+        alone = model.make_output_human_readable(model(**single))
+        for name in ("predicted_heads", "predicted_dependencies"):
+            assert alone[name][0] == together[name][row]
+        for name in ("head_probabilities", "label_probabilities"):
+            assert alone[name][0] == pytest.approx(together[name][row], abs=1e-5)
+        assert together["predicted_heads"][row].count(0) == 1
+
+
+def test_vectors_of_padding_do_not_matter():
+    model, batch = build()
+    expected = model.eval()(**batch)["loss"]
+    weight = model.text_field_embedder.token_embedder_tokens.weight
+    with torch.no_grad():
+        weight[0] = math.nan
+    torch.testing.assert_close(model(**batch)["loss"], expected)
+
+
+def test_bfloat16_under_autocast():
+    model, batch = build()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = model(**batch)["loss"]
+    loss.backward()
+    assert torch.isfinite(loss)
+
+
+def test_labels_that_the_training_data_lack_count_as_wrong():
+    model, _ = build()
+    _, batch = batch_of([("a b", [0, 1], ["root", "unseen"])], model.vocab)
+    assert torch.isfinite(model.eval()(**batch)["loss"])
+    assert model.get_metrics()["LAS"] <= 0.5
+
+
+def test_wrong_options_are_errors():
+    with pytest.raises(ConfigurationError, match="decoder: expected one of projective"):
+        build(decoder="left")
+    with pytest.raises(ConfigurationError, match="dimension of the words and tags"):
+        build(pos_tag_embedding=None)
+    with pytest.raises(ConfigurationError, match="arc_dim: expected an integer of at least 1"):
+        build(arc_dim=0)

@@ -1,0 +1,88 @@
+import json
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader
+
+from allennlp_nef.data.formats.conllu import read_conllu
+from allennlp_nef.errors import UserError
+from allennlp_nef.predictors import DependencyParserPredictor
+from tests.small_experiment import ROOT, config_of, experiment
+
+DATA = ROOT / "fixtures" / "pos" / "dev.conllu"
+SENTENCE = {"sentence": "Les enfants dorment .", "tags": ["DET", "NOUN", "VERB", "PUNCT"]}
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    """A model, without training, and the reader."""
+    config = config_of("parse_arc_mlp")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        torch.manual_seed(0)
+        model = experiment(config, tmp_path_factory.mktemp("parser"), 60).model.eval()
+    return model, DatasetReader.from_params(Params(config["validation_dataset_reader"]))
+
+
+def test_answer_has_heads_labels_and_probabilities(parts):
+    answer = DependencyParserPredictor(*parts).predict_json(SENTENCE)
+    assert answer["words"] == SENTENCE["sentence"].split() and answer["tags"] == SENTENCE["tags"]
+    assert answer["heads"].count(0) == 1 and all(0 <= head <= 4 for head in answer["heads"])
+    for name in ("heads", "labels", "head_probabilities", "label_probabilities"):
+        assert len(answer[name]) == 4
+    assert all(0 < p <= 1 for p in answer["head_probabilities"] + answer["label_probabilities"])
+    json.dumps(answer)
+    python = DependencyParserPredictor(*parts).predict(SENTENCE["sentence"], SENTENCE["tags"])
+    assert python == answer
+
+
+def test_conllu_has_new_heads_and_labels_and_all_else_as_it_was(parts):
+    predictor = DependencyParserPredictor(*parts, output_format="conllu")
+    instances = list(parts[1].read(str(DATA)))[:8]
+    answers = predictor.predict_batch_instance(instances)
+    for answer, before in zip(answers, read_conllu(DATA)):
+        expected = before.with_columns(
+            {"head": list(map(str, answer["heads"])), "deprel": answer["labels"]}
+        )
+        assert predictor.dump_line(answer) == expected
+    answer = predictor.predict_json(SENTENCE)
+    rows = [line.split("\t") for line in predictor.dump_line(answer).splitlines()[1:-1]]
+    assert [row[3] for row in rows] == SENTENCE["tags"]
+    assert [int(row[6]) for row in rows] == answer["heads"]
+
+
+def test_svg_has_the_words_and_an_arc_for_each_head_but_the_root(parts):
+    predictor = DependencyParserPredictor(*parts, output_format="svg")
+    answer = predictor.predict_json({"sentence": "<b> & c", "tags": ["<", "X", "Y"]})
+    line = predictor.dump_line(answer)
+    assert line.count("\n") == 1
+    drawing = ElementTree.fromstring(line)
+    text = " ".join(" ".join(drawing.itertext()).split())
+    assert "<b>" in text and "&" in text
+    assert line.count('class="displacy-arrow"') == 2
+    assert predictor.dump_line(answer).replace("tree-1", "tree-0") == line
+
+
+@pytest.mark.parametrize(
+    "request_, message",
+    [
+        ({"sentence": "a b"}, "tags: expected the tags of the words, which this model reads"),
+        ({"sentence": "a b", "tags": ["X"]}, "tags: expected 2 tags, one a word, got 1"),
+        ({"sentence": "a", "tags": [1]}, "tags: expected a list of tags"),
+        ({"sentence": "", "tags": []}, "sentence: expected at least one word"),
+        ({"sentence": "a", "heads": [0]}, 'expected the fields sentence, tags, got "heads"'),
+    ],
+)
+def test_wrong_requests_are_errors(parts, request_, message):
+    with pytest.raises(UserError, match=message):
+        DependencyParserPredictor(*parts).predict_batch_json([request_])
+
+
+def test_other_models_and_formats_are_errors(parts):
+    with pytest.raises(ConfigurationError, match="expects arc_mlp_parser or biaffine_parser"):
+        DependencyParserPredictor(torch.nn.Linear(1, 1), parts[1])
+    with pytest.raises(ConfigurationError, match="output_format: expected one of json, conllu"):
+        DependencyParserPredictor(*parts, output_format="xml")
