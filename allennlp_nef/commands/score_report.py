@@ -9,6 +9,7 @@ from allennlp_nef.data.formats.tag_files import TagFile
 from allennlp_nef.data.formats.wmt_tables import HEADER
 from allennlp_nef.metrics.significance import Comparison, compare
 from allennlp_nef.metrics.tag_scores import CHUNKS, Scorer, TagCounts, TypeCounts
+from allennlp_nef.metrics.tree_scores import NAMES as TREE_NAMES
 from allennlp_nef.metrics.wmt_scores import EXPLANATIONS
 
 _NAMES = {
@@ -29,6 +30,7 @@ _NAMES = {
     "kendall": "Kendall",
     "mae": "MAE",
     "rmse": "RMSE",
+    **TREE_NAMES,
 }
 
 

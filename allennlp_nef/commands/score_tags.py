@@ -14,11 +14,13 @@ from allennlp_nef.data.formats.tag_files import (
     check_labelled,
     check_lines_up,
     read_conllu_tags,
+    read_conllu_trees,
     read_tag_column,
 )
 from allennlp_nef.data.formats.wmt_tag_files import MIN_LINES
 from allennlp_nef.errors import UserError
 from allennlp_nef.metrics.tag_scores import CHUNKS, TAGS, without_bioul
+from allennlp_nef.metrics.tree_scores import TREES
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +30,9 @@ conll   Columns with chunk tags such as B-PER. Precision, recall and F1 of the c
         conlleval does. A single file has the gold and the predicted tags in its last two columns.
         Lines that begin with -DOCSTART- are not tokens. BIOUL tags are converted to BIO first. The accuracy compares
         other tags as they are, also IOB1 with BIO.
-conllu  The UPOS, XPOS or FEATS of CoNLL-U. The accuracy, and precision, recall and F1 of each tag.
+conllu  The UPOS, XPOS or FEATS of CoNLL-U. The accuracy, and precision, recall and F1 of each tag. With --trees the
+        dependency trees: UAS, LAS, CLAS, MLAS and BLEX, as the official evaluation of UD has them, by the package
+        udtools.
 wmt     OK and BAD of word-level quality estimation. F1 of each, their product F1-MULT, and MCC. Files are .tags files,
         or have one of the layouts of WMT16 to 23 in columns, which is recognized: submissions with or without header
         lines, gold files. Those of gaps or of source words are scored as such, and files with several kinds of tags
@@ -67,6 +71,7 @@ _FORMATS_OF: Dict[str, Sequence[str]] = {
     "predicted_column": ["conll"],
     "no_chunks": ["conll"],
     "column": ["conllu"],
+    "trees": ["conllu"],
     "gaps": ["wmt"],
     "text": ["wmt"],
     "field": ["wmt-explanations"],
@@ -123,6 +128,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add = parser.add_argument_group("with --format conllu").add_argument
     add("--column", choices=TAG_COLUMNS, help="column of the tags (default = upos)")
+    add(
+        "--trees",
+        action="store_true",
+        default=None,
+        help="score the dependency trees; both files have the same words",
+    )
     add = parser.add_argument_group("with --format wmt").add_argument
     add(
         "--gaps",
@@ -186,9 +197,10 @@ def _score(args: argparse.Namespace, paths: Sequence[str], kind: Optional[str] =
             "The predicted tags are BIO, the gold tags of %s are not: the accuracy compares the tags as they are.",
             gold.path,
         )
-    scorer = (
-        scorer_of(args, gold, predicted) if args.format in _WMT else CHUNKS if is_chunks else TAGS
-    )
+    if args.format in _WMT:
+        scorer = scorer_of(args, gold, predicted)
+    else:
+        scorer = TREES if args.trees else CHUNKS if is_chunks else TAGS
     systems = [predicted[i : i + args.runs] for i in range(0, len(predicted), args.runs)]
     return evaluate(gold, systems, scorer, args.trials, args.seed, args.leaderboard)
 
@@ -207,6 +219,8 @@ def _check(args: argparse.Namespace) -> None:
                 f"{option}: expected --format {' or '.join(formats)}, got {args.format}"
             )
     got, runs = len(args.predicted), args.runs
+    if args.trees and args.column is not None:
+        raise UserError("--column: expected no --trees, which read all columns, got both")
     if got == 0 and (args.format != "conll" or runs > 1):
         raise UserError("PREDICTED: expected a file with predicted tags, got none")
     if args.leaderboard and got % runs:
@@ -219,6 +233,8 @@ def _check(args: argparse.Namespace) -> None:
 
 def _read(args: argparse.Namespace, paths: Sequence[str], kind: Optional[str]) -> List[TagFile]:
     """Reads the gold file and the predicted files, in this order."""
+    if args.trees:
+        return [read_conllu_trees(path, args.encoding) for path in paths]
     if args.format == "conllu":
         column = args.column or "upos"
         files = [read_conllu_tags(path, column, args.encoding) for path in paths]

@@ -12,6 +12,7 @@
   word_dropout:: 0.25,  // alpha: a word is unknown with the probability alpha / (alpha + its count); 0: never
   min_count:: 1,
   hidden_dim:: 100,
+  biaffine:: false,  // the model is biaffine_parser of allennlp-models; it has no word_dropout
   projective:: true,
   dropout:: 0.3,
   optimizer:: { type: 'adam', lr: 0.001 },
@@ -34,14 +35,20 @@
   train_data_path: 'fixtures/pos/train.conllu',
   validation_data_path: 'fixtures/pos/dev.conllu',
   model: {
-    type: 'arc_mlp_parser',
     text_field_embedder: { token_embedders: knobs.token_embedders },
     pos_tag_embedding: knobs.tag_embedding,
-    [if knobs.word_dropout > 0 then 'rare_words']: { alpha: knobs.word_dropout },
     encoder: knobs.states_encoder,
+    dropout: knobs.dropout,
+  } + if knobs.biaffine then {
+    type: 'biaffine_parser',
+    arc_representation_dim: knobs.hidden_dim,
+    tag_representation_dim: knobs.hidden_dim,
+    input_dropout: knobs.dropout,
+  } else {
+    type: 'arc_mlp_parser',
+    [if knobs.word_dropout > 0 then 'rare_words']: { alpha: knobs.word_dropout },
     arc_dim: knobs.hidden_dim,
     label_dim: knobs.hidden_dim,
     decoder: if knobs.projective then 'projective' else 'non_projective',
-    dropout: knobs.dropout,
   },
 }

@@ -7,6 +7,7 @@ from allennlp_nef.data.formats.characters import check_labels, check_words, in_l
 from allennlp_nef.data.formats.chunks import split_tag
 from allennlp_nef.data.formats.conll_columns import read_columns
 from allennlp_nef.data.formats.conllu import UNKNOWN, read_conllu
+from allennlp_nef.data.formats.dependency_trees import tree_of
 from allennlp_nef.data.formats.wmt_tables import SystemInfo
 from allennlp_nef.errors import DataFormatError, quote
 
@@ -93,6 +94,21 @@ def read_conllu_tags(path: str, column: str = "upos", encoding: str = "utf-8") -
         tags = sentence.column(column)
         check_labels(tags, in_lines(path, sentence.lines))
         sentences.append(TaggedSentence(tags, sentence.lines, sentence.column("form")))
+    return TagFile(path, sentences)
+
+
+def read_conllu_trees(path: str, encoding: str = "utf-8") -> TagFile:
+    """The sentences of CoNLL-U with the ten columns of each word in place of a tag.
+
+    # Raises
+
+    `DataFormatError`: what `read_conllu` and `tree_of` raise.
+    """
+    sentences = []
+    for sentence in read_conllu(path, encoding):
+        tree_of(sentence, path)
+        rows = list(sentence.words)
+        sentences.append(TaggedSentence(rows, sentence.lines, sentence.column("form")))
     return TagFile(path, sentences)
 
 

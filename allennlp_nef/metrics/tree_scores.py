@@ -1,0 +1,64 @@
+"""The scores of dependency trees of the official evaluation of Universal Dependencies, by the package `udtools`."""
+
+import io
+from typing import Any, Dict, List, Sequence
+
+import numpy
+
+from allennlp_nef.errors import UserError
+from allennlp_nef.metrics.tag_scores import Scorer, TagCounts, Tags
+
+NAMES = {"uas": "UAS", "las": "LAS", "clas": "CLAS", "mlas": "MLAS", "blex": "BLEX"}
+"""The scores, by the names of the official evaluation."""
+_DEPS = 8
+
+
+def count_trees(gold: Tags, predicted: Tags) -> TagCounts:
+    """
+    Counts the right, the predicted and the gold words of each score in `NAMES`. The ten columns of CoNLL-U stand in
+    place of the tag of a word; both sides have the same words.
+
+    # Raises
+
+    `UserError`: `udtools` is not installed, or refuses a sentence.
+    """
+    try:
+        from udtools.udeval import UDError, evaluate, load_conllu
+    except ImportError as error:
+        raise UserError(
+            "--trees: expected the package udtools, which needs Python 3.10: pip install 'allennlp_nef[structured]' "
+            f"({error})"
+        ) from None
+
+    def load(rows: Sequence[Sequence[str]]) -> Any:
+        return load_conllu(io.StringIO(_as_text(rows)), "", {})
+
+    counts: List[List[int]] = []
+    for number, (rows, other_rows) in enumerate(zip(gold, predicted), 1):
+        try:
+            found = evaluate(load(rows), load(other_rows))
+        except UDError as error:
+            raise UserError(f"--trees: sentence {number}: udtools: {error}") from None
+        scores = [found[name] for name in NAMES.values()]
+        counts.append(
+            [n for each in scores for n in (each.correct, each.system_total, each.gold_total)]
+        )
+    return TagCounts(numpy.array(counts), {})
+
+
+def _as_text(rows: Sequence[Sequence[str]]) -> str:
+    """The words of a sentence in CoNLL-U, without enhanced dependencies, which may name empty nodes."""
+    lines = ["\t".join([*row[:_DEPS], "_", *row[_DEPS + 1 :]]) for row in rows]
+    return "\n".join([*lines, "", ""])
+
+
+def tree_scores(counts: numpy.ndarray) -> Dict[str, numpy.ndarray]:
+    """The F1 of each score. UAS and LAS are then the share of the words that are right."""
+    results = {}
+    for index, name in enumerate(NAMES):
+        right, predicted, gold = (counts[..., 3 * index + i] for i in range(3))
+        results[name] = 2 * right / numpy.maximum(predicted + gold, 1)
+    return results
+
+
+TREES = Scorer(count_trees, tree_scores, ("uas", "las"), "las", "words")
