@@ -23,6 +23,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 
 import numpy
 from operating_points import PARTS, TASK, as_markdown, mean_and_spread
+from result_tasks import Task
 from results import (
     ROOT,
     add_data_options,
@@ -237,11 +238,12 @@ def finished_runs(
     script: List[str],
     files: Dict[str, str],
     output: Path,
+    task: Task = TASK,
 ) -> Dict[str, List[Dict[str, Any]]]:
-    """The results of each config, after the runs that were missing."""
+    """The results of each config, after the runs that were missing. Of the task, the overrides count."""
     jobs = [(config, seed) for seed in args.seeds for config in args.configs]
     for config, seed in jobs:
-        params = experiment(TASK, config, seed, files, args.overrides)
+        params = experiment(task, config, seed, files, args.overrides)
         another = difference(params, output / config / str(seed))
         if another:
             parser.error(

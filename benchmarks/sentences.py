@@ -5,6 +5,9 @@
     python benchmarks/sentences.py sick-entailment --data FOLDER      SICK_train.txt, SICK_trial.txt,
     python benchmarks/sentences.py sick-relatedness --data FOLDER     SICK_test_annotated.txt
 
+With --parses FOLDER, sick-relatedness has a row for the Tree-LSTM: FOLDER has the trees of both sentences of each pair
+in SICK_train.conllu, SICK_trial.conllu and SICK_test_annotated.conllu (docs/trees.md says how to make them).
+
 Trains the configs with several seeds, and scores dev and test once. The row "majority" gives every sentence the label
 that is the most frequent in the training data. Each config is compared with the first one.
 
@@ -38,6 +41,7 @@ class SentenceTask(NamedTuple):
 
 
 _SICK = ["SICK_train.txt", "SICK_trial.txt", "SICK_test_annotated.txt"]
+TREE_LSTM = "sick_relatedness_tree_lstm"
 TASKS = {
     "trec": SentenceTask(
         ["trec_bilstm", "trec_lstm", "trec_attention", "trec_nef_f"], ["train.txt", "test.txt"]
@@ -149,19 +153,30 @@ def main() -> None:
     )
     parser.add_argument("task", choices=TASKS)
     add_run_options(parser)
+    parser.add_argument("--parses", metavar="FOLDER", help="the trees of sick-relatedness")
     args = parser.parse_args()
     name, task = args.task, TASKS[args.task]
     args.data = args.data.resolve()
+    options, runs = [], TASK
+    if args.parses is not None:
+        if name != "sick-relatedness":
+            parser.error(f"--parses: expected sick-relatedness, got {name}")
+        parses = str(Path(args.parses).resolve())
+        options = ["--parses", parses]
+        readers = ("dataset_reader", "validation_dataset_reader")
+        changes = {f"{reader}.parses": parses for reader in readers}
+        runs = TASK._replace(overrides={TREE_LSTM: changes})
+        task = task._replace(configs=[*task.configs, TREE_LSTM])
     args.configs = args.configs or task.configs
     output = (args.output or ROOT / "runs" / "sentences" / name).resolve()
     files = files_of(task, args.data, output.parents[1] if args.one else output)
     if args.one:
         overrides = {**task.overrides, **args.overrides}
-        params = experiment(TASK, args.configs[0], args.seeds[0], files, overrides)
+        params = experiment(runs, args.configs[0], args.seeds[0], files, overrides)
         run_one(params, files, output)
         return
     args.overrides = {**task.overrides, **args.overrides}
-    results = finished_runs(parser, args, [__file__, name], files, output)
+    results = finished_runs(parser, args, [__file__, name, *options], files, output, runs)
     majority = None
     if name != "sick-relatedness":
         import allennlp_nef  # noqa: F401  # registers the readers

@@ -10,4 +10,5 @@ from allennlp_nef.modules import (  # noqa: F401
     seq2vec_encoders,
     tag_heads,
     token_embedders,
+    tree_encoders,
 )

@@ -5,6 +5,7 @@ from allennlp_nef.predictors.dependency_parser import DependencyParserPredictor
 from allennlp_nef.predictors.nef_tagger import NefTaggerPredictor
 from allennlp_nef.predictors.sentence_classifier import SentenceClassifierPredictor
 from allennlp_nef.predictors.sentence_pair import SentencePairPredictor
+from allennlp_nef.predictors.tree_lstm import TreeLstmPredictor
 from allennlp_nef.predictors.word_qe import WordQePredictor
 
 __all__ = [
@@ -12,5 +13,6 @@ __all__ = [
     "NefTaggerPredictor",
     "SentenceClassifierPredictor",
     "SentencePairPredictor",
+    "TreeLstmPredictor",
     "WordQePredictor",
 ]

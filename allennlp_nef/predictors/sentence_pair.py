@@ -1,10 +1,15 @@
-from typing import Any, ClassVar, Dict, List, Tuple, Type, Union
+from typing import Any, ClassVar, Dict, List, Optional, Tuple, Type, Union
 
 from allennlp.common.util import JsonDict
+from allennlp.data import Instance
 from allennlp.predictors import Predictor
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers import SentencePairsReader, UntaggedReader
+from allennlp_nef.data.formats.dependency_trees import check_heads
+from allennlp_nef.errors import DataFormatError
+from allennlp_nef.predictors.errors import request_error
+from allennlp_nef.predictors.requests import check_fields
 from allennlp_nef.predictors.sentence_predictor import SentencePredictor
 
 
@@ -16,9 +21,11 @@ class SentencePairPredictor(SentencePredictor):
 
         {"first": "A man is singing", "second": "Nobody is singing"}
 
-    `first` and `second` are strings, which the dataset reader splits, or lists of words. The answer has `first` and
-    `second`, the words; `label` or, from 1 to 5, `score`; and `probabilities`, an object with the probability of each
-    label or score.
+    `first` and `second` are strings, which the dataset reader splits, or lists of words. A model with a `tree_encoder`
+    also needs `first_heads` and `second_heads`: of each word the number of its head, from 1; 0 for the root.
+
+    The answer has `first` and `second`, the words; `label` or, from 1 to 5, `score`; and `probabilities`, an object
+    with the probability of each label or score.
 
     Registered as a `Predictor` with name "sentence_pair".
 
@@ -33,11 +40,42 @@ class SentencePairPredictor(SentencePredictor):
     """
 
     fields: ClassVar[Tuple[str, ...]] = ("first", "second")
+    heads: ClassVar[Tuple[str, ...]] = ("first_heads", "second_heads")
     reader_type: ClassVar[Type[UntaggedReader]] = SentencePairsReader
+    _dataset_reader: SentencePairsReader
 
-    def predict(self, first: Union[str, List[str]], second: Union[str, List[str]]) -> JsonDict:
+    def predict(
+        self,
+        first: Union[str, List[str]],
+        second: Union[str, List[str]],
+        first_heads: Optional[List[int]] = None,
+        second_heads: Optional[List[int]] = None,
+    ) -> JsonDict:
         """The answer to one request, from Python."""
-        return self.predict_json({"first": first, "second": second})
+        heads = dict(zip(self.heads, (first_heads, second_heads)))
+        given = {name: numbers for name, numbers in heads.items() if numbers is not None}
+        return self.predict_json({"first": first, "second": second, **given})
+
+    @overrides
+    def parse(self, request: Any, where: str = "") -> List[Any]:
+        if getattr(self._model, "tree_encoder", None) is None:
+            return super().parse(request, where)
+        check_fields(request, (*self.fields, *self.heads), "fields first and second", where)
+        sentences = {name: request[name] for name in self.fields if name in request}
+        first, second = super().parse(sentences, where)
+        for name, words in zip(self.heads, (first, second)):
+            try:
+                check_heads(request.get(name), len(words), name)
+            except DataFormatError as error:
+                raise request_error(f"{where}{error}") from None
+        return [first, second, tuple(request[name] for name in self.heads)]
+
+    @overrides
+    def instance_of(self, parsed: List[Any]) -> Instance:
+        first, second, *heads = parsed
+        return self._dataset_reader.text_to_instance(
+            first, second, heads=heads[0] if heads else None
+        )
 
     @overrides
     def to_answer(self, output: Dict[str, Any]) -> JsonDict:

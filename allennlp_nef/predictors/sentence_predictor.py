@@ -90,8 +90,11 @@ class SentencePredictor(Predictor):
 
     def _instance_of(self, request: Any, where: str) -> Instance:
         is_checked = isinstance(request, LoadedRequest)
-        sentences = request.parsed if is_checked else self.parse(request, where)
-        return self._dataset_reader.text_to_instance(*sentences)
+        return self.instance_of(request.parsed if is_checked else self.parse(request, where))
+
+    def instance_of(self, parsed: List[Any]) -> Instance:
+        """The instance of what `parse` returned."""
+        return self._dataset_reader.text_to_instance(*parsed)
 
     @overrides
     def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:

@@ -6,10 +6,15 @@
 
   relatedness:: false,  // true: the relatedness, not the classes
   lowercase:: true,
+  parses:: null,  // a folder with the dependency trees of the sentences; see docs/trees.md
   hidden_dim:: 50,  // of what is computed from both sentences
   dropout:: 0.2,
   optimizer:: { type: 'adagrad', lr: 0.05 },  // that of Tai et al.
-  reader:: { type: 'sentence_pairs', gold: if knobs.relatedness then 'score' else 'label' },
+  reader:: {
+    type: 'sentence_pairs',
+    gold: if knobs.relatedness then 'score' else 'label',
+    [if knobs.parses != null then 'parses']: knobs.parses,
+  },
   model_type:: 'sentence_pair',
   sorting_keys:: ['first', 'second'],
   validation_metric:: if knobs.relatedness then '+pearson' else '+accuracy',

@@ -9,7 +9,7 @@ from allennlp_nef.data.dataset_readers.untagged_reader import Text, UntaggedRead
 from allennlp_nef.data.fields.tags_field import TagsField
 from allennlp_nef.data.formats.characters import OddCharacters, check_labels, in_lines
 from allennlp_nef.data.formats.conllu import TAG_COLUMNS, UNKNOWN, ConlluSentence, read_conllu
-from allennlp_nef.data.formats.dependency_trees import DependencyTree, find_cycle, tree_of
+from allennlp_nef.data.formats.dependency_trees import DependencyTree, check_heads, tree_of
 from allennlp_nef.data.formats.text_files import TextPath
 from allennlp_nef.data.metadata import ParsingMetadata
 from allennlp_nef.data.writers import Writer
@@ -131,9 +131,7 @@ class ConlluTreesReader(UntaggedReader):
             raise DataFormatError("heads, labels: expected both or none, got one of them")
         tree = None
         if heads is not None and labels is not None:
-            in_sentence = all(type(head) is int and 0 <= head <= len(found) for head in heads)
-            if not in_sentence or heads.count(0) != 1 or find_cycle(heads):
-                raise DataFormatError(f"heads: expected a tree with one root, got {quote(heads)}")
+            check_heads(heads, len(found), "heads")
             check_labels(labels, "labels")
             tree = DependencyTree(heads, labels)
         if tags is not None:

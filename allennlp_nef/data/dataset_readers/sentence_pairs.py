@@ -2,12 +2,15 @@ from typing import Any, ClassVar, Iterator, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
+from allennlp.data.fields import SequenceLabelField
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.untagged_reader import Text, UntaggedReader
 from allennlp_nef.data.fields.class_field import ClassField
 from allennlp_nef.data.fields.number_field import NumberField
 from allennlp_nef.data.formats.characters import OddCharacters, check_labels
+from allennlp_nef.data.formats.dependency_trees import check_heads
+from allennlp_nef.data.formats.pair_trees import Heads, with_heads
 from allennlp_nef.data.formats.sentence_pairs import (
     MAX_SCORE,
     MIN_SCORE,
@@ -36,24 +39,29 @@ class SentencePairsReader(UntaggedReader):
 
     gold : `str`, optional (default = `"label"`)
         What is to be predicted: "label", the class; or "score", the relatedness.
+    parses : `str`, optional (default = `None`, no trees)
+        A folder with the dependency trees of the sentences: those of `x/train.txt` are in its file `train.conllu`, the
+        first sentence of a pair, then the second. An instance then has the fields `first_heads` and `second_heads`.
     tokenizer, token_indexers, encoding, max_tokens, max_instances
         See `UntaggedReader`. A pair is as long as its longer sentence.
     """
 
     text_fields: ClassVar[Tuple[str, ...]] = ("first", "second")
 
-    def __init__(self, gold: str = "label", **kwargs: Any) -> None:
+    def __init__(self, gold: str = "label", parses: Optional[str] = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if gold not in ("label", "score"):
             raise ConfigurationError(f"gold: expected label or score, got {gold!r}")
         self.gold = gold
+        self.parses = parses
 
     @overrides(check_signature=False)
-    def examples(self, file_path: TextPath) -> Iterator[Tuple[TextPath, SentencePair]]:
-        """Each pair after the path of its file."""
+    def examples(self, file_path: TextPath) -> Iterator[Tuple[TextPath, SentencePair, Heads]]:
+        """Each pair after the path of its file, and the heads of its sentences."""
         odd = OddCharacters()
         unknown = undecided = 0
-        for pair in read_sentence_pairs(file_path, self.split, self.encoding, self.on_error):
+        pairs = read_sentence_pairs(file_path, self.split, self.encoding, self.on_error)
+        for pair, heads in with_heads(pairs, file_path, self.parses):
             try:
                 for words in (pair.first, pair.second):
                     odd.check(words, f"{file_path}:{pair.line}")
@@ -64,7 +72,7 @@ class SentencePairsReader(UntaggedReader):
                 undecided += 1
                 continue
             unknown += getattr(pair, self.gold) is None
-            yield file_path, pair
+            yield file_path, pair, heads
         odd.warn(self.warn)
         if undecided:
             self.warn("%s: left out %d pairs whose annotators did not agree.", file_path, undecided)
@@ -73,15 +81,15 @@ class SentencePairsReader(UntaggedReader):
 
     @overrides
     def num_tokens(self, example: Any) -> int:
-        _, pair = example
+        _, pair, _ = example
         return max(len(pair.first), len(pair.second))
 
     @overrides
     def to_instance(self, example: Any) -> Instance:
-        path, pair = example
+        path, pair, heads = example
         gold = {self.gold: getattr(pair, self.gold)}
         place = f"{path}:{pair.line}"
-        return self.text_to_instance(pair.first, pair.second, **gold, place=place)
+        return self.text_to_instance(pair.first, pair.second, **gold, heads=heads, place=place)
 
     @overrides(check_signature=False)
     def text_to_instance(
@@ -90,6 +98,7 @@ class SentencePairsReader(UntaggedReader):
         second: Text,
         label: Optional[str] = None,
         score: Optional[float] = None,
+        heads: Optional[Heads] = None,
         place: Optional[str] = None,
     ) -> Instance:
         """
@@ -100,15 +109,17 @@ class SentencePairsReader(UntaggedReader):
         label : `str`, optional (default = `None`, not known)
         score : `float`, optional (default = `None`, not known)
             From 1 to 5.
+        heads : `Tuple[List[int], List[int]]`, optional (default = `None`, no trees)
+            Of each sentence the number of the head of each word, from 1; 0 for the root.
         place : `str`, optional (default = `None`)
             `file:line`, for errors.
 
         # Raises
 
         `DataFormatError`: a sentence without words, a word or a label that `check_words` or `check_labels` refuses,
-        another score.
+        another score, heads that are no tree of the words.
         """
-        fields = self.fields_of(self.words_of(first, "first"), self.words_of(second, "second"))
+        fields: Any = self.fields_of(self.words_of(first, "first"), self.words_of(second, "second"))
         if label is not None:
             check_labels([label], "label")
             fields["label"] = ClassField(label, place)
@@ -118,4 +129,7 @@ class SentencePairsReader(UntaggedReader):
                     f"score: expected a number from {MIN_SCORE} to {MAX_SCORE}, got {quote(score)}"
                 )
             fields["score"] = NumberField(score)
+        for name, numbers in zip(self.text_fields, heads or ()):
+            check_heads(numbers, len(fields[name]), f"{name}_heads")
+            fields[f"{name}_heads"] = SequenceLabelField(numbers, fields[name], "head_index_tags")
         return Instance(fields)

@@ -1,6 +1,6 @@
 """Dependency trees: the columns HEAD and DEPREL of CoNLL-U."""
 
-from typing import List, NamedTuple, Optional, Sequence
+from typing import Any, List, NamedTuple, Optional, Sequence
 
 from allennlp_nef.data.formats.conllu import UNKNOWN, ConlluSentence
 from allennlp_nef.data.formats.text_files import TextPath
@@ -45,6 +45,17 @@ def tree_of(sentence: ConlluSentence, path: TextPath) -> DependencyTree:
         line = sentence.lines[cycle[0] - 1]
         raise DataFormatError(f"{path}:{line}: expected a tree, got a cycle of the words {words}")
     return DependencyTree(heads, labels)
+
+
+def check_heads(heads: Sequence[Any], count: int, name: str) -> None:
+    """Raises a `DataFormatError` where numbers from Python are not the heads of a tree of so many words."""
+    are_numbers = isinstance(heads, list) and all(type(head) is int for head in heads)
+    if not are_numbers or len(heads) != count or not all(0 <= head <= count for head in heads):
+        raise DataFormatError(
+            f"{name}: expected {count} numbers from 0 to {count}, one a word, got {quote(heads)}"
+        )
+    if heads.count(0) != 1 or find_cycle(heads):
+        raise DataFormatError(f"{name}: expected a tree with one root, got {quote(heads)}")
 
 
 def find_cycle(heads: Sequence[int]) -> Optional[List[int]]:

@@ -10,9 +10,10 @@ Sentences that have one label each, a sentence a line. Empty lines are no senten
 """
 
 import re
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, Iterator, List, NamedTuple, Tuple
 
 from allennlp_nef.data.formats.characters import check_labels
+from allennlp_nef.data.formats.labeled_trees import parse_tree
 from allennlp_nef.data.formats.text_files import TextPath, first_line_of, is_blank, iterate_lines
 from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
 
@@ -99,30 +100,8 @@ def _question(line: str, split: Split) -> Tuple[str, List[str]]:
 
 
 def _tree(line: str, _: Split) -> Tuple[str, List[str]]:
-    brackets: List[List[Optional[str]]] = [[]]  # what stands in each open bracket; None: a tree
-    words: List[str] = []
-    label: Optional[str] = None
-    for token in re.findall(r"[()]|[^ \t()]+", line):
-        if token == "(":
-            brackets.append([])
-        elif token != ")":
-            brackets[-1].append(token)
-        elif len(brackets) == 1:
-            raise ValueError(f"expected a bracket ( for each ), got {quote(line)}")
-        else:
-            label, *inside = brackets.pop() or [None]
-            is_word = len(inside) == 1 and inside[0] is not None
-            if not label or not inside or (any(inside) and not is_word):
-                raise ValueError(
-                    f"expected in each bracket a label and one word, or a label and trees, got {quote(line)}"
-                )
-            words += filter(None, inside)
-            brackets[-1].append(None)
-    if len(brackets) > 1:
-        raise ValueError(f"expected a bracket ) for each (, got {quote(line)}")
-    if label is None or brackets != [[None]]:
-        raise ValueError(f"expected one tree in brackets, got {quote(line)}")
-    return label, words
+    tree = parse_tree(line)
+    return tree.label, tree.words
 
 
 LAYOUTS: Dict[str, Callable[[str, Split], Tuple[str, List[str]]]] = {

@@ -2,7 +2,7 @@ from typing import Any, Dict, List, Optional
 
 import torch
 from allennlp.common import Lazy
-from allennlp.common.checks import check_dimensions_match
+from allennlp.common.checks import ConfigurationError, check_dimensions_match
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder, Seq2VecEncoder, TextFieldEmbedder
@@ -13,6 +13,7 @@ from overrides import overrides
 from allennlp_nef.models.sentences.pair_output import PairOutput
 from allennlp_nef.models.versioned_model import VersionedModel
 from allennlp_nef.modules.checks import check_dropout, check_integers
+from allennlp_nef.modules.tree_encoders import TreeEncoder
 
 
 @Model.register("sentence_pair")
@@ -30,8 +31,11 @@ class SentencePair(VersionedModel):
 
     vocab : `Vocabulary`
     text_field_embedder : `TextFieldEmbedder`
-    seq2vec_encoder : `Seq2VecEncoder`
-        Makes a vector of the states of a sentence's words, or of their embeddings.
+    seq2vec_encoder : `Seq2VecEncoder`, optional (default = `None`)
+        Makes a vector of the states of a sentence's words, or of their embeddings. Either this or `tree_encoder` is
+        needed.
+    tree_encoder : `TreeEncoder`, optional (default = `None`)
+        Makes this vector along the dependency tree: it is the state of the root. The reader needs its option `parses`.
     output : `PairOutput`, optional (default = `"classes"`)
     seq2seq_encoder : `Seq2SeqEncoder`, optional (default = `None`)
         Makes states of the embeddings.
@@ -48,12 +52,13 @@ class SentencePair(VersionedModel):
         self,
         vocab: Vocabulary,
         text_field_embedder: TextFieldEmbedder,
-        seq2vec_encoder: Seq2VecEncoder,
+        seq2vec_encoder: Optional[Seq2VecEncoder] = None,
         output: Lazy[PairOutput] = Lazy(PairOutput),
         seq2seq_encoder: Optional[Seq2SeqEncoder] = None,
         hidden_dim: int = 50,
         dropout: float = 0.0,
         initializer: InitializerApplicator = InitializerApplicator(),
+        tree_encoder: Optional[TreeEncoder] = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
@@ -64,12 +69,20 @@ class SentencePair(VersionedModel):
             _check_dimensions("text_field_embedder", dim, "seq2seq_encoder", seq2seq_encoder)
             dim = seq2seq_encoder.get_output_dim()
         last = "seq2seq_encoder" if seq2seq_encoder else "text_field_embedder"
-        _check_dimensions(last, dim, "seq2vec_encoder", seq2vec_encoder)
+        vector_encoder = seq2vec_encoder if tree_encoder is None else tree_encoder
+        if vector_encoder is None or (seq2vec_encoder and tree_encoder):
+            raise ConfigurationError(
+                "sentence_pair: expected either seq2vec_encoder or tree_encoder, got "
+                + ("both" if vector_encoder else "none")
+            )
+        name = "seq2vec_encoder" if tree_encoder is None else "tree_encoder"
+        _check_dimensions(last, dim, name, vector_encoder)
         self.text_field_embedder = text_field_embedder
         self.seq2seq_encoder = seq2seq_encoder
         self.seq2vec_encoder = seq2vec_encoder
+        self.tree_encoder = tree_encoder
         self.dropout = torch.nn.Dropout(dropout)
-        self.features = torch.nn.Linear(2 * seq2vec_encoder.get_output_dim(), hidden_dim)
+        self.features = torch.nn.Linear(2 * vector_encoder.get_output_dim(), hidden_dim)
         self.output = output.construct(vocab=vocab, input_dim=hidden_dim)
         initializer(self)
 
@@ -81,6 +94,8 @@ class SentencePair(VersionedModel):
         label: Optional[torch.Tensor] = None,
         score: Optional[torch.Tensor] = None,
         metadata: Optional[List[Any]] = None,
+        first_heads: Optional[torch.Tensor] = None,
+        second_heads: Optional[torch.Tensor] = None,
     ) -> Dict[str, torch.Tensor]:
         """
         # Parameters
@@ -90,23 +105,32 @@ class SentencePair(VersionedModel):
             What the output predicts of the two gives the loss.
         metadata : `List[Any]`, optional (default = `None`)
             Not used.
+        first_heads, second_heads : `torch.LongTensor`, (batch, words), optional (default = `None`)
+            The heads of the words, from 1, with 0 for the root. Needed with a `tree_encoder`, else not used.
 
         # Returns
 
         `Dict[str, torch.Tensor]`
             What the output returns.
         """
-        u, v = self.encode(first), self.encode(second)  # (batch, dim) each
+        # (batch, dim) each
+        u, v = self.encode(first, first_heads), self.encode(second, second_heads)
         features = torch.sigmoid(self.features(torch.cat([u * v, (u - v).abs()], -1)))
         return self.output(features, {"label": label, "score": score}[self.output.gold])
 
-    def encode(self, text: TextFieldTensors) -> torch.Tensor:
-        """The vector of each sentence, (batch, dim)."""
+    def encode(self, text: TextFieldTensors, heads: Optional[torch.Tensor] = None) -> torch.Tensor:
+        """The vector of each sentence, (batch, dim). Raises a `ConfigurationError` where heads are needed."""
         mask = get_text_field_mask(text)
         states = self.text_field_embedder(text)
         if self.seq2seq_encoder is not None:
             states = self.seq2seq_encoder(states, mask)
-        return self.dropout(self.seq2vec_encoder(states, mask))
+        if self.seq2vec_encoder is not None:
+            return self.dropout(self.seq2vec_encoder(states, mask))
+        if heads is None or self.tree_encoder is None:
+            raise ConfigurationError(
+                "tree_encoder: expected the heads of the words (the option parses of the reader), got none"
+            )
+        return self.dropout(self.tree_encoder.root_states(states, heads, mask))
 
     @overrides(check_signature=False)
     def make_output_human_readable(self, output_dict: Dict[str, torch.Tensor]) -> Dict[str, Any]:

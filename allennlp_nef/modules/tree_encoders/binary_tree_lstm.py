@@ -1,0 +1,51 @@
+from typing import Tuple
+
+import torch
+from overrides import overrides
+
+from allennlp_nef.modules.tree_encoders.tree_encoder import TreeEncoder
+from allennlp_nef.nn.tree_levels import TreeLevel
+
+
+@TreeEncoder.register("binary_tree_lstm")
+class BinaryTreeLstm(TreeEncoder):
+    """The N-ary Tree-LSTM with N = 2, for trees whose nodes have at most two children, such as binarized constituents.
+
+    Tai, Socher and Manning (ACL 2015), Equations 9 to 14. Registered as a `TreeEncoder` with name "binary_tree_lstm".
+
+    # Parameters
+
+    input_dim, hidden_dim : `int`
+        At least 1.
+    """
+
+    def __init__(self, input_dim: int, hidden_dim: int) -> None:
+        super().__init__(input_dim, hidden_dim)
+        self.inputs = torch.nn.Linear(input_dim, 4 * hidden_dim)
+        # Of both children: input, output and update gate, and the forget gates of the left and the right child.
+        self.children_gates = torch.nn.Linear(2 * hidden_dim, 5 * hidden_dim, bias=False)
+
+    @overrides
+    def gates_of_inputs(self, inputs: torch.Tensor) -> torch.Tensor:
+        return self.inputs(inputs)
+
+    @overrides
+    def cell(
+        self,
+        gates: torch.Tensor,
+        child_states: torch.Tensor,
+        child_memories: torch.Tensor,
+        level: TreeLevel,
+    ) -> Tuple[torch.Tensor, torch.Tensor]:
+        dim = self._hidden_dim
+        rows = 2 * level.parents + level.places
+        nothing = gates.new_zeros(2 * len(gates), dim)
+        states = nothing.index_copy(0, rows, child_states).view(-1, 2 * dim)
+        memories = nothing.index_copy(0, rows, child_memories).view(-1, 2, dim)
+        of_inputs = torch.cat(
+            [gates, gates[:, 3 * dim :]], -1
+        )  # both forget gates have one part of the input
+        i, o, u, left, right = (of_inputs + self.children_gates(states)).split(dim, -1)
+        forget = torch.sigmoid(torch.stack([left, right], 1))  # Eq. 10
+        found = torch.sigmoid(i) * torch.tanh(u) + (forget * memories).sum(1)  # Eq. 13
+        return torch.sigmoid(o) * torch.tanh(found), found

@@ -1,0 +1,86 @@
+from typing import Any, ClassVar, Dict, List, Tuple, Type
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import JsonDict
+from allennlp.data import DatasetReader, Instance
+from allennlp.models import Model
+from allennlp.predictors import Predictor
+from overrides import overrides
+
+from allennlp_nef.data.dataset_readers import LabeledTreesReader, UntaggedReader
+from allennlp_nef.data.formats.labeled_trees import LabeledTree, check_binary, parse_tree
+from allennlp_nef.models import TreeLstm
+from allennlp_nef.predictors.errors import describe, request_error
+from allennlp_nef.predictors.requests import check_fields
+from allennlp_nef.predictors.sentence_predictor import SentencePredictor
+
+
+@Predictor.register("tree_lstm")
+class TreeLstmPredictor(SentencePredictor):
+    """Labels the nodes of binary trees, by a model `tree_lstm`.
+
+    A request is a JSON object:
+
+        {"tree": "(0 (0 a) (0 (0 good) (0 film)))"}
+
+    `tree` is in brackets, as in the Stanford Sentiment Treebank; its labels are not read. The answer has `tokens`, the
+    words; `label` and `probabilities`, those of the root; and `tree`, with the label that is predicted for each node.
+
+    Registered as a `Predictor` with name "tree_lstm".
+
+    # Parameters
+
+    model : `Model`
+        `tree_lstm`.
+    dataset_reader : `DatasetReader`
+        `labeled_trees`.
+    max_tokens, max_batch, batch_size
+        See `SentencePredictor`.
+    """
+
+    fields: ClassVar[Tuple[str, ...]] = ("tree",)
+    reader_type: ClassVar[Type[UntaggedReader]] = LabeledTreesReader
+    _dataset_reader: LabeledTreesReader
+
+    def __init__(self, model: Model, dataset_reader: DatasetReader, **options: Any) -> None:
+        if not isinstance(model, TreeLstm):
+            raise ConfigurationError(
+                f"model: the predictor tree_lstm expects tree_lstm, got {type(model).__name__}"
+            )
+        super().__init__(model, dataset_reader, **options)
+
+    def predict(self, tree: str) -> JsonDict:
+        """The answer to one request, from Python."""
+        return self.predict_json({"tree": tree})
+
+    @overrides
+    def parse(self, request: Any, where: str = "") -> List[Any]:
+        check_fields(request, self.fields, "field tree", where)
+        text = request.get("tree")
+        if not isinstance(text, str):
+            raise request_error(f"{where}tree: expected a tree in brackets, got {describe(text)}")
+        try:
+            tree = parse_tree(text)
+            check_binary(tree)
+            self._dataset_reader.words_of(tree.words, "words")
+        except ValueError as error:
+            raise request_error(f"{where}tree: {error}") from None
+        if len(tree.words) > self.max_tokens:
+            raise request_error(
+                f"{where}tree: expected at most {self.max_tokens} words, got {len(tree.words)}"
+            )
+        return [text]
+
+    @overrides
+    def to_answer(self, output: Dict[str, Any]) -> JsonDict:
+        return {name: output[name] for name in ("label", "probabilities", "node_labels")}
+
+    @overrides
+    def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
+        answers = super().predict_batch_instance(instances)
+        for instance, answer in zip(instances, answers):
+            fields: Any = instance.fields
+            leaves = [leaf - 1 for leaf in fields["leaves"].labels]
+            tree = LabeledTree(answer["tokens"], [], fields["heads"].labels, leaves)
+            answer["tree"] = tree.as_text(answer.pop("node_labels"))
+        return answers
