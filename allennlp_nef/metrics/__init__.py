@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from allennlp_nef.metrics.attachment_scores import AttachmentScoresMetric
     from allennlp_nef.metrics.best_threshold import BestThresholdWordQe
     from allennlp_nef.metrics.calibration import CalibrationMetric
     from allennlp_nef.metrics.conlleval import ConllEvalMetric
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from allennlp_nef.metrics.word_qe_counts import count_word_qe, word_qe_scores
 
 __all__ = [
+    "AttachmentScoresMetric",
     "BestThresholdWordQe",
     "CalibrationMetric",
     "ConllEvalMetric",
@@ -32,6 +34,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "AttachmentScoresMetric": "attachment_scores",
     "BestThresholdWordQe": "best_threshold",
     "CalibrationMetric": "calibration",
     "ConllEvalMetric": "conlleval",

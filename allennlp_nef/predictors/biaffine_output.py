@@ -6,7 +6,8 @@ import torch
 from allennlp.data import Instance
 from allennlp.models import Model
 
-from allennlp_nef.nn.parsing import spanning_tree_heads
+from allennlp_nef.modules.spanning_trees import spanning_tree_heads
+from allennlp_nef.nn.parsing import with_root_label
 
 _PARTS = ("arc_attention", "head_tag_feedforward", "child_tag_feedforward")
 
@@ -15,7 +16,7 @@ def biaffine_outputs(model: Model, instances: Sequence[Instance]) -> List[Dict[s
     """For each instance, which has no gold tree, what `ArcMlpParser.make_output_human_readable` names.
 
     The heads are those of the model. Where they have several roots, they are those of the best tree with one root, by
-    the probabilities of the heads.
+    the probabilities of the heads. The root gets the label `root`, and no other word does.
     """
     made: Dict[str, torch.Tensor] = {}
     hooks = []
@@ -46,7 +47,8 @@ def biaffine_outputs(model: Model, instances: Sequence[Instance]) -> List[Dict[s
         found[row, 1 : length + 1] = torch.tensor(heads, device=arcs.device)
     with torch.no_grad():
         logits = parser._get_head_tags(*(made[name] for name in _PARTS[1:]), found)
-    best, labels = logits.softmax(-1).max(-1)
+    root = model.vocab.get_token_to_index_vocabulary("head_tags").get("root")
+    best, labels = with_root_label(logits, found, root).softmax(-1).max(-1)
     head_chances = chances.gather(-1, found.unsqueeze(-1)).squeeze(-1)
     names = model.vocab.get_index_to_token_vocabulary("head_tags")
     answers = []

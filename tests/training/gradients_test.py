@@ -12,7 +12,10 @@ from tests.processes import in_two_processes
 from tests.small_experiment import CONFIGS, ROOT, config_of, evaluate, experiment
 from tests.small_transformer import DIM, LAYERS, save_bert
 
-NAMES = sorted(path.stem for path in CONFIGS.glob("*.jsonnet"))
+# The metric of biaffine_parser adds up tensors of the shape of each process's batch: several processes cannot train it.
+NAMES = sorted(
+    path.stem for path in CONFIGS.glob("*.jsonnet") if not path.stem.startswith("parse_biaffine")
+)
 FILES = {
     "src": "a",
     "mt": "b",
@@ -36,6 +39,8 @@ def folder(tmp_path_factory):
     (folder / "qe_spans.tsv").write_text("".join(line.replace(" ", "\t") + "\n" for line in SPANS))
     (folder / "ner").write_text("a O\n\nb O\n")
     (folder / "pos").write_text("".join(f"1\t{word}\t_\tNOUN{WITHOUT_MORE}\n\n" for word in "ab"))
+    tree = "\t0\troot\t_\t_\n\n"
+    (folder / "parse").write_text("".join(f"1\t{w}\t_\tNOUN\t_\t_{tree}" for w in "ab"))
     (folder / "trec").write_text("ENTY:product a\nHUM:gr b\n")
     (folder / "sst").write_text("(0 a)\n(2 b)\n")
     pairs = (f"{i}\ta\tb\t{score}\tCONTRADICTION\n" for i, score in enumerate((1, 4.5)))
@@ -66,8 +71,8 @@ def model_and_batches(name, folder):
     loader.index_with(trainer.model.vocab)
     (short,) = loader
     unseen = short
-    if "tags" in short:
-        unseen = {**short, "tags": torch.full_like(short["tags"], -1)}
+    for name in {"tags", "head_tags"} & set(short):
+        unseen = {**short, name: torch.full_like(short[name], -1)}
     return trainer.model, (next(iter(trainer.data_loader)), short, unseen)
 
 

@@ -7,14 +7,15 @@ from allennlp.models import Model
 from allennlp.modules import Embedding, Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
-from allennlp.training.metrics import AttachmentScores
 from overrides import overrides
 
+from allennlp_nef.metrics import AttachmentScoresMetric
 from allennlp_nef.models.parsing.arc_scores import ArcScores, LabelScores, margin_loss
 from allennlp_nef.models.versioned_model import VersionedModel
 from allennlp_nef.modules.checks import check_dropout, check_integers
 from allennlp_nef.modules.input_representations.rare_words import RareWords
-from allennlp_nef.nn.parsing import projective_heads, spanning_tree_heads
+from allennlp_nef.modules.spanning_trees import spanning_tree_heads
+from allennlp_nef.nn.parsing import projective_heads, with_root_label
 
 DECODERS = {"projective": projective_heads, "non_projective": spanning_tree_heads}
 LABELS = "head_tags"
@@ -32,6 +33,8 @@ class ArcMlpParser(VersionedModel):
     sentence is the structured hinge loss with cost augmentation: the highest score of a tree, where each wrong head
     adds 1, minus the score of the gold tree. A second MLP scores the labels of the gold arcs, with a hinge loss.
     The loss of a batch is the mean over its words.
+
+    The root of a tree gets the label `root`, and no other word does, if the training data have this label.
 
     The metrics are UAS and LAS, of all words with punctuation, and UEM and LEM, of whole sentences. In training they
     are those of the best head of each word, which need not be a tree, and of the label of the gold arc.
@@ -95,8 +98,10 @@ class ArcMlpParser(VersionedModel):
         self.root = torch.nn.Parameter(torch.randn(dim))
         states_dim = encoder.get_output_dim()
         self.arcs = ArcScores(states_dim, arc_dim)
-        self.labels = LabelScores(states_dim, label_dim, vocab.get_vocab_size(LABELS))
-        self._attachment = AttachmentScores()
+        labels = vocab.get_token_to_index_vocabulary(LABELS)
+        self.labels = LabelScores(states_dim, label_dim, len(labels))
+        self.root_label: Optional[int] = labels.get("root")
+        self._attachment = AttachmentScoresMetric()
         initializer(self)
 
     @property
@@ -144,7 +149,7 @@ class ArcMlpParser(VersionedModel):
                 self._attachment(*found, head_indices, head_tags, mask)
                 return output
         heads = self._decode(scores, mask)
-        label_scores = self.labels(states, heads)
+        label_scores = with_root_label(self.labels(states, heads), heads, self.root_label)
         if head_indices is not None and head_tags is not None:
             found = heads, label_scores.argmax(-1)
             self._attachment(*found, head_indices, head_tags, mask)

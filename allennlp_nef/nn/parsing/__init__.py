@@ -1,12 +1,6 @@
-"""The best dependency trees by the scores of their arcs.
-
-- `eisner`: among projective trees.
-- `spanning_trees`: among all trees.
-
-In both, one word is the root.
-"""
+"""The best projective dependency trees by the scores of arcs (`eisner`), and the label of their roots (`root_label`)."""
 
 from allennlp_nef.nn.parsing.eisner import projective_heads
-from allennlp_nef.nn.parsing.spanning_trees import spanning_tree_heads
+from allennlp_nef.nn.parsing.root_label import with_root_label
 
-__all__ = ["projective_heads", "spanning_tree_heads"]
+__all__ = ["projective_heads", "with_root_label"]

@@ -7,8 +7,10 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Vocabulary
 from allennlp.models import Model
+from allennlp.training.metrics import AttachmentScores
 
 from allennlp_nef.data.dataset_readers import ConlluTreesReader
+from allennlp_nef.metrics import AttachmentScoresMetric
 from allennlp_nef.nn.parsing import projective_heads
 
 TREES = [
@@ -123,6 +125,33 @@ def test_answers_do_not_depend_on_the_batch_and_are_trees_with_one_root(decoder)
         for name in ("head_probabilities", "label_probabilities"):
             assert alone[name][0] == pytest.approx(together[name][row], abs=1e-5)
         assert together["predicted_heads"][row].count(0) == 1
+
+
+def test_root_of_each_tree_and_no_other_word_has_the_label_root():
+    for seed in range(5):
+        model, batch = build()
+        torch.manual_seed(seed)
+        for parameter in model.parameters():
+            torch.nn.init.normal_(parameter)
+        output = model.eval().make_output_human_readable(model(**batch))
+        for heads, labels in zip(output["predicted_heads"], output["predicted_dependencies"]):
+            assert [label == "root" for label in labels] == [head == 0 for head in heads]
+
+
+def test_metrics_are_those_of_allennlp():
+    model, batch = build()
+    mask = batch["words"]["tokens"]["tokens"] > 0
+    gold = batch["head_indices"], batch["head_tags"]
+    others = gold[0].clone(), gold[1].clone()
+    others[0][0, 1], others[1][2, 0] = 3, 9
+    metrics = AttachmentScoresMetric(), AttachmentScores()
+    for metric in metrics:
+        for predicted in (gold, others):
+            metric(*predicted, *gold, mask)
+    ours, theirs = (metric.get_metric(reset=True) for metric in metrics)
+    assert ours == pytest.approx(theirs)
+    assert ours == pytest.approx({"UAS": 15 / 16, "LAS": 14 / 16, "UEM": 5 / 6, "LEM": 4 / 6})
+    assert set(metrics[0].get_metric().values()) == {0}
 
 
 def test_vectors_of_padding_do_not_matter():

@@ -6,7 +6,8 @@ import numpy
 import pytest
 
 from allennlp_nef.data.formats.dependency_trees import find_cycle
-from allennlp_nef.nn.parsing import projective_heads, spanning_tree_heads
+from allennlp_nef.modules.spanning_trees import spanning_tree_heads
+from allennlp_nef.nn.parsing import projective_heads
 
 LENGTHS = [5, 1, 2, 4, 3, 5]
 
