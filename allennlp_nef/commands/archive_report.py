@@ -13,7 +13,6 @@ from allennlp.common.file_utils import cached_path
 from allennlp.common.meta import META_NAME, Meta
 from allennlp.models.archival import CONFIG_NAME, get_weights_path
 
-from allennlp_nef.commands.text import printable
 from allennlp_nef.data.aligners import load_aligner
 from allennlp_nef.data.saved_examples import read_examples
 from allennlp_nef.errors import UserError, summary_of
@@ -23,6 +22,7 @@ from allennlp_nef.predictors.unpacking import HINT, unpack
 from allennlp_nef.resources import ALIGNER_NAME
 from allennlp_nef.saved_versions import versions_of
 from allennlp_nef.tensor_files import load_tensors
+from allennlp_nef.text import printable
 
 MAX_LABELS = 20
 """So many are printed as text."""

@@ -3,9 +3,13 @@ import os
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator, List
+from typing import TYPE_CHECKING, Iterator, List, Sequence
 
 from allennlp_nef.errors import UserError
+from allennlp_nef.figures.style import DPI
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FORMATS = ("png", "svg")
 """The formats of plots."""
@@ -34,6 +38,17 @@ def writing(path: Path) -> Iterator[Path]:
         raise UserError(
             f"{path}: expected a file that can be written, got {reason_of(error)!r}"
         ) from error
+
+
+def save_figure(figure: "Figure", stem: Path, formats: Sequence[str]) -> List[Path]:
+    """Writes a figure to one file for each of the `FORMATS` asked for: `stem` and the format as the ending."""
+    paths = [stem.with_name(f"{stem.name}.{ending}") for ending in formats]
+    for path, ending in zip(paths, formats):
+        # Without the date, so that the same figure gives the same file.
+        metadata = {"Date": None} if ending == "svg" else None
+        with writing(path) as draft:
+            figure.savefig(str(draft), format=ending, dpi=DPI, metadata=metadata)
+    return paths
 
 
 def reason_of(error: OSError) -> str:

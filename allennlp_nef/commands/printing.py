@@ -2,8 +2,8 @@ import sys
 from typing import Iterable, Optional, TextIO
 
 from allennlp_nef.commands.output_files import reason_of
-from allennlp_nef.commands.text import printable
 from allennlp_nef.errors import UserError
+from allennlp_nef.text import printable
 
 
 def print_lines(lines: Iterable[str], file: Optional[TextIO] = None) -> None:

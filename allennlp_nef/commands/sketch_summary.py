@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Mapping, Optional
 import numpy
 
 from allennlp_nef.commands.tables import percent, table_text
-from allennlp_nef.commands.text import printable
+from allennlp_nef.text import printable
 
 ENDS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 50)
 """The last step of each row of a summary; one more row has all later steps."""

@@ -3,9 +3,9 @@
 import numpy
 import pytest
 
-from allennlp_nef.commands.plots.figures import drawing
 from allennlp_nef.commands.plots.label_map import label_map, label_positions
 from allennlp_nef.commands.plots.labels import embeddings_of
+from allennlp_nef.figures.style import drawing
 
 FILES = {"labels.png", "labels.svg", "metadata.tsv", "vectors.tsv"}
 

@@ -60,7 +60,7 @@ def maps(monkeypatch):
         drawn.append((answers, [description["title"] for description in descriptions]))
 
     monkeypatch.setattr(sketches, "heat_map", heat_map)
-    monkeypatch.setattr(sketches, "save", lambda *arguments: [])
+    monkeypatch.setattr(sketches, "save_figure", lambda *arguments: [])
     return drawn
 
 

@@ -5,9 +5,9 @@ import json
 import numpy
 import pytest
 
-from allennlp_nef.commands.plots.figures import drawing
 from allennlp_nef.commands.plots.sketch_summary_plot import MAX_TAGS, summary_plot
 from allennlp_nef.commands.sketch_summary import NAMES, SketchSummary, as_text
+from allennlp_nef.figures.style import drawing
 from tests.commands.sketch_answers import COLORS, answer_of, random_answer
 
 

@@ -3,7 +3,7 @@
 from typing import Any, Dict, List, Mapping, Optional
 
 from allennlp_nef.commands.calibration.step_table import SCORES
-from allennlp_nef.commands.text import printable
+from allennlp_nef.text import printable
 
 _OBJECTIVES = {"mcc": "MCC", "f1_mult": "F1-MULT", "span_f1": "F1 of characters"}
 # Names of figures, heads of their columns, and whether they are percentages.

@@ -140,7 +140,7 @@ def _check(args: argparse.Namespace) -> None:
         )
     check_output(args.output, args.archive)
     if args.plot is not None:
-        from allennlp_nef.commands.plots.figures import check_installed
+        from allennlp_nef.figures.style import check_installed
 
         if not args.plot.endswith(tuple(f".{ending}" for ending in FORMATS)):
             raise UserError(f"--plot: expected a .png or .svg file, got {args.plot!r}")

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence
 
 import numpy
 
-from allennlp_nef.commands.plots.figures import SOFT, literal, shown
+from allennlp_nef.figures.style import SOFT, literal, shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,10 +6,10 @@ from typing import Iterator, List, Tuple
 
 import numpy
 
-from allennlp_nef.commands.output_files import check_folder, formats_of, writing
-from allennlp_nef.commands.plots.figures import check_installed, drawing, save
+from allennlp_nef.commands.output_files import check_folder, formats_of, save_figure, writing
 from allennlp_nef.commands.plots.label_map import label_map, label_positions
 from allennlp_nef.errors import UserError
+from allennlp_nef.figures.style import check_installed, drawing
 from allennlp_nef.modules.label_table import LabelTable
 from allennlp_nef.predictors.archives import load_predictor
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
@@ -38,7 +38,7 @@ def plot_labels(args: argparse.Namespace) -> Iterator[str]:
     description = predictor.description()
     with drawing():
         figure = label_map(labels, positions, description["colours"], description["title"])
-        paths = save(figure, folder / "labels", formats_of(args))
+        paths = save_figure(figure, folder / "labels", formats_of(args))
     yield f"1 plot: {', '.join(path.name for path in paths)} in {folder}"
 
 

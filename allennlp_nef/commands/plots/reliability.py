@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 import numpy
 
-from allennlp_nef.commands.plots.figures import INK, LINE, SOFT, drawing, literal, save, shown
+from allennlp_nef.commands.output_files import save_figure
+from allennlp_nef.figures.style import INK, LINE, SOFT, drawing, literal, shown
 from allennlp_nef.predictors.tag_colors import BLUE, GRAY, RED
 
 if TYPE_CHECKING:
@@ -78,4 +79,4 @@ def write_plot(
         lower.tick_params(colors=SOFT, which="both")
         figure.subplots_adjust(left=0.13, right=0.95, top=0.94, bottom=0.08)
         figure.align_ylabels()
-        save(figure, path.with_suffix(""), [path.suffix[1:]])
+        save_figure(figure, path.with_suffix(""), [path.suffix[1:]])

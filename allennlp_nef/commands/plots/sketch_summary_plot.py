@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence
 
-from allennlp_nef.commands.plots.figures import INK, LINE, SOFT, literal, overhang, place, shown
+from allennlp_nef.figures.style import INK, LINE, SOFT, literal, overhang, place, shown
 from allennlp_nef.predictors.tag_colors import GREEN, RED
 
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ from typing import Any, Dict, Iterator, List, Sequence
 
 from allennlp.common import Tqdm
 
-from allennlp_nef.commands.output_files import check_folder, formats_of, writing
-from allennlp_nef.commands.plots.figures import check_installed, drawing, save
-from allennlp_nef.commands.plots.heat_maps import heat_map
-from allennlp_nef.commands.plots.replay_page import page_of
+from allennlp_nef.commands.output_files import check_folder, formats_of, save_figure, writing
 from allennlp_nef.commands.plots.sketch_summary_plot import summary_plot
 from allennlp_nef.commands.sketch_summary import SketchSummary, as_text
 from allennlp_nef.commands.sketched_sentences import SketchModel, load_models, read_answers
 from allennlp_nef.errors import UserError
+from allennlp_nef.figures.heat_maps import heat_map
+from allennlp_nef.figures.replay_page import page_of
+from allennlp_nef.figures.style import check_installed, drawing
 
 
 def plot_sketches(args: argparse.Namespace) -> Iterator[str]:
@@ -44,7 +44,7 @@ def plot_sketches(args: argparse.Namespace) -> Iterator[str]:
         if args.limit is None or number <= args.limit:
             stems.append(f"sentence-{number:04d}")
             with drawing():
-                save(heat_map(answers, descriptions), folder / stems[-1], formats)
+                save_figure(heat_map(answers, descriptions), folder / stems[-1], formats)
             for page, answer in zip(pages, answers):
                 page["sentences"] += [answer] if args.html else []
         for summary, answer in zip(summaries, answers):
@@ -98,7 +98,7 @@ def _write_summary(
             draft.write_text(content, encoding="utf-8", errors="backslashreplace")
     with drawing():
         figure = summary_plot(results, [description["colours"] for description in descriptions])
-        save(figure, folder / "summary", formats)
+        save_figure(figure, folder / "summary", formats)
     return texts
 
 

@@ -13,12 +13,12 @@ from allennlp.data import Batch, Instance
 from allennlp.nn.util import move_to_device
 
 from allennlp_nef.commands.calibration.step_table import SCORES, StepTable, labelled_steps
-from allennlp_nef.commands.output_files import check_folder, formats_of, writing
-from allennlp_nef.commands.plots.figures import check_installed, drawing, save
+from allennlp_nef.commands.output_files import check_folder, formats_of, save_figure, writing
 from allennlp_nef.commands.plots.steps_plot import steps_plot
 from allennlp_nef.commands.sketched_sentences import instances_of
 from allennlp_nef.commands.tables import percent, table_text
 from allennlp_nef.errors import UserError
+from allennlp_nef.figures.style import check_installed, drawing
 from allennlp_nef.models import NefTagger
 from allennlp_nef.models.tagging.steps import has_steps
 from allennlp_nef.modules.halting import FixedHalting, Halting
@@ -79,7 +79,7 @@ def plot_steps(args: argparse.Namespace) -> Iterator[str]:
         with writing(folder / f"steps.{ending}") as draft:
             draft.write_text(content, encoding="utf-8", errors="backslashreplace")
     with drawing():
-        save(steps_plot(results), folder / "steps", formats_of(args))
+        save_figure(steps_plot(results), folder / "steps", formats_of(args))
     if args.json:
         yield texts["json"].rstrip("\n")
         return

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, Mapping
 
 from allennlp_nef.commands.calibration.step_table import SCORES
-from allennlp_nef.commands.plots.figures import INK, LINE, literal, shown
+from allennlp_nef.figures.style import INK, LINE, literal, shown
 from allennlp_nef.predictors.tag_colors import BLUE, GREEN, RED
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Sequence
 
 import numpy
 
-from allennlp_nef.commands.plots.figures import (
+from allennlp_nef.figures.style import (
     DPI,
     INK,
     LINE,

@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 import numpy
 import pytest
 
-from allennlp_nef.commands.plots.figures import DPI, drawing, save, shown
-from allennlp_nef.commands.plots.heat_maps import (
+from allennlp_nef.commands.output_files import save_figure
+from allennlp_nef.figures.heat_maps import (
     CELL,
     MAX_SIDE,
     MAX_WIDTH,
@@ -15,6 +15,7 @@ from allennlp_nef.commands.plots.heat_maps import (
     UNKNOWN,
     heat_map,
 )
+from allennlp_nef.figures.style import DPI, drawing, shown
 from tests.commands.sketch_answers import COLORS, DESCRIPTION, answer_of, random_answer
 
 ODD_WORDS = ["$x_1$", "a$b", "_a", "\\frac{", "<b>&amp;</b>", '"', "日本語", "שלום", "مرحبا", "🙂"]
@@ -221,7 +222,7 @@ class TestWords:
             warnings.simplefilter("always")
             with drawing():
                 figure, (axes,), _ = draw(tagged(words, "N" * len(words)), title="$a$ _b")
-                png, svg = save(figure, tmp_path / "sentence.1", ["png", "svg"])
+                png, svg = save_figure(figure, tmp_path / "sentence.1", ["png", "svg"])
         assert not caught
         assert [text for text, _ in labels_of(axes)] == [shown(word) for word in words]
         assert not any(label.get_parse_math() for label in axes.get_xticklabels())
@@ -239,7 +240,7 @@ class TestFiles:
         from PIL import Image
 
         figure, _, _ = draw(random_answer(5, 5))
-        paths = save(figure, tmp_path / "map", ["svg", "png"])
+        paths = save_figure(figure, tmp_path / "map", ["svg", "png"])
         assert paths == [tmp_path / "map.svg", tmp_path / "map.png"]
         with Image.open(str(paths[1])) as image:
             assert image.format == "PNG"
@@ -249,7 +250,7 @@ class TestFiles:
 
     def test_the_same_figure_gives_the_same_files(self, tmp_path):
         for name in "ab":
-            save(draw(random_answer(5, 5))[0], tmp_path / name, ["png", "svg"])
+            save_figure(draw(random_answer(5, 5))[0], tmp_path / name, ["png", "svg"])
         for ending in ("png", "svg"):
             first, second = ((tmp_path / f"{name}.{ending}").read_bytes() for name in "ab")
             assert first == second
@@ -262,7 +263,7 @@ class TestFiles:
             {"text.usetex": True, "font.size": 30, "svg.fonttype": "path"}
         ), drawing():
             figure, _, _ = draw(random_answer(3, 3))
-            (svg,) = save(figure, tmp_path / "map", ["svg"])
+            (svg,) = save_figure(figure, tmp_path / "map", ["svg"])
         assert figure.get_size_inches() == pytest.approx(expected)
         assert "word2" in texts_of(svg)
 

@@ -1,18 +1,15 @@
-"""What all figures share: the style, the drawing of text as it stands, and reproducible files."""
+"""What all figures share: the style, and the drawing of text as it stands."""
 
 import warnings
 from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Iterator, List, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Iterator, NamedTuple
 
-from allennlp_nef.commands.output_files import writing
-from allennlp_nef.commands.text import printable
 from allennlp_nef.errors import UserError
+from allennlp_nef.text import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 INK, SOFT, LINE = "#1c1e26", "#5a6070", "#d6d9e3"
 DPI = 150  # of PNG files
@@ -105,14 +102,3 @@ def place(axes: "Axes", left: float, bottom: float, width: float, height: float)
     figure_width, figure_height = figure.get_size_inches()
     bounds = (left / figure_width, bottom / figure_height)
     axes.set_position((*bounds, width / figure_width, height / figure_height))
-
-
-def save(figure: "Figure", stem: Path, formats: Sequence[str]) -> List[Path]:
-    """Writes a figure to one file for each of the `FORMATS` asked for: `stem` and the format as the ending."""
-    paths = [stem.with_name(f"{stem.name}.{ending}") for ending in formats]
-    for path, ending in zip(paths, formats):
-        # Without the date, so that the same figure gives the same file.
-        metadata = {"Date": None} if ending == "svg" else None
-        with writing(path) as draft:
-            figure.savefig(str(draft), format=ending, dpi=DPI, metadata=metadata)
-    return paths
