@@ -1,4 +1,5 @@
-// The page that `allennlp plot-sketches --html` writes: the replay of a sentence, for each of the compared models.
+// The page that `allennlp plot-sketches --html` writes, and that notebooks show of a trace: the replay of a sentence, for
+// each of the compared models.
 "use strict";
 
 (() => {
@@ -11,6 +12,8 @@
   });
   const previous = element("button", { type: "button" }, "Previous");
   const next = element("button", { type: "button" }, "Next");
+  const chooser = element("div", { class: "chooser" }, element("label", { for: "sentence" }, "Sentence"), select, previous, next);
+  chooser.hidden = sentences.length === 1;
   const boxes = models.map(() => element("div"));
   const sections = models.map(({ description }, i) =>
     element("section", { "aria-labelledby": `model-${i}` }, element("h2", { id: `model-${i}` }, description.title), boxes[i]),
@@ -37,12 +40,7 @@
   }
   document.body.append(
     element("header", {}, element("h1", {}, document.title)),
-    element(
-      "main",
-      {},
-      element("div", { class: "chooser" }, element("label", { for: "sentence" }, "Sentence"), select, previous, next),
-      ...sections,
-    ),
+    element("main", {}, chooser, ...sections),
   );
   choose(0);
 })();

@@ -10,6 +10,7 @@ from overrides import overrides
 from allennlp_nef.data.dataset_readers import TaggingReader
 from allennlp_nef.data.metadata import TaggingMetadata, metadata_of
 from allennlp_nef.data.writers import Prediction
+from allennlp_nef.figures.display import Display
 from allennlp_nef.models import NefTagger
 from allennlp_nef.models.tagging.description import description_of
 from allennlp_nef.modules.checks import check_integers
@@ -28,9 +29,10 @@ WORDS_PER_ITEM = 50
 
 
 class Answer(Dict[str, Any]):
-    """The answer for a sentence: a JSON object, with the metadata of the sentence."""
+    """The answer for a sentence: a JSON object, with the metadata of the sentence and the trace, where it is wanted."""
 
     metadata: TaggingMetadata
+    trace: Optional[ReadableTrace] = None
 
 
 class TaggingPredictor(InterpretablePredictor):
@@ -255,13 +257,15 @@ class TaggingPredictor(InterpretablePredictor):
     def _trace_of(self, request: JsonDict) -> ReadableTrace:
         """The trace for a request. Raises `ConfigurationError` where the model has none."""
         instance = self._prepared(self._json_to_instance({**request, "trace": True}))
-        output: Dict[str, Any] = self._model.forward_on_instances([instance])[0]
-        if output.get("trace") is None:
+        (answer,) = self._answers([instance])
+        if answer.trace is None:
             raise ConfigurationError(
                 "trace: expected a model with neural_easy_first, label_attention or position_aware_self_attention, "
                 "got one that keeps no trace"
             )
-        return output["trace"]
+        description = {**self.description(), "examples": None}
+        answer.trace.display = Display(answer, description)
+        return answer.trace
 
     def _prepared(self, instance: Instance) -> Instance:
         """The instance with its token indexers, and with the traces that the options ask for."""
@@ -276,7 +280,7 @@ class TaggingPredictor(InterpretablePredictor):
         self.step_limits.write_to(metadata)
         return instance
 
-    def _answers(self, instances: Iterable[Instance]) -> Iterator[JsonDict]:
+    def _answers(self, instances: Iterable[Instance]) -> Iterator[Answer]:
         for group in batches_of(instances, self.batch_size):
             for output in self._model.forward_on_instances(group):
                 answer = Answer(self.to_answer(output))
@@ -286,6 +290,6 @@ class TaggingPredictor(InterpretablePredictor):
                 if answer.metadata.attention:
                     answer["attention"] = output.get("attention")
                 if answer.metadata.trace:
-                    trace = cast(Optional[ReadableTrace], output.get("trace"))
+                    answer.trace = trace = cast(Optional[ReadableTrace], output.get("trace"))
                     answer["trace"] = None if trace is None else trace.to_json()
                 yield answer

@@ -1,4 +1,4 @@
-"""The page that `allennlp plot-sketches --html` writes, opened from disk."""
+"""The page that `allennlp plot-sketches --html` writes, opened from disk; and traces in a notebook."""
 
 import json
 import re
@@ -51,5 +51,27 @@ def test_written_page_shows_each_model_and_asks_no_server(page, browser):
     previous.click()
     assert browser.run("return document.activeElement.textContent") == "Next"
     assert len(browser.all("select option")) == 2 and not browser.all("img")
+    assert browser.errors() == []
+    assert {url for url in browser.requested() if not url.startswith("data:")} == {path.as_uri()}
+
+
+def test_traces_on_one_page_replay_their_own_sentences(word_qe, browser, tmp_path):
+    predictor = word_qe()
+    targets = [["das", "</iframe><img"], ["rote", "&quot;", "Haus"]]
+    traces = [predictor.trace(["the", "red", "house"], target) for target in targets]
+    path = tmp_path / "notebook.html"
+    frames = "".join(trace._repr_html_() for trace in traces)
+    path.write_text(f'<!doctype html><meta charset="utf-8">{frames}', encoding="utf-8")
+    browser.errors(), browser.requested()
+    browser.driver.get(path.as_uri())
+    for number, (target, trace) in enumerate(zip(targets, traces)):
+        browser.driver.switch_to.frame(number)
+        assert browser.texts(".chip .word") == target
+        browser.all(".heat tbody tr")[0].click()
+        assert browser.one(".controls input").get_attribute("value") == "1"
+        assert browser.texts(".chip .tag") == trace.provisional_tags[0]
+        assert not browser.one(".chooser").is_displayed()
+        browser.driver.switch_to.default_content()
+    assert not browser.all("img")
     assert browser.errors() == []
     assert {url for url in browser.requested() if not url.startswith("data:")} == {path.as_uri()}

@@ -1,31 +1,29 @@
 """Traces whose rows give tags: the steps of `neural_easy_first`, the layers of `label_attention`."""
 
+from dataclasses import dataclass
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy
 import torch
+from overrides import overrides
 
 from allennlp_nef.modules.traces.encoder_trace import (
     Decide,
     EncoderTrace,
+    ReadableTrace,
     TracedSentence,
-    as_json,
 )
 
 
-class DecisionTrace(NamedTuple):
+@dataclass(eq=False)
+class DecisionTrace(ReadableTrace):
     """The decisions for one sentence, after each step of `neural_easy_first` or each layer of `label_attention`.
 
     What Figures 2 to 4 of Martins & Kreutzer (EMNLP 2017) and Figure 1 of Cui & Zhang (EMNLP 2019) show. Steps and
-    words count from 0 in the arrays, steps from 1 in their values.
+    words count from 0 in the arrays, steps from 1 in their values. `attention` is alpha,
+    (steps, words); None for layers.
     """
 
-    tokens: List[str]
-    """The words; empty where they are not known."""
-    tags: List[str]
-    """The predicted labels, those after the last step."""
-    attention: Optional[numpy.ndarray]
-    """alpha: (steps, words); None for layers, which attend to no words."""
     coverage: Optional[numpy.ndarray]
     """beta after each step, the sum of the attention so far: (steps, words); or None."""
     provisional_tags: List[List[str]]
@@ -42,11 +40,11 @@ class DecisionTrace(NamedTuple):
     """Of `label_attention`: the probabilities of the labels in each layer, the mean of its heads, and in the output:
     (layers, words, labels), the labels in the order of the vocabulary; else None."""
 
-    def to_json(self) -> Dict[str, Any]:
-        """The same fields other than `distributions` as lists, numbers rounded to 6 decimals."""
-        fields = self._asdict()
-        del fields["distributions"]
-        return {name: as_json(value) for name, value in fields.items()}
+    @overrides
+    def _written(self) -> Dict[str, Any]:
+        written = super()._written()
+        del written["distributions"]
+        return written
 
 
 class Decisions(NamedTuple):

@@ -1,8 +1,13 @@
-from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Protocol, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy
 import torch
+
+from allennlp_nef.figures.display import Display
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Decision(NamedTuple):
@@ -33,23 +38,41 @@ class TracedSentence(NamedTuple):
     """The predicted labels, one a word."""
 
 
-class ReadableTrace(Protocol):
-    """How a model came to the tags of one sentence, as data."""
+@dataclass(eq=False)
+class ReadableTrace:
+    """How a model came to the tags of one sentence: as data, as a plot, and in notebooks as a page."""
 
-    @property
-    def tokens(self) -> List[str]:
-        """The words; empty where they are not known."""
-
-    @property
-    def tags(self) -> List[str]:
-        """The predicted labels."""
-
-    @property
-    def attention(self) -> Optional[numpy.ndarray]:
-        """The attention to the words: (rows, words); None where rows attend to no words."""
+    tokens: List[str]
+    """The words; empty where they are not known."""
+    tags: List[str]
+    """The predicted labels."""
+    attention: Optional[numpy.ndarray]
+    """The attention to the words: (rows, words); None where rows attend to no words."""
+    display: Optional[Display] = field(default=None, init=False, repr=False)
+    """What `plot` and a notebook show; the trace of a predictor has it."""
 
     def to_json(self) -> Dict[str, Any]:
         """The trace as a JSON object, its numbers rounded to 6 decimals."""
+        return {name: as_json(value) for name, value in self._written().items()}
+
+    def _written(self) -> Dict[str, Any]:
+        """The fields that JSON has."""
+        return {name: value for name, value in vars(self).items() if name != "display"}
+
+    def plot(self) -> "Figure":
+        """The heat map of the sentence, as `plot-sketches` draws it: a figure of matplotlib.
+
+        # Raises
+
+        `UserError`: matplotlib is not installed; `ValueError`: the trace is not that of a predictor.
+        """
+        if self.display is None:
+            raise ValueError("plot: expected the trace of a predictor, got one without its answer")
+        return self.display.plot()
+
+    def _repr_html_(self) -> Optional[str]:
+        """The page that replays the steps, for notebooks; None where the trace is not that of a predictor."""
+        return None if self.display is None else self.display.html()
 
 
 @dataclass(eq=False)

@@ -19,6 +19,6 @@ def test_trace_follows_from_attention_and_tags():
     numpy.testing.assert_allclose(trace.coverage[-1], [1, 1, 1])
     numpy.testing.assert_allclose(trace.coverage[0], attention[0])
     read = json.loads(json.dumps(trace.to_json()))
-    assert [*read, "distributions"] == list(trace._fields)
+    assert [*read, "distributions"] == [name for name in vars(trace) if name != "display"]
     assert trace.distributions is None
     assert read["settled_at"] == [1, 2, 3] and read["attention"] == attention.tolist()
