@@ -18,6 +18,11 @@ as for `allennlp evaluate`: a file, or for quality estimation the prefix of seve
     %(prog)s runs/qe_nef_f/model.tar.gz fixtures/qe/test --output plots --limit 10 --html
     %(prog)s runs/pos/model.tar.gz fixtures/pos/test.conllu --output plots --limit 0 --summary
 
+With --saliency, maps of gradient saliency stand beside those of attention. A row is a prediction: a tag, or a chunk,
+such as an entity. Its cells sum to 1: the shares of the words, by the gradient of the log-odds of the prediction times
+the vector of the word. In quality estimation one map has the words that are tagged, and one the words of the other
+side.
+
 With --summary, summary.txt (also printed), summary.json and a plot, over all sentences of INPUT: on which tags the
 first step falls, after which steps tags settle and how right they are, and the attention on words that were wrong.
 
@@ -45,6 +50,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         type=integer(0),
         metavar="N",
         help="plot the first N sentences only (default = all); 0 only with --summary",
+    )
+    add(
+        "--saliency",
+        action="store_true",
+        help="plot gradient saliency too: one pass through the model for each prediction",
     )
     add("--html", action="store_true", help="write index.html too, which replays the steps")
     add("--summary", action="store_true", help="report on all of INPUT")

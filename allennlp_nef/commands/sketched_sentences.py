@@ -15,6 +15,13 @@ from allennlp_nef.predictors.archives import check_device, load_predictor
 from allennlp_nef.predictors.tagging_predictor import Answer, TaggingPredictor
 
 
+class SketchedAnswer(Dict[str, Any]):
+    """The answer for a sentence of a file, with `trace`, and with `gold`: the gold tags or None."""
+
+    instance: Instance
+    """The sentence."""
+
+
 class SketchModel(NamedTuple):
     """A model that keeps a trace."""
 
@@ -59,10 +66,8 @@ def load_models(
 
 def read_answers(
     models: Sequence[SketchModel], path: str, batch_size: int
-) -> Iterator[List[Dict[str, Any]]]:
+) -> Iterator[List[SketchedAnswer]]:
     """Tags the sentences of a file. Yields, for each sentence, the answer of each model.
-
-    An answer has `trace`, and `gold`: the gold tags or None.
 
     # Parameters
 
@@ -94,12 +99,14 @@ def read_answers(
 
 def _answers(
     predictor: TaggingPredictor, path: str, is_requests: bool, batch_size: int
-) -> Iterator[Dict[str, Any]]:
+) -> Iterator[SketchedAnswer]:
     instances = instances_of(predictor, path, is_requests)
     for batch in lazy_groups_of(instances, batch_size):
-        for answer in predictor.predict_batch_instance(batch):
+        for instance, answer in zip(batch, predictor.predict_batch_instance(batch)):
             gold = answer.metadata.tags if isinstance(answer, Answer) else None
-            yield {**answer, "gold": gold}
+            sketched = SketchedAnswer(answer, gold=gold)
+            sketched.instance = instance
+            yield sketched
 
 
 def instances_of(predictor: TaggingPredictor, path: Any, is_requests: bool) -> Iterator[Instance]:

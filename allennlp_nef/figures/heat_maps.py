@@ -6,22 +6,23 @@ A column is a word. A row depends on the model:
 - `position_aware_self_attention`: a row is a word, with its attention to each word.
 - `label_attention`: a row is a layer. A cell has the probability of the tag that the layer gives the word, and a stripe
   in the color of that tag.
+
+In a map of saliency a row is a prediction.
 """
 
 from collections import Counter
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence
 
 import numpy
 
+from allennlp_nef.figures.arrangement import Panel, arrange
 from allennlp_nef.figures.style import (
     DPI,
     INK,
     LINE,
-    Sides,
     literal,
     overhang,
-    place,
     shown,
 )
 
@@ -32,9 +33,7 @@ if TYPE_CHECKING:
 # In inches.
 CELL = 0.28
 MAX_SIDE = 28.0  # of a map; with more words or steps the cells are smaller, and only some of them have labels
-MAX_WIDTH = 20.0  # of maps side by side; wider ones stand below each other
 _MIN_LABEL_DISTANCE = 0.2
-_MARGIN, _GAP, _BAR_WIDTH, _BAR_HEIGHT, _BAR_LABELS = 0.15, 0.35, 0.14, 5 * CELL, 0.65
 
 SCALE = ("#ffffff", "#4338ca", "#17124f")
 """The colors of attention 0, 0.25 and 1."""
@@ -51,14 +50,6 @@ _CROSS_STYLE: Dict[str, Any] = {
     "markeredgewidth": 1.2,
 }
 _PAD, _PAD_WITH_CROSSES = 4, 10  # between the map and the words above it, in points
-
-
-class _Panel(NamedTuple):
-    axes: "Axes"
-    size: Tuple[float, float]
-    """Width and height of the map, in inches."""
-    overhang: Sides
-    """How far the labels of the map reach beyond it."""
 
 
 def color_scale() -> Any:
@@ -84,7 +75,8 @@ def heat_map(
     # Parameters
 
     answers : `Sequence[Mapping[str, Any]]`
-        The answer of each model's predictor, with `trace`, and with `gold`: the gold tags or None.
+        The answer of each model's predictor, with `trace`, and with `gold`: the gold tags or None. In a trace with
+        `predictions`, the names of the rows, `attention` is saliency. Words without a tag have None in `tags`.
     descriptions : `Sequence[Mapping[str, Any]]`
         The description of each model's predictor: `title`, `colours`, `step_name`.
     """
@@ -102,13 +94,12 @@ def heat_map(
     names = [name if name != before else "" for name, before in zip(names, ["", *names])]
     panels = [_panel(figure, *one, cell, pad) for one in zip(answers, descriptions, names)]
     bar = figure.add_axes((0, 0, 0.1, 0.1), label="attention")
-    kinds = ["attention" if answer["trace"]["attention"] else "probability" for answer in answers]
-    label = " or ".join(dict.fromkeys(kinds))
+    label = " or ".join(dict.fromkeys(map(_kind, answers)))
     color_bar = figure.colorbar(color_scale(), cax=bar, ticks=TICKS, label=label)
     color_bar.ax.set_yticklabels([f"{tick:g}" for tick in TICKS])
     color_bar.outline.set_edgecolor(LINE)
     legend = _legend(figure, answers, descriptions)
-    _arrange(figure, panels, bar, legend)
+    arrange(figure, panels, bar, legend)
     return figure
 
 
@@ -119,7 +110,7 @@ def _panel(
     row_name: str,
     cell: float,
     pad: float,
-) -> _Panel:
+) -> Panel:
     weights = numpy.array(_weights(answer))
     steps, words = weights.shape
     size = (words * cell, steps * cell)
@@ -136,8 +127,12 @@ def _panel(
 
     every = int(numpy.ceil(_MIN_LABEL_DISTANCE / cell))
     rows = range(0, steps, every)
-    names = answer["tokens"] if "gates" in answer["trace"] else list(map(str, range(1, steps + 1)))
-    axes.set_yticks(rows, [shown(names[n], 12) for n in rows])
+    trace = answer["trace"]
+    names = trace.get("predictions") or (
+        answer["tokens"] if "gates" in trace else range(1, steps + 1)
+    )
+    max_length = 24 if "predictions" in trace else 12
+    axes.set_yticks(rows, [shown(str(names[n]), max_length) for n in rows])
     for label in axes.get_yticklabels():
         literal(label)
     axes.set_ylabel(row_name)
@@ -154,7 +149,7 @@ def _panel(
     if answer["trace"]["attention"] and steps > 1 and numpy.ptp(weights, axis=0).max() < ALIKE:
         title += f"\nall rows alike: they differ by less than {ALIKE:g}"
     literal(axes.set_title(title, y=1 + above, pad=0))
-    return _Panel(axes, size, overhang(axes))
+    return Panel(axes, size, overhang(axes))
 
 
 def _label_cells(axes: "Axes", answer: Mapping[str, Any], colors: Mapping[str, str]) -> None:
@@ -175,7 +170,9 @@ def _label_words(
     axes.set_xticks(shown_at, [shown(answer["tokens"][i]) for i in shown_at])
     axes.tick_params(axis="x", which="major", pad=pad, length=0)
     for i, label in zip(shown_at, axes.get_xticklabels()):
-        literal(label).set(color=colors[answer["tags"][i]], rotation=45, rotation_mode="anchor")
+        literal(label).set(
+            color=colors.get(answer["tags"][i], INK), rotation=45, rotation_mode="anchor"
+        )
         label.set(horizontalalignment="left", verticalalignment="center")
 
 
@@ -186,7 +183,7 @@ def _label_tags(
     shared = [color for color, count in Counter(colors.values()).items() if count > 1]
     for i in range(0, len(answer["tokens"]), every):
         tag = answer["tags"][i]
-        if colors[tag] in shared and tag != "O":
+        if colors.get(tag) in shared and tag != "O":
             label = axes.annotate(
                 shown(tag, 12),
                 (i, 0),
@@ -217,7 +214,7 @@ def _legend(
         trace = answer["trace"]
         wrong = [gold for gold, is_wrong in zip(answer["gold"] or (), _wrong(answer)) if is_wrong]
         rows = [] if trace["attention"] else trace["provisional_tags"]
-        for tag in sorted({*answer["tags"], *wrong, *chain.from_iterable(rows)}):
+        for tag in sorted({*filter(None, answer["tags"]), *wrong, *chain.from_iterable(rows)}):
             color = description["colours"].get(tag) or known.get(tag, UNKNOWN)
             same_color = tags.setdefault(color, [])
             if tag not in same_color:
@@ -246,46 +243,19 @@ def _legend(
     return legend
 
 
-def _arrange(figure: "Figure", panels: Sequence[_Panel], bar: "Axes", legend: Any) -> None:
-    """Sets the size of the figure, and the place of each part in it."""
-    renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
-    extent = legend.get_window_extent(renderer)
-    legend_width, legend_height = extent.width / DPI, extent.height / DPI
-    right = panels[-1].overhang.right
-    # The words above the map and its title may reach over the color bar.
-    widths = [p.overhang.left + p.size[0] + p.overhang.right + _GAP for p in panels]
-    is_stacked = sum(widths) > MAX_WIDTH
-    bar_x = _MARGIN + (max(widths) if is_stacked else sum(widths)) - right
-    width = bar_x + max(_BAR_WIDTH + _BAR_LABELS + legend_width, right - _GAP) + _MARGIN
-    above = max(panel.overhang.above for panel in panels)
-    below = max(panel.size[1] + panel.overhang.below for panel in panels)
-    row = above + below + _GAP
-    rows = len(panels) if is_stacked else 1
-    height = 2 * _MARGIN + rows * row - _GAP
-    height = max(height, 2 * _MARGIN + above + max(_BAR_HEIGHT + 0.1, legend_height))
-    figure.set_size_inches(width, height)
-
-    top = height - _MARGIN - above
-    left = max(panel.overhang.left for panel in panels)
-    x = _MARGIN
-    for number, panel in enumerate(panels):
-        if is_stacked:
-            place(panel.axes, _MARGIN + left, top - number * row - panel.size[1], *panel.size)
-        else:
-            x += panel.overhang.left
-            place(panel.axes, x, top - panel.size[1], *panel.size)
-            x += panel.size[0] + panel.overhang.right + _GAP
-    place(bar, bar_x, top - _BAR_HEIGHT, _BAR_WIDTH, _BAR_HEIGHT)
-    corner = (bar_x + _BAR_WIDTH + _BAR_LABELS, top)
-    legend.set_bbox_to_anchor(corner, figure.dpi_scale_trans)
-
-
 def _above(axes: "Axes", points: float) -> Any:
     """The transform to coordinates of x in words and y in heights of the map; y = 1 is `points` above the map."""
     from matplotlib.transforms import ScaledTranslation
 
     up = ScaledTranslation(0, points / 72, axes.figure.dpi_scale_trans)
     return axes.get_xaxis_transform() + up
+
+
+def _kind(answer: Mapping[str, Any]) -> str:
+    """What the numbers of a map are."""
+    if "predictions" in answer["trace"]:
+        return "saliency"
+    return "attention" if answer["trace"]["attention"] else "probability"
 
 
 def _weights(answer: Mapping[str, Any]) -> Any:

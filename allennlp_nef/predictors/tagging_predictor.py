@@ -236,6 +236,8 @@ class TaggingPredictor(InterpretablePredictor):
 
     @overrides
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
+        if isinstance(json_dict, Instance):  # a sentence that was read, for an interpreter
+            return json_dict
         return self.to_instance(self._parsed(json_dict))
 
     def _check_size(self, requests: List[Any]) -> None:

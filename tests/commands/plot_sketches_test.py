@@ -9,12 +9,16 @@ import tarfile
 from itertools import islice
 from pathlib import Path
 
+import numpy
 import pytest
+import torch
+from allennlp.interpret.saliency_interpreters import SimpleGradient
 
 from allennlp_nef.commands.plots import sketches
+from allennlp_nef.commands.plots.saliency import check_saliency
 from allennlp_nef.commands.sketch_summary import as_text
 from allennlp_nef.commands.sketched_sentences import SketchModel, load_models, read_answers
-from allennlp_nef.errors import DataFormatError
+from allennlp_nef.errors import DataFormatError, UserError
 from tests.commands.sketch_answers import DESCRIPTION, random_answer
 
 PNG = b"\x89PNG\r\n"
@@ -292,6 +296,45 @@ class FakePredictor:
         return [{**random_answer(len(words), 1), "tokens": list(words)} for words in batch]
 
 
+class TestSaliency:
+    def test_maps_of_both_sides_stand_beside_the_attention(
+        self, plot, maps, archive_path, word_qe, tmp_path
+    ):
+        request = {"source": "the red house", "target": "das Haus", "alignments": "0-0 2-1"}
+        plot(archive_path, requests_file(tmp_path, request), "--saliency", "--html")
+        (((attention, *saliency), titles),) = maps
+        name = "NEF-F csoftmax, N = 5"
+        parts = ["", "\nsaliency of the words", "\nsaliency of the source words"]
+        assert titles == [name + part for part in parts]
+        assert [one["tokens"] for one in saliency] == [["das", "Haus"], ["the", "red", "house"]]
+        assert [one["tags"] for one in saliency] == [attention["tags"], [None] * 3]
+        found = SimpleGradient(word_qe()).saliency_interpret_from_json(request)
+        for one, key in zip(saliency, ("grad_input_2", "grad_input_1")):
+            assert one["trace"]["predictions"] == ["das", "Haus"]
+            expected = [values[key] for values in found.values()]
+            assert numpy.allclose(one["trace"]["attention"], expected, atol=1e-5)
+        page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+        assert "predictions" not in page.split('id="replay-data">')[1].split("</script>")[0]
+
+    def test_the_rows_are_the_predicted_chunks(self, plot, maps, ner_archive, tmp_path):
+        path = requests_file(tmp_path, {"sentence": "Anna slept in Rome ."}, {"sentence": "the ."})
+        plot(ner_archive, path, "--saliency")
+        for ((answer, saliency), _), other in zip(maps, (None, ["no chunk"])):
+            texts = [span["text"] for span in answer["spans"]]
+            assert saliency["trace"]["predictions"] == (other or texts)
+            sums = numpy.sum(saliency["trace"]["attention"], 1)
+            assert sums == pytest.approx(numpy.ones(len(other or texts)), abs=1e-4)
+
+    def test_a_model_without_vectors_of_words_is_refused(
+        self, ner_archive, predictor_of, monkeypatch
+    ):
+        predictor = predictor_of(ner_archive)
+        modules = predictor._model._modules
+        monkeypatch.setitem(modules, "input_representation", torch.nn.Identity())
+        with pytest.raises(UserError, match="a.tar.gz: --saliency: .* expected a single model"):
+            check_saliency(SketchModel("a.tar.gz", predictor, {}))
+
+
 class TestErrors:
     def test_archives_that_cannot_be_used(
         self, fail, archive_path, archive_without_steps, tmp_path
@@ -388,6 +431,10 @@ class TestErrors:
             (
                 ("--limit", 0, "--summary", "--html"),
                 "--limit: expected 0 only with --summary and without --html, or at least 1",
+            ),
+            (
+                ("--limit", 0, "--summary", "--saliency"),
+                "--saliency: expected heat maps, got --limit 0",
             ),
             (("--cuda-device", 99), "--cuda-device: expected -1 or the number of a GPU, got 99 ("),
         ],

@@ -45,10 +45,10 @@ def photograph(browser, address, width, example, step):
     return browser.screenshot(width)
 
 
-def plot(archive, requests, folder):
+def plot(archive, requests, folder, *options):
     path = folder / "requests.jsonl"
     path.write_text("".join(json.dumps(request) + "\n" for request in requests), encoding="utf-8")
-    allennlp("plot-sketches", archive, path, "--output", folder, "--format", "png")
+    allennlp("plot-sketches", archive, path, "--output", folder, "--format", "png", *options)
     return (folder / "sentence-0001.png").read_bytes()
 
 
@@ -73,6 +73,8 @@ def main():
         for task, example in (("word_qe", 2), ("chunks", 1)):
             png = plot(archives[task], [examples[task][example]], folder)
             save(png, output / f"sketches-{task.replace('_', '-')}.png")
+        png = plot(archives["chunks"], [examples["chunks"][1]], folder, "--saliency")
+        save(png, output / "saliency.png")
         options = ("--output", folder / "labels", "--format", "png")
         allennlp("plot-labels", archives["labels"], *options)
         save((folder / "labels" / "labels.png").read_bytes(), output / "labels.png")

@@ -7,15 +7,15 @@ import numpy
 import pytest
 
 from allennlp_nef.commands.output_files import save_figure
+from allennlp_nef.figures.arrangement import MAX_WIDTH
 from allennlp_nef.figures.heat_maps import (
     CELL,
     MAX_SIDE,
-    MAX_WIDTH,
     TICKS,
     UNKNOWN,
     heat_map,
 )
-from allennlp_nef.figures.style import DPI, drawing, shown
+from allennlp_nef.figures.style import DPI, INK, drawing, shown
 from tests.commands.sketch_answers import COLORS, DESCRIPTION, answer_of, random_answer
 
 ODD_WORDS = ["$x_1$", "a$b", "_a", "\\frac{", "<b>&amp;</b>", '"', "日本語", "שלום", "مرحبا", "🙂"]
@@ -313,3 +313,22 @@ class TestTagsThatShareAColor:
 
     def test_tags_with_colors_of_their_own_are_not_written(self):
         assert self.below(["A", "B", "A"], {"A": "#0000ff", "B": "#ff0000"}) == []
+
+
+class TestSaliency:
+    def test_rows_are_predictions_and_words_may_have_no_tag(self):
+        answer, others = random_answer(3, 2), random_answer(4, 3, labelled=False)
+        others["tags"] = [None] * 4
+        others["trace"] = {
+            "attention": others["trace"]["attention"],
+            "predictions": answer["tokens"],
+        }
+        figure, (_, axes), bar = draw(answer, others)
+        assert numpy.array_equal(axes.images[0].get_array(), others["trace"]["attention"])
+        assert [label.get_text() for label in axes.get_yticklabels()] == answer["tokens"]
+        assert {color for _, color in labels_of(axes)} == {INK}
+        assert bar.get_ylabel() == "attention or saliency"
+        texts = [text for text, _ in legend_of(figure)]
+        assert [t for t in texts if len(t) == 1] == sorted(
+            {*answer["tags"], *answer["gold"]} & set("NVP")
+        )

@@ -4,14 +4,20 @@ import argparse
 import json
 from itertools import islice
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Sequence
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 from allennlp.common import Tqdm
 
 from allennlp_nef.commands.output_files import check_folder, formats_of, save_figure, writing
+from allennlp_nef.commands.plots.saliency import check_saliency, saliency_maps
 from allennlp_nef.commands.plots.sketch_summary_plot import summary_plot
 from allennlp_nef.commands.sketch_summary import SketchSummary, as_text
-from allennlp_nef.commands.sketched_sentences import SketchModel, load_models, read_answers
+from allennlp_nef.commands.sketched_sentences import (
+    SketchedAnswer,
+    SketchModel,
+    load_models,
+    read_answers,
+)
 from allennlp_nef.errors import UserError
 from allennlp_nef.figures.heat_maps import heat_map
 from allennlp_nef.figures.replay_page import page_of
@@ -24,6 +30,8 @@ def plot_sketches(args: argparse.Namespace) -> Iterator[str]:
     models = load_models(
         [args.archive, *args.compare], args.cuda_device, args.batch_size, args.trust
     )
+    for model in models if args.saliency else ():
+        check_saliency(model)
     for model in models if args.summary else ():
         if model.description["step_name"] != "step":
             raise UserError(
@@ -43,8 +51,9 @@ def plot_sketches(args: argparse.Namespace) -> Iterator[str]:
     for number, answers in enumerate(_sentences(args, models), 1):
         if args.limit is None or number <= args.limit:
             stems.append(f"sentence-{number:04d}")
+            maps = list(_maps(models, answers, args.saliency))
             with drawing():
-                save_figure(heat_map(answers, descriptions), folder / stems[-1], formats)
+                save_figure(heat_map(*zip(*maps)), folder / stems[-1], formats)
             for page, answer in zip(pages, answers):
                 page["sentences"] += [answer] if args.html else []
         for summary, answer in zip(summaries, answers):
@@ -61,11 +70,23 @@ def plot_sketches(args: argparse.Namespace) -> Iterator[str]:
         yield from _written(folder, args, stems)
 
 
+def _maps(
+    models: Sequence[SketchModel], answers: Sequence[SketchedAnswer], with_saliency: bool
+) -> Iterator[Tuple[Dict[str, Any], Dict[str, Any]]]:
+    """The maps of a sentence: of each model, an answer and a description for `heat_map`."""
+    for model, answer in zip(models, answers):
+        yield answer, model.description
+        if with_saliency:
+            yield from saliency_maps(model, answer)
+
+
 def _check(args: argparse.Namespace) -> None:
     """Finds mistakes in the options before a model is loaded."""
     check_installed(matplotlib="matplotlib")
     if args.limit == 0 and (args.html or not args.summary):
         raise UserError("--limit: expected 0 only with --summary and without --html, or at least 1")
+    if args.limit == 0 and args.saliency:
+        raise UserError("--saliency: expected heat maps, got --limit 0")
     if args.json and not args.summary:
         raise UserError("--json: expected --summary, whose numbers it prints")
     check_folder(args.output)
@@ -73,7 +94,7 @@ def _check(args: argparse.Namespace) -> None:
 
 def _sentences(
     args: argparse.Namespace, models: Sequence[SketchModel]
-) -> Iterator[List[Dict[str, Any]]]:
+) -> Iterator[List[SketchedAnswer]]:
     """The answers for as many sentences as are wanted."""
     limit = None if args.summary else args.limit
     batch_size = args.batch_size if limit is None else min(limit, args.batch_size)
