@@ -144,6 +144,8 @@ class TestMetadata:
             "gunicorn",
             "export",
             "fast",
+            "structured",
+            "trees",
             "docs",
             "dev",
         }
@@ -171,7 +173,7 @@ class TestMetadata:
 
     def test_locked_versions_are_in_range(self):
         locked = locked_versions()
-        wanted = declared("3.11", extras=set(PROJECT["optional-dependencies"]) - {"align"})
+        wanted = declared("3.11", extras=set(PROJECT["optional-dependencies"]) - {"align", "structured"})
         for requirement in wanted:
             version = locked[canonicalize_name(requirement.name)]
             assert requirement.specifier.contains(version), requirement
@@ -186,7 +188,7 @@ class TestRequirementsFiles:
                 "requirements-dev.txt",
                 "3.11",
                 False,
-                ("dev", "docs", "tokenize", "ray", "gunicorn", "export", "fast"),
+                ("dev", "docs", "tokenize", "ray", "gunicorn", "export", "fast", "trees"),
             ),
             ("requirements-legacy.txt", "3.8", True, ("serve", "plot", "dev")),
             ("requirements-legacy.txt", "3.10", True, ("serve", "plot", "dev")),

@@ -26,7 +26,7 @@ def count_trees(gold: Tags, predicted: Tags) -> TagCounts:
         from udtools.udeval import UDError, evaluate, load_conllu
     except ImportError as error:
         raise UserError(
-            "--trees: expected the package udtools, which needs Python 3.10: pip install 'allennlp_nef[structured]' "
+            "--trees: expected the package udtools, which needs Python 3.10: pip install 'allennlp_nef[trees]' "
             f"({error})"
         ) from None
 
