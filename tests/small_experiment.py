@@ -3,6 +3,7 @@
 import json
 from copy import deepcopy
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import _jsonnet
@@ -15,6 +16,14 @@ import allennlp_nef  # noqa: F401  # registers the components
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIGS = ROOT / "training_configs"
+HAS_ALLENNLP_MODELS = find_spec("allennlp_models") is not None
+if HAS_ALLENNLP_MODELS:
+    import allennlp_models.structured_prediction  # noqa: F401  # registers its parser
+
+
+def can_be_built(name):
+    """Whether what a config needs is installed."""
+    return HAS_ALLENNLP_MODELS or not name.startswith("parse_biaffine")
 
 
 def evaluate(*snippets):

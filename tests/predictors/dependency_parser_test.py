@@ -10,7 +10,7 @@ from allennlp.data import DatasetReader
 from allennlp_nef.data.formats.conllu import read_conllu
 from allennlp_nef.errors import UserError
 from allennlp_nef.predictors import DependencyParserPredictor
-from tests.small_experiment import ROOT, config_of, experiment
+from tests.small_experiment import HAS_ALLENNLP_MODELS, ROOT, config_of, experiment
 
 DATA = ROOT / "fixtures" / "pos" / "dev.conllu"
 SENTENCE = {"sentence": "Les enfants dorment .", "tags": ["DET", "NOUN", "VERB", "PUNCT"]}
@@ -64,6 +64,34 @@ def test_svg_has_the_words_and_an_arc_for_each_head_but_the_root(parts):
     assert "<b>" in text and "&" in text
     assert line.count('class="displacy-arrow"') == 2
     assert predictor.dump_line(answer).replace("tree-1", "tree-0") == line
+
+
+@pytest.mark.skipif(not HAS_ALLENNLP_MODELS, reason="needs allennlp-models")
+def test_trees_of_biaffine_parser_are_its_own_where_these_have_one_root(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    config = config_of("parse_biaffine")
+    model = experiment(config, tmp_path, 60).model.eval()
+    reader = DatasetReader.from_params(Params(config["validation_dataset_reader"]))
+    words = ["le", "garde", "ferme", "la", "porte"]
+    tags = ["DET", "NOUN", "VERB", "DET", "NOUN"]
+    instances = [reader.text_to_instance(words[:n], tags[:n]) for n in range(1, 6)]
+    predictor = DependencyParserPredictor(model, reader)
+    numbers_of_roots = set()
+    for seed in range(8):
+        torch.manual_seed(seed)
+        for parameter in model.parameters():
+            torch.nn.init.normal_(parameter)  # so that the trees differ
+        answers = predictor.predict_batch_instance(instances)
+        for output, answer in zip(model.forward_on_instances(instances), answers):
+            heads = list(output["predicted_heads"])
+            numbers_of_roots.add(heads.count(0))
+            assert answer["heads"].count(0) == 1
+            assert heads.count(0) > 1 or answer["heads"] == heads
+            are_roots = [head == 0 for head in answer["heads"]]
+            assert [label == "root" for label in answer["labels"]] == are_roots
+            both = answer["head_probabilities"] + answer["label_probabilities"]
+            assert all(0 <= probability <= 1 for probability in both)
+    assert {1, 2} <= numbers_of_roots
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@
   lstm_dim:: 125,  // each way
   num_layers:: 2,
   word_dropout:: 0.25,  // alpha: a word is unknown with the probability alpha / (alpha + its count); 0: never
-  min_count:: 1,
+  min_count:: if knobs.biaffine || knobs.word_dropout == 0 then 2 else 1,  // some words have to be unknown in training
   hidden_dim:: 100,
   biaffine:: false,  // the model is biaffine_parser of allennlp-models; it has no word_dropout
   projective:: true,
