@@ -173,7 +173,9 @@ class TestMetadata:
 
     def test_locked_versions_are_in_range(self):
         locked = locked_versions()
-        wanted = declared("3.11", extras=set(PROJECT["optional-dependencies"]) - {"align", "structured"})
+        wanted = declared(
+            "3.11", extras=set(PROJECT["optional-dependencies"]) - {"align", "structured"}
+        )
         for requirement in wanted:
             version = locked[canonicalize_name(requirement.name)]
             assert requirement.specifier.contains(version), requirement

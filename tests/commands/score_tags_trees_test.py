@@ -43,7 +43,9 @@ def test_scores_are_those_of_the_official_evaluation():
     pytest.importorskip("udtools")
     counts = TREES.count(rows(GOLD), rows(PREDICTED)).sentences
     assert counts.shape == (2, 15)
-    scores = {name: round(float(100 * score), 2) for name, score in TREES.scores(counts.sum(0)).items()}
+    scores = {
+        name: round(float(100 * score), 2) for name, score in TREES.scores(counts.sum(0)).items()
+    }
     assert scores == {"uas": 88.89, "las": 77.78, "clas": 83.33, "mlas": 33.33, "blex": 83.33}
 
 

@@ -45,6 +45,8 @@ def folder(tmp_path_factory):
     (folder / "sst").write_text("(0 a)\n(2 b)\n")
     pairs = (f"{i}\ta\tb\t{score}\tCONTRADICTION\n" for i, score in enumerate((1, 4.5)))
     (folder / "sick").write_text(PAIRS + "".join(pairs))
+    trees = (f"1\t{word}\t_\t_\t_\t_\t0\troot\t_\t_\n\n" for word in "abab")
+    (folder / "sick.conllu").write_text("".join(trees))
     save_bert(folder / "bert")
     return folder
 
@@ -63,7 +65,9 @@ def model_and_batches(name, folder):
     task = name.split("_")[0]
     instances = 40 if task in ("trec", "sst", "sick") else 4  # with all labels of the dev data
     trainer = experiment(config, folder / name, instances=instances).trainer
-    reader = trainer.data_loader.reader
+    reader = copy.copy(trainer.data_loader.reader)
+    if getattr(reader, "parses", None) is not None:
+        reader.parses = str(folder)
     path = folder / task
     if config["train_data_path"].endswith("_spans.tsv"):
         path = folder / "qe_spans.tsv"
@@ -71,7 +75,7 @@ def model_and_batches(name, folder):
     loader.index_with(trainer.model.vocab)
     (short,) = loader
     unseen = short
-    for name in {"tags", "head_tags"} & set(short):
+    for name in {"tags", "head_tags", "labels"} & set(short):
         unseen = {**short, name: torch.full_like(short[name], -1)}
     return trainer.model, (next(iter(trainer.data_loader)), short, unseen)
 
