@@ -301,8 +301,9 @@ class TestSaliency:
         self, plot, maps, archive_path, word_qe, tmp_path
     ):
         request = {"source": "the red house", "target": "das Haus", "alignments": "0-0 2-1"}
-        plot(archive_path, requests_file(tmp_path, request), "--saliency", "--html")
-        (((attention, *saliency), titles),) = maps
+        path = requests_file(tmp_path, request, {**request, "alignments": ""})
+        plot(archive_path, path, "--saliency", "--html")
+        ((attention, *saliency), titles), ((*_, unaligned), _) = maps
         name = "NEF-F csoftmax, N = 5"
         parts = ["", "\nsaliency of the words", "\nsaliency of the source words"]
         assert titles == [name + part for part in parts]
@@ -313,6 +314,7 @@ class TestSaliency:
             assert one["trace"]["predictions"] == ["das", "Haus"]
             expected = [values[key] for values in found.values()]
             assert numpy.allclose(one["trace"]["attention"], expected, atol=1e-5)
+        assert unaligned["trace"]["attention"] == [[0] * 3] * 2
         page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
         assert "predictions" not in page.split('id="replay-data">')[1].split("</script>")[0]
 
