@@ -43,13 +43,6 @@ def test_the_html_is_a_frame_with_the_page_of_the_answer(predictor):
     assert model["description"] == {**predictor.description(), "examples": None}
 
 
-@pytest.mark.parametrize("name, row", [("pos_lan", "layer"), ("ner_psa", "word")])
-def test_traces_of_other_encoders_draw_themselves(predictor_of, baselines, name, row):
-    trace = predictor_of(baselines[name]).trace("un chat")
-    assert trace.plot().axes[0].get_ylabel() == row
-    assert f"Replay of the {row}s" in trace._repr_html_()
-
-
 def test_a_trace_without_the_answer_of_a_predictor_is_shown_as_text():
     trace = FusionTrace(["a"], ["O"], None, None)
     assert trace._repr_html_() is None

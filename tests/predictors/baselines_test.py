@@ -23,6 +23,8 @@ def test_trace_of_label_attention_has_a_row_for_each_layer(predictor_of, baselin
     assert best == trace.provisional_tags
     assert predictor.description()["title"] == "BiLSTM-LAN, 3 layers"
     assert predictor.description()["step_name"] == "layer"
+    assert trace.plot().axes[0].get_ylabel() == "layer"
+    assert "Replay of the layers" in trace._repr_html_()
 
 
 def test_trace_of_self_attention_has_words_as_rows(predictor_of, baselines):
@@ -38,6 +40,8 @@ def test_trace_of_self_attention_has_words_as_rows(predictor_of, baselines):
     assert written["tags"] == answer["tags"]
     assert predictor.trace(["Rome"]).attention.tolist() == [[0]]
     assert predictor.description()["step_name"] == "word"
+    assert trace.plot().axes[0].get_ylabel() == "word"
+    assert "Replay of the words" in trace._repr_html_()
 
 
 def test_plots_of_both_name_their_rows_and_colors(allennlp, baselines, tmp_path):
