@@ -70,9 +70,11 @@ def tagged(archive: str, path: str, output: Path) -> str:
 
 def run_one(params: Any, files: Dict[str, str], tagger: Optional[str], folder: Path) -> None:
     """Trains one parser, and writes the counts of dev and test into `folder`."""
+    from allennlp.common.plugins import import_plugins
     from allennlp.models import load_archive
     from allennlp.predictors import Predictor
 
+    import_plugins()  # allennlp-models, which has biaffine_parser
     result = train(params, folder)
     archive = load_archive(str(folder / "model.tar.gz"))
     predictor = Predictor.from_archive(archive, "dependency_parser")
