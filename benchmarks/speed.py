@@ -26,6 +26,7 @@ from speed_functions import attention, chain
 from speed_harness import Case, Row, Settings, steady_allocator
 from speed_scaling import scaling
 from speed_taggers import inference, product_rate, training_steps
+from speed_trees import trees
 from tqdm import tqdm
 
 from allennlp_nef.data.formats.conllu import read_conllu
@@ -71,6 +72,7 @@ PARTS = {
     6: Part("whole command", commands),
     7: Part("baselines", lambda settings: baselines(settings) + additive(settings)),
     8: Part("CUDA", on_cuda),
+    9: Part("trees", trees),
 }
 
 

@@ -29,6 +29,7 @@ TITLES = {
     "InputRepresentation": "Input representations",
     "Seq2SeqEncoder": "Encoders",
     "Seq2VecEncoder": "Pooling",
+    "TreeEncoder": "Encoders of trees",
     "AttentionTransform": "Attention transforms",
     "Attention": "Attentions",
     "TagHead": "Tag heads",

@@ -69,9 +69,9 @@ def check_rows(lines, data):
 
 
 def test_quick_run_has_the_rows_and_targets_of_each_part(run_parts):
-    lines, data = run_parts("--cpu-time", "--only", 1, 2, 3, 4, 5, 7, 8)
+    lines, data = run_parts("--cpu-time", "--only", 1, 2, 3, 4, 5, 7, 8, 9)
     check_rows(lines, data)
-    assert list(data["parts"]) == list("1234578")
+    assert list(data["parts"]) == list("12345789")
     assert bool(data["parts"]["8"]["rows"]) is torch.cuda.is_available()
     assert data["machine"]["threads"] == 1 and data["machine"]["clock"] == "CPU time"
 
@@ -123,7 +123,7 @@ def test_part_of_whole_commands_trains_and_predicts(run_parts):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--only", "9"], "invalid choice: 9"),
+        (["--only", "10"], "invalid choice: 10"),
         (["--data", "nowhere.conllu"], "expected a CoNLL-U file, got nowhere.conllu"),
         (["--cpu-time", "--threads", "2"], "expected --threads 1"),
         (["--json", "nowhere/report.json"], "expected a file in a folder that exists, got nowhere"),
