@@ -29,6 +29,10 @@ _MAKE_PREDICTOR = "allennlp.predictors.predictor.from_archive"
 _FROM_PARAMS = "allennlp.common.from_params.from_params"
 _UNEXPECTED = "unexpected keyword argument"  # an option that a config has and a class has not
 _HINT = "--traceback shows where"
+# AllenNLP's messages for a model that nobody registered.
+_OF_ALLENNLP_MODELS = re.compile(
+    r"'?(biaffine_parser|esim)'? (?:not in acceptable choices|is not a registered name)"
+)
 
 
 class Ending(NamedTuple):
@@ -62,6 +66,12 @@ def _is_interruption(error: Optional[BaseException]) -> bool:
 def _message_of(error: Exception) -> Optional[str]:
     message = _message_of_cause(error)
     archive = _archive_of(error)
+    missing = _OF_ALLENNLP_MODELS.search(message or "")
+    if missing:
+        return (
+            f"{archive or 'the config'}: {missing[1]} needs allennlp-models: "
+            "pip install 'allennlp_nef[structured]', then pip install --no-deps allennlp-models==2.10.1"
+        )
     if message is None or archive is None or archive in message or message.startswith("--"):
         return message
     # It names a file of the archive, in a temporary folder that is gone.

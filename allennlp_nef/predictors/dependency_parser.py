@@ -9,8 +9,10 @@ from allennlp.predictors import Predictor
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers import ConlluTreesReader, UntaggedReader
+from allennlp_nef.data.formats.conllu import UNKNOWN
 from allennlp_nef.data.metadata import ParsingMetadata
 from allennlp_nef.data.writers import Prediction
+from allennlp_nef.errors import UserError
 from allennlp_nef.models import ArcMlpParser
 from allennlp_nef.predictors.batches import metadata_of
 from allennlp_nef.predictors.biaffine_output import biaffine_outputs
@@ -126,6 +128,8 @@ class DependencyParserPredictor(SentencePredictor):
 
     @overrides
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
+        if self._reads_tags is not None:
+            self._check_tags(instances)
         answers: List[JsonDict] = []
         for instance, found in zip(instances, super().predict_batch_instance(instances)):
             metadata: Any = metadata_of(instance)
@@ -133,6 +137,20 @@ class DependencyParserPredictor(SentencePredictor):
             answer.metadata = metadata
             answers.append(answer)
         return answers
+
+    def _check_tags(self, instances: List[Instance]) -> None:
+        """Raises a `UserError` for a sentence without tags, unless the training data had words without them."""
+        if UNKNOWN in self._model.vocab.get_token_to_index_vocabulary("pos"):
+            return
+        for number, instance in enumerate(instances, 1):
+            metadata: Any = metadata_of(instance)
+            if set(metadata.tags) == {UNKNOWN}:
+                line = metadata.sentence.lines[0] if metadata.sentence else None
+                where = f"sentence {number}" if line is None else f"line {line}"
+                raise UserError(
+                    f"{where}: expected the tags of the words, which this model reads, in the column "
+                    f"{self._dataset_reader.column.upper()}, got a sentence without tags"
+                )
 
     @overrides
     def dump_line(self, outputs: JsonDict) -> str:

@@ -12,6 +12,7 @@ from allennlp_nef.console import allennlp_program
 from allennlp_nef.console.mistakes import ending_of
 from allennlp_nef.errors import DataFormatError, UserError
 from tests.commands.train_test import write_data
+from tests.small_experiment import HAS_ALLENNLP_MODELS
 
 CONFIG = "training_configs/qe_nef_f.jsonnet"
 
@@ -46,6 +47,12 @@ class TestTraining:
             return fail("train", config, "-s", tmp_path / "run", "-o", settings)
 
         return run
+
+    @pytest.mark.skipif(HAS_ALLENNLP_MODELS, reason="needs to be without allennlp-models")
+    def test_model_of_allennlp_models_says_how_to_install_them(self, train):
+        line = train("training_configs/parse_biaffine.jsonnet")
+        expected = "the config: biaffine_parser needs allennlp-models: pip install 'allennlp_nef["
+        assert line.startswith(expected)
 
     def test_unreadable_data_are_named_with_file_and_line(self, train, tmp_path):
         prefix = write_data(tmp_path, tags="OK BAD OK\nOK Bad\n")

@@ -109,6 +109,13 @@ def test_wrong_requests_are_errors(parts, request_, message):
         DependencyParserPredictor(*parts).predict_batch_json([request_])
 
 
+def test_file_without_tags_is_an_error_with_the_line(parts, tmp_path):
+    path = tmp_path / "x.conllu"
+    path.write_text("# text = a\n1\ta" + "\t_" * 8 + "\n\n")
+    with pytest.raises(UserError, match="line 2: expected the tags of the words, which this model"):
+        DependencyParserPredictor(*parts).predict_batch_instance(list(parts[1].read(str(path))))
+
+
 def test_other_models_and_formats_are_errors(parts):
     with pytest.raises(ConfigurationError, match="expects arc_mlp_parser or biaffine_parser"):
         DependencyParserPredictor(torch.nn.Linear(1, 1), parts[1])
