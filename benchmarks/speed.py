@@ -24,6 +24,7 @@ from speed_baselines import baselines
 from speed_commands import commands
 from speed_functions import attention, chain
 from speed_harness import Case, Row, Settings, steady_allocator
+from speed_parsing import parsing
 from speed_scaling import scaling
 from speed_taggers import inference, product_rate, training_steps
 from speed_trees import trees
@@ -73,6 +74,7 @@ PARTS = {
     7: Part("baselines", lambda settings: baselines(settings) + additive(settings)),
     8: Part("CUDA", on_cuda),
     9: Part("trees", trees),
+    10: Part("parsing", parsing),
 }
 
 

@@ -36,8 +36,11 @@ SIZES = {
     "token_characters": 107,
     **{f"affixes_prefix_{i}": size for i, size in enumerate((94, 567, 1381, 1928), 1)},
     **{f"affixes_suffix_{i}": size for i, size in enumerate((87, 443, 917, 1632), 1)},
+    "pos": 19,
+    "head_tags": 54,
 }
-"""Vocabulary sizes of UD French-Sequoia: characters, and words and affixes seen twice, with padding and unknown."""
+"""Vocabulary sizes of UD French-Sequoia: characters, and words and affixes seen twice, with padding and unknown; parts
+of speech, also with them; labels of dependencies."""
 STEPS_BEFORE = 10
 """Training steps before the first measurement, since attention is almost uniform at first."""
 BASELINE = "simple_tagger"

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from tests.scripts import call_in_process, run_script
+from tests.small_experiment import HAS_ALLENNLP_MODELS
 
 
 @pytest.fixture
@@ -69,10 +70,11 @@ def check_rows(lines, data):
 
 
 def test_quick_run_has_the_rows_and_targets_of_each_part(run_parts):
-    lines, data = run_parts("--cpu-time", "--only", 1, 2, 3, 4, 5, 7, 8, 9)
+    lines, data = run_parts("--cpu-time", "--only", 1, 2, 3, 4, 5, 7, 8, 9, 10)
     check_rows(lines, data)
-    assert list(data["parts"]) == list("12345789")
+    assert list(data["parts"]) == [*"12345789", "10"]
     assert bool(data["parts"]["8"]["rows"]) is torch.cuda.is_available()
+    assert bool(data["parts"]["10"]["rows"]) is HAS_ALLENNLP_MODELS
     assert data["machine"]["threads"] == 1 and data["machine"]["clock"] == "CPU time"
 
     for number in (1, 2):
@@ -123,7 +125,7 @@ def test_part_of_whole_commands_trains_and_predicts(run_parts):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--only", "10"], "invalid choice: 10"),
+        (["--only", "11"], "invalid choice: 11"),
         (["--data", "nowhere.conllu"], "expected a CoNLL-U file, got nowhere.conllu"),
         (["--cpu-time", "--threads", "2"], "expected --threads 1"),
         (["--json", "nowhere/report.json"], "expected a file in a folder that exists, got nowhere"),
