@@ -18,12 +18,13 @@ ROOT = Path(__file__).resolve().parent.parent
 CONFIGS = ROOT / "training_configs"
 HAS_ALLENNLP_MODELS = find_spec("allennlp_models") is not None
 if HAS_ALLENNLP_MODELS:
-    import allennlp_models.structured_prediction  # noqa: F401  # registers its parser
+    import allennlp_models.pair_classification  # noqa: F401  # registers its models
+    import allennlp_models.structured_prediction  # noqa: F401
 
 
 def can_be_built(name):
     """Whether what a config needs is installed."""
-    return HAS_ALLENNLP_MODELS or not name.startswith("parse_biaffine")
+    return HAS_ALLENNLP_MODELS or not name.startswith(("parse_biaffine", "sick_entailment_esim"))
 
 
 def evaluate(*snippets):

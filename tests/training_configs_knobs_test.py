@@ -50,7 +50,13 @@ KNOBS = {
     "ner": {**SENTENCE, "tag_scheme": ["'BIOUL'"]},
     "trec": {**CLASSES, "fine_labels": ["true"]},
     "sst": {**CLASSES, "layout": ["'blank'"]},
-    "sick": {**CLASSES, "relatedness": ["true"], "parses": ["'parses'"], "hidden_dim": ["7"]},
+    "sick": {
+        **CLASSES,
+        "relatedness": ["true"],
+        "parses": ["'parses'"],
+        "names": ["['a', 'b']"],
+        "hidden_dim": ["7"],
+    },
 }
 # Another knob that a knob needs to have an effect.
 NEEDED = {"character_lstm_dim": "character_dim: 5", "case_dim": "affix_dim: 5"}

@@ -15,7 +15,7 @@ from allennlp_nef.predictors.sentence_predictor import SentencePredictor
 
 @Predictor.register("sentence_pair")
 class SentencePairPredictor(SentencePredictor):
-    """Compares two sentences, by a model `sentence_pair`.
+    """Compares two sentences, by a model `sentence_pair`, or by `esim` of allennlp-models.
 
     A request is a JSON object:
 
@@ -32,7 +32,7 @@ class SentencePairPredictor(SentencePredictor):
     # Parameters
 
     model : `Model`
-        `sentence_pair`.
+        `sentence_pair` or `esim`.
     dataset_reader : `DatasetReader`
         `sentence_pairs`.
     max_tokens, max_batch, batch_size
@@ -79,5 +79,9 @@ class SentencePairPredictor(SentencePredictor):
 
     @overrides
     def to_answer(self, output: Dict[str, Any]) -> JsonDict:
-        names = ("label", "score", "probabilities")
-        return {name: output[name] for name in names if name in output}
+        if "label_probs" in output:  # esim
+            names = self._model.vocab.get_index_to_token_vocabulary("labels")
+            chances = {names[i]: float(p) for i, p in enumerate(output["label_probs"])}
+            return {"label": output["label"], "probabilities": chances}
+        parts = ("label", "score", "probabilities")
+        return {name: output[name] for name in parts if name in output}

@@ -6,6 +6,7 @@
 
   relatedness:: false,  // true: the relatedness, not the classes
   lowercase:: true,
+  names:: null,  // of the fields of both sentences; null: first and second
   parses:: null,  // a folder with the dependency trees of the sentences; see docs/trees.md
   hidden_dim:: 50,  // of what is computed from both sentences
   dropout:: 0.2,
@@ -14,6 +15,7 @@
     type: 'sentence_pairs',
     gold: if knobs.relatedness then 'score' else 'label',
     [if knobs.parses != null then 'parses']: knobs.parses,
+    [if knobs.names != null then 'names']: knobs.names,
   },
   model_type:: 'sentence_pair',
   sorting_keys:: ['first', 'second'],

@@ -1,4 +1,4 @@
-from typing import Any, ClassVar, Iterator, Optional, Tuple
+from typing import Any, ClassVar, Iterator, Optional, Sequence, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
@@ -42,14 +42,26 @@ class SentencePairsReader(UntaggedReader):
     parses : `str`, optional (default = `None`, no trees)
         A folder with the dependency trees of the sentences: those of `x/train.txt` are in its file `train.conllu`, the
         first sentence of a pair, then the second. An instance then has the fields `first_heads` and `second_heads`.
+    names : `Sequence[str]`, optional (default = `("first", "second")`)
+        The names of the fields of the sentences, for models that call them otherwise: `esim` of allennlp-models has
+        "premise" and "hypothesis".
     tokenizer, token_indexers, encoding, max_tokens, max_instances
         See `UntaggedReader`. A pair is as long as its longer sentence.
     """
 
     text_fields: ClassVar[Tuple[str, ...]] = ("first", "second")
 
-    def __init__(self, gold: str = "label", parses: Optional[str] = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        gold: str = "label",
+        parses: Optional[str] = None,
+        names: Sequence[str] = ("first", "second"),
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
+        if len(names) != 2 or len({*names}) != 2 or not all(isinstance(n, str) for n in names):
+            raise ConfigurationError(f"names: expected two different names, got {names!r}")
+        self.text_fields = tuple(names)  # type: ignore[misc]
         if gold not in ("label", "score"):
             raise ConfigurationError(f"gold: expected label or score, got {gold!r}")
         self.gold = gold
