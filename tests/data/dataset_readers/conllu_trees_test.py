@@ -60,7 +60,10 @@ def test_what_is_no_tree_is_an_error_with_its_line(tmp_path, changes, line, mess
         ({"tags": ["X"]}, "tags: expected a list of 2 values, one a word"),
         ({"heads": [0, 1]}, "heads, labels: expected both or none"),
         ({"heads": [2, 1], "labels": ["a", "b"]}, "heads: expected a tree with one root"),
-        ({"heads": [0, 3], "labels": ["a", "b"]}, "heads: expected a tree with one root"),
+        (
+            {"heads": [0, 3], "labels": ["a", "b"]},
+            "heads: expected 2 numbers from 0 to 2, one a word",
+        ),
     ],
 )
 def test_arguments_that_do_not_fit_are_errors(options, message):
