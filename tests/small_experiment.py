@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CONFIGS = ROOT / "training_configs"
 HAS_ALLENNLP_MODELS = find_spec("allennlp_models") is not None
 if HAS_ALLENNLP_MODELS:
-    import allennlp_models.pair_classification  # noqa: F401  # registers its models
+    import allennlp_models.pair_classification  # registers its models
     import allennlp_models.structured_prediction  # noqa: F401
 
 

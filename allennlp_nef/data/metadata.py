@@ -117,6 +117,12 @@ class ParsingMetadata(SentencesMetadata):
     """The part of speech of each word; "_" where it is not known."""
     sentence: Optional[ConlluSentence] = None
     """The sentence as it stood in its file, where it came from one."""
+    trace: bool = False
+    """Whether the model says at which step the head of each word settled."""
+
+    @property
+    def is_traced(self) -> bool:  # type: ignore[override]
+        return self.trace
 
     def __getitem__(self, name: str) -> List[str]:
         """The words and the tags, under the names that AllenNLP's parser asks for: "words" and "pos"."""

@@ -18,7 +18,7 @@ from allennlp_nef.predictors.batches import metadata_of
 from allennlp_nef.predictors.biaffine_output import biaffine_outputs
 from allennlp_nef.predictors.errors import describe, request_error
 from allennlp_nef.predictors.output_formats import writer_of
-from allennlp_nef.predictors.requests import check_fields, words_of
+from allennlp_nef.predictors.requests import check_fields, flag_of, words_of
 from allennlp_nef.predictors.sentence_predictor import SentencePredictor
 
 _TREE_FIELDS = ("head_indices", "head_tags")
@@ -44,6 +44,9 @@ class DependencyParserPredictor(SentencePredictor):
     probability of a head is that among all heads of the word, whether or not they make a tree. The probability of a
     label is that given the head.
 
+    `trace` (optional, true or false) asks for `head_steps`: for each word the step of `neural_easy_first`, from 1, from
+    which on its head is the final one. null where the parser has no such encoder.
+
     Registered as a `Predictor` with name "dependency_parser".
 
     # Parameters
@@ -58,7 +61,7 @@ class DependencyParserPredictor(SentencePredictor):
         See `SentencePredictor`.
     """
 
-    fields: ClassVar[Tuple[str, ...]] = ("sentence", "tags")
+    fields: ClassVar[Tuple[str, ...]] = ("sentence", "tags", "trace")
     reader_type: ClassVar[Type[UntaggedReader]] = ConlluTreesReader
     _dataset_reader: ConlluTreesReader
 
@@ -81,30 +84,34 @@ class DependencyParserPredictor(SentencePredictor):
         self._sentences_dumped = 0
 
     def predict(
-        self, sentence: Union[str, List[str]], tags: Optional[List[str]] = None
+        self,
+        sentence: Union[str, List[str]],
+        tags: Optional[List[str]] = None,
+        trace: bool = False,
     ) -> JsonDict:
         """The answer to one request, from Python."""
-        return self.predict_json({"sentence": sentence, "tags": tags})
+        return self.predict_json({"sentence": sentence, "tags": tags, "trace": trace})
 
     @overrides
     def parse(self, request: Any, where: str = "") -> List[Any]:
         check_fields(request, self.fields, "field sentence", where)
         split = self._dataset_reader.split
         words = words_of(request, "sentence", self.max_tokens, where, split=split)
+        trace = flag_of(request, "trace", where)
         tags = request.get("tags")
         if tags is None:
             if self._reads_tags is not None:
                 raise request_error(
                     f"{where}tags: expected the tags of the words, which this model reads, got none"
                 )
-            return [words, None]
+            return [words, None, None, None, trace]
         if not isinstance(tags, list) or not all(isinstance(tag, str) and tag for tag in tags):
             raise request_error(f"{where}tags: expected a list of tags, got {describe(tags)}")
         if len(tags) != len(words):
             raise request_error(
                 f"{where}tags: expected {len(words)} tags, one a word, got {len(tags)}"
             )
-        return [words, tags]
+        return [words, tags, None, None, trace]
 
     @overrides
     def outputs_of(self, instances: List[Instance]) -> List[Dict[str, Any]]:
@@ -124,6 +131,7 @@ class DependencyParserPredictor(SentencePredictor):
             "labels": output["predicted_dependencies"],
             "head_probabilities": output["head_probabilities"],
             "label_probabilities": output["label_probabilities"],
+            "head_steps": output.get("head_steps"),
         }
 
     @overrides
@@ -134,6 +142,8 @@ class DependencyParserPredictor(SentencePredictor):
         for instance, found in zip(instances, super().predict_batch_instance(instances)):
             metadata: Any = metadata_of(instance)
             answer = ParsedAnswer(words=found.pop("words"), tags=metadata.tags, **found)
+            if not metadata.trace:
+                del answer["head_steps"]
             answer.metadata = metadata
             answers.append(answer)
         return answers

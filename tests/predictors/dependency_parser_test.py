@@ -94,6 +94,27 @@ def test_trees_of_biaffine_parser_are_its_own_where_these_have_one_root(tmp_path
     assert {1, 2} <= numbers_of_roots
 
 
+def test_trace_says_from_which_step_on_each_head_is_final(parts, tmp_path, monkeypatch):
+    predictor = DependencyParserPredictor(*parts)
+    assert predictor.predict_json({**SENTENCE, "trace": True})["head_steps"] is None
+    monkeypatch.chdir(ROOT)
+    torch.manual_seed(0)
+    model = experiment(config_of("parse_arc_mlp_nef_f"), tmp_path, 60).model.eval()
+    predictor = DependencyParserPredictor(model, parts[1])
+    answer = predictor.predict_json({**SENTENCE, "trace": True})
+    assert len(answer["head_steps"]) == 4 and set(answer["head_steps"]) <= {1, 2, 3, 4, 5}
+    heads = []
+    for steps in range(1, 6):
+        model.encoder.encoders[-1].num_steps = steps
+        heads.append(predictor.predict_json(SENTENCE)["heads"])
+    final = [
+        min(n for n in range(1, 6) if all(each[word] == heads[-1][word] for each in heads[n - 1 :]))
+        for word in range(4)
+    ]
+    assert answer["head_steps"] == final
+    assert "head_steps" not in predictor.predict_json(SENTENCE)
+
+
 @pytest.mark.parametrize(
     "request_, message",
     [
@@ -101,7 +122,7 @@ def test_trees_of_biaffine_parser_are_its_own_where_these_have_one_root(tmp_path
         ({"sentence": "a b", "tags": ["X"]}, "tags: expected 2 tags, one a word, got 1"),
         ({"sentence": "a", "tags": [1]}, "tags: expected a list of tags"),
         ({"sentence": "", "tags": []}, "sentence: expected at least one word"),
-        ({"sentence": "a", "heads": [0]}, 'expected the fields sentence, tags, got "heads"'),
+        ({"sentence": "a", "heads": [0]}, 'expected the fields sentence, tags, trace, got "heads"'),
     ],
 )
 def test_wrong_requests_are_errors(parts, request_, message):

@@ -103,6 +103,7 @@ class ConlluTreesReader(UntaggedReader):
         tags: Optional[List[str]] = None,
         heads: Optional[List[int]] = None,
         labels: Optional[List[str]] = None,
+        trace: bool = False,
     ) -> Instance:
         """
         # Parameters
@@ -115,6 +116,8 @@ class ConlluTreesReader(UntaggedReader):
             Of each word the number of its head, from 1; 0 for the root.
         labels : `List[str]`, optional (default = `None`, not known)
             Of each word the label of its arc. Heads and labels are known together.
+        trace : `bool`, optional (default = `False`)
+            Whether the model says at which step each head settled.
 
         # Raises
 
@@ -136,7 +139,7 @@ class ConlluTreesReader(UntaggedReader):
             tree = DependencyTree(heads, labels)
         if tags is not None:
             check_labels(tags, "tags")
-        return self._build(found, tags or [UNKNOWN] * len(found), tree)
+        return self._build(found, tags or [UNKNOWN] * len(found), tree, trace=trace)
 
     def _build(
         self,
@@ -144,6 +147,7 @@ class ConlluTreesReader(UntaggedReader):
         tags: List[str],
         tree: Optional[DependencyTree],
         sentence: Optional[ConlluSentence] = None,
+        trace: bool = False,
     ) -> Instance:
         fields: Any = self.fields_of(words)
         fields["pos_tags"] = _InputTagsField(tags, fields["words"], "pos")
@@ -153,5 +157,5 @@ class ConlluTreesReader(UntaggedReader):
             fields["head_indices"] = SequenceLabelField(
                 tree.heads, fields["words"], "head_index_tags"
             )
-        fields["metadata"] = MetadataField(ParsingMetadata([words], tags, sentence))
+        fields["metadata"] = MetadataField(ParsingMetadata([words], tags, sentence, trace))
         return Instance(fields)

@@ -10,11 +10,14 @@ from allennlp.nn.util import get_text_field_mask
 from overrides import overrides
 
 from allennlp_nef.metrics import AttachmentScoresMetric
+from allennlp_nef.models.encoding import encode
 from allennlp_nef.models.parsing.arc_scores import ArcScores, LabelScores, margin_loss
 from allennlp_nef.models.versioned_model import VersionedModel
 from allennlp_nef.modules.checks import check_dropout, check_integers
 from allennlp_nef.modules.input_representations.rare_words import RareWords
+from allennlp_nef.modules.seq2seq_encoders.easy_first_trace import NeuralEasyFirstTrace
 from allennlp_nef.modules.spanning_trees import spanning_tree_heads
+from allennlp_nef.modules.traces import EncoderTrace
 from allennlp_nef.nn.parsing import projective_heads, with_root_label
 
 DECODERS = {"projective": projective_heads, "non_projective": spanning_tree_heads}
@@ -124,7 +127,7 @@ class ArcMlpParser(VersionedModel):
         words : `TextFieldTensors`
         pos_tags : `torch.LongTensor`, (batch, words)
         metadata : `List[Any]`, optional (default = `None`)
-            Not used.
+            Those of `conllu_trees`, whose `trace` asks for `head_steps`.
         head_tags, head_indices : `torch.LongTensor`, (batch, words), optional (default = `None`, not known)
             The labels, and the heads from 1, with 0 for the root. Both give the loss.
 
@@ -133,10 +136,15 @@ class ArcMlpParser(VersionedModel):
         `Dict[str, torch.Tensor]`
             `mask` and `heads`, (batch, words); `head_probabilities`, (batch, words): softmax over the scores of the
             heads that a word may have, which need not form a tree; `label_scores`, (batch, words, labels), of the arcs
-            in `heads`; `loss`, if the tree is known. In training only `loss`.
+            in `heads`; `loss`, if the tree is known. In training only `loss`. `head_steps`, (batch, words), if a
+            sentence asks for the trace and the encoder ends with `neural_easy_first`: the step, from 1, from which on
+            the tree that the states of a step give has the word's final head.
         """
         mask = get_text_field_mask(words)
-        states = self._states(words, pos_tags, mask)
+        is_traced = not self.training and any(
+            getattr(item, "trace", False) for item in metadata or ()
+        )
+        states, trace = self._states(words, pos_tags, mask, is_traced)
         scores = self._arc_scores(states, mask)
         output: Dict[str, torch.Tensor] = {}
         if head_indices is not None and head_tags is not None:
@@ -158,12 +166,30 @@ class ArcMlpParser(VersionedModel):
             {"mask": mask, "heads": heads, "head_probabilities": probabilities},
             label_scores=label_scores,
         )
+        if isinstance(trace, NeuralEasyFirstTrace):
+            output["head_steps"] = self._head_steps(trace, heads, mask)
         return output
 
-    def _states(
-        self, words: TextFieldTensors, pos_tags: torch.Tensor, mask: torch.Tensor
+    def _head_steps(
+        self, trace: NeuralEasyFirstTrace, heads: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        """The states of the root and the words: (batch, words + 1, dim)."""
+        """For each word the first step, from 1, since which its head is the final one: (batch, words)."""
+        rows = torch.arange(len(heads), device=heads.device)
+        settled = torch.ones_like(heads)
+        for step in range(int(trace.num_steps.max()) - 1):
+            last = (trace.num_steps - 1).clamp(max=step)
+            found = self._decode(self._arc_scores(trace.outputs(rows, last), mask), mask)
+            settled = settled.masked_fill(found != heads, step + 2)
+        return settled
+
+    def _states(
+        self,
+        words: TextFieldTensors,
+        pos_tags: torch.Tensor,
+        mask: torch.Tensor,
+        is_traced: bool = False,
+    ) -> Tuple[torch.Tensor, Optional[EncoderTrace]]:
+        """The states of the root and the words, (batch, words + 1, dim), and the trace if it is wanted."""
         if self.rare_words is not None:
             words = self.rare_words(words)
         vectors = self.text_field_embedder(words)
@@ -173,8 +199,8 @@ class ArcMlpParser(VersionedModel):
         root = self.root.to(vectors).expand(len(vectors), 1, -1)
         vectors = torch.cat([root, vectors], 1)
         mask = torch.cat([mask.new_ones(len(mask), 1), mask], 1)
-        states = self.encoder(self.dropout(vectors), mask)
-        return self.dropout(states.masked_fill(~mask.unsqueeze(-1), 0))
+        states, trace = encode(self.encoder, self.dropout(vectors), mask, is_traced)
+        return self.dropout(states.masked_fill(~mask.unsqueeze(-1), 0)), trace
 
     def _arc_scores(self, states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """(batch, words, words + 1); minus infinity for padding and for a word as its own head."""
@@ -205,7 +231,7 @@ class ArcMlpParser(VersionedModel):
     @overrides(check_signature=False)
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
         """Lists for each sentence: `predicted_heads` and `predicted_dependencies`, as allennlp-models'
-        `biaffine_parser` names them, `head_probabilities` and `label_probabilities`."""
+        `biaffine_parser` names them, `head_probabilities`, `label_probabilities`, and `head_steps` if there are."""
         names = self.vocab.get_index_to_token_vocabulary(LABELS)
         chances, labels = output_dict["label_scores"].softmax(-1).max(-1)
         lengths = output_dict["mask"].sum(-1).tolist()
@@ -215,6 +241,8 @@ class ArcMlpParser(VersionedModel):
             "head_probabilities": (output_dict["head_probabilities"], float),
             "label_probabilities": (chances, float),
         }
+        if "head_steps" in output_dict:
+            columns["head_steps"] = (output_dict["head_steps"], int)
         rest = {"loss": output_dict["loss"]} if "loss" in output_dict else {}
         return {
             **rest,

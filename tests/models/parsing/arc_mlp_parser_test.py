@@ -53,7 +53,7 @@ def build(**options):
 def scores_of(model, batch):
     """The scores of arcs and the best heads of each sentence, by the equations."""
     mask = batch["words"]["tokens"]["tokens"] > 0
-    states = model._states(batch["words"], batch["pos_tags"], mask)
+    states, _ = model._states(batch["words"], batch["pos_tags"], mask)
     for row, length in enumerate(mask.sum(-1).tolist()):
         words, heads = model.arcs.words.weight, model.arcs.heads
         arcs = torch.stack(
