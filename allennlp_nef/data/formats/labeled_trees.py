@@ -6,6 +6,7 @@ A bracket has a label, and one word or trees. Empty lines are no trees.
 """
 
 import re
+from collections import Counter
 from typing import Iterator, List, NamedTuple, Tuple
 
 from allennlp_nef.data.formats.text_files import TextPath, first_line_of, is_blank, iterate_lines
@@ -106,7 +107,9 @@ def parse_tree(line: str) -> LabeledTree:
 
 def check_binary(tree: LabeledTree) -> None:
     """Raises a `ValueError` where a node has neither a word nor two parts."""
+    counts = Counter(tree.heads)
     for node, leaf in enumerate(tree.leaves, 1):
-        count = tree.heads.count(node)
-        if leaf < 0 and count != 2:
-            raise ValueError(f"expected nodes with a word or two parts, got one with {count}")
+        if leaf < 0 and counts[node] != 2:
+            raise ValueError(
+                f"expected nodes with a word or two parts, got one with {counts[node]}"
+            )
