@@ -37,6 +37,7 @@ def test_a_file_without_heads_is_unlabelled(tmp_path, caplog):
     "changes, line, message",
     [
         ({1: ("dog", 5, "nsubj")}, 4, "expected a HEAD from 0 to 4, got '5'"),
+        ({1: ("dog", "9" * 5000, "nsubj")}, 4, "expected a HEAD from 0 to 4, got '" + "9" * 36 + "..."),
         ({1: ("dog", "_", "nsubj")}, 4, "expected a HEAD from 0 to 4, got '_'"),
         ({1: ("dog", "²", "nsubj")}, 4, "expected a HEAD from 0 to 4, got '²'"),
         ({1: ("dog", 0, "nsubj")}, 5, "expected one word with HEAD 0, got 2"),
