@@ -9,10 +9,11 @@ from allennlp.predictors import Predictor
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers import ConlluTreesReader, UntaggedReader
+from allennlp_nef.data.formats.characters import check_labels
 from allennlp_nef.data.formats.conllu import UNKNOWN
 from allennlp_nef.data.metadata import ParsingMetadata
 from allennlp_nef.data.writers import Prediction
-from allennlp_nef.errors import UserError
+from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.models import ArcMlpParser
 from allennlp_nef.predictors.batches import metadata_of
 from allennlp_nef.predictors.biaffine_output import biaffine_outputs
@@ -111,7 +112,20 @@ class DependencyParserPredictor(SentencePredictor):
             raise request_error(
                 f"{where}tags: expected {len(words)} tags, one a word, got {len(tags)}"
             )
+        try:
+            check_labels(tags, "tags")
+        except DataFormatError as error:
+            raise request_error(f"{where}{error}") from None
+        if self._lacks_tags(tags):
+            raise request_error(
+                f"{where}tags: expected the tags of the words, which this model reads, got {describe(tags)}"
+            )
         return [words, tags, None, None, trace]
+
+    def _lacks_tags(self, tags: List[str]) -> bool:
+        """Whether all tags are `_`, the model reads tags, and its training data had none that is `_`."""
+        known = self._model.vocab.get_token_to_index_vocabulary("pos")
+        return self._reads_tags is not None and set(tags) == {UNKNOWN} and UNKNOWN not in known
 
     @overrides
     def outputs_of(self, instances: List[Instance]) -> List[Dict[str, Any]]:
@@ -136,8 +150,7 @@ class DependencyParserPredictor(SentencePredictor):
 
     @overrides
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
-        if self._reads_tags is not None:
-            self._check_tags(instances)
+        self._check_tags(instances)
         answers: List[JsonDict] = []
         for instance, found in zip(instances, super().predict_batch_instance(instances)):
             metadata: Any = metadata_of(instance)
@@ -149,12 +162,10 @@ class DependencyParserPredictor(SentencePredictor):
         return answers
 
     def _check_tags(self, instances: List[Instance]) -> None:
-        """Raises a `UserError` for a sentence without tags, unless the training data had words without them."""
-        if UNKNOWN in self._model.vocab.get_token_to_index_vocabulary("pos"):
-            return
+        """Raises a `UserError` for a sentence without tags that needs them."""
         for number, instance in enumerate(instances, 1):
             metadata: Any = metadata_of(instance)
-            if set(metadata.tags) == {UNKNOWN}:
+            if self._lacks_tags(metadata.tags):
                 line = metadata.sentence.lines[0] if metadata.sentence else None
                 where = f"sentence {number}" if line is None else f"line {line}"
                 raise UserError(

@@ -121,6 +121,8 @@ def test_trace_says_from_which_step_on_each_head_is_final(parts, tmp_path, monke
         ({"sentence": "a b"}, "tags: expected the tags of the words, which this model reads"),
         ({"sentence": "a b", "tags": ["X"]}, "tags: expected 2 tags, one a word, got 1"),
         ({"sentence": "a", "tags": [1]}, "tags: expected a list of tags"),
+        ({"sentence": "a", "tags": ["_"]}, r'item 0: tags: expected the tags of the .*got \["_"\]'),
+        ({"sentence": "a", "tags": ["X Y"]}, "item 0: tags: expected a label without whitespace"),
         ({"sentence": "", "tags": []}, "sentence: expected at least one word"),
         ({"sentence": "a", "heads": [0]}, 'expected the fields sentence, tags, trace, got "heads"'),
     ],
