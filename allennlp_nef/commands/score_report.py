@@ -10,6 +10,7 @@ from allennlp_nef.data.formats.wmt_tables import HEADER
 from allennlp_nef.metrics.significance import Comparison, compare
 from allennlp_nef.metrics.tag_scores import CHUNKS, Scorer, TagCounts, TypeCounts
 from allennlp_nef.metrics.tree_scores import NAMES as TREE_NAMES
+from allennlp_nef.metrics.tree_scores import TREES
 from allennlp_nef.metrics.wmt_scores import EXPLANATIONS
 
 _NAMES = {
@@ -95,7 +96,8 @@ class Report(NamedTuple):
             lines.append("; ".join(f"{name.replace('_', ' ')}: {value}" for name, value in values))
         lines.append("; ".join(f"{_name(n)}: {100 * run.scores[n]:6.2f}" for n in run.scores))
         if run.counts.types:
-            lines.append("\nprecision  recall      F1     gold  predicted  tag")
+            title = "score" if self.scorer is TREES else "tag"
+            lines.append(f"\nprecision  recall      F1     gold  predicted  {title}")
         for name, counts in run.counts.types.items():
             precision, recall, f1 = counts.precision_recall_f1(100)
             lines.append(

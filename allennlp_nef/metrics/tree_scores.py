@@ -1,12 +1,14 @@
 """The scores of dependency trees of the official evaluation of Universal Dependencies, by the package `udtools`."""
 
 import io
-from typing import Any, Dict, List, Sequence
+import sys
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Sequence
 
 import numpy
 
 from allennlp_nef.errors import UserError
-from allennlp_nef.metrics.tag_scores import Scorer, TagCounts, Tags
+from allennlp_nef.metrics.tag_scores import Scorer, TagCounts, Tags, TypeCounts
 
 NAMES = {"uas": "UAS", "las": "LAS", "clas": "CLAS", "mlas": "MLAS", "blex": "BLEX"}
 """The scores, by the names of the official evaluation."""
@@ -33,17 +35,31 @@ def count_trees(gold: Tags, predicted: Tags) -> TagCounts:
     def load(rows: Sequence[Sequence[str]]) -> Any:
         return load_conllu(io.StringIO(_as_text(rows)), "", {})
 
-    counts: List[List[int]] = []
-    for number, (rows, other_rows) in enumerate(zip(gold, predicted), 1):
-        try:
-            found = evaluate(load(rows), load(other_rows))
-        except UDError as error:
-            raise UserError(f"--trees: sentence {number}: udtools: {error}") from None
-        scores = [found[name] for name in NAMES.values()]
-        counts.append(
-            [n for each in scores for n in (each.correct, each.system_total, each.gold_total)]
-        )
-    return TagCounts(numpy.array(counts), {})
+    counts: List[List[List[int]]] = []
+    with _recursion(max(map(len, gold))):
+        for number, (rows, other_rows) in enumerate(zip(gold, predicted), 1):
+            try:
+                found = evaluate(load(rows), load(other_rows))
+            except UDError as error:
+                raise UserError(f"--trees: sentence {number}: udtools: {error}") from None
+            scores = [found[name] for name in NAMES.values()]
+            counts.append([[each.correct, each.system_total, each.gold_total] for each in scores])
+    array = numpy.array(counts)  # (sentences, scores, 3)
+    totals = zip(NAMES.values(), array.sum(0).tolist())
+    return TagCounts(
+        array.reshape(len(counts), -1), {name: TypeCounts(*total) for name, total in totals}
+    )
+
+
+@contextmanager
+def _recursion(depth: int) -> Iterator[None]:
+    """Lets `udtools` follow the heads of so many words: it calls itself for each."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(limit + depth)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def _as_text(rows: Sequence[Sequence[str]]) -> str:

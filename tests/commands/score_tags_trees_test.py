@@ -54,10 +54,22 @@ def test_command_prints_scores_and_compares_systems(tmp_path, score):
     gold, predicted = write(tmp_path / "g", GOLD), write(tmp_path / "p", PREDICTED)
     printed = score(gold, predicted, "--format", "conllu", "--trees")
     assert "processed 9 words in 2 sentences" in printed and "LAS:  77.78" in printed
+    assert "\n    83.33   83.33   83.33        6          6  CLAS\n" in printed
     printed = score(gold, predicted, gold, "--format", "conllu", "--trees")
     assert "\nUAS " in printed and "\nLAS " in printed
     printed = score(gold, predicted, "--format", "conllu", "--trees", "--json")
     assert json.loads(printed)["systems"][0]["mean"]["las"] == pytest.approx(7 / 9)
+
+
+def test_long_chains_of_heads_are_scored():
+    pytest.importorskip("udtools")
+    limit, words = sys.getrecursionlimit(), 2 * sys.getrecursionlimit()
+    nodes = [
+        COLUMNS.format(i, "w", "w", "X", (i + 1) % (words + 1), "x") for i in range(1, words + 1)
+    ]
+    chain = [[tuple(node.split("\t")) for node in nodes]]
+    assert TREES.scores(TREES.count(chain, chain).sentences.sum(0))["las"] == 1
+    assert sys.getrecursionlimit() == limit
 
 
 def test_without_the_package_the_error_says_how_to_install_it(monkeypatch):
