@@ -1,6 +1,8 @@
 """Says how to install AllenNLP where it cannot be imported; imported before everything else."""
 
 import sys
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import ContextManager, List, Tuple
 
@@ -11,6 +13,8 @@ _ROOT = Path(__file__).resolve().parent.parent
 _WITHOUT_DEPENDENCIES = "allennlp==2.10.1 allennlp-server==1.0.0 fairscale==0.4.13 torchvision=="
 # What AllenNLP 2.10.1 and its transformers import at the start and use in few components.
 _DEFERRED = ("nltk", "scipy.stats", "sklearn", "spacy", "torchvision")
+# Scripts of allennlp-models. One tries to download data of nltk when it is imported.
+_SCRIPTS = ("allennlp_models.rc.tools",)
 
 
 def install_commands(
@@ -34,9 +38,15 @@ def import_plugins() -> None:
     """Imports AllenNLP's plugins, and before them all of AllenNLP, as AllenNLP's own function of this name does."""
     from allennlp.common import plugins, util
 
+    excluded = {"allennlp.sanity_checks", "allennlp.tools", *_SCRIPTS}  # the first two as there
+    import_all = partial(util.import_module_and_submodules, exclude=excluded)
     with _deferring():
-        excluded = {"allennlp.sanity_checks", "allennlp.tools"}  # as there
-        util.import_module_and_submodules("allennlp", exclude=excluded)
+        import_all("allennlp")
+        with suppress(
+            ModuleNotFoundError
+        ):  # not installed, or AllenNLP's function says what is missing
+            import_all("allennlp_models")
+    plugins.import_module_and_submodules = import_all
     plugins.import_plugins()
 
 

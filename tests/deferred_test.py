@@ -20,6 +20,7 @@ import_plugins()
 heavy = ("nltk", "pandas", "scipy.stats", "sklearn", "spacy", "torch._dynamo", "torchvision")
 TextField([Token("a")])
 print("imported", [name for name in heavy if name in sys.modules])
+print("plugin", [name for name in sys.modules if name.startswith("allennlp_models")])
 
 import spacy
 from allennlp.common.util import sanitize
@@ -49,6 +50,12 @@ print("imported", [name for name in heavy if name in sys.modules and "Deferred" 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="imports are deferred on Python 3.11")
 def test_the_start_defers_imports_that_work_when_they_are_used(root, tmp_path):
+    plugin = tmp_path / "allennlp_models"
+    (plugin / "rc" / "tools").mkdir(parents=True)
+    (plugin / "__init__.py").touch()
+    (plugin / "trees.py").write_text("from nltk import Tree\n")
+    (plugin / "rc" / "__init__.py").touch()
+    (plugin / "rc" / "tools" / "__init__.py").write_text("import nltk\n")
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", USE],
         cwd=str(tmp_path),
@@ -59,6 +66,7 @@ def test_the_start_defers_imports_that_work_when_they_are_used(root, tmp_path):
     )
     assert done.stdout.splitlines() == [
         "imported []",
+        "plugin ['allennlp_models', 'allennlp_models.rc', 'allennlp_models.trees']",
         "[It, works, .]",
         "True [works.] works.",
         "1",
