@@ -8,6 +8,11 @@
 With --parses FOLDER, sick-relatedness has a row for the Tree-LSTM: FOLDER has the trees of both sentences of each pair
 in SICK_train.conllu, SICK_trial.conllu and SICK_test_annotated.conllu (docs/trees.md says how to make them).
 
+ESIM needs allennlp-models (docs/installation.md), so its rows have to be asked for, after the first one:
+
+    python benchmarks/sentences.py sick-entailment --data FOLDER \\
+        --configs sick_entailment_bilstm sick_entailment_esim sick_entailment_esim_nef_f
+
 Trains the configs with several seeds, and scores dev and test once. The row "majority" gives every sentence the label
 that is the most frequent in the training data. Each config is compared with the first one.
 
@@ -75,6 +80,9 @@ def run_one(params: Any, files: Dict[str, str], folder: Path) -> None:
     """Trains one model, and writes gold and predicted labels or scores of dev and test into `folder`."""
     from allennlp.models import load_archive
 
+    from allennlp_nef._stack import import_plugins
+
+    import_plugins()  # allennlp-models, which has esim
     result = train(params, folder)
     archive = load_archive(str(folder / "model.tar.gz"))
     reader, model = archive.validation_dataset_reader, archive.model.eval()
