@@ -54,6 +54,18 @@ def test_conllu_has_new_heads_and_labels_and_all_else_as_it_was(parts):
     assert [int(row[6]) for row in rows] == answer["heads"]
 
 
+def test_udvalidate_finds_no_mistake_of_format_in_what_is_written(parts, tmp_path):
+    validator = pytest.importorskip("udtools").Validator(lang="ud", level=2, output=None)
+    predictor = DependencyParserPredictor(*parts, output_format="conllu")
+    answers = predictor.predict_batch_instance(list(parts[1].read(str(DATA)))[:20])
+    text = "".join(map(predictor.dump_line, answers))
+    path = tmp_path / "parsed.conllu"
+    path.write_text(text, encoding="utf-8")
+    assert validator.validate_file(str(path)).passed()
+    path.write_text(text.replace("\troot\t", "\tROOT\t", 1), encoding="utf-8")
+    assert not validator.validate_file(str(path)).passed()
+
+
 def test_svg_has_the_words_and_an_arc_for_each_head_but_the_root(parts):
     predictor = DependencyParserPredictor(*parts, output_format="svg")
     answer = predictor.predict_json({"sentence": "<b> & c", "tags": ["<", "X", "Y"]})
