@@ -1,3 +1,4 @@
+from functools import partial
 from typing import Any, ClassVar, Iterator, Optional, Sequence, Tuple
 
 from allennlp.common.checks import ConfigurationError
@@ -72,8 +73,8 @@ class SentencePairsReader(UntaggedReader):
         """Each pair after the path of its file, and the heads of its sentences."""
         odd = OddCharacters()
         unknown = undecided = 0
-        pairs = read_sentence_pairs(file_path, self.split, self.encoding, self.on_error)
-        for pair, heads in with_heads(pairs, file_path, self.parses):
+        read_pairs = partial(read_sentence_pairs, file_path, self.split, self.encoding)
+        for pair, heads in with_heads(read_pairs, file_path, self.parses, self.on_error):
             try:
                 for words in (pair.first, pair.second):
                     odd.check(words, f"{file_path}:{pair.line}")

@@ -171,3 +171,24 @@ def test_trees_that_do_not_belong_to_the_pairs_are_errors(tmp_path, sentences, m
         list(SentencePairsReader(gold="score", parses=str(tmp_path)).read(str(pairs)))
     assert message.format(pairs=pairs) in str(info.value)
     assert str(info.value).startswith(f"{tmp_path / 'x.conllu'}")
+
+
+def test_the_trees_of_pairs_that_cannot_be_read_are_passed_over(tmp_path):
+    pairs, trees = tmp_path / "x.txt", tmp_path / "x.conllu"
+    lines = ["a b\tc\t3", "d\te\t7", "f g\th\t3", "i\tj\t2", "k\tl\tm"]
+    pairs.write_text("\n".join(["sentence_A\tsentence_B\trelatedness_score", *lines]))
+    blocks = [row(1, word, 0) for word in "cdehijkl"]
+    blocks[:1] = [row(1, "a", 2) + "\n" + row(2, "b", 0), blocks[0]]
+    blocks[4:4] = [row(1, "f", 2) + "\n" + row(2, "g", 1)]
+    trees.write_text("\n\n".join(blocks) + "\n")
+    reader, errors = SentencePairsReader(gold="score", parses=str(tmp_path)), []
+    reader.on_error = errors.append
+    read = [(instance["score"].number, *heads_of(instance)) for instance in reader.read(str(pairs))]
+    assert read == [(3, [2, 0], [0]), (2, [0], [0])]
+    scores = [f"{pairs}:{line}: relatedness_score: expected a number" for line in (3, 6)]
+    starts = [scores[0], f"{trees}:10: expected one word with HEAD 0, got 0", scores[1]]
+    assert [str(error).startswith(start) for error, start in zip(errors, starts)] == [True] * 3
+
+
+def heads_of(instance):
+    return [list(instance[name].labels) for name in ("first_heads", "second_heads")]
