@@ -234,6 +234,24 @@ class TestSentencesWithoutTags:
         assert set(train["words"]) == {"first", "second"}
         assert "4.8" in train["labels"]
         assert results["training"]["steps"]["batches"] == 19
+        other = check_json("training_configs/sick_entailment_esim.jsonnet")["data"]["train"]
+        assert other["lengths"] == train["lengths"]
+
+    @pytest.mark.parametrize("config, labels", [("sst_tree_lstm", "4"), ("parse_arc_mlp", "nsubj")])
+    def test_the_labels_of_nodes_and_arcs_are_counted(self, check_json, config, labels):
+        train = check_json(f"training_configs/{config}.jsonnet")["data"]["train"]
+        assert train["labelled_sentences"] == train["sentences"] and labels in train["labels"]
+        assert train["lengths"]["longest_place"].startswith("fixtures/")
+
+    def test_pairs_that_cannot_be_read_leave_their_trees_out(self, check_json, root, tmp_path):
+        lines = (root / "fixtures/sentences/pairs_dev.txt").read_text().splitlines()
+        lines[3] = "too few columns"
+        path = tmp_path / "pairs_dev.txt"
+        path.write_text("\n".join(lines))
+        paths = {"train_data_path": str(path), "validation_data_path": None}
+        config = "training_configs/sick_relatedness_tree_lstm.jsonnet"
+        train = check_json(config, "-o", json.dumps(paths), status=1)["data"]["train"]
+        assert (train["sentences"], train["errors"]["count"]) == (99, 1)
 
 
 class TestConfigs:

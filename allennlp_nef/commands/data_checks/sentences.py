@@ -5,7 +5,9 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 from allennlp_nef.data.dataset_readers import (
     ConllTagsReader,
     ConlluTagsReader,
+    ConlluTreesReader,
     LabeledSentencesReader,
+    LabeledTreesReader,
     SentencePairsReader,
     TaggingReader,
     WmtWordQeReader,
@@ -29,7 +31,7 @@ class Sentence(NamedTuple):
     words: Dict[str, List[str]]
     """The words as they came: "words", or "target" and "source", or "first" and "second"."""
     tags: Optional[List[str]]
-    """As the model gets them, or the one label or score; None where the sentence is unlabeled."""
+    """As the model gets them: of words, arcs or nodes, or the one label or score; None where it is unlabeled."""
     chunk_tags: Optional[List[str]] = None
     """As the file has them, where they are those of chunks."""
     unaligned: Optional[int] = None
@@ -54,12 +56,16 @@ def view_of(reader: TaggingReader, path: DataPath) -> View:
         return lambda example: _of_columns(reader, str(path), *example)
     if isinstance(reader, ConlluTagsReader):
         return lambda example: _of_conllu(str(path), *example)
+    if isinstance(reader, ConlluTreesReader):
+        return lambda example: _of_dependencies(str(path), *example)
     if isinstance(reader, WmtWordQeReader):
         files = span_files(path) or find_example_files(path)
         file = str(files.get("spans") or files["target"])
         return lambda example: _of_word_qe(reader, file, example)
     if isinstance(reader, LabeledSentencesReader):
         return lambda example: _of_labeled(*example)
+    if isinstance(reader, LabeledTreesReader):
+        return lambda example: _of_tree(path, *example)
     if isinstance(reader, SentencePairsReader):
         return lambda example: _of_pair(reader, *example)
     return lambda example: _of_instance(reader, path, example)
@@ -76,6 +82,10 @@ def _of_columns(
 def _of_conllu(path: str, sentence: Any, tags: Optional[List[str]]) -> Sentence:
     words = sentence.column("form")
     return Sentence(f"{path}:{sentence.lines[0]}", words, None, {"words": words}, tags)
+
+
+def _of_dependencies(path: str, sentence: Any, tree: Any) -> Sentence:
+    return _of_conllu(path, sentence, None if tree is None else tree.labels)
 
 
 def _of_word_qe(reader: WmtWordQeReader, file: str, example: Any) -> Sentence:
@@ -99,7 +109,11 @@ def _of_labeled(path: DataPath, sentence: Any) -> Sentence:
     return Sentence(f"{path}:{sentence.line}", words, None, {"words": words}, [sentence.label])
 
 
-def _of_pair(reader: SentencePairsReader, path: DataPath, pair: Any) -> Sentence:
+def _of_tree(path: DataPath, line: int, tree: Any) -> Sentence:
+    return Sentence(f"{path}:{line}", tree.words, None, {"words": tree.words}, tree.labels)
+
+
+def _of_pair(reader: SentencePairsReader, path: DataPath, pair: Any, _: Any) -> Sentence:
     gold = getattr(pair, reader.gold)
     words = {"first": pair.first, "second": pair.second}
     tags = None if gold is None else [str(gold)]

@@ -12,7 +12,7 @@ from allennlp.common import Params
 from allennlp.data import BatchSampler, Vocabulary
 
 from allennlp_nef.commands.data_checks.statistics import Statistics
-from allennlp_nef.data.dataset_readers import TaggingReader
+from allennlp_nef.data.dataset_readers import TaggingReader, UntaggedReader
 
 SAMPLE = 500
 """The examples of a split whose instances are measured."""
@@ -48,18 +48,19 @@ def training_needs(config: Mapping[str, Any], used: Mapping[str, Used]) -> Dict[
     total += sum(map(sys.getsizeof, words)) + BYTES_A_WORD * len(words)
     steps = None
     if "train" in used:
-        _, statistics, numbers, _ = used["train"]
-        steps = steps_of(config, [_lengths(statistics, number) for number in numbers])
+        reader, statistics, numbers, _ = used["train"]
+        lengths = [_lengths(reader, statistics, number) for number in numbers]
+        steps = steps_of(config, lengths)
     return {"steps": steps, "memory": round(total)}
 
 
-def _lengths(statistics: Statistics, number: int) -> Lengths:
-    length = range(statistics.lengths[number])
+def _lengths(reader: TaggingReader, statistics: Statistics, number: int) -> Lengths:
+    lengths = [range(statistics.lengths[number])]
     if statistics.other_lengths:
-        others = range(statistics.other_lengths[number])
-        names = ("second", "first") if "first" in statistics.words else ("source", "target")
-        return Lengths(dict(zip(names, (others, length))))
-    return Lengths({"tokens": length})
+        lengths.append(range(statistics.other_lengths[number]))
+    if isinstance(reader, UntaggedReader):
+        return Lengths(dict(zip(reader.text_fields, lengths)))
+    return Lengths(dict(zip(("target", "source") if len(lengths) == 2 else ("tokens",), lengths)))
 
 
 def steps_of(config: Mapping[str, Any], sentences: Sequence[Lengths]) -> Optional[Dict[str, Any]]:
@@ -79,9 +80,9 @@ def steps_of(config: Mapping[str, Any], sentences: Sequence[Lengths]) -> Optiona
         return None
     padded = filled = 0
     for group in groups:
-        for name in ("tokens", "target", "source", "first", "second"):
-            lengths = [len(each.fields[name]) for each in group if name in each.fields]
-            padded += max(lengths, default=0) * len(lengths)
+        for fields in zip(*(each.fields.values() for each in group)):
+            lengths = list(map(len, fields))
+            padded += max(lengths) * len(lengths)
             filled += sum(lengths)
     batches = min(len(groups), loader.get("batches_per_epoch") or len(groups))
     epochs = trainer.get("num_epochs", 20)

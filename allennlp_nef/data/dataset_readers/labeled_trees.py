@@ -50,8 +50,8 @@ class LabeledTreesReader(UntaggedReader):
     text_fields: ClassVar[Tuple[str, ...]] = ("tokens",)
 
     @overrides(check_signature=False)
-    def examples(self, file_path: TextPath) -> Iterator[LabeledTree]:
-        """The trees."""
+    def examples(self, file_path: TextPath) -> Iterator[Tuple[int, LabeledTree]]:
+        """The trees, each after its line."""
         odd = OddCharacters()
         for number, tree in read_trees(file_path, self.encoding, self.on_error):
             place = f"{file_path}:{number}"
@@ -61,16 +61,16 @@ class LabeledTreesReader(UntaggedReader):
             except DataFormatError as error:
                 self.on_error(error)
                 continue
-            yield tree
+            yield number, tree
         odd.warn(self.warn)
 
     @overrides
     def num_tokens(self, example: Any) -> int:
-        return len(example.words)
+        return len(example[1].words)
 
     @overrides
     def to_instance(self, example: Any) -> Instance:
-        return self.tree_to_instance(example)
+        return self.tree_to_instance(example[1])
 
     @overrides(check_signature=False)
     def text_to_instance(self, tree: str) -> Instance:
