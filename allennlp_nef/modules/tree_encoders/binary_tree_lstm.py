@@ -1,6 +1,7 @@
 from typing import Tuple
 
 import torch
+from allennlp.common.checks import ConfigurationError
 from overrides import overrides
 
 from allennlp_nef.modules.tree_encoders.tree_encoder import TreeEncoder
@@ -17,6 +18,10 @@ class BinaryTreeLstm(TreeEncoder):
 
     input_dim, hidden_dim : `int`
         At least 1.
+
+    # Raises
+
+    `ConfigurationError`: a tree has a node with more than two children.
     """
 
     def __init__(self, input_dim: int, hidden_dim: int) -> None:
@@ -24,6 +29,20 @@ class BinaryTreeLstm(TreeEncoder):
         self.inputs = torch.nn.Linear(input_dim, 4 * hidden_dim)
         # Of both children: input, output and update gate, and the forget gates of the left and the right child.
         self.children_gates = torch.nn.Linear(2 * hidden_dim, 5 * hidden_dim, bias=False)
+
+    @overrides
+    def forward(
+        self, inputs: torch.Tensor, heads: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
+        parents = heads.masked_fill(~mask, 0)
+        counts = heads.new_zeros(len(heads), heads.size(1) + 1)
+        counts = counts.scatter_add(1, parents, torch.ones_like(heads))[:, 1:]
+        if (counts > 2).any():
+            raise ConfigurationError(
+                f"binary_tree_lstm: expected nodes with at most 2 children, got one with {int(counts.max())}; "
+                "child_sum_tree_lstm takes any number"
+            )
+        return super().forward(inputs, heads, mask)
 
     @overrides
     def gates_of_inputs(self, inputs: torch.Tensor) -> torch.Tensor:

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.modules.tree_encoders import BinaryTreeLstm, ChildSumTreeLstm
 
@@ -74,3 +75,10 @@ def test_bfloat16_is_close(encoder):
     with torch.autocast("cpu", dtype=torch.bfloat16):
         found = module(inputs, heads, mask)
     torch.testing.assert_close(found.float(), expected, atol=0.05, rtol=0.05)
+
+
+def test_a_binary_tree_with_three_children_is_an_error():
+    heads = torch.tensor([[4, 4, 4, 0, 0]])
+    mask = torch.tensor([[True, True, True, True, False]])
+    with pytest.raises(ConfigurationError, match="at most 2 children, got one with 3"):
+        BinaryTreeLstm(3, 2)(torch.randn(1, 5, 3), heads, mask)
