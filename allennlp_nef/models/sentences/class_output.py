@@ -1,6 +1,7 @@
 from typing import Any, ClassVar, Dict, List, Optional
 
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.training.metrics import CategoricalAccuracy
 from overrides import overrides
@@ -27,6 +28,8 @@ class ClassOutput(PairOutput):
     def __init__(self, vocab: Vocabulary, input_dim: int) -> None:
         super().__init__()
         names = vocab.get_index_to_token_vocabulary("labels")
+        if not names:
+            raise ConfigurationError("label: expected classes in the training data, got none")
         self.labels = [names[index] for index in range(len(names))]
         self.projection = torch.nn.Linear(input_dim, len(self.labels))
         self.accuracy = CategoricalAccuracy()

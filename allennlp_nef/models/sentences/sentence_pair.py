@@ -112,11 +112,21 @@ class SentencePair(VersionedModel):
 
         `Dict[str, torch.Tensor]`
             What the output returns.
+
+        # Raises
+
+        `ConfigurationError`: training data without what the output predicts.
         """
+        gold = {"label": label, "score": score}[self.output.gold]
+        if self.training and gold is None:
+            raise ConfigurationError(
+                f"{self.output.gold}: expected it in the training data, got pairs without it; do the files of "
+                f"train_data_path have it, and dataset_reader the option gold: {self.output.gold}?"
+            )
         # (batch, dim) each
         u, v = self.encode(first, first_heads), self.encode(second, second_heads)
         features = torch.sigmoid(self.features(torch.cat([u * v, (u - v).abs()], -1)))
-        return self.output(features, {"label": label, "score": score}[self.output.gold])
+        return self.output(features, gold)
 
     def encode(self, text: TextFieldTensors, heads: Optional[torch.Tensor] = None) -> torch.Tensor:
         """The vector of each sentence, (batch, dim). Raises a `ConfigurationError` where heads are needed."""

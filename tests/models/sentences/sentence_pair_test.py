@@ -9,7 +9,7 @@ from allennlp.data import Batch, DatasetReader, Vocabulary
 from allennlp.models import Model
 from scipy.stats import pearsonr, spearmanr
 
-from allennlp_nef.models.sentences import ScoreOutput
+from allennlp_nef.models.sentences import ClassOutput, ScoreOutput
 
 PAIRS = [("a b c", "b c", 4.6, "YES"), ("c", "a a b", 1.0, "NO"), ("b a", "c b", 3.2, "NO")]
 MODEL = {
@@ -96,7 +96,12 @@ def test_metrics_of_scores_are_those_of_scipy():
 def test_without_gold_values_there_is_no_loss():
     for output in ("classes", "scores"):
         model, batch = build(output)
-        assert "loss" not in model(batch["first"], batch["second"])
+        assert "loss" not in model.eval()(batch["first"], batch["second"])
+
+
+def test_training_data_without_classes_are_an_error():
+    with pytest.raises(ConfigurationError, match="label: expected classes in the training data"):
+        ClassOutput(Vocabulary(), 2)
 
 
 def test_encoder_before_the_pooling_has_to_fit():

@@ -126,7 +126,9 @@ def test_pairs_are_compared_by_the_roots_of_their_trees(pairs):
     assert not torch.equal(model(**batch)["probs"][0], model(**other)["probs"][0])
     torch.testing.assert_close(model(**batch)["probs"][1], model(**other)["probs"][1])
     with pytest.raises(ConfigurationError, match="tree_encoder: expected the heads of the words"):
-        model(batch["first"], batch["second"])
+        model.eval()(batch["first"], batch["second"])
+    with pytest.raises(ConfigurationError, match="score: expected it in the training data, got"):
+        model.train()(batch["first"], batch["second"])
     with pytest.raises(ConfigurationError, match="expected either seq2vec_encoder or tree_encoder"):
         model_of({"type": "sentence_pair", "text_field_embedder": EMBEDDER}, model.vocab)
 
