@@ -12,8 +12,9 @@ class AttachmentScoresMetric(CountingMetric):
     """Scores of dependency trees over the whole data set: `UAS` and `LAS`, the shares of words with the right head, and
     also with the right label; `UEM` and `LEM`, the shares of sentences in which that holds for all words.
 
-    All words count, punctuation too. What would be a share of nothing is 0. AllenNLP's `AttachmentScores` has the same
-    scores. But it adds up the processes of a training at each batch, and fails where their batches differ in shape.
+    All words count, punctuation too. Where no word was counted, there are no scores. AllenNLP's `AttachmentScores` has
+    the same scores. But it adds up the processes of a training at each batch, and fails where their batches differ in
+    shape.
     """
 
     def __init__(self) -> None:
@@ -43,6 +44,8 @@ class AttachmentScoresMetric(CountingMetric):
     @overrides
     def scores(self, counts: Any) -> Dict[str, float]:
         *right, words, sentences = counts
+        if words == 0:
+            return {}
         totals = (words, words, sentences, sentences)
         names = ("UAS", "LAS", "UEM", "LEM")
         return {name: float(ratio(*pair)) for name, *pair in zip(names, right, totals)}

@@ -139,7 +139,16 @@ class ArcMlpParser(VersionedModel):
             in `heads`; `loss`, if the tree is known. In training only `loss`. `head_steps`, (batch, words), if a
             sentence asks for the trace and the encoder ends with `neural_easy_first`: the step, from 1, from which on
             the tree that the states of a step give has the word's final head.
+
+        # Raises
+
+        `ConfigurationError`: training data without trees.
         """
+        if self.training and (head_indices is None or head_tags is None):
+            raise ConfigurationError(
+                "head_indices, head_tags: expected trees in the training data, got sentences without any; do the files "
+                "of train_data_path have HEAD and DEPREL?"
+            )
         mask = get_text_field_mask(words)
         is_traced = not self.training and any(
             getattr(item, "trace", False) for item in metadata or ()
