@@ -208,7 +208,8 @@ class TestOutputFormats:
         [
             (
                 "conllu",
-                "conllu needs a model whose dataset_reader is conllu_tags, got ConllTagsReader",
+                "conllu needs a model whose dataset_reader is conllu_tags or conllu_trees, "
+                "got ConllTagsReader",
             ),
             ("tsv", "tsv needs a model whose dataset_reader is wmt_word_qe, got ConllTagsReader"),
             ("xml", "expected one of json, conll, got 'xml'"),
