@@ -97,7 +97,8 @@ def quantize(path: Path, output: Path) -> None:
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     with _quiet():
-        quantize_dynamic(str(path), str(output), weight_type=QuantType.QInt8)
+        options = {"EnableSubgraph": True}  # loops, too
+        quantize_dynamic(str(path), str(output), weight_type=QuantType.QInt8, extra_options=options)
 
 
 def write_runner(folder: Path) -> None:
