@@ -1,13 +1,17 @@
 """Says how to install AllenNLP where it cannot be imported; imported before everything else."""
 
+import logging
 import sys
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import ContextManager, List, Tuple
+from pkgutil import iter_modules
+from typing import Any, ContextManager, List, Tuple
 
 from allennlp_nef._deferred import deferring
 
+_logger = logging.getLogger(__name__)
 _ROOT = Path(__file__).resolve().parent.parent
 # The versions of requirements-no-deps.txt, which installed packages do not have.
 _WITHOUT_DEPENDENCIES = "allennlp==2.10.1 allennlp-server==1.0.0 fairscale==0.4.13 torchvision=="
@@ -35,18 +39,30 @@ def _deferring() -> ContextManager[None]:
 
 
 def import_plugins() -> None:
-    """Imports AllenNLP's plugins, and before them all of AllenNLP, as AllenNLP's own function of this name does."""
+    """Imports AllenNLP's plugins, and before them all of AllenNLP, as AllenNLP's own function of this name does.
+
+    Of allennlp-models the parts are left out whose packages are not installed.
+    """
     from allennlp.common import plugins, util
 
     excluded = {"allennlp.sanity_checks", "allennlp.tools", *_SCRIPTS}  # the first two as there
     import_all = partial(util.import_module_and_submodules, exclude=excluded)
+
+    def import_plugin(name: str, **_: Any) -> None:
+        if name == "allennlp_models":
+            for part in iter_modules(import_module(name).__path__, f"{name}."):
+                try:
+                    import_all(part.name)
+                except ModuleNotFoundError as error:
+                    _logger.info("%s is left out: %s", part.name, error)
+        else:
+            import_all(name)
+
     with _deferring():
         import_all("allennlp")
-        with suppress(
-            ModuleNotFoundError
-        ):  # not installed, or AllenNLP's function says what is missing
-            import_all("allennlp_models")
-    plugins.import_module_and_submodules = import_all
+        with suppress(ModuleNotFoundError):  # it is not installed
+            import_plugin("allennlp_models")
+    plugins.import_module_and_submodules = import_plugin
     plugins.import_plugins()
 
 
