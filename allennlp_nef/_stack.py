@@ -3,11 +3,10 @@
 import logging
 import sys
 from contextlib import suppress
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any, ContextManager, List, Tuple
+from typing import ContextManager, List, Optional, Set, Tuple
 
 from allennlp_nef._deferred import deferring
 
@@ -45,24 +44,24 @@ def import_plugins() -> None:
     """
     from allennlp.common import plugins, util
 
+    import_all = util.import_module_and_submodules
     excluded = {"allennlp.sanity_checks", "allennlp.tools", *_SCRIPTS}  # the first two as there
-    import_all = partial(util.import_module_and_submodules, exclude=excluded)
 
-    def import_plugin(name: str, **_: Any) -> None:
+    def import_plugin(name: str, exclude: Optional[Set[str]] = None) -> None:
         if name == "allennlp_models":
             for part in iter_modules(import_module(name).__path__, f"{name}."):
                 try:
-                    import_all(part.name)
+                    import_all(part.name, excluded)
                 except ModuleNotFoundError as error:
                     _logger.info("%s is left out: %s", part.name, error)
         else:
-            import_all(name)
+            import_all(name, exclude or excluded)
 
     with _deferring():
-        import_all("allennlp")
+        import_plugin("allennlp")
         with suppress(ModuleNotFoundError):  # it is not installed
             import_plugin("allennlp_models")
-    plugins.import_module_and_submodules = import_plugin
+    plugins.import_module_and_submodules = import_plugin  # type: ignore[assignment]
     plugins.import_plugins()
 
 
