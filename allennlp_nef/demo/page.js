@@ -5,8 +5,27 @@ const TITLES = {
   word_qe: ["Word-level quality estimation", "Estimate"],
   chunks: ["Named entities", "Tag"],
   tags: ["Sequence tagging", "Tag"],
+  dependencies: ["Dependency parsing", "Parse"],
+  class: ["Classes of sentences", "Classify"],
+  pair: ["Pairs of sentences", "Compare"],
 };
 const FIELDS = { word_qe: ["source", "target", "alignments"] };
+const WITH_TRACE = ["word_qe", "chunks", "tags", "dependencies"];
+const HEADS = "Of each word the number of its head, from 1; 0 for the root: 2 0 2.";
+const WORDS = "Words and punctuation marks separated by blanks.";
+const OTHERS = {
+  tags: ["Parts of speech", "One for each word, separated by blanks, such as DET NOUN VERB."],
+  first: ["First sentence", WORDS],
+  second: ["Second sentence", WORDS],
+  first_heads: ["Heads in the first sentence", HEADS],
+  second_heads: ["Heads in the second sentence", HEADS],
+  tree: ["Tree", "In brackets, with any labels: (0 (0 a) (0 film))."],
+};
+const LISTS = {
+  tags: (text) => text.split(/\s+/).filter(Boolean),
+  first_heads: (text) => text.split(/\s+/).filter(Boolean).map(Number),
+};
+LISTS.second_heads = LISTS.first_heads;
 
 const byId = (id) => document.getElementById(id);
 let description = null;
@@ -60,14 +79,28 @@ function showError(message) {
   }
 }
 
-const fields = () => FIELDS[description.task] || ["sentence"];
+const fields = () => description.fields || FIELDS[description.task] || ["sentence"];
+
+/** Adds the fields that only models without tags have. */
+function addFields() {
+  for (const name of fields().filter((name) => Object.hasOwn(OTHERS, name))) {
+    const [label, hint] = OTHERS[name];
+    const area = { id: name, rows: 2, dir: "auto", spellcheck: "false", "aria-describedby": `${name}-hint` };
+    byId("other-fields").append(
+      element("label", { for: name }, label),
+      element("p", { class: "hint", id: `${name}-hint` }, hint),
+      element("textarea", area),
+    );
+    byId("other-fields").hidden = false;
+  }
+}
 
 async function submit() {
   if (waiting) waiting.abort();
   const own = new AbortController();
   waiting = own;
-  const request = { trace: true };
-  for (const name of fields()) request[name] = byId(name).value;
+  const request = WITH_TRACE.includes(description.task) ? { trace: true } : {};
+  for (const name of fields()) request[name] = (LISTS[name] ?? String)(byId(name).value);
   if (request.alignments?.trim() === "") delete request.alignments; // none are given
   byId("form").setAttribute("aria-busy", "true");
   try {
@@ -94,7 +127,9 @@ async function submit() {
 /** Shows an answer; returns its replay. */
 function shown(answer) {
   try {
-    return Replay.show(byId("replay"), answer, description);
+    if (description.labels) return Replay.show(byId("replay"), answer, description);
+    Answers.show(byId("replay"), answer);
+    return { stop: () => {} };
   } catch (error) {
     console.error(error);
     throw new Error("The server's answer is not what this page expects: is it from a model of allennlp_nef?");
@@ -114,6 +149,7 @@ async function showExamples() {
     if (!own?.length) {
       const response = await fetch("examples.json");
       examples = response.ok ? (await response.json())[description.task] || [] : [];
+      if (description.fields) examples = examples.filter((one) => fields().every((name) => name in one));
     }
     if (!Array.isArray(examples) || examples.some((one) => !one || typeof textOf(one, fields()[0]) !== "string")) {
       throw new Error(`expected a list of requests for ${description.task}`);
@@ -143,24 +179,27 @@ async function showExamples() {
 async function start() {
   try {
     description = await ask({ describe: true });
-    if (!Object.hasOwn(TITLES, description?.task) || !Array.isArray(description.labels)) {
+    if (!Object.hasOwn(TITLES, description?.task) || !Array.isArray(description.labels ?? description.fields)) {
       throw new Error("It answered with something else.");
     }
   } catch (error) {
     byId("model").textContent = "";
     showError(
       `The server does not say what its model does: ${error.message} ` +
-        "This page is for models of allennlp_nef, served with the predictor nef_tagger or word_qe.",
+        "This page is for models that are served with a predictor of allennlp_nef, such as nef_tagger or word_qe.",
     );
     return;
   }
   const [title, verb] = TITLES[description.task];
   document.title = title;
   byId("title").textContent = title;
-  byId("model").textContent = `${description.title}. Tags: ${description.labels.join(", ")}.`;
+  const tags = description.labels ? ` Tags: ${description.labels.join(", ")}.` : "";
+  byId("model").textContent = `${description.title}.${tags}`;
   byId("submit").textContent = verb;
   if (description.has_aligner) byId("alignments-hint").append(" Without them, the model's aligner computes them.");
-  byId(description.task === "word_qe" ? "pair-fields" : "sentence-fields").hidden = false;
+  byId("pair-fields").hidden = description.task !== "word_qe";
+  byId("sentence-fields").hidden = !fields().includes("sentence");
+  addFields();
   byId("form").hidden = false;
   byId("form").addEventListener("submit", (event) => {
     event.preventDefault();

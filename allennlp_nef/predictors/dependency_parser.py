@@ -62,6 +62,7 @@ class DependencyParserPredictor(SentencePredictor):
         See `SentencePredictor`.
     """
 
+    task = "dependencies"
     fields: ClassVar[Tuple[str, ...]] = ("sentence", "tags", "trace")
     reader_type: ClassVar[Type[UntaggedReader]] = ConlluTreesReader
     _dataset_reader: ConlluTreesReader
@@ -92,6 +93,10 @@ class DependencyParserPredictor(SentencePredictor):
     ) -> JsonDict:
         """The answer to one request, from Python."""
         return self.predict_json({"sentence": sentence, "tags": tags, "trace": trace})
+
+    @overrides
+    def needed_fields(self) -> List[str]:
+        return ["sentence"] if self._reads_tags is None else ["sentence", "tags"]
 
     @overrides
     def parse(self, request: Any, where: str = "") -> List[Any]:

@@ -35,6 +35,7 @@ class SentenceClassifierPredictor(SentencePredictor):
         See `SentencePredictor`.
     """
 
+    task = "class"
     fields: ClassVar[Tuple[str, ...]] = ("sentence",)
     reader_type: ClassVar[Type[UntaggedReader]] = LabeledSentencesReader
     _model: BasicClassifier

@@ -39,6 +39,7 @@ class SentencePairPredictor(SentencePredictor):
         See `SentencePredictor`.
     """
 
+    task = "pair"
     fields: ClassVar[Tuple[str, ...]] = ("first", "second")
     heads: ClassVar[Tuple[str, ...]] = ("first_heads", "second_heads")
     reader_type: ClassVar[Type[UntaggedReader]] = SentencePairsReader
@@ -56,9 +57,17 @@ class SentencePairPredictor(SentencePredictor):
         given = {name: numbers for name, numbers in heads.items() if numbers is not None}
         return self.predict_json({"first": first, "second": second, **given})
 
+    @property
+    def _has_trees(self) -> bool:
+        return getattr(self._model, "tree_encoder", None) is not None
+
+    @overrides
+    def needed_fields(self) -> List[str]:
+        return [*self.fields, *(self.heads if self._has_trees else ())]
+
     @overrides
     def parse(self, request: Any, where: str = "") -> List[Any]:
-        if getattr(self._model, "tree_encoder", None) is None:
+        if not self._has_trees:
             return super().parse(request, where)
         check_fields(request, (*self.fields, *self.heads), "fields first and second", where)
         sentences = {name: request[name] for name in self.fields if name in request}

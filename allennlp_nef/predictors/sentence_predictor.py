@@ -10,9 +10,15 @@ from overrides import overrides
 from allennlp_nef.data.dataset_readers import UntaggedReader
 from allennlp_nef.data.metadata import metadata_of
 from allennlp_nef.modules.checks import check_integers
+from allennlp_nef.modules.registered_name import registered_name
 from allennlp_nef.predictors.batches import batches_of
 from allennlp_nef.predictors.lines import LoadedRequest, load_request
-from allennlp_nef.predictors.requests import check_fields, check_list, words_of
+from allennlp_nef.predictors.requests import (
+    asks_for_description,
+    check_fields,
+    check_list,
+    words_of,
+)
 
 
 class SentencePredictor(Predictor):
@@ -20,6 +26,8 @@ class SentencePredictor(Predictor):
 
     A request that cannot be answered raises a `ValueError` that names the field and, in a list of requests, the item,
     from 0; `allennlp serve` answers it with status 400. Implement `to_answer`.
+
+    The answer to the request `{"describe": true}` is the `description`, which a page for the model needs.
 
     # Parameters
 
@@ -33,6 +41,8 @@ class SentencePredictor(Predictor):
         At least 1. How many requests go through the model at once; fewer where they are long.
     """
 
+    task: ClassVar[str]
+    """"class", "pair" or "dependencies"."""
     fields: ClassVar[Tuple[str, ...]]
     """Those of a request: a string, which the dataset reader splits, or a list of words."""
     reader_type: ClassVar[Type[UntaggedReader]]
@@ -65,6 +75,30 @@ class SentencePredictor(Predictor):
         """The readable output of the model for each instance of a batch."""
         outputs: Any = self._model.forward_on_instances(instances)
         return outputs
+
+    def needed_fields(self) -> List[str]:
+        """The fields without which this model answers no request."""
+        return list(self.fields)
+
+    def description(self) -> JsonDict:
+        """What the model is, as a JSON object.
+
+        `task`; `title`, the registered name of the model; `fields`, those that a request needs; `max_tokens` and
+        `max_batch`, the limits of a request.
+        """
+        return {
+            "task": self.task,
+            "title": registered_name(Model, self._model),
+            "fields": self.needed_fields(),
+            "max_tokens": self.max_tokens,
+            "max_batch": self.max_batch,
+        }
+
+    @overrides
+    def predict_json(self, inputs: JsonDict) -> JsonDict:
+        if asks_for_description(inputs):
+            return self.description()
+        return super().predict_json(inputs)
 
     def parse(self, request: Any, where: str = "") -> List[Any]:
         """What `text_to_instance` takes of a request: the words of each field.

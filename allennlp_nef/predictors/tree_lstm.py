@@ -38,6 +38,7 @@ class TreeLstmPredictor(SentencePredictor):
         See `SentencePredictor`.
     """
 
+    task = "class"
     fields: ClassVar[Tuple[str, ...]] = ("tree",)
     reader_type: ClassVar[Type[UntaggedReader]] = LabeledTreesReader
     _dataset_reader: LabeledTreesReader

@@ -4,7 +4,9 @@ import json
 
 from tests.demo.server import DEMO
 
-EXAMPLES = json.loads((DEMO / "examples.json").read_text(encoding="utf-8"))
+_EXAMPLES = json.loads((DEMO / "examples.json").read_text(encoding="utf-8"))
+EXAMPLES = {task: _EXAMPLES[task] for task in ("word_qe", "chunks", "tags")}
+"""Those of taggers."""
 
 # What the page shows: of the current step, or of each step, chosen by the slider.
 SHOWN = """
