@@ -56,9 +56,11 @@ TASKS = {
         [f"stsa.fine.{name}" for name in ("train", "dev", "test")],
         _BLANK,
     ),
-    "sick-entailment": SentenceTask(["sick_entailment_bilstm", "sick_entailment_nef_f"], _SICK),
+    "sick-entailment": SentenceTask(
+        [f"sick_entailment_{name}" for name in ("bilstm", "attention", "nef_f")], _SICK
+    ),
     "sick-relatedness": SentenceTask(
-        ["sick_relatedness_bilstm", "sick_relatedness_lstm", "sick_relatedness_nef_f"], _SICK
+        [f"sick_relatedness_{name}" for name in ("lstm", "bilstm", "attention", "nef_f")], _SICK
     ),
 }
 

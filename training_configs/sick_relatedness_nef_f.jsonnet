@@ -1,4 +1,4 @@
-// NEF-F, N=5, on the BiLSTM and below attention; compare with Table 3 of Tai, Socher & Manning (ACL 2015).
+// NEF-F, N=5 (Section 3 of Martins & Kreutzer, EMNLP 2017), on the BiLSTM and below the pooling of sick_relatedness_attention.
 (import 'parts/sick.libsonnet') {
   relatedness: true,
   decoder: self.neural_easy_first('full', 5),
