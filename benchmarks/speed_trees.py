@@ -40,7 +40,7 @@ def node_by_node(module: TreeEncoder, inputs: torch.Tensor, trees: Sequence[Any]
     total = inputs.new_zeros(module.get_output_dim())
     nothing = inputs.new_zeros(0, module.get_output_dim())
     for vectors, (root, children) in zip(inputs, trees):
-        gates = module.gates_of_inputs(vectors[: len(children)])
+        gates = module.inputs(vectors[: len(children)])
 
         def state(
             node: int, gates: torch.Tensor = gates, children: Any = children

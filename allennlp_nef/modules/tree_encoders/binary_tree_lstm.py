@@ -26,7 +26,6 @@ class BinaryTreeLstm(TreeEncoder):
 
     def __init__(self, input_dim: int, hidden_dim: int) -> None:
         super().__init__(input_dim, hidden_dim)
-        self.inputs = torch.nn.Linear(input_dim, 4 * hidden_dim)
         # Of both children: input, output and update gate, and the forget gates of the left and the right child.
         self.children_gates = torch.nn.Linear(2 * hidden_dim, 5 * hidden_dim, bias=False)
 
@@ -43,10 +42,6 @@ class BinaryTreeLstm(TreeEncoder):
                 "child_sum_tree_lstm takes any number"
             )
         return super().forward(inputs, heads, mask)
-
-    @overrides
-    def gates_of_inputs(self, inputs: torch.Tensor) -> torch.Tensor:
-        return self.inputs(inputs)
 
     @overrides
     def cell(

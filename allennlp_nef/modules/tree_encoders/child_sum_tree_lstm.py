@@ -21,13 +21,8 @@ class ChildSumTreeLstm(TreeEncoder):
 
     def __init__(self, input_dim: int, hidden_dim: int) -> None:
         super().__init__(input_dim, hidden_dim)
-        self.inputs = torch.nn.Linear(input_dim, 4 * hidden_dim)
         self.sums = torch.nn.Linear(hidden_dim, 3 * hidden_dim, bias=False)
         self.forget = torch.nn.Linear(hidden_dim, hidden_dim, bias=False)
-
-    @overrides
-    def gates_of_inputs(self, inputs: torch.Tensor) -> torch.Tensor:
-        return self.inputs(inputs)
 
     @overrides
     def cell(

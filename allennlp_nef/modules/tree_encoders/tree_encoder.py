@@ -23,6 +23,7 @@ class TreeEncoder(torch.nn.Module, Registrable):
         super().__init__()
         check_integers(input_dim=input_dim, hidden_dim=hidden_dim)
         self._input_dim, self._hidden_dim = input_dim, hidden_dim
+        self.inputs = torch.nn.Linear(input_dim, 4 * hidden_dim)  # of three gates and the update
 
     def get_input_dim(self) -> int:
         return self._input_dim
@@ -50,7 +51,7 @@ class TreeEncoder(torch.nn.Module, Registrable):
         """
         shape = *heads.shape, self._hidden_dim
         vectors = inputs.masked_fill(~mask.unsqueeze(-1), 0).flatten(0, 1)
-        gates = self.gates_of_inputs(vectors)
+        gates = self.inputs(vectors)
         states = gates.new_zeros(heads.numel(), self._hidden_dim)
         memories = states.clone()
         for level in tree_levels(heads, mask):
@@ -69,10 +70,6 @@ class TreeEncoder(torch.nn.Module, Registrable):
         states = self(inputs, heads, mask)
         return states[torch.arange(len(roots), device=roots.device), roots]
 
-    def gates_of_inputs(self, inputs: torch.Tensor) -> torch.Tensor:
-        """The parts of the gates that do not depend on other nodes: (nodes, input_dim) -> (nodes, any)."""
-        raise NotImplementedError
-
     def cell(
         self,
         gates: torch.Tensor,
@@ -84,7 +81,7 @@ class TreeEncoder(torch.nn.Module, Registrable):
 
         # Parameters
 
-        gates : `torch.Tensor`, (nodes, any)
+        gates : `torch.Tensor`, (nodes, 4 * hidden_dim)
             Those of the inputs.
         child_states, child_memories : `torch.Tensor`, (children, hidden_dim)
         level : `TreeLevel`
