@@ -70,7 +70,7 @@ def _message_of(error: Exception) -> Optional[str]:
     if missing:
         return (
             f"{archive or 'the config'}: {missing[1]} needs allennlp-models: "
-            "pip install 'allennlp_nef[structured]', then pip install --no-deps allennlp-models==2.10.1"
+            "pip install --no-deps allennlp-models==2.10.1"
         )
     if message is None or archive is None or archive in message or message.startswith("--"):
         return message
