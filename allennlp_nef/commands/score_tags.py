@@ -49,6 +49,7 @@ wmt-sentences
         mean squared error (RMSE). A number a line, or in columns.
 
     %(prog)s gold.conll predicted.conll --format conll
+    %(prog)s gold.conllu parsed.conllu --format conllu --trees
 
 With two systems it prints the difference of their main scores (F1 of the chunks, accuracy, or F1-MULT and MCC), the
 95%% interval of a paired bootstrap, and p by approximate randomization, both over sentences. With several files for
