@@ -57,6 +57,18 @@ KNOBS = {
         "names": ["['a', 'b']"],
         "hidden_dim": ["7"],
     },
+    "parse": {
+        **WORDS,
+        "affix_dim": ["7"],
+        "num_layers": ["1"],
+        "min_count": ["2"],
+        "tag_dim": ["7", "0"],
+        "word_dropout": ["0"],
+        "hidden_dim": ["7"],
+        "biaffine": ["true"],
+        "projective": ["false"],
+        "column": ["'xpos'"],
+    },
 }
 # Another knob that a knob needs to have an effect.
 NEEDED = {"character_lstm_dim": "character_dim: 5", "case_dim": "affix_dim: 5"}
@@ -64,7 +76,7 @@ NEEDED = {"character_lstm_dim": "character_dim: 5", "case_dim": "affix_dim: 5"}
 BUILDERS = {
     *("token_indexers", "token_embedders", "input_dim", "encoder", "neural_easy_first"),
     *("reader", "metrics", "validation_metric", "crf"),
-    *("encoders", "model_type", "sorting_keys"),
+    *("encoders", "model_type", "sorting_keys", "states_encoder", "tag_embedding"),
 }
 
 
@@ -118,6 +130,13 @@ def test_each_value_of_a_knob_changes_the_config(task):
 def test_knobs_that_contradict_each_other_are_an_error(task, knobs, message):
     with pytest.raises(RuntimeError, match=message):
         evaluate(snippet(task, knobs))
+
+
+def test_a_parser_without_tags_learns(build):
+    trainer = build("parse", "tag_dim: 0, lstm_dim: 4").trainer
+    assert trainer.model.pos_tag_embedding is None
+    loss, changed = step(trainer)
+    assert math.isfinite(loss) and "encoder" in parts_of(changed)
 
 
 def test_variational_dropout_learns(build):

@@ -2,11 +2,12 @@ from contextlib import nullcontext
 from typing import Any, ContextManager
 
 from allennlp.common.checks import ConfigurationError, check_for_gpu
-from allennlp.models import load_archive
+from allennlp.models import Model, load_archive
 from allennlp.predictors import Predictor
 
 from allennlp_nef.errors import ArchiveError, UserError, summary_of
 from allennlp_nef.models import NefTagger
+from allennlp_nef.modules.registered_name import registered_name
 from allennlp_nef.predictors.safe_archives import safe_archives
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 
@@ -64,7 +65,7 @@ def load_predictor(
             f"{path}: expected the archive of a trained model, got {type(error).__name__}: {summary_of(error)}"
         ) from error
     if not isinstance(archive.model, NefTagger):
-        got = type(archive.model).__name__
+        got = registered_name(Model, archive.model)
         raise UserError(f"{path}: expected a model of the type nef_tagger, got {got}")
     try:
         predictor: Any = Predictor.from_archive(archive, name, extra_args=options)

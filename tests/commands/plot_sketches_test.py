@@ -384,7 +384,7 @@ class TestErrors:
         allennlp("train", tmp_path / "config.json", "-s", tmp_path / "run")
         path = tmp_path / "run" / "model.tar.gz"
         assert fail(path, tmp_path / "words.txt") == (
-            f"error: {path}: expected a model of the type nef_tagger, got SimpleTagger"
+            f"error: {path}: expected a model of the type nef_tagger, got simple_tagger"
         )
 
     def test_input_that_cannot_be_read(self, fail, ner_archive, tmp_path):

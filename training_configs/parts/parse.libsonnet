@@ -6,7 +6,7 @@
   // Knobs, besides those of words.libsonnet. Their values are those of Kiperwasser & Goldberg (TACL 2016).
   embedding_dim:: 100,
   affix_dim:: 0,
-  tag_dim:: 25,
+  tag_dim:: 25,  // 0: the parser reads words only
   lstm_dim:: 125,  // each way
   num_layers:: 2,
   word_dropout:: 0.25,  // alpha: a word is unknown with the probability alpha / (alpha + its count); 0: never
@@ -36,7 +36,7 @@
   validation_data_path: 'fixtures/pos/dev.conllu',
   model: {
     text_field_embedder: { token_embedders: knobs.token_embedders },
-    pos_tag_embedding: knobs.tag_embedding,
+    [if knobs.tag_dim > 0 then 'pos_tag_embedding']: knobs.tag_embedding,
     encoder: knobs.states_encoder,
     dropout: knobs.dropout,
   } + if knobs.biaffine then {
