@@ -171,8 +171,8 @@ class DependencyParserPredictor(SentencePredictor):
         for number, instance in enumerate(instances, 1):
             metadata: Any = metadata_of(instance)
             if self._lacks_tags(metadata.tags):
-                line = metadata.sentence.lines[0] if metadata.sentence else None
-                where = f"sentence {number}" if line is None else f"line {line}"
+                sentence = metadata.sentence
+                where = f"{sentence.path}:{sentence.lines[0]}" if sentence else f"sentence {number}"
                 raise UserError(
                     f"{where}: expected the tags of the words, which this model reads, in the column "
                     f"{self._dataset_reader.column.upper()}, got a sentence without tags"

@@ -147,7 +147,9 @@ def test_wrong_requests_are_errors(parts, request_, message):
 def test_file_without_tags_is_an_error_with_the_line(parts, tmp_path):
     path = tmp_path / "x.conllu"
     path.write_text("# text = a\n1\ta" + "\t_" * 8 + "\n\n")
-    with pytest.raises(UserError, match="line 2: expected the tags of the words, which this model"):
+    with pytest.raises(
+        UserError, match="x.conllu:2: expected the tags of the words, which this model"
+    ):
         DependencyParserPredictor(*parts).predict_batch_instance(list(parts[1].read(str(path))))
 
 

@@ -33,6 +33,8 @@ class ConlluSentence(NamedTuple):
     """Line of `text[0]`, from 1."""
     comments: Dict[str, Optional[str]]
     """The comments of the form `# key = value` (`sent_id`, `text`, ...)."""
+    path: TextPath
+    """The file."""
 
     def column(self, name: str) -> List[str]:
         """The values of one of the `COLUMNS`, one a word."""
@@ -147,7 +149,7 @@ def _parse(block: Block, path: TextPath) -> ConlluSentence:
         raise DataFormatError(
             f"{path}:{numbers[-1]}: expected words up to {ids.range_end}, where a multiword token ends, got {ids.words}"
         )
-    sentence = ConlluSentence(words, numbers, block.lines, block.line, comments)
+    sentence = ConlluSentence(words, numbers, block.lines, block.line, comments, path)
     check_words(sentence.column("form"), in_lines(path, numbers))
     return sentence
 
