@@ -90,7 +90,9 @@ const Answers = (() => {
     return element("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": caption }, made);
   }
 
-  function tree(answer) {
+  function tree(given) {
+    const hasTags = given.tags.some((tag) => tag !== "_"); // "_": not known
+    const answer = { ...given, tags: hasTags ? given.tags : null };
     const { words, tags, heads, labels, head_probabilities: ofHeads, label_probabilities: ofLabels, head_steps: steps } = answer;
     const names = ["Number", "Word", ...(tags ? ["Part of speech"] : []), "Head", "Label", "Probability of the head", "Probability of the label"];
     const rows = words.map((word, i) => [

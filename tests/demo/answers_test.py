@@ -114,6 +114,25 @@ def test_a_tree_shows_markup_as_text_and_runs_in_the_direction_of_its_words(page
     assert all("status of 400" in message for message in browser.errors())
 
 
+def test_a_tree_without_tags_has_no_row_and_no_column_for_them(page_of):
+    browser = page_of("parse_arc_mlp_nef_f")
+    numbers = {"head_probabilities": [0.9, 0.8], "label_probabilities": [1, 0.7]}
+    answer = {
+        "words": ["It", "works"],
+        "tags": ["_", "_"],
+        "heads": [2, 0],
+        "labels": ["a", "root"],
+    }
+    browser.run(
+        "Answers.show(document.getElementById('replay'), arguments[0])", {**answer, **numbers}
+    )
+    assert browser.all(".tree .pos") == []
+    assert rows_of(browser) == [
+        ["1", "It", "2 works", "a", "0.90", "1.00"],
+        ["2", "works", "root", "root", "0.80", "0.70"],
+    ]
+
+
 def test_a_pair_has_its_score_and_the_probabilities(page_of, predictors):
     name = "sick_relatedness_lstm"
     browser = page_of(name)
