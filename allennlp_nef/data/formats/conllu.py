@@ -33,8 +33,8 @@ class ConlluSentence(NamedTuple):
     """Line of `text[0]`, from 1."""
     comments: Dict[str, Optional[str]]
     """The comments of the form `# key = value` (`sent_id`, `text`, ...)."""
-    path: TextPath
-    """The file."""
+    path: str
+    """The file, as messages name it."""
 
     def column(self, name: str) -> List[str]:
         """The values of one of the `COLUMNS`, one a word."""
@@ -149,7 +149,7 @@ def _parse(block: Block, path: TextPath) -> ConlluSentence:
         raise DataFormatError(
             f"{path}:{numbers[-1]}: expected words up to {ids.range_end}, where a multiword token ends, got {ids.words}"
         )
-    sentence = ConlluSentence(words, numbers, block.lines, block.line, comments, path)
+    sentence = ConlluSentence(words, numbers, block.lines, block.line, comments, str(path))
     check_words(sentence.column("form"), in_lines(path, numbers))
     return sentence
 
