@@ -36,8 +36,10 @@ def rows_of(table: Any, words: Any, rows: Any) -> None:
 @compiled
 def scores(hidden: Any, vector: Any, words: Any, result: Any) -> None:
     """Replaces the pre-activations by their tanh; Eq. 2 for the words of a step."""
+    tanh_row(
+        hidden.reshape(-1)
+    )  # one long row: the end of each, where no vector instruction fits, is slow
     for i in range(words.size):
-        tanh_row(hidden[i])
         result[words[i]] = dot(hidden[i, : vector.size], vector)
 
 

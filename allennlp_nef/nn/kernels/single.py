@@ -1,8 +1,7 @@
 """What a step of NEF-S does beside its matrix products. `nn.sketching.fused_single` states the equations.
 
 `current` are the pre-activations, (sentences, tokens, preactivation_dim): the first columns, as many as `vector` has
-numbers, are the attention's, and the others the sketch's. `columns` are W_k t of each place of the window, (sentences,
-window, preactivation_dim).
+numbers, are the attention's, and the others the sketch's.
 """
 
 from typing import Any
@@ -17,7 +16,11 @@ def scores(current: Any, vector: Any, hidden: Any, result: Any) -> None:
     for b in range(current.shape[0]):
         for i in range(current.shape[1]):
             copy(current[b, i], hidden[b, i])
-            tanh_row(hidden[b, i])
+    tanh_row(
+        hidden.reshape(-1)
+    )  # one long row: the end of each, where no vector instruction fits, is slow
+    for b in range(current.shape[0]):
+        for i in range(current.shape[1]):
             result[b, i] = dot(hidden[b, i], vector)
 
 
@@ -33,31 +36,26 @@ def updates(current: Any, first: Any, alpha: Any, sketch_part: Any, result: Any)
 
 
 @compiled
-def add_columns(current: Any, alpha: Any, columns: Any) -> None:
-    """Adds what the words of a window change: alpha_(i + k) W_k t."""
-    tokens, context = current.shape[1], columns.shape[1] // 2
-    for b in range(current.shape[0]):
+def windows_of(alpha: Any, windows: Any) -> None:
+    """The attention of each word and of the words around it, 0 beyond the sentence: (sentences, tokens, window)."""
+    tokens, context = alpha.shape[1], windows.shape[2] // 2
+    for b in range(alpha.shape[0]):
         for i in range(tokens):
-            for k in range(columns.shape[1]):
+            for k in range(windows.shape[2]):
                 j = i + k - context
-                if 0 <= j < tokens and alpha[b, j] != ZERO:
-                    add_product(alpha[b, j], columns[b, k], current[b, i])
+                windows[b, i, k] = alpha[b, j] if 0 <= j < tokens else ZERO
 
 
 @compiled
-def grad_columns(grad: Any, alpha: Any, columns: Any, grad_alpha: Any, result: Any) -> None:
-    """The terms with A of (B1), and the sums over words of (B5): (sentences, window, preactivation_dim)."""
-    tokens, context = grad.shape[1], columns.shape[1] // 2
-    for b in range(grad.shape[0]):
-        for k in range(columns.shape[1]):
-            result[b, k] = ZERO
-        for i in range(tokens):
-            for k in range(columns.shape[1]):
+def add_by_word(grad_windows: Any, grad_alpha: Any) -> None:
+    """Adds the gradients of the windows, (sentences, window, tokens), to those of the words that are in them."""
+    tokens, context = grad_alpha.shape[1], grad_windows.shape[1] // 2
+    for b in range(grad_alpha.shape[0]):
+        for k in range(grad_windows.shape[1]):
+            for i in range(tokens):
                 j = i + k - context
                 if 0 <= j < tokens:
-                    grad_alpha[b, j] += dot(grad[b, i], columns[b, k])
-                    if alpha[b, j] != ZERO:
-                        add_product(alpha[b, j], grad[b, i], result[b, k])
+                    grad_alpha[b, j] += grad_windows[b, k, i]
 
 
 @compiled

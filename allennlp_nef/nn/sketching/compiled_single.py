@@ -26,7 +26,7 @@ class CompiledSingleRecursion(FusedSingleRecursion):
             self.cache[step] = hidden, sketch_part, columns
         if step + 1 < len(self.sizes):
             later = self.sizes[step + 1]
-            kernels.add_columns(current[:later], weights.numpy(), columns.numpy())
+            self._current[:later].baddbmm_(self._weight_windows(weights[:later]), columns[:later])
 
     def start_backward(self, grad: torch.Tensor) -> None:
         super().start_backward(grad)
@@ -40,16 +40,7 @@ class CompiledSingleRecursion(FusedSingleRecursion):
         grad = self._grad_current[:size].numpy()
         if step + 1 < len(self.sizes):
             later = self.sizes[step + 1]
-            grad_columns = self._grad_columns[step, :later]
-            by_place = grad_columns.view(later, self.window, self.preactivation_dim)
-            kernels.grad_columns(
-                grad[:later],
-                weights.numpy(),
-                columns.numpy(),
-                grad_alpha.numpy(),
-                by_place.numpy(),
-            )
-            grad_update[:later] += grad_columns.mm(self._weight_by_place.t())
+            self._backward_change(step, columns[:later], grad_alpha[:later], grad_update[:later])
         grad_average = tanh_backward_(grad_update.contiguous(), update)
         kernels.add_grad_average(
             grad,
@@ -69,3 +60,11 @@ class CompiledSingleRecursion(FusedSingleRecursion):
                 self._grad_vector.numpy(),
                 self._buffer.numpy(),
             )
+
+    def _add_by_word(self, grad_windows: torch.Tensor, grad_alpha: torch.Tensor) -> None:
+        kernels.add_by_word(grad_windows.numpy(), grad_alpha.numpy())
+
+    def _weight_windows(self, weights: torch.Tensor) -> torch.Tensor:
+        windows = self.empty(len(weights), self.tokens, self.window)
+        kernels.windows_of(weights.numpy(), windows.numpy())
+        return windows

@@ -131,12 +131,15 @@ class FusedSingleRecursion(FusedRecursion):
         by_place = grad_columns.view(size, self.window, self.preactivation_dim)
         torch.bmm(windows.transpose(1, 2), grad, out=by_place)
         grad_update += grad_columns.mm(self._weight_by_place.t())
+        self._add_by_word(columns.bmm(grad.transpose(1, 2)), grad_alpha)
+
+    def _add_by_word(self, grad_windows: torch.Tensor, grad_alpha: torch.Tensor) -> None:
+        """Adds the gradients of the weights of each window, (sentences, window, tokens), to those of alpha."""
         # Each place of the window lies shifted in the buffer, so that a sum over places gives the gradients by word.
-        length = self.tokens + 2 * self.context_size
+        size, length = len(grad_windows), self.tokens + 2 * self.context_size
         shifted = self._shifted[:size]
         diagonal = (self.window * length, length + 1, 1)
-        grad_windows = shifted.as_strided((size, self.window, self.tokens), diagonal)
-        grad_windows.copy_(columns.bmm(grad.transpose(1, 2)))
+        shifted.as_strided(grad_windows.shape, diagonal).copy_(grad_windows)
         grad_alpha += shifted.sum(1)[:, self.context_size : self.context_size + self.tokens]
 
     def gradients(self) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
