@@ -23,7 +23,7 @@ from typing import List, Tuple
 import torch
 from torch.nn import functional
 
-from allennlp_nef.nn.numerics import float32_at_least
+from allennlp_nef.nn.numerics import float32_at_least, zero_padding
 
 FORBIDDEN = -1e30
 # On a CPU the sums of a word in Viterbi's algorithm are computed for at most this many numbers at once: its cache.
@@ -147,12 +147,12 @@ def _prepared(emissions: torch.Tensor, mask: torch.Tensor, *parameters: torch.Te
     dtype = float32_at_least(emissions.dtype)
     for parameter in parameters:
         dtype = torch.promote_types(dtype, parameter.dtype)
-    emissions = emissions.to(dtype).masked_fill(~mask.unsqueeze(-1), 0)
+    emissions = zero_padding(emissions.to(dtype), mask)
     return (emissions, *(parameter.to(dtype).clamp(min=FORBIDDEN) for parameter in parameters))
 
 
 def _marginals(mask: torch.Tensor, forward: torch.Tensor, backward: torch.Tensor) -> torch.Tensor:
-    return (forward + backward).softmax(-1).masked_fill(~mask.unsqueeze(-1), 0)
+    return zero_padding((forward + backward).softmax(-1), mask)
 
 
 def _forward(

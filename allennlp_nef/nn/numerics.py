@@ -29,6 +29,23 @@ def exclude_scores(scores: torch.Tensor, excluded: torch.Tensor) -> torch.Tensor
     return scores.masked_fill(excluded, torch.finfo(scores.dtype).min)
 
 
+def zero_padding(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """The values with 0 in padding; on a CPU the same tensor where there is no padding.
+
+    # Parameters
+
+    values : `torch.Tensor`, (batch, tokens, dim)
+    mask : `torch.BoolTensor`, (batch, tokens)
+    """
+    if values.device.type != "cpu":
+        return values.masked_fill(~mask.unsqueeze(-1), 0)
+    # A third of the time of masked_fill, forward and backward.
+    padding = (~mask).flatten().nonzero().squeeze(-1)
+    if len(padding) == 0:
+        return values
+    return values.flatten(0, 1).index_fill(0, padding, 0).view_as(values)
+
+
 def full_precision(device: torch.device) -> Any:
     """A context without autocast: the types are those of the inputs, forward and backward."""
     if device.type in ("cpu", "cuda"):

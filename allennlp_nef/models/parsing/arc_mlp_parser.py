@@ -18,6 +18,7 @@ from allennlp_nef.modules.input_representations.rare_words import RareWords
 from allennlp_nef.modules.seq2seq_encoders.easy_first_trace import NeuralEasyFirstTrace
 from allennlp_nef.modules.spanning_trees import spanning_tree_heads
 from allennlp_nef.modules.traces import EncoderTrace
+from allennlp_nef.nn.numerics import zero_padding
 from allennlp_nef.nn.parsing import projective_heads, with_root_label
 
 DECODERS = {"projective": projective_heads, "non_projective": spanning_tree_heads}
@@ -204,12 +205,12 @@ class ArcMlpParser(VersionedModel):
         vectors = self.text_field_embedder(words)
         if self.pos_tag_embedding is not None:
             vectors = torch.cat([vectors, self.pos_tag_embedding(pos_tags)], -1)
-        vectors = vectors.masked_fill(~mask.unsqueeze(-1), 0)
+        vectors = zero_padding(vectors, mask)
         root = self.root.to(vectors).expand(len(vectors), 1, -1)
         vectors = torch.cat([root, vectors], 1)
         mask = torch.cat([mask.new_ones(len(mask), 1), mask], 1)
         states, trace = encode(self.encoder, self.dropout(vectors), mask, is_traced)
-        return self.dropout(states.masked_fill(~mask.unsqueeze(-1), 0)), trace
+        return self.dropout(zero_padding(states, mask)), trace
 
     def _arc_scores(self, states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """(batch, words, words + 1); minus infinity for padding and for a word as its own head."""

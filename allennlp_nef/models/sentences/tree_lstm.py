@@ -14,6 +14,7 @@ from torch.nn import functional
 from allennlp_nef.models.versioned_model import VersionedModel
 from allennlp_nef.modules.checks import check_dropout
 from allennlp_nef.modules.tree_encoders import TreeEncoder
+from allennlp_nef.nn.numerics import zero_padding
 
 
 @Model.register("tree_lstm")
@@ -89,7 +90,7 @@ class TreeLstm(VersionedModel):
             `node_probs`, (batch, nodes, labels); `counts`, (batch,), the number of nodes; `loss`, if labels are known.
         """
         mask = get_text_field_mask(tokens)
-        words = self.text_field_embedder(tokens).masked_fill(~mask.unsqueeze(-1), 0)
+        words = zero_padding(self.text_field_embedder(tokens), mask)
         # A binary tree of n words has 2 n - 1 nodes.
         counts = 2 * mask.sum(-1) - 1
         is_node: Any = torch.arange(heads.size(1), device=heads.device) < counts.unsqueeze(-1)

@@ -40,6 +40,7 @@ from allennlp_nef.modules.step_loss import StepLoss
 from allennlp_nef.modules.tag_heads import SoftmaxTagHead, TagHead
 from allennlp_nef.modules.traces import EncoderTrace
 from allennlp_nef.nn.connected import connected
+from allennlp_nef.nn.numerics import zero_padding
 
 
 @Model.register("nef_tagger")
@@ -209,11 +210,10 @@ class NefTagger(VersionedModel):
         metadata: List[Optional[TaggingMetadata]],
     ) -> Dict[str, Any]:
         vectors, mask = self.input_representation(**inputs)
-        padding = ~mask.unsqueeze(-1)  # (batch, tokens, 1)
-        vectors = self.dropout(vectors.masked_fill(padding, 0))
+        vectors = self.dropout(zero_padding(vectors, mask))
         is_traced = any(item is not None and item.is_traced for item in metadata)
         states, trace = encode(self.encoder, vectors, mask, is_traced and self.decoder is None)
-        states = self.dropout(states.masked_fill(padding, 0))
+        states = self.dropout(zero_padding(states, mask))
         halting = None
         if self.decoder is not None:
             options: Dict[str, Any] = {}

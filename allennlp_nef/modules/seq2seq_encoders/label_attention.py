@@ -19,6 +19,7 @@ from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
 )
 from allennlp_nef.modules.traces import Decide, DecidingTrace, Decisions
 from allennlp_nef.nn.label_attention import label_scale
+from allennlp_nef.nn.numerics import zero_padding
 
 
 @dataclass(eq=False)
@@ -145,7 +146,7 @@ class LabelAttention(TracedEncoder):
             sentences, _ = pad_packed_sequence(
                 packed._replace(data=rows), batch_first=True, total_length=mask.size(1)
             )
-            return sentences.masked_fill(~mask.unsqueeze(-1), 0)
+            return zero_padding(sentences, mask)
 
         words: Union[torch.Tensor, LabelStates] = packed.data
         distributions = []

@@ -5,6 +5,7 @@ from overrides import overrides
 
 from allennlp_nef.modules.seq2seq_encoders.sized_encoder import SizedEncoder
 from allennlp_nef.modules.traces import EncoderTrace
+from allennlp_nef.nn.numerics import zero_padding
 
 TagScorer = Callable[[torch.Tensor], torch.Tensor]
 """Output of the encoder (batch, tokens, output_dim) -> a score for each tag (batch, tokens, tags)."""
@@ -55,4 +56,4 @@ def without_padding(
     """The inputs (batch, tokens, dim) with 0 in padding, and the mask; without a mask there is no padding."""
     if mask is None:
         mask = inputs.new_ones(inputs.shape[:2], dtype=torch.bool)
-    return inputs.masked_fill(~mask.unsqueeze(-1), 0), mask
+    return zero_padding(inputs, mask), mask

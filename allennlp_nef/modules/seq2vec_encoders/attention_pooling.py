@@ -6,6 +6,7 @@ from allennlp.nn.util import masked_softmax, weighted_sum
 from overrides import overrides
 
 from allennlp_nef.modules.checks import check_integers
+from allennlp_nef.nn.numerics import zero_padding
 
 
 @Seq2VecEncoder.register("attention_pooling")
@@ -56,6 +57,6 @@ class AttentionPooling(Seq2VecEncoder):
         """
         if mask is None:
             mask = cast(torch.BoolTensor, states.new_ones(states.shape[:2], dtype=torch.bool))
-        states = states.masked_fill(~mask.unsqueeze(-1), 0)
+        states = zero_padding(states, mask)
         scores = self._scores(torch.tanh(self._hidden(states))).squeeze(-1)  # (batch, tokens)
         return weighted_sum(states, masked_softmax(scores, mask))

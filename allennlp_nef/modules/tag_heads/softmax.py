@@ -6,7 +6,7 @@ from overrides import overrides
 from allennlp_nef.modules.tag_heads.affine import AffineTagHead
 from allennlp_nef.modules.tag_heads.tag_head import TagHead
 from allennlp_nef.modules.tag_heads.word_losses import word_losses
-from allennlp_nef.nn.numerics import in_float32_at_least
+from allennlp_nef.nn.numerics import in_float32_at_least, zero_padding
 
 
 class SoftmaxDecoding(TagHead):
@@ -39,7 +39,7 @@ class SoftmaxDecoding(TagHead):
         scores = in_float32_at_least(scores)
         if self.is_weighted:
             scores = scores - self.label_weights.to(scores.dtype).log()
-        return scores.softmax(-1).masked_fill(~mask.unsqueeze(-1), 0)
+        return zero_padding(scores.softmax(-1), mask)
 
     @overrides
     def decode_threshold(self) -> Optional[float]:

@@ -4,6 +4,7 @@ import torch
 from allennlp.common import Registrable
 
 from allennlp_nef.modules.checks import check_integers
+from allennlp_nef.nn.numerics import zero_padding
 from allennlp_nef.nn.tree_levels import TreeLevel, tree_levels
 
 
@@ -50,7 +51,7 @@ class TreeEncoder(torch.nn.Module, Registrable):
             0 in padding.
         """
         shape = *heads.shape, self._hidden_dim
-        vectors = inputs.masked_fill(~mask.unsqueeze(-1), 0).flatten(0, 1)
+        vectors = zero_padding(inputs, mask).flatten(0, 1)
         gates = self.inputs(vectors)
         states = gates.new_zeros(heads.numel(), self._hidden_dim)
         memories = states.clone()

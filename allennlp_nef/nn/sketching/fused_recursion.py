@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
-from allennlp_nef.nn.numerics import float32_at_least
+from allennlp_nef.nn.numerics import float32_at_least, zero_padding
 from allennlp_nef.nn.sketching.stepwise_attention import MakeAttention
 
 MAX_CACHE_BYTES = 128 * 2**20
@@ -87,10 +87,10 @@ class FusedRecursion:
         """The gradients of the sketches, and of the history if it is kept -> those of the pre-activation, W_s and v."""
         if not self.cache:  # it is not the first backward pass
             self._start_attention()
-        padding = ~self.mask.unsqueeze(-1)  # (batch, tokens, 1)
-        self.start_backward(grad.masked_fill(padding, 0))
+        self.start_backward(zero_padding(grad, self.mask))
         if grad_history is not None:
-            grad_history = grad_history.masked_fill(padding.unsqueeze(1), 0)
+            padding = ~self.mask[:, None, :, None]  # (batch, 1, tokens, 1)
+            grad_history = grad_history.masked_fill(padding, 0)
         for segment, checkpoint in zip(self.segments[::-1], self._checkpoints[::-1]):
             if not self.cache:
                 state, attention_state = checkpoint
