@@ -6,6 +6,7 @@ Section 3.3, Proposition 1, and Algorithms 3 (forward) and 4 (backward).
 
 from typing import Any, NamedTuple, Optional, Tuple
 
+import numpy as np
 import torch
 from torch.autograd.function import once_differentiable
 
@@ -96,19 +97,19 @@ def _compiled(z: torch.Tensor, u: torch.Tensor, closed: Optional[torch.Tensor]) 
     """`_by_rounds` of one row after the other, in a kernel."""
     from allennlp_nef.nn.kernels import csoftmax
 
-    length = z.size(-1)
-    z, u = z.contiguous(), u.expand_as(z).contiguous()
-    if closed is None:
-        closed = torch.zeros_like(z, dtype=torch.bool)
-    else:
-        closed = closed.expand_as(z).clone(memory_format=torch.contiguous_format)
-    weights, shares = torch.empty_like(z), torch.empty_like(z)
-    mass = z.new_empty(*z.shape[:-1], 1)
-    rows = (tensor.view(-1, length).numpy() for tensor in (z, u, weights, shares, closed))
-    z_rows, u_rows, weight_rows, share_rows, closed_rows = rows
-    masses = mass.view(-1).numpy()
-    csoftmax.solve(z_rows, u_rows, SLACK, weight_rows, share_rows, masses, closed_rows)
-    return Solution(weights, shares, mass, closed)
+    shape, rows = z.shape, (-1, z.size(-1))
+    # Arrays of NumPy take a third of the time of tensors to make.
+    z_rows = z.contiguous().numpy().reshape(rows)
+    u_rows = u.expand(shape).contiguous().numpy().reshape(rows)
+    closed_rows = np.zeros(z_rows.shape, bool)
+    if closed is not None:
+        closed_rows[:] = closed.expand(shape).numpy().reshape(rows)
+    weights, shares = np.empty_like(z_rows), np.empty_like(z_rows)
+    masses = np.empty(len(z_rows), z_rows.dtype)
+    csoftmax.solve(z_rows, u_rows, SLACK, weights, shares, masses, closed_rows)
+    mass = masses.reshape(*shape[:-1], 1)
+    arrays = (weights.reshape(shape), shares.reshape(shape), mass, closed_rows.reshape(shape))
+    return Solution(*map(torch.from_numpy, arrays))
 
 
 def _compiled_gradients(
@@ -116,12 +117,16 @@ def _compiled_gradients(
 ) -> Tuple[torch.Tensor, torch.Tensor]:
     from allennlp_nef.nn.kernels import csoftmax
 
-    grad = grad.contiguous()
-    results = torch.empty_like(grad), torch.empty_like(grad)
-    tensors = shares, closed, grad, *results
-    share_rows, closed_rows, *rows = (x.view(-1, grad.size(-1)).numpy() for x in tensors)
-    csoftmax.gradients(share_rows, mass.view(-1).numpy(), closed_rows, *rows)
-    return results
+    shape, rows = grad.shape, (-1, grad.size(-1))
+    grad_rows = grad.contiguous().numpy().reshape(rows)
+    share_rows, closed_rows = (tensor.numpy().reshape(rows) for tensor in (shares, closed))
+    grad_scores, grad_bounds = np.empty_like(grad_rows), np.empty_like(grad_rows)
+    masses = mass.numpy().reshape(-1)
+    csoftmax.gradients(share_rows, masses, closed_rows, grad_rows, grad_scores, grad_bounds)
+    return (
+        torch.from_numpy(grad_scores.reshape(shape)),
+        torch.from_numpy(grad_bounds.reshape(shape)),
+    )
 
 
 def _by_rounds(z: torch.Tensor, u: torch.Tensor, closed: Optional[torch.Tensor]) -> Solution:
