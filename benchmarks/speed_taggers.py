@@ -192,7 +192,7 @@ def training_steps(settings: Settings) -> List[Case]:
     for decoder in DECODERS[::2]:
         for steps in ("all", "drawn") if decoder.num_steps != 10 else ():
             cases.append(partial(_step_loss_case, settings, decoder, steps))
-    return cases + [partial(_floor_case, settings, decoder) for decoder in DECODERS[::2]]
+    return cases + _floor_cases(settings, Run.train)
 
 
 def _step_loss_case(settings: Settings, decoder: Decoder, steps: str) -> List[Row]:
@@ -203,25 +203,31 @@ def _step_loss_case(settings: Settings, decoder: Decoder, steps: str) -> List[Ro
     return _case(settings, Run.train, what, model, target, baseline, "loss at the last step")
 
 
-def _floor_case(settings: Settings, decoder: Decoder) -> List[Row]:
+def _floor_cases(settings: Settings, action: Action) -> List[Case]:
+    return [partial(_floor_case, settings, action, decoder) for decoder in DECODERS[::2]]
+
+
+def _floor_case(settings: Settings, action: Action, decoder: Decoder) -> List[Row]:
     """A lower bound of the time: the baseline's step and the matrix products of the decoder, without anything else."""
     torch.manual_seed(1)
     batches = [random_batch(settings, settings.batch_size, TOKENS) for _ in range(8)]
-    run = Run(settings, simple_tagger(), batches)
-    products = matrix_products(settings, decoder)
+    baseline = Run(settings, simple_tagger(), batches).started(settings, action)
+    products = matrix_products(settings, decoder, backward=action is Run.train)
 
     def with_products() -> None:
-        run.train()
+        baseline()
         for product in products:
             product()
 
     title = decoder.title.split(",")[0]
     what = f"floor of {title}: {BASELINE} and the matrix products of {title}"
-    return [compare(settings, what, BASELINE, with_products, run.train)]
+    return [compare(settings, what, BASELINE, with_products, baseline)]
 
 
-def matrix_products(settings: Settings, decoder: Decoder) -> List[Callable[[], Any]]:
-    """The matrix products of a training step; each of the forward pass has two of its size in the backward pass.
+def matrix_products(
+    settings: Settings, decoder: Decoder, backward: bool = True
+) -> List[Callable[[], Any]]:
+    """The matrix products of the forward pass, and with `backward` the two of the same size in the backward pass.
 
     W_h * h is computed once, and W_s * s at each step but the first, where s = 0. NEF-S updates one vector per
     sentence: it multiplies this vector by W_s, and the result by the attention.
@@ -230,14 +236,14 @@ def matrix_products(settings: Settings, decoder: Decoder) -> List[Callable[[], A
     words = settings.batch_size * TOKENS
     steps = TOKENS if decoder.num_steps == "length" else int(decoder.num_steps)
 
-    three = partial(products_of, settings)
+    make = partial(products_of, settings, backward=backward)
     rows, window = module.sketch_weight.shape
-    products = three(words, module.input_weight.size(1), rows)
+    products = make(words, module.input_weight.size(1), rows)
     if decoder.sketch_update == "full":
-        return products + three(words, window, rows) * (steps - 1)
+        return products + make(words, window, rows) * (steps - 1)
     places = 2 * module.context_size + 1
-    step = three(settings.batch_size, window // places, places * rows)
-    step += three(TOKENS, places, rows, settings.batch_size)
+    step = make(settings.batch_size, window // places, places * rows)
+    step += make(TOKENS, places, rows, batch=settings.batch_size)
     return products + step * (steps - 1)
 
 
@@ -275,7 +281,7 @@ def product_rate(settings: Settings) -> float:
 
 def inference(settings: Settings) -> List[Case]:
     """Part 2: the forward pass, in evaluation and without gradient."""
-    return _cases(settings, Run.infer, {})
+    return _cases(settings, Run.infer, {}) + _floor_cases(settings, Run.infer)
 
 
 def _cases(settings: Settings, action: Action, targets: Dict) -> List[Case]:
