@@ -1,3 +1,4 @@
+from contextlib import ExitStack
 from typing import Any, Dict, Optional
 
 from allennlp.data import DataLoader
@@ -5,6 +6,7 @@ from allennlp.evaluation.evaluator import Evaluator, SimpleEvaluator
 from allennlp.models import Model
 from overrides import overrides
 
+from allennlp_nef.errors import UserError
 from allennlp_nef.models import NefTagger
 
 _WEIGHT = "loss_weight"
@@ -18,6 +20,10 @@ class NefEvaluator(SimpleEvaluator):
     `--batch-weight-key` goes before it. It takes the options of `simple`.
 
     Registered as an `Evaluator` with name "nef".
+
+    # Raises
+
+    `UserError`: there is no metric, since no sentence has labels.
     """
 
     @overrides(check_signature=False)
@@ -29,10 +35,15 @@ class NefEvaluator(SimpleEvaluator):
         *args: Any,
         **kwargs: Any,
     ) -> Dict[str, Any]:
-        if batch_weight_key or not isinstance(model, NefTagger):
-            return super().__call__(model, data_loader, batch_weight_key or "", *args, **kwargs)
-        hook = model.register_forward_hook(lambda _, __, out: {**out, _WEIGHT: model.loss_weight})
-        try:
-            return super().__call__(model, data_loader, _WEIGHT, *args, **kwargs)
-        finally:
-            hook.remove()
+        with ExitStack() as stack:
+            if not batch_weight_key and isinstance(model, NefTagger):
+                batch_weight_key = _WEIGHT
+                hook = model.register_forward_hook(
+                    lambda _, __, out: {**out, _WEIGHT: model.loss_weight}
+                )
+                stack.callback(hook.remove)
+            metrics = super().__call__(model, data_loader, batch_weight_key or "", *args, **kwargs)
+        if not metrics:
+            data = getattr(data_loader, "data_path", "the data")
+            raise UserError(f"{data}: expected sentences with labels to compare with, got none")
+        return metrics

@@ -4,6 +4,7 @@ import shutil
 import pytest
 
 from allennlp_nef.data.formats import read_examples
+from allennlp_nef.errors import UserError
 
 
 def f1(predicted, gold, label):
@@ -65,3 +66,11 @@ def test_predictions_can_be_written(allennlp, archive_path, root, tmp_path):
     for tokens, tags, example in zip(batch["tokens"], batch["tags"], read_examples(prefix)):
         assert tokens == example.target
         assert len(tags) == len(tokens)
+
+
+def test_data_without_labels_are_an_error(allennlp, archive_path, root, tmp_path):
+    for ending in ("src", "mt"):
+        shutil.copy(str(root / "fixtures" / "qe" / f"dev.{ending}"), str(tmp_path))
+    prefix = tmp_path / "dev"
+    with pytest.raises(UserError, match=f"^{prefix}: expected sentences with labels to compare"):
+        allennlp("evaluate", archive_path, prefix)
