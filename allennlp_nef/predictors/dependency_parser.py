@@ -1,4 +1,3 @@
-import json
 from typing import Any, ClassVar, Dict, List, Optional, Tuple, Type, Union
 
 from allennlp.common.checks import ConfigurationError
@@ -11,24 +10,17 @@ from overrides import overrides
 from allennlp_nef.data.dataset_readers import ConlluTreesReader, UntaggedReader
 from allennlp_nef.data.formats.characters import check_labels
 from allennlp_nef.data.formats.conllu import UNKNOWN
-from allennlp_nef.data.metadata import ParsingMetadata
 from allennlp_nef.data.writers import Prediction
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.models import ArcMlpParser
 from allennlp_nef.predictors.batches import metadata_of
 from allennlp_nef.predictors.biaffine_output import biaffine_outputs
+from allennlp_nef.predictors.checked_predictor import Answer
 from allennlp_nef.predictors.errors import describe, request_error
-from allennlp_nef.predictors.output_formats import writer_of
 from allennlp_nef.predictors.requests import check_fields, flag_of, words_of
 from allennlp_nef.predictors.sentence_predictor import SentencePredictor
 
 _TREE_FIELDS = ("head_indices", "head_tags")
-
-
-class ParsedAnswer(Dict[str, Any]):
-    """The answer for a sentence: a JSON object, with the metadata of the sentence."""
-
-    metadata: ParsingMetadata
 
 
 @Predictor.register("dependency_parser")
@@ -58,8 +50,8 @@ class DependencyParserPredictor(SentencePredictor):
     output_format : `str`, optional (default = `"json"`)
         "json", an object a line; "conllu", the sentence of the input file with HEAD and DEPREL filled in, all else as
         it was; "svg", a drawing a line.
-    max_tokens, max_batch, batch_size
-        See `SentencePredictor`.
+    max_tokens, max_batch, batch_size, on_error
+        See `CheckedPredictor`.
     """
 
     task = "dependencies"
@@ -67,13 +59,7 @@ class DependencyParserPredictor(SentencePredictor):
     reader_type: ClassVar[Type[UntaggedReader]] = ConlluTreesReader
     _dataset_reader: ConlluTreesReader
 
-    def __init__(
-        self,
-        model: Model,
-        dataset_reader: DatasetReader,
-        output_format: str = "json",
-        **options: Any,
-    ) -> None:
+    def __init__(self, model: Model, dataset_reader: DatasetReader, **options: Any) -> None:
         is_ours = isinstance(model, ArcMlpParser)
         if not is_ours and not hasattr(model, "arc_attention"):
             raise ConfigurationError(
@@ -82,8 +68,6 @@ class DependencyParserPredictor(SentencePredictor):
             )
         super().__init__(model, dataset_reader, **options)
         self._reads_tags = getattr(model, "pos_tag_embedding" if is_ours else "_pos_tag_embedding")
-        self._writer = writer_of(self._dataset_reader, output_format)
-        self._sentences_dumped = 0
 
     def predict(
         self,
@@ -133,62 +117,44 @@ class DependencyParserPredictor(SentencePredictor):
         return self._reads_tags is not None and set(tags) == {UNKNOWN} and UNKNOWN not in known
 
     @overrides
-    def outputs_of(self, instances: List[Instance]) -> List[Dict[str, Any]]:
+    def _outputs_of(self, instances: List[Instance]) -> List[Dict[str, Any]]:
         # Without gold trees, which may have labels that the model does not know.
         bare = [
             Instance({n: field for n, field in each.fields.items() if n not in _TREE_FIELDS})
             for each in instances
         ]
         if isinstance(self._model, ArcMlpParser):
-            return self._model.forward_on_instances(bare)
+            return super()._outputs_of(bare)
         return biaffine_outputs(self._model, bare)
 
     @overrides
     def to_answer(self, output: Dict[str, Any]) -> JsonDict:
+        metadata = output["metadata"]
         return {
+            **super().to_answer(output),
+            "tags": metadata.tags,
             "heads": output["predicted_heads"],
             "labels": output["predicted_dependencies"],
             "head_probabilities": output["head_probabilities"],
             "label_probabilities": output["label_probabilities"],
-            "head_steps": output.get("head_steps"),
+            **({"head_steps": output.get("head_steps")} if metadata.trace else {}),
         }
 
     @overrides
-    def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
-        self._check_tags(instances)
-        answers: List[JsonDict] = []
-        for instance, found in zip(instances, super().predict_batch_instance(instances)):
-            metadata: Any = metadata_of(instance)
-            answer = ParsedAnswer(words=found.pop("words"), tags=metadata.tags, **found)
-            if not metadata.trace:
-                del answer["head_steps"]
-            answer.metadata = metadata
-            answers.append(answer)
-        return answers
-
-    def _check_tags(self, instances: List[Instance]) -> None:
+    def _prepared(self, instance: Instance) -> Instance:
         """Raises a `UserError` for a sentence without tags that needs them."""
-        for number, instance in enumerate(instances, 1):
-            metadata: Any = metadata_of(instance)
-            if self._lacks_tags(metadata.tags):
-                sentence = metadata.sentence
-                where = f"{sentence.path}:{sentence.lines[0]}" if sentence else f"sentence {number}"
-                raise UserError(
-                    f"{where}: expected the tags of the words, which this model reads, in the column "
-                    f"{self._dataset_reader.column.upper()}, got a sentence without tags"
-                )
+        metadata: Any = metadata_of(instance)
+        if self._lacks_tags(metadata.tags):
+            sentence = metadata.sentence
+            where = f"{sentence.path}:{sentence.lines[0]}" if sentence else "tags"
+            raise UserError(
+                f"{where}: expected the tags of the words, which this model reads, in the column "
+                f"{self._dataset_reader.column.upper()}, got a sentence without tags"
+            )
+        return super()._prepared(instance)
 
     @overrides
-    def dump_line(self, outputs: JsonDict) -> str:
-        if self._writer is None:
-            return json.dumps(outputs) + "\n"
-        metadata = outputs.metadata if isinstance(outputs, ParsedAnswer) else None
-        prediction = Prediction(
-            number=self._sentences_dumped,
-            tokens=outputs["words"],
-            tags=outputs["tags"],
-            sentence=None if metadata is None else metadata.sentence,
-            answer=outputs,
-        )
-        self._sentences_dumped += 1
-        return self._writer(self._dataset_reader, prediction)
+    def prediction_of(self, outputs: JsonDict, number: int) -> Prediction:
+        sentence = outputs.metadata.sentence if isinstance(outputs, Answer) else None
+        words = outputs["words"]
+        return Prediction(number, words, outputs["tags"], sentence=sentence, answer=outputs)

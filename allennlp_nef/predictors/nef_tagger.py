@@ -86,7 +86,7 @@ class NefTaggerPredictor(TaggingPredictor):
     min_probability : `float`, optional (default = `None`)
         From 0 to 1: see above. For requests that have none. Without chunks only with the output format "json".
     attention, trace, max_tokens, max_batch, batch_size, on_error, max_steps, halting
-        See `TaggingPredictor`.
+        See `TaggingPredictor` and `CheckedPredictor`.
     """
 
     _dataset_reader: SentenceReader

@@ -31,8 +31,8 @@ class SentenceClassifierPredictor(SentencePredictor):
         `basic_classifier`.
     dataset_reader : `DatasetReader`
         `labeled_sentences`.
-    max_tokens, max_batch, batch_size
-        See `SentencePredictor`.
+    max_tokens, max_batch, batch_size, on_error
+        See `CheckedPredictor`.
     """
 
     task = "class"
@@ -55,4 +55,5 @@ class SentenceClassifierPredictor(SentencePredictor):
     def to_answer(self, output: Dict[str, Any]) -> JsonDict:
         names = self._model.vocab.get_index_to_token_vocabulary(self._model._label_namespace)
         probabilities = {names[i]: float(p) for i, p in enumerate(output["probs"])}
-        return {"label": output["label"], "probabilities": probabilities}
+        label = {"label": output["label"], "probabilities": probabilities}
+        return {**super().to_answer(output), **label}

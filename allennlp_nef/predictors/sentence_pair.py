@@ -35,8 +35,8 @@ class SentencePairPredictor(SentencePredictor):
         `sentence_pair` or `esim`.
     dataset_reader : `DatasetReader`
         `sentence_pairs`.
-    max_tokens, max_batch, batch_size
-        See `SentencePredictor`.
+    max_tokens, max_batch, batch_size, on_error
+        See `CheckedPredictor`.
     """
 
     task = "pair"
@@ -80,8 +80,8 @@ class SentencePairPredictor(SentencePredictor):
         return [first, second, tuple(request[name] for name in self.heads)]
 
     @overrides
-    def instance_of(self, parsed: List[Any]) -> Instance:
-        first, second, *heads = parsed
+    def to_instance(self, request: Any) -> Instance:
+        first, second, *heads = request
         return self._dataset_reader.text_to_instance(
             first, second, heads=heads[0] if heads else None
         )
@@ -91,6 +91,7 @@ class SentencePairPredictor(SentencePredictor):
         if "label_probs" in output:  # esim
             names = self._model.vocab.get_index_to_token_vocabulary("labels")
             chances = {names[i]: float(p) for i, p in enumerate(output["label_probs"])}
-            return {"label": output["label"], "probabilities": chances}
+            output = {**output, "probabilities": chances}
         parts = ("label", "score", "probabilities")
-        return {name: output[name] for name in parts if name in output}
+        found = {name: output[name] for name in parts if name in output}
+        return {**super().to_answer(output), **found}

@@ -1,4 +1,4 @@
-from typing import Any, ClassVar, Dict, List, Tuple, Type
+from typing import Any, ClassVar, Dict, List, Sequence, Tuple, Type
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -10,6 +10,7 @@ from overrides import overrides
 from allennlp_nef.data.dataset_readers import LabeledTreesReader, UntaggedReader
 from allennlp_nef.data.formats.labeled_trees import LabeledTree, check_binary, parse_tree
 from allennlp_nef.models import TreeLstm
+from allennlp_nef.predictors.checked_predictor import Answer
 from allennlp_nef.predictors.errors import describe, request_error
 from allennlp_nef.predictors.requests import check_fields
 from allennlp_nef.predictors.sentence_predictor import SentencePredictor
@@ -34,8 +35,8 @@ class TreeLstmPredictor(SentencePredictor):
         `tree_lstm`.
     dataset_reader : `DatasetReader`
         `labeled_trees`.
-    max_tokens, max_batch, batch_size
-        See `SentencePredictor`.
+    max_tokens, max_batch, batch_size, on_error
+        See `CheckedPredictor`.
     """
 
     task = "class"
@@ -55,7 +56,7 @@ class TreeLstmPredictor(SentencePredictor):
         return self.predict_json({"tree": tree})
 
     @overrides
-    def parse(self, request: Any, where: str = "") -> List[Any]:
+    def parse(self, request: Any, where: str = "") -> Any:
         check_fields(request, self.fields, "field tree", where)
         text = request.get("tree")
         if not isinstance(text, str):
@@ -70,18 +71,22 @@ class TreeLstmPredictor(SentencePredictor):
             raise request_error(
                 f"{where}tree: expected at most {self.max_tokens} words, got {len(tree.words)}"
             )
-        return [text]
+        return tree
 
     @overrides
-    def to_answer(self, output: Dict[str, Any]) -> JsonDict:
-        return {name: output[name] for name in ("label", "probabilities", "node_labels")}
+    def sides_of(self, request: Any) -> Sequence[List[str]]:
+        return [request.words]
 
     @overrides
-    def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
-        answers = super().predict_batch_instance(instances)
-        for instance, answer in zip(instances, answers):
-            fields: Any = instance.fields
-            leaves = [leaf - 1 for leaf in fields["leaves"].labels]
-            tree = LabeledTree(answer["tokens"], [], fields["heads"].labels, leaves)
-            answer["tree"] = tree.as_text(answer.pop("node_labels"))
-        return answers
+    def to_instance(self, request: Any) -> Instance:
+        return self._dataset_reader.tree_to_instance(request, has_labels=False)
+
+    @overrides
+    def _answer(self, instance: Instance, output: Dict[str, Any]) -> Answer:
+        answer = super()._answer(instance, output)
+        fields: Any = instance.fields
+        leaves = [leaf - 1 for leaf in fields["leaves"].labels]
+        tree = LabeledTree(answer["tokens"], [], fields["heads"].labels, leaves)
+        answer.update({name: output[name] for name in ("label", "probabilities")})
+        answer["tree"] = tree.as_text(output["node_labels"])
+        return answer

@@ -94,7 +94,7 @@ class WordQePredictor(TaggingPredictor):
         word; or "attention", the mean of the steps in which `neural_easy_first` attends to a word, weighted by the
         attention, so that words that it attends to late have the highest numbers.
     attention, trace, max_tokens, max_batch, batch_size, on_error, max_steps, halting
-        See `TaggingPredictor`; `max_tokens` is the limit for either side.
+        See `TaggingPredictor` and `CheckedPredictor`; `max_tokens` is the limit for either side.
     """
 
     task = "word_qe"
@@ -118,7 +118,7 @@ class WordQePredictor(TaggingPredictor):
                 "dataset_reader: the predictor word_qe expects wmt_word_qe, got "
                 f"{type(dataset_reader).__name__}"
             )
-        super().__init__(model, dataset_reader, output_format, **options)
+        super().__init__(model, dataset_reader, output_format=output_format, **options)
         if output_format == "wmt20_gaps" and "gaps" not in dataset_reader.tagged:
             raise ConfigurationError(
                 f"output_format: wmt20_gaps needs a model of gaps, got one of {dataset_reader.tagged}"

@@ -1,0 +1,209 @@
+import json
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import JsonDict
+from allennlp.data import Instance
+from allennlp.models import Model
+from allennlp.predictors import Predictor
+from overrides import overrides
+
+from allennlp_nef.data.dataset_readers import TaggingReader
+from allennlp_nef.data.metadata import metadata_of
+from allennlp_nef.data.writers import Prediction
+from allennlp_nef.modules.checks import check_integers
+from allennlp_nef.modules.traces import ReadableTrace
+from allennlp_nef.predictors.batches import batches_of
+from allennlp_nef.predictors.errors import request_error
+from allennlp_nef.predictors.lines import LoadedRequest, SkippedLines, load_request
+from allennlp_nef.predictors.output_formats import writer_of
+from allennlp_nef.predictors.requests import asks_for_description, check_list
+
+WORDS_PER_ITEM = 50
+"""A list of requests has at most this many words times `max_batch`."""
+
+
+class Answer(Dict[str, Any]):
+    """The answer for a sentence: a JSON object, with the metadata of the sentence and the trace, where it is wanted."""
+
+    metadata: Any
+    trace: Optional[ReadableTrace] = None
+
+
+class CheckedPredictor(Predictor):
+    """Base class of this package's predictors: checked requests, batches, output formats.
+
+    A request that cannot be answered raises a `ValueError` that names the field and, in a list of requests, the item,
+    from 0; `allennlp serve` answers it with status 400. Implement `task`, `parse`, `to_instance`, `to_answer`, and
+    `prediction_of` where the dataset reader has `writers`.
+
+    The answer to the request `{"describe": true}` is the `description`, which a page for the model needs.
+
+    # Parameters
+
+    model : `Model`
+    dataset_reader : `DatasetReader`
+    output_format : `str`, optional (default = `"json"`)
+        What `allennlp predict` writes: "json", an object a line, or one of the reader's `writers`.
+    max_tokens : `int`, optional (default = `1000`)
+        At least 1. The limit for the words of a request. The limit for its characters is 1000 times this, each word
+        counted as long as the longest one. There is no limit for what a dataset reader reads.
+    max_batch : `int`, optional (default = `1000`)
+        At least 1. The limit for the requests of a list. The limit for the words of a list is 50 times this.
+    batch_size : `int`, optional (default = `64`)
+        At least 1. How many requests go through the model at once; fewer where they are long.
+    on_error : `str`, optional (default = `"stop"`)
+        What `allennlp predict` does with a line of JSON that cannot be answered. "stop": an error, and no further
+        answers. "skip": an object `{"error": "request 3: ..."}` in place of the answer, and a warning; so there are as
+        many lines of output as requests. "skip" needs the output format "json". It changes nothing for requests that
+        come from Python or a server, nor for what a dataset reader reads.
+    """
+
+    _dataset_reader: TaggingReader
+
+    def __init__(
+        self,
+        model: Model,
+        dataset_reader: TaggingReader,
+        output_format: str = "json",
+        max_tokens: int = 1000,
+        max_batch: int = 1000,
+        batch_size: int = 64,
+        on_error: str = "stop",
+    ) -> None:
+        super().__init__(model, dataset_reader)
+        dataset_reader.use_no_weights()
+        self._writer = writer_of(dataset_reader, output_format)
+        check_integers(max_tokens=max_tokens, max_batch=max_batch, batch_size=batch_size)
+        if on_error not in ("stop", "skip"):
+            raise ConfigurationError(f"on_error: expected stop or skip, got {on_error!r}")
+        if output_format != "json" and on_error == "skip":
+            raise ConfigurationError(
+                f"on_error: expected output_format json, in which an error can take the place of an answer, got "
+                f"{output_format}"
+            )
+        self._skipped = SkippedLines() if on_error == "skip" else None
+        self.output_format = output_format
+        self.max_tokens = max_tokens
+        self.max_batch = max_batch
+        self.batch_size = batch_size
+        self._requests_loaded = self._sentences_dumped = 0
+
+    @property
+    def task(self) -> str:
+        """The task of the model: "word_qe", "chunks" (such as entities), "tags", "class", "pair" or "dependencies"."""
+        raise NotImplementedError
+
+    def parse(self, request: Any, where: str = "") -> Any:
+        """The checked parts of a request, decoded from JSON. Raises `request_error`, its message after `where`."""
+        raise NotImplementedError
+
+    def sides_of(self, request: Any) -> Sequence[List[str]]:
+        """The words of each sentence of a request that `parse` returned."""
+        raise NotImplementedError
+
+    def to_instance(self, request: Any) -> Instance:
+        """The instance of a request that `parse` returned."""
+        raise NotImplementedError
+
+    def to_answer(self, output: Dict[str, Any]) -> JsonDict:
+        """The answer, from the readable output of the model for a sentence and its `metadata`."""
+        raise NotImplementedError
+
+    def prediction_of(self, outputs: JsonDict, number: int) -> Prediction:
+        """What writers take of an answer, which is sentence `number`, from 0, of the output."""
+        raise NotImplementedError
+
+    def description(self) -> JsonDict:
+        """What the model is, as a JSON object: `task`; `max_tokens` and `max_batch`, the limits of a request."""
+        return {"task": self.task, "max_tokens": self.max_tokens, "max_batch": self.max_batch}
+
+    @overrides
+    def load_line(self, line: str) -> JsonDict:
+        """The request of a line. It is checked here, where its number is known; blank lines do not count."""
+        self._requests_loaded += 1
+        load = load_request if self._skipped is None else self._skipped.load
+        return load(line, self.parse, f"request {self._requests_loaded}: ")
+
+    @overrides
+    def dump_line(self, outputs: JsonDict) -> str:
+        self._sentences_dumped += 1
+        return self.dump(outputs, self._sentences_dumped - 1)
+
+    def dump(self, outputs: JsonDict, number: int) -> str:
+        """An answer in the output format, as sentence `number`, from 0, of the output."""
+        if self._writer is None:
+            return json.dumps(outputs) + "\n"
+        text = self._writer(self._dataset_reader, self.prediction_of(outputs, number))
+        return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+    @overrides
+    def predict_json(self, inputs: JsonDict) -> JsonDict:
+        if asks_for_description(inputs):
+            return self.description()
+        if self._skipped is not None and isinstance(inputs, LoadedRequest):
+            return self._skipped.answers([inputs], self._predict_list)[0]
+        return super().predict_json(inputs)
+
+    @overrides
+    def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
+        if self._skipped is not None and isinstance(inputs, list):
+            lines = [item for item in inputs if isinstance(item, LoadedRequest)]
+            if len(lines) == len(inputs):
+                return self._skipped.answers(lines, self._predict_list)
+        return self._predict_list(inputs)
+
+    def _predict_list(self, inputs: Sequence[JsonDict]) -> List[JsonDict]:
+        return self.predict_batch_instance(self.instances_of(inputs))
+
+    def instances_of(self, inputs: Any) -> List[Instance]:
+        """The instances of a list of requests. Raises `request_error` for one that cannot be answered."""
+        check_list(inputs, self.max_batch)
+        requests = [self._parsed(item, f"item {index}: ") for index, item in enumerate(inputs)]
+        self._check_size(requests)
+        return [self.to_instance(request) for request in requests]
+
+    def _check_size(self, requests: List[Any]) -> None:
+        """Checks how large the requests of a list are together."""
+        words = sum(len(side) for request in requests for side in self.sides_of(request))
+        if words > WORDS_PER_ITEM * self.max_batch:
+            raise request_error(
+                f"expected at most {WORDS_PER_ITEM * self.max_batch} words in all, got {words}"
+            )
+
+    def _parsed(self, request: Any, where: str = "") -> Any:
+        """The parts of a request, which is checked unless `load_line` has done so."""
+        return request.parsed if isinstance(request, LoadedRequest) else self.parse(request, where)
+
+    @overrides
+    def _json_to_instance(self, json_dict: JsonDict) -> Instance:
+        return self.to_instance(self._parsed(json_dict))
+
+    @overrides
+    def predict_instance(self, instance: Instance) -> JsonDict:
+        return self.predict_batch_instance([instance])[0]
+
+    @overrides
+    def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
+        return list(self._answers([self._prepared(instance) for instance in instances]))
+
+    def _prepared(self, instance: Instance) -> Instance:
+        """The instance, ready for the model."""
+        self._dataset_reader.apply_token_indexers(instance)
+        return instance
+
+    def _answers(self, instances: Iterable[Instance]) -> Iterator[Answer]:
+        for group in batches_of(instances, self.batch_size):
+            for instance, output in zip(group, self._outputs_of(group)):
+                yield self._answer(instance, output)
+
+    def _outputs_of(self, instances: List[Instance]) -> List[Dict[str, Any]]:
+        """The readable output of the model for each instance of a batch."""
+        outputs: Any = self._model.forward_on_instances(instances)
+        return outputs
+
+    def _answer(self, instance: Instance, output: Dict[str, Any]) -> Answer:
+        output["metadata"] = metadata_of(instance)
+        answer = Answer(self.to_answer(output))
+        answer.metadata = output["metadata"]
+        return answer
