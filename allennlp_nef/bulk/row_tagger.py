@@ -12,14 +12,13 @@ from typing import (
 )
 
 import torch
-from allennlp.common.util import import_module_and_submodules
 
 from allennlp_nef.bulk.answers import Item, Outcome, answers_to
 from allennlp_nef.bulk.columns import ERROR, arrow_schema
 from allennlp_nef.errors import UserError, quote
 from allennlp_nef.modules.checks import is_integer
 from allennlp_nef.predictors import WordQePredictor
-from allennlp_nef.predictors.archives import load_predictor
+from allennlp_nef.predictors.archives import import_packages, load_predictor
 
 if TYPE_CHECKING:
     import pyarrow
@@ -69,13 +68,7 @@ class RowTagger:
             if not is_integer(threads):
                 raise UserError(f"threads: expected an integer of at least 1, got {threads!r}")
             torch.set_num_threads(threads)
-        for package in include_package:
-            try:
-                import_module_and_submodules(package)
-            except ModuleNotFoundError as error:
-                raise UserError(
-                    f"include_package: expected packages that can be imported, got {quote(package)} ({error})"
-                ) from error
+        import_packages(include_package)
         if not isinstance(columns, (type(None), Mapping)):
             raise UserError(f"columns: expected names by names, got {quote(columns)}")
         self.predictor = load_predictor(os.fspath(archive), cuda_device, trust=trust, **options)

@@ -9,14 +9,15 @@ MAX_WORDS = 2**14
 MAX_CHARACTERS = 10**6
 """Of a batch, with the padding of embedders of characters: each word has as many as the longest."""
 MAX_STEPS = 10**6
-"""Of a batch with traces: sentences x steps x words, where a sentence has as many steps as words."""
+"""Of a batch with traces: sentences x steps x words, where a sentence has as many steps as words; and of a batch with
+arcs: sentences x words x words."""
 
 
 def batches_of(instances: Iterable[Instance], batch_size: int) -> Iterator[List[Instance]]:
     """Splits instances, in their order, into batches of at most `batch_size`, at least one.
 
     A batch has fewer, so that memory does not run out, where it would have more words than `MAX_WORDS`, more characters
-    than `MAX_CHARACTERS`, or traces of more than `MAX_STEPS`. Instances with and without a trace go apart.
+    than `MAX_CHARACTERS`, or traces or arcs of more than `MAX_STEPS`. Instances with and without a trace go apart.
     """
     batch: List[Instance] = []
     longest = widest = 0
@@ -33,7 +34,7 @@ def batches_of(instances: Iterable[Instance], batch_size: int) -> Iterator[List[
             and words <= MAX_WORDS
             and words * widest <= MAX_CHARACTERS
             and metadata.is_traced == is_traced
-            and not (is_traced and words * longest > MAX_STEPS)
+            and not ((is_traced or metadata.has_arcs) and words * longest > MAX_STEPS)
         )
         if batch and not fits:
             yield batch

@@ -21,6 +21,8 @@ from allennlp_nef.predictors.requests import check_fields, flag_of, words_of
 from allennlp_nef.predictors.sentence_predictor import SentencePredictor
 
 _TREE_FIELDS = ("head_indices", "head_tags")
+LONGEST = 1000
+"""A list of requests takes no longer than a sentence of so many words: the time grows with the cube of the length."""
 
 
 @Predictor.register("dependency_parser")
@@ -110,6 +112,16 @@ class DependencyParserPredictor(SentencePredictor):
                 f"{where}tags: expected the tags of the words, which this model reads, got {describe(tags)}"
             )
         return [words, tags, None, None, trace]
+
+    @overrides
+    def _check_size(self, requests: List[Any]) -> None:
+        super()._check_size(requests)
+        size = sum(len(request[0]) ** 3 for request in requests)
+        limit = max(self.max_tokens, LONGEST) ** 3
+        if size > limit:
+            raise request_error(
+                f"expected sentences the cubes of whose lengths add up to at most {limit}, got {size}"
+            )
 
     def _lacks_tags(self, tags: List[str]) -> bool:
         """Whether all tags are `_`, the model reads tags, and its training data had none that is `_`."""

@@ -68,6 +68,10 @@ class TaggingPredictor(InterpretablePredictor, CheckedPredictor):
         halting: Optional[Dict[str, Any]] = None,
         **options: Any,
     ) -> None:
+        if not isinstance(model, NefTagger):
+            raise ConfigurationError(
+                f"model: this predictor expects nef_tagger, got {type(model).__name__}"
+            )
         super().__init__(model, dataset_reader, **options)
         for name, wanted in (("attention", attention), ("trace", trace)):
             if not isinstance(wanted, bool):

@@ -12,7 +12,7 @@ from allennlp_nef.data.formats.labeled_trees import LabeledTree, check_binary, p
 from allennlp_nef.models import TreeLstm
 from allennlp_nef.predictors.checked_predictor import Answer
 from allennlp_nef.predictors.errors import describe, request_error
-from allennlp_nef.predictors.requests import check_fields
+from allennlp_nef.predictors.requests import check_fields, words_of
 from allennlp_nef.predictors.sentence_predictor import SentencePredictor
 
 
@@ -64,13 +64,9 @@ class TreeLstmPredictor(SentencePredictor):
         try:
             tree = parse_tree(text)
             check_binary(tree)
-            self._dataset_reader.words_of(tree.words, "words")
         except ValueError as error:
             raise request_error(f"{where}tree: {error}") from None
-        if len(tree.words) > self.max_tokens:
-            raise request_error(
-                f"{where}tree: expected at most {self.max_tokens} words, got {len(tree.words)}"
-            )
+        words_of({"tree": tree.words}, "tree", self.max_tokens, where, is_word=bool)
         return tree
 
     @overrides

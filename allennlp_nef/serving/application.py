@@ -1,11 +1,11 @@
 import os
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from allennlp_nef.errors import UserError
 from allennlp_nef.modules.checks import check_integers
-from allennlp_nef.predictors.archives import load_predictor
+from allennlp_nef.predictors.archives import import_packages, load_any_predictor
 from allennlp_nef.predictors.requests import asks_for_description
-from allennlp_nef.serving.batching import BatchingTagger
+from allennlp_nef.serving.batching import BatchingPredictor
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -13,24 +13,25 @@ if TYPE_CHECKING:
 
 def create_app(
     archive: str,
-    predictor: str = "nef_tagger",
+    predictor: Optional[str] = None,
     static_dir: Optional[str] = None,
     max_bytes: int = 2**20,
     max_depth: int = 20,
+    include_package: Sequence[str] = (),
     **options: Any,
 ) -> "Flask":
     """A WSGI application that answers requests with an archive.
 
     It has the paths `/predict` and `/predict_batch` of `allennlp serve`, with the same answers, and `/healthz` and
     `/metrics`. Whatever is wrong with a request is answered with a JSON object that has `message`. Requests that come
-    at the same time are tagged together.
+    at the same time are answered together.
 
     # Parameters
 
     archive : `str`
         The archive, or the folder of a training run.
-    predictor : `str`, optional (default = `"nef_tagger"`)
-        The registered name of the predictor. "nef_tagger" is `word_qe` for a model of quality estimation.
+    predictor : `str`, optional (default = `None`, that of the model)
+        The registered name of one of this package's predictors.
     static_dir : `str`, optional (default = `None`)
         A folder with `index.html`, such as that of the page for the browser. All its files are handed out.
     max_bytes : `int`, optional (default = `2**20`)
@@ -38,12 +39,15 @@ def create_app(
     max_depth : `int`, optional (default = `20`)
         At least 1. The limit for lists and objects within each other; more is answered with status 400. The deepest
         request that can be answered has 4.
+    include_package : `Sequence[str]`, optional (default = `()`)
+        Packages to import before the archive is loaded, whose components it has.
     options
-        Those of `load_predictor`, such as `max_tokens`, `max_batch` and `cuda_device`.
+        Those of `load_any_predictor`, such as `max_tokens`, `max_batch` and `cuda_device`.
 
     # Raises
 
-    `UserError`: a package that is not installed, no archive that can be loaded, no such folder.
+    `UserError`: a package that is not installed, no archive that can be loaded, a predictor of another package, no
+    such folder.
     """
     try:
         from flask import Flask, Response, jsonify, send_from_directory
@@ -61,24 +65,25 @@ def create_app(
     check_integers(max_bytes=max_bytes, max_depth=max_depth)
     if static_dir is not None and not os.path.isfile(os.path.join(static_dir, "index.html")):
         raise UserError(f"static_dir: expected a folder with index.html, got {static_dir}")
-    loaded = load_predictor(archive, name=predictor, **options)
+    import_packages(include_package)
+    loaded = load_any_predictor(archive, name=predictor, **options)
     app = Flask(__name__, static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = max_bytes
     metrics = Metrics()
     metrics.watch(app)
     answer_errors_in_json(app)
-    tagger = BatchingTagger(loaded, metrics.batch.observe)
+    batching = BatchingPredictor(loaded, metrics.batch.observe)
 
     @app.post("/predict")
     def predict() -> Any:
         value = read_json(max_depth)
         if asks_for_description(value):
             return jsonify(loaded.description())
-        return jsonify(tagger.answers([loaded._json_to_instance(value)])[0])
+        return jsonify(batching.answers([loaded._json_to_instance(value)])[0])
 
     @app.post("/predict_batch")
     def predict_batch() -> Any:
-        return jsonify(tagger.answers(loaded.instances_of(read_json(max_depth))))
+        return jsonify(batching.answers(loaded.instances_of(read_json(max_depth))))
 
     @app.get("/healthz")
     def health() -> Any:

@@ -8,27 +8,27 @@ from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 
 from allennlp_nef.data.metadata import metadata_of
-from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
+from allennlp_nef.predictors.checked_predictor import CheckedPredictor
 
 Waiting = Tuple[List[Instance], "Future[List[JsonDict]]"]
-"""The sentences of a request, and where their answers go."""
+"""The instances of a request, and where their answers go."""
 
 
-class BatchingTagger:
-    """Tags the sentences of requests from many threads, in a thread of its own.
+class BatchingPredictor:
+    """Answers requests from many threads, in a thread of its own.
 
-    Requests that come while it is busy are tagged together next. Nothing waits for others to come. The thread starts
+    Requests that come while it is busy are answered together next. Nothing waits for others to come. The thread starts
     with the first request, so that the process can be forked before.
 
     # Parameters
 
-    predictor : `TaggingPredictor`
-        Its `batch_size` is the number of sentences up to which requests are put together.
+    predictor : `CheckedPredictor`
+        Its `batch_size` is the number of instances up to which requests are put together.
     observe : `Callable[[int], Any]`
-        Called with the number of sentences that are tagged together.
+        Called with the number of instances that are answered together.
     """
 
-    def __init__(self, predictor: TaggingPredictor, observe: Callable[[int], Any]) -> None:
+    def __init__(self, predictor: CheckedPredictor, observe: Callable[[int], Any]) -> None:
         self._predictor = predictor
         self._observe = observe
         self._waiting: Deque[Waiting] = deque()
@@ -36,11 +36,11 @@ class BatchingTagger:
         self._thread: Optional[threading.Thread] = None
 
     def answers(self, instances: List[Instance]) -> List[JsonDict]:
-        """The answers to sentences, in their order. Raises what the predictor raises."""
+        """The answers to instances, in their order. Raises what the predictor raises."""
         future: Future[List[JsonDict]] = Future()
         with self._changed:
             if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._run, name="tagging", daemon=True)
+                self._thread = threading.Thread(target=self._run, name="predicting", daemon=True)
                 self._thread.start()
             self._waiting.append((instances, future))
             self._changed.notify()
@@ -52,10 +52,10 @@ class BatchingTagger:
             with self._changed:
                 self._changed.wait_for(lambda: self._waiting)
                 group = self._next_group()
-            self._tag(group)
+            self._answer(group)
 
     def _next_group(self) -> List[Waiting]:
-        """The requests that have waited longest: at least one, or as many as have at most `batch_size` sentences."""
+        """The requests that have waited longest: at least one, or as many as have at most `batch_size` instances."""
         group = [self._waiting.popleft()]
         count = len(group[0][0])
         while self._waiting and count + len(self._waiting[0][0]) <= self._predictor.batch_size:
@@ -63,20 +63,20 @@ class BatchingTagger:
             count += len(group[-1][0])
         return group
 
-    def _tag(self, group: List[Waiting]) -> None:
+    def _answer(self, group: List[Waiting]) -> None:
         try:
-            answers = iter(self._tagged([each for instances, _ in group for each in instances]))
+            answers = iter(self._answers([each for instances, _ in group for each in instances]))
         except Exception as error:  # noqa: BLE001  # it is raised where the answer is waited for
             if len(group) == 1:
                 group[0][1].set_exception(error)
             else:  # for the request that it belongs to
                 for each in group:
-                    self._tag([each])
+                    self._answer([each])
             return
         for instances, future in group:
             future.set_result([next(answers) for _ in instances])
 
-    def _tagged(self, instances: List[Instance]) -> List[JsonDict]:
+    def _answers(self, instances: List[Instance]) -> List[JsonDict]:
         """Those of similar length, and those with a trace, go through the model together."""
         self._observe(len(instances))
         order = sorted(range(len(instances)), key=lambda index: _size(instances[index]))
@@ -86,4 +86,4 @@ class BatchingTagger:
 
 def _size(instance: Instance) -> Tuple[bool, int]:
     metadata = metadata_of(instance)
-    return metadata.is_traced, len(metadata.tokens)
+    return metadata.is_traced, len(metadata)

@@ -47,7 +47,7 @@ class Metrics:
         )
         self.batch = Histogram(
             "allennlp_nef_batch_sentences",
-            "Sentences that were tagged together.",
+            "Requests and items of lists that went through the model together.",
             buckets=(1, 2, 4, 8, 16, 32, 64, 1000),
             registry=self._registry,
         )

@@ -2,7 +2,7 @@ import pytest
 from allennlp.data import Instance
 from allennlp.data.fields import MetadataField
 
-from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.data.metadata import ParsingMetadata, TaggingMetadata
 from allennlp_nef.predictors import batches
 from allennlp_nef.predictors.batches import batches_of
 
@@ -49,5 +49,7 @@ def test_batches_with_traces_are_smaller_and_apart(monkeypatch, wanted):
     assert sizes([sentence(4, **{wanted: True})] * 5) == [2, 2, 1]
     assert sizes([sentence(n, **{wanted: True}) for n in (1, 1, 4, 4, 9, 1)]) == [2, 2, 1, 1]
     assert sizes([sentence(4)] * 3) == [3]
+    arcs = ParsingMetadata([["a"] * 4], ["X"] * 4)
+    assert sizes([Instance({"metadata": MetadataField(arcs)})] * 5) == [2, 2, 1]
     # Sentences without a trace are not in the same batch.
     assert sizes([sentence(2), sentence(2, **{wanted: True}), sentence(2)]) == [1, 1, 1]

@@ -144,6 +144,14 @@ def test_wrong_requests_are_errors(parts, request_, message):
         DependencyParserPredictor(*parts).predict_batch_json([request_])
 
 
+def test_lists_of_long_sentences_are_limited(parts, monkeypatch):
+    monkeypatch.setattr("allennlp_nef.predictors.dependency_parser.LONGEST", 5)
+    predictor = DependencyParserPredictor(*parts, max_tokens=4)
+    assert len(predictor.predict_batch_json([SENTENCE])) == 1
+    with pytest.raises(UserError, match="cubes of whose lengths add up to at most 125, got 128"):
+        predictor.predict_batch_json([SENTENCE] * 2)
+
+
 def test_file_without_tags_is_an_error_with_the_line(parts, tmp_path):
     path = tmp_path / "x.conllu"
     path.write_text("# text = a\n1\ta" + "\t_" * 8 + "\n\n")

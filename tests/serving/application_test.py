@@ -4,17 +4,46 @@ import io
 import json
 import logging
 import random
+import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import torch
+from allennlp.common import Params
 
 from allennlp_nef.errors import UserError
+from tests.small_experiment import CONFIGS, ROOT, evaluate, experiment
 
 pytest.importorskip("flask")
 pytest.importorskip("prometheus_client")
 
 GOOD = {"source": "the red house", "target": "das rote Haus"}
+WORDS = ["le", "garde", "ferme", "la", "porte", "et", "les", "enfants", "dorment"]
+TAGS = ["DET", "NOUN", "VERB", "DET", "NOUN", "CCONJ", "DET", "NOUN", "VERB"]
+# Of each kind of model without tags: its config, the predictor, and requests of several lengths.
+KINDS = {
+    "class": (
+        *("trec_bilstm", "sentence_classifier"),
+        [{"sentence": WORDS[:n]} for n in (3, 9, 1)],
+    ),
+    "pair": (
+        *("sick_relatedness_tree_lstm", None),
+        [
+            {"first": WORDS[:n], "first_heads": [*range(n)], "second": "b", "second_heads": [0]}
+            for n in (3, 9, 1)
+        ],
+    ),
+    "tree": (
+        *("sst_tree_lstm", None),
+        [{"tree": f"(0 (0 a) {tree})"} for tree in ("(1 (1 b) (1 c))", "(0 b)")],
+    ),
+    "dependencies": (
+        *("parse_arc_mlp_nef_f", None),
+        [{"sentence": WORDS[:n], "tags": TAGS[:n], "trace": n == 3} for n in (3, 9, 1)],
+    ),
+}
+NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e-\d+)?")
 JSON = "application/json"
 LIMIT = 20_000
 
@@ -33,6 +62,39 @@ def client(app):
     return app.test_client()
 
 
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """The folder of a run of each kind of `KINDS`, without training."""
+    made = {}
+    configs = evaluate(*(f"import '{CONFIGS}/{name}.jsonnet'" for name, *_ in KINDS.values()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        for kind, config in zip(KINDS, configs):
+            made[kind] = folder = tmp_path_factory.mktemp(kind)
+            model = experiment(config, folder, 30).model
+            torch.save(model.state_dict(), str(folder / "best.th"))
+            Params(config).to_file(str(folder / "config.json"))
+    return made
+
+
+@pytest.fixture(scope="module")
+def apps(folders):
+    from allennlp_nef.serving import create_app
+
+    return {
+        kind: create_app(str(folders[kind]), predictor=predictor, max_tokens=50, max_batch=3)
+        for kind, (_, predictor, _) in KINDS.items()
+    }
+
+
+def check_equal(answers, expected):
+    """Equal but for the last digits of numbers."""
+    found, wanted = (json.dumps(each, sort_keys=True) for each in (answers, expected))
+    assert NUMBER.sub("0", found) == NUMBER.sub("0", wanted)
+    numbers = [list(map(float, NUMBER.findall(text))) for text in (found, wanted)]
+    assert numbers[0] == pytest.approx(numbers[1], abs=1e-5)
+
+
 def nested(depth):
     return b"[" * depth + b"]" * depth
 
@@ -47,6 +109,73 @@ def test_answers_are_those_of_the_predictor(client, word_qe):
     for requests in ([], [traced], [GOOD, GOOD]):
         answers = client.post("/predict_batch", json=requests).json
         assert answers == json.loads(json.dumps(predictor.predict_batch_json(requests)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_models_without_tags_answer_as_their_predictors_do(folders, apps, kind):
+    from allennlp_nef.predictors.archives import load_any_predictor
+
+    _, name, requests = KINDS[kind]
+    client = apps[kind].test_client()
+    predictor = load_any_predictor(str(folders[kind]), name=name, max_tokens=50, max_batch=3)
+    assert client.post("/predict", json={"describe": True}).json == predictor.description()
+    expected = [predictor.predict_json(request) for request in requests]
+    assert client.post("/predict", json=requests[0]).json == expected[0]
+    check_equal(client.post("/predict_batch", json=requests).json, expected)
+
+    def ask(index):
+        return apps[kind].test_client().post("/predict", json=requests[index % len(requests)]).json
+
+    with ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(ask, range(12)))
+    check_equal(answers, [expected[index % len(requests)] for index in range(12)])
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "message"),
+    [
+        ("class", {"sentence": []}, "sentence: expected at least one word, got []"),
+        ("class", {"sentence": ["a"] * 10_000}, "sentence: expected at most 50 words, got 10000"),
+        ("class", {"sentence": "\ud800"}, "sentence: expected a word without surrogates"),
+        (
+            "class",
+            {"sentence": [float("nan")]},
+            "sentence: expected words without whitespace, got NaN",
+        ),
+        ("pair", {"first": None}, "first: expected a string or a list of words, got null"),
+        ("pair", {"second": "b c"}, "second_heads: expected 2 numbers from 0 to 2"),
+        ("pair", {"first_heads": [0, 1, 4]}, "first_heads: expected 3 numbers from 0 to 3"),
+        ("pair", {"first_heads": [0, 3, 2]}, "first_heads: expected a tree with one root"),
+        ("pair", {"first_heads": [0, 1, float("inf")]}, "first_heads: expected 3 numbers from 0"),
+        ("tree", {"tree": "(0 " * 2000}, "tree: expected a bracket ) for each ("),
+        ("tree", {"tree": "(0 (0 a))"}, "tree: expected nodes with a word or two parts"),
+        (
+            "tree",
+            {"tree": "(0 (0 a) " * 50 + "(0 a)" + ")" * 50},
+            "tree: expected at most 50 words",
+        ),
+        (
+            "tree",
+            {"tree": f"(0 {'x' * 50_001})"},
+            "tree: expected words of at most 50000 characters",
+        ),
+        ("tree", {"tree": "(0 \ud800)"}, "tree: expected a word without surrogates"),
+        ("dependencies", {"tags": ["DET"]}, "tags: expected 3 tags, one a word, got 1"),
+        ("dependencies", {"tags": ["DET", "DET", "\ud800"]}, "tags: expected a label without"),
+        ("dependencies", {"trace": 1}, "trace: expected true or false, got 1"),
+        ("dependencies", {"heads": [0]}, "expected the fields sentence, tags, trace, got"),
+    ],
+)
+def test_each_wrong_field_of_models_without_tags_gets_its_message(apps, kind, changes, message):
+    client, good = apps[kind].test_client(), KINDS[kind][2][0]
+    wrong = {**good, **changes}
+    for path, body, start in (
+        ("/predict", wrong, ""),
+        ("/predict_batch", [good, wrong], "item 1: "),
+    ):
+        response = client.post(path, json=body)
+        assert (response.status_code, response.content_type) == (400, JSON)
+        assert response.json["message"].startswith(start + message)
 
 
 def test_requests_at_the_same_time_get_their_own_answers(app, word_qe):
@@ -212,6 +341,23 @@ def test_health_and_figures(archive_path):
         assert line in lines
 
 
+def test_predictors_of_other_packages_are_refused(folders, archive_path):
+    from allennlp_nef.serving import create_app
+
+    ours = "nef_tagger, sentence_classifier, sentence_pair, tree_lstm, word_qe"
+    default = ", the default of basic_classifier"
+    for path, name, got in (
+        (folders["class"], None, f"text_classifier{default}"),
+        (archive_path, "text_classifier", "text_classifier"),
+    ):
+        with pytest.raises(UserError) as info:
+            create_app(str(path), predictor=name)
+        expected = f"{path}: expected one of the predictors dependency_parser, {ours}, got {got}"
+        assert str(info.value) == expected
+    with pytest.raises(UserError, match="this predictor expects SentencePairsReader, got Wmt"):
+        create_app(str(archive_path), predictor="sentence_pair")
+
+
 def test_wrong_options_are_errors(archive_path, tmp_path, monkeypatch):
     from allennlp.common.checks import ConfigurationError
 
@@ -224,6 +370,8 @@ def test_wrong_options_are_errors(archive_path, tmp_path, monkeypatch):
         create_app(path, static_dir=str(tmp_path))
     with pytest.raises(UserError, match="'nobody' is not a registered name for 'Predictor'"):
         create_app(path, predictor="nobody")
+    with pytest.raises(UserError, match="include_package: expected packages that can be imported"):
+        create_app(path, include_package=["none"])
     with pytest.raises(ConfigurationError, match="max_depth: expected an integer of at least 1"):
         create_app(path, max_depth=0)
     monkeypatch.setitem(sys.modules, "prometheus_client", None)

@@ -6,7 +6,7 @@ from allennlp.data import Instance
 from allennlp.data.fields import MetadataField
 
 from allennlp_nef.data.metadata import TaggingMetadata
-from allennlp_nef.serving.batching import BatchingTagger
+from allennlp_nef.serving.batching import BatchingPredictor
 
 
 def sentence(*words, trace=False):
@@ -38,7 +38,7 @@ class Predictor:
 def answers_to(*requests):
     """What requests get that come while another one, of the word "first", is answered; the batches and their sizes."""
     predictor, sizes = Predictor(), []
-    tagger = BatchingTagger(predictor, sizes.append)
+    tagger = BatchingPredictor(predictor, sizes.append)
     with ThreadPoolExecutor(len(requests) + 1) as pool:
         first = pool.submit(tagger.answers, [sentence("first")])
         assert predictor.started.wait(10)

@@ -167,9 +167,15 @@ def _kind_of(character: str) -> str:
     return "control characters and line separators"
 
 
-@lru_cache(maxsize=2**12)
 def _refused_label(label: str) -> Optional[str]:
     """What is expected of a label, and what came; None where the label is right."""
+    # The cache keeps labels of requests, whose length has no limit.
+    check = _refused_short_label if len(label) < 64 else _refused_short_label.__wrapped__
+    return check(label)
+
+
+@lru_cache(maxsize=2**12)
+def _refused_short_label(label: str) -> Optional[str]:
     if not label:
         return "expected a label, got an empty one"
     for character in label:

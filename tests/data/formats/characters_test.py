@@ -1,6 +1,7 @@
 """The rules of `characters`, as a table, and that every reader keeps to them."""
 
 import logging
+import tracemalloc
 import unicodedata
 
 import pytest
@@ -223,3 +224,12 @@ def test_readers_warn_once_at_the_end_of_a_file(write, caplog):
         f"{path}:11: a word with U+0083, a trace of a wrong encoding (the first of 1).",
         f"Odd characters: {path}:2: {invisible} (the first of 2).",
     ]
+
+
+def test_long_labels_of_requests_do_not_stay_in_memory():
+    tracemalloc.start()
+    for number in range(10):
+        check_labels([str(number) * 50_000], "tags")
+    size = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert size < 250_000
