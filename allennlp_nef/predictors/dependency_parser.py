@@ -52,7 +52,10 @@ class DependencyParserPredictor(SentencePredictor):
     output_format : `str`, optional (default = `"json"`)
         "json", an object a line; "conllu", the sentence of the input file with HEAD and DEPREL filled in, all else as
         it was; "svg", a drawing a line.
-    max_tokens, max_batch, batch_size, on_error
+    max_batch : `int`, optional (default = `1000`)
+        At least 1. The limit for the requests of a list. The limit for the words of a list is 50 times this. The cubes
+        of the sentences' lengths may add up to that of 1000, or of `max_tokens` if that is more.
+    max_tokens, batch_size, on_error
         See `CheckedPredictor`.
     """
 

@@ -42,8 +42,9 @@ class TaggingPredictor(InterpretablePredictor, CheckedPredictor):
     output_format, max_tokens, batch_size, on_error
         See `CheckedPredictor`.
     max_batch : `int`, optional (default = `1000`)
-        See `CheckedPredictor`. Where attention or traces are asked for, the squares of the sentences' lengths may add
-        up to the square of `max_tokens`.
+        At least 1. The limit for the requests of a list. The limit for the words of a list is 50 times this. Where
+        attention or traces are asked for, the squares of the sentences' lengths may add up to the square of
+        `max_tokens`.
     """
 
     _model: NefTagger
