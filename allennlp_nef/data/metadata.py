@@ -17,7 +17,6 @@ class TaggingMetadata:
     A class of its own rather than a dict: AllenNLP searches lists and dicts for tensors, word by word, in each batch.
     """
 
-    has_arcs: ClassVar[bool] = False
     tokens: List[str]
     """The words that are tagged."""
     source: Optional[List[str]] = None
@@ -100,8 +99,6 @@ class SentencesMetadata:
     sides: List[List[str]]
     """The words of the sentence, or of both sentences of a pair."""
     is_traced: ClassVar[bool] = False
-    has_arcs: ClassVar[bool] = False
-    """Whether the model computes a number for each pair of words of a sentence."""
 
     def __len__(self) -> int:
         """The number of words of the longest. Samplers without sorting keys ask each field for its length."""
@@ -116,7 +113,6 @@ class SentencesMetadata:
 class ParsingMetadata(SentencesMetadata):
     """What an instance of a sentence with a dependency tree carries besides its tensors."""
 
-    has_arcs: ClassVar[bool] = True
     tags: List[str]
     """The part of speech of each word; "_" where it is not known."""
     sentence: Optional[ConlluSentence] = None

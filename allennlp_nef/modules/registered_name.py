@@ -3,9 +3,10 @@ from typing import Type
 from allennlp.common import Registrable
 
 
-def registered_name(base: Type[Registrable], instance: object) -> str:
-    """The name under which the class of an instance is registered with `base`, or the name of the class."""
+def registered_name(base: Type[Registrable], component: object) -> str:
+    """The name under which a class, or that of an instance, is registered with `base`, or the name of the class."""
+    kind = component if isinstance(component, type) else type(component)
     for name in base.list_available():
-        if base.by_name(name) is type(instance):
+        if base.by_name(name) is kind:
             return name
-    return type(instance).__name__
+    return kind.__name__

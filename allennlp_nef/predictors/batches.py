@@ -1,8 +1,8 @@
-from typing import Iterable, Iterator, List
+from typing import Any, Iterable, Iterator, List
 
 from allennlp.data import Instance
 
-from allennlp_nef.data.metadata import metadata_of
+from allennlp_nef.data.metadata import ParsingMetadata, metadata_of
 
 MAX_WORDS = 2**14
 """Of a batch, padding included."""
@@ -23,7 +23,8 @@ def batches_of(instances: Iterable[Instance], batch_size: int) -> Iterator[List[
     longest = widest = 0
     is_traced = False
     for instance in instances:
-        metadata = metadata_of(instance)
+        metadata: Any = metadata_of(instance)
+        is_square = metadata.is_traced or isinstance(metadata, ParsingMetadata)
         sides = metadata.sides
         length, width = max(map(len, sides)), max(len(word) for side in sides for word in side)
         longest, widest = max(longest, length), max(widest, width)
@@ -34,7 +35,7 @@ def batches_of(instances: Iterable[Instance], batch_size: int) -> Iterator[List[
             and words <= MAX_WORDS
             and words * widest <= MAX_CHARACTERS
             and metadata.is_traced == is_traced
-            and not ((is_traced or metadata.has_arcs) and words * longest > MAX_STEPS)
+            and not (is_square and words * longest > MAX_STEPS)
         )
         if batch and not fits:
             yield batch

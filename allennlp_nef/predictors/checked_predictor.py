@@ -95,12 +95,16 @@ class CheckedPredictor(Predictor):
         raise NotImplementedError
 
     def parse(self, request: Any, where: str = "") -> Any:
-        """The checked parts of a request, decoded from JSON. Raises `request_error`, its message after `where`."""
+        """The checked parts of a request, decoded from JSON. Raises `request_error`, its message after `where`.
+
+        They have `sides`, or `sides_of` gives them.
+        """
         raise NotImplementedError
 
     def sides_of(self, request: Any) -> Sequence[List[str]]:
         """The words of each sentence of a request that `parse` returned."""
-        raise NotImplementedError
+        sides: Sequence[List[str]] = request.sides
+        return sides
 
     def to_instance(self, request: Any) -> Instance:
         """The instance of a request that `parse` returned."""
@@ -177,6 +181,8 @@ class CheckedPredictor(Predictor):
 
     @overrides
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
+        if isinstance(json_dict, Instance):  # a sentence that was read, for an interpreter
+            return json_dict
         return self.to_instance(self._parsed(json_dict))
 
     @overrides

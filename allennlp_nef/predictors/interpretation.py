@@ -61,12 +61,6 @@ class InterpretablePredictor(Predictor):
             labeled[-1].add_field(FLAG, FlagField(True))
         return labeled
 
-    @overrides
-    def _json_to_instance(self, json_dict: Any) -> Instance:
-        if isinstance(json_dict, Instance):  # a sentence that was read
-            return json_dict
-        return super()._json_to_instance(json_dict)
-
     def _labels_of(self, instance: Instance) -> List[str]:
         field: Any = instance["tags"]
         return field.labels

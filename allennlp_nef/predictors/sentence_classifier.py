@@ -1,8 +1,6 @@
 from typing import Any, ClassVar, Dict, List, Tuple, Type, Union
 
-from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
-from allennlp.data import DatasetReader
 from allennlp.models import BasicClassifier, Model
 from allennlp.predictors import Predictor
 from overrides import overrides
@@ -38,14 +36,8 @@ class SentenceClassifierPredictor(SentencePredictor):
     task = "class"
     fields: ClassVar[Tuple[str, ...]] = ("sentence",)
     reader_type: ClassVar[Type[UntaggedReader]] = LabeledSentencesReader
+    model_type: ClassVar[Type[Model]] = BasicClassifier
     _model: BasicClassifier
-
-    def __init__(self, model: Model, dataset_reader: DatasetReader, **options: Any) -> None:
-        if not isinstance(model, BasicClassifier):
-            raise ConfigurationError(
-                f"model: the predictor sentence_classifier expects basic_classifier, got {type(model).__name__}"
-            )
-        super().__init__(model, dataset_reader, **options)
 
     def predict(self, sentence: Union[str, List[str]]) -> JsonDict:
         """The answer to one request, from Python."""

@@ -4,6 +4,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
+from allennlp.predictors import Predictor
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers import UntaggedReader
@@ -25,11 +26,18 @@ class SentencePredictor(CheckedPredictor):
 
     fields: ClassVar[Tuple[str, ...]]
     """Those of a request: a string, which the dataset reader splits, or a list of words."""
+    model_type: ClassVar[Type[Model]] = Model
+    """That of the model."""
     reader_type: ClassVar[Type[UntaggedReader]]
     """That of the dataset reader."""
     _dataset_reader: UntaggedReader
 
     def __init__(self, model: Model, dataset_reader: DatasetReader, **options: Any) -> None:
+        if not isinstance(model, self.model_type):
+            raise ConfigurationError(
+                f"model: the predictor {registered_name(Predictor, self)} expects "
+                f"{registered_name(Model, self.model_type)}, got {type(model).__name__}"
+            )
         if not isinstance(dataset_reader, self.reader_type):
             raise ConfigurationError(
                 f"dataset_reader: this predictor expects {self.reader_type.__name__}, got "

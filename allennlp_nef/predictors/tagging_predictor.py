@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, Optional, Sequence, Tuple, cast
+from typing import Any, Dict, List, Optional, Tuple, cast
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -88,11 +88,6 @@ class TaggingPredictor(InterpretablePredictor, CheckedPredictor):
     def instance_of_line(self, line: str, where: str) -> Instance:
         """The instance of a line that holds a request. Raises `request_error`, its message after `where`."""
         return self._json_to_instance(load_request(line, self.parse, where))
-
-    @overrides
-    def sides_of(self, request: Any) -> Sequence[List[str]]:
-        sides: Sequence[List[str]] = request.sides
-        return sides
 
     @overrides
     def prediction_of(self, outputs: JsonDict, number: int) -> Prediction:

@@ -1,8 +1,7 @@
-from typing import Any, ClassVar, Dict, List, Sequence, Tuple, Type
+from typing import Any, ClassVar, Dict, List, Tuple, Type
 
-from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
-from allennlp.data import DatasetReader, Instance
+from allennlp.data import Instance
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 from overrides import overrides
@@ -42,21 +41,15 @@ class TreeLstmPredictor(SentencePredictor):
     task = "class"
     fields: ClassVar[Tuple[str, ...]] = ("tree",)
     reader_type: ClassVar[Type[UntaggedReader]] = LabeledTreesReader
+    model_type: ClassVar[Type[Model]] = TreeLstm
     _dataset_reader: LabeledTreesReader
-
-    def __init__(self, model: Model, dataset_reader: DatasetReader, **options: Any) -> None:
-        if not isinstance(model, TreeLstm):
-            raise ConfigurationError(
-                f"model: the predictor tree_lstm expects tree_lstm, got {type(model).__name__}"
-            )
-        super().__init__(model, dataset_reader, **options)
 
     def predict(self, tree: str) -> JsonDict:
         """The answer to one request, from Python."""
         return self.predict_json({"tree": tree})
 
     @overrides
-    def parse(self, request: Any, where: str = "") -> Any:
+    def parse(self, request: Any, where: str = "") -> List[Any]:
         check_fields(request, self.fields, "field tree", where)
         text = request.get("tree")
         if not isinstance(text, str):
@@ -67,15 +60,11 @@ class TreeLstmPredictor(SentencePredictor):
         except ValueError as error:
             raise request_error(f"{where}tree: {error}") from None
         words_of({"tree": tree.words}, "tree", self.max_tokens, where, is_word=bool)
-        return tree
-
-    @overrides
-    def sides_of(self, request: Any) -> Sequence[List[str]]:
-        return [request.words]
+        return [tree.words, tree]
 
     @overrides
     def to_instance(self, request: Any) -> Instance:
-        return self._dataset_reader.tree_to_instance(request, has_labels=False)
+        return self._dataset_reader.tree_to_instance(request[1], has_labels=False)
 
     @overrides
     def _answer(self, instance: Instance, output: Dict[str, Any]) -> Answer:

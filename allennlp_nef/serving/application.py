@@ -3,7 +3,8 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from allennlp_nef.errors import UserError
 from allennlp_nef.modules.checks import check_integers
-from allennlp_nef.predictors.archives import import_packages, load_any_predictor
+from allennlp_nef.predictors.archives import import_packages, load_predictor
+from allennlp_nef.predictors.checked_predictor import CheckedPredictor
 from allennlp_nef.predictors.requests import asks_for_description
 from allennlp_nef.serving.batching import BatchingPredictor
 
@@ -42,7 +43,7 @@ def create_app(
     include_package : `Sequence[str]`, optional (default = `()`)
         Packages to import before the archive is loaded, whose components it has.
     options
-        Those of `load_any_predictor`, such as `max_tokens`, `max_batch` and `cuda_device`.
+        Those of `load_predictor`, such as `max_tokens`, `max_batch` and `cuda_device`.
 
     # Raises
 
@@ -66,7 +67,7 @@ def create_app(
     if static_dir is not None and not os.path.isfile(os.path.join(static_dir, "index.html")):
         raise UserError(f"static_dir: expected a folder with index.html, got {static_dir}")
     import_packages(include_package)
-    loaded = load_any_predictor(archive, name=predictor, **options)
+    loaded: CheckedPredictor = load_predictor(archive, name=predictor, **options)
     app = Flask(__name__, static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = max_bytes
     metrics = Metrics()

@@ -113,11 +113,11 @@ def test_answers_are_those_of_the_predictor(client, word_qe):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_models_without_tags_answer_as_their_predictors_do(folders, apps, kind):
-    from allennlp_nef.predictors.archives import load_any_predictor
+    from allennlp_nef.predictors.archives import load_predictor
 
     _, name, requests = KINDS[kind]
     client = apps[kind].test_client()
-    predictor = load_any_predictor(str(folders[kind]), name=name, max_tokens=50, max_batch=3)
+    predictor = load_predictor(str(folders[kind]), name=name, max_tokens=50, max_batch=3)
     assert client.post("/predict", json={"describe": True}).json == predictor.description()
     expected = [predictor.predict_json(request) for request in requests]
     assert client.post("/predict", json=requests[0]).json == expected[0]

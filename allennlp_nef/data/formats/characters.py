@@ -89,7 +89,9 @@ def check_words(words: Sequence[str], where: Where) -> None:
 def check_labels(labels: Sequence[str], where: Where) -> None:
     """Raises a `DataFormatError` for the first label that is empty, or has a character that no label may have."""
     for index, label in enumerate(labels):
-        reason = _refused_label(label)
+        # The cache would keep labels of requests, whose length has no limit.
+        check = _refused_label if len(label) < 64 else _refused_label.__wrapped__
+        reason = check(label)
         if reason:
             raise DataFormatError(f"{_place(where, index)}: {reason}")
 
@@ -167,15 +169,9 @@ def _kind_of(character: str) -> str:
     return "control characters and line separators"
 
 
+@lru_cache(maxsize=2**12)
 def _refused_label(label: str) -> Optional[str]:
     """What is expected of a label, and what came; None where the label is right."""
-    # The cache keeps labels of requests, whose length has no limit.
-    check = _refused_short_label if len(label) < 64 else _refused_short_label.__wrapped__
-    return check(label)
-
-
-@lru_cache(maxsize=2**12)
-def _refused_short_label(label: str) -> Optional[str]:
     if not label:
         return "expected a label, got an empty one"
     for character in label:
