@@ -50,7 +50,7 @@ def run_one(params: Any, files: Dict[str, str], folder: Path, tolerance: float) 
     from allennlp.common import Params
 
     from allennlp_nef.commands.calibration.halting import chosen_halting
-    from allennlp_nef.commands.calibration.step_table import labelled_steps
+    from allennlp_nef.commands.calibration.step_table import labeled_steps
     from allennlp_nef.modules.halting import FixedHalting, Halting
     from allennlp_nef.predictors.archives import load_predictor
 
@@ -59,7 +59,7 @@ def run_one(params: Any, files: Dict[str, str], folder: Path, tolerance: float) 
     tables = {}
     for part in PARTS:
         instances = list(predictor._dataset_reader.read(files[part]))
-        tables[part] = labelled_steps(predictor, instances, files[part], 64)
+        tables[part] = labeled_steps(predictor, instances, files[part], 64)
     result["score"] = tables["dev"].kind
     result["steps"] = {
         part: [table.outcome(FixedHalting(n))._asdict() for n in range(1, 11)]

@@ -115,7 +115,7 @@ def simple_tagger() -> Dict[str, Any]:
 
 
 def random_batch(settings: Settings, sentences: int, tokens: int) -> Dict[str, Any]:
-    """A batch whose tags can be learnt."""
+    """A batch whose tags can be learned."""
 
     def draw(*namespaces: str) -> torch.Tensor:
         columns = [torch.randint(2, SIZES[name], (sentences, tokens)) for name in namespaces]

@@ -8,7 +8,7 @@ _SUMMARY = (
     "Calibrate the probabilities of a tagger, and choose the threshold of a quality estimator."
 )
 _DETAILS = """
-Finds on labelled data (DEV, by default the validation data of the config) the temperature and the bias of each label
+Finds on labeled data (DEV, by default the validation data of the config) the temperature and the bias of each label
 that make the probabilities right, and for word-level quality estimation the threshold of the probability of BAD with
 the highest MCC or F1-MULT, or where DEV has error spans with the highest F1 of characters. Writes a new archive that
 holds them, for predict, serve and evaluate. All other files of the archive stay as they are.
@@ -41,7 +41,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "data",
         metavar="DEV",
         nargs="?",
-        help="labelled data for the model's reader, not those that it was trained on (default = validation_data_path "
+        help="labeled data for the model's reader, not those that it was trained on (default = validation_data_path "
         "of the config)",
     )
     add("--output", metavar="FILE", required=True, help="the new archive; a file is written over")

@@ -23,7 +23,7 @@ The exit status is 2 where DATA or the archive cannot be used.
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("archive", metavar="ARCHIVE", help="archive of a model with neural_easy_first")
-    add("data", metavar="DATA", help="labelled data for the model's reader")
+    add("data", metavar="DATA", help="labeled data for the model's reader")
     add("--output", metavar="DIR", required=True, help="folder; files in it are written over")
     add("--format", nargs="+", choices=FORMATS, help="formats of the plot (default = both)")
     add("--json", action="store_true", help="print the figures as JSON, and nothing else")

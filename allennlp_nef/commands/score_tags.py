@@ -11,7 +11,7 @@ from allennlp_nef.data.formats.chunks import convert_tags
 from allennlp_nef.data.formats.conllu import TAG_COLUMNS
 from allennlp_nef.data.formats.tag_files import (
     TagFile,
-    check_labelled,
+    check_labeled,
     check_lines_up,
     read_conllu_tags,
     read_conllu_trees,
@@ -240,7 +240,7 @@ def _read(args: argparse.Namespace, paths: Sequence[str], kind: Optional[str]) -
         column = args.column or "upos"
         files = [read_conllu_tags(path, column, args.encoding) for path in paths]
         for file in files:
-            check_labelled(file, column)
+            check_labeled(file, column)
         return files
     if args.format in _WMT:
         return read_wmt_files(args, paths, kind)

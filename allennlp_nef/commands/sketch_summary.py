@@ -26,7 +26,7 @@ class SketchSummary:
 
     def __init__(self, title: str, archive: str) -> None:
         self._title, self._archive = title, archive
-        self._sentences = self._labelled = self._max_steps = 0
+        self._sentences = self._labeled = self._max_steps = 0
         # For each kind of tag and each tag: words, sentences that look there first, attention of the first step.
         self._first: Dict[str, Dict[str, Any]] = {
             kind: defaultdict(lambda: numpy.zeros(3)) for kind in ("gold", "predicted")
@@ -42,7 +42,7 @@ class SketchSummary:
         trace, gold = answer["trace"], answer["gold"]
         attention = numpy.array(trace["attention"])  # (steps, words)
         self._sentences += 1
-        self._labelled += gold is not None
+        self._labeled += gold is not None
         self._max_steps = max(self._max_steps, len(attention))
         first = attention[0].argmax()
         for kind, tags in (("gold", gold), ("predicted", answer["tags"])):
@@ -94,7 +94,7 @@ class SketchSummary:
           `attention_right` are the mean attention that these words get at this step. `share_on_wrong` is the share of
           attention that goes to wrong words, and `even_share` what it would be if all words of a sentence got the same.
         """
-        has_gold = self._labelled == self._sentences
+        has_gold = self._labeled == self._sentences
         words, right, after = self._settling.T
         total = words.sum()
         return {

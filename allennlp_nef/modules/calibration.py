@@ -14,7 +14,7 @@ LIMIT = 1000.0
 
 
 class Calibration(FromParams):
-    """What `allennlp-nef calibrate` finds on labelled data, and stores in the config of an archive.
+    """What `allennlp-nef calibrate` finds on labeled data, and stores in the config of an archive.
 
     The probabilities p of a tag head become softmax(log p / T + b). See `allennlp_nef.nn.calibration`.
 
@@ -33,7 +33,7 @@ class Calibration(FromParams):
         Of the data that the threshold was chosen on, the share of words that are BAD (after adaptation, the estimated
         one), and the share that the threshold tags BAD. `evaluate` warns where it tags far more or fewer words BAD.
     base_rate : `Dict[str, float]`, optional (default = `None`)
-        After adaptation to unlabelled data, the share of each label that was estimated there. Answers say so.
+        After adaptation to unlabeled data, the share of each label that was estimated there. Answers say so.
     """
 
     def __init__(

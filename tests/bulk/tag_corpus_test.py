@@ -143,7 +143,7 @@ def test_a_bad_line_of_parallel_files_is_an_empty_line_of_tags(tag, tmp_path):
     assert status == 0
     assert [len(line.split()) for line in text.decode().split("\n")] == [2, 0, 1, 0]
     assert f"not tagged: {tmp_path}/x.src:2: expected source words, got none" in err
-    assert err.count("the sentences are unlabelled") == 1
+    assert err.count("the sentences are unlabeled") == 1
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ class TestStatistics:
     def test_sentences_and_lengths_are_counted(self, results):
         (data, paths) = results
         train = data["train"]
-        assert (train["sentences"], train["tokens"], train["labelled_sentences"]) == (5, 11, 5)
+        assert (train["sentences"], train["tokens"], train["labeled_sentences"]) == (5, 11, 5)
         assert train["lengths"] == {
             "mean": 2.2,
             "median": 2,
@@ -224,7 +224,7 @@ class TestErrors:
 class TestSentencesWithoutTags:
     def test_labels_are_counted_once_a_sentence(self, check_json):
         train = check_json("training_configs/sst_bilstm.jsonnet")["data"]["train"]
-        assert train["labelled_sentences"] == train["sentences"] == 600
+        assert train["labeled_sentences"] == train["sentences"] == 600
         assert set(train["labels"]) == set("01234") and sum(train["labels"].values()) == 1
         assert train["lengths"]["longest_place"].startswith("fixtures/sentences/reviews_train.txt:")
 
@@ -240,7 +240,7 @@ class TestSentencesWithoutTags:
     @pytest.mark.parametrize("config, labels", [("sst_tree_lstm", "4"), ("parse_arc_mlp", "nsubj")])
     def test_the_labels_of_nodes_and_arcs_are_counted(self, check_json, config, labels):
         train = check_json(f"training_configs/{config}.jsonnet")["data"]["train"]
-        assert train["labelled_sentences"] == train["sentences"] and labels in train["labels"]
+        assert train["labeled_sentences"] == train["sentences"] and labels in train["labels"]
         assert train["lengths"]["longest_place"].startswith("fixtures/")
 
     def test_pairs_that_cannot_be_read_leave_their_trees_out(self, check_json, root, tmp_path):
@@ -328,7 +328,7 @@ class TestConfigs:
         assert not err
         notes = [line.strip() for line in out.split("train: ", 1)[1].splitlines()]
         assert f"{path} has a byte order mark and lines that end in CRLF" in notes
-        assert "unlabelled sentences: 1" in notes
+        assert "unlabeled sentences: 1" in notes
         assert "memory of the instances of train: about 0 MiB" in notes
         assert sum(note.startswith(f"warning: {path} has no column of tags") for note in notes) == 1
         assert sum(note.startswith("warning: Odd characters: ") for note in notes) == 1

@@ -187,7 +187,7 @@ class TestInput:
         assert all(answer["gold"] is None and answer["trace"] for (answer,), _ in maps)
         assert "Not all sentences have gold tags" in out
 
-    def test_unlabelled_data_are_plotted(self, plot, maps, ner_archive, tmp_path):
+    def test_unlabeled_data_are_plotted(self, plot, maps, ner_archive, tmp_path):
         path = tmp_path / "words.conll"
         path.write_text("Rome\n.\n")
         plot(ner_archive, path)

@@ -63,10 +63,10 @@ def test_requests_are_read_from_standard_input(allennlp, archive_path, tmp_path,
     assert text == "die Schwestern sehen drei Tassen .\neine Tasse\ndie \u200b \u0142\n"
 
 
-@pytest.mark.parametrize("labelled", [True, False])
-def test_submission_has_a_row_for_each_word(allennlp, archive_path, root, tmp_path, labelled):
+@pytest.mark.parametrize("labeled", [True, False])
+def test_submission_has_a_row_for_each_word(allennlp, archive_path, root, tmp_path, labeled):
     prefix = root / "fixtures" / "qe" / "test"
-    if not labelled:
+    if not labeled:
         for ending in ("src", "mt"):
             text = (root / "fixtures" / "qe" / f"test.{ending}").read_text(encoding="utf-8")
             (tmp_path / f"test.{ending}").write_text(text, encoding="utf-8")

@@ -58,7 +58,7 @@ class TestFiles:
         message = "error: gold: expected a file or folder that can be used, got 'Permission denied'"
         assert fail("gold", "--format", "conll") == message
 
-    def test_unlabelled_gold(self, fail, write):
+    def test_unlabeled_gold(self, fail, write):
         gold, predicted = write("gold", conllu("_", "_")), write("predicted", conllu("X", "Y"))
         message = f"error: {gold}:3: expected tags, got '_' for every word"
         assert fail(gold, predicted, "--format", "conllu") == message

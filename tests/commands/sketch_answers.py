@@ -28,11 +28,11 @@ def settled_at(tags):
     return next(n for n in range(1, len(tags) + 1) if set(tags[n - 1 :]) == {tags[-1]})
 
 
-def random_answer(words, steps, seed=0, labelled=True, labels="NVP"):
+def random_answer(words, steps, seed=0, labeled=True, labels="NVP"):
     generator = numpy.random.default_rng(seed)
     attention = generator.dirichlet(numpy.full(words, 0.3), size=steps)
     # Six decimals, as in an answer.
     provisional = generator.choice(list(labels), size=(steps, words)).tolist()
-    gold = generator.choice(list(labels), size=words).tolist() if labelled else None
+    gold = generator.choice(list(labels), size=words).tolist() if labeled else None
     tokens = [f"word{i}" for i in range(words)]
     return answer_of(tokens, attention.round(6), provisional, gold)

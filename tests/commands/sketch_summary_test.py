@@ -35,7 +35,7 @@ def mean(values):
 
 def expected(answers):
     """The same, a word at a time."""
-    labelled = all(answer["gold"] is not None for answer in answers)
+    labeled = all(answer["gold"] is not None for answer in answers)
     words = []
     for answer in answers:
         trace = answer["trace"]
@@ -45,7 +45,7 @@ def expected(answers):
         for i, _ in enumerate(answer["tokens"]):
             words.append(
                 {
-                    "tag": (answer["gold"] or answer["tags"])[i] if labelled else answer["tags"][i],
+                    "tag": (answer["gold"] or answer["tags"])[i] if labeled else answer["tags"][i],
                     "gold": answer["gold"][i] if answer["gold"] else None,
                     "is_first": i == first,
                     "settled": trace["settled_at"][i],
@@ -75,14 +75,14 @@ def expected(answers):
         own = [word for word in words if name_of(word["settled"]) == name]
         row = {"step": name, "words": len(own), "word_share": len(own) / len(words)}
         row["accuracy"] = row["accuracy_after"] = None
-        if labelled:
+        if labeled:
             last = steps_of(name)[1]
             row["accuracy"] = mean(word["tags"][-1] == word["gold"] for word in own)
             row["accuracy_after"] = mean(
                 (word["tags"][:last])[-1] == word["gold"] for word in words
             )
         settling.append(row)
-    return first_step, settling, wrong_words(answers, names) if labelled else None
+    return first_step, settling, wrong_words(answers, names) if labeled else None
 
 
 def wrong_words(answers, names):
@@ -127,8 +127,8 @@ CORPORA = {
     "as many steps as words": [
         random_answer(n, n, n) for n in (1, 2, 5, 10, 11, 20, 21, 50, 51, 60)
     ],
-    "no gold": [random_answer(4, 3, i, labelled=False) for i in range(3)],
-    "gold for some": [random_answer(4, 3, i, labelled=i > 0) for i in range(3)],
+    "no gold": [random_answer(4, 3, i, labeled=False) for i in range(3)],
+    "gold for some": [random_answer(4, 3, i, labeled=i > 0) for i in range(3)],
 }
 
 

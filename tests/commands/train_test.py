@@ -60,7 +60,7 @@ class TestTrain:
         for name in ("words", "training_loss", *(f"validation_{name}" for name in METRICS)):
             assert runs[0][name] == pytest.approx(runs[1][name], rel=1e-5), name
 
-    def test_unlabelled_training_data_are_refused(self, allennlp, small, tmp_path):
+    def test_unlabeled_training_data_are_refused(self, allennlp, small, tmp_path):
         prefix = str(write_data(tmp_path, tags=None))
         overrides = small(train_data_path=prefix, validation_data_path=prefix)
         with pytest.raises(ConfigurationError, match="tags: expected gold tags in the training"):

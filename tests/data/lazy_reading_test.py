@@ -31,7 +31,7 @@ def write_conllu(path, count, tag="X"):
             file.write("\n")
 
 
-def write_unlabelled(path, count):
+def write_unlabeled(path, count):
     write_conllu(path, count, tag="_")
 
 
@@ -52,7 +52,7 @@ def write_wmt(path, count):
 
 READERS = {
     "conllu": ({"type": "conllu_tags"}, write_conllu),
-    "unlabelled": ({"type": "conllu_tags"}, write_unlabelled),
+    "unlabeled": ({"type": "conllu_tags"}, write_unlabeled),
     "conll": ({"type": "conll_tags"}, write_conll),
     "wmt": ({"type": "wmt_word_qe"}, write_wmt),
 }

@@ -317,7 +317,7 @@ class TestTagsThatShareAColor:
 
 class TestSaliency:
     def test_rows_are_predictions_and_words_may_have_no_tag(self):
-        answer, others = random_answer(3, 2), random_answer(4, 3, labelled=False)
+        answer, others = random_answer(3, 2), random_answer(4, 3, labeled=False)
         others["tags"] = [None] * 4
         others["trace"] = {
             "attention": others["trace"]["attention"],

@@ -149,7 +149,7 @@ class TestColumns:
         scores = CHUNKS.scores(CHUNKS.count(gold, predicted).sentences.sum(0))
         assert 0 < scores["f1-overall"] < 1
 
-    def test_unlabelled_sentences_have_predicted_tags_only(
+    def test_unlabeled_sentences_have_predicted_tags_only(
         self, predictor_of, ner_archive, tmp_path
     ):
         predictor = predictor_of(ner_archive, output_format="conll")

@@ -59,7 +59,7 @@ def fit(
 
 
 def adapt(probabilities: numpy.ndarray, shares: numpy.ndarray) -> numpy.ndarray:
-    """The share of each label in unlabelled data, by EM.
+    """The share of each label in unlabeled data, by EM.
 
     Saerens, Latinne & Decaestecker, "Adjusting the outputs of a classifier to new a priori probabilities" (Neural
     Computation 14, 2002), Eq. 9: the probabilities times new share / old share, normalized, have the new shares as
@@ -68,7 +68,7 @@ def adapt(probabilities: numpy.ndarray, shares: numpy.ndarray) -> numpy.ndarray:
     # Parameters
 
     probabilities : `numpy.ndarray`, (words, labels)
-        Of the unlabelled data, calibrated on data with the old shares.
+        Of the unlabeled data, calibrated on data with the old shares.
     shares : `numpy.ndarray`, (labels,)
         The old shares, above 0.
 

@@ -19,12 +19,12 @@ from allennlp_nef.commands.calibration.halting import chosen_halting
 from allennlp_nef.commands.calibration.measures import confidences, measures
 from allennlp_nef.commands.calibration.report import as_text
 from allennlp_nef.commands.calibration.spans import bad_tags, has_gold_spans, span_parts
-from allennlp_nef.commands.calibration.step_table import labelled_steps
+from allennlp_nef.commands.calibration.step_table import labeled_steps
 from allennlp_nef.commands.calibration.words import (
     MIN_WORDS,
     Sentence,
     Words,
-    check_labelled,
+    check_labeled,
     sentences_of,
 )
 from allennlp_nef.commands.output_files import FORMATS
@@ -56,12 +56,12 @@ def calibrate(args: argparse.Namespace) -> Iterator[str]:
     config = read_config(args.archive)
     data = args.data or config.get("validation_data_path")
     if not isinstance(data, (str, dict)):
-        raise UserError("DEV: expected labelled data, since the config has no validation_data_path")
+        raise UserError("DEV: expected labeled data, since the config has no validation_data_path")
     _check_inputs_stay(args, data)
     path = name_of(data)
     halting = _choose_halting(args, predictor, data) if args.halting else None
     sentences = _read(args, predictor, data, False)
-    check_labelled(sentences, head, path)
+    check_labeled(sentences, head, path)
     words = Words(sentences, head)
     halves = words.halves()
     if not all(half.is_possible.any() for half in halves):
@@ -120,8 +120,8 @@ def calibrate(args: argparse.Namespace) -> Iterator[str]:
             head.is_word_qe,
         )
     if args.adapt_to:
-        unlabelled = _read(args, predictor, args.adapt_to, holds_requests(args.adapt_to))
-        calibration, results["adapted"] = _adapt(args, words, calibration, unlabelled)
+        unlabeled = _read(args, predictor, args.adapt_to, holds_requests(args.adapt_to))
+        calibration, results["adapted"] = _adapt(args, words, calibration, unlabeled)
     results["calibration"] = calibration.to_json()
     results["output"] = args.output
     model = {**config["model"], "calibration": calibration.to_json()}
@@ -183,7 +183,7 @@ def _choose_halting(
         raise UserError(
             f"--halting learned: expected a decoder trained with halting_rate, got one without it in {args.archive}"
         )
-    table = labelled_steps(
+    table = labeled_steps(
         predictor, _instances(predictor, data, False), name_of(data), args.batch_size
     )
     figures = chosen_halting(args.halting, table, args.tolerance / 100)
@@ -225,16 +225,16 @@ def calibration_of(words: Words, maximize: str, temperature_only: bool = False) 
 
 
 def _adapt(
-    args: argparse.Namespace, words: Words, calibration: Calibration, unlabelled: List[Sentence]
+    args: argparse.Namespace, words: Words, calibration: Calibration, unlabeled: List[Sentence]
 ) -> Tuple[Calibration, Dict[str, Any]]:
-    """The calibration, adapted to unlabelled sentences, and its figures."""
+    """The calibration, adapted to unlabeled sentences, and its figures."""
     labels = words.head.labels
-    others = Words(unlabelled, words.head)
+    others = Words(unlabeled, words.head)
     if len(others.tags) < MIN_WORDS:
         raise DataFormatError(
             f"{args.adapt_to}: expected at least {MIN_WORDS} words to estimate shares from, got {len(others.tags)}"
         )
-    # On the labelled data, the means of the probabilities are the shares that they suppose.
+    # On the labeled data, the means of the probabilities are the shares that they suppose.
     old = words.calibrated(calibration).astype(numpy.float64).mean(0)
     new = adapt(others.calibrated(calibration).astype(numpy.float64), old)
     shift = numpy.log(new / old.clip(min=1e-12))
@@ -245,7 +245,7 @@ def _adapt(
     base_rate = dict(zip(labels, new.tolist()))
     figures: Dict[str, Any] = {
         "data": args.adapt_to,
-        "sentences": len(unlabelled),
+        "sentences": len(unlabeled),
         "words": len(others.tags),
         "base_rate": base_rate,
     }

@@ -1,4 +1,4 @@
-"""How good the tags of labelled sentences are after each step, and after how many steps they would halt."""
+"""How good the tags of labeled sentences are after each step, and after how many steps they would halt."""
 
 from typing import Any, List, NamedTuple, Optional, Sequence
 
@@ -31,7 +31,7 @@ class Outcome(NamedTuple):
 
 
 class StepTable:
-    """The steps of labelled sentences, in arrays (sentences, steps); the last values of a sentence are repeated.
+    """The steps of labeled sentences, in arrays (sentences, steps); the last values of a sentence are repeated.
 
     # Parameters
 
@@ -97,7 +97,7 @@ class StepTable:
         return float(right / words)
 
 
-def labelled_steps(
+def labeled_steps(
     predictor: TaggingPredictor, instances: Sequence[Instance], path: str, batch_size: int
 ) -> StepTable:
     """Puts instances through the model, which has `neural_easy_first` as its decoder, with a progress bar.

@@ -84,7 +84,7 @@ def sentences_of(
 
 
 class Words:
-    """The words of labelled sentences.
+    """The words of labeled sentences.
 
     # Parameters
 
@@ -140,7 +140,7 @@ class Words:
         return numpy.array(probabilities), numpy.array(is_right, dtype=bool)
 
 
-def check_labelled(sentences: Sequence[Sentence], head: TagHead, path: str) -> None:
+def check_labeled(sentences: Sequence[Sentence], head: TagHead, path: str) -> None:
     """Raises `DataFormatError` where the sentences cannot be used for a calibration."""
     for number, sentence in enumerate(sentences, 1):
         if sentence.gold is None:

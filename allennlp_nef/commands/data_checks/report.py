@@ -107,9 +107,9 @@ def _notes(split: Dict[str, Any]) -> Iterator[str]:
             yield f"{file['path']} has {' and '.join(marks)}"
     if split["lengths"]["longest_place"]:
         yield f"longest sentence: {split['lengths']['longest_place']}"
-    missing = split["sentences"] - split["labelled_sentences"]
+    missing = split["sentences"] - split["labeled_sentences"]
     if missing:
-        yield f"unlabelled sentences: {missing:,}"
+        yield f"unlabeled sentences: {missing:,}"
     if split.get("unseen_labels"):
         labels = split["unseen_labels"]
         shown = ", ".join(

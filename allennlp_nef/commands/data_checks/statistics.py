@@ -22,7 +22,7 @@ class Statistics:
         """In quality estimation, the words of the other side."""
         self.longest = 0
         self.longest_place: Optional[str] = None
-        self.labelled = 0
+        self.labeled = 0
         """Sentences with labels."""
         self.labels: Counts[str] = Counter()
         self.words: Dict[str, Counts[str]] = {}
@@ -51,7 +51,7 @@ class Statistics:
         if length > self.longest:
             self.longest, self.longest_place = length, sentence.place
         if sentence.tags is not None:
-            self.labelled += 1
+            self.labeled += 1
             self.labels.update(sentence.tags)
         if sentence.chunk_tags is not None:
             self.chunks.add(sentence.chunk_tags, sentence.place)
@@ -120,7 +120,7 @@ class Statistics:
         total = sum(self.labels.values())
         result: Dict[str, Any] = {
             "sentences": len(self.lengths),
-            "labelled_sentences": self.labelled,
+            "labeled_sentences": self.labeled,
             "tokens": sum(self.lengths),
             "lengths": {
                 "mean": sum(lengths) / len(lengths),

@@ -12,7 +12,7 @@ from allennlp.common import Params, Tqdm
 from allennlp.data import Batch, Instance
 from allennlp.nn.util import move_to_device
 
-from allennlp_nef.commands.calibration.step_table import SCORES, StepTable, labelled_steps
+from allennlp_nef.commands.calibration.step_table import SCORES, StepTable, labeled_steps
 from allennlp_nef.commands.output_files import check_folder, formats_of, save_figure, writing
 from allennlp_nef.commands.plots.steps_plot import steps_plot
 from allennlp_nef.commands.sketched_sentences import instances_of
@@ -49,7 +49,7 @@ def plot_steps(args: argparse.Namespace) -> Iterator[str]:
             f"{args.archive}: expected a model with the decoder neural_easy_first, got {title}"
         )
     instances = list(instances_of(predictor, args.data, False))
-    table = labelled_steps(predictor, instances, args.data, args.batch_size)
+    table = labeled_steps(predictor, instances, args.data, args.batch_size)
     batches = _batches(model, instances, args.batch_size)
     rows = []
     for options in Tqdm.tqdm(_haltings(table, model.halting), desc="haltings"):

@@ -22,7 +22,7 @@ class ConllTagsReader(SentenceReader):
     `allennlp_nef.data.formats.conll_columns` states the format. Tags may be in IOB1, BIO (IOB2) or BIOUL: their chunks
     are those that `conlleval` finds. For the fields of an instance see `SentenceReader`.
 
-    A file that ends before the tag column, in every line, is unlabelled; a warning says so.
+    A file that ends before the tag column, in every line, is unlabeled; a warning says so.
 
     Registered as a `DatasetReader` with name "conll_tags".
 
@@ -30,7 +30,7 @@ class ConllTagsReader(SentenceReader):
 
     tag_column : `int`, optional (default = `-1`)
         From 0; negative numbers count from the last column. None: there is no such column, the sentences are
-        unlabelled.
+        unlabeled.
     word_column : `int`, optional (default = `0`)
     tag_scheme : `str`, optional (default = `"BIO"`)
         What the model gets: "BIO" or "BIOUL". None: the tags as they are, which need not be chunk tags.
@@ -79,7 +79,7 @@ class ConllTagsReader(SentenceReader):
             tag_index = self._tag_index(width)
             if tag_index is None and self.tag_column is not None and not warned:
                 self.warn(
-                    "%s has no column of tags: the sentences are unlabelled (tag_column is %d, of %d columns).",
+                    "%s has no column of tags: the sentences are unlabeled (tag_column is %d, of %d columns).",
                     *(file_path, self.tag_column, width),
                 )
                 warned = True

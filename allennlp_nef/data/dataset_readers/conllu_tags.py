@@ -20,8 +20,8 @@ class ConlluTagsReader(SentenceReader):
     words are those with an integer ID; multiword tokens and empty nodes are no words. The module
     `allennlp_nef.data.formats.conllu` states the format. For the fields of an instance see `SentenceReader`.
 
-    A file without any value in the column is unlabelled; a warning says so. Where the column is `feats`, a file is
-    unlabelled if it has neither a feature nor a part of speech.
+    A file without any value in the column is unlabeled; a warning says so. Where the column is `feats`, a file is
+    unlabeled if it has neither a feature nor a part of speech.
 
     Registered as a `DatasetReader` with name "conllu_tags".
 
@@ -46,15 +46,15 @@ class ConlluTagsReader(SentenceReader):
     @overrides
     def examples(self, file_path: TextPath) -> Iterator[Tuple[ConlluSentence, Optional[List[str]]]]:
         """Sentences and their tags."""
-        # Most files show it in the first sentence. One that is unlabelled is read twice, and never is in memory.
-        is_labelled = self._is_labelled(read_conllu(file_path, self.encoding, _pass_over))
-        if not is_labelled:
-            self.warn("%s has no %s: the sentences are unlabelled.", file_path, self.column.upper())
+        # Most files show it in the first sentence. One that is unlabeled is read twice, and never is in memory.
+        is_labeled = self._is_labeled(read_conllu(file_path, self.encoding, _pass_over))
+        if not is_labeled:
+            self.warn("%s has no %s: the sentences are unlabeled.", file_path, self.column.upper())
         odd = OddCharacters()
         for sentence in read_conllu(file_path, self.encoding, self.on_error):
             where = in_lines(file_path, sentence.lines)
             odd.check(sentence.column("form"), where)
-            tags = sentence.column(self.column) if is_labelled else None
+            tags = sentence.column(self.column) if is_labeled else None
             try:
                 if tags:
                     check_labels(tags, where)
@@ -78,7 +78,7 @@ class ConlluTagsReader(SentenceReader):
         sentence, tags = example
         return self.build_instance(sentence.column("form"), tags, sentence)
 
-    def _is_labelled(self, sentences: Iterable[ConlluSentence]) -> bool:
+    def _is_labeled(self, sentences: Iterable[ConlluSentence]) -> bool:
         columns = ("upos", "feats") if self.column == "feats" else (self.column,)
         return any(
             value != UNKNOWN

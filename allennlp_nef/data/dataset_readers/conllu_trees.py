@@ -37,7 +37,7 @@ class ConlluTreesReader(UntaggedReader):
     An instance has the fields that allennlp-models' `biaffine_parser` and `arc_mlp_parser` take: `words`, `pos_tags`
     (namespace "pos"), `head_indices` and `head_tags` (namespace "head_tags"), and `metadata`, a `ParsingMetadata`.
 
-    A file in which no word has a HEAD is unlabelled; a warning says so.
+    A file in which no word has a HEAD is unlabeled; a warning says so.
 
     Registered as a `DatasetReader` with name "conllu_trees".
 
@@ -65,11 +65,11 @@ class ConlluTreesReader(UntaggedReader):
         self, file_path: TextPath
     ) -> Iterator[Tuple[ConlluSentence, Optional[DependencyTree]]]:
         """Sentences and their trees."""
-        # Most files show it in the first sentence. One that is unlabelled is read twice, and never is in memory.
+        # Most files show it in the first sentence. One that is unlabeled is read twice, and never is in memory.
         sentences = read_conllu(file_path, self.encoding, lambda error: None)
         has_trees = any(head != UNKNOWN for each in sentences for head in each.column("head"))
         if not has_trees:
-            self.warn("%s has no HEAD: the sentences are unlabelled.", file_path)
+            self.warn("%s has no HEAD: the sentences are unlabeled.", file_path)
         odd = OddCharacters()
         for sentence in read_conllu(file_path, self.encoding, self.on_error):
             where = in_lines(file_path, sentence.lines)

@@ -67,7 +67,7 @@ class SentenceReader(TaggingReader):
 
         tokens : `List[str]`
             Words, at least one.
-        tags : `List[str]`, optional (default = `None`, unlabelled)
+        tags : `List[str]`, optional (default = `None`, unlabeled)
             One a word, as the model has them.
         attention : `bool`, optional (default = `False`)
             Whether the model returns the attention for this sentence.

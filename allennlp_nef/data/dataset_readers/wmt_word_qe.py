@@ -213,7 +213,7 @@ class WmtWordQeReader(TaggingReader):
         alignments : `Sequence[Sequence[int]]`, optional (default = `None`)
             Pairs (source index, target index), from 0. None: the reader's aligner finds them; without one nothing is
             aligned.
-        tags : `List[str]`, optional (default = `None`, unlabelled)
+        tags : `List[str]`, optional (default = `None`, unlabeled)
             OK or BAD for each target word, with the option `eos` for `<EOS>` too; or for each of what else is tagged.
             With `severities`, OK, minor or major.
         attention : `bool`, optional (default = `False`)

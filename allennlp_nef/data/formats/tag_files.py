@@ -112,7 +112,7 @@ def read_conllu_trees(path: str, encoding: str = "utf-8") -> TagFile:
     return TagFile(path, sentences)
 
 
-def check_labelled(file: TagFile, column: str) -> None:
+def check_labeled(file: TagFile, column: str) -> None:
     """Raises a `DataFormatError` where CoNLL-U is not tagged: all words have `_`, or some do in the column UPOS."""
     untagged = [
         line

@@ -70,7 +70,7 @@ def read_examples(
     """
     Reads the files of a data set in lock-step, one line of each at a time.
 
-    Without a file of alignments the examples have none, without a file of tags they are unlabelled; a
+    Without a file of alignments the examples have none, without a file of tags they are unlabeled; a
     warning says so. A missing `.src` or `.mt` is an error at once, everything else when its line is
     reached.
 
@@ -81,7 +81,7 @@ def read_examples(
     without_alignments : `str`, optional (default = `None`, "every target word counts as unaligned")
         What the warning says of words where there is no file of alignments.
     tagged : `str`, optional (default = `"target"`)
-        One of `TAGGED`: what has to have tags where the data are labelled.
+        One of `TAGGED`: what has to have tags where the data are labeled.
     eos : `bool`, optional (default = `False`)
         Whether all translations are to end in `<EOS>`, with a tag: see `split_tags`.
     split_source, split_target : `Split`, optional (default = `None`)
@@ -112,7 +112,7 @@ def read_examples(
             raise DataFormatError(
                 f"{others[0]}: expected a file of {needed} too, as tagged is {tagged}, got {_no_file(path, needed)}"
             )
-        logger.warning("There is %s: the sentences are unlabelled.", _no_file(path, needed))
+        logger.warning("There is %s: the sentences are unlabeled.", _no_file(path, needed))
     if severities and "tags" in paths:
         raise DataFormatError(
             f"{paths['tags']}: expected a file of error spans, as severities is true, got one of tags"

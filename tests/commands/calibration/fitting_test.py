@@ -67,7 +67,7 @@ def posteriors(x, prior):
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.8])
-def test_adaptation_finds_the_share_of_unlabelled_data(share):
+def test_adaptation_finds_the_share_of_unlabeled_data(share):
     """A classifier that knows P(y | x) for data of which 20% are BAD, on data with other shares."""
     rng = numpy.random.default_rng(1)
     is_bad = rng.random(50_000) < share

@@ -137,11 +137,11 @@ class TestColumns:
             ("N a\nN b\n\nN c\n", {"word_column": -1, "tag_column": 1}),
         ],
     )
-    def test_a_file_without_the_column_is_unlabelled(self, path, caplog, text, options):
+    def test_a_file_without_the_column_is_unlabeled(self, path, caplog, text, options):
         instances = read(path, text, **options)
         assert list(map(words_of, instances)) == [["a", "b"], ["c"]]
         assert list(map(labels_of, instances)) == [None, None]
-        message = f"{path} has no column of tags: the sentences are unlabelled (tag_column is "
+        message = f"{path} has no column of tags: the sentences are unlabeled (tag_column is "
         (warning,) = warnings_of(caplog)
         assert warning.startswith(message)
 
@@ -189,7 +189,7 @@ class TestErrors:
         assert message == f"{path}:4: expected 3 columns as in line 1, got 2: 'c N'"
 
     def test_parts_of_speech_in_the_last_column_are_an_error(self, path):
-        """Unlabelled data may end with another column than the tag's."""
+        """Unlabeled data may end with another column than the tag's."""
         assert f"{path}:1: expected O or a chunk tag" in error_of(path, "a N\nb V\n")
 
     def test_undecodable_bytes_are_an_error(self, path):

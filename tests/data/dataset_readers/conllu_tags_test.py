@@ -72,10 +72,10 @@ def test_other_columns_are_refused(column):
 @pytest.mark.parametrize(
     "column, empty", [("upos", [3]), ("xpos", [4]), ("feats", [3, 5]), ("upos", [3, 4, 5])]
 )
-def test_files_without_values_are_unlabelled(path, caplog, column, empty):
+def test_files_without_values_are_unlabeled(path, caplog, column, empty):
     instances = read(path, without(TEXT, *empty), column=column)
     assert labels_of(instances) == [None, None]
-    message = f"{path} has no {column.upper()}: the sentences are unlabelled."
+    message = f"{path} has no {column.upper()}: the sentences are unlabeled."
     assert warnings_of(caplog) == [message]
 
 

@@ -26,11 +26,11 @@ def test_fields_are_those_of_biaffine_parser(tmp_path):
     assert metadata["words"] == ["the", "dog", "barks", "."] and metadata["pos"] == ["X"] * 4
 
 
-def test_a_file_without_heads_is_unlabelled(tmp_path, caplog):
+def test_a_file_without_heads_is_unlabeled(tmp_path, caplog):
     path = write(tmp_path, [(word, "_", "_") for word, _, _ in ROWS])
     (instance,) = ConlluTreesReader().read(str(path))
     assert "head_indices" not in instance.fields
-    assert f"{path} has no HEAD: the sentences are unlabelled." in caplog.messages
+    assert f"{path} has no HEAD: the sentences are unlabeled." in caplog.messages
 
 
 @pytest.mark.parametrize(

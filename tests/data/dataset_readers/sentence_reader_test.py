@@ -77,7 +77,7 @@ def test_options_are_used(name, tmp_path):
     assert set(batch["tokens"]) == {"s"}
 
 
-def test_unlabelled_file_has_no_tags_and_one_warning(name, tmp_path, caplog):
+def test_unlabeled_file_has_no_tags_and_one_warning(name, tmp_path, caplog):
     path = write(tmp_path, name, [3, 1, 2], tagged=False)
     instances = list(make(name).read(path))
     assert len(instances) == 3
@@ -86,10 +86,10 @@ def test_unlabelled_file_has_no_tags_and_one_warning(name, tmp_path, caplog):
         assert instance["metadata"].metadata.tags is None
     (warning,) = warnings_of(caplog)
     assert warning.startswith(f"{path} has no ")
-    assert ": the sentences are unlabelled" in warning
+    assert ": the sentences are unlabeled" in warning
 
 
-def test_one_worker_warns_of_an_unlabelled_file(name, tmp_path, caplog):
+def test_one_worker_warns_of_an_unlabeled_file(name, tmp_path, caplog):
     path = write(tmp_path, name, [3, 1, 2], tagged=False)
     for worker in range(3):
         reader = make(name)

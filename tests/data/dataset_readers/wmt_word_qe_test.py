@@ -153,7 +153,7 @@ def test_wrong_options_are_an_error(options, message):
     assert str(info.value) == message
 
 
-def test_unlabelled_files_have_no_tags(tmp_path):
+def test_unlabeled_files_have_no_tags(tmp_path):
     for instance in WmtWordQeReader().read(write_word_qe(tmp_path, [3, 2], tagged=False)):
         assert "tags" not in instance.fields
         assert instance["metadata"].metadata.tags is None

@@ -32,7 +32,7 @@ def test_parts_without_a_path_are_not_read(
         assert example.tags is example.alignments is example.source_tags is None
     assert [record.getMessage() for record in caplog.records] == [
         f"There is no path of alignments with {prefix}.src: every target word counts as unaligned.",
-        f"There is no path of tags with {prefix}.src: the sentences are unlabelled.",
+        f"There is no path of tags with {prefix}.src: the sentences are unlabeled.",
     ]
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from allennlp_nef.data.formats.tag_files import (
-    check_labelled,
+    check_labeled,
     check_lines_up,
     read_conllu_tags,
     read_tag_column,
@@ -109,18 +109,18 @@ class TestConllu:
         assert [sentence.lines for sentence in file.sentences] == [[3, 4], [7]]
         assert [sentence.words for sentence in file.sentences] == [["de", "le"], ["oui"]]
 
-    def test_unlabelled_words_are_an_error(self, write):
+    def test_unlabeled_words_are_an_error(self, write):
         path = write(CONLLU)
-        check_labelled(read_conllu_tags(path, "feats"), "feats")
+        check_labeled(read_conllu_tags(path, "feats"), "feats")
         with pytest.raises(
             DataFormatError, match=f"{path}:3: expected tags, got '_' for every word"
         ):
-            check_labelled(read_conllu_tags(path, "xpos"), "xpos")
+            check_labeled(read_conllu_tags(path, "xpos"), "xpos")
         path = write(CONLLU.replace("INTJ", "_"))
         with pytest.raises(
             DataFormatError, match=f"{path}:7: expected a UPOS tag, as other words have, got '_'"
         ):
-            check_labelled(read_conllu_tags(path), "upos")
+            check_labeled(read_conllu_tags(path), "upos")
 
 
 class TestLinesUp:

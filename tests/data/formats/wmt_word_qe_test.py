@@ -141,7 +141,7 @@ def test_whitespace_splits_words_and_only_line_feeds_split_lines(
     assert [example.text for example in examples] == files[TARGET].split("\n")[: len(examples)]
 
 
-def test_examples_without_a_file_of_tags_are_unlabelled(tmp_path: Path) -> None:
+def test_examples_without_a_file_of_tags_are_unlabeled(tmp_path: Path) -> None:
     files = good_files()
     del files[TAGS], files[SOURCE_TAGS]
     for example in read_examples(write(tmp_path, files)):

@@ -33,7 +33,7 @@ class TestOptions:
         assert changed == (gaussian or relative)
 
     def test_alpha_is_the_share_of_the_gaussian_bias(self):
-        """alpha weighs G against P, and both are learnt."""
+        """alpha weighs G against P, and both are learned."""
         inputs, mask = batch_of([7, 6])
         encoder = make()
         both = encoder(inputs, mask)
