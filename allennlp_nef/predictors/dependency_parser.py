@@ -53,8 +53,9 @@ class DependencyParserPredictor(SentencePredictor):
         "json", an object a line; "conllu", the sentence of the input file with HEAD and DEPREL filled in, all else as
         it was; "svg", a drawing a line.
     max_batch : `int`, optional (default = `1000`)
-        At least 1. The limit for the requests of a list. The limit for the words of a list is 50 times this. The cubes
-        of the sentences' lengths may add up to that of 1000, or of `max_tokens` if that is more.
+        At least 1. The limit for the requests of a list. The limit for the words of a list is 50 times this. The sum
+        of the cubed lengths of the sentences is limited, too: by that of one sentence of 1000 words, or of `max_tokens`
+        if that is more.
     max_tokens, batch_size, on_error
         See `CheckedPredictor`.
     """
@@ -123,7 +124,7 @@ class DependencyParserPredictor(SentencePredictor):
         limit = max(self.max_tokens, LONGEST) ** 3
         if size > limit:
             raise request_error(
-                f"expected sentences the cubes of whose lengths add up to at most {limit}, got {size}"
+                f"expected cubed lengths of the sentences that sum to at most {limit}, got {size}"
             )
 
     def _lacks_tags(self, tags: List[str]) -> bool:
