@@ -1,12 +1,13 @@
 """Says how to install AllenNLP where it cannot be imported; imported before everything else."""
 
+import importlib
 import logging
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import ContextManager, List, Optional, Set, Tuple
+from typing import ContextManager, Iterator, List, Optional, Set, Tuple
 
 from allennlp_nef._deferred import deferring
 
@@ -57,12 +58,25 @@ def import_plugins() -> None:
         else:
             import_all(name, exclude or excluded)
 
-    with _deferring():
-        import_plugin("allennlp")
-        with suppress(ModuleNotFoundError):  # it is not installed
-            import_plugin("allennlp_models")
-    plugins.import_module_and_submodules = import_plugin  # type: ignore[assignment]
-    plugins.import_plugins()
+    with _listing_folders_once():
+        with _deferring():
+            import_plugin("allennlp")
+            with suppress(ModuleNotFoundError):  # it is not installed
+                import_plugin("allennlp_models")
+        plugins.import_module_and_submodules = import_plugin  # type: ignore[assignment]
+        plugins.import_plugins()
+
+
+@contextmanager
+def _listing_folders_once() -> Iterator[None]:
+    """Lists the folders of `sys.path` once. AllenNLP forgets the lists for each module of a plugin."""
+    invalidate = importlib.invalidate_caches
+    invalidate()
+    importlib.invalidate_caches = lambda: None
+    try:
+        yield
+    finally:
+        importlib.invalidate_caches = invalidate
 
 
 def _import_allennlp() -> None:

@@ -8,8 +8,9 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -70,7 +71,11 @@ def allennlp():
 
     An exception is printed as a program prints it, and then raised.
     """
-    from allennlp.commands import main
+    from allennlp import commands
+    from allennlp.common.plugins import import_plugins
+
+    # AllenNLP looks for the modules of all plugins in each call, which takes longer than most commands.
+    import_once = lru_cache(maxsize=None)(import_plugins)
 
     def run(*arguments):
         with restored():
@@ -78,7 +83,8 @@ def allennlp():
             sys.argv = ["allennlp", *map(str, arguments)]
             sys.excepthook = sys.__excepthook__  # a training of another test may have changed it
             try:
-                main(prog="allennlp")
+                with patch.object(commands, "import_plugins", import_once):
+                    commands.main(prog="allennlp")
             except Exception:
                 sys.excepthook(*sys.exc_info())  # as at the end of a program
                 raise

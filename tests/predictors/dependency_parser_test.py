@@ -148,7 +148,9 @@ def test_lists_of_long_sentences_are_limited(parts, monkeypatch):
     monkeypatch.setattr("allennlp_nef.predictors.dependency_parser.LONGEST", 5)
     predictor = DependencyParserPredictor(*parts, max_tokens=4)
     assert len(predictor.predict_batch_json([SENTENCE])) == 1
-    with pytest.raises(UserError, match="cubed lengths of the sentences that sum to at most 125, got 128"):
+    with pytest.raises(
+        UserError, match="cubed lengths of the sentences that sum to at most 125, got 128"
+    ):
         predictor.predict_batch_json([SENTENCE] * 2)
 
 
