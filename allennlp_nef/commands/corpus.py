@@ -37,8 +37,8 @@ def tag_files(args: argparse.Namespace) -> Iterator[str]:
     ]
     if "" in formats:
         path = args.inputs[formats.index("")]
-        of_model = _format_of_model(path, args.archive, args.trust)
-        formats = [each or of_model for each in formats]
+        model_format = _format_of_model(path, args.archive, args.trust)
+        formats = [each or model_format for each in formats]
     if len(set(formats)) > 1:
         raise UserError(
             f"INPUT: expected files of one format, got {' and '.join(dict.fromkeys(formats))}"

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Iterator
 
 TERMINATED = 143
-"""The status of a process that got SIGTERM, wrote a checkpoint, and said so."""
+"""The status of a process that got SIGTERM, wrote a checkpoint, and reported it."""
 
 
 @contextmanager

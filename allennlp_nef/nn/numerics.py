@@ -32,6 +32,8 @@ def exclude_scores(scores: torch.Tensor, excluded: torch.Tensor) -> torch.Tensor
 def zero_padding(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """The values with 0 in padding; on a CPU the same tensor where there is no padding.
 
+    Not for modules that `export` traces, such as `aligned_pair`: they cannot depend on how many words are padding.
+
     # Parameters
 
     values : `torch.Tensor`, (batch, tokens, dim)

@@ -41,9 +41,9 @@ class LabelScores(torch.nn.Module):
 
     def forward(self, states: torch.Tensor, heads: torch.Tensor) -> torch.Tensor:
         """States (batch, words + 1, dim), and the head of each word (batch, words) -> (batch, words, labels)."""
-        of_heads = self.heads(states)
-        index = heads.unsqueeze(-1).expand(-1, -1, of_heads.size(-1))
-        return self.labels(torch.tanh(of_heads.gather(1, index) + self.words(states[:, 1:])))
+        hidden_heads = self.heads(states)
+        index = heads.unsqueeze(-1).expand(-1, -1, hidden_heads.size(-1))
+        return self.labels(torch.tanh(hidden_heads.gather(1, index) + self.words(states[:, 1:])))
 
 
 def margin_loss(scores: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
