@@ -13,6 +13,7 @@ from overrides import overrides
 
 from allennlp_nef.metrics import CountingMetric
 from allennlp_nef.training.agreement import gather
+from allennlp_nef.training.fused_steps import fuse_steps
 from allennlp_nef.training.processes import (
     accelerator,
     close_at_exit,
@@ -39,6 +40,8 @@ class NefTrainer(GradientDescentTrainer):
       `max_instances_in_memory`.)
     - `no_grad` and `rare_words` work, which they do not in AllenNLP's.
     - The threads of a process are its share of the cores, unless `OMP_NUM_THREADS` is set.
+
+    On CPUs torch's optimizers update each parameter in one pass (`fuse_steps`).
 
     The losses of an epoch are means over what the loss of a batch is a mean over (`average` of `TagHead`), so they do
     not depend on how data are cut into batches. AllenNLP's are means over batches.
@@ -81,6 +84,14 @@ class NefTrainer(GradientDescentTrainer):
             added = [weight * outputs["loss"].item(), weight]
             self._losses = self._losses + torch.tensor(added, dtype=torch.double)
         return outputs
+
+    @overrides
+    def _try_train(self) -> Tuple[Dict[str, Any], int]:
+        fuse_steps(
+            self.optimizer, self.model
+        )  # after a checkpoint is restored, which may be of another device
+        result: Tuple[Dict[str, Any], int] = super()._try_train()
+        return result
 
     @overrides
     def _train_epoch(self, epoch: int) -> Dict[str, float]:
