@@ -47,11 +47,14 @@ class ProgressTracker:
         logits : `torch.Tensor`, (sentences,), optional (default = `None`)
             Of the learned probabilities to halt at this step.
         """
-        probabilities, tags = in_float32_at_least(scores).softmax(-1).max(-1)
+        scores = in_float32_at_least(scores)
+        highest, tags = scores.max(-1, keepdim=True)
+        # The softmax at the highest score.
+        probabilities = (scores - highest).exp_().sum(-1).reciprocal_()
         confidence = probabilities.masked_fill_(self._padding, 1).amin(-1)
         if self._counts_changes:
-            is_same = ((tags == self._tags) | self._padding).all(-1)
-            self._tags, self._unchanged = tags, (self._unchanged + 1) * is_same
+            is_same = ((tags.squeeze(-1) == self._tags) | self._padding).all(-1)
+            self._tags, self._unchanged = tags.squeeze(-1), (self._unchanged + 1) * is_same
         if logits is not None:
             self._left = self._left * (-logits).sigmoid()
         return Progress(confidence, self._unchanged, 1 - self._left)

@@ -48,17 +48,17 @@ def halted_sketches(
     sketch_dim = sketch_weight.size(0) - attention_vector.size(0)
     sketches = preactivation.new_zeros(*mask.shape, sketch_dim)
     done_steps = torch.zeros_like(num_steps)
-    rows = num_steps.nonzero().squeeze(1)
+    rows, limits = num_steps.nonzero().squeeze(1), num_steps
     if not len(rows):
         return sketches, done_steps
     if len(rows) < len(mask):
         halts.keep(rows)
-    limits = num_steps[rows]
+        preactivation, mask, limits = preactivation[rows], mask[rows], limits[rows]
     is_active = torch.ones_like(rows, dtype=torch.bool)
     left, first_end, count = len(rows), int(limits.min()), int(limits.max())
-    inputs = preactivation[rows], sketch_weight, attention_vector
+    inputs = preactivation, sketch_weight, attention_vector
     recursion = recursion_of(sketch_update, *inputs)(
-        *inputs, make_attention, mask[rows], [count] * left, context_size
+        *inputs, make_attention, mask, [count] * left, context_size
     )
     with full_precision(mask.device):
         recursion.start()
@@ -70,6 +70,8 @@ def halted_sketches(
             if is_end:
                 is_leaving |= is_active & (limits == first_end)
             leaving = is_leaving.nonzero().squeeze(1)
+            if len(leaving) == len(sketches):
+                return current, torch.full_like(done_steps, step + 1)
             if len(leaving):
                 done = rows[leaving]
                 sketches[done], done_steps[done] = current[leaving], step + 1
