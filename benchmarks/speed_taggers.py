@@ -28,6 +28,7 @@ from speed_harness import (
 )
 
 from allennlp_nef.models import NefTagger
+from allennlp_nef.training.fused_steps import fuse_steps
 
 TOKENS = 25
 LABELS = 17
@@ -149,6 +150,7 @@ class Run:
         self.grad_norm = trainer["grad_norm"]
         optimizer = Params(deepcopy(trainer["optimizer"]))
         self.optimizer = Optimizer.from_params(optimizer, model_parameters=named)
+        fuse_steps(self.optimizer, self.model)
         self.batches = cycle(batches)
         self._autocast = partial(
             torch.autocast,
@@ -165,7 +167,7 @@ class Run:
         return partial(action, self)
 
     def train(self) -> None:
-        """A training step, as in AllenNLP's trainer."""
+        """A training step, as in the trainer `nef`."""
         self.optimizer.zero_grad()
         with self._autocast():
             loss = self.model(**next(self.batches))["loss"]
