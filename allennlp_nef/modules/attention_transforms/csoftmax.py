@@ -5,7 +5,8 @@ from overrides import overrides
 from allennlp_nef.modules.attention_transforms.attention_transform import AttentionTransform
 from allennlp_nef.modules.attention_transforms.upper_bounds import BoundedAttentionTransform
 from allennlp_nef.nn.constrained_softmax import ConstrainedSoftmaxFunction
-from allennlp_nef.nn.sketching.stepwise_attention import ConstrainedSoftmaxSteps, MakeAttention
+from allennlp_nef.nn.sketching.compiled_attention import constrained_softmax_steps
+from allennlp_nef.nn.sketching.stepwise_attention import MakeAttention
 
 
 @AttentionTransform.register("csoftmax")
@@ -21,5 +22,5 @@ class ConstrainedSoftmaxTransform(BoundedAttentionTransform):
     @overrides
     def stepwise(self) -> Optional[MakeAttention]:
         return self._stepwise_of(
-            ConstrainedSoftmaxTransform, self._with_options(ConstrainedSoftmaxSteps)
+            ConstrainedSoftmaxTransform, self._with_options(constrained_softmax_steps)
         )

@@ -104,3 +104,24 @@ def gradients(
             centered = grad[row, i] - mean
             grad_scores[row, i] = shares[row, i] * centered * masses[row]
             grad_bounds[row, i] = centered if closed[row, i] else ZERO
+
+
+@compiled
+def forward_step(
+    z: Any, bounds: Any, slack: Any, weights: Any, shares: Any, masses: Any, closed: Any
+) -> None:
+    """`solve`; the bounds become those of the next step."""
+    solve(z, bounds, slack, weights, shares, masses, closed)
+    for row in range(z.shape[0]):
+        for i in range(z.shape[1]):
+            bounds[row, i] -= weights[row, i]
+
+
+@compiled
+def backward_step(
+    shares: Any, masses: Any, closed: Any, grad: Any, grad_coverage: Any, grad_scores: Any
+) -> None:
+    """`gradients` for the bounds B - beta. The gradient of beta after the step becomes that of beta before it."""
+    grad_bounds = np.empty_like(grad)
+    gradients(shares, masses, closed, grad + grad_coverage, grad_scores, grad_bounds)
+    grad_coverage -= grad_bounds

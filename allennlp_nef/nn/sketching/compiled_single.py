@@ -22,25 +22,20 @@ class CompiledSingleRecursion(FusedSingleRecursion):
             current, self.preattention_dim, weights.numpy(), sketch_part.numpy(), update.numpy()
         )
         columns = update.mm(self._weight_by_place).view(size, self.window, self.preactivation_dim)
-        if use_cache:
-            self.cache[step] = hidden, sketch_part, columns
-        if step + 1 < len(self.sizes):
-            later = self.sizes[step + 1]
-            self._current[:later].baddbmm_(self._weight_windows(weights[:later]), columns[:later])
+        self._end_step(step, weights, hidden, sketch_part, columns, use_cache)
 
     def start_backward(self, grad: torch.Tensor) -> None:
         super().start_backward(grad)
         self._buffer = torch.empty_like(self.vector)
 
     def backward_step(self, step: int, size: int) -> None:
-        hidden, sketch_part, columns = self.cache.pop(step)
+        hidden, sketch_part, columns, windows = self.cache.pop(step)
         weights, update = self._alphas[step, :size], self._updates[step, :size]
         grad_alpha = self._grad_alphas[:size, step].contiguous()
         grad_update = self._grad_updates[:size, step]
         grad = self._grad_current[:size].numpy()
-        if step + 1 < len(self.sizes):
-            later = self.sizes[step + 1]
-            self._backward_change(step, columns[:later], grad_alpha[:later], grad_update[:later])
+        if windows is not None:
+            self._backward_change(step, windows, columns, grad_alpha, grad_update)
         grad_average = tanh_backward_(grad_update.contiguous(), update)
         kernels.add_grad_average(
             grad,

@@ -16,7 +16,7 @@ and the gradient of t, from which grad_average = (1 - t^2) * grad_t follows, is
 sum_i alpha_i g_i + sum_k W_k^T sum_i alpha_(i + k) A_i.
 """
 
-from typing import Tuple
+from typing import Optional, Tuple
 
 import torch
 
@@ -61,10 +61,25 @@ class FusedSingleRecursion(FusedRecursion):
         columns = update.mm(self._weight_by_place).view(size, self.window, self.preactivation_dim)
         if use_cache:
             sketch_part = sketch_part.clone(memory_format=torch.contiguous_format)
-            self.cache[step] = hidden, sketch_part, columns
+        self._end_step(step, weights, hidden, sketch_part, columns, use_cache)
+
+    def _end_step(
+        self,
+        step: int,
+        weights: torch.Tensor,
+        hidden: torch.Tensor,
+        sketch_part: torch.Tensor,
+        columns: torch.Tensor,
+        use_cache: bool,
+    ) -> None:
+        """Changes the pre-activations of the sentences with further steps; caches what `backward_step` needs."""
+        windows: Optional[torch.Tensor] = None
         if step + 1 < len(self.sizes):
             size = self.sizes[step + 1]
-            self._current[:size].baddbmm_(self._weight_windows(weights[:size]), columns[:size])
+            windows = self._weight_windows(weights[:size])
+            self._current[:size].baddbmm_(windows, columns[:size])
+        if use_cache:
+            self.cache[step] = hidden, sketch_part, columns, windows
 
     def sketches_after(self, step: int, size: int) -> torch.Tensor:
         alpha, update = self._alphas[step, :size], self._updates[step, :size]
@@ -98,12 +113,11 @@ class FusedSingleRecursion(FusedRecursion):
         self._grad_updates[:size, step] += alpha.unsqueeze(1).bmm(later).squeeze(1)
 
     def backward_step(self, step: int, size: int) -> None:
-        hidden, sketch_part, columns = self.cache.pop(step)
+        hidden, sketch_part, columns, windows = self.cache.pop(step)
         weights, update = self._alphas[step, :size], self._updates[step, :size]
         grad_alpha, grad_update = self._grad_alphas[:size, step], self._grad_updates[:size, step]
-        if step + 1 < len(self.sizes):
-            later = self.sizes[step + 1]
-            self._backward_change(step, columns[:later], grad_alpha[:later], grad_update[:later])
+        if windows is not None:
+            self._backward_change(step, windows, columns, grad_alpha, grad_update)
         grad_average = tanh_backward_(grad_update.contiguous(), update)
         grad_alpha = grad_alpha + (sketch_part * grad_average.unsqueeze(1)).sum(-1)  # (B1)
         grad = self._grad_current[:size]
@@ -121,17 +135,21 @@ class FusedSingleRecursion(FusedRecursion):
             grad[..., : self.preattention_dim].add_(grad_hidden.view(size, self.tokens, -1))
 
     def _backward_change(
-        self, step: int, columns: torch.Tensor, grad_alpha: torch.Tensor, grad_update: torch.Tensor
+        self,
+        step: int,
+        windows: torch.Tensor,
+        columns: torch.Tensor,
+        grad_alpha: torch.Tensor,
+        grad_update: torch.Tensor,
     ) -> None:
         """Adds the terms with A to the gradients of alpha (B1) and t, and caches the sum over words of (B5)."""
-        size = len(columns)
+        size = len(windows)  # of the sentences with further steps
         grad = self._grad_current[:size].to(self.dtype)
         grad_columns = self._grad_columns[step, :size]
-        windows = self._weight_windows(self._alphas[step, :size])
         by_place = grad_columns.view(size, self.window, self.preactivation_dim)
         torch.bmm(windows.transpose(1, 2), grad, out=by_place)
-        grad_update += grad_columns.mm(self._weight_by_place.t())
-        self._add_by_word(columns.bmm(grad.transpose(1, 2)), grad_alpha)
+        grad_update[:size] += grad_columns.mm(self._weight_by_place.t())
+        self._add_by_word(columns[:size].bmm(grad.transpose(1, 2)), grad_alpha[:size])
 
     def _add_by_word(self, grad_windows: torch.Tensor, grad_alpha: torch.Tensor) -> None:
         """Adds the gradients of the weights of each window, (sentences, window, tokens), to those of alpha."""
@@ -155,7 +173,7 @@ class FusedSingleRecursion(FusedRecursion):
         """The attention of each word and of the words in its window: (sentences, tokens, window)."""
         size, length = len(weights), self._padded_weights.size(1)
         self._padded_weights[:size, self.context_size : self.context_size + self.tokens] = weights
-        # A copy: overlapping rows are slow to multiply.
+        # A copy: overlapping rows are slow to multiply, and the buffer is used again.
         return self._padded_weights.as_strided(
             (size, self.tokens, self.window), (length, 1, 1)
-        ).contiguous()
+        ).clone(memory_format=torch.contiguous_format)

@@ -167,7 +167,7 @@ class SoftmaxSteps(_ScoredSteps):
         return self._coverage[:size]
 
     def open_words(self, size: int) -> Optional[torch.Tensor]:
-        return _open_words(self._padding, size)
+        return open_words_of(self._padding, size)
 
     def solve(self, scores: torch.Tensor) -> constrained_softmax.Solution:
         size = scores.size(0)
@@ -208,7 +208,7 @@ class _BoundedSteps(_ScoredSteps):
         return self._upper_bound - self._bounds[:size]
 
     def open_words(self, size: int) -> Optional[torch.Tensor]:
-        return _open_words(self._closed, size)
+        return open_words_of(self._closed, size)
 
     def keep(self, rows: torch.Tensor) -> None:
         self._bounds = self._bounds[rows]
@@ -263,7 +263,7 @@ def _is_full(mask: torch.Tensor) -> bool:
     return mask.device.type == "cpu" and bool(mask.all())
 
 
-def _open_words(closed: Optional[torch.Tensor], size: int) -> Optional[torch.Tensor]:
+def open_words_of(closed: Optional[torch.Tensor], size: int) -> Optional[torch.Tensor]:
     """The result of `open_words`, from the words (sentences, tokens) that are closed."""
     # On other devices than a CPU their number is not known without synchronization.
     if closed is None or closed.device.type != "cpu":

@@ -1,0 +1,77 @@
+"""csoftmax of one step after the other, in compiled kernels."""
+
+from typing import Dict, Optional, Tuple
+
+import numpy as np
+import torch
+
+from allennlp_nef.nn.constrained_softmax import SLACK
+from allennlp_nef.nn.kernels import have_kernels
+from allennlp_nef.nn.sketching.stepwise_attention import (
+    ConstrainedSoftmaxSteps,
+    StepwiseAttention,
+    open_words_of,
+)
+
+
+def constrained_softmax_steps(
+    mask: torch.Tensor,
+    dtype: torch.dtype,
+    temperature: float,
+    coverage_penalty: float,
+    upper_bound: float = 1.0,
+) -> StepwiseAttention:
+    """csoftmax in the form that is fastest: in kernels where there are some, for scores that are used as they are."""
+    bounds = mask.to(dtype) * upper_bound
+    if temperature == 1 and not coverage_penalty and mask.numel() and have_kernels(bounds):
+        return CompiledConstrainedSoftmaxSteps(bounds, mask)
+    return ConstrainedSoftmaxSteps(mask, dtype, temperature, coverage_penalty, upper_bound)
+
+
+class CompiledConstrainedSoftmaxSteps(StepwiseAttention):
+    """`ConstrainedSoftmaxSteps` in float32 on a CPU: one kernel a step, and one for its backward pass.
+
+    # Parameters
+
+    bounds : `torch.Tensor`, (batch, tokens)
+        B, and 0 in padding. The steps change it.
+    mask : `torch.BoolTensor`, (batch, tokens)
+    """
+
+    def __init__(self, bounds: torch.Tensor, mask: torch.Tensor) -> None:
+        self._bounds, self._closed = bounds.numpy(), (~mask).numpy()
+        self._grad_coverage = np.zeros_like(self._bounds)
+        self._cache: Dict[int, Tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+
+    def forward(self, step: int, scores: torch.Tensor, use_cache: bool) -> torch.Tensor:
+        from allennlp_nef.nn.kernels import csoftmax
+
+        z = scores.contiguous().numpy()
+        weights, shares, masses = np.empty_like(z), np.empty_like(z), np.empty(len(z), z.dtype)
+        bounds, closed = self._bounds[: len(z)], self._closed[: len(z)].copy()
+        csoftmax.forward_step(z, bounds, SLACK, weights, shares, masses, closed)
+        self._closed = closed
+        if use_cache:
+            self._cache[step] = shares, masses, closed
+        return torch.from_numpy(weights)
+
+    def backward(self, step: int, grad: torch.Tensor) -> torch.Tensor:
+        from allennlp_nef.nn.kernels import csoftmax
+
+        solution = self._cache.pop(step)
+        grad_scores = np.empty_like(solution[0])
+        grad_coverage = self._grad_coverage[: len(grad_scores)]
+        csoftmax.backward_step(*solution, grad.contiguous().numpy(), grad_coverage, grad_scores)
+        return torch.from_numpy(grad_scores)
+
+    def open_words(self, size: int) -> Optional[torch.Tensor]:
+        return open_words_of(torch.from_numpy(self._closed), size)
+
+    def keep(self, rows: torch.Tensor) -> None:
+        self._bounds, self._closed = self._bounds[rows.numpy()], self._closed[rows.numpy()]
+
+    def state(self) -> Tuple[np.ndarray, np.ndarray]:
+        return self._bounds.copy(), self._closed
+
+    def restore(self, state: Tuple[np.ndarray, np.ndarray]) -> None:
+        self._bounds, self._closed = state[0].copy(), state[1]
