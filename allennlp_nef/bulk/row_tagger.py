@@ -17,8 +17,9 @@ from allennlp_nef.bulk.answers import Item, Outcome, answers_to
 from allennlp_nef.bulk.columns import ERROR, arrow_schema
 from allennlp_nef.errors import UserError, quote
 from allennlp_nef.modules.checks import is_integer
+from allennlp_nef.packages import import_packages
 from allennlp_nef.predictors import WordQePredictor
-from allennlp_nef.predictors.archives import import_packages, load_predictor
+from allennlp_nef.predictors.archives import load_predictor
 
 if TYPE_CHECKING:
     import pyarrow

@@ -13,8 +13,10 @@ from allennlp_nef.console.checks import check_arguments
 from allennlp_nef.console.parser import Parser, add_include_package
 from allennlp_nef.console.processes import ending_together
 from allennlp_nef.errors import UserError
+from allennlp_nef.packages import import_packages
 
 SERVER = "pip install flask flask-cors gevent && pip install --no-deps allennlp-server==1.0.0"
+INCLUDE = "--include-package"
 LOADING = ("checklist", "diff", "evaluate", "find-lr", "predict", "serve", "train")
 """AllenNLP's commands that load archives, or may do so where the config says it."""
 FROM_ARCHIVES = ("diff", "evaluate")
@@ -29,7 +31,7 @@ def register_components(packages: Sequence[str] = ()) -> None:
     from allennlp_nef._stack import import_plugins
 
     import_plugins()
-    _include(packages)
+    import_packages(packages, INCLUDE)
 
 
 def run_allennlp(program: str, arguments: Sequence[str]) -> None:
@@ -66,7 +68,7 @@ def run_allennlp(program: str, arguments: Sequence[str]) -> None:
     check_arguments(args)
     if subcommand.requires_plugins and not has_plugins:
         import_plugins()
-    _include(getattr(args, "include_package", []))
+    import_packages(getattr(args, "include_package", []), INCLUDE)
     if name == "find-lr":
         args.overrides = _with_trainer_of_allennlp(args.overrides)
     with ExitStack() as stack:
@@ -124,18 +126,3 @@ def _import_allennlp() -> None:
         message, *commands = str(error).splitlines()
         raise UserError(f"{message} {' && '.join(map(str.strip, commands))}") from error
     from allennlp_nef import components  # noqa: F401
-
-
-def _include(packages: Sequence[str]) -> None:
-    """Imports packages with their submodules, so that what they register is known."""
-    from allennlp.common.util import import_module_and_submodules
-
-    for package in packages:
-        try:
-            import_module_and_submodules(package)
-        except ModuleNotFoundError as error:
-            if not f"{package}.".startswith(f"{error.name}."):
-                raise  # a module that the package imports
-            raise UserError(
-                f"--include-package: expected a package that can be imported, got {package!r}"
-            ) from error

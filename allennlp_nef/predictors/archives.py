@@ -1,12 +1,11 @@
 from contextlib import nullcontext
-from typing import Any, ContextManager, Optional, Sequence, Type
+from typing import Any, ContextManager, Optional, Type
 
 from allennlp.common.checks import ConfigurationError, check_for_gpu
-from allennlp.common.util import import_module_and_submodules
 from allennlp.models import Model, load_archive
 from allennlp.predictors import Predictor
 
-from allennlp_nef.errors import ArchiveError, UserError, quote, summary_of
+from allennlp_nef.errors import ArchiveError, UserError, summary_of
 from allennlp_nef.models import NefTagger
 from allennlp_nef.modules.registered_name import registered_name
 from allennlp_nef.predictors.checked_predictor import CheckedPredictor
@@ -91,14 +90,3 @@ def load_predictor(
 def _kind_of(name: str) -> Type[Predictor]:
     """The class of a registered name."""
     return Predictor.resolve_class_name(name)[0]
-
-
-def import_packages(names: Sequence[str]) -> None:
-    """Imports packages with their submodules, so that what they register is known. Raises a `UserError`."""
-    for name in names:
-        try:
-            import_module_and_submodules(name)
-        except ModuleNotFoundError as error:
-            raise UserError(
-                f"include_package: expected packages that can be imported, got {quote(name)} ({error})"
-            ) from error

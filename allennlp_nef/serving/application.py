@@ -3,7 +3,8 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from allennlp_nef.errors import UserError
 from allennlp_nef.modules.checks import check_integers
-from allennlp_nef.predictors.archives import import_packages, load_predictor
+from allennlp_nef.packages import import_packages
+from allennlp_nef.predictors.archives import load_predictor
 from allennlp_nef.predictors.checked_predictor import CheckedPredictor
 from allennlp_nef.predictors.requests import asks_for_description
 from allennlp_nef.serving.batching import BatchingPredictor

@@ -141,7 +141,7 @@ class TestArguments:
             (["trian"], "expected one of the commands align-words, build-vocab, "),
             (
                 ["score-tags", "a", "--format", "conll", "--include-package", "no.such"],
-                "--include-package: expected a package that can be imported, got 'no.such'",
+                "--include-package: expected packages that can be imported, got 'no.such' (No module named 'no'",
             ),
             (
                 ["score-tags", "none", "--format", "conll"],
