@@ -9,6 +9,9 @@ from allennlp_nef.modules.learned_halting import halting_divergence
 from allennlp_nef.modules.seq2seq_encoders.neural_easy_first import NeuralEasyFirstTrace
 from allennlp_nef.modules.tag_heads import TagHead
 
+MIN_SHARE = 0.8
+"""With this share of all pairs of sentences and steps, it is faster to take them all than to choose."""
+
 
 class StepLoss(FromParams):
     """A loss at the steps before the last one, for the training of a tagger with the decoder `neural_easy_first`.
@@ -96,11 +99,11 @@ class StepLoss(FromParams):
         weights: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
         """What is added to the loss of a batch, a scalar. Mask, tags and weights are those of `TagHead.loss`."""
-        rows, steps, shares = self._chosen(trace.num_steps)
+        rows, steps, shares, outputs = self._chosen(trace)
         log_p = trace.halting_log_probabilities
         if log_p is not None:
-            shares = log_p[rows, steps].exp()
-        scores = tag_head.scores(trace.outputs(rows, steps))  # (pairs, tokens, labels)
+            shares = log_p[rows, steps].exp() * (shares > 0)
+        scores = tag_head.scores(outputs)  # (pairs, tokens, labels)
         losses = tag_head.step_losses(scores, mask[rows], tags[rows])
         losses = losses * shares.to(losses)
         if weights is not None:
@@ -116,14 +119,22 @@ class StepLoss(FromParams):
             total = total + penalty * divergence.sum()
         return total / divisor
 
-    def _chosen(self, num_steps: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Sentences, their steps, from 0, and the shares of these in the mean, (pairs,) each."""
-        counts = (num_steps - 1).clamp(min=0)
-        if self.steps == "all":
-            steps = torch.arange(int(counts.max()), device=counts.device)
-            rows, steps = (steps < counts.unsqueeze(1)).nonzero(as_tuple=True)
-            return rows, steps, 1 / counts[rows].double()
-        rows = (counts > 0).nonzero().squeeze(1)
-        counts = counts[rows]
-        drawn = (torch.rand(len(rows), device=counts.device) * counts).long()
-        return rows, drawn.minimum(counts - 1), torch.ones_like(counts)
+    def _chosen(
+        self, trace: NeuralEasyFirstTrace
+    ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Sentences, their steps, from 0, and the shares of these in the mean, (pairs,) each; the outputs there."""
+        counts = (trace.num_steps - 1).clamp(min=0)
+        if self.steps == "drawn":
+            rows = (counts > 0).nonzero().squeeze(1)
+            counts = counts[rows]
+            drawn = (torch.rand(len(rows), device=counts.device) * counts).long()
+            steps = drawn.minimum(counts - 1)
+            return rows, steps, torch.ones_like(counts), trace.outputs(rows, steps)
+        count = int(counts.max())
+        is_step = torch.arange(count, device=counts.device) < counts.unsqueeze(1)
+        if int(is_step.sum()) < MIN_SHARE * is_step.numel():
+            rows, steps = is_step.nonzero(as_tuple=True)
+            return rows, steps, 1 / counts[rows].double(), trace.outputs(rows, steps)
+        rows, steps = torch.ones_like(is_step).nonzero(as_tuple=True)
+        shares = is_step / counts.clamp(min=1).double().unsqueeze(1)
+        return rows, steps, shares.flatten(), trace.first_outputs(count)

@@ -5,6 +5,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from torch.nn import functional
 
+from allennlp_nef.modules import step_loss
 from allennlp_nef.modules.step_loss import StepLoss
 from tests.models.tagging.small_tagger import LENGTHS, batch_of, decoder, instances, lstm, make
 
@@ -44,8 +45,10 @@ def plain_losses(model, num_steps):
 
 @pytest.mark.parametrize("head", HEADS, ids=["softmax", "crf"])
 @pytest.mark.parametrize("update", ["full", "single"])
-@pytest.mark.parametrize("steps", [3, 9])  # 9: more than any sentence has words
-def test_loss_is_the_plain_sum_over_the_steps(head, update, steps):
+# 9: more than any sentence has words. All pairs of sentences and steps are taken, or those that there are.
+@pytest.mark.parametrize("steps, min_share", [(3, 0), (9, 0), (9, 1.1)])
+def test_loss_is_the_plain_sum_over_the_steps(head, update, steps, min_share, monkeypatch):
+    monkeypatch.setattr(step_loss, "MIN_SHARE", min_share)
     options = {"sketch_update": update, "num_steps": steps}
     model = tagger(head, **options)
     model.step_loss = StepLoss(weight=0.7)

@@ -43,6 +43,11 @@ class NeuralEasyFirstTrace(DecidingTrace):
         inputs = None if self.inputs is None else self.inputs.index_select(0, rows)
         return self.dropout(joined_output(inputs, sketches))
 
+    def first_outputs(self, count: int) -> torch.Tensor:
+        """`outputs` of all sentences after each of their first steps: (batch * count, tokens, output_dim)."""
+        inputs = None if self.inputs is None else self.inputs.unsqueeze(1).expand(-1, count, -1, -1)
+        return self.dropout(joined_output(inputs, self.sketches[:, :count]).flatten(0, 1))
+
     @overrides
     def decisions(self, decide: Decide) -> Decisions:
         tag_ids, probabilities = [], []
@@ -54,5 +59,5 @@ class NeuralEasyFirstTrace(DecidingTrace):
 
 
 def joined_output(inputs: Optional[torch.Tensor], sketches: torch.Tensor) -> torch.Tensor:
-    """[h; s], or s alone: (batch, tokens, output_dim)."""
+    """[h; s], or s alone: (..., tokens, output_dim)."""
     return sketches if inputs is None else torch.cat([inputs, sketches], dim=-1)

@@ -88,7 +88,9 @@ def test_the_training_loss_is_the_expected_loss_and_reaches_every_parameter(head
         torch.testing.assert_close(last, model.eval()(**batch_of())["loss"])
 
 
-def test_the_training_loss_is_that_of_the_formula():
+@pytest.mark.parametrize("min_share", [0, 1.1])
+def test_the_training_loss_is_that_of_the_formula(min_share, monkeypatch):
+    monkeypatch.setattr("allennlp_nef.modules.step_loss.MIN_SHARE", min_share)
     model = make(step_loss={"halting_penalty": 0.5}).double()
     with torch.no_grad():
         model.decoder.halting.bias.fill_(math.log(0.6 / 0.4))
