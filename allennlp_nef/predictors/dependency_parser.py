@@ -13,6 +13,8 @@ from allennlp_nef.data.formats.conllu import UNKNOWN
 from allennlp_nef.data.writers import Prediction
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.models import ArcMlpParser
+from allennlp_nef.models.encoding import parts_of
+from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst
 from allennlp_nef.predictors.batches import metadata_of
 from allennlp_nef.predictors.biaffine_output import biaffine_outputs
 from allennlp_nef.predictors.checked_predictor import Answer
@@ -55,7 +57,7 @@ class DependencyParserPredictor(SentencePredictor):
     max_batch : `int`, optional (default = `1000`)
         At least 1. The limit for the requests of a list. The limit for the words of a list is 50 times this. The sum
         of the cubed lengths of the sentences is limited, too: by that of one sentence of 1000 words, or of `max_tokens`
-        if that is more.
+        if that is more. A sentence with a trace counts once for each step of `neural_easy_first`.
     max_tokens, batch_size, on_error
         See `CheckedPredictor`.
     """
@@ -94,6 +96,8 @@ class DependencyParserPredictor(SentencePredictor):
         split = self._dataset_reader.split
         words = words_of(request, "sentence", self.max_tokens, where, split=split)
         trace = flag_of(request, "trace", where)
+        if trace:
+            self._check_trace(len(words), where)
         tags = request.get("tags")
         if tags is None:
             if self._reads_tags is not None:
@@ -120,11 +124,36 @@ class DependencyParserPredictor(SentencePredictor):
     @overrides
     def _check_size(self, requests: List[Any]) -> None:
         super()._check_size(requests)
-        size = sum(len(request[0]) ** 3 for request in requests)
-        limit = max(self.max_tokens, LONGEST) ** 3
-        if size > limit:
+        size = sum(
+            self._decodings(len(words), trace) * len(words) ** 3 for words, *_, trace in requests
+        )
+        if size > self._limit:
             raise request_error(
-                f"expected cubed lengths of the sentences that sum to at most {limit}, got {size}"
+                "expected cubed lengths of the sentences (with a trace, times their steps) that sum to at most "
+                f"{self._limit}, got {size}"
+            )
+
+    @property
+    def _limit(self) -> int:
+        return int(max(self.max_tokens, LONGEST) ** 3)
+
+    def _decodings(self, length: int, trace: bool) -> int:
+        """How many trees are sought for a sentence: with a trace, one a step."""
+        if not trace or not isinstance(self._model, ArcMlpParser):
+            return 1
+        last = parts_of(self._model.encoder)[-1]
+        if not isinstance(last, NeuralEasyFirst):
+            return 1
+        return length if last.num_steps == "length" else int(last.num_steps)
+
+    def _check_trace(self, length: int, where: str) -> None:
+        """Checks that the trees of all steps take no longer than that of the longest sentence."""
+        longest = length
+        while self._decodings(longest, True) * longest**3 > self._limit:
+            longest -= 1
+        if length > longest:
+            raise request_error(
+                f"{where}trace: expected a sentence of at most {longest} words, got {length}"
             )
 
     def _lacks_tags(self, tags: List[str]) -> bool:

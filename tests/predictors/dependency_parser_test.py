@@ -149,9 +149,26 @@ def test_lists_of_long_sentences_are_limited(parts, monkeypatch):
     predictor = DependencyParserPredictor(*parts, max_tokens=4)
     assert len(predictor.predict_batch_json([SENTENCE])) == 1
     with pytest.raises(
-        UserError, match="cubed lengths of the sentences that sum to at most 125, got 128"
+        UserError, match=r"cubed lengths of the sentences \(.*\) that sum to at most 125, got 128"
     ):
         predictor.predict_batch_json([SENTENCE] * 2)
+
+
+def test_traces_of_long_sentences_are_limited(parts, tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    model = experiment(config_of("parse_arc_mlp_nef_f"), tmp_path, 60).model.eval()
+    monkeypatch.setattr("allennlp_nef.predictors.dependency_parser.LONGEST", 5)
+    predictor = DependencyParserPredictor(model, parts[1], max_tokens=5)
+    traced = {**SENTENCE, "trace": True}
+    short = {"sentence": "Les enfants", "tags": ["DET", "NOUN"], "trace": True}
+    for steps, longest in [(5, 2), ("length", 3)]:
+        model.encoder.encoders[-1].num_steps = steps
+        with pytest.raises(UserError, match=f"^trace: .* at most {longest} words, got 4"):
+            predictor.predict_json(traced)
+    assert len(predictor.predict_batch_json([short] * 7)) == 7
+    with pytest.raises(UserError, match="sum to at most 125, got 128"):
+        predictor.predict_batch_json([short] * 8)
+    assert DependencyParserPredictor(*parts, max_tokens=5).predict_json(traced)  # it has no steps
 
 
 def test_file_without_tags_is_an_error_with_the_line(parts, tmp_path):
