@@ -19,6 +19,7 @@ sum_i alpha_i g_i + sum_k W_k^T sum_i alpha_(i + k) A_i.
 from typing import Optional, Tuple
 
 import torch
+from torch.nn import functional
 
 from allennlp_nef.nn.numerics import float32_at_least
 from allennlp_nef.nn.sketching.fused_recursion import FusedRecursion, tanh_, tanh_backward_
@@ -35,7 +36,6 @@ class FusedSingleRecursion(FusedRecursion):
         self._current = self.preactivation.clone()
         self._alphas = self.zeros(steps, self.batch, self.tokens)
         self._updates = self.zeros(steps, self.batch, self.sketch_dim)
-        self._padded_weights = self.zeros(self.batch, self.tokens + 2 * self.context_size)
 
     def state(self) -> torch.Tensor:
         return self._current.clone()
@@ -171,9 +171,6 @@ class FusedSingleRecursion(FusedRecursion):
 
     def _weight_windows(self, weights: torch.Tensor) -> torch.Tensor:
         """The attention of each word and of the words in its window: (sentences, tokens, window)."""
-        size, length = len(weights), self._padded_weights.size(1)
-        self._padded_weights[:size, self.context_size : self.context_size + self.tokens] = weights
-        # A copy: overlapping rows are slow to multiply, and the buffer is used again.
-        return self._padded_weights.as_strided(
-            (size, self.tokens, self.window), (length, 1, 1)
-        ).clone(memory_format=torch.contiguous_format)
+        padded = functional.pad(weights, (self.context_size, self.context_size))
+        # A copy: overlapping rows are slow to multiply.
+        return padded.unfold(1, self.window, 1).clone(memory_format=torch.contiguous_format)
