@@ -87,9 +87,8 @@ class NefTrainer(GradientDescentTrainer):
 
     @overrides
     def _try_train(self) -> Tuple[Dict[str, Any], int]:
-        fuse_steps(
-            self.optimizer, self.model
-        )  # after a checkpoint is restored, which may be of another device
+        # A checkpoint that was restored may be from another device.
+        fuse_steps(self.optimizer, self.model)
         result: Tuple[Dict[str, Any], int] = super()._try_train()
         return result
 
