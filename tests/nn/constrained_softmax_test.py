@@ -7,15 +7,15 @@ from allennlp_nef.nn.constrained_softmax import (
     ConstrainedSoftmaxFunction,
     _by_order,
     _by_rounds,
-    _compiled,
     constrained_softmax,
     gradients,
 )
+from allennlp_nef.nn.constrained_softmax import solve as solve_in_kernel
 from allennlp_nef.nn.kernels import is_available
 from tests.nn.csoftmax_problems import FLOATS, KINDS, rows_by_oracle, values_of
 
 SOLVERS = [_by_rounds, _by_order]
-IN_FLOAT32 = SOLVERS + [_compiled] * is_available()
+IN_FLOAT32 = SOLVERS + [solve_in_kernel] * is_available()
 LOW_PRECISION = [torch.bfloat16, torch.float16]
 
 

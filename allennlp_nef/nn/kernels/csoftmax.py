@@ -43,17 +43,14 @@ def _last_position(z: Any, u: Any) -> Any:
 
 @compiled
 def solve(z: Any, u: Any, slack: Any, weights: Any, shares: Any, masses: Any, closed: Any) -> None:
-    """Fills in the four parts of a `Solution`; `closed` holds the positions that are closed before the first round."""
+    """Fills in the four parts of a `Solution`."""
     for row in range(z.shape[0]):
         scores, bounds, is_closed = z[row], u[row], closed[row]
         share, weight = shares[row], weights[row]
-        _exponentials(scores, is_closed, share)
-        total, mass = _sum(share), ONE
         for i in range(scores.size):
-            if is_closed[i]:
-                mass -= bounds[i]
-        mass = max(mass, ZERO)
-        num_open = 0
+            is_closed[i] = bounds[i] <= ZERO
+        _exponentials(scores, is_closed, share)
+        total, mass, num_open = _sum(share), ONE, 0
         while True:
             if total < SMALLEST_SUM:
                 _exponentials(scores, is_closed, share)
@@ -77,14 +74,14 @@ def solve(z: Any, u: Any, slack: Any, weights: Any, shares: Any, masses: Any, cl
         if num_open == 0:
             used = _sum(bounds)
             if used < ONE - slack:
-                masses[row] = max(ONE - used, ZERO)
+                masses[row, 0] = max(ONE - used, ZERO)
                 for i in range(scores.size):
                     weight[i], share[i] = bounds[i], ZERO
                 continue
             last = _last_position(scores, bounds)
             is_closed[last], share[last], total = False, ONE, ONE
             mass = max(ONE - (used - bounds[last]), ZERO)
-        masses[row] = mass
+        masses[row, 0] = mass
         for i in range(scores.size):
             share[i] /= total
             value = share[i] * mass
@@ -102,7 +99,7 @@ def gradients(
             mean += shares[row, i] * grad[row, i]
         for i in range(grad.shape[1]):
             centered = grad[row, i] - mean
-            grad_scores[row, i] = shares[row, i] * centered * masses[row]
+            grad_scores[row, i] = shares[row, i] * centered * masses[row, 0]
             grad_bounds[row, i] = centered if closed[row, i] else ZERO
 
 

@@ -47,9 +47,9 @@ class CompiledConstrainedSoftmaxSteps(StepwiseAttention):
         from allennlp_nef.nn.kernels import csoftmax
 
         z = scores.contiguous().numpy()
-        weights, shares, masses = np.empty_like(z), np.empty_like(z), np.empty(len(z), z.dtype)
-        bounds, closed = self._bounds[: len(z)], self._closed[: len(z)].copy()
-        csoftmax.forward_step(z, bounds, SLACK, weights, shares, masses, closed)
+        weights, shares = np.empty_like(z), np.empty_like(z)
+        masses, closed = np.empty((len(z), 1), z.dtype), np.empty(z.shape, bool)
+        csoftmax.forward_step(z, self._bounds[: len(z)], SLACK, weights, shares, masses, closed)
         self._closed = closed
         if use_cache:
             self._cache[step] = shares, masses, closed
