@@ -12,6 +12,7 @@ LAYERS = [
     {
         "nn",
         "errors",
+        "packages",
         "pretrained",
         "resources",
         "saved_versions",
