@@ -25,9 +25,13 @@ class StepLoss(FromParams):
 
         p_1 * L_1 + ... + p_N * L_N + halting_penalty * KL(p || geometric prior)
 
-    All steps share the output layer. With a CRF, L_1 to L_(N - 1) are the cross entropies of the words under
-    softmax(emissions); other tag heads have one loss for all steps. It makes a tagger better after fewer steps than
-    it was trained with, and costs no parameters.
+    All steps share the output layer. A CRF has the losses of steps beside its own: L_N is the loss of the CRF, L_1 to
+    L_(N - 1) are the cross entropies CE_n of the words under softmax(emissions), and with `halting_rate` the loss is
+
+        L_N + p_1 * CE_1 + ... + p_N * CE_N + halting_penalty * KL(p || geometric prior)
+
+    so that the CRF is trained wherever the sentence halts. Other tag heads have one loss for all steps. It makes a
+    tagger better after fewer steps than it was trained with, and costs no parameters.
 
     # Parameters
 
@@ -83,7 +87,7 @@ class StepLoss(FromParams):
     ) -> torch.Tensor:
         """The loss of a batch, a scalar, from the scores of the last step. The others are those of `TagHead.loss`."""
         last = weights
-        if trace.halting_log_probabilities is not None:
+        if trace.halting_log_probabilities is not None and tag_head.steps_have_its_loss:
             ends = (trace.num_steps - 1).clamp(min=0).unsqueeze(1)
             last = trace.halting_log_probabilities.gather(1, ends).squeeze(1).exp()
             last = last if weights is None else last * weights.to(last)
@@ -99,8 +103,11 @@ class StepLoss(FromParams):
         weights: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
         """What is added to the loss of a batch, a scalar. Mask, tags and weights are those of `TagHead.loss`."""
-        rows, steps, shares, outputs = self._chosen(trace)
         log_p = trace.halting_log_probabilities
+        counts = trace.num_steps - 1
+        if log_p is not None and not tag_head.steps_have_its_loss:
+            counts = trace.num_steps  # the last step, too
+        rows, steps, shares, outputs = self._chosen(trace, counts.clamp(min=0))
         if log_p is not None:
             shares = log_p[rows, steps].exp() * (shares > 0)
         scores = tag_head.scores(outputs)  # (pairs, tokens, labels)
@@ -120,10 +127,10 @@ class StepLoss(FromParams):
         return total / divisor
 
     def _chosen(
-        self, trace: NeuralEasyFirstTrace
+        self, trace: NeuralEasyFirstTrace, counts: torch.Tensor
     ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Sentences, their steps, from 0, and the shares of these in the mean, (pairs,) each; the outputs there."""
-        counts = (trace.num_steps - 1).clamp(min=0)
+        """Among the first `counts` steps of the sentences: sentences, their steps, from 0, and the shares of these in
+        the mean, (pairs,) each; the outputs there."""
         if self.steps == "drawn":
             rows = (counts > 0).nonzero().squeeze(1)
             counts = counts[rows]

@@ -37,6 +37,7 @@ class CrfTagHead(AffineTagHead):
     Others: see `TagHead`.
     """
 
+    steps_have_its_loss = False
     forbidden_transitions: torch.Tensor
     forbidden_start: torch.Tensor
     forbidden_end: torch.Tensor

@@ -44,6 +44,8 @@ class TagHead(torch.nn.Module, Registrable):
     """
 
     default_implementation = "softmax"
+    steps_have_its_loss = True
+    """Whether `step_losses` is the same loss as `sentence_losses`."""
     label_weights: torch.Tensor
 
     def __init__(
@@ -118,7 +120,10 @@ class TagHead(torch.nn.Module, Registrable):
     def step_losses(
         self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor
     ) -> torch.Tensor:
-        """The losses at a step before the last one, for `StepLoss`, (batch,): by default the `sentence_losses`."""
+        """The losses at a step, for `StepLoss`, (batch,): by default the `sentence_losses`.
+
+        A subclass with another loss here sets `steps_have_its_loss` to False.
+        """
         return self.sentence_losses(scores, mask, tags)
 
     def decode(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

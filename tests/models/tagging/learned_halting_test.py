@@ -32,6 +32,13 @@ def make(head="softmax", step_loss=None, **options):
     )
 
 
+def cross_entropies(output):
+    """Of each sentence's words under softmax(emissions)."""
+    mask = output["mask"]
+    log_p = output["scores"].log_softmax(-1).gather(-1, batch_of()["tags"].unsqueeze(-1))
+    return -log_p.squeeze(-1).masked_fill(~mask, 0).sum(-1)
+
+
 def test_the_distribution_is_that_of_the_formula_and_sums_to_1():
     torch.manual_seed(0)
     logits = torch.randn(3, 4, dtype=torch.double)
@@ -85,24 +92,31 @@ def test_the_training_loss_is_the_expected_loss_and_reaches_every_parameter(head
         model.decoder.halting.bias.fill_(-60)
         model.step_loss = StepLoss(halting_penalty=1e-12)
         last = model(**batch_of())["loss"]
-        torch.testing.assert_close(last, model.eval()(**batch_of())["loss"])
+        output = model.eval()(**batch_of())
+        expected = output["loss"]
+        if head == "crf":  # the cross entropies at the last step are added
+            expected = expected + cross_entropies(output).mean()
+        torch.testing.assert_close(last, expected)
 
 
 @pytest.mark.parametrize("min_share", [0, 1.1])
-def test_the_training_loss_is_that_of_the_formula(min_share, monkeypatch):
+@pytest.mark.parametrize("head", ["softmax", "crf"])
+def test_the_training_loss_is_that_of_the_formula(head, min_share, monkeypatch):
     monkeypatch.setattr("allennlp_nef.modules.step_loss.MIN_SHARE", min_share)
-    model = make(step_loss={"halting_penalty": 0.5}).double()
+    model = make(head, step_loss={"halting_penalty": 0.5}).double()
     with torch.no_grad():
         model.decoder.halting.bias.fill_(math.log(0.6 / 0.4))
-    expected = 0.0
-    for instance, length in zip(instances(), LENGTHS):
-        rates = [0.6 * 0.4**step for step in range(length - 1)] + [0.4 ** (length - 1)]
-        prior = [0.3 * 0.7**step / (1 - 0.7**length) for step in range(length)]
-        for step in range(length):
-            model.halting = FixedHalting(step + 1)
-            expected += rates[step] * model(**batch_of([instance]))["loss"].item()
-            expected += 0.5 * rates[step] * math.log(rates[step] / prior[step])
     found = model.train()(**batch_of())["loss"].item()
+    model.eval()
+    expected = model(**batch_of())["loss"].item() * len(LENGTHS) if head == "crf" else 0.0
+    for step in range(max(LENGTHS)):
+        model.halting = FixedHalting(step + 1)
+        losses = cross_entropies(model(**batch_of())).tolist()
+        for length, loss in zip(LENGTHS, losses):
+            if step < length:
+                rate = 0.6 * 0.4**step if step < length - 1 else 0.4**step
+                prior = 0.3 * 0.7**step / (1 - 0.7**length)
+                expected += rate * (loss + 0.5 * math.log(rate / prior))
     assert found == pytest.approx(expected / len(LENGTHS))
 
 
