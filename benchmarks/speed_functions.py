@@ -151,9 +151,12 @@ def chain(settings: Settings) -> List[Case]:
         ours, theirs = crf_pair(size)
         scores = torch.randn(SENTENCES, TOKENS, size, requires_grad=True)
         tags = torch.randint(size, (SENTENCES, TOKENS))
-        return [
-            compare(settings, f"{what}, {size} tags", name, *functions)
-            for what, name, *functions in crf_functions(ours, theirs, scores, tags)
-        ]
+        rows = []
+        for what, name, run, baseline, target in crf_functions(ours, theirs, scores, tags):
+            rows.append(compare(settings, f"{what}, {size} tags", name, run, baseline, target))
+            if settings.has_kernels:
+                title = f"{what} without kernels, {size} tags"
+                rows.append(compare(settings, title, name, without_kernels(run), baseline))
+        return rows
 
     return [partial(case, size) for size in (CRF_SIZES[:2] if settings.quick else CRF_SIZES)]

@@ -20,9 +20,11 @@ synchronizes a device.
 
 from typing import List, Tuple
 
+import numpy as np
 import torch
 from torch.nn import functional
 
+from allennlp_nef.nn.kernels import have_kernels
 from allennlp_nef.nn.numerics import float32_at_least, zero_padding
 
 FORBIDDEN = -1e30
@@ -50,7 +52,10 @@ def viterbi(
     if not mask.numel():
         return torch.zeros_like(mask, dtype=torch.long)
     with torch.no_grad():
-        emissions, transitions, start, end = _prepared(emissions, mask, transitions, start, end)
+        chain = _prepared(emissions, mask, transitions, start, end)
+        if _have_kernels(chain):
+            return _compiled_viterbi(mask, chain)
+        emissions, transitions, start, end = chain
         tokens, tags = emissions.shape[1:]
         extra = -tags % ROW_MULTIPLE
         into = functional.pad(transitions.t().contiguous(), (0, extra), value=FORBIDDEN)
@@ -101,10 +106,7 @@ def token_marginals(
     """
     if not mask.numel():
         return torch.zeros_like(emissions)
-    emissions, transitions, start, end = _prepared(emissions, mask, transitions, start, end)
-    forward = _forward(emissions, transitions, start)
-    backward = _backward(emissions, mask, transitions, end)
-    return _marginals(mask, forward, backward)
+    return _marginals(mask, *_messages(mask, _prepared(emissions, mask, transitions, start, end)))
 
 
 def transition_probabilities(
@@ -134,9 +136,9 @@ def transition_probabilities(
     """
     if not mask.numel():
         return torch.zeros_like(emissions), torch.zeros_like(emissions[:, 1:])
-    emissions, transitions, start, end = _prepared(emissions, mask, transitions, start, end)
-    forward = _forward(emissions, transitions, start)
-    backward = _backward(emissions, mask, transitions, end)
+    chain = _prepared(emissions, mask, transitions, start, end)
+    forward, backward = _messages(mask, chain)
+    emissions, transitions = chain[:2]
     following = transitions[tags[:, :-1]] + emissions[:, 1:] + backward[:, 1:]
     following = following.softmax(-1).masked_fill(~mask[:, 1:].unsqueeze(-1), 0)
     return _marginals(mask, forward, backward), following
@@ -153,6 +155,37 @@ def _prepared(emissions: torch.Tensor, mask: torch.Tensor, *parameters: torch.Te
 
 def _marginals(mask: torch.Tensor, forward: torch.Tensor, backward: torch.Tensor) -> torch.Tensor:
     return zero_padding((forward + backward).softmax(-1), mask)
+
+
+def _have_kernels(chain: Tensors) -> bool:
+    needs_gradient = torch.is_grad_enabled() and any(each.requires_grad for each in chain)
+    return not needs_gradient and have_kernels(*chain)
+
+
+def _compiled_viterbi(mask: torch.Tensor, chain: Tensors) -> torch.Tensor:
+    from allennlp_nef.nn.kernels import linear_chain
+
+    path = torch.zeros(mask.shape, dtype=torch.long)
+    linear_chain.viterbi(mask.sum(-1).numpy(), *_arrays(chain), path.numpy())
+    return path
+
+
+def _arrays(tensors: Tensors) -> List[np.ndarray]:
+    return [tensor.detach().contiguous().numpy() for tensor in tensors]
+
+
+def _messages(mask: torch.Tensor, chain: Tensors) -> Tensors:
+    """Forward and backward, (batch, tokens, tags) each, from the emissions, transitions, start and end."""
+    emissions, transitions, start, end = chain
+    if not _have_kernels(chain):
+        forward = _forward(emissions, transitions, start)
+        return forward, _backward(emissions, mask, transitions, end)
+    from allennlp_nef.nn.kernels import linear_chain
+
+    forward, backward = torch.zeros(emissions.shape), torch.zeros(emissions.shape)
+    lengths = mask.sum(-1).numpy()
+    linear_chain.messages(lengths, *_arrays(chain), forward.numpy(), backward.numpy())
+    return forward, backward
 
 
 def _forward(

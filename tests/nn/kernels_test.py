@@ -6,6 +6,7 @@ from functools import partial
 import numpy
 import pytest
 import torch
+import torchcrf
 
 from allennlp_nef.nn import kernels
 from allennlp_nef.nn.constrained_softmax import constrained_softmax
@@ -113,3 +114,90 @@ def test_tensors_may_have_any_strides():
     strided = torch.stack([z, z], -1)[..., 0]
     torch.testing.assert_close(constrained_softmax(strided, u.t().contiguous().t()), expected)
     torch.testing.assert_close(constrained_softmax(z.t(), u.t(), dim=0).t(), expected)
+
+
+@pytest.mark.parametrize("tags", [1, 2, 9, 40])
+def test_chains_are_those_in_torch(tags, monkeypatch):
+    from allennlp_nef.nn import linear_chain
+
+    generator = torch.Generator().manual_seed(0)
+    draw = partial(torch.randn, generator=generator)
+    lengths = torch.tensor([7, 1, 0, 120, 3, 7])
+    mask = torch.arange(120) < lengths.unsqueeze(1)
+    emissions = 5 * draw(120, 6, tags).transpose(0, 1)
+    emissions[~mask] = math.nan
+    emissions[4, 1, 0] = math.nan  # a word: it shows in this sentence, and in no other
+    chain = draw(tags, tags), draw(tags), draw(tags)
+    if tags > 1:
+        chain[0][0, 1] = chain[0][:, -1] = chain[1][0] = chain[2][-1] = -math.inf
+    before = torch.randint(tags, mask.shape, generator=generator)
+
+    def results():
+        path = linear_chain.viterbi(emissions, mask, *chain)
+        words = linear_chain.token_marginals(emissions, mask, *chain)
+        return [
+            path,
+            words,
+            *linear_chain.transition_probabilities(emissions, mask, *chain, before),
+        ]
+
+    calls = []
+    monkeypatch.setattr(linear_chain, "have_kernels", lambda *_: calls.append(1) or True)
+    path, *ours = results()
+    assert len(calls) == 3
+    monkeypatch.setattr(linear_chain, "have_kernels", lambda *_: False)
+    expected_path, *theirs = results()
+    is_number = torch.arange(6) != 4
+    assert torch.equal(path[is_number], expected_path[is_number])
+    assert (path[4] < tags).all() and not path[~mask].any()
+    for found, expected in zip(ours, theirs):
+        torch.testing.assert_close(found, expected, rtol=0, atol=2e-6, equal_nan=True)
+    assert ours[0][4, :3].isnan().any()
+
+
+def test_chains_with_gradients_are_in_torch():
+    from allennlp_nef.nn.linear_chain import token_marginals
+
+    emissions = torch.randn(1, 3, 2, requires_grad=True)
+    chain = torch.zeros(2, 2), torch.zeros(2), torch.zeros(2)
+    token_marginals(emissions, torch.ones(1, 3, dtype=torch.bool), *chain)[0, 0, 0].backward()
+    assert emissions.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("tags", [1, 2, 9, 40])
+def test_the_likelihood_and_its_gradient_are_those_of_pytorch_crf(tags):
+    from allennlp_nef.nn.linear_chain_likelihood import LogLikelihood
+
+    torch.manual_seed(0)
+    crf = torchcrf.CRF(tags, batch_first=True)
+    for parameter in crf.parameters():
+        torch.nn.init.normal_(parameter, std=2)
+    lengths = torch.tensor([7, 1, 0, 60, 3])
+    mask = torch.arange(60) < lengths.unsqueeze(1)
+    emissions = (5 * torch.randn(5, 60, tags)).masked_fill(~mask.unsqueeze(-1), math.nan)
+    emissions[4, 1, 0] = 300
+    gold, weights = torch.randint(tags, mask.shape), torch.randn(5)
+    ours = [emissions, crf.transitions, crf.start_transitions, crf.end_transitions]
+    ours = [each.detach().clone().requires_grad_() for each in ours]
+    found = LogLikelihood.apply(*ours, mask, gold)
+    grads = torch.autograd.grad((found * weights).sum(), ours)
+
+    crf.double()
+    rows = lengths > 0
+    words = emissions[rows].nan_to_num(0).double().requires_grad_()
+    expected = torch.zeros(5).double()
+    expected[rows] = crf(words, gold[rows], mask[rows], reduction="none")
+    theirs = [words, crf.transitions, crf.start_transitions, crf.end_transitions]
+    expected_grads = list(torch.autograd.grad((expected * weights).sum(), theirs))
+    expected_grads[0] = torch.zeros_like(emissions).double().index_put((rows,), expected_grads[0])
+    torch.testing.assert_close(found.double(), expected, rtol=1e-6, atol=1e-4)
+    for grad, expected_grad in zip(grads, expected_grads):
+        torch.testing.assert_close(grad.double(), expected_grad, rtol=1e-4, atol=1e-4)
+
+
+def test_a_tag_that_is_none_is_an_error():
+    from allennlp_nef.nn.linear_chain_likelihood import LogLikelihood
+
+    chain, mask = (torch.zeros(2, 2), torch.zeros(2), torch.zeros(2)), torch.ones(1, 2) > 0
+    with pytest.raises(IndexError, match="expected indices from 0 to 1, got others"):
+        LogLikelihood.apply(torch.zeros(1, 2, 2), *chain, mask, torch.tensor([[0, 2]]))

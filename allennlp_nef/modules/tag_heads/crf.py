@@ -10,8 +10,10 @@ from allennlp_nef.modules.tag_heads.affine import AffineTagHead
 from allennlp_nef.modules.tag_heads.constraints import forbidden_transitions
 from allennlp_nef.modules.tag_heads.tag_head import ChainProbabilities, TagHead
 from allennlp_nef.modules.tag_heads.word_losses import word_losses
+from allennlp_nef.nn.kernels import have_kernels
 from allennlp_nef.nn.linear_chain import token_marginals, transition_probabilities, viterbi
-from allennlp_nef.nn.numerics import in_float32_at_least
+from allennlp_nef.nn.linear_chain_likelihood import LogLikelihood
+from allennlp_nef.nn.numerics import in_float32_at_least, zero_padding
 
 
 @TagHead.register("crf")
@@ -64,19 +66,22 @@ class CrfTagHead(AffineTagHead):
     def sentence_losses(
         self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor
     ) -> torch.Tensor:
-        # pytorch-crf raises an error for rows without words, and reads the padding.
-        rows = mask.any(-1)
-        padding = ~mask[rows].unsqueeze(-1)
-        tags = tags.masked_fill(~mask, 0)[rows]
-        scores = in_float32_at_least(scores)[rows].masked_fill(padding, 0)
-        losses = scores.new_zeros(len(mask))
-        if not scores.numel():
-            return losses + scores.sum()
+        tags = tags.masked_fill(~mask, 0)
+        scores = zero_padding(in_float32_at_least(scores), mask)
         if self.is_weighted:
             # The emission of the gold label does not change, hence the score of the gold path does not.
             margins = self.label_weights.log()[tags].unsqueeze(-1).expand_as(scores)
-            scores = scores + margins.scatter(-1, tags.unsqueeze(-1), 0).masked_fill(padding, 0)
-        return losses.masked_scatter(rows, -self.chain(scores, tags, mask[rows], reduction="none"))
+            scores = scores + zero_padding(margins.scatter(-1, tags.unsqueeze(-1), 0), mask)
+        chain = self.chain.transitions, self.chain.start_transitions, self.chain.end_transitions
+        if have_kernels(scores, *chain):
+            return -LogLikelihood.apply(scores, *chain, mask, tags)
+        # pytorch-crf raises an error for rows without words, and reads the padding.
+        rows = mask.any(-1)
+        losses = scores.new_zeros(len(mask))
+        if not rows.any():
+            return losses + scores.sum()
+        found = -self.chain(scores[rows], tags[rows], mask[rows], reduction="none")
+        return losses.masked_scatter(rows, found)
 
     @overrides
     def step_losses(

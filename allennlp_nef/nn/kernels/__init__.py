@@ -1,4 +1,4 @@
-"""Kernels compiled by numba (the extra `fast`) for what lies between the matrix products of a step: float32, on CPUs.
+"""Kernels compiled by numba (the extra `fast`) for what lies between matrix products: float32, on CPUs.
 
 Each small operation of torch costs more to start than to do. A kernel does a dozen of them at once, on numbers that are
 in the cache. The forms in torch are what kernels are tested against, and what runs where there is no numba.
@@ -6,6 +6,7 @@ in the cache. The forms in torch are what kernels are tested against, and what r
 - `arithmetic`: exponential and tanh; `rows`: operations on rows of numbers.
 - `csoftmax`: the constrained softmax and its backward pass.
 - `full` and `single`: the steps of NEF-F and of NEF-S.
+- `linear_chain`: the CRF.
 """
 
 import logging
@@ -28,7 +29,7 @@ def is_available() -> bool:
         import numba  # noqa: F401
     except ImportError as error:
         if error.name != "numba":  # it is installed, but with a NumPy that is too new for it, say
-            logger.warning("The decoder runs without compiled kernels: %s", error)
+            logger.warning("The decoder and the CRF run without compiled kernels: %s", error)
         return False
     return True
 
