@@ -6,7 +6,7 @@ in the cache. The forms in torch are what kernels are tested against, and what r
 - `arithmetic`: exponential and tanh; `rows`: operations on rows of numbers.
 - `csoftmax`: the constrained softmax and its backward pass.
 - `full` and `single`: the steps of NEF-F and of NEF-S.
-- `linear_chain`: the CRF.
+- `linear_chain`: the CRF; `additive`: additive attention.
 """
 
 import logging
