@@ -137,9 +137,7 @@ class _CompiledLayer:
         return sums[0], sums[1], sums[2]
 
 
-def _hidden_layer(
-    queries: torch.Tensor, keys: torch.Tensor
-) -> Union[_HiddenLayer, _CompiledLayer]:
+def _hidden_layer(queries: torch.Tensor, keys: torch.Tensor) -> Union[_HiddenLayer, _CompiledLayer]:
     # On other devices tanh costs no more, and finding the largest number would need synchronization.
     is_small = queries.device.type == "cpu" and _is_small(queries) and _is_small(keys)
     if is_small:
@@ -153,4 +151,4 @@ def _is_small(words: torch.Tensor) -> bool:
     if not words.numel():
         return True
     lowest, highest = words.aminmax()  # NaN where there is one
-    return -MAX_EXPONENT <= float(lowest) and float(highest) <= MAX_EXPONENT
+    return float(lowest) >= -MAX_EXPONENT and float(highest) <= MAX_EXPONENT

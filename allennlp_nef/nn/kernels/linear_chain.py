@@ -5,8 +5,15 @@ from typing import Any
 import numpy as np
 
 from allennlp_nef.nn.kernels.arithmetic import ZERO, compiled, exp
+from allennlp_nef.nn.kernels.rows import copy
 
 MINUS_INFINITY = np.float32(-np.inf)
+
+
+@compiled
+def _sums(a: Any, b: Any, result: Any) -> None:
+    for j in range(result.size):
+        result[j] = a[j] + b[j]
 
 
 @compiled
@@ -26,20 +33,29 @@ def _subtract_highest(values: Any) -> Any:
 
 
 @compiled
-def _best_from(values: Any, arcs: Any, tag: Any) -> Any:
-    """The first index i with the highest value[i] + arcs[i, tag]."""
-    best, highest = 0, values[0] + arcs[0, tag]
+def _best(values: Any) -> Any:
+    """The first index with the highest value."""
+    best = 0
     for i in range(1, values.size):
-        value = values[i] + arcs[i, tag]
-        if value > highest:
-            best, highest = i, value
+        if values[i] > values[best]:
+            best = i
     return best
+
+
+@compiled
+def _transposed(matrix: Any) -> Any:
+    result = np.empty(matrix.shape, matrix.dtype)
+    for i in range(len(matrix)):
+        for j in range(len(matrix)):
+            result[j, i] = matrix[i, j]
+    return result
 
 
 @compiled
 def _largest_sums(values: Any, arcs: Any, result: Any) -> None:
     """max over i of values[i] + arcs[i, j], for each j."""
-    result[:] = MINUS_INFINITY
+    for j in range(result.size):
+        result[j] = MINUS_INFINITY
     for i in range(values.size):
         for j in range(result.size):
             result[j] = max(result[j], values[i] + arcs[i, j])
@@ -51,30 +67,32 @@ def viterbi(
 ) -> None:
     """Fills in the best tagging, (batch, tokens), of words."""
     scores = np.empty(emissions.shape[1:], end.dtype)
-    arcs = np.empty((end.size, 1), end.dtype)
+    sums = np.empty(end.size, end.dtype)
+    back = _transposed(transitions)
     for row in range(emissions.shape[0]):
         length = lengths[row]
         for i in range(length):
             current, emission = scores[i], emissions[row, i]
             if i == 0:
-                current[:] = start + emission
+                _sums(start, emission, current)
                 continue
             _largest_sums(scores[i - 1], transitions, current)
-            for j in range(end.size):
-                current[j] += emission[j]
+            _sums(current, emission, current)
             _subtract_highest(current)
         if length > 0:
-            arcs[:, 0] = end
-            path[row, length - 1] = _best_from(scores[length - 1], arcs, 0)
+            _sums(scores[length - 1], end, sums)
+            path[row, length - 1] = _best(sums)
         for i in range(length - 1, 0, -1):
-            path[row, i - 1] = _best_from(scores[i - 1], transitions, path[row, i])
+            _sums(scores[i - 1], back[path[row, i]], sums)
+            path[row, i - 1] = _best(sums)
 
 
 @compiled
 def _message(values: Any, arcs: Any, highest: Any, result: Any) -> None:
     """log of the sum over i of exp(values[i] + arcs[i, j]), for each j."""
     _largest_sums(values, arcs, highest)
-    result[:] = ZERO
+    for j in range(result.size):
+        result[j] = ZERO
     for i in range(values.size):
         for j in range(result.size):
             result[j] += exp(values[i] + arcs[i, j] - highest[j])
@@ -85,28 +103,26 @@ def _message(values: Any, arcs: Any, highest: Any, result: Any) -> None:
 @compiled
 def _forward(words: Any, transitions: Any, start: Any, messages: Any, constants: Any) -> None:
     """The messages of the words of a sentence, (tokens, tags), less a constant each, (tokens,)."""
-    highest = np.empty_like(start)
+    highest = np.empty(start.size, start.dtype)
     for i in range(len(words)):
         message = messages[i]
         if i == 0:
-            message[:] = start + words[0]
+            _sums(start, words[0], message)
         else:
             _message(messages[i - 1], transitions, highest, message)
-            for j in range(start.size):
-                message[j] += words[i, j]
+            _sums(message, words[i], message)
         constants[i] = _subtract_highest(message)
 
 
 @compiled
 def _backward(words: Any, back: Any, end: Any, messages: Any) -> None:
     """The same from the end, without the constants; `back` are the transitions (to, from)."""
-    highest, values = np.empty_like(end), np.empty_like(end)
+    highest, values = np.empty(end.size, end.dtype), np.empty(end.size, end.dtype)
     for i in range(len(words) - 1, -1, -1):
         if i == len(words) - 1:
-            messages[i] = end
+            copy(end, messages[i])
         else:
-            for j in range(end.size):
-                values[j] = messages[i + 1, j] + words[i + 1, j]
+            _sums(messages[i + 1], words[i + 1], values)
             _message(values, back, highest, messages[i])
             _subtract_highest(messages[i])
 
@@ -122,7 +138,7 @@ def messages(
     backward: Any,
 ) -> None:
     """Fills in the logarithms of the forward and backward messages of words, (batch, tokens, tags) each."""
-    back, constants = transitions.T.copy(), np.empty(emissions.shape[1], end.dtype)
+    back, constants = _transposed(transitions), np.empty(emissions.shape[1], end.dtype)
     for row in range(len(lengths)):
         words = emissions[row, : lengths[row]]
         _forward(words, transitions, start, forward[row], constants)
@@ -142,13 +158,14 @@ def log_likelihoods(
     result: Any,
 ) -> None:
     """Fills in those of the tags (batch,), and the forward messages with their constants (batch, tokens)."""
+    last = np.empty(end.size, end.dtype)
     for row in range(len(lengths)):
         length, gold, words = lengths[row], tags[row], emissions[row]
         if length == 0:
             result[row] = ZERO
             continue
         _forward(words[:length], transitions, start, forward[row], constants[row])
-        last = forward[row, length - 1] + end
+        _sums(forward[row, length - 1], end, last)
         score = float(start[gold[0]]) + end[gold[length - 1]] - _subtract_highest(last)
         total = ZERO
         for j in range(end.size):
@@ -163,7 +180,7 @@ def log_likelihoods(
 
 @compiled
 def _softmax_of_sum(a: Any, b: Any, result: Any) -> None:
-    result[:] = a + b
+    _sums(a, b, result)
     _subtract_highest(result)
     total = ZERO
     for j in range(result.size):
@@ -190,8 +207,8 @@ def gradients(
     grad_end: Any,
 ) -> None:
     """Adds the gradients of the log-likelihoods, times `grad` (batch,): gold tags less marginal probabilities."""
-    back, backward = transitions.T.copy(), np.empty(emissions.shape[1:], end.dtype)
-    marginals, total = np.empty_like(end), np.empty_like(end)
+    back, backward = _transposed(transitions), np.empty(emissions.shape[1:], end.dtype)
+    marginals, total = np.empty(end.size, end.dtype), np.empty(end.size, end.dtype)
     for row in range(len(lengths)):
         length, gold, words = lengths[row], tags[row], emissions[row]
         factor, before = grad[row], forward[row]
@@ -205,7 +222,7 @@ def gradients(
                 result[j] -= factor * marginals[j]
             result[gold[i]] += factor
             if i == 0:
-                grad_start += result
+                _sums(grad_start, result, grad_start)
             else:
                 grad_transitions[gold[i - 1], gold[i]] += factor
                 # The probability of the tag before, given this tag, is exp(before + transition - total).
@@ -217,4 +234,4 @@ def gradients(
                         p = exp(min(log_p, ZERO)) * marginals[j]
                         grad_transitions[k, j] -= factor * p
             if i == length - 1:
-                grad_end += result
+                _sums(grad_end, result, grad_end)
