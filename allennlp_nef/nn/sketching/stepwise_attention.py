@@ -7,6 +7,7 @@ coverage, whose gradient is carried from step to step here.
 
 from typing import Any, Callable, Dict, Optional, Tuple
 
+import numpy as np
 import torch
 
 from allennlp_nef.nn import constrained_softmax, constrained_sparsemax
@@ -268,6 +269,6 @@ def open_words_of(closed: Optional[torch.Tensor], size: int) -> Optional[torch.T
     # On other devices than a CPU their number is not known without synchronization.
     if closed is None or closed.device.type != "cpu":
         return None
-    closed = closed[:size]
-    words = (~closed).reshape(-1).nonzero().squeeze(1)
-    return words if len(words) < MAX_OPEN_SHARE * closed.numel() else None
+    is_open = ~closed[:size].numpy()
+    words = np.flatnonzero(is_open)  # a third of the time of torch's
+    return torch.from_numpy(words) if len(words) < MAX_OPEN_SHARE * is_open.size else None
