@@ -125,6 +125,14 @@ class TestPrecision:
         assert_all_close(found[:1], expected[:1], 1e-5)
         assert_all_close(found[1:], expected[1:], 0.02)
 
+    def test_a_sum_over_a_million_pairs_keeps_its_digits(self):
+        tensors = problem(batch=1, n=1200, m=1200, dim=2, dtype=torch.float32)
+        inputs = [tensor.requires_grad_() for tensor in tensors]
+        (found,) = torch.autograd.grad(additive_scores(*inputs).sum(), inputs[2:])
+        queries, keys, _ = (tensor.detach().double() for tensor in tensors)
+        expected = torch.tanh(queries.unsqueeze(2) + keys.unsqueeze(1)).sum((0, 1, 2))
+        torch.testing.assert_close(found.double(), expected, rtol=0, atol=5)  # of 1e6 terms
+
     def test_autocast_does_not_change_the_scores(self):
         tensors = problem(dtype=torch.float32)
         with torch.autocast("cpu", dtype=torch.bfloat16):
