@@ -49,15 +49,16 @@ class _AdditiveScores(torch.autograd.Function):
         ctx: Any, queries: torch.Tensor, keys: torch.Tensor, vector: torch.Tensor
     ) -> torch.Tensor:
         with full_precision(queries.device):
-            ctx.layer = _hidden_layer(queries, keys)
-            ctx.save_for_backward(vector)
+            ctx.layer = _hidden_layer(queries, keys, vector)
+            # Queries and keys, too, so that a change of them before the backward pass is an error.
+            ctx.save_for_backward(vector, queries, keys)
             scores = ctx.layer.scores(vector, any(ctx.needs_input_grad))
             return scores.mul_(-2).add_(vector.sum())
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        (vector,) = ctx.saved_tensors
+        vector = ctx.saved_tensors[0]
         with full_precision(grad.device):
             # 1 - tanh^2 = 4 r (1 - r), times w and the gradient of the scores.
             grad_queries, grad_keys, products = ctx.layer.gradients(grad)
@@ -121,7 +122,7 @@ class _CompiledLayer:
     def scores(self, vector: torch.Tensor, keep: bool) -> torch.Tensor:
         from allennlp_nef.nn.kernels import additive
 
-        scores = torch.empty(*self._words[0].shape[:2], self._words[1].shape[1])
+        scores = vector.new_empty(*self._words[0].shape[:2], self._words[1].shape[1])
         additive.scores(*self._words, vector.detach().contiguous().numpy(), scores.numpy())
         return scores
 
@@ -129,18 +130,22 @@ class _CompiledLayer:
         from allennlp_nef.nn.kernels import additive
 
         shapes = self._words[0].shape, self._words[1].shape, self._words[0].shape[-1:]
-        sums = [torch.zeros(shape) for shape in shapes]
+        sums = [grad.new_zeros(shape) for shape in shapes]
         arrays = [each.numpy() for each in sums]
         additive.add_gradients(*self._words, grad.contiguous().numpy(), *arrays)
         return sums[0], sums[1], sums[2]
 
 
-def _hidden_layer(queries: torch.Tensor, keys: torch.Tensor) -> Union[_HiddenLayer, _CompiledLayer]:
+def _hidden_layer(
+    queries: torch.Tensor, keys: torch.Tensor, vector: torch.Tensor
+) -> Union[_HiddenLayer, _CompiledLayer]:
     # On other devices tanh costs no more, and finding the largest number would need synchronization.
     is_small = queries.device.type == "cpu" and _is_small(queries) and _is_small(keys)
     if is_small:
         queries, keys = (2 * queries).exp_(), (2 * keys).exp_()
-        if have_kernels(queries, keys):
+        # Kernels check no bounds.
+        is_even = len(queries) == len(keys) and queries.size(-1) == keys.size(-1) == len(vector)
+        if is_even and have_kernels(queries, keys, vector):
             return _CompiledLayer(queries, keys)
     return _HiddenLayer(queries, keys, is_small)
 

@@ -18,7 +18,7 @@ fewest forbidden transitions are the best, and share the probability. Each funct
 synchronizes a device.
 """
 
-from typing import List, Tuple
+from typing import List, Optional, Tuple
 
 import numpy as np
 import torch
@@ -157,6 +157,27 @@ def _marginals(mask: torch.Tensor, forward: torch.Tensor, backward: torch.Tensor
     return zero_padding((forward + backward).softmax(-1), mask)
 
 
+def check_shapes(mask: torch.Tensor, chain: Tensors, tags: Optional[torch.Tensor] = None) -> None:
+    """Raises a `ValueError` where shapes do not agree: kernels check no bounds."""
+    emissions, *parameters = chain
+    tagged = mask.shape if tags is None else tags.shape
+    count = emissions.shape[-1]
+    shapes = [tuple(each.shape) for each in parameters]
+    is_right = (
+        emissions.dim() == 3
+        and emissions.shape[:2] == mask.shape == tagged
+        and mask.dtype == torch.bool
+        and count > 0
+        and shapes == [(count, count), (count,), (count,)]
+    )
+    if not is_right:
+        raise ValueError(
+            "expected emissions (batch, tokens, tags), a Boolean mask and tags (batch, tokens), transitions (tags, "
+            f"tags), start and end (tags,); got {tuple(emissions.shape)}, {mask.dtype} {tuple(mask.shape)}, "
+            f"{tuple(tagged)}, {', '.join(map(str, shapes))}"
+        )
+
+
 def _have_kernels(chain: Tensors) -> bool:
     needs_gradient = torch.is_grad_enabled() and any(each.requires_grad for each in chain)
     return not needs_gradient and have_kernels(*chain)
@@ -165,6 +186,7 @@ def _have_kernels(chain: Tensors) -> bool:
 def _compiled_viterbi(mask: torch.Tensor, chain: Tensors) -> torch.Tensor:
     from allennlp_nef.nn.kernels import linear_chain
 
+    check_shapes(mask, chain)
     path = torch.zeros(mask.shape, dtype=torch.long)
     linear_chain.viterbi(mask.sum(-1).numpy(), *_arrays(chain), path.numpy())
     return path
@@ -182,7 +204,8 @@ def _messages(mask: torch.Tensor, chain: Tensors) -> Tensors:
         return forward, _backward(emissions, mask, transitions, end)
     from allennlp_nef.nn.kernels import linear_chain
 
-    forward, backward = torch.zeros(emissions.shape), torch.zeros(emissions.shape)
+    check_shapes(mask, chain)
+    forward, backward = emissions.new_zeros(emissions.shape), emissions.new_zeros(emissions.shape)
     lengths = mask.sum(-1).numpy()
     linear_chain.messages(lengths, *_arrays(chain), forward.numpy(), backward.numpy())
     return forward, backward

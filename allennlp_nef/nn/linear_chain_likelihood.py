@@ -3,13 +3,15 @@
 from typing import Any, Tuple
 
 import torch
-from torch.autograd.function import once_differentiable
+
+from allennlp_nef.nn.linear_chain import check_shapes
 
 
 class LogLikelihood(torch.autograd.Function):
     """log P(tags | words) of each sentence in the linear chain of `nn.linear_chain`, (batch,); 0 without words.
 
-    It is what pytorch-crf computes. The gradient is in closed form: gold tags less marginal probabilities.
+    It is what pytorch-crf computes. The gradient is in closed form: gold tags less marginal probabilities. It is
+    differentiable once.
 
     # Parameters
 
@@ -25,7 +27,8 @@ class LogLikelihood(torch.autograd.Function):
 
     # Raises
 
-    `IndexError`: a tag is not an index of a tag.
+    `IndexError`: a tag is not an index of a tag. `ValueError`: the shapes do not agree. `RuntimeError`, in the backward
+    pass: a gradient that can be differentiated again was asked for.
     """
 
     @staticmethod
@@ -40,22 +43,32 @@ class LogLikelihood(torch.autograd.Function):
     ) -> torch.Tensor:
         from allennlp_nef.nn.kernels import linear_chain
 
-        if tags.numel() and not 0 <= int(tags.min()) <= int(tags.max()) < len(start):
-            raise IndexError(f"tags: expected indices from 0 to {len(start) - 1}, got others")
-        tensors = mask.sum(-1), tags, emissions, transitions, start, end
-        arrays = [tensor.detach().contiguous().numpy() for tensor in tensors]
-        forward, constants = torch.empty(emissions.shape), torch.empty(mask.shape)
-        result = torch.empty(len(mask))
-        ctx.arrays = *arrays, forward.numpy(), constants.numpy()
-        linear_chain.log_likelihoods(*ctx.arrays, result.numpy())
+        check_shapes(mask, (emissions, transitions, start, end), tags)
+        if tags.numel():
+            lowest, highest = int(tags.min()), int(tags.max())
+            if lowest < 0 or highest >= len(start):
+                raise IndexError(
+                    f"tags: expected indices from 0 to {len(start) - 1}, got {lowest} to {highest}"
+                )
+        forward, constants = torch.empty_like(emissions), emissions.new_empty(mask.shape)
+        result = emissions.new_empty(len(mask))
+        needed = mask.sum(-1), tags, emissions, transitions, start, end, forward, constants
+        tensors = [tensor.detach().contiguous() for tensor in needed]
+        linear_chain.log_likelihoods(*(each.numpy() for each in tensors), result.numpy())
+        # Those that the caller has, so that a change of them before the backward pass is an error.
+        ctx.save_for_backward(emissions, transitions, start, end, *tensors)
         return result
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: torch.Tensor) -> Tuple[Any, ...]:
         from allennlp_nef.nn.kernels import linear_chain
 
-        grads = [torch.zeros(array.shape) for array in ctx.arrays[2:6]]
-        results = [each.numpy() for each in grads]
-        linear_chain.gradients(*ctx.arrays, grad.contiguous().numpy(), *results)
+        if torch.is_grad_enabled():
+            raise RuntimeError(
+                "The loss of the CRF is differentiable once. Set ALLENNLP_NEF_NUMBA=0 for a gradient of its gradient."
+            )
+        tensors = ctx.saved_tensors[4:]
+        grads = [torch.zeros_like(tensor) for tensor in tensors[2:6]]
+        arrays = [each.detach().numpy() for each in (*tensors, grad.contiguous(), *grads)]
+        linear_chain.gradients(*arrays)
         return *grads, None, None

@@ -199,5 +199,63 @@ def test_a_tag_that_is_none_is_an_error():
     from allennlp_nef.nn.linear_chain_likelihood import LogLikelihood
 
     chain, mask = (torch.zeros(2, 2), torch.zeros(2), torch.zeros(2)), torch.ones(1, 2) > 0
-    with pytest.raises(IndexError, match="expected indices from 0 to 1, got others"):
+    with pytest.raises(IndexError, match="expected indices from 0 to 1, got 0 to 2"):
         LogLikelihood.apply(torch.zeros(1, 2, 2), *chain, mask, torch.tensor([[0, 2]]))
+
+
+class TestMisuse:
+    """Kernels check no bounds, so all this is checked before."""
+
+    chain = torch.zeros(2, 2), torch.zeros(2), torch.zeros(2)
+
+    @pytest.mark.parametrize(
+        "scores, mask, tags",
+        [
+            ((1, 3, 2), (1, 4), (1, 4)),
+            ((1, 3, 2), (2, 3), (2, 3)),
+            ((1, 3, 3), (1, 3), (1, 3)),
+            ((2, 3, 2), (2, 3), (1, 3)),
+        ],
+    )
+    def test_shapes_that_do_not_agree_are_an_error(self, scores, mask, tags):
+        from allennlp_nef.nn import linear_chain
+        from allennlp_nef.nn.linear_chain_likelihood import LogLikelihood
+
+        mask, gold = torch.ones(mask, dtype=torch.bool), torch.zeros(tags, dtype=torch.long)
+        with pytest.raises(ValueError, match="expected emissions"):
+            LogLikelihood.apply(torch.zeros(scores), *self.chain, mask, gold)
+        if tags == tuple(mask.shape):
+            for function in (linear_chain.viterbi, linear_chain.token_marginals):
+                with pytest.raises((ValueError, IndexError, RuntimeError)):
+                    function(torch.zeros(scores), mask, *self.chain)
+
+    def test_a_change_before_the_backward_pass_is_an_error(self):
+        from allennlp_nef.nn.linear_chain_likelihood import LogLikelihood
+
+        for changed in range(4):
+            inputs = [torch.zeros(1, 3, 2), *self.chain]
+            inputs = [each.clone().requires_grad_() for each in inputs]
+            mask, gold = torch.ones(1, 3) > 0, torch.zeros(1, 3, dtype=torch.long)
+            found = LogLikelihood.apply(*inputs, mask, gold).sum()
+            with torch.no_grad():
+                inputs[changed].add_(1)
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                found.backward()
+
+    def test_a_gradient_of_the_gradient_is_an_error(self):
+        from allennlp_nef.nn.linear_chain_likelihood import LogLikelihood
+
+        scores = torch.zeros(1, 3, 2, requires_grad=True)
+        gold = torch.zeros(1, 3, dtype=torch.long)
+        found = LogLikelihood.apply(scores, *self.chain, torch.ones(1, 3) > 0, gold).sum()
+        with pytest.raises(RuntimeError, match="differentiable once"):
+            torch.autograd.grad(found, scores, create_graph=True)
+
+    def test_additive_scores_of_other_shapes_are_those_of_torch(self):
+        from allennlp_nef.nn.additive_scores import additive_scores
+
+        queries, keys, vector = torch.randn(4, 3, 5), torch.randn(1, 2, 5), torch.randn(5)
+        expected = torch.tanh(queries.unsqueeze(2) + keys.unsqueeze(1)) @ vector
+        torch.testing.assert_close(additive_scores(queries, keys, vector), expected)
+        with pytest.raises(RuntimeError):
+            additive_scores(queries, keys, torch.randn(6))
