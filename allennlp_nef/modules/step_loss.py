@@ -14,7 +14,7 @@ MIN_SHARE = 0.8
 
 
 class StepLoss(FromParams):
-    """A loss at the steps before the last one, for the training of a tagger with the decoder `neural_easy_first`.
+    """A loss at every step, for the training of a tagger with the decoder `neural_easy_first`.
 
     Where L_n is the loss of a sentence if step n were its last one, the sentence with N steps has the loss
 
@@ -87,7 +87,7 @@ class StepLoss(FromParams):
     ) -> torch.Tensor:
         """The loss of a batch, a scalar, from the scores of the last step. The others are those of `TagHead.loss`."""
         last = weights
-        if trace.halting_log_probabilities is not None and tag_head.steps_have_its_loss:
+        if trace.halting_log_probabilities is not None and tag_head.step_losses_are_sentence_losses:
             ends = (trace.num_steps - 1).clamp(min=0).unsqueeze(1)
             last = trace.halting_log_probabilities.gather(1, ends).squeeze(1).exp()
             last = last if weights is None else last * weights.to(last)
@@ -105,7 +105,7 @@ class StepLoss(FromParams):
         """What is added to the loss of a batch, a scalar. Mask, tags and weights are those of `TagHead.loss`."""
         log_p = trace.halting_log_probabilities
         counts = trace.num_steps - 1
-        if log_p is not None and not tag_head.steps_have_its_loss:
+        if log_p is not None and not tag_head.step_losses_are_sentence_losses:
             counts = trace.num_steps  # the last step, too
         rows, steps, shares, outputs = self._chosen(trace, counts.clamp(min=0))
         if log_p is not None:

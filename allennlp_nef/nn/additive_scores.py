@@ -97,7 +97,8 @@ class _HiddenLayer:
         for rows in self.blocks:
             r = self.block(rows) if cache is None else cache
             weights = grad[:, rows]  # (batch, rows, m)
-            products += weights.reshape(-1) @ r.flatten(0, -2)
+            # The sum of each row first: one sum over a million pairs has an error of 3e-4.
+            products += (weights.unsqueeze(-2) @ r).sum((0, 1, 2))
             torch.addcmul(r, r, r, value=-1, out=r)
             r.mul_(weights.unsqueeze(-1))
             grad_queries[:, rows] = r.sum(2)

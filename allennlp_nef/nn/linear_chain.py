@@ -12,7 +12,8 @@ the exponential of the score. Every function takes
         From the tag of the row to the tag of the column.
     start, end : `torch.Tensor`, (tags,)
 
-of any floating types, and computes in float32 at least. Minus infinity in `transitions`, `start` or `end` forbids a
+of any floating types, and computes in float32 at least. It raises a `ValueError` where shapes do not agree, and, on
+CPUs, where a word comes after padding. Minus infinity in `transitions`, `start` or `end` forbids a
 transition. It counts as -1e30, so that no result is NaN. Where every tagging of a sentence is forbidden, those with the
 fewest forbidden transitions are the best, and share the probability. Each function is O(tokens * tags^2) and never
 synchronizes a device.
@@ -146,6 +147,7 @@ def transition_probabilities(
 
 def _prepared(emissions: torch.Tensor, mask: torch.Tensor, *parameters: torch.Tensor) -> Tensors:
     """All tensors in one type, float32 at least: zeros in padding, finite numbers for forbidden transitions."""
+    check_chain(mask, emissions, *parameters)
     dtype = float32_at_least(emissions.dtype)
     for parameter in parameters:
         dtype = torch.promote_types(dtype, parameter.dtype)
@@ -157,9 +159,16 @@ def _marginals(mask: torch.Tensor, forward: torch.Tensor, backward: torch.Tensor
     return zero_padding((forward + backward).softmax(-1), mask)
 
 
-def check_shapes(mask: torch.Tensor, chain: Tensors, tags: Optional[torch.Tensor] = None) -> None:
-    """Raises a `ValueError` where shapes do not agree: kernels check no bounds."""
-    emissions, *parameters = chain
+def check_chain(
+    mask: torch.Tensor,
+    emissions: torch.Tensor,
+    *parameters: torch.Tensor,
+    tags: Optional[torch.Tensor] = None,
+) -> None:
+    """Raises a `ValueError` where shapes do not agree, which kernels do not check, or a word comes after padding.
+
+    The latter is not checked on other devices than CPUs, since it would synchronize them.
+    """
     tagged = mask.shape if tags is None else tags.shape
     count = emissions.shape[-1]
     shapes = [tuple(each.shape) for each in parameters]
@@ -176,6 +185,13 @@ def check_shapes(mask: torch.Tensor, chain: Tensors, tags: Optional[torch.Tensor
             f"tags), start and end (tags,); got {tuple(emissions.shape)}, {mask.dtype} {tuple(mask.shape)}, "
             f"{tuple(tagged)}, {', '.join(map(str, shapes))}"
         )
+    if mask.device.type == "cpu":
+        has_gap = (mask[:, 1:] & ~mask[:, :-1]).any(-1)
+        if bool(has_gap.any()):
+            row = int(has_gap.int().argmax())
+            raise ValueError(
+                f"mask: expected padding at the end only, got a word after padding in row {row}"
+            )
 
 
 def _have_kernels(chain: Tensors) -> bool:
@@ -186,7 +202,6 @@ def _have_kernels(chain: Tensors) -> bool:
 def _compiled_viterbi(mask: torch.Tensor, chain: Tensors) -> torch.Tensor:
     from allennlp_nef.nn.kernels import linear_chain
 
-    check_shapes(mask, chain)
     path = torch.zeros(mask.shape, dtype=torch.long)
     linear_chain.viterbi(mask.sum(-1).numpy(), *_arrays(chain), path.numpy())
     return path
@@ -204,7 +219,6 @@ def _messages(mask: torch.Tensor, chain: Tensors) -> Tensors:
         return forward, _backward(emissions, mask, transitions, end)
     from allennlp_nef.nn.kernels import linear_chain
 
-    check_shapes(mask, chain)
     forward, backward = emissions.new_zeros(emissions.shape), emissions.new_zeros(emissions.shape)
     lengths = mask.sum(-1).numpy()
     linear_chain.messages(lengths, *_arrays(chain), forward.numpy(), backward.numpy())

@@ -4,7 +4,7 @@ from typing import Any, Tuple
 
 import torch
 
-from allennlp_nef.nn.linear_chain import check_shapes
+from allennlp_nef.nn.linear_chain import check_chain
 
 
 class LogLikelihood(torch.autograd.Function):
@@ -27,8 +27,8 @@ class LogLikelihood(torch.autograd.Function):
 
     # Raises
 
-    `IndexError`: a tag is not an index of a tag. `ValueError`: the shapes do not agree. `RuntimeError`, in the backward
-    pass: a gradient that can be differentiated again was asked for.
+    `IndexError`: a tag is not an index of a tag. `ValueError`: the shapes do not agree, or a word comes after padding.
+    `RuntimeError`, in the backward pass: a gradient that can be differentiated again was asked for.
     """
 
     @staticmethod
@@ -43,7 +43,7 @@ class LogLikelihood(torch.autograd.Function):
     ) -> torch.Tensor:
         from allennlp_nef.nn.kernels import linear_chain
 
-        check_shapes(mask, (emissions, transitions, start, end), tags)
+        check_chain(mask, emissions, transitions, start, end, tags=tags)
         if tags.numel():
             lowest, highest = int(tags.min()), int(tags.max())
             if lowest < 0 or highest >= len(start):

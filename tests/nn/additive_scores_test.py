@@ -5,7 +5,7 @@ import weakref
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch.autograd import gradcheck
 
@@ -53,7 +53,13 @@ def assert_all_close(found, expected, tolerance):
         torch.testing.assert_close(ours.double(), other.double(), rtol=tolerance, atol=tolerance)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@pytest.mark.usefixtures("with_and_without_kernels")
+@settings(
+    max_examples=30,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(
     sizes=st.tuples(st.integers(1, 3), st.integers(1, 6), st.integers(1, 6), st.integers(1, 5)),
     scale=st.sampled_from([1e-3, 1.0, 10.0, 30.0, 200.0]),
@@ -78,6 +84,7 @@ def test_gradients_are_those_of_finite_differences(monkeypatch, max_numbers, sca
     assert gradcheck(additive_scores, tensors)
 
 
+@pytest.mark.usefixtures("with_and_without_kernels")
 class TestRange:
     @pytest.mark.parametrize(
         "largest", [39.9, MAX_EXPONENT, 40.1, 44.0, 45.0, 88.0, 100.0, 200.0, 1e4]
@@ -115,6 +122,7 @@ class TestRange:
         torch.testing.assert_close(scores[:, kept], expected[:, kept])
 
 
+@pytest.mark.usefixtures("with_and_without_kernels")
 class TestPrecision:
     def test_bfloat16_has_the_error_of_its_inputs(self):
         """Only the rounding of the inputs."""

@@ -11,7 +11,12 @@ from allennlp_nef.modules.tag_heads.constraints import forbidden_transitions
 from allennlp_nef.modules.tag_heads.tag_head import ChainProbabilities, TagHead
 from allennlp_nef.modules.tag_heads.word_losses import word_losses
 from allennlp_nef.nn.kernels import have_kernels
-from allennlp_nef.nn.linear_chain import token_marginals, transition_probabilities, viterbi
+from allennlp_nef.nn.linear_chain import (
+    check_chain,
+    token_marginals,
+    transition_probabilities,
+    viterbi,
+)
 from allennlp_nef.nn.linear_chain_likelihood import LogLikelihood
 from allennlp_nef.nn.numerics import in_float32_at_least, zero_padding
 
@@ -23,6 +28,9 @@ class CrfTagHead(AffineTagHead):
     Section 5.2 of Martins & Kreutzer (EMNLP 2017). Probabilities are the marginals of the tokens, by forward-backward.
     Label weights are those of the authors' implementation: at every word log(weight of the gold label) is added to the
     emission of every other label, in the partition function only. Decoding is unweighted.
+
+    Masks have padding at the end only. The module `chain` of pytorch-crf has the parameters. With compiled kernels it
+    is not called, so its hooks do not run.
 
     With label weights w the marginals q of the chain are not the probabilities of the labels. Where a word is
     independent of the others, the loss is least where p_k is proportional to q_k (1 - q_k + q_k / w_k). These are the
@@ -39,7 +47,7 @@ class CrfTagHead(AffineTagHead):
     Others: see `TagHead`.
     """
 
-    steps_have_its_loss = False
+    step_losses_are_sentence_losses = False
     forbidden_transitions: torch.Tensor
     forbidden_start: torch.Tensor
     forbidden_end: torch.Tensor
@@ -73,6 +81,7 @@ class CrfTagHead(AffineTagHead):
             margins = self.label_weights.log()[tags].unsqueeze(-1).expand_as(scores)
             scores = scores + zero_padding(margins.scatter(-1, tags.unsqueeze(-1), 0), mask)
         chain = self.chain.transitions, self.chain.start_transitions, self.chain.end_transitions
+        check_chain(mask, scores, *chain, tags=tags)
         if have_kernels(scores, *chain):
             return -LogLikelihood.apply(scores, *chain, mask, tags)
         # pytorch-crf raises an error for rows without words, and reads the padding.

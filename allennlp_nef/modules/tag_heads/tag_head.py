@@ -44,8 +44,8 @@ class TagHead(torch.nn.Module, Registrable):
     """
 
     default_implementation = "softmax"
-    steps_have_its_loss = True
-    """Whether `step_losses` is the same loss as `sentence_losses`."""
+    step_losses_are_sentence_losses = True
+    """Whether `step_losses` gives the same losses as `sentence_losses`."""
     label_weights: torch.Tensor
 
     def __init__(
@@ -122,7 +122,7 @@ class TagHead(torch.nn.Module, Registrable):
     ) -> torch.Tensor:
         """The losses at a step, for `StepLoss`, (batch,): by default the `sentence_losses`.
 
-        A subclass with another loss here sets `steps_have_its_loss` to False.
+        A subclass with another loss here sets `step_losses_are_sentence_losses` to False.
         """
         return self.sentence_losses(scores, mask, tags)
 

@@ -29,7 +29,10 @@ def is_available() -> bool:
         import numba  # noqa: F401
     except ImportError as error:
         if error.name != "numba":  # it is installed, but with a NumPy that is too new for it, say
-            logger.warning("The decoder and the CRF run without compiled kernels: %s", error)
+            logger.warning(
+                "The decoder, the CRF and additive attention run without compiled kernels: %s",
+                error,
+            )
         return False
     return True
 

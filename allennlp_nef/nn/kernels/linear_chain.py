@@ -17,22 +17,6 @@ def _sums(a: Any, b: Any, result: Any) -> None:
 
 
 @compiled
-def _highest(values: Any) -> Any:
-    highest = values[0]
-    for i in range(1, values.size):
-        highest = max(highest, values[i])
-    return highest
-
-
-@compiled
-def _subtract_highest(values: Any) -> Any:
-    highest = _highest(values)
-    for i in range(values.size):
-        values[i] -= highest
-    return highest
-
-
-@compiled
 def _best(values: Any) -> Any:
     """The first index with the highest value."""
     best = 0
@@ -43,12 +27,13 @@ def _best(values: Any) -> Any:
 
 
 @compiled
-def _transposed(matrix: Any) -> Any:
-    result = np.empty(matrix.shape, matrix.dtype)
-    for i in range(len(matrix)):
-        for j in range(len(matrix)):
-            result[j, i] = matrix[i, j]
-    return result
+def _subtract_highest(values: Any) -> Any:
+    highest = values[0]
+    for i in range(1, values.size):
+        highest = max(highest, values[i])
+    for i in range(values.size):
+        values[i] -= highest
+    return highest
 
 
 @compiled
@@ -68,7 +53,7 @@ def viterbi(
     """Fills in the best tagging, (batch, tokens), of words."""
     scores = np.empty(emissions.shape[1:], end.dtype)
     sums = np.empty(end.size, end.dtype)
-    back = _transposed(transitions)
+    back = np.ascontiguousarray(transitions.T)
     for row in range(emissions.shape[0]):
         length = lengths[row]
         for i in range(length):
@@ -138,7 +123,8 @@ def messages(
     backward: Any,
 ) -> None:
     """Fills in the logarithms of the forward and backward messages of words, (batch, tokens, tags) each."""
-    back, constants = _transposed(transitions), np.empty(emissions.shape[1], end.dtype)
+    back = np.ascontiguousarray(transitions.T)
+    constants = np.empty(emissions.shape[1], end.dtype)
     for row in range(len(lengths)):
         words = emissions[row, : lengths[row]]
         _forward(words, transitions, start, forward[row], constants)
@@ -206,8 +192,12 @@ def gradients(
     grad_start: Any,
     grad_end: Any,
 ) -> None:
-    """Adds the gradients of the log-likelihoods, times `grad` (batch,): gold tags less marginal probabilities."""
-    back, backward = _transposed(transitions), np.empty(emissions.shape[1:], end.dtype)
+    """Adds the gradients of the log-likelihoods, times `grad` (batch,): gold tags less marginal probabilities.
+
+    `grad_emissions` is zero before.
+    """
+    back = np.ascontiguousarray(transitions.T)
+    backward = np.empty(emissions.shape[1:], end.dtype)
     marginals, total = np.empty(end.size, end.dtype), np.empty(end.size, end.dtype)
     for row in range(len(lengths)):
         length, gold, words = lengths[row], tags[row], emissions[row]

@@ -11,14 +11,14 @@ from tests.modules.tag_heads.small_head import batch_of, make
 LENGTHS = [5, 1, 3]
 
 
-def example(seed=0, **options):
+def example(seed=0, dtype=torch.float32, **options):
     """A head with strong transitions, its scores, mask and gold tags."""
-    head = make("crf", seed, **options).double()
+    head = make("crf", seed, **options).to(dtype)
     with torch.no_grad():
         for parameter in head.chain.parameters():
             parameter.normal_(std=2)
     states, mask, tags = batch_of(LENGTHS, seed=seed)
-    return head, head.scores(states.double()).detach(), mask, tags
+    return head, head.scores(states.to(dtype)).detach(), mask, tags
 
 
 def paths_of(head, scores):
@@ -27,7 +27,8 @@ def paths_of(head, scores):
     return oracles.path_scores(scores.numpy(), *(p.detach().numpy() for p in parameters))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.usefixtures("with_and_without_kernels")
+@pytest.mark.parametrize("seed", range(2))
 class TestAgainstAllPaths:
     def test_loss_is_the_likelihood_over_all_taggings(self, seed):
         head, scores, mask, tags = example(seed)
@@ -79,11 +80,12 @@ class TestAgainstAllPaths:
 
 
 def test_gradients_are_numerically_right():
-    head, scores, mask, tags = example(label_weights={"BAD": 5.0})
+    head, scores, mask, tags = example(dtype=torch.float64, label_weights={"BAD": 5.0})
     scores.requires_grad_()
     assert gradcheck(lambda x, *_: head.loss(x, mask, tags), (scores, *head.chain.parameters()))
 
 
+@pytest.mark.usefixtures("with_and_without_kernels")
 def test_gradient_is_expected_minus_observed():
     """d loss / d score = marginal - [gold], summed over the batch's sentences and divided by them."""
     head, scores, mask, tags = example()
@@ -91,4 +93,13 @@ def test_gradient_is_expected_minus_observed():
     head.loss(scores, mask, tags).backward()
     gold = torch.nn.functional.one_hot(tags, 3) * mask.unsqueeze(-1)
     expected = (head.probabilities(scores, mask) - gold) / 3
-    torch.testing.assert_close(scores.grad, expected.double().detach(), rtol=0, atol=1e-6)
+    torch.testing.assert_close(scores.grad, expected.detach(), rtol=0, atol=1e-6)
+
+
+@pytest.mark.usefixtures("with_and_without_kernels")
+def test_a_word_after_padding_is_an_error():
+    head, scores, mask, tags = example()
+    mask[2, 1] = False
+    for function in (head.decode, head.probabilities, lambda *_: head.loss(scores, mask, tags)):
+        with pytest.raises(ValueError, match="got a word after padding in row 2"):
+            function(scores, mask)
