@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Tuple
 
 import numpy
+from comparisons import comparison_cells, comparison_columns
 from operating_points import PARTS, as_markdown, mean_and_spread
 from quality_tasks import CONFIGS, Run, ensemble, load
-from results import comparison_cells
 
 from allennlp_nef.metrics.thresholds import best_threshold
 from allennlp_nef.metrics.wmt_scores import SPANS
@@ -154,7 +154,7 @@ def main() -> None:
             for part in PARTS
         ]
         lines.append([title, *cells])
-    tests = [["", "dev F1", "95% interval", "p", "test F1", "95% interval", "p"]]
+    tests = [["", *comparison_columns("F1")]]
     for name in models:
         pair = (f"{name}, threshold for spans", f"{name}, threshold for MCC, major")
         cells = [" minus ".join(pair)]

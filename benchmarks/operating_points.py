@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 import numpy
+from comparisons import comparison_cells, comparison_columns
 from result_tasks import TASKS
 from results import (
     ROOT,
     Results,
     add_data_options,
-    comparison_cells,
     difference,
     experiment,
     find_files,
@@ -199,7 +199,7 @@ def comparisons(results: Results) -> List[List[str]]:
         ((nef, "none"), (TARGET_ONLY, "none")),
         ((bilstm, "none"), (TARGET_ONLY, "none")),
     ]
-    lines = [["", "score", "dev", "95% interval", "p", "test", "95% interval", "p"]]
+    lines = [["", "score", *comparison_columns()]]
     for pair in pairs:
         if not {row for row, _ in pair} <= set(results):
             continue

@@ -24,9 +24,10 @@ from typing import Any, Dict, List, Optional
 
 import numpy
 import torch
+from comparisons import comparison_cells, comparison_columns
 from operating_points import PARTS, TASK, as_markdown
 from quality_tasks import add_run_options, finished_runs
-from results import ROOT, comparison_cells, experiment, train
+from results import ROOT, experiment, train
 
 from allennlp_nef.data.formats.conllu import read_conllu
 from allennlp_nef.data.formats.dependency_trees import tree_of
@@ -166,7 +167,7 @@ def table(
         minutes = numpy.median([run["seconds"] for run in runs]) / 60
         lines.append([f"`{config}`", *cells, str(len(runs)), f"{minutes:.1f} min"])
     first, *others = results
-    tests = [["LAS", "dev", "95% interval", "p", "test", "95% interval", "p"]]
+    tests = [["LAS", *comparison_columns()]]
     for config in others:
         cells = [f"`{config}` minus `{first}`"]
         for part in PARTS:

@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 
 import numpy
+from comparisons import comparison_cells, comparison_columns
 from operating_points import PARTS, TASK, as_markdown, mean_and_spread
 from result_tasks import Task
 from results import (
     ROOT,
     add_data_options,
-    comparison_cells,
     difference,
     experiment,
     find_files,
@@ -202,7 +202,7 @@ def tables(
             facts = [str(len(each)), f"{first['parameters']:,}", f"{first['bytes'] / 1e6:.1f}"]
             facts.append(f"{minutes:.1f}")
         lines.append([f"`{name}`" if name in runs else name, *cells, *facts])
-    tests = [["", "score", "dev", "95% interval", "p", "test", "95% interval", "p"]]
+    tests = [["", "score", *comparison_columns()]]
     for first, second in zip(list(runs)[:1], list(runs)[1:]):
         for score, title in SCORES.items():
             cells = [f"`{first}` minus `{second}`", title]

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 import numpy
+from comparisons import comparisons
 from result_tasks import TASKS, Task
 from tqdm import tqdm
 
@@ -168,40 +169,6 @@ def table(task: Task, results: Results) -> str:
         per_epoch = numpy.median([run["seconds"] / run["epochs"] for run in runs])
         minutes = numpy.median([run["seconds"] for run in runs]) / 60
         lines.append([*cells, str(len(runs)), f"{per_epoch:.1f}", f"{minutes:.1f} min"])
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-def comparison_cells(
-    first: numpy.ndarray, second: numpy.ndarray, score: Any, scale: int = 100, digits: int = 2
-) -> List[str]:
-    """The difference of the scores of two systems, its interval and p, as `compare` gives them, in cells of a table."""
-    from allennlp_nef.metrics.significance import compare
-
-    found = compare(first, second, score)
-    low, high = (f"{scale * value:+.{digits}f}" for value in (found.low, found.high))
-    return [f"{scale * found.difference:+.{digits}f}", f"{low} to {high}", f"{found.p_value:.4f}"]
-
-
-def comparisons(task: Task, results: Results) -> str:
-    """A Markdown table of paired tests over the sentences and the seeds that both configs have."""
-    from allennlp_nef.metrics import tag_scores
-
-    scorer = getattr(tag_scores, task.scorer)
-    name, title = task.scores[0]
-    header = ["", f"dev {title}", "95% interval", "p", f"test {title}", "95% interval", "p"]
-    lines = [header, ["---"] * len(header)]
-    for first, second in task.comparisons:
-        if not {first, second} <= set(results):
-            continue
-        seeds = min(len(results[first]), len(results[second]))
-        cells = [f"`{first}` minus `{second}`" + (f", {seeds} seeds" if seeds > 1 else "")]
-        for part in ("dev", "test"):
-            counts = [
-                numpy.array([run["counts"][part] for run in results[config][:seeds]])
-                for config in (first, second)
-            ]
-            cells += comparison_cells(*counts, lambda sums: scorer.scores(sums)[name])
-        lines.append(cells)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 

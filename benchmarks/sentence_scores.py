@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 import numpy
+from comparisons import comparison_cells, comparison_columns
 from operating_points import PARTS, TASK, as_markdown
 from quality_tasks import add_run_options, finished_runs
-from results import ROOT, comparison_cells, experiment, find_files, train
+from results import ROOT, experiment, find_files, train
 
 from allennlp_nef.metrics.wmt_scores import CORRELATIONS
 
@@ -81,7 +82,7 @@ def tables(files: Dict[str, str], results: Dict[str, List[Dict[str, Any]]]) -> s
                 spread = f" ± {numpy.std(values, ddof=1):.4f}" if len(values) > 1 else ""
                 cells.append(f"{numpy.mean(values):.4f}{spread}")
         lines.append([f"`{config}`", *cells, str(len(runs))])
-    tests = [["Pearson", "dev", "95% interval", "p", "test", "95% interval", "p"]]
+    tests = [["Pearson", *comparison_columns()]]
     for first, second in COMPARISONS:
         if not {first, second} <= set(results):
             continue

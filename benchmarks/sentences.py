@@ -26,9 +26,10 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional
 
 import numpy
+from comparisons import comparison_cells, comparison_columns
 from operating_points import PARTS, TASK, as_markdown
 from quality_tasks import add_run_options, finished_runs
-from results import ROOT, comparison_cells, experiment, train
+from results import ROOT, experiment, train
 
 from allennlp_nef.metrics.wmt_scores import CORRELATIONS
 
@@ -148,7 +149,7 @@ def tables(results: Dict[str, List[Dict[str, Any]]], majority: Optional[str]) ->
             cells.append(f"{numpy.mean(scores):.2f}{spread}")
         minutes = numpy.median([run["seconds"] for run in runs]) / 60
         lines.append([*cells, str(len(runs)), f"{minutes:.1f} min"])
-    tests = [["", "dev", "95% interval", "p", "test", "95% interval", "p"]]
+    tests = [["", *comparison_columns()]]
     for config in others:
         cells = [f"`{config}` minus `{first}`"]
         for part in PARTS:

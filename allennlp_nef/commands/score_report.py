@@ -1,7 +1,7 @@
 """The scores of one system, of two or of a leaderboard, as text and as JSON."""
 
 from functools import partial
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 
@@ -137,14 +137,17 @@ class Report(NamedTuple):
         return text + (f" (left out: the gaps of {', '.join(with_gaps)})" if with_gaps else "")
 
     def _comparison(self) -> str:
+        has_runs = len(self.systems[0]) > 1
         lines = [
             f"first minus second ({self.trials} trials, seed {self.seed})",
-            "          difference     95% interval         p",
+            "          difference     95% interval         p" + "  p of runs" * has_runs,
         ]
-        for name, (difference, p_value, low, high) in self.comparisons.items():
-            p = f"{p_value:.4f}" if p_value >= 0.00005 else f"{p_value:.0e}"
+        for name, (difference, p_value, low, high, p_value_of_runs) in self.comparisons.items():
             interval = f"{100 * low:+.2f} to {100 * high:+.2f}"
-            lines.append(f"{_name(name):9} {100 * difference:+10.2f} {interval:>16} {p:>9}")
+            cells = [f"{_name(name):9} {100 * difference:+10.2f} {interval:>16} {_p(p_value):>9}"]
+            if has_runs:
+                cells.append(f"{_p(p_value_of_runs):>10}")
+            lines.append(" ".join(cells))
         run = self.systems[0][0]
         others = run.scores.keys() - self.scorer.scores(run.counts.sentences.sum(0)).keys()
         if others:
@@ -240,6 +243,12 @@ def _table(rows: Sequence[Tuple[Dict[str, float], str]], title: str = "") -> Lis
         numbers = (f"{100 * x:{len(name)}.2f}" for x, name in zip(scores.values(), names))
         lines.append(" ".join(numbers) + f"  {row_title}")
     return lines
+
+
+def _p(value: Optional[float]) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4f}" if value >= 0.00005 else f"{value:.0e}"
 
 
 def _name(score: str) -> str:

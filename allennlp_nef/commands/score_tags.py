@@ -53,8 +53,9 @@ wmt-sentences
 
 With two systems it prints the difference of their main scores (F1 of the chunks, accuracy, or F1-MULT and MCC), the
 95%% interval of a paired bootstrap, and p by approximate randomization, both over sentences. With several files for
-each system the scores are means over the files. For spans the score is F1, for explanations all three, for sentences
-Pearson's r, MAE and RMSE:
+each system, such as those of several seeds, the scores are means over the files, and "p of runs" is that of Welch's
+t-test over them: whether models of other seeds would differ, too. For spans the score is F1, for explanations all
+three, for sentences Pearson's r, MAE and RMSE:
 
     %(prog)s gold.conll a1.conll a2.conll a3.conll b1.conll b2.conll b3.conll --runs 3 --format conll
 

@@ -4,6 +4,7 @@ import json
 
 import numpy
 import pytest
+import scipy.stats
 
 from allennlp_nef.metrics.significance import compare
 from allennlp_nef.metrics.tag_scores import CHUNKS, WORD_QE
@@ -85,6 +86,7 @@ class TestTwoSystems:
         swapped = comparison(second, first, "--trials", 200)
         assert swapped["difference"] == pytest.approx(-result["difference"])
         same = comparison(first, first, "--trials", 50)
+        assert same.pop("p_value_of_runs") is None
         assert same == {"difference": 0, "p_value": 1, "low": 0, "high": 0}
 
     def test_several_runs_are_compared_by_their_means(self, score, systems):
@@ -111,6 +113,9 @@ class TestTwoSystems:
         assert lines[6].split()[2] == f"{100 * f1[:3].mean():.2f}"
         assert lines[7].split()[2] == f"{100 * f1[:3].std(ddof=1):.2f}"
         assert lines[7].endswith("standard deviation")
+        expected = scipy.stats.ttest_ind(f1[:3], f1[3:], equal_var=False).pvalue
+        assert lines[-3].split()[-4:] == ["p", "p", "of", "runs"]
+        assert float(lines[-2].split()[-1]) == pytest.approx(expected, abs=1e-4)
 
     def test_several_runs_of_one_system_print_one_table(self, score, systems):
         (gold, *paths), _ = systems

@@ -2,6 +2,7 @@ import itertools
 
 import numpy
 import pytest
+import scipy.stats
 
 from allennlp_nef.metrics.significance import compare
 
@@ -24,7 +25,7 @@ def systems(sentences, better=0.0, seed=0):
 def test_identical_systems_do_not_differ():
     first, _ = systems(50)
     result = compare(first, first.copy(), accuracy, trials=500)
-    assert result == (0.0, 1.0, 0.0, 0.0)
+    assert result == (0.0, 1.0, 0.0, 0.0, None)
 
 
 def test_swapping_the_systems_negates_the_difference():
@@ -81,7 +82,7 @@ def test_the_seed_decides_the_result():
     assert results[0] != results[2]
     for result in results:  # of 700 trials, the observed outcome counted in
         assert (result.p_value * 701) == pytest.approx(round(result.p_value * 701))
-        assert all(type(value) is float for value in result)
+        assert all(type(value) is float for value in result[:4])
 
 
 def test_a_repeated_run_changes_nothing():
@@ -94,6 +95,20 @@ def test_a_repeated_run_changes_nothing():
     mean = compare(*(numpy.stack(runs) for runs in zip(*others)), accuracy, trials=600)
     differences = [compare(*pair, accuracy, trials=1).difference for pair in others]
     assert mean.difference == pytest.approx(numpy.mean(differences))
+
+
+def test_p_of_runs_is_that_of_welch():
+    """Against the formula, for scores 0.3, 0.5, 0.6 and 0.2, 0.2, 0.3."""
+    runs = [[[[right, 10]] for right in system] for system in ([3, 5, 6], [2, 2, 3])]
+    first, second = numpy.array(runs)
+    result = compare(first, second, accuracy, trials=10)
+    variances = numpy.var([[0.3, 0.5, 0.6], [0.2, 0.2, 0.3]], axis=1, ddof=1) / 3
+    t = result.difference / numpy.sqrt(variances.sum())
+    freedom = variances.sum() ** 2 / (variances**2 / 2).sum()
+    assert result.p_value_of_runs == pytest.approx(2 * scipy.stats.t.sf(t, freedom))
+    assert compare(first[:1], second[:1], accuracy, trials=10).p_value_of_runs is None
+    same = compare(first[[0, 0]], second[[1, 1]], accuracy, trials=10)
+    assert same.p_value_of_runs is None  # runs without a spread
 
 
 @pytest.mark.parametrize(

@@ -249,7 +249,7 @@ class TestAnyScorer:
             assert result.low > 0
             swapped = compare(second, first, score, trials=200)
             assert swapped.difference == pytest.approx(-result.difference)
-            assert compare(first, first, score, trials=50) == (0, 1, 0, 0)
+            assert compare(first, first, score, trials=50) == (0, 1, 0, 0, None)
 
     def test_gold_tags_score_1(self, scorer):
         gold = self.systems(scorer)[0]
