@@ -3,10 +3,9 @@
 from typing import Any, Optional, Tuple, Union
 
 import torch
-from torch.autograd.function import once_differentiable
 
 from allennlp_nef.nn.kernels import have_kernels
-from allennlp_nef.nn.numerics import float32_at_least, full_precision
+from allennlp_nef.nn.numerics import differentiable_once, float32_at_least, full_precision
 
 MAX_NUMBERS = 2**22
 """The size of a block of the hidden layer: 16 MiB of float32, or one row if that is larger."""
@@ -56,7 +55,7 @@ class _AdditiveScores(torch.autograd.Function):
             return scores.mul_(-2).add_(vector.sum())
 
     @staticmethod
-    @once_differentiable
+    @differentiable_once("additive_scores")
     def backward(ctx: Any, grad: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         vector = ctx.saved_tensors[0]
         with full_precision(grad.device):

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple, Optional, Tuple
 
 import numpy as np
 import torch
-from torch.autograd.function import once_differentiable
 
 from allennlp_nef.nn.kernels import have_kernels
-from allennlp_nef.nn.numerics import exclude_scores, float32_at_least
+from allennlp_nef.nn.numerics import differentiable_once, exclude_scores, float32_at_least
 from allennlp_nef.nn.upper_bounds import apply_with_upper_bounds
 
 SLACK = 1e-4
@@ -57,7 +56,7 @@ class ConstrainedSoftmaxFunction(torch.autograd.Function):
         return solution.weights.to(scores.dtype)
 
     @staticmethod
-    @once_differentiable
+    @differentiable_once("constrained_softmax")
     def backward(ctx: Any, grad: torch.Tensor) -> Tuple[torch.Tensor, Optional[torch.Tensor]]:
         if ctx.arrays is not None:
             return _compiled_gradients(grad, *ctx.arrays)

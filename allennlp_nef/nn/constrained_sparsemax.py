@@ -11,10 +11,9 @@ alpha over A (0 if A is empty), they are ``dz_i = [i in A] (dalpha_i - m)`` and 
 from typing import Any, NamedTuple, Optional, Tuple
 
 import torch
-from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from allennlp_nef.nn.numerics import float32_at_least
+from allennlp_nef.nn.numerics import differentiable_once, float32_at_least
 from allennlp_nef.nn.upper_bounds import apply_with_upper_bounds
 
 
@@ -46,7 +45,7 @@ class ConstrainedSparsemaxFunction(torch.autograd.Function):
         return solution.weights.to(scores.dtype)
 
     @staticmethod
-    @once_differentiable
+    @differentiable_once("constrained_sparsemax")
     def backward(ctx: Any, grad: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
         compute_dtype, scores_dtype, bounds_dtype = ctx.dtypes
         solution = SparseSolution(grad, *ctx.saved_tensors)

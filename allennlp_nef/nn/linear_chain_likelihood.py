@@ -5,6 +5,7 @@ from typing import Any, Tuple
 import torch
 
 from allennlp_nef.nn.linear_chain import check_chain
+from allennlp_nef.nn.numerics import differentiable_once
 
 
 class LogLikelihood(torch.autograd.Function):
@@ -60,13 +61,10 @@ class LogLikelihood(torch.autograd.Function):
         return result
 
     @staticmethod
+    @differentiable_once("The loss of the CRF", ". ALLENNLP_NEF_NUMBA=0 gives one with more")
     def backward(ctx: Any, grad: torch.Tensor) -> Tuple[Any, ...]:
         from allennlp_nef.nn.kernels import linear_chain
 
-        if torch.is_grad_enabled():
-            raise RuntimeError(
-                "The loss of the CRF is differentiable once. Set ALLENNLP_NEF_NUMBA=0 for a gradient of its gradient."
-            )
         tensors = ctx.saved_tensors[4:]
         grads = [torch.zeros_like(tensor) for tensor in tensors[2:6]]
         arrays = [each.detach().numpy() for each in (*tensors, grad.contiguous(), *grads)]

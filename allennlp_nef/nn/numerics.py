@@ -1,9 +1,12 @@
 """Numeric types and masks: what several functions need to be exact in low precision and finite in padding."""
 
 from contextlib import nullcontext
-from typing import Any
+from functools import wraps
+from typing import Any, Callable
 
 import torch
+
+_Backward = Callable[..., Any]
 
 
 def in_float32_at_least(tensor: torch.Tensor) -> torch.Tensor:
@@ -53,3 +56,32 @@ def full_precision(device: torch.device) -> Any:
     if device.type in ("cpu", "cuda"):
         return torch.autocast(device.type, enabled=False)
     return nullcontext()
+
+
+def differentiable_once(name: str, hint: str = "") -> Callable[[_Backward], _Backward]:
+    """Decorates the backward pass of the autograd function `name`: a second derivative is a `RuntimeError`.
+
+    `once_differentiable` of torch raises none if the gradient of the output needs no gradient itself, as that of a sum.
+    The gradient then counts as a constant, and a second derivative is wrong.
+
+    # Parameters
+
+    name : `str`
+        What is differentiable once, for the message.
+    hint : `str`, optional (default = `""`)
+        What else the message says.
+    """
+
+    def decorate(backward: _Backward) -> _Backward:
+        @wraps(backward)
+        def checked(ctx: Any, *grads: Any) -> Any:
+            if torch.is_grad_enabled():
+                raise RuntimeError(
+                    f"{name} is differentiable once: expected a backward pass without create_graph, "
+                    f"got one with it{hint}"
+                )
+            return backward(ctx, *grads)
+
+        return checked
+
+    return decorate

@@ -23,6 +23,8 @@ def test_max_steps_and_halting_of_a_request_limit_the_steps(ner):
     assert answer["tags"] == full["tags"]
     answer = ner.predict_json({**REQUEST, "halting": {"type": "confident", "threshold": 0}})
     assert answer["steps"] == 1
+    for limit in ({"max_steps": 10**30}, {"halting": {"type": "settled", "steps": 10**30}}):
+        assert ner.predict_json({**REQUEST, **limit})["steps"] == 5
     settled = {"type": "settled", "steps": 2, "max_steps": 4}
     assert 3 <= ner.predict(SENTENCE, halting=settled)["steps"] <= 4
 

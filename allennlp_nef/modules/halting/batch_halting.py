@@ -3,7 +3,7 @@ from typing import List, Optional, Sequence
 import torch
 
 from allennlp_nef.modules.halting.fixed import FixedHalting
-from allennlp_nef.modules.halting.halting import Halting
+from allennlp_nef.modules.halting.halting import MAX_STEPS, Halting
 from allennlp_nef.modules.halting.progress import ProgressTracker
 
 
@@ -51,7 +51,7 @@ class BatchHalting:
         """The steps of each sentence, (batch,), at most as many as its halting allows."""
         if all(each is None for each in self._limits):
             return num_steps
-        limits = [2**31 if each is None else each for each in self._limits]
+        limits = [MAX_STEPS if each is None else min(each, MAX_STEPS) for each in self._limits]
         return num_steps.minimum(num_steps.new_tensor(limits))
 
     def after(self, scores: torch.Tensor, logits: Optional[torch.Tensor] = None) -> torch.Tensor:

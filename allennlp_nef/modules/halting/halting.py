@@ -7,6 +7,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp_nef.modules.checks import check_integers
 from allennlp_nef.modules.halting.progress import Progress
 
+MAX_STEPS = 2**31
+"""More than any sentence has. A larger number of the user, which may not fit into a tensor, counts as this one."""
+
 
 class Halting(Registrable):
     """Decides after each step of `neural_easy_first` which sentences do no further step. For predictions only.

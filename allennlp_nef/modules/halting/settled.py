@@ -4,7 +4,7 @@ import torch
 from overrides import overrides
 
 from allennlp_nef.modules.checks import check_integers
-from allennlp_nef.modules.halting.halting import Halting, check_probability
+from allennlp_nef.modules.halting.halting import MAX_STEPS, Halting, check_probability
 from allennlp_nef.modules.halting.progress import Progress
 
 
@@ -34,4 +34,5 @@ class SettledHalting(Halting):
 
     @overrides
     def halts(self, progress: Progress) -> torch.Tensor:
-        return (progress.unchanged >= self.steps) & (progress.confidence >= self.threshold)
+        is_settled = progress.unchanged >= min(self.steps, MAX_STEPS)
+        return is_settled & (progress.confidence >= self.threshold)

@@ -35,10 +35,9 @@ NEF-S carries a instead of s from step to step; `fused_single` says how (B5) and
 from typing import Any, Dict, List, Optional, Tuple, Type
 
 import torch
-from torch.autograd.function import once_differentiable
 
 from allennlp_nef.nn.kernels import have_kernels
-from allennlp_nef.nn.numerics import full_precision
+from allennlp_nef.nn.numerics import differentiable_once, full_precision
 from allennlp_nef.nn.sketching.fused_full import FusedFullRecursion
 from allennlp_nef.nn.sketching.fused_recursion import FusedRecursion
 from allennlp_nef.nn.sketching.fused_single import FusedSingleRecursion
@@ -177,7 +176,7 @@ class _FusedSketches(torch.autograd.Function):
             return _results(ctx.recursion, True, keep_history)
 
     @staticmethod
-    @once_differentiable
+    @differentiable_once("neural_easy_first")
     def backward(ctx: Any, *grads: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
         *inputs, mask = ctx.saved_tensors  # raises an error if one of them was changed since
         with full_precision(mask.device):

@@ -50,7 +50,7 @@ class FusedRecursion:
         # The number of sentences that take part in each step. They are the first ones of the batch.
         self.sizes: List[int] = []
         size = self.batch
-        for step in range(steps[0]):
+        for step in range(max(steps, default=0)):
             while steps[size - 1] <= step:
                 size -= 1
             self.sizes.append(size)
