@@ -5,6 +5,8 @@ import json
 from pathlib import Path
 from typing import Any, Dict, Iterator, List
 
+from allennlp.data import Instance
+
 from allennlp_nef.commands.output_files import check_folder
 from allennlp_nef.commands.request_files import holds_requests
 from allennlp_nef.commands.sketched_sentences import instances_of
@@ -23,8 +25,9 @@ def export(args: argparse.Namespace) -> Iterator[str]:
     """Writes the folder, and yields what to print."""
     check_folder(args.folder, "FOLDER")
     predictor = load_predictor(args.archive, trust=args.trust)
+    instances = _instances(predictor, args.check) if args.check else []  # errors before files
     names = write_folder(predictor, Path(args.folder), args.int8)
-    checks = _checked(predictor, args) if args.check else []
+    checks = _checked(predictor, instances, args) if args.check else []
     if args.json:
         yield json.dumps({"folder": args.folder, "files": names, "checks": checks})
         return
@@ -38,12 +41,18 @@ def export(args: argparse.Namespace) -> Iterator[str]:
         )
 
 
-def _checked(predictor: TaggingPredictor, args: argparse.Namespace) -> List[Dict[str, Any]]:
+def _instances(predictor: TaggingPredictor, path: str) -> List[Instance]:
+    instances = list(instances_of(predictor, path, holds_requests(path)))
+    if not instances:
+        raise DataFormatError(f"{path}: expected at least one sentence, got none")
+    return instances
+
+
+def _checked(
+    predictor: TaggingPredictor, instances: List[Instance], args: argparse.Namespace
+) -> List[Dict[str, Any]]:
     """How the answers of what was exported differ from those of the predictor, and the score of each."""
-    instances = instances_of(predictor, args.check, holds_requests(args.check))
-    expected = predictor.predict_batch_instance(list(instances))
-    if not expected:
-        raise DataFormatError(f"{args.check}: expected at least one sentence, got none")
+    expected = predictor.predict_batch_instance(instances)
     sentences = list(map(_sentence, expected))
     models = ["tagger.onnx", *(["tagger.int8.onnx"] if args.int8 else [])]
     answers = {

@@ -23,6 +23,7 @@ SHARED = (
     "data/word_similarity.py",
     "data/formats/characters.py",
     "data/formats/chunks.py",
+    "data/formats/word_alignments.py",
     "data/aligners/features.py",
     "data/aligners/lexical_aligner.py",
     "data/aligners/lexicon.py",

@@ -2,12 +2,14 @@
 
 import argparse
 import json
+import os
 import sys
 from itertools import islice
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any, Iterable, Iterator
 
-from allennlp_nef.errors import UserError
+from allennlp_nef.errors import FileError, UserError, quote, summary_of
+from allennlp_nef.runner.requests import Sentence, parse_request
 from allennlp_nef.runner.tagger import ExportedTagger
 
 LINES = 4096
@@ -20,35 +22,51 @@ def main() -> int:
     parser.add_argument(
         "input", nargs="?", help="JSON objects, one a line (default: standard input)"
     )
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1, help="at least 1 (default: 1)")
     parser.add_argument("--int8", action="store_true", help="use the quantized model")
     args = parser.parse_args()
     model = "tagger.int8.onnx" if args.int8 else "tagger.onnx"
     try:
         tagger = ExportedTagger(str(Path(__file__).resolve().parent), args.threads, model)
-        source: Any = open(args.input, encoding="utf-8") if args.input else sys.stdin  # noqa: SIM115
-        with source:
-            lines = enumerate(source, 1)
+        with _opened(args.input) as lines:
+            requests = _requests(lines, args.input or "standard input", tagger.task == "word_qe")
             while True:
-                requests = list(_requests(islice(lines, LINES)))
-                if not requests:
+                sentences = list(islice(requests, LINES))
+                if not sentences:
                     return 0
-                for answer in tagger.tag(requests):
+                for answer in tagger.tag_sentences(sentences):
                     sys.stdout.write(json.dumps(answer) + "\n")
-    except (OSError, UserError) as error:
+                sys.stdout.flush()
+    except BrokenPipeError:  # the reader of the answers, such as `head`, has ended
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except UserError as error:
         print(f"error: {error}", file=sys.stderr)
-        return 2
+        return error.exit_status
 
 
-def _requests(lines: Iterator[Any]) -> Iterator[Any]:
-    for number, line in lines:
-        if line.strip():
-            try:
-                yield json.loads(line)
-            except ValueError as error:
-                raise UserError(
-                    f"line {number}: expected a JSON object, got {line.strip()[:40]!r}"
-                ) from error
+def _opened(path: Any) -> Any:
+    if not path:
+        return sys.stdin.buffer
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        raise FileError(f"{path}: expected a file, got {error.strerror}") from error
+
+
+def _requests(lines: Iterable[bytes], name: str, is_pair: bool) -> Iterator[Sentence]:
+    for number, line in enumerate(lines, 1):
+        where = f"{name}:{number}: "
+        try:
+            text = line.decode("utf-8-sig")
+            request = json.loads(text) if text.strip() else None
+        except (ValueError, RecursionError) as error:
+            start = line[:80].decode("utf-8", "backslashreplace").strip()
+            raise UserError(
+                f"{where}expected a JSON object on one line, got {quote(start)} ({summary_of(error)})"
+            ) from error
+        if text.strip():
+            yield parse_request(request, is_pair, where)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from allennlp_nef.data.formats.characters import refused_word
+from allennlp_nef.data.formats.word_alignments import check_alignments, parse_alignments
 from allennlp_nef.errors import UserError, quote
 
 MAX_TOKENS = 1000
@@ -54,8 +55,10 @@ def without_eos(words: List[str]) -> List[str]:
 def _words(request: Dict[str, Any], name: str, where: str) -> List[str]:
     value = request.get(name)
     words = value.split() if isinstance(value, str) else value
-    if not isinstance(words, list) or not words:
+    if not isinstance(words, list):
         raise UserError(f"{where}{name}: expected a string or a list of words, got {quote(value)}")
+    if not words:
+        raise UserError(f"{where}{name}: expected at least one word, got {quote(value)}")
     if len(words) > MAX_TOKENS:
         raise UserError(f"{where}{name}: expected at most {MAX_TOKENS} words, got {len(words)}")
     for word in words:
@@ -82,16 +85,11 @@ def _links(
         return None
     if not isinstance(value, (str, list)):
         raise UserError(f"{where}alignments: expected a string or a list, got {quote(value)}")
-    links = []
-    for item in value.split() if isinstance(value, str) else value:
-        parts = item.split("-") if isinstance(item, str) else item
-        try:
-            source, target = map(int, parts)
-        except (TypeError, ValueError):
-            source, target = -1, -1
-        if not (0 <= source < source_length and 0 <= target < target_length):
-            raise UserError(
-                f"{where}alignments: expected pairs such as 0-1 inside of the sentences, from 0, got {quote(item)}"
-            )
-        links.append((source, target))
+    rest = source_length, target_length, f"{where}alignments"
+    links: List[Tuple[int, int]] = []
+    for item in [value] if isinstance(value, str) else value:
+        if isinstance(item, str):
+            links += parse_alignments(item, *rest)
+        else:
+            links += check_alignments([item], *rest)
     return links

@@ -7,7 +7,7 @@ import numpy
 from allennlp_nef.data.aligners.lexical_aligner import LexicalAligner
 from allennlp_nef.data.aligners.lexicon import Lexicon
 from allennlp_nef.data.word_similarity import similarity_matrix
-from allennlp_nef.errors import UserError
+from allennlp_nef.errors import UserError, summary_of
 from allennlp_nef.runner.head import Head, Tagging
 from allennlp_nef.runner.requests import Sentence, parse_request, without_eos
 from allennlp_nef.runner.words import WordIndices
@@ -15,6 +15,8 @@ from allennlp_nef.runner.words import WordIndices
 BATCH_SIZE = 64
 WORDS_A_BATCH = 4096
 """With padding."""
+SETTINGS = ("task", "indices", "head", "aligner")
+"""The fields of `tagger.json`."""
 
 
 class ExportedTagger:
@@ -31,7 +33,7 @@ class ExportedTagger:
 
     # Raises
 
-    `UserError`, a `ValueError`: there is no such file, or onnxruntime is not installed.
+    `UserError`, a `ValueError`: a file is missing or damaged, or onnxruntime is not installed.
     """
 
     def __init__(self, folder: str, threads: int = 1, model: str = "tagger.onnx") -> None:
@@ -45,7 +47,9 @@ class ExportedTagger:
             raise UserError(
                 f"{folder}: expected the file {model}, which allennlp-nef export writes, got none"
             )
-        settings = json.loads((Path(folder) / "tagger.json").read_text(encoding="utf-8"))
+        if threads < 1:
+            raise UserError(f"threads: expected an integer of at least 1, got {threads}")
+        settings = _settings(Path(folder) / "tagger.json")
         self.task: str = settings["task"]
         """"chunks", "tags" or "word_qe"."""
         self._head = Head(settings["head"])
@@ -56,9 +60,15 @@ class ExportedTagger:
         )
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
-        self._session = onnxruntime.InferenceSession(
-            str(Path(folder) / model), options, providers=["CPUExecutionProvider"]
-        )
+        path = str(Path(folder) / model)
+        try:
+            self._session = onnxruntime.InferenceSession(
+                path, options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # its exceptions have no common type of their own
+            raise UserError(
+                f"{path}: expected a model of allennlp-nef export, got {summary_of(error)}"
+            ) from error
         self._inputs = [each.name for each in self._session.get_inputs()]
 
     def tag(self, requests: Iterable[Dict[str, Any]]) -> List[Dict[str, Any]]:
@@ -154,6 +164,25 @@ class ExportedTagger:
             "alignments": [list(pair) for pair in sorted(set(sentence.alignments or ()))],
             "alignments_from": sentence.alignments_from,
         }
+
+
+def _settings(path: Path) -> Dict[str, Any]:
+    """The content of `tagger.json`."""
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+        given: Dict[str, Any] = settings if isinstance(settings, dict) else {}
+    except OSError as error:
+        raise UserError(f"{path}: expected a file, got {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise UserError(
+            f"{path}: expected what allennlp-nef export writes, got {summary_of(error)}"
+        ) from error
+    missing = [name for name in SETTINGS if name not in given]
+    if missing:
+        raise UserError(
+            f"{path}: expected what allennlp-nef export writes, got no {', '.join(missing)}"
+        )
+    return given
 
 
 def _mask(lengths: List[int]) -> numpy.ndarray:

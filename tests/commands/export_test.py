@@ -4,6 +4,7 @@ import contextlib
 import io
 import itertools
 import json
+import shutil
 import subprocess
 import sys
 
@@ -18,6 +19,7 @@ from allennlp_nef.exporting.sketching import PlainSketching
 from allennlp_nef.modules.attention_transforms import SparsemaxTransform
 from allennlp_nef.modules.halting import FixedHalting
 from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst
+from allennlp_nef.runner.requests import parse_request
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
@@ -107,16 +109,61 @@ def test_the_program_needs_neither_torch_nor_this_package(ner_folder, tmp_path):
             check=False,
         )
 
+    for line in (b"\xff", b"[" * 100_000):
+        (tmp_path / "bad.jsonl").write_bytes(b"\n" + line)
+        done = run("bad.jsonl")
+        assert done.stderr.startswith("error: bad.jsonl:2: expected a JSON object on one line, got")
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert run("nowhere").stderr.startswith("error: nowhere: expected a file")
     done = run("requests.jsonl")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "error: request 3: sentence: expected a string or a list of words, got 1\n"
+        "error: requests.jsonl:4: sentence: expected a string or a list of words, got 1\n"
     )
     (tmp_path / "requests.jsonl").write_text(lines.rsplit("{", 1)[0])
     done = run("requests.jsonl", "--threads", "2")
     assert done.returncode == 0, done.stderr
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert [len(each["tags"]) for each in answers] == [6, 1]
+
+
+def test_a_damaged_export_and_wrong_options_are_errors(ner_folder, tmp_path):
+    from allennlp_nef.runner import ExportedTagger
+
+    with pytest.raises(UserError, match="threads: expected an integer of at least 1, got 0"):
+        ExportedTagger(str(ner_folder), threads=0)
+    for name, content, message in [
+        ("tagger.json", None, "expected a file, got No such file"),
+        ("tagger.json", "", "expected what allennlp-nef export writes, got Expecting value"),
+        ("tagger.json", "{}", "expected what allennlp-nef export writes, got no task, indices"),
+        ("tagger.onnx", "damaged", "expected a model of allennlp-nef export, got .*Protobuf"),
+        ("tagger.onnx", None, "expected the file tagger.onnx"),
+    ]:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        shutil.copytree(ner_folder, folder)
+        if content is None:
+            (folder / name).unlink()
+        else:
+            (folder / name).write_text(content)
+        with pytest.raises(UserError, match=message):
+            ExportedTagger(str(folder))
+
+
+@pytest.mark.parametrize(
+    "fields, message",
+    [
+        ({"target": ""}, "target: expected at least one word, got ''"),
+        ({"alignments": [[0, True]]}, r"expected pairs \(source index, target index\), got"),
+        ({"alignments": [[0, 0.5]]}, r"expected pairs \(source index, target index\), got"),
+        ({"alignments": ["0-0", "0-1"]}, "expected target indices from 0 to 0, got 1 in 0-1"),
+        ({"threshold": float("nan")}, "threshold: expected a number above 0 and below 1, got nan"),
+        ({"max_steps": 1}, "expected the fields source, target, alignments, threshold, got"),
+    ],
+)
+def test_wrong_requests_are_errors(fields, message):
+    request = {"source": "one", "target": "eins", **fields}
+    with pytest.raises(UserError, match=f"^here: .*{message}"):
+        parse_request(request, True, "here: ")
 
 
 def test_the_check_compares_the_quantized_model(ner_folder, ner_archive, exported):
