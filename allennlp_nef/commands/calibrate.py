@@ -61,10 +61,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--tolerance",
         type=number(0),
-        default=0.1,
         metavar="POINTS",
         help="with --halting: what it may cost at most on DEV, in percentage points of accuracy, of F1 for chunks, or "
-        "of MCC for quality estimation",
+        "of MCC for quality estimation (default = 0.1)",
     )
     add(
         "--adapt-to",

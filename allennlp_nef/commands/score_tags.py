@@ -23,6 +23,7 @@ from allennlp_nef.metrics.tag_scores import CHUNKS, TAGS, without_bioul
 from allennlp_nef.metrics.tree_scores import TREES
 
 logger = logging.getLogger(__name__)
+TRIALS = 10_000
 
 _SUMMARY = "Score files of predicted tags against gold tags, and compare two systems."
 _DETAILS = """
@@ -100,8 +101,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="how many files each system has, such as one a seed; the first N are the first system's",
     )
-    add("--trials", type=integer(1), default=10_000, metavar="N", help="samples of the comparison")
-    add("--seed", type=integer(0), default=0, metavar="N", help="random seed of the comparison")
+    add(
+        "--trials",
+        type=integer(1),
+        metavar="N",
+        help=f"samples of the comparison (default = {TRIALS:,})",
+    )
+    add("--seed", type=integer(0), metavar="N", help="random seed of the comparison (default = 0)")
     add(
         "--leaderboard",
         action="store_true",
@@ -204,7 +210,8 @@ def _score(args: argparse.Namespace, paths: Sequence[str], kind: Optional[str] =
     else:
         scorer = TREES if args.trees else CHUNKS if is_chunks else TAGS
     systems = [predicted[i : i + args.runs] for i in range(0, len(predicted), args.runs)]
-    return evaluate(gold, systems, scorer, args.trials, args.seed, args.leaderboard)
+    trials = TRIALS if args.trials is None else args.trials
+    return evaluate(gold, systems, scorer, trials, args.seed or 0, args.leaderboard)
 
 
 def _is_bio(file: TagFile) -> bool:
@@ -231,6 +238,11 @@ def _check(args: argparse.Namespace) -> None:
         raise UserError(
             f"PREDICTED: expected {runs} or {2 * runs} files (--runs {runs}), got {got}"
         )
+    for name in ("trials", "seed"):
+        if getattr(args, name) is not None and (args.leaderboard or got != 2 * runs):
+            raise UserError(
+                f"--{name}: expected the files of two systems to compare, got no comparison"
+            )
 
 
 def _read(args: argparse.Namespace, paths: Sequence[str], kind: Optional[str]) -> List[TagFile]:

@@ -251,6 +251,8 @@ class TestErrors:
         new = tmp_path / "new.tar.gz"
         message = fail(archive_path, "--output", new, "--plot", tmp_path / "a.gif")
         assert "--plot: expected a .png or .svg file" in message
+        message = fail(archive_path, "--output", new, "--tolerance", 5)
+        assert "--tolerance: expected --halting with it, got 5 alone" in message
         assert "--output: expected the name of a file" in fail(
             archive_path, "--output", "/dev/null"
         )

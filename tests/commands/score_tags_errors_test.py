@@ -81,6 +81,14 @@ class TestFiles:
                 "PREDICTED: expected a file with predicted tags, got none",
             ),
             (
+                ("p", "p", "--runs", 2, "--format", "conll", "--trials", 9),
+                "--trials: expected the files of two systems to compare, got no comparison",
+            ),
+            (
+                ("p", "p", "--leaderboard", "--format", "conll", "--seed", 1),
+                "--seed: expected the files of two systems to compare, got no comparison",
+            ),
+            (
                 ("p", "p", "p", "--format", "conll"),
                 "PREDICTED: expected 1 or 2 files (--runs 1), got 3",
             ),

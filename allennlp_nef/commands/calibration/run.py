@@ -134,6 +134,8 @@ def calibrate(args: argparse.Namespace) -> Iterator[str]:
 def _check(args: argparse.Namespace) -> None:
     """Finds mistakes in the options before the model is loaded."""
     check_device(args.cuda_device)
+    if args.tolerance is not None and args.halting is None:
+        raise UserError(f"--tolerance: expected --halting with it, got {args.tolerance:g} alone")
     if args.adapt_to and args.maximize == "span_f1":
         raise UserError(
             "--maximize: expected mcc or f1_mult with --adapt-to, whose data have no spans, got span_f1"
@@ -186,7 +188,8 @@ def _choose_halting(
     table = labeled_steps(
         predictor, _instances(predictor, data, False), name_of(data), args.batch_size
     )
-    figures = chosen_halting(args.halting, table, args.tolerance / 100)
+    tolerance = 0.1 if args.tolerance is None else args.tolerance
+    figures = chosen_halting(args.halting, table, tolerance / 100)
     model.halting = Halting.from_params(Params(dict(figures["options"])))
     return figures
 
