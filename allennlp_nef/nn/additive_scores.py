@@ -37,7 +37,22 @@ def additive_scores(
     # Returns
 
     `torch.Tensor`, (batch, n, m), in float32 at least.
+
+    # Raises
+
+    `ValueError`: shapes do not agree.
     """
+    shapes = [tuple(each.shape) for each in (queries, keys, vector)]
+    sizes = {(shape[0], shape[-1]) for shape in shapes[:2] if len(shape) == 3}
+    if (
+        [len(shape) for shape in shapes] != [3, 3, 1]
+        or len(sizes) != 1
+        or shapes[2] != shapes[0][-1:]
+    ):
+        raise ValueError(
+            "expected queries (batch, n, dim), keys (batch, m, dim) and a vector (dim,); got "
+            + ", ".join(map(str, shapes))
+        )
     dtype = float32_at_least(queries.dtype)
     return _AdditiveScores.apply(queries.to(dtype), keys.to(dtype), vector.to(dtype))
 
@@ -143,9 +158,7 @@ def _hidden_layer(
     is_small = queries.device.type == "cpu" and _is_small(queries) and _is_small(keys)
     if is_small:
         queries, keys = (2 * queries).exp_(), (2 * keys).exp_()
-        # Kernels check no bounds.
-        is_even = len(queries) == len(keys) and queries.size(-1) == keys.size(-1) == len(vector)
-        if is_even and have_kernels(queries, keys, vector):
+        if have_kernels(queries, keys, vector):
             return _CompiledLayer(queries, keys)
     return _HiddenLayer(queries, keys, is_small)
 

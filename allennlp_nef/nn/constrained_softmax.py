@@ -215,7 +215,7 @@ def constrained_softmax(
 
     # Parameters
 
-    scores : `torch.Tensor`, of any shape and floating type
+    scores : `torch.Tensor`, of any floating type, with at least one dimension
         z. Use `(z - penalty * coverage) / temperature` for the variants with temperature and coverage penalty. An
         infinite score counts as half the largest finite number of the type, with its sign.
     upper_bounds : `torch.Tensor`, broadcastable to the shape of `scores`
@@ -232,8 +232,8 @@ def constrained_softmax(
 
     # Raises
 
-    `ValueError` when the scores are not floating-point numbers, when a bound is negative or NaN, or when bounds sum to
-    less than 1 by more than rounding.
+    `ValueError` when the scores are not floating-point numbers, the mask is not Boolean, shapes do not agree, a bound
+    is negative or NaN, or bounds sum to less than 1 by more than rounding.
     """
     return apply_with_upper_bounds(
         "constrained_softmax", ConstrainedSoftmaxFunction, scores, upper_bounds, mask, dim

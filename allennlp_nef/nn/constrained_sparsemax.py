@@ -122,7 +122,7 @@ def constrained_sparsemax(
 
     # Parameters
 
-    scores : `torch.Tensor`, of any shape and floating type
+    scores : `torch.Tensor`, of any floating type, with at least one dimension
         z. An infinite score counts as a very large one.
     upper_bounds : `torch.Tensor`, broadcastable to the shape of `scores`
         u, at least 0. In each row that is not masked everywhere, they must sum to at least 1 over `dim`. A bound above
@@ -138,8 +138,8 @@ def constrained_sparsemax(
 
     # Raises
 
-    `ValueError` when the scores are not floating-point numbers, when a bound is negative or NaN, or when bounds sum to
-    less than 1 by more than rounding.
+    `ValueError` when the scores are not floating-point numbers, the mask is not Boolean, shapes do not agree, a bound
+    is negative or NaN, or bounds sum to less than 1 by more than rounding.
     """
     return apply_with_upper_bounds(
         "constrained_sparsemax", ConstrainedSparsemaxFunction, scores, upper_bounds, mask, dim

@@ -25,13 +25,19 @@ def apply_with_upper_bounds(
     if not upper_bounds.is_floating_point():
         upper_bounds = upper_bounds.to(scores.dtype)
     shape = scores.shape
-    upper_bounds = upper_bounds.to(scores.device).expand(shape)
+    if not shape:
+        raise ValueError(f"{name}: expected scores with at least one dimension, got none")
+    if not -len(shape) <= dim < len(shape):
+        raise ValueError(f"{name}: expected dim from {-len(shape)} to {len(shape) - 1}, got {dim}")
+    upper_bounds = _expanded(name, "upper bounds", upper_bounds.to(scores.device), shape)
     if mask is not None:
-        mask = mask.expand(shape)
+        if mask.dtype != torch.bool:
+            raise ValueError(f"{name}: expected a Boolean mask, got {mask.dtype}")
+        mask = _expanded(name, "a mask", mask, shape)
         scores = scores.masked_fill(~mask, 0)
         upper_bounds = upper_bounds.masked_fill(~mask, 0)
     if scores.numel() == 0:
-        return scores * upper_bounds
+        return scores * upper_bounds.to(scores.dtype)
     _check_bounds(name, upper_bounds, mask, dim)
     compute_dtype = float32_at_least(scores.dtype)
     largest = (
@@ -43,6 +49,15 @@ def apply_with_upper_bounds(
     weights = weights.transpose(dim, -1).to(scores.dtype)
     # A masked weight is 0 already. This stops gradients of masked positions, NaN included.
     return weights if mask is None else weights.masked_fill(~mask, 0)
+
+
+def _expanded(name: str, what: str, tensor: torch.Tensor, shape: torch.Size) -> torch.Tensor:
+    try:
+        return tensor.expand(shape)
+    except RuntimeError as error:
+        raise ValueError(
+            f"{name}: expected {what} broadcastable to {tuple(shape)}, got {tuple(tensor.shape)}"
+        ) from error
 
 
 def _check_bounds(

@@ -1,6 +1,7 @@
 """w^T tanh(q_i + k_j) against loops, and what it costs."""
 
 import math
+import re
 import weakref
 
 import pytest
@@ -172,6 +173,20 @@ class TestBackwardPass:
         others = [tensor.detach().clone().requires_grad_() for tensor in inputs]
         plain(*others).sum().backward()
         torch.testing.assert_close(inputs[wanted].grad, others[wanted].grad)
+
+    @pytest.mark.parametrize(
+        "shapes",
+        [
+            [(4, 3, 5), (1, 2, 5), (5,)],
+            [(4, 3, 5), (4, 2, 1), (5,)],
+            [(4, 3, 5), (4, 2, 5), (6,)],
+            [(4, 3, 5), (4, 2, 5), (1, 5)],
+            [(3, 5), (2, 5), (5,)],
+        ],
+    )
+    def test_shapes_that_do_not_agree_are_an_error(self, shapes):
+        with pytest.raises(ValueError, match=re.escape(f"got {', '.join(map(str, shapes))}")):
+            additive_scores(*map(torch.randn, shapes))
 
     def test_second_derivatives_are_an_error(self):
         inputs = [tensor.requires_grad_() for tensor in problem()]

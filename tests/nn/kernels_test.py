@@ -250,12 +250,3 @@ class TestMisuse:
         found = LogLikelihood.apply(scores, *self.chain, torch.ones(1, 3) > 0, gold).sum()
         with pytest.raises(RuntimeError, match="differentiable once"):
             torch.autograd.grad(found, scores, create_graph=True)
-
-    def test_additive_scores_of_other_shapes_are_those_of_torch(self):
-        from allennlp_nef.nn.additive_scores import additive_scores
-
-        queries, keys, vector = torch.randn(4, 3, 5), torch.randn(1, 2, 5), torch.randn(5)
-        expected = torch.tanh(queries.unsqueeze(2) + keys.unsqueeze(1)) @ vector
-        torch.testing.assert_close(additive_scores(queries, keys, vector), expected)
-        with pytest.raises(RuntimeError):
-            additive_scores(queries, keys, torch.randn(6))
