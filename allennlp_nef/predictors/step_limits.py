@@ -66,6 +66,10 @@ def _halting_of(value: Any) -> Halting:
     for name, each in value.items():
         if name != "type" and type(each) not in (int, float, type(None)):
             raise ConfigurationError(f"halting: {name}: expected a number, got {describe(each)}")
+        if name in ("steps", "max_steps") and each is not None and not is_integer(each):
+            raise ConfigurationError(
+                f"halting: {name}: expected an integer of at least 1, got {describe(each)}"
+            )
     try:
         return Halting.from_params(Params(dict(value)))
     except (ConfigurationError, TypeError, ValueError) as error:

@@ -60,6 +60,10 @@ def test_options_of_a_predictor_are_for_requests_that_have_none(predictor_of, ne
         ({"halting": {"type": ["settled"]}}, "halting: expected an object whose type is one of"),
         ({"halting": {"threshold": 0.5}}, "halting: expected an object whose type is one of"),
         (
+            {"halting": {"type": "settled", "max_steps": 2.5}},
+            "halting: max_steps: expected an integer of at least 1, got 2.5",
+        ),
+        (
             {"halting": {"type": "settled", "steps": {"type": "x"}}},
             "halting: steps: expected a number",
         ),
