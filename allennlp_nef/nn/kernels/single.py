@@ -39,7 +39,7 @@ def updates(current: Any, first: Any, alpha: Any, sketch_part: Any, result: Any)
 def windows_of(alpha: Any, windows: Any) -> None:
     """The attention of each word and of the words around it, 0 beyond the sentence: (sentences, tokens, window)."""
     tokens, context = alpha.shape[1], windows.shape[2] // 2
-    for b in range(alpha.shape[0]):
+    for b in range(windows.shape[0]):
         for i in range(tokens):
             for k in range(windows.shape[2]):
                 j = i + k - context
@@ -47,10 +47,12 @@ def windows_of(alpha: Any, windows: Any) -> None:
 
 
 @compiled
-def add_by_word(grad_windows: Any, grad_alpha: Any) -> None:
-    """Adds the gradients of the windows, (sentences, window, tokens), to those of the words that are in them."""
+def add_change(grad_windows: Any, added: Any, grad_alpha: Any, grad_update: Any) -> None:
+    """The terms with A: adds the gradients of the windows, (sentences, window, tokens), to those of the words that are
+    in them, and `added` to those of t."""
     tokens, context = grad_alpha.shape[1], grad_windows.shape[1] // 2
-    for b in range(grad_alpha.shape[0]):
+    for b in range(grad_windows.shape[0]):
+        add_product(ONE, added[b], grad_update[b])
         for k in range(grad_windows.shape[1]):
             for i in range(tokens):
                 j = i + k - context
@@ -60,14 +62,25 @@ def add_by_word(grad_windows: Any, grad_alpha: Any) -> None:
 
 @compiled
 def add_grad_average(
-    grad: Any, first: Any, alpha: Any, sketch_part: Any, grad_average: Any, grad_alpha: Any
+    grad: Any,
+    first: Any,
+    alpha: Any,
+    sketch_part: Any,
+    update: Any,
+    grad_update: Any,
+    grad_alpha: Any,
 ) -> None:
-    """The last term of (B1), and (B3), which is added to the gradient of the pre-activations."""
+    """The last term of (B1), and (B3), which is added to the gradient of the pre-activations.
+
+    The gradients of t become those of its average, before tanh.
+    """
     for b in range(grad.shape[0]):
+        grad_average = grad_update[b]
+        tanh_gradient(ONE, grad_average, update[b], grad_average)
         for i in range(grad.shape[1]):
-            grad_alpha[b, i] += dot(sketch_part[b, i], grad_average[b])
+            grad_alpha[b, i] += dot(sketch_part[b, i], grad_average)
             if alpha[b, i] != ZERO:
-                add_product(alpha[b, i], grad_average[b], grad[b, i, first:])
+                add_product(alpha[b, i], grad_average, grad[b, i, first:])
 
 
 @compiled

@@ -10,7 +10,7 @@ from allennlp_nef.nn.kernels import have_kernels
 from allennlp_nef.nn.sketching.stepwise_attention import (
     ConstrainedSoftmaxSteps,
     StepwiseAttention,
-    open_words_of,
+    open_array_of,
 )
 
 
@@ -44,28 +44,38 @@ class CompiledConstrainedSoftmaxSteps(StepwiseAttention):
         self._cache: Dict[int, Tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 
     def forward(self, step: int, scores: torch.Tensor, use_cache: bool) -> torch.Tensor:
+        return torch.from_numpy(self.forward_array(step, scores.contiguous().numpy(), use_cache))
+
+    def backward(self, step: int, grad: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(self.backward_array(step, grad.contiguous().numpy()))
+
+    def open_words(self, size: int) -> Optional[torch.Tensor]:
+        words = self.open_array(size)
+        return None if words is None else torch.from_numpy(words)
+
+    def forward_array(self, step: int, scores: np.ndarray, use_cache: bool) -> np.ndarray:
         from allennlp_nef.nn.kernels import csoftmax
 
-        z = scores.contiguous().numpy()
-        weights, shares = np.empty_like(z), np.empty_like(z)
-        masses, closed = np.empty((len(z), 1), z.dtype), np.empty(z.shape, bool)
-        csoftmax.forward_step(z, self._bounds[: len(z)], SLACK, weights, shares, masses, closed)
+        size = len(scores)
+        weights, shares = np.empty_like(scores), np.empty_like(scores)
+        masses, closed = np.empty((size, 1), scores.dtype), np.empty(scores.shape, bool)
+        csoftmax.forward_step(scores, self._bounds[:size], SLACK, weights, shares, masses, closed)
         self._closed = closed
         if use_cache:
             self._cache[step] = shares, masses, closed
-        return torch.from_numpy(weights)
+        return weights
 
-    def backward(self, step: int, grad: torch.Tensor) -> torch.Tensor:
+    def backward_array(self, step: int, grad: np.ndarray) -> np.ndarray:
         from allennlp_nef.nn.kernels import csoftmax
 
         solution = self._cache.pop(step)
-        grad_scores = np.empty_like(solution[0])
-        grad_coverage = self._grad_coverage[: len(grad_scores)]
-        csoftmax.backward_step(*solution, grad.contiguous().numpy(), grad_coverage, grad_scores)
-        return torch.from_numpy(grad_scores)
+        grad_scores = np.empty_like(grad)
+        grad_coverage = self._grad_coverage[: len(grad)]
+        csoftmax.backward_step(*solution, grad, grad_coverage, grad_scores)
+        return grad_scores
 
-    def open_words(self, size: int) -> Optional[torch.Tensor]:
-        return open_words_of(torch.from_numpy(self._closed), size)
+    def open_array(self, size: int) -> Optional[np.ndarray]:
+        return open_array_of(self._closed[:size])
 
     def keep(self, rows: torch.Tensor) -> None:
         self._bounds, self._closed = self._bounds[rows.numpy()], self._closed[rows.numpy()]

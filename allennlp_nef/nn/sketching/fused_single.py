@@ -16,7 +16,7 @@ and the gradient of t, from which grad_average = (1 - t^2) * grad_t follows, is
 sum_i alpha_i g_i + sum_k W_k^T sum_i alpha_(i + k) A_i.
 """
 
-from typing import Optional, Tuple
+from typing import Tuple
 
 import torch
 from torch.nn import functional
@@ -57,29 +57,39 @@ class FusedSingleRecursion(FusedRecursion):
         sketch_part = current[..., self.preattention_dim :]
         torch.bmm(weights.unsqueeze(1), sketch_part, out=update.unsqueeze(1))
         tanh_(update)
-        # W_k t of each place: (size, window, preactivation_dim)
-        columns = update.mm(self._weight_by_place).view(size, self.window, self.preactivation_dim)
         if use_cache:
             sketch_part = sketch_part.clone(memory_format=torch.contiguous_format)
-        self._end_step(step, weights, hidden, sketch_part, columns, use_cache)
-
-    def _end_step(
-        self,
-        step: int,
-        weights: torch.Tensor,
-        hidden: torch.Tensor,
-        sketch_part: torch.Tensor,
-        columns: torch.Tensor,
-        use_cache: bool,
-    ) -> None:
-        """Changes the pre-activations of the sentences with further steps; caches what `backward_step` needs."""
-        windows: Optional[torch.Tensor] = None
+        change = None
         if step + 1 < len(self.sizes):
-            size = self.sizes[step + 1]
-            windows = self._weight_windows(weights[:size])
-            self._current[:size].baddbmm_(windows, columns[:size])
+            size = min(size, self.sizes[step + 1])
+            padded = functional.pad(weights[:size], (self.context_size, self.context_size))
+            # A copy: overlapping rows are slow to multiply.
+            windows = padded.unfold(1, self.window, 1).clone(memory_format=torch.contiguous_format)
+            change = self._change(windows, update[:size])
         if use_cache:
-            self.cache[step] = hidden, sketch_part, columns, windows
+            self.cache[step] = hidden, sketch_part, change
+
+    def _change(
+        self, windows: torch.Tensor, updates: torch.Tensor
+    ) -> Tuple[torch.Tensor, torch.Tensor]:
+        """Changes the pre-activations of the sentences with further steps.
+
+        # Parameters
+
+        windows : `torch.Tensor`, (sentences, tokens, window)
+            The attention of each word and of the words in its window.
+        updates : `torch.Tensor`, (sentences, sketch_dim)
+            t.
+
+        # Returns
+
+        `Tuple[torch.Tensor, torch.Tensor]`
+            The windows, and W_k t of each place: (sentences, window, preactivation_dim).
+        """
+        size = len(windows)
+        columns = updates.mm(self._weight_by_place).view(size, self.window, self.preactivation_dim)
+        self._current[:size].baddbmm_(windows, columns)
+        return windows, columns
 
     def sketches_after(self, step: int, size: int) -> torch.Tensor:
         alpha, update = self._alphas[step, :size], self._updates[step, :size]
@@ -94,9 +104,9 @@ class FusedSingleRecursion(FusedRecursion):
 
     def start_backward(self, grad: torch.Tensor) -> None:
         alphas, updates = self._alphas.transpose(0, 1), self._updates.transpose(0, 1)
-        # The terms with g in (B1) and in the gradient of t, for all steps at once.
-        self._grad_alphas = updates.bmm(grad.transpose(1, 2))  # (batch, steps, tokens)
-        self._grad_updates = alphas.bmm(grad)  # (batch, steps, sketch_dim)
+        # The terms with g in (B1) and in the gradient of t, for all steps at once: (steps, batch, ...).
+        self._grad_alphas = updates.bmm(grad.transpose(1, 2)).transpose(0, 1).contiguous()
+        self._grad_updates = alphas.bmm(grad).transpose(0, 1).contiguous()
         self._grad_current = self.zero_sums(*self.preactivation.shape)  # A
         # sum_i alpha_(i + k) A_i of each step
         columns_dim = self.window * self.preactivation_dim
@@ -109,16 +119,18 @@ class FusedSingleRecursion(FusedRecursion):
         size = len(grad)
         later = self._grad_later[:size].add_(grad)
         alpha, update = self._alphas[step, :size], self._updates[step, :size]
-        self._grad_alphas[:size, step] += later.bmm(update.unsqueeze(-1)).squeeze(-1)
-        self._grad_updates[:size, step] += alpha.unsqueeze(1).bmm(later).squeeze(1)
+        self._grad_alphas[step, :size] += later.bmm(update.unsqueeze(-1)).squeeze(-1)
+        self._grad_updates[step, :size] += alpha.unsqueeze(1).bmm(later).squeeze(1)
 
     def backward_step(self, step: int, size: int) -> None:
-        hidden, sketch_part, columns, windows = self.cache.pop(step)
+        hidden, sketch_part, change = self.cache.pop(step)
         weights, update = self._alphas[step, :size], self._updates[step, :size]
-        grad_alpha, grad_update = self._grad_alphas[:size, step], self._grad_updates[:size, step]
-        if windows is not None:
-            self._backward_change(step, windows, columns, grad_alpha, grad_update)
-        grad_average = tanh_backward_(grad_update.contiguous(), update)
+        grad_alpha, grad_update = self._grad_alphas[step, :size], self._grad_updates[step, :size]
+        if change is not None:
+            grad_windows, added = self._backward_change(step, *change)
+            grad_update[: len(added)] += added
+            self._add_by_word(grad_windows, grad_alpha[: len(added)])
+        grad_average = tanh_backward_(grad_update, update)
         grad_alpha = grad_alpha + (sketch_part * grad_average.unsqueeze(1)).sum(-1)  # (B1)
         grad = self._grad_current[:size]
         # (B3), added as in (B6)
@@ -135,21 +147,22 @@ class FusedSingleRecursion(FusedRecursion):
             grad[..., : self.preattention_dim].add_(grad_hidden.view(size, self.tokens, -1))
 
     def _backward_change(
-        self,
-        step: int,
-        windows: torch.Tensor,
-        columns: torch.Tensor,
-        grad_alpha: torch.Tensor,
-        grad_update: torch.Tensor,
-    ) -> None:
-        """Adds the terms with A to the gradients of alpha (B1) and t, and caches the sum over words of (B5)."""
+        self, step: int, windows: torch.Tensor, columns: torch.Tensor
+    ) -> Tuple[torch.Tensor, torch.Tensor]:
+        """The terms with A; caches the sum over words of (B5).
+
+        # Returns
+
+        `Tuple[torch.Tensor, torch.Tensor]`
+            The gradients of the weights of each window, (sentences, window, tokens), and what is added to those of t,
+            (sentences, sketch_dim).
+        """
         size = len(windows)  # of the sentences with further steps
         grad = self._grad_current[:size].to(self.dtype)
         grad_columns = self._grad_columns[step, :size]
         by_place = grad_columns.view(size, self.window, self.preactivation_dim)
         torch.bmm(windows.transpose(1, 2), grad, out=by_place)
-        grad_update[:size] += grad_columns.mm(self._weight_by_place.t())
-        self._add_by_word(columns[:size].bmm(grad.transpose(1, 2)), grad_alpha[:size])
+        return columns.bmm(grad.transpose(1, 2)), grad_columns.mm(self._weight_by_place.t())
 
     def _add_by_word(self, grad_windows: torch.Tensor, grad_alpha: torch.Tensor) -> None:
         """Adds the gradients of the weights of each window, (sentences, window, tokens), to those of alpha."""
@@ -168,9 +181,3 @@ class FusedSingleRecursion(FusedRecursion):
         grad_weight = grad_weight.view(self.sketch_dim, self.window, self.preactivation_dim)
         grad_weight = grad_weight.permute(2, 1, 0).reshape(self.preactivation_dim, -1)
         return self._grad_current, grad_weight, self._grad_vector
-
-    def _weight_windows(self, weights: torch.Tensor) -> torch.Tensor:
-        """The attention of each word and of the words in its window: (sentences, tokens, window)."""
-        padded = functional.pad(weights, (self.context_size, self.context_size))
-        # A copy: overlapping rows are slow to multiply.
-        return padded.unfold(1, self.window, 1).clone(memory_format=torch.contiguous_format)

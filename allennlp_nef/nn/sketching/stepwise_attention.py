@@ -45,6 +45,20 @@ class StepwiseAttention:
         """
         return None
 
+    def forward_array(self, step: int, scores: np.ndarray, use_cache: bool) -> np.ndarray:
+        """`forward` of arrays in float32, which kernels take."""
+        return self.forward(step, torch.from_numpy(scores), use_cache).contiguous().numpy()
+
+    def backward_array(self, step: int, grad: np.ndarray) -> Optional[np.ndarray]:
+        """`backward` of arrays in float32."""
+        grad_scores = self.backward(step, torch.from_numpy(grad))
+        return None if grad_scores is None else grad_scores.contiguous().numpy()
+
+    def open_array(self, size: int) -> Optional[np.ndarray]:
+        """`open_words` as an array."""
+        words = self.open_words(size)
+        return None if words is None else words.numpy()
+
     def keep(self, rows: torch.Tensor) -> None:
         """Leaves the other sentences out of all further steps, without a backward pass; see `FusedRecursion.keep`."""
         raise NotImplementedError
@@ -269,6 +283,11 @@ def open_words_of(closed: Optional[torch.Tensor], size: int) -> Optional[torch.T
     # On other devices than a CPU their number is not known without synchronization.
     if closed is None or closed.device.type != "cpu":
         return None
-    is_open = ~closed[:size].numpy()
-    words = np.flatnonzero(is_open)  # a third of the time of torch's
-    return torch.from_numpy(words) if len(words) < MAX_OPEN_SHARE * is_open.size else None
+    words = open_array_of(closed[:size].numpy())  # a third of the time of torch's
+    return None if words is None else torch.from_numpy(words)
+
+
+def open_array_of(closed: np.ndarray) -> Optional[np.ndarray]:
+    """The result of `open_array`, from the words (sentences, tokens) that are closed."""
+    words = np.flatnonzero(~closed)
+    return words if len(words) < MAX_OPEN_SHARE * closed.size else None

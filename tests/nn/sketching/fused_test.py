@@ -1,7 +1,9 @@
 """The fused recursion against the reference recursion."""
 
 import gc
+import tracemalloc
 
+import numpy
 import pytest
 import torch
 
@@ -15,6 +17,7 @@ from allennlp_nef.modules.attention_transforms import (
     SparsemaxTransform,
     UniformTransform,
 )
+from allennlp_nef.nn.kernels import have_kernels
 from allennlp_nef.nn.sketching import (
     fused_history,
     fused_recursion,
@@ -297,25 +300,28 @@ class TestFusedSketches:
 
 
 def numbers_at_the_last_step(problem, form, inputs):
-    """How many numbers all tensors hold in the last step of the forward pass, without those from before it."""
+    """How many numbers tensors and arrays hold in the last step of the forward pass, without those from before it."""
+    tracemalloc.start()
     make_attention = ConstrainedSoftmaxTransform().stepwise()
     before, last = live_numbers(), int(problem.num_steps.max())
     counts = []
 
     def counting(mask, dtype):
         attention = make_attention(mask, dtype)
-        forward = attention.forward
+        name = "forward_array" if have_kernels(inputs[0]) else "forward"
+        forward = getattr(attention, name)
 
         def counted(step, *arguments):
             if step + 1 == last:
                 counts.append(live_numbers() - before)
             return forward(step, *arguments)
 
-        attention.forward = counted
+        setattr(attention, name, counted)
         return attention
 
     rest = problem.mask, problem.num_steps, problem.context_size
     fused_sketches(form, *inputs, counting, *rest)
+    tracemalloc.stop()
     (count,) = counts
     return count
 
@@ -323,4 +329,8 @@ def numbers_at_the_last_step(problem, form, inputs):
 def live_numbers():
     gc.collect()
     tensors = [each for each in gc.get_objects() if type(each) is torch.Tensor]
-    return sum({each.data_ptr(): each.numel() for each in tensors}.values())
+    arrays = tracemalloc.take_snapshot().filter_traces(
+        [tracemalloc.DomainFilter(True, numpy.lib.tracemalloc_domain)]
+    )
+    bytes_of_arrays = sum(each.size for each in arrays.statistics("filename"))
+    return sum({each.data_ptr(): each.numel() for each in tensors}.values()) + bytes_of_arrays / 4
