@@ -6,7 +6,6 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.modules.halting import FixedHalting, SettledHalting
-from allennlp_nef.nn.sketching.fused_recursion import FusedRecursion
 from tests.models.tagging.small_encoders import label_attention
 from tests.models.tagging.small_tagger import LENGTHS, batch_of, decoder, instances
 from tests.models.tagging.small_tagger import make as make_tagger
@@ -60,18 +59,16 @@ def test_a_halted_sentence_has_the_tags_of_a_tagger_with_so_many_steps(head, opt
         assert_same(answers(plain)[index], result)
 
 
-def test_a_sentence_that_halts_takes_part_in_no_further_step(monkeypatch):
+def test_a_sentence_that_halts_takes_part_in_no_further_step():
+    class CountedHalting(SettledHalting):
+        def halts(self, progress):
+            sizes.append(len(progress.confidence))
+            return super().halts(progress)
+
     model = make()
     assert "steps" not in answers(model)[0]
-    model.halting = SettledHalting()
+    model.halting = CountedHalting()
     sizes = []
-    attend = FusedRecursion.attend
-
-    def counted(recursion, step, scores, use_cache):
-        sizes.append(len(scores))
-        return attend(recursion, step, scores, use_cache)
-
-    monkeypatch.setattr(FusedRecursion, "attend", counted)
     steps = [result["steps"] for result in answers(model)]
     assert steps[0] < LENGTHS[0]
     assert sizes == [sum(count > step for count in steps) for step in range(max(steps))]
