@@ -7,7 +7,7 @@ both ends, (sentences * (tokens + 2 * context), sketch_dim).
 
 from typing import Any
 
-from allennlp_nef.nn.kernels.arithmetic import ONE, compiled
+from allennlp_nef.nn.kernels.arithmetic import ONE, compiled, compiled_sums
 from allennlp_nef.nn.kernels.rows import add_product, copy, dot, tanh_gradient, tanh_row
 
 
@@ -33,7 +33,7 @@ def rows_of(table: Any, words: Any, rows: Any) -> None:
         copy(table[words[i]], rows[i])
 
 
-@compiled
+@compiled_sums
 def scores(hidden: Any, vector: Any, words: Any, result: Any) -> None:
     """Replaces the pre-activations by their tanh; Eq. 2 for the words of a step."""
     tanh_row(
@@ -54,7 +54,7 @@ def update(
         add_product(alpha[word], hidden[i, first:], places[place])
 
 
-@compiled
+@compiled_sums
 def grad_attention(
     hidden: Any, first: Any, grad: Any, words: Any, tokens: Any, context: Any, result: Any
 ) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from allennlp_nef.nn.kernels.arithmetic import ONE, ZERO, compiled, compiled_sums, tanh
+from allennlp_nef.nn.kernels.arithmetic import ONE, ZERO, compiled, part_of_kernels, tanh
 
 
 @compiled
@@ -11,7 +11,7 @@ def tanh_row(values: Any) -> None:
         values[i] = tanh(values[i])
 
 
-@compiled_sums
+@part_of_kernels
 def dot(a: Any, b: Any) -> Any:
     total = ZERO
     for i in range(a.size):
@@ -19,19 +19,26 @@ def dot(a: Any, b: Any) -> Any:
     return total
 
 
-@compiled
+@part_of_kernels
 def copy(source: Any, target: Any) -> None:
     for i in range(target.size):
         target[i] = source[i]
 
 
-@compiled
+@part_of_kernels
 def add_product(factor: Any, source: Any, target: Any) -> None:
     for i in range(target.size):
         target[i] += factor * source[i]
 
 
-@compiled
+@part_of_kernels
+def add_tanh_gradient(factor: Any, grad: Any, output: Any, target: Any) -> None:
+    """Adds the gradient of tanh, times a factor."""
+    for i in range(output.size):
+        target[i] += factor * grad[i] * (ONE - output[i] * output[i])
+
+
+@part_of_kernels
 def tanh_gradient(factor: Any, grad: Any, output: Any, result: Any) -> None:
     """The gradient of tanh, times a factor."""
     for i in range(output.size):

@@ -6,11 +6,18 @@ numbers, are the attention's, and the others the sketch's.
 
 from typing import Any
 
-from allennlp_nef.nn.kernels.arithmetic import ONE, ZERO, compiled
-from allennlp_nef.nn.kernels.rows import add_product, copy, dot, tanh_gradient, tanh_row
+from allennlp_nef.nn.kernels.arithmetic import ONE, ZERO, compiled, compiled_sums
+from allennlp_nef.nn.kernels.rows import (
+    add_product,
+    add_tanh_gradient,
+    copy,
+    dot,
+    tanh_gradient,
+    tanh_row,
+)
 
 
-@compiled
+@compiled_sums
 def scores(current: Any, vector: Any, hidden: Any, result: Any) -> None:
     """Eq. 2, and its hidden layer: (sentences, tokens, preattention_dim)."""
     for b in range(current.shape[0]):
@@ -46,21 +53,26 @@ def windows_of(alpha: Any, windows: Any) -> None:
                 windows[b, i, k] = alpha[b, j] if 0 <= j < tokens else ZERO
 
 
-@compiled
-def add_change(grad_windows: Any, added: Any, grad_alpha: Any, grad_update: Any) -> None:
-    """The terms with A: adds the gradients of the windows, (sentences, window, tokens), to those of the words that are
-    in them, and `added` to those of t."""
-    tokens, context = grad_alpha.shape[1], grad_windows.shape[1] // 2
-    for b in range(grad_windows.shape[0]):
-        add_product(ONE, added[b], grad_update[b])
-        for k in range(grad_windows.shape[1]):
-            for i in range(tokens):
+@compiled_sums
+def add_change(grad: Any, alpha: Any, columns: Any, grad_columns: Any, grad_alpha: Any) -> None:
+    """The terms with A: adds those of (B1) to the gradients of alpha, and fills in the sums over words of (B5).
+
+    `columns` are W_k t of each place of the window, and `grad_columns` their gradients: (sentences, window,
+    preactivation_dim).
+    """
+    tokens, context = grad.shape[1], columns.shape[1] // 2
+    for b in range(columns.shape[0]):
+        grad_columns[b] = ZERO
+        for i in range(tokens):
+            for k in range(columns.shape[1]):
                 j = i + k - context
                 if 0 <= j < tokens:
-                    grad_alpha[b, j] += grad_windows[b, k, i]
+                    grad_alpha[b, j] += dot(grad[b, i], columns[b, k])
+                    if alpha[b, j] != ZERO:
+                        add_product(alpha[b, j], grad[b, i], grad_columns[b, k])
 
 
-@compiled
+@compiled_sums
 def add_grad_average(
     grad: Any,
     first: Any,
@@ -85,7 +97,7 @@ def add_grad_average(
 
 @compiled
 def add_grad_hidden(
-    grad: Any, vector: Any, hidden: Any, grad_scores: Any, grad_vector: Any, buffer: Any
+    grad: Any, vector: Any, hidden: Any, grad_scores: Any, grad_vector: Any
 ) -> None:
     """(B4), which is added to the gradient of the pre-activations."""
     for b in range(grad.shape[0]):
@@ -93,5 +105,4 @@ def add_grad_hidden(
             grad_score = grad_scores[b, i]
             if grad_score != ZERO:
                 add_product(grad_score, hidden[b, i], grad_vector)
-                tanh_gradient(grad_score, vector, hidden[b, i], buffer)
-                add_product(ONE, buffer, grad[b, i, : buffer.size])
+                add_tanh_gradient(grad_score, vector, hidden[b, i], grad[b, i])

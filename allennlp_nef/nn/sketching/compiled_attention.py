@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from allennlp_nef.nn.constrained_softmax import SLACK
-from allennlp_nef.nn.kernels import have_kernels
+from allennlp_nef.nn.kernels import is_available
 from allennlp_nef.nn.sketching.stepwise_attention import (
     ConstrainedSoftmaxSteps,
     StepwiseAttention,
@@ -22,9 +22,9 @@ def constrained_softmax_steps(
     upper_bound: float = 1.0,
 ) -> StepwiseAttention:
     """csoftmax in the form that is fastest: in kernels where there are some, for scores that are used as they are."""
-    bounds = mask.to(dtype) * upper_bound
-    if temperature == 1 and not coverage_penalty and mask.numel() and have_kernels(bounds):
-        return CompiledConstrainedSoftmaxSteps(bounds, mask)
+    is_supported = dtype == torch.float32 and mask.device.type == "cpu" and mask.numel()
+    if temperature == 1 and not coverage_penalty and is_supported and is_available():
+        return CompiledConstrainedSoftmaxSteps(mask, upper_bound)
     return ConstrainedSoftmaxSteps(mask, dtype, temperature, coverage_penalty, upper_bound)
 
 
@@ -33,13 +33,17 @@ class CompiledConstrainedSoftmaxSteps(StepwiseAttention):
 
     # Parameters
 
-    bounds : `torch.Tensor`, (batch, tokens)
-        B, and 0 in padding. The steps change it.
     mask : `torch.BoolTensor`, (batch, tokens)
+    upper_bound : `float`
+        B.
     """
 
-    def __init__(self, bounds: torch.Tensor, mask: torch.Tensor) -> None:
-        self._bounds, self._closed = bounds.numpy(), (~mask).numpy()
+    def __init__(self, mask: torch.Tensor, upper_bound: float) -> None:
+        from allennlp_nef.nn.kernels import csoftmax
+
+        self._kernels = csoftmax
+        is_word = mask.numpy()
+        self._bounds, self._closed = is_word * np.float32(upper_bound), ~is_word
         self._grad_coverage = np.zeros_like(self._bounds)
         self._cache: Dict[int, Tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 
@@ -54,24 +58,21 @@ class CompiledConstrainedSoftmaxSteps(StepwiseAttention):
         return None if words is None else torch.from_numpy(words)
 
     def forward_array(self, step: int, scores: np.ndarray, use_cache: bool) -> np.ndarray:
-        from allennlp_nef.nn.kernels import csoftmax
-
         size = len(scores)
         weights, shares = np.empty_like(scores), np.empty_like(scores)
         masses, closed = np.empty((size, 1), scores.dtype), np.empty(scores.shape, bool)
-        csoftmax.forward_step(scores, self._bounds[:size], SLACK, weights, shares, masses, closed)
+        bounds = self._bounds[:size]
+        self._kernels.forward_step(scores, bounds, SLACK, weights, shares, masses, closed)
         self._closed = closed
         if use_cache:
             self._cache[step] = shares, masses, closed
         return weights
 
     def backward_array(self, step: int, grad: np.ndarray) -> np.ndarray:
-        from allennlp_nef.nn.kernels import csoftmax
-
         solution = self._cache.pop(step)
         grad_scores = np.empty_like(grad)
         grad_coverage = self._grad_coverage[: len(grad)]
-        csoftmax.backward_step(*solution, grad, grad_coverage, grad_scores)
+        self._kernels.backward_step(*solution, grad, grad_coverage, grad_scores)
         return grad_scores
 
     def open_array(self, size: int) -> Optional[np.ndarray]:

@@ -37,7 +37,8 @@ class CompiledSingleRecursion(FusedSingleRecursion):
             size = min(size, self.sizes[step + 1])
             windows = self._array(size, self.window)
             kernels.windows_of(alpha, windows)
-            change = self._change(torch.from_numpy(windows), torch.from_numpy(update[:size]))
+            _, columns = self._change(torch.from_numpy(windows), torch.from_numpy(update[:size]))
+            change = columns.numpy()
         if use_cache:
             self.cache[step] = hidden, sketch_part, change
 
@@ -46,7 +47,9 @@ class CompiledSingleRecursion(FusedSingleRecursion):
 
     def start_backward(self, grad: torch.Tensor) -> None:
         super().start_backward(grad)
-        self._buffer = np.empty_like(self._vector_array)
+        shape = len(self.sizes), self.batch, self.window, self.preactivation_dim
+        self._grad_columns_array = self._grad_columns.numpy().reshape(shape)
+        self._weight_of_places = self._weight_by_place.t()
         self._grad_vector_array = self._grad_vector.numpy()
         self._grad_alpha_array = self._grad_alphas.numpy()
         self._grad_update_array = self._grad_updates.numpy()
@@ -57,8 +60,17 @@ class CompiledSingleRecursion(FusedSingleRecursion):
         grad, grad_alpha = self._grad_array[:size], self._grad_alpha_array[step, :size]
         grad_update = self._grad_update_array[step, :size]
         if change is not None:
-            grad_windows, added = self._backward_change(step, *change)
-            kernels.add_change(grad_windows.numpy(), added.numpy(), grad_alpha, grad_update)
+            further = len(change)
+            kernels.add_change(
+                grad,
+                self._alpha_array[step],
+                change,
+                self._grad_columns_array[step],
+                grad_alpha,
+            )
+            self._grad_updates[step, :further].addmm_(
+                self._grad_columns[step, :further], self._weight_of_places
+            )
         kernels.add_grad_average(
             grad,
             self.preattention_dim,
@@ -76,5 +88,4 @@ class CompiledSingleRecursion(FusedSingleRecursion):
                 hidden,
                 grad_scores,
                 self._grad_vector_array,
-                self._buffer,
             )
