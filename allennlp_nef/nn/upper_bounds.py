@@ -22,6 +22,8 @@ def apply_with_upper_bounds(
     """
     if not scores.is_floating_point():
         raise ValueError(f"{name}: expected floating-point scores, got {scores.dtype}")
+    if not isinstance(upper_bounds, torch.Tensor):
+        raise ValueError(f"{name}: expected a tensor of upper bounds, got {upper_bounds!r}")
     if not upper_bounds.is_floating_point():
         upper_bounds = upper_bounds.to(scores.dtype)
     shape = scores.shape

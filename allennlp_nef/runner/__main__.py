@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def _opened(path: Any) -> Any:
-    if not path:
+    if not path or path == "-":
         return sys.stdin.buffer
     try:
         return open(path, "rb")

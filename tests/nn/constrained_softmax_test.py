@@ -218,6 +218,7 @@ class TestErrors:
             ),
             ((torch.zeros(0), torch.ones(0), None, 1), "dim from -1 to 0, got 1"),
             ((torch.zeros(()), torch.ones(())), "scores with at least one dimension, got none"),
+            ((torch.zeros(3), 0.5), "a tensor of upper bounds, got 0.5"),
         ],
     )
     def test_wrong_types_and_shapes_are_an_error(self, arguments, message):
