@@ -20,16 +20,17 @@ def main() -> int:
     """Runs the program, and returns its exit status: 2 for a request that cannot be answered."""
     parser = argparse.ArgumentParser(prog="python FOLDER", description=__doc__)
     parser.add_argument(
-        "input", nargs="?", help="JSON objects, one a line (default: standard input)"
+        "input", nargs="?", help="JSON objects, one a line (default: -, standard input)"
     )
     parser.add_argument("--threads", type=int, default=1, help="at least 1 (default: 1)")
     parser.add_argument("--int8", action="store_true", help="use the quantized model")
     args = parser.parse_args()
+    path = None if args.input == "-" else args.input
     model = "tagger.int8.onnx" if args.int8 else "tagger.onnx"
     try:
         tagger = ExportedTagger(str(Path(__file__).resolve().parent), args.threads, model)
-        with _opened(args.input) as lines:
-            requests = _requests(lines, args.input or "standard input", tagger.task == "word_qe")
+        with _opened(path) as lines:
+            requests = _requests(lines, path or "standard input", tagger.task == "word_qe")
             while True:
                 sentences = list(islice(requests, LINES))
                 if not sentences:
@@ -46,7 +47,7 @@ def main() -> int:
 
 
 def _opened(path: Any) -> Any:
-    if not path or path == "-":
+    if not path:
         return sys.stdin.buffer
     try:
         return open(path, "rb")

@@ -100,10 +100,11 @@ def test_the_program_needs_neither_torch_nor_this_package(ner_folder, tmp_path):
     lines = '{"sentence": "Anna met Paul in Rome ."}\n\n{"tokens": ["Rome"]}\n{"sentence": 1}\n'
     (tmp_path / "requests.jsonl").write_text(lines)
 
-    def run(*arguments):
+    def run(*arguments, lines=""):
         return subprocess.run(
             [sys.executable, "-c", PROGRAM, str(ner_folder), *arguments],
             cwd=str(tmp_path),
+            input=lines,
             capture_output=True,
             encoding="utf-8",
             check=False,
@@ -114,6 +115,8 @@ def test_the_program_needs_neither_torch_nor_this_package(ner_folder, tmp_path):
         done = run("bad.jsonl")
         assert done.stderr.startswith("error: bad.jsonl:2: expected a JSON object on one line, got")
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    done = run("-", lines=lines)
+    assert done.stderr.startswith("error: standard input:4: sentence: expected a string")
     assert run("nowhere").stderr.startswith("error: nowhere: expected a file")
     done = run("requests.jsonl")
     assert (done.returncode, done.stdout) == (2, "")
