@@ -56,10 +56,10 @@ class BinaryTreeLstm(TreeEncoder):
         nothing = gates.new_zeros(2 * len(gates), dim)
         states = nothing.index_copy(0, rows, child_states).view(-1, 2 * dim)
         memories = nothing.index_copy(0, rows, child_memories).view(-1, 2, dim)
-        of_inputs = torch.cat(
+        input_gates = torch.cat(
             [gates, gates[:, 3 * dim :]], -1
         )  # both forget gates have one part of the input
-        i, o, u, left, right = (of_inputs + self.children_gates(states)).split(dim, -1)
+        i, o, u, left, right = (input_gates + self.children_gates(states)).split(dim, -1)
         forget = torch.sigmoid(torch.stack([left, right], 1))  # Eq. 10
         found = torch.sigmoid(i) * torch.tanh(u) + (forget * memories).sum(1)  # Eq. 13
         return torch.sigmoid(o) * torch.tanh(found), found

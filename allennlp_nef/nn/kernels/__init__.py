@@ -39,7 +39,9 @@ def is_available() -> bool:
 
 def have_kernels(*tensors: torch.Tensor) -> bool:
     """Whether there are kernels for these tensors: float32, on a CPU."""
-    is_supported = all(
-        tensor.dtype == torch.float32 and tensor.device.type == "cpu" for tensor in tensors
-    )
-    return is_supported and is_available()
+    return all(have_kernels_for(tensor.dtype, tensor.device) for tensor in tensors)
+
+
+def have_kernels_for(dtype: torch.dtype, device: torch.device) -> bool:
+    """Whether there are kernels for tensors of this type on this device."""
+    return dtype == torch.float32 and device.type == "cpu" and is_available()

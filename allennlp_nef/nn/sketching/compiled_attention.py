@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from allennlp_nef.nn.constrained_softmax import SLACK
-from allennlp_nef.nn.kernels import is_available
+from allennlp_nef.nn.kernels import have_kernels_for
 from allennlp_nef.nn.sketching.stepwise_attention import (
     ConstrainedSoftmaxSteps,
     StepwiseAttention,
@@ -22,8 +22,8 @@ def constrained_softmax_steps(
     upper_bound: float = 1.0,
 ) -> StepwiseAttention:
     """csoftmax in the form that is fastest: in kernels where there are some, for scores that are used as they are."""
-    is_supported = dtype == torch.float32 and mask.device.type == "cpu" and mask.numel()
-    if temperature == 1 and not coverage_penalty and is_supported and is_available():
+    is_plain = temperature == 1 and not coverage_penalty
+    if is_plain and mask.numel() and have_kernels_for(dtype, mask.device):
         return CompiledConstrainedSoftmaxSteps(mask, upper_bound)
     return ConstrainedSoftmaxSteps(mask, dtype, temperature, coverage_penalty, upper_bound)
 

@@ -37,7 +37,7 @@ class CompiledSingleRecursion(FusedSingleRecursion):
             size = min(size, self.sizes[step + 1])
             windows = self._array(size, self.window)
             kernels.windows_of(alpha, windows)
-            _, columns = self._change(torch.from_numpy(windows), torch.from_numpy(update[:size]))
+            columns = self._change(torch.from_numpy(windows), torch.from_numpy(update[:size]))
             change = columns.numpy()
         if use_cache:
             self.cache[step] = hidden, sketch_part, change
@@ -49,7 +49,6 @@ class CompiledSingleRecursion(FusedSingleRecursion):
         super().start_backward(grad)
         shape = len(self.sizes), self.batch, self.window, self.preactivation_dim
         self._grad_columns_array = self._grad_columns.numpy().reshape(shape)
-        self._weight_of_places = self._weight_by_place.t()
         self._grad_vector_array = self._grad_vector.numpy()
         self._grad_alpha_array = self._grad_alphas.numpy()
         self._grad_update_array = self._grad_updates.numpy()
@@ -69,7 +68,7 @@ class CompiledSingleRecursion(FusedSingleRecursion):
                 grad_alpha,
             )
             self._grad_updates[step, :further].addmm_(
-                self._grad_columns[step, :further], self._weight_of_places
+                self._grad_columns[step, :further], self._weight_by_place.t()
             )
         kernels.add_grad_average(
             grad,

@@ -65,13 +65,11 @@ class FusedSingleRecursion(FusedRecursion):
             padded = functional.pad(weights[:size], (self.context_size, self.context_size))
             # A copy: overlapping rows are slow to multiply.
             windows = padded.unfold(1, self.window, 1).clone(memory_format=torch.contiguous_format)
-            change = self._change(windows, update[:size])
+            change = windows, self._change(windows, update[:size])
         if use_cache:
             self.cache[step] = hidden, sketch_part, change
 
-    def _change(
-        self, windows: torch.Tensor, updates: torch.Tensor
-    ) -> Tuple[torch.Tensor, torch.Tensor]:
+    def _change(self, windows: torch.Tensor, updates: torch.Tensor) -> torch.Tensor:
         """Changes the pre-activations of the sentences with further steps.
 
         # Parameters
@@ -83,13 +81,13 @@ class FusedSingleRecursion(FusedRecursion):
 
         # Returns
 
-        `Tuple[torch.Tensor, torch.Tensor]`
-            The windows, and W_k t of each place: (sentences, window, preactivation_dim).
+        `torch.Tensor`, (sentences, window, preactivation_dim)
+            W_k t of each place.
         """
         size = len(windows)
         columns = updates.mm(self._weight_by_place).view(size, self.window, self.preactivation_dim)
         self._current[:size].baddbmm_(windows, columns)
-        return windows, columns
+        return columns
 
     def sketches_after(self, step: int, size: int) -> torch.Tensor:
         alpha, update = self._alphas[step, :size], self._updates[step, :size]
