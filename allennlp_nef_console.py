@@ -5,14 +5,14 @@ This module lies outside the package, so that `main` can tell the package how it
 
 import multiprocessing
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Optional, Sequence
 
 imports_without_components = False
 """Read by `allennlp_nef/__init__.py`: whether importing the package leaves the components unregistered."""
 
 
-def main(arguments: Optional[Sequence[str]] = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the program with the arguments of the command line, and returns its exit status."""
     global imports_without_components
     imports_without_components = True

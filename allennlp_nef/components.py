@@ -1,8 +1,9 @@
 """Imports every module that registers a component, so that configs and commands know their names."""
 
-from allennlp_nef import _stack  # noqa: F401  # first: says what to install
+from allennlp_nef.compat import require_allennlp
 
-# isort: split
+require_allennlp()
+
 from allennlp_nef import models, modules, predictors, training  # noqa: F401
 from allennlp_nef.commands import subcommands  # noqa: F401
 from allennlp_nef.data import dataset_readers, token_indexers  # noqa: F401

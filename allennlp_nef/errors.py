@@ -1,6 +1,7 @@
 """Errors that a user can mend. Any module may import them; they need nothing but Python."""
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 
 class UserError(ValueError):

@@ -1,9 +1,10 @@
 """Pretrained transformers and their tokenizers, from a folder or from huggingface.co."""
 
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, Iterator, Optional
+from typing import Any
 
 from allennlp.common.checks import ConfigurationError
 
@@ -22,7 +23,7 @@ def load_tokenizer(model_name: str) -> Any:
 
 
 @lru_cache(maxsize=1)
-def _cached(model_name: str, modified: Optional[int]) -> Any:
+def _cached(model_name: str, modified: int | None) -> Any:
     from transformers import AutoTokenizer
 
     with _explaining(model_name):

@@ -1,7 +1,8 @@
 """Files by their names: those that come with the package, and those that archives hold besides the model."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Union
+from typing import Any
 
 ALIGNER_NAME = "aligner.json.gz"
 TRANSFORMER_NAME = "transformer"
@@ -11,7 +12,7 @@ EXTRA_NAMES = (ALIGNER_NAME, "examples.jsonl", TRANSFORMER_NAME)
 _PACKAGE = Path(__file__).resolve().parent
 
 
-def folders() -> Dict[str, Path]:
+def folders() -> dict[str, Path]:
     """The folders "training_configs", "fixtures" and "demo".
 
     In an installed package the first two lie in `allennlp_nef/examples`, in a checkout at its top level.
@@ -22,12 +23,12 @@ def folders() -> Dict[str, Path]:
     return {**examples, "demo": _PACKAGE / "demo"}
 
 
-def extra_files(folder: Union[str, Path]) -> List[Path]:
+def extra_files(folder: str | Path) -> list[Path]:
     """Those of `EXTRA_NAMES` in the folder of a run or of an extracted archive, for whoever writes an archive."""
     return [path for path in (Path(folder) / name for name in EXTRA_NAMES) if path.exists()]
 
 
-def archived_path(name: str, extras: Mapping[str, Any]) -> Optional[str]:
+def archived_path(name: str, extras: Mapping[str, Any]) -> str | None:
     """The path of one of `EXTRA_NAMES` in the archive that AllenNLP loads; None where there is none.
 
     A training also names its folder, but there the file may be that of a run which is recovered: not every run would

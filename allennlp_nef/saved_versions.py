@@ -6,22 +6,23 @@ ignores what it does not know there, so other versions of this package load the 
 
 import io
 import tarfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any, Dict, Iterator, Optional, Union
+from typing import Any
 
 import torch
 
 from allennlp_nef.tensor_files import load_tensors
 from allennlp_nef.version import VERSION
 
-_PathLike = Union[str, PathLike]
+_PathLike = str | PathLike
 # The files of weights in an archive and in the folder of a run.
 _WEIGHTS = ("weights.th", "best.th")
 
 
-def running_versions() -> Dict[str, str]:
+def running_versions() -> dict[str, str]:
     """The versions of `allennlp_nef` and `torch` in this process."""
     return {"allennlp_nef": VERSION, "torch": str(torch.__version__)}
 
@@ -31,7 +32,7 @@ def record_versions(state: Any) -> None:
     state._metadata.setdefault("", {}).update(running_versions())
 
 
-def saved_versions(path: _PathLike) -> Dict[str, str]:
+def saved_versions(path: _PathLike) -> dict[str, str]:
     """
     The versions of `allennlp_nef` and `torch` that a model was saved with.
 
@@ -42,7 +43,7 @@ def saved_versions(path: _PathLike) -> Dict[str, str]:
 
     # Returns
 
-    `Dict[str, str]`, empty where none are recorded: version 0.2.0 was the first to record them.
+    `dict[str, str]`, empty where none are recorded: version 0.2.0 was the first to record them.
 
     # Raises
 
@@ -56,7 +57,7 @@ def saved_versions(path: _PathLike) -> Dict[str, str]:
     return versions_of(load_tensors(weights, map_location="cpu"))
 
 
-def versions_of(state: Any) -> Dict[str, str]:
+def versions_of(state: Any) -> dict[str, str]:
     """Those that are recorded in a state dict."""
     metadata = getattr(state, "_metadata", {}).get("", {})
     return {name: metadata[name] for name in running_versions() if name in metadata}
@@ -78,9 +79,7 @@ def compared_versions(path: _PathLike) -> str:
 
 
 @contextmanager
-def naming_versions(
-    folder: Optional[_PathLike], weights: Optional[_PathLike] = None
-) -> Iterator[None]:
+def naming_versions(folder: _PathLike | None, weights: _PathLike | None = None) -> Iterator[None]:
     """
     Ends the message of an error in loading a model with a line that names both versions.
 
@@ -99,11 +98,11 @@ def naming_versions(
         raise
 
 
-def _weights_in(folder: Path) -> Optional[Path]:
+def _weights_in(folder: Path) -> Path | None:
     return next((folder / name for name in _WEIGHTS if (folder / name).is_file()), None)
 
 
-def _names(versions: Dict[str, str]) -> str:
+def _names(versions: dict[str, str]) -> str:
     return " and ".join(f"{name} {version}" for name, version in versions.items())
 
 

@@ -8,7 +8,7 @@ import tarfile
 import zipfile
 from collections import OrderedDict
 from types import SimpleNamespace
-from typing import Any, Dict
+from typing import Any
 
 import torch
 
@@ -62,7 +62,7 @@ def load_tensors(file: Any, map_location: Any = None, **options: Any) -> Any:
 
 def load_restricted(file: Any, map_location: Any = None) -> Any:
     """Does the work of `load_tensors` where torch cannot do it."""
-    options: Dict[str, Any] = {"weights_only": False} if _HAS_WEIGHTS_ONLY else {}
+    options: dict[str, Any] = {"weights_only": False} if _HAS_WEIGHTS_ONLY else {}
     return _torch_load(file, map_location=map_location, pickle_module=_PICKLE, **options)
 
 

@@ -20,7 +20,7 @@ import argparse
 import json
 from functools import partial
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any
 
 import numpy
 from operating_points import as_markdown, mean_and_spread
@@ -34,7 +34,7 @@ KINDS = ("fixed", "confident", "settled")
 PARTS = ("dev", "test")
 
 
-def params_of(args: argparse.Namespace, loss: str, seed: int, files: Dict[str, str]) -> Any:
+def params_of(args: argparse.Namespace, loss: str, seed: int, files: dict[str, str]) -> Any:
     """The experiment of a row."""
     changes = dict(args.overrides)
     if loss == LEARNED:
@@ -45,7 +45,7 @@ def params_of(args: argparse.Namespace, loss: str, seed: int, files: Dict[str, s
     return experiment(TASKS[args.task], CONFIGS[args.task], seed, files, changes)
 
 
-def run_one(params: Any, files: Dict[str, str], folder: Path, tolerance: float) -> None:
+def run_one(params: Any, files: dict[str, str], folder: Path, tolerance: float) -> None:
     """Trains one model, and scores it with all steps and with the haltings that dev chooses."""
     from allennlp.common import Params
 
@@ -83,8 +83,8 @@ def run_one(params: Any, files: Dict[str, str], folder: Path, tolerance: float) 
 
 
 def time_ratios(
-    task: str, folder: Path, path: str, haltings: Dict[str, Any], quick: bool
-) -> Dict[str, float]:
+    task: str, folder: Path, path: str, haltings: dict[str, Any], quick: bool
+) -> dict[str, float]:
     """The median ratio of the times of inference, for each halting."""
     import torch
     from allennlp.common import Params
@@ -142,7 +142,7 @@ def time_ratios(
     return ratios
 
 
-def tables(results: Dict[str, List[Dict[str, Any]]]) -> str:
+def tables(results: dict[str, list[dict[str, Any]]]) -> str:
     """The scores, mean steps and times of each loss and halting, and the scores after the first steps."""
     runs = next(iter(results.values()))
     score = {"accuracy": "accuracy", "f1": "F1", "mcc": "MCC"}[runs[0]["score"]]
@@ -215,7 +215,7 @@ def main() -> None:
     script += ["--weight", str(args.weight), "--tolerance", str(args.tolerance)]
     if args.language not in (None, "*"):
         script += ["--language", args.language]
-    results: Dict[str, List[Dict[str, Any]]] = {loss: [] for loss in args.configs}
+    results: dict[str, list[dict[str, Any]]] = {loss: [] for loss in args.configs}
     for (loss, seed), result in zip(jobs, run_all(script, jobs, output, args.jobs)):
         folder = output / loss / str(seed)
         result["ratios"] = time_ratios(

@@ -1,6 +1,6 @@
 """Differences between the rows of a table of results, tested over sentences and over runs, in Markdown."""
 
-from typing import Any, Dict, List
+from typing import Any
 
 import numpy
 from result_tasks import Task
@@ -8,7 +8,7 @@ from result_tasks import Task
 
 def comparison_cells(
     first: numpy.ndarray, second: numpy.ndarray, score: Any, scale: int = 100, digits: int = 2
-) -> List[str]:
+) -> list[str]:
     """The difference of the scores of two systems, its interval, p and p of runs, as `compare` gives them."""
     from allennlp_nef.metrics.significance import compare
 
@@ -19,13 +19,13 @@ def comparison_cells(
     return [difference, f"{low} to {high}", f"{found.p_value:.4f}", of_runs]
 
 
-def comparison_columns(title: str = "") -> List[str]:
+def comparison_columns(title: str = "") -> list[str]:
     """The titles of the `comparison_cells` of a score, on dev and on test."""
     columns = "95% interval", "p", "p of runs"
     return [cell for part in ("dev", "test") for cell in (f"{part} {title}".strip(), *columns)]
 
 
-def comparisons(task: Task, results: Dict[str, List[Dict[str, Any]]]) -> str:
+def comparisons(task: Task, results: dict[str, list[dict[str, Any]]]) -> str:
     """A Markdown table of paired tests over the sentences and the seeds that both configs have."""
     from allennlp_nef.metrics import tag_scores
 

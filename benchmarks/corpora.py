@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any
 
 from process_memory import memory_of
 from speed_harness import ROOT
@@ -49,7 +49,7 @@ def write_corpus(path: Path, count: int, seed: int = 0) -> None:
             file.write(json.dumps({"id": number, "tokens": tokens}) + "\n")
 
 
-def measure(command: List[str], folder: Path, output: Path, count: int) -> Dict[str, Any]:
+def measure(command: list[str], folder: Path, output: Path, count: int) -> dict[str, Any]:
     """Runs a command that writes below `output`, and measures it."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1"}
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
@@ -62,7 +62,7 @@ def measure(command: List[str], folder: Path, output: Path, count: int) -> Dict[
             stdout=log,
             stderr=log,
         )
-        memory: List[float] = []
+        memory: list[float] = []
         watcher = threading.Thread(target=watch_memory, args=(process, memory))
         watcher.start()
         first = None
@@ -91,14 +91,14 @@ def has_output(path: Path) -> bool:
     return path.is_file() and path.stat().st_size > 0
 
 
-def watch_memory(process: "subprocess.Popen[bytes]", memory: List[float]) -> None:
+def watch_memory(process: "subprocess.Popen[bytes]", memory: list[float]) -> None:
     """Adds the memory of a process and those that it started, in MB, until it ends."""
     while process.poll() is None:
         memory.append(memory_of(process.pid))
         time.sleep(0.5)
 
 
-def digest_of_tags(paths: List[Path]) -> str:
+def digest_of_tags(paths: list[Path]) -> str:
     """A digest of the tags in JSON lines."""
     digest = hashlib.sha256()
     for path in paths:
@@ -122,7 +122,7 @@ def train(folder: Path) -> Path:
     return folder / "model.tar.gz"
 
 
-def run(name: str, archive: Path, corpus: Path, folder: Path, count: int) -> Dict[str, Any]:
+def run(name: str, archive: Path, corpus: Path, folder: Path, count: int) -> dict[str, Any]:
     """The figures of a run."""
     output = folder / f"output-{name}"
     if name == "predict":

@@ -13,7 +13,7 @@ there. "Every word" marks each text from end to end. Sentences listed as halluci
 import argparse
 import json
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, NamedTuple
 
 import numpy
 from comparisons import comparison_cells, comparison_columns
@@ -29,13 +29,13 @@ SEVERITIES = ("major", "minor")
 class Part(NamedTuple):
     """The sentences of a part of the data, and what a model says of their words."""
 
-    sentences: List[Any]
+    sentences: list[Any]
     """With `metadata`."""
     values: numpy.ndarray
     """The probabilities of BAD: (words,)."""
 
 
-def read(archive: Path, files: Dict[str, Any]) -> Dict[str, Part]:
+def read(archive: Path, files: dict[str, Any]) -> dict[str, Part]:
     """What the model of an archive says of each part."""
     from allennlp.predictors import Predictor
 
@@ -54,7 +54,7 @@ def read(archive: Path, files: Dict[str, Any]) -> Dict[str, Part]:
     return parts
 
 
-def counts_of(part: Part, threshold: float, severity: str, left_out: List[int]) -> numpy.ndarray:
+def counts_of(part: Part, threshold: float, severity: str, left_out: list[int]) -> numpy.ndarray:
     """The counts of `SPANS` for each sentence."""
     from allennlp_nef.data.formats.error_spans import ErrorSpan, severities_of
     from allennlp_nef.data.formats.span_examples import join_bad_words
@@ -77,7 +77,7 @@ def counts_of(part: Part, threshold: float, severity: str, left_out: List[int]) 
     return SPANS.count(gold, predicted).sentences
 
 
-def best_on_dev(part: Part) -> Tuple[float, str]:
+def best_on_dev(part: Part) -> tuple[float, str]:
     """The threshold and the severity with the highest F1 of characters, of 50 quantiles of the probabilities."""
     candidates = numpy.unique(numpy.quantile(part.values, numpy.linspace(0.6, 0.998, 50)))
     scores = {
@@ -98,14 +98,14 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, required=True, help="output of quality_tasks.py words")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="(default 1 2 3)")
     args = parser.parse_args()
-    files: Dict[str, Any] = {
+    files: dict[str, Any] = {
         "dev": str(args.data / "dev_spans.tsv"),
         "test": {"spans": str(args.data / "gold_T2.tsv"), "source": str(args.data / "test.src")},
     }
     rows = (args.data / "hallucinations.tsv").read_text(encoding="utf-8").splitlines()[1:]
     left_out = {"dev": [], "test": [int(row.split("\t")[1]) for row in rows]}
-    models: Dict[str, List[Dict[str, Part]]] = {}
-    runs: Dict[str, List[Run]] = {}
+    models: dict[str, list[dict[str, Part]]] = {}
+    runs: dict[str, list[Run]] = {}
     for config in CONFIGS["words"]:
         folders = [args.runs / config / str(seed) for seed in args.seeds]
         models[config] = [read(folder / "model.tar.gz", files) for folder in folders]
@@ -125,8 +125,8 @@ def main() -> None:
         for name, several in runs.items()
     }
 
-    counts: Dict[str, Dict[str, List[numpy.ndarray]]] = {}
-    settings: Dict[str, List[Tuple[float, str]]] = {}
+    counts: dict[str, dict[str, list[numpy.ndarray]]] = {}
+    settings: dict[str, list[tuple[float, str]]] = {}
     some = everything[0]
     counts["every word, major"] = {
         part: [counts_of(some[part], -1.0, "major", left_out[part])] for part in PARTS

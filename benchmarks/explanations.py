@@ -16,7 +16,7 @@ under the ROC curve, and average precision, each the mean over the sentences tha
 """
 
 import argparse
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 import numpy
 import torch
@@ -26,11 +26,11 @@ from allennlp_nef.metrics.wmt_scores import EXPLANATIONS
 
 DRAWS = 10
 NAMES = ("recall_at_k", "auc", "average_precision")
-Numbers = List[List[float]]
+Numbers = list[list[float]]
 """A number for each word of each sentence."""
 
 
-def saliency_of(model: Any, instances: List[Any]) -> Dict[str, Numbers]:
+def saliency_of(model: Any, instances: list[Any]) -> dict[str, Numbers]:
     """The saliency of the tagged words for the scores of their sentences, in three forms."""
     from allennlp.data import Batch
 
@@ -65,7 +65,7 @@ def saliency_of(model: Any, instances: List[Any]) -> Dict[str, Numbers]:
 
 def numbers_of(
     archive: str, data: str, batch_size: int
-) -> Tuple[List[List[str]], Dict[str, Numbers]]:
+) -> tuple[list[list[str]], dict[str, Numbers]]:
     """The gold tags of the sentences, and each row's numbers of their words."""
     from allennlp_nef.predictors.archives import load_predictor
     from allennlp_nef.predictors.mean_steps import mean_steps
@@ -91,13 +91,13 @@ def numbers_of(
     return gold, rows
 
 
-def scores_of(gold: Any, numbers: Numbers) -> List[float]:
+def scores_of(gold: Any, numbers: Numbers) -> list[float]:
     """In the order of `NAMES`."""
     scores = EXPLANATIONS.scores(EXPLANATIONS.count(gold, numbers).sentences.sum(0))
     return [float(scores[name]) for name in NAMES]
 
 
-def random_scores(gold: Any) -> List[float]:
+def random_scores(gold: Any) -> list[float]:
     generator = numpy.random.default_rng(0)
     draws = [[generator.random(len(tags)).tolist() for tags in gold] for _ in range(DRAWS)]
     return numpy.mean([scores_of(gold, numbers) for numbers in draws], axis=0).tolist()
@@ -111,7 +111,7 @@ def main() -> None:
     parser.add_argument("--data", required=True, metavar="PREFIX", help="with gold tags")
     parser.add_argument("--batch-size", type=int, default=64, metavar="N")
     args = parser.parse_args()
-    runs: Dict[str, List[List[float]]] = {}
+    runs: dict[str, list[list[float]]] = {}
     for archive in args.archives:
         gold, rows = numbers_of(archive, args.data, args.batch_size)
         runs.setdefault("random", [random_scores(gold)])

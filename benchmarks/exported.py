@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 
 def write_requests(archive: str, data: str, path: Path) -> int:
@@ -38,7 +38,7 @@ def write_requests(archive: str, data: str, path: Path) -> int:
     return len(lines)
 
 
-def run(command: List[str], output: Path) -> Tuple[float, float]:
+def run(command: list[str], output: Path) -> tuple[float, float]:
     """The seconds and the megabytes of a command."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     begin = time.perf_counter()
@@ -50,7 +50,7 @@ def run(command: List[str], output: Path) -> Tuple[float, float]:
     return time.perf_counter() - begin, usage.ru_maxrss / 1024
 
 
-def measure(args: argparse.Namespace, folder: Path) -> Dict[str, Any]:
+def measure(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """The figures of each command."""
     every, first = folder / "all.jsonl", folder / "first.jsonl"
     # In a process of its own: a program that this one starts counts its memory, too.
@@ -65,7 +65,7 @@ def measure(args: argparse.Namespace, folder: Path) -> Dict[str, Any]:
         "exported": lambda path: [args.folder, str(path)],
         "exported, int8": lambda path: [args.folder, str(path), "--int8"],
     }
-    runs: Dict[str, List[Tuple[float, float, float]]] = {name: [] for name in commands}
+    runs: dict[str, list[tuple[float, float, float]]] = {name: [] for name in commands}
     for _ in range(args.runs):
         for name, command in commands.items():
             start, _ = run([sys.executable, *command(first)], folder / "output")

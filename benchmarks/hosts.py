@@ -20,9 +20,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Sequence
+from typing import Any
 
 import torch
 
@@ -42,7 +43,7 @@ MAX_SECONDS = 60
 
 
 @contextmanager
-def two_hosts() -> Iterator[List[str]]:
+def two_hosts() -> Iterator[list[str]]:
     """The names of two network namespaces with a cable between them. They are removed in any case."""
     hosts = [f"nef-{os.getpid()}-{rank}" for rank in range(len(ADDRESSES))]
     try:
@@ -71,13 +72,13 @@ class Trainings:
 
     folder : `Path`
     config : `str`
-    overrides : `Dict[str, Any]`
+    overrides : `dict[str, Any]`
     timeout : `float`
         Seconds in which a training has to end.
     """
 
     def __init__(
-        self, folder: Path, config: str, overrides: Dict[str, Any], timeout: float
+        self, folder: Path, config: str, overrides: dict[str, Any], timeout: float
     ) -> None:
         self.folder = folder
         self._config = config
@@ -92,17 +93,15 @@ class Trainings:
         self._running.close()
 
     def start(
-        self, names: Sequence[str], hosts: Sequence[Optional[str]], *options: str
-    ) -> List[subprocess.Popen]:
+        self, names: Sequence[str], hosts: Sequence[str | None], *options: str
+    ) -> list[subprocess.Popen]:
         """A process for each host, which trains in the folder of this name; None: this host, with two processes."""
         return [
             self._start_on(host, rank, name, *options)
             for rank, (host, name) in enumerate(zip(hosts, names))
         ]
 
-    def _start_on(
-        self, host: Optional[str], rank: int, name: str, *options: str
-    ) -> subprocess.Popen:
+    def _start_on(self, host: str | None, rank: int, name: str, *options: str) -> subprocess.Popen:
         inside = [] if host is None else ["ip", "netns", "exec", host]
         distributed = {"cuda_devices": [-1, -1]} if host is None else DISTRIBUTED
         overrides = json.dumps({**self._overrides, "distributed": distributed})
@@ -149,7 +148,7 @@ class Trainings:
         )
         return next((line for line in reversed(lines) if line.strip()), "")
 
-    def difference(self, first: str, second: str) -> Dict[str, float]:
+    def difference(self, first: str, second: str) -> dict[str, float]:
         """The maximum difference of the weights of two trainings, and of their validation scores."""
         weights = [torch.load(self.folder / name / "best.th") for name in (first, second)]
         scores = [
@@ -173,9 +172,9 @@ def kill(process: subprocess.Popen) -> None:
         process.wait()
 
 
-def measure(trainings: Trainings, hosts: List[str]) -> Dict[str, Any]:
+def measure(trainings: Trainings, hosts: list[str]) -> dict[str, Any]:
     """Trains, kills, recovers; the figures, with a list of problems."""
-    figures: Dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     begin = time.monotonic()
     trainings.finish(trainings.start(["one"], [None]))
     figures["seconds_one_host"] = time.monotonic() - begin
@@ -215,7 +214,7 @@ def measure(trainings: Trainings, hosts: List[str]) -> Dict[str, Any]:
     return figures
 
 
-def text_of(figures: Dict[str, Any]) -> str:
+def text_of(figures: dict[str, Any]) -> str:
     """The figures for people."""
     lines = [
         f"one host, two processes: {figures['seconds_one_host']:.1f} s; two hosts: {figures['seconds_two_hosts']:.1f} s"

@@ -17,7 +17,7 @@ import tempfile
 import time
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = ROOT / "training_configs" / "pos_bilstm.jsonnet"
@@ -32,7 +32,7 @@ def write_corpus(path: Path, count: int) -> None:
             file.write(sentence + "\n\n")
 
 
-def measure(path: str, limit: Optional[int]) -> Dict[str, Any]:
+def measure(path: str, limit: int | None) -> dict[str, Any]:
     """The figures of a loader of the sentences of a file, of which it keeps at most `limit`, or all."""
     from allennlp.common import Params
     from allennlp.data import DataLoader, DatasetReader, Vocabulary

@@ -17,7 +17,7 @@ import argparse
 import json
 from functools import partial
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any
 
 import numpy
 from comparisons import comparison_cells, comparison_columns
@@ -55,8 +55,8 @@ def without_alignments(prefix: str, folder: Path) -> str:
 def params_of(
     row: str,
     seed: int,
-    files: Dict[str, str],
-    overrides: Dict[str, Any],
+    files: dict[str, str],
+    overrides: dict[str, Any],
     unweighted: bool,
     folder: Path,
 ) -> Any:
@@ -78,7 +78,7 @@ def params_of(
     return experiment(TASK, "qe_bilstm_affixes", seed, files, changes)
 
 
-def words_of(predictor: Any, path: str) -> Dict[str, Any]:
+def words_of(predictor: Any, path: str) -> dict[str, Any]:
     """The probabilities of the words of a data set under each condition that the model knows."""
     from allennlp_nef.commands.calibration.words import Words, sentences_of
 
@@ -103,7 +103,7 @@ def words_of(predictor: Any, path: str) -> Dict[str, Any]:
     return found
 
 
-def run_one(params: Any, files: Dict[str, str], folder: Path) -> None:
+def run_one(params: Any, files: dict[str, str], folder: Path) -> None:
     """Trains and calibrates one model; writes its counts and calibration errors into `folder`."""
     from allennlp_nef.commands.calibration.measures import confidences
     from allennlp_nef.commands.calibration.run import calibration_of
@@ -151,7 +151,7 @@ def mean_and_spread(values: Any) -> str:
     return f"{numpy.mean(values):.2f}{spread}"
 
 
-def scores_of(runs: List[Dict[str, Any]], part: str, condition: str, score: str) -> Optional[str]:
+def scores_of(runs: list[dict[str, Any]], part: str, condition: str, score: str) -> str | None:
     from allennlp_nef.metrics.tag_scores import WORD_QE
 
     key = f"{part} {condition} {score}"
@@ -161,7 +161,7 @@ def scores_of(runs: List[Dict[str, Any]], part: str, condition: str, score: str)
     return mean_and_spread(WORD_QE.scores(totals)[score])
 
 
-def as_markdown(lines: List[List[str]]) -> str:
+def as_markdown(lines: list[list[str]]) -> str:
     lines.insert(1, ["---"] * len(lines[0]))
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
@@ -189,7 +189,7 @@ def tables(results: Results) -> str:
     return "\n\n".join(map(as_markdown, (scores, links, errors, comparisons(results))))
 
 
-def comparisons(results: Results) -> List[List[str]]:
+def comparisons(results: Results) -> list[list[str]]:
     """Paired tests of NEF-F and BiLSTM, and of the models without alignments and the one without source."""
     from allennlp_nef.metrics.tag_scores import WORD_QE
 

@@ -20,7 +20,7 @@ import argparse
 import json
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any
 
 import numpy
 import torch
@@ -38,7 +38,7 @@ SCORES = ("uas", "las", "clas", "mlas")
 GOLD, PREDICTED = "gold tags", "predicted tags"
 
 
-def find_treebank(parser: argparse.ArgumentParser, data: Path) -> Dict[str, str]:
+def find_treebank(parser: argparse.ArgumentParser, data: Path) -> dict[str, str]:
     """The file of each part."""
     files = {}
     for part in ("train", *PARTS):
@@ -49,7 +49,7 @@ def find_treebank(parser: argparse.ArgumentParser, data: Path) -> Dict[str, str]
     return files
 
 
-def counts_of(gold: str, predicted: List[Dict[str, Any]]) -> List[List[int]]:
+def counts_of(gold: str, predicted: list[dict[str, Any]]) -> list[list[int]]:
     """The counts of each sentence, from heads and labels."""
     rows, others = [], []
     for sentence, answer in zip(read_conllu(gold), predicted):
@@ -75,7 +75,7 @@ def bilinear(
     first: torch.Tensor,
     second: torch.Tensor,
     weight: torch.Tensor,
-    bias: Optional[torch.Tensor] = None,
+    bias: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """`torch.nn.functional.bilinear`, with a matrix product for each output.
 
@@ -89,7 +89,7 @@ def bilinear(
     return outputs if bias is None else outputs + bias
 
 
-def run_one(params: Any, files: Dict[str, str], tagger: Optional[str], folder: Path) -> None:
+def run_one(params: Any, files: dict[str, str], tagger: str | None, folder: Path) -> None:
     """Trains one parser, and writes the counts of dev and test into `folder`."""
     from allennlp.common.plugins import import_plugins
     from allennlp.models import load_archive
@@ -110,9 +110,9 @@ def run_one(params: Any, files: Dict[str, str], tagger: Optional[str], folder: P
     (folder / "result.json").write_text(json.dumps(result))
 
 
-def most_frequent(train_path: str, path: str) -> List[List[int]]:
+def most_frequent(train_path: str, path: str) -> list[list[int]]:
     """The counts of the trivial baseline."""
-    arcs: Dict[str, Counter] = defaultdict(Counter)
+    arcs: dict[str, Counter] = defaultdict(Counter)
     for sentence in read_conllu(train_path):
         tree = tree_of(sentence, train_path)
         for word, (tag, head, label) in enumerate(zip(sentence.column("upos"), *tree), 1):
@@ -130,7 +130,7 @@ def most_frequent(train_path: str, path: str) -> List[List[int]]:
     return counts_of(path, answers)
 
 
-def _as_tree(heads: List[int]) -> List[int]:
+def _as_tree(heads: list[int]) -> list[int]:
     """The same heads as far as they make a tree: other roots, and words of a cycle, hang on the first root."""
     from allennlp_nef.data.formats.dependency_trees import find_cycle
 
@@ -144,7 +144,7 @@ def _as_tree(heads: List[int]) -> List[int]:
 
 
 def table(
-    results: Dict[str, List[Dict[str, Any]]], kind: str, baseline: Dict[str, List[List[int]]]
+    results: dict[str, list[dict[str, Any]]], kind: str, baseline: dict[str, list[list[int]]]
 ) -> str:
     """The scores of each row, and the comparisons with the first config."""
 

@@ -18,7 +18,6 @@ import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import Dict, List, Tuple
 
 from allennlp_nef.data.tokenizers import SacremosesTokenizer
 
@@ -27,7 +26,7 @@ TOKENIZER = SacremosesTokenizer("en")
 QUOTATION_MARKS = str.maketrans("„“”»«‚‘’", '"' * 5 + "'" * 3)
 NOT_MARKED = ('"', "'", "-", "–")
 """Words that are OK in the training data."""
-Pairs = Dict[Tuple[str, str], List[List[str]]]
+Pairs = dict[tuple[str, str], list[list[str]]]
 """The tags of each annotator for each source and translation."""
 
 
@@ -48,7 +47,7 @@ def read(prefix: Path) -> Pairs:
     return pairs
 
 
-def majority(annotators: List[List[str]]) -> List[str]:
+def majority(annotators: list[list[str]]) -> list[str]:
     """BAD where more than half of the annotators say so."""
     return [
         "BAD" if 2 * Counter(column)["BAD"] > len(annotators) else "OK"
@@ -56,7 +55,7 @@ def majority(annotators: List[List[str]]) -> List[str]:
     ]
 
 
-def without_marks(target: str, tags: List[str]) -> List[str]:
+def without_marks(target: str, tags: list[str]) -> list[str]:
     """The tags, with OK for the words `NOT_MARKED`."""
     return ["OK" if word in NOT_MARKED else tag for word, tag in zip(target.split(), tags)]
 
@@ -75,7 +74,7 @@ def main() -> None:
     prefixes = sorted((args.folder / "train").glob("*.src"))
     if not prefixes:
         parser.error(f"FOLDER: expected train/*.src, got none in {args.folder}")
-    parts: Dict[str, Pairs] = {"train": {}}
+    parts: dict[str, Pairs] = {"train": {}}
     for path in prefixes:
         for pair, annotators in read(path.with_suffix("")).items():
             annotators = [without_marks(pair[1], tags) for tags in annotators]
@@ -83,8 +82,8 @@ def main() -> None:
     for part in ("dev", "test"):
         parts[part] = read(args.folder / part / part)
     args.output.mkdir(parents=True, exist_ok=True)
-    sources: List[str] = []
-    targets: List[str] = []
+    sources: list[str] = []
+    targets: list[str] = []
     for part, pairs in parts.items():
         rows = [
             (tokenized(source), " ".join(target.split()), majority(annotators))

@@ -1,7 +1,7 @@
 """The memory of a program and of all that it started. Linux only."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator
 
 
 def memory_of(process: int) -> float:

@@ -16,7 +16,7 @@ import sys
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any
 
 import numpy
 import torch
@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 WITHOUT_CALLBACKS = {"trainer.callbacks": [], "include_in_archive": []}
 
 
-def train(_: int, folder: str, path: str, overrides: Dict[str, Any]) -> None:
+def train(_: int, folder: str, path: str, overrides: dict[str, Any]) -> None:
     """A training, in a process of its own. Its output goes into a file."""
     from allennlp.commands import train as command
     from allennlp.common import Params
@@ -39,7 +39,7 @@ def train(_: int, folder: str, path: str, overrides: Dict[str, Any]) -> None:
     command.train_model(params, folder, include_package=["allennlp_nef"])
 
 
-def seconds_of(path: str, overrides: Dict[str, Any], processes: int) -> float:
+def seconds_of(path: str, overrides: dict[str, Any], processes: int) -> float:
     """The seconds of the epochs of a training."""
     if processes > 1:
         overrides = {**overrides, "distributed": {"cuda_devices": [-1] * processes}}

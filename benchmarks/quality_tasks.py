@@ -18,8 +18,9 @@ Finished runs are kept and not repeated. Writes `results.md` and `results.json` 
 
 import argparse
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, NamedTuple
 
 import numpy
 from comparisons import comparison_cells, comparison_columns
@@ -69,11 +70,11 @@ class Probabilities(NamedTuple):
         return numpy.add.reduceat(numpy.stack(pairs, -1).astype(int), starts)
 
 
-Run = Dict[str, Probabilities]
+Run = dict[str, Probabilities]
 """The probabilities of dev and of test."""
 
 
-def run_one(params: Any, files: Dict[str, str], folder: Path) -> None:
+def run_one(params: Any, files: dict[str, str], folder: Path) -> None:
     """Trains one model, and writes what it says of dev and test into `folder`."""
     from allennlp_nef.commands.calibration.words import sentences_of
     from allennlp_nef.predictors.archives import load_predictor
@@ -81,7 +82,7 @@ def run_one(params: Any, files: Dict[str, str], folder: Path) -> None:
     result = train(params, folder)
     predictor = load_predictor(str(folder / "model.tar.gz"))
     bad = predictor._model.tag_head.labels.index("BAD")
-    arrays: Dict[str, numpy.ndarray] = {}
+    arrays: dict[str, numpy.ndarray] = {}
     for part in PARTS:
         instances = list(predictor._dataset_reader.read(files[part]))
         sentences = sentences_of(predictor, instances, files[part], 64)
@@ -104,7 +105,7 @@ def load(folder: Path) -> Run:
         }
 
 
-def ensemble(runs: List[Run]) -> Run:
+def ensemble(runs: list[Run]) -> Run:
     """The mean of the probabilities of several runs."""
     return {
         part: runs[0][part]._replace(values=numpy.mean([run[part].values for run in runs], axis=0))
@@ -112,19 +113,19 @@ def ensemble(runs: List[Run]) -> Run:
     }
 
 
-def counts_of(run: Run) -> Dict[str, numpy.ndarray]:
+def counts_of(run: Run) -> dict[str, numpy.ndarray]:
     """The counts of each sentence at the threshold that is best on dev."""
     threshold = best_threshold(run["dev"].values, run["dev"].is_bad, "mcc").value
     return {part: run[part].counts(threshold) for part in PARTS}
 
 
 def trivial_tags(
-    task: str, files: Dict[str, str]
-) -> Iterator[Tuple[str, Callable[[Any], List[str]]]]:
+    task: str, files: dict[str, str]
+) -> Iterator[tuple[str, Callable[[Any], list[str]]]]:
     """The names of the trivial taggers, and functions from an example to its tags."""
     from allennlp_nef.data.formats.wmt_word_qe import read_examples
 
-    def words_of(example: Any) -> List[str]:
+    def words_of(example: Any) -> list[str]:
         if task == "source":
             return example.source
         return example.target if task == "words" else [*example.target, ""]
@@ -148,11 +149,11 @@ def trivial_tags(
         yield "unaligned", unaligned_gaps
 
 
-def unaligned_gaps(example: Any) -> List[str]:
+def unaligned_gaps(example: Any) -> list[str]:
     """BAD for the gaps of the translation where a source word without an alignment may be missing."""
     aligned = {source for source, _ in example.alignments}
     length = len(example.source)
-    places: Dict[int, List[int]] = {-1: [-1], len(example.target): [length]}
+    places: dict[int, list[int]] = {-1: [-1], len(example.target): [length]}
     for source, target in example.alignments:
         places.setdefault(target, []).append(source)
     tags = []
@@ -163,12 +164,12 @@ def unaligned_gaps(example: Any) -> List[str]:
     return tags
 
 
-def trivial_rows(task: str, files: Dict[str, str]) -> Dict[str, Dict[str, numpy.ndarray]]:
+def trivial_rows(task: str, files: dict[str, str]) -> dict[str, dict[str, numpy.ndarray]]:
     """The counts of the trivial taggers for dev and test."""
     from allennlp_nef.data.formats.wmt_word_qe import read_examples
 
     tagged = "target" if task == "words" else task
-    rows: Dict[str, Dict[str, numpy.ndarray]] = {}
+    rows: dict[str, dict[str, numpy.ndarray]] = {}
     for name, tags_of in trivial_tags(task, files):
         for part in PARTS:
             examples = list(read_examples(files[part], tagged=tagged))
@@ -179,7 +180,7 @@ def trivial_rows(task: str, files: Dict[str, str]) -> Dict[str, Dict[str, numpy.
 
 
 def tables(
-    trivial: Dict[str, Dict[str, numpy.ndarray]], runs: Dict[str, List[Run]], results: Dict
+    trivial: dict[str, dict[str, numpy.ndarray]], runs: dict[str, list[Run]], results: dict
 ) -> str:
     """The scores of all rows, and the comparison of the two configs."""
     keys = [(part, score) for score in SCORES for part in PARTS]
@@ -235,11 +236,11 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
 def finished_runs(
     parser: argparse.ArgumentParser,
     args: argparse.Namespace,
-    script: List[str],
-    files: Dict[str, str],
+    script: list[str],
+    files: dict[str, str],
     output: Path,
     task: Task = TASK,
-) -> Dict[str, List[Dict[str, Any]]]:
+) -> dict[str, list[dict[str, Any]]]:
     """The results of each config, after the runs that were missing. Of the task, the overrides count."""
     jobs = [(config, seed) for seed in args.seeds for config in args.configs]
     for config, seed in jobs:
@@ -253,7 +254,7 @@ def finished_runs(
     if args.language not in (None, "*"):
         options += ["--language", args.language]
     finished = run_all([*script, *options], jobs, output, args.jobs)
-    results: Dict[str, List[Dict[str, Any]]] = {config: [] for config in args.configs}
+    results: dict[str, list[dict[str, Any]]] = {config: [] for config in args.configs}
     for (config, _), result in zip(jobs, finished):
         results[config].append(result)
     return results

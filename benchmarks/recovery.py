@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from speed_harness import ROOT
@@ -52,7 +52,7 @@ class Training(NamedTuple):
     """The training that is killed: its config, and the folder of its runs."""
 
     config: Path
-    overrides: Dict[str, Any]
+    overrides: dict[str, Any]
     folder: Path
     python: str = sys.executable
 
@@ -98,11 +98,11 @@ class Training(NamedTuple):
         lines = (self.folder / f"{run}.log").read_text(encoding="utf-8").split("\n")
         return next((line for line in reversed(lines) if line.strip()), "")
 
-    def weights(self, run: str) -> Dict[str, torch.Tensor]:
-        weights: Dict[str, torch.Tensor] = torch.load(str(self.folder / run / "best.th"))
+    def weights(self, run: str) -> dict[str, torch.Tensor]:
+        weights: dict[str, torch.Tensor] = torch.load(str(self.folder / run / "best.th"))
         return weights
 
-    def scores(self, run: str) -> Dict[str, Any]:
+    def scores(self, run: str) -> dict[str, Any]:
         """Without times and sizes of memory."""
         scores = json.loads((self.folder / run / "metrics.json").read_text(encoding="utf-8"))
         return {k: v for k, v in scores.items() if not k.endswith(("duration", "_MB"))}
@@ -131,7 +131,7 @@ class Training(NamedTuple):
         )
 
 
-def measure(training: Training, kills: int, seed: int = 0) -> List[Outcome]:
+def measure(training: Training, kills: int, seed: int = 0) -> list[Outcome]:
     """Kills `kills` trainings with each checkpointer, at the same times, and recovers them."""
     generator = random.Random(seed)
     process = training.start("whole", "resumable")
@@ -176,7 +176,7 @@ def kill_and_recover(training: Training, run: str, checkpointer: str, delay: flo
     )
 
 
-def table(outcomes: List[Outcome]) -> List[str]:
+def table(outcomes: list[Outcome]) -> list[str]:
     """The lines of the table."""
     fields = ("recovered", "same_weights", "same_scores", "right_archive")
     lines = [
@@ -190,7 +190,7 @@ def table(outcomes: List[Outcome]) -> List[str]:
     return lines
 
 
-def problems(outcomes: List[Outcome]) -> List[str]:
+def problems(outcomes: list[Outcome]) -> list[str]:
     """The recoveries with our checkpointer that went wrong."""
     return [
         f"killed after {outcome.seconds:.2f} s: {outcome.message or outcome}"
@@ -223,7 +223,7 @@ def main() -> None:
         )
     parser.add_argument("--json", type=Path, help="file for the outcomes")
     args = parser.parse_args()
-    overrides: Dict[str, Any] = {"trainer.num_epochs": args.epochs}
+    overrides: dict[str, Any] = {"trainer.num_epochs": args.epochs}
     for reader in ("dataset_reader", "validation_dataset_reader"):
         overrides[f"{reader}.max_instances"] = args.sentences
     for key, path in (("train_data_path", args.train), ("validation_data_path", args.dev)):

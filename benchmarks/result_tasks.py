@@ -1,16 +1,16 @@
 """The tasks of `results.py`: configs with their seeds, data files, scores and comparisons."""
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 THREE = [1, 2, 3]
 
 
 class Task(NamedTuple):
-    configs: Dict[str, List[int]]
+    configs: dict[str, list[int]]
     """The seeds of each config."""
-    only: Dict[str, List[str]]
+    only: dict[str, list[str]]
     """For languages with fewer configs: the configs that are run."""
-    files: Dict[str, List[str]]
+    files: dict[str, list[str]]
     """Patterns of train, dev and test in the data folder; of several the first that is there. See `language`."""
     output_format: str
     """The output format of the predictor."""
@@ -18,21 +18,21 @@ class Task(NamedTuple):
     """The extension of the files with predictions."""
     scorer: str
     """The name of the scorer in `allennlp_nef.metrics.tag_scores`."""
-    scores: List[Tuple[str, str]]
+    scores: list[tuple[str, str]]
     """Name and title of each score; the comparisons use the first."""
-    comparisons: List[Tuple[str, str]]
-    overrides: Dict[str, Dict[str, Any]] = {}
+    comparisons: list[tuple[str, str]]
+    overrides: dict[str, dict[str, Any]] = {}
     """Overrides of single configs."""
-    language: Optional[str] = None
+    language: str | None = None
     """What `{language}` is in the patterns by default. None: the task has no `--language`."""
 
-    def rows(self, language: str) -> Dict[str, List[int]]:
+    def rows(self, language: str) -> dict[str, list[int]]:
         """The configs for a language, with their seeds."""
         names = self.only.get(language, list(self.configs))
         return {name: self.configs[name] for name in names}
 
 
-def mlqe_pe(part: str) -> List[str]:
+def mlqe_pe(part: str) -> list[str]:
     """Where a part of MLQE-PE may be: beside the others, in a folder a part, or as the archives of MLQE-PE unpack.
 
     Each of these is a part of a language pair: `test/en-de-test.tar.gz` has `en-de-test20/test20.src`.

@@ -27,7 +27,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any
 
 import numpy
 from comparisons import comparisons
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from allennlp.common import Params
 
 ROOT = Path(__file__).resolve().parent.parent
-Results = Dict[str, List[Dict[str, Any]]]
+Results = dict[str, list[dict[str, Any]]]
 """The results of each config, one for each seed."""
 
 
 def experiment(
-    task: Task, config: str, seed: int, files: Dict[str, str], overrides: Dict
+    task: Task, config: str, seed: int, files: dict[str, str], overrides: dict
 ) -> "Params":
     """The config with the data paths, the seed and the overrides of a run."""
     from allennlp.common import Params
@@ -61,7 +61,7 @@ def experiment(
     return Params.from_file(str(path), json.dumps(changes))
 
 
-def difference(expected: "Params", folder: Path) -> Optional[str]:
+def difference(expected: "Params", folder: Path) -> str | None:
     """The first setting in which the run of a folder differs from the expected one; None if no run or no difference."""
     from allennlp.common import Params
 
@@ -77,7 +77,7 @@ def difference(expected: "Params", folder: Path) -> Optional[str]:
     return None
 
 
-def train(params: "Params", folder: Path) -> Dict[str, Any]:
+def train(params: "Params", folder: Path) -> dict[str, Any]:
     """Trains a model, unless the folder has it; returns the epochs and the seconds that it took, and no `counts`."""
     import torch
     from allennlp.commands.train import train_model
@@ -98,7 +98,7 @@ def train(params: "Params", folder: Path) -> Dict[str, Any]:
     }
 
 
-def run_one(task: Task, params: "Params", files: Dict[str, str], folder: Path) -> None:
+def run_one(task: Task, params: "Params", files: dict[str, str], folder: Path) -> None:
     """Trains one model; writes its predictions and its counts for each sentence into `folder`."""
     from allennlp.models.archival import load_archive
     from allennlp.predictors import Predictor
@@ -122,14 +122,14 @@ def run_one(task: Task, params: "Params", files: Dict[str, str], folder: Path) -
 
 
 def run_all(
-    script: List[str], jobs: List[Tuple[str, int]], output: Path, number: int
-) -> List[Dict[str, Any]]:
+    script: list[str], jobs: list[tuple[str, int]], output: Path, number: int
+) -> list[dict[str, Any]]:
     """Runs a script for each config and seed, `number` at a time; returns the results. Finished runs are not repeated.
 
     The script gets the options --one, --configs, --seeds and --output, and writes `result.json` into its folder.
     """
 
-    def launch(config: str, seed: int) -> Dict[str, Any]:
+    def launch(config: str, seed: int) -> dict[str, Any]:
         folder = output / config / str(seed)
         if not (folder / "result.json").exists():
             folder.mkdir(parents=True, exist_ok=True)
@@ -184,7 +184,7 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
 
 def find_files(
     parser: argparse.ArgumentParser, task: Task, args: argparse.Namespace
-) -> Dict[str, str]:
+) -> dict[str, str]:
     """The data path of each part: train, dev and test. Sets `args.language` to the default of the task."""
     if args.language is not None and task.language is None:
         parser.error(f"--language: expected the task qe or one of named entities, got {args.task}")

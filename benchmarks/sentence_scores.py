@@ -12,7 +12,7 @@ Finished runs are kept and not repeated. Writes `results.md` and `results.json` 
 import argparse
 import json
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any
 
 import numpy
 from comparisons import comparison_cells, comparison_columns
@@ -30,14 +30,14 @@ COMPARISONS = [
 ]
 
 
-def hter_of(path: str) -> List[float]:
+def hter_of(path: str) -> list[float]:
     """The gold scores of a data set."""
     from allennlp_nef.data.formats.wmt_word_qe import read_examples
 
     return [float(each.hter or 0) for each in read_examples(path, sentence_scores=True)]
 
 
-def run_one(params: Any, files: Dict[str, str], folder: Path) -> None:
+def run_one(params: Any, files: dict[str, str], folder: Path) -> None:
     """Trains one model, and writes its scores of dev and test into `folder`."""
     from allennlp_nef.predictors.archives import load_predictor
 
@@ -50,7 +50,7 @@ def run_one(params: Any, files: Dict[str, str], folder: Path) -> None:
     (folder / "result.json").write_text(json.dumps(result))
 
 
-def scores_of(gold: List[float], predicted: List[float]) -> Dict[str, float]:
+def scores_of(gold: list[float], predicted: list[float]) -> dict[str, float]:
     from scipy.stats import pearsonr, spearmanr
 
     errors = numpy.asarray(predicted) - numpy.asarray(gold)
@@ -62,7 +62,7 @@ def scores_of(gold: List[float], predicted: List[float]) -> Dict[str, float]:
     }
 
 
-def tables(files: Dict[str, str], results: Dict[str, List[Dict[str, Any]]]) -> str:
+def tables(files: dict[str, str], results: dict[str, list[dict[str, Any]]]) -> str:
     """The scores of each row, and the comparisons by Pearson's r."""
     gold = {part: hter_of(files[part]) for part in PARTS}
     mean = float(numpy.mean(hter_of(files["train"])))

@@ -23,7 +23,7 @@ import argparse
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 import numpy
 from comparisons import comparison_cells, comparison_columns
@@ -40,10 +40,10 @@ _BLANK = {"dataset_reader.layout": "blank", "validation_dataset_reader.layout": 
 class SentenceTask(NamedTuple):
     """Configs, and the files of a data set."""
 
-    configs: List[str]
-    files: List[str]
+    configs: list[str]
+    files: list[str]
     """Train, dev and test; of TREC train and test."""
-    overrides: Dict[str, Any] = {}
+    overrides: dict[str, Any] = {}
 
 
 _SICK = ["SICK_train.txt", "SICK_trial.txt", "SICK_test_annotated.txt"]
@@ -66,7 +66,7 @@ TASKS = {
 }
 
 
-def files_of(task: SentenceTask, data: Path, output: Path) -> Dict[str, str]:
+def files_of(task: SentenceTask, data: Path, output: Path) -> dict[str, str]:
     """The file of each part. Those that are made of the training data of TREC are in the output folder."""
     paths = [data / name for name in task.files]
     if len(paths) == 2:
@@ -79,11 +79,10 @@ def files_of(task: SentenceTask, data: Path, output: Path) -> Dict[str, str]:
     return dict(zip(("train", *PARTS), map(str, paths)))
 
 
-def run_one(params: Any, files: Dict[str, str], folder: Path) -> None:
+def run_one(params: Any, files: dict[str, str], folder: Path) -> None:
     """Trains one model, and writes gold and predicted labels or scores of dev and test into `folder`."""
+    from allennlp.common.plugins import import_plugins
     from allennlp.models import load_archive
-
-    from allennlp_nef._stack import import_plugins
 
     import_plugins()  # allennlp-models, which has esim
     result = train(params, folder)
@@ -103,7 +102,7 @@ def run_one(params: Any, files: Dict[str, str], folder: Path) -> None:
     (folder / "result.json").write_text(json.dumps(result))
 
 
-def counts_of(pairs: List[List[Any]]) -> numpy.ndarray:
+def counts_of(pairs: list[list[Any]]) -> numpy.ndarray:
     """Of each sentence: whether its label is right, and 1; or the sums that a correlation needs."""
     if isinstance(pairs[0][0], str):
         return numpy.array([[gold == predicted, 1] for gold, predicted in pairs], dtype=float)
@@ -118,7 +117,7 @@ def score_of(sums: numpy.ndarray) -> numpy.ndarray:
     return 100 * CORRELATIONS.scores(sums)["pearson"]
 
 
-def majority_of(file: str, config: str, overrides: Dict[str, Any]) -> str:
+def majority_of(file: str, config: str, overrides: dict[str, Any]) -> str:
     """The label that is the most frequent in a file."""
     from allennlp.data import DatasetReader
 
@@ -128,7 +127,7 @@ def majority_of(file: str, config: str, overrides: Dict[str, Any]) -> str:
     return labels.most_common(1)[0][0]
 
 
-def tables(results: Dict[str, List[Dict[str, Any]]], majority: Optional[str]) -> str:
+def tables(results: dict[str, list[dict[str, Any]]], majority: str | None) -> str:
     """The scores of each row, and the comparisons with the first config."""
     counts = {
         config: {part: numpy.array([counts_of(run[part]) for run in runs]) for part in PARTS}

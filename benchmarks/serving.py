@@ -22,9 +22,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Sequence
+from typing import Any, NamedTuple
 
 import numpy
 from process_memory import memory_of
@@ -50,8 +51,8 @@ SHOWN = 20
 
 
 class Report(NamedTuple):
-    problems: List[str]
-    figures: Dict[str, Any]
+    problems: list[str]
+    figures: dict[str, Any]
 
 
 def measure(
@@ -85,8 +86,8 @@ def measure(
     """
     if server == "gunicorn":
         requests = [with_messages(request) for request in requests]
-    found: List[str] = []
-    seconds: List[float] = []
+    found: list[str] = []
+    seconds: list[float] = []
     with serving(server, archive, folder, workers, batch_size) as (process, port):
         memory = [memory_of(process.pid)]
         if server == "gunicorn":
@@ -118,7 +119,7 @@ def measure(
     return Report([f"{server}: {each}" for each in found], figures)
 
 
-def make_requests(archive: Path, folder: Path, count: int, seed: int = 0) -> List[Request]:
+def make_requests(archive: Path, folder: Path, count: int, seed: int = 0) -> list[Request]:
     """The requests in random order; correct ones have the answers of `allennlp predict`."""
     bad = bad_requests(count // 10)
     # Some are left out, so that no answer hangs on how numbers are rounded.
@@ -239,8 +240,8 @@ def main() -> None:
         parser.error(f"--json: expected a file in a folder that exists, got {args.json}")
 
     count = 250 if args.quick else args.requests
-    found: List[str] = []
-    figures: Dict[str, Any] = {}
+    found: list[str] = []
+    figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         archive = args.archive.resolve() if args.archive else train(folder)
@@ -277,7 +278,7 @@ def main() -> None:
     print("every answer as expected, none lost")
 
 
-def _summary(server: str, figures: Dict[str, Any], good: int) -> str:
+def _summary(server: str, figures: dict[str, Any], good: int) -> str:
     latency, memory = figures["milliseconds"], figures["memory_mb"]
     rates = ", ".join(f"{rate:.0f}" for rate in figures["requests_per_second"])
     rounds = ", ".join(f"{size:.1f}" for size in memory[1:])

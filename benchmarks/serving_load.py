@@ -5,8 +5,9 @@ import json
 import math
 import queue
 import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence
+from typing import Any, NamedTuple
 
 from serving_requests import JSON, MESSAGE, PAGE, Request
 
@@ -17,7 +18,7 @@ TOLERANCE = 1e-5
 
 
 class Response(NamedTuple):
-    status: Optional[int]
+    status: int | None
     """None if there was no response; then the body has the reason."""
     content_type: str
     body: bytes
@@ -29,7 +30,7 @@ def send(
     requests: Sequence[Request],
     connections: int,
     progress: Callable[[], Any] = lambda: None,
-) -> List[Response]:
+) -> list[Response]:
     """Sends the requests to 127.0.0.1 in their order, each over the next free connection.
 
     The connections are kept alive. If the server closes one, a new one replaces it. No request is sent twice.
@@ -47,7 +48,7 @@ def send(
 
     The response to each request, in the order of the requests.
     """
-    responses: List[Response] = [Response(None, "", b"not sent", 0.0)] * len(requests)
+    responses: list[Response] = [Response(None, "", b"not sent", 0.0)] * len(requests)
     waiting: queue.Queue[int] = queue.Queue()
     for index in range(len(requests)):
         waiting.put(index)
@@ -68,7 +69,7 @@ def send(
     return responses
 
 
-def problems(requests: Sequence[Request], responses: Sequence[Response]) -> List[str]:
+def problems(requests: Sequence[Request], responses: Sequence[Response]) -> list[str]:
     """A line for each wrong or missing response."""
     found = []
     for index, (request, response) in enumerate(zip(requests, responses)):
@@ -95,7 +96,7 @@ def difference(expected: Any, got: Any) -> float:
     return 0.0 if expected == got else math.inf
 
 
-def differences(requests: Sequence[Request], responses: Sequence[Response]) -> List[float]:
+def differences(requests: Sequence[Request], responses: Sequence[Response]) -> list[float]:
     """The `difference` of each correct request that was answered from the expected answer."""
     return [
         difference(request.answer, json.loads(response.body.decode("utf-8")))
@@ -104,7 +105,7 @@ def differences(requests: Sequence[Request], responses: Sequence[Response]) -> L
     ]
 
 
-def memory_problems(before: float, after: float, bound: float) -> List[str]:
+def memory_problems(before: float, after: float, bound: float) -> list[str]:
     """A problem if the memory, in MB, grew by more than the bound; otherwise none."""
     if after - before <= bound:
         return []

@@ -2,7 +2,8 @@
 
 import json
 import random
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from speed_harness import ROOT
 
@@ -38,7 +39,7 @@ class Request(NamedTuple):
     body: bytes
     answer: Any
     """The JSON value that it must be answered with, `PAGE` or `MESSAGE`."""
-    statuses: Tuple[int, ...] = (200,)
+    statuses: tuple[int, ...] = (200,)
     content_type: str = JSON
 
 
@@ -46,7 +47,7 @@ class Good(NamedTuple):
     """A request that can be answered: one sentence, or a list of them."""
 
     path: str
-    items: List[Dict[str, Any]]
+    items: list[dict[str, Any]]
 
     def with_answers(self, answers: Iterator[Any]) -> Request:
         """The request, with the next answers to its items."""
@@ -59,15 +60,15 @@ class Good(NamedTuple):
         return Request(kind, self.path, text.encode("utf-8", "backslashreplace"), answer)
 
 
-def good_requests(count: int, seed: int) -> List[Good]:
+def good_requests(count: int, seed: int) -> list[Good]:
     """Sentences of 1 to `LONGEST` words; each tenth request is a list of up to `LARGEST_LIST` of them."""
     rng = random.Random(seed)
     words = {side: _vocabulary(side) + UNUSUAL for side in ("src", "mt")}
 
-    def item(length: int) -> Dict[str, Any]:
+    def item(length: int) -> dict[str, Any]:
         source = rng.choices(words["src"], k=rng.randint(1, LONGEST))
         target = rng.choices(words["mt"], k=length)
-        made: Dict[str, Any] = {}
+        made: dict[str, Any] = {}
         for name, side in (("source", source), ("target", target)):
             separator = rng.choice([" ", "  ", "\t", "\n"])
             made[name] = side if rng.random() < 0.5 else separator.join(side)
@@ -111,7 +112,7 @@ def is_close_call(answer: Any) -> bool:
     return any(len(highest) == 2 and highest[1] - highest[0] <= CLOSE for highest in steps)
 
 
-def bad_requests(count: int) -> List[Request]:
+def bad_requests(count: int) -> list[Request]:
     """As many malformed requests, of all kinds in turn, with the answers of `allennlp serve`."""
     kinds = _bad_kinds()
     return [kinds[index % len(kinds)] for index in range(count)]
@@ -123,7 +124,7 @@ def with_messages(request: Request) -> Request:
     return request._replace(answer=MESSAGE) if is_refused else request
 
 
-def more_bad_requests() -> List[Request]:
+def more_bad_requests() -> list[Request]:
     """Malformed requests that `allennlp serve` answers with status 500, or reads to their end."""
     return [
         Request("very deep", "/predict", b"[" * 5000 + b"]" * 5000, MESSAGE, (400,)),
@@ -135,12 +136,12 @@ def more_bad_requests() -> List[Request]:
     ]
 
 
-def _vocabulary(ending: str) -> List[str]:
+def _vocabulary(ending: str) -> list[str]:
     path = ROOT / "fixtures" / "qe" / f"train.{ending}"
     return sorted(set(path.read_text(encoding="utf-8").split()))
 
 
-def _bad_kinds() -> List[Request]:
+def _bad_kinds() -> list[Request]:
     good = {"source": "the red house", "target": "das rote Haus"}
     whole = json.dumps(good).encode()
 

@@ -13,9 +13,10 @@ import json
 import os
 import platform
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from allennlp.version import VERSION
@@ -33,18 +34,18 @@ from tqdm import tqdm
 from allennlp_nef.data.formats.conllu import read_conllu
 
 
-def on_cuda(settings: Settings) -> List[Case]:
+def on_cuda(settings: Settings) -> list[Case]:
     """Part 8: parts 1 to 3 and 7 on a CUDA device, if there is one."""
     return on_device(settings, torch.device("cuda")) if torch.cuda.is_available() else []
 
 
-def on_device(settings: Settings, device: torch.device) -> List[Case]:
+def on_device(settings: Settings, device: torch.device) -> list[Case]:
     """Parts 1 to 3 on a device, by batch size, in float32 and in bfloat16; part 7 in float32."""
 
-    def case(what: str, inner: Case) -> List[Row]:
+    def case(what: str, inner: Case) -> list[Row]:
         return [row._replace(what=f"{row.what} ({what})", target=None) for row in inner()]
 
-    cases: List[Case] = []
+    cases: list[Case] = []
     for low_precision in (False, True):
         there = settings._replace(device=device, low_precision=low_precision, seconds=1)
         precision = "bfloat16" if low_precision else "float32"
@@ -61,7 +62,7 @@ def on_device(settings: Settings, device: torch.device) -> List[Case]:
 
 class Part(NamedTuple):
     title: str
-    cases: Callable[[Settings], List[Case]]
+    cases: Callable[[Settings], list[Case]]
 
 
 PARTS = {
@@ -78,7 +79,7 @@ PARTS = {
 }
 
 
-def machine(settings: Settings) -> Dict[str, Any]:
+def machine(settings: Settings) -> dict[str, Any]:
     """The machine, the clock and the versions on which the figures depend."""
     cuda = torch.cuda.is_available()
     return {
@@ -161,7 +162,7 @@ def main() -> None:
             seconds=0 if args.quick else Settings._field_defaults["seconds"],
             batch_size=2 if args.quick else Settings._field_defaults["batch_size"],
         )
-        report: Dict[str, Any] = {"machine": machine(settings), "quick": args.quick, "parts": {}}
+        report: dict[str, Any] = {"machine": machine(settings), "quick": args.quick, "parts": {}}
         cases = {number: PARTS[number].cases(settings) for number in numbers}
         with tqdm(total=sum(map(len, cases.values()))) as progress:
             for number in numbers:

@@ -6,8 +6,9 @@ decoding is what `allennlp predict` does with a batch. Dimensions, optimizer and
 """
 
 import json
-from functools import lru_cache, partial
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 import _jsonnet
 import torch
@@ -26,7 +27,7 @@ TAGS = (17, 45, 425)
 """The numbers of tags of UD, the Penn Treebank and CCG."""
 CRF, SOFTMAX, ALLENNLP = "BiLSTM-CRF", "BiLSTM-softmax", "BiLSTM with AllenNLP's CRF"
 VITERBI = f"{CRF} without marginals"
-ACTIONS: Dict[str, Action] = {"training": Run.train, "decoding": Run.infer}
+ACTIONS: dict[str, Action] = {"training": Run.train, "decoding": Run.infer}
 LAN_TARGETS = {
     ("training", 45): Target(0.95, 0.89),
     ("training", 425): Target(0.42, 0.42),
@@ -56,7 +57,7 @@ class AllenNlpCrf(WithoutMarginals, AffineTagHead):
         self.chain = ConditionalRandomField(self.num_labels)
 
     def loss(
-        self, scores: torch.Tensor, mask: Any, tags: Any, weights: Optional[torch.Tensor] = None
+        self, scores: torch.Tensor, mask: Any, tags: Any, weights: torch.Tensor | None = None
     ) -> torch.Tensor:
         return -self.chain(scores, tags, mask) / self.loss_weight(mask)
 
@@ -72,7 +73,7 @@ for head in (ViterbiOnly, AllenNlpCrf):
 class Tagger(NamedTuple):
     """The config of a tagger, and the number of its labels."""
 
-    experiment: Dict[str, Any]
+    experiment: dict[str, Any]
     labels: int = TAGS[0]
 
     def run(self, settings: Settings, action: Action) -> Callable[[], None]:
@@ -88,9 +89,9 @@ class Tagger(NamedTuple):
         return self._replace(experiment={**self.experiment, "model": model})
 
 
-def baselines(settings: Settings) -> List[Case]:
+def baselines(settings: Settings) -> list[Case]:
     """Training steps and decoding of LAN by number of tags, and of PSA, with their floors."""
-    cases: List[Case] = []
+    cases: list[Case] = []
     sizes = TAGS[:2] if settings.quick else TAGS
     for kind in ACTIONS:
         cases += [partial(_label_attention, settings, kind, labels) for labels in sizes]
@@ -98,7 +99,7 @@ def baselines(settings: Settings) -> List[Case]:
     return cases
 
 
-def _label_attention(settings: Settings, kind: str, labels: int) -> List[Row]:
+def _label_attention(settings: Settings, kind: str, labels: int) -> list[Row]:
     layers = "{ num_layers:: 3 }"
     title = f"{kind}, {labels} tags"
     lan = Tagger(experiment("pos_lan"), labels)
@@ -126,7 +127,7 @@ def _label_attention(settings: Settings, kind: str, labels: int) -> List[Row]:
     return rows
 
 
-def _self_attention(settings: Settings, kind: str) -> List[Row]:
+def _self_attention(settings: Settings, kind: str) -> list[Row]:
     psa = Tagger(experiment("pos_psa"))
     crf = Tagger(experiment("pos_psa", "{ order:: ['bilstm'] }"))
     ours, theirs, other = (
@@ -142,7 +143,7 @@ def _self_attention(settings: Settings, kind: str) -> List[Row]:
     ]
 
 
-def label_products(settings: Settings, lan: Tagger, backward: bool) -> List[Callable[[], Any]]:
+def label_products(settings: Settings, lan: Tagger, backward: bool) -> list[Callable[[], Any]]:
     """The matrix products of LAN beyond those of a BiLSTM with as many layers, in the cheapest order.
 
     In each layer but the last they are: labels by W^K and W^V, W^Q by the keys, words by that product, and the input of
@@ -153,7 +154,7 @@ def label_products(settings: Settings, lan: Tagger, backward: bool) -> List[Call
     gates, size, words = 4 * dim, dim // heads, BATCH * TOKENS
     product = partial(products_of, settings, backward=backward)
     own = heads * labels
-    products: List[Callable[[], Any]] = []
+    products: list[Callable[[], Any]] = []
     if backward:
         products += product(labels, dim, dim) + product(labels, dim, dim)
     if own <= dim + labels:
@@ -169,10 +170,10 @@ def label_products(settings: Settings, lan: Tagger, backward: bool) -> List[Call
     return products * (encoder["num_layers"] - 1)
 
 
-def fusion_products(settings: Settings, tagger: Tagger, backward: bool) -> List[Callable[[], Any]]:
+def fusion_products(settings: Settings, tagger: Tagger, backward: bool) -> list[Callable[[], Any]]:
     """The products of the words with the seven matrices of each fusion layer (Eqs. 5, 12 and 13 of Wei et al.)."""
     product = partial(products_of, settings, backward=backward)
-    products: List[Callable[[], Any]] = []
+    products: list[Callable[[], Any]] = []
     for part in tagger.experiment["model"]["encoder"]["encoders"]:
         if part["type"] == "position_aware_self_attention":
             dim = part["input_dim"]
@@ -180,13 +181,13 @@ def fusion_products(settings: Settings, tagger: Tagger, backward: bool) -> List[
     return products
 
 
-def _with(action: Callable[[], None], products: List[Callable[[], Any]]) -> None:
+def _with(action: Callable[[], None], products: list[Callable[[], Any]]) -> None:
     action()
     for product in products:
         product()
 
 
-def random_batch(settings: Settings, labels: int) -> Dict[str, Any]:
+def random_batch(settings: Settings, labels: int) -> dict[str, Any]:
     """A batch of words of 1 to `LETTERS` letters, whose tags can be learned."""
     shape = BATCH, TOKENS
     words = torch.randint(2, SIZES["tokens"], shape)
@@ -201,8 +202,8 @@ def random_batch(settings: Settings, labels: int) -> Dict[str, Any]:
     return {"tokens": moved, "tags": (words % labels).to(settings.device)}
 
 
-@lru_cache(maxsize=None)
-def experiment(name: str, knobs: Optional[str] = None) -> Dict[str, Any]:
+@cache
+def experiment(name: str, knobs: str | None = None) -> dict[str, Any]:
     """The value of a config, with other values of its knobs."""
     path = json.dumps(str(ROOT / "training_configs" / f"{name}.jsonnet"))
     snippet = f"(import {path}) + {knobs or '{}'}"

@@ -14,7 +14,7 @@ import time
 from copy import deepcopy
 from functools import partial
 from itertools import cycle, islice
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 from speed_harness import ROOT, Case, Row, Settings, Target, paired
 from speed_taggers import BASELINE, Decoder, config, nef_tagger, simple_tagger
@@ -29,7 +29,7 @@ BASE_PREDICTOR = "allennlp.predictors.predictor.Predictor"
 COLUMN = "upos"
 
 
-def write_data(settings: Settings) -> Tuple[int, int]:
+def write_data(settings: Settings) -> tuple[int, int]:
     """Writes the repeated sentences of a file in both formats; returns the numbers of sentences and words.
 
     The first tenth is also written to a file for validation.
@@ -117,11 +117,11 @@ def predict(settings: Settings, name: str) -> float:
     )
 
 
-def commands(settings: Settings) -> List[Case]:
+def commands(settings: Settings) -> list[Case]:
     """Part 6: one epoch of training, then prediction with the trained model; NEF-F, N = 5."""
-    counts: Dict[str, Any] = {}
+    counts: dict[str, Any] = {}
 
-    def case(what: str, command: Any, *target: Target) -> List[Row]:
+    def case(what: str, command: Any, *target: Target) -> list[Row]:
         if not counts:
             write_configs(settings)
             counts["sentences"], counts["words"] = write_data(settings)

@@ -1,7 +1,8 @@
 """Parts 3 and 4 of `speed.py`: csoftmax against sparsemax and softmax, and the CRF against AllenNLP's."""
 
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any
 
 import entmax
 import torch
@@ -39,21 +40,21 @@ def bounds_after(steps: int, shape: Sequence[int], device: torch.device) -> torc
 def forward_backward(
     function: Callable[..., torch.Tensor],
     inputs: Sequence[torch.Tensor],
-    grad: Optional[torch.Tensor] = None,
+    grad: torch.Tensor | None = None,
     parameters: Sequence[torch.Tensor] = (),
-) -> Tuple[torch.Tensor, ...]:
+) -> tuple[torch.Tensor, ...]:
     """Forward and backward pass; the gradients of the inputs and the parameters."""
     return torch.autograd.grad(function(*inputs), [*inputs, *parameters], grad)
 
 
-def attention(settings: Settings) -> List[Case]:
+def attention(settings: Settings) -> list[Case]:
     """Part 3: forward and backward pass.
 
     Scores are standard normal. csoftmax also computes the gradients of its bounds, which the recursion needs. "checked"
     is the public function, which checks the bounds first.
     """
 
-    def case(shape: Tuple[int, int], moment: str, share: float) -> List[Row]:
+    def case(shape: tuple[int, int], moment: str, share: float) -> list[Row]:
         torch.manual_seed(0)
         bounds = bounds_after(settings.rounds(int(share * shape[1])), shape, settings.device)
         dtype = torch.bfloat16 if settings.low_precision else torch.float32
@@ -84,7 +85,7 @@ def attention(settings: Settings) -> List[Case]:
     return [partial(case, shape, *moment) for shape in SHAPES for moment in MOMENTS]
 
 
-def crf_pair(tags: int) -> Tuple[CrfTagHead, ConditionalRandomField]:
+def crf_pair(tags: int) -> tuple[CrfTagHead, ConditionalRandomField]:
     """Our CRF and AllenNLP's, with the same parameters."""
     vocab = Vocabulary()
     for tag in range(tags):
@@ -98,11 +99,11 @@ def crf_pair(tags: int) -> Tuple[CrfTagHead, ConditionalRandomField]:
 
 def crf_functions(
     ours: CrfTagHead, theirs: ConditionalRandomField, scores: torch.Tensor, tags: torch.Tensor
-) -> List[Tuple[Any, ...]]:
+) -> list[tuple[Any, ...]]:
     """For each comparison: title, name of the baseline, our function, its function, and the target."""
     mask: Any = torch.ones_like(tags, dtype=torch.bool)
 
-    def parameters(chain: torch.nn.Module) -> List[torch.Tensor]:
+    def parameters(chain: torch.nn.Module) -> list[torch.Tensor]:
         return [getattr(chain, name) for name in CRF_PARAMETERS]
 
     def their_log_partition(scores: torch.Tensor) -> torch.Tensor:
@@ -143,10 +144,10 @@ def crf_functions(
     ]
 
 
-def chain(settings: Settings) -> List[Case]:
+def chain(settings: Settings) -> list[Case]:
     """Part 4: 32 sentences of 25 tokens. AllenNLP has no marginals; the gradient of its log-partition gives them."""
 
-    def case(size: int) -> List[Row]:
+    def case(size: int) -> list[Row]:
         torch.manual_seed(0)
         ours, theirs = crf_pair(size)
         scores = torch.randn(SENTENCES, TOKENS, size, requires_grad=True)

@@ -4,9 +4,10 @@ import ctypes
 import gc
 import math
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 import numpy
 import torch
@@ -29,18 +30,18 @@ class Row(NamedTuple):
     what: str
     baseline: str
     """The name of the denominator of the ratio; empty if the values are no ratios."""
-    values: List[float]
-    target: Optional[Target] = None
+    values: list[float]
+    target: Target | None = None
     unit: str = "ratio"
-    details: Optional[Dict[str, Any]] = None
+    details: dict[str, Any] | None = None
     """More fields of the JSON file."""
 
-    def summary(self) -> Tuple[float, float, float]:
+    def summary(self) -> tuple[float, float, float]:
         """First quartile, median and third quartile."""
         low, median, high = numpy.percentile(self.values, [25, 50, 75]).tolist()
         return low, median, high
 
-    def to_json(self) -> Dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         low, median, high = self.summary()
         return {
             "what": self.what,
@@ -54,7 +55,7 @@ class Row(NamedTuple):
         }
 
 
-Case = Callable[[], List[Row]]
+Case = Callable[[], list[Row]]
 """Measures something; returns the rows of the table."""
 
 
@@ -66,7 +67,7 @@ class Settings(NamedTuple):
     cpu_time: bool = False
     """Whether to measure the CPU time of the process instead of wall-clock time."""
     threads: int = 1
-    data: Optional[Path] = None
+    data: Path | None = None
     """A CoNLL-U file for part 6; None: the fixtures."""
     seconds: float = 1.5
     """The time for the pairs of a row."""
@@ -142,14 +143,14 @@ def compare(
     baseline: str,
     ours: Callable[[], Any],
     theirs: Callable[[], Any],
-    target: Optional[Target] = None,
+    target: Target | None = None,
 ) -> Row:
     """The row of the ratios of two functions, which run in turn after a warm-up."""
     ours, theirs = (
         partial(measure, settings, function, warm_up(settings, function))
         for function in (ours, theirs)
     )
-    pairs: List[Tuple[float, float]] = []
+    pairs: list[tuple[float, float]] = []
     fewest, most = settings.rounds(settings.min_pairs), settings.rounds(settings.max_pairs)
     gc.collect()
     gc.disable()
@@ -161,7 +162,7 @@ def compare(
 
 
 def paired(
-    what: str, baseline: str, pairs: List[Tuple[float, float]], target: Optional[Target] = None
+    what: str, baseline: str, pairs: list[tuple[float, float]], target: Target | None = None
 ) -> Row:
     """The row of the ratios of pairs of seconds, ours and theirs."""
     seconds = numpy.median(pairs, axis=0).tolist()

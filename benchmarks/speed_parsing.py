@@ -7,7 +7,7 @@ spanning trees.
 """
 
 from functools import partial
-from typing import Any, Dict, List
+from typing import Any
 
 import torch
 from allennlp.models import Model
@@ -19,7 +19,7 @@ SENTENCES = 16
 BASELINE = "biaffine_parser"
 
 
-def parsing(settings: Settings) -> List[Case]:
+def parsing(settings: Settings) -> list[Case]:
     """A training step and the parsing of a batch."""
     try:
         import allennlp_models.structured_prediction  # noqa: F401  # registers the parser
@@ -29,7 +29,7 @@ def parsing(settings: Settings) -> List[Case]:
     return [partial(_case, settings, what, action) for what, action in actions.items()]
 
 
-def _case(settings: Settings, what: str, action: Action) -> List[Row]:
+def _case(settings: Settings, what: str, action: Action) -> list[Row]:
     torch.manual_seed(1)
     sentences = settings.rounds(SENTENCES)
     batches = [random_batch(settings, sentences) for _ in range(8)]
@@ -48,7 +48,7 @@ def _parse(run: Run) -> None:
     model(**{name: field for name, field in batch.items() if not name.startswith("head_")})
 
 
-def random_batch(settings: Settings, sentences: int) -> Dict[str, Any]:
+def random_batch(settings: Settings, sentences: int) -> dict[str, Any]:
     """A batch with a tree for each sentence: each word hangs on the one before it, with a label that can be learned."""
     shape = sentences, TOKENS
     words, tags = (torch.randint(2, SIZES[name], shape) for name in ("tokens", "pos"))

@@ -7,23 +7,24 @@ second fit without them.
 import multiprocessing
 import resource
 import sys
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any
 
 import numpy
 import torch
 from speed_harness import Case, Row, Settings, Target, measure, warm_up
 from speed_taggers import Decoder, Run, nef_tagger, random_batch
 
-Steps = Union[int, str]
+Steps = int | str
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
 LONG = 128
 """The length from which overhead no longer dominates."""
 LONG_FOR_MEMORY = 256
 """The length from which the memory is large enough to be measured."""
 ROUNDS = 5
-TIME_TARGETS: Dict[Steps, Target] = {5: Target(1.1, 1.05), "length": Target(2.1, 2.0)}
-MEMORY_TARGETS: Dict[Steps, Target] = {"length": Target(600, 100)}
+TIME_TARGETS: dict[Steps, Target] = {5: Target(1.1, 1.05), "length": Target(2.1, 2.0)}
+MEMORY_TARGETS: dict[Steps, Target] = {"length": Target(600, 100)}
 
 
 def run_of(settings: Settings, num_steps: Steps, *lengths: int) -> Run:
@@ -61,19 +62,19 @@ def _peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
 
 
-def exponents(lengths: Sequence[int], rounds: Sequence[Sequence[float]]) -> List[float]:
+def exponents(lengths: Sequence[int], rounds: Sequence[Sequence[float]]) -> list[float]:
     """The fitted exponent of each round; a round has a value for each length."""
     logs = numpy.log(lengths)
     return [float(numpy.polyfit(logs, numpy.log(values), 1)[0]) for values in rounds]
 
 
-def scaling(settings: Settings) -> List[Case]:
+def scaling(settings: Settings) -> list[Case]:
     """Part 5: NEF-F with csoftmax, N = 5 and N = L."""
     lengths = LENGTHS[:2] if settings.quick else LENGTHS
 
     def fit(
-        what: str, rounds: List[List[float]], min_length: int, target: Optional[Target] = None
-    ) -> List[Row]:
+        what: str, rounds: list[list[float]], min_length: int, target: Target | None = None
+    ) -> list[Row]:
         """The row of the exponent over lengths of at least `min_length`; no row for fewer than two lengths."""
         which = [i for i, length in enumerate(lengths) if length >= min_length]
         if len(which) < 2:
@@ -84,7 +85,7 @@ def scaling(settings: Settings) -> List[Case]:
         details = {"lengths": lengths, "rounds": rounds}
         return [Row(what, "", slopes, target, "exponent", details)]
 
-    def time_case(num_steps: Steps) -> List[Row]:
+    def time_case(num_steps: Steps) -> list[Row]:
         steps = [run_of(settings, num_steps, length).train for length in lengths]
         calls = [warm_up(settings, step) for step in steps]
         rounds = [
@@ -94,7 +95,7 @@ def scaling(settings: Settings) -> List[Case]:
         what, target = f"exponent of time, {_title(num_steps)}", TIME_TARGETS[num_steps]
         return [row for length in (0, LONG) for row in fit(what, rounds, length, target)]
 
-    def memory_case(num_steps: Steps) -> List[Row]:
+    def memory_case(num_steps: Steps) -> list[Row]:
         jobs = [(settings, num_steps, length) for length in lengths]
         rounds = [in_new_processes(extra_memory, jobs) for _ in range(settings.rounds(3))]
         name = f"peak memory, {_title(num_steps)}"
@@ -104,7 +105,7 @@ def scaling(settings: Settings) -> List[Case]:
         fitted = fit(f"exponent of {name}", rounds, LONG_FOR_MEMORY)
         return [*fitted, Row(what, "", last, target, "MB", details)]
 
-    cases: List[Case] = [partial(time_case, num_steps) for num_steps in TIME_TARGETS]
+    cases: list[Case] = [partial(time_case, num_steps) for num_steps in TIME_TARGETS]
     return cases + [partial(memory_case, num_steps) for num_steps in TIME_TARGETS]
 
 
@@ -113,8 +114,8 @@ def _title(num_steps: Steps) -> str:
 
 
 def in_new_processes(
-    function: Callable[..., float], jobs: Sequence[Tuple[Any, ...]]
-) -> List[float]:
+    function: Callable[..., float], jobs: Sequence[tuple[Any, ...]]
+) -> list[float]:
     """The result of a function for the arguments of each job, each in a new process, one after the other."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["allennlp_nef"])  # imported once for all processes

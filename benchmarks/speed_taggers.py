@@ -5,10 +5,11 @@ vocabulary has the size of that of UD French-Sequoia, since optimizer and gradie
 `simple_tagger` has no dropout, so ours has none either, except in the rows "with dropout".
 """
 
+from collections.abc import Callable
 from copy import deepcopy
-from functools import lru_cache, partial
+from functools import cache, partial
 from itertools import cycle
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Union
+from typing import Any, NamedTuple
 
 import torch
 from allennlp.common import Params
@@ -56,7 +57,7 @@ FORMS = {"full": "NEF-F", "single": "NEF-S"}
 
 class Decoder(NamedTuple):
     sketch_update: str
-    num_steps: Union[int, str]
+    num_steps: int | str
     attention: str
 
     @property
@@ -64,7 +65,7 @@ class Decoder(NamedTuple):
         steps = "L" if self.num_steps == "length" else self.num_steps
         return f"{FORMS[self.sketch_update]} N={steps}, {self.attention}"
 
-    def overrides(self) -> Dict[str, Any]:
+    def overrides(self) -> dict[str, Any]:
         """The changes to the config of a decoder."""
         return {**self._asdict(), "attention": {"type": self.attention}}
 
@@ -78,7 +79,7 @@ DECODERS = [
 ]
 
 
-@lru_cache(maxsize=None)
+@cache
 def vocabulary(labels: int = LABELS) -> Vocabulary:
     vocab = Vocabulary()
     for namespace, size in {**SIZES, "labels": labels}.items():
@@ -87,15 +88,15 @@ def vocabulary(labels: int = LABELS) -> Vocabulary:
     return vocab
 
 
-@lru_cache(maxsize=None)
-def config() -> Dict[str, Any]:
+@cache
+def config() -> dict[str, Any]:
     """The experiment from which the models are made."""
     return Params.from_file(str(ROOT / "training_configs" / "pos_nef_f_csoftmax.jsonnet")).as_dict()
 
 
 def nef_tagger(
-    *decoder: Decoder, dropout: float = 0.0, step_loss: Optional[str] = None
-) -> Dict[str, Any]:
+    *decoder: Decoder, dropout: float = 0.0, step_loss: str | None = None
+) -> dict[str, Any]:
     """The config of `nef_tagger`, with or without a decoder; `step_loss` is "all" or "drawn"."""
     model = deepcopy(config()["model"])
     if step_loss is not None:
@@ -108,14 +109,14 @@ def nef_tagger(
     return model
 
 
-def simple_tagger() -> Dict[str, Any]:
+def simple_tagger() -> dict[str, Any]:
     """The config of `simple_tagger` with the same embedders and the same BiLSTM."""
     model = nef_tagger()
     embedder = model["input_representation"]["text_field_embedder"]
     return {"type": BASELINE, "text_field_embedder": embedder, "encoder": model["encoder"]}
 
 
-def random_batch(settings: Settings, sentences: int, tokens: int) -> Dict[str, Any]:
+def random_batch(settings: Settings, sentences: int, tokens: int) -> dict[str, Any]:
     """A batch whose tags can be learned."""
 
     def draw(*namespaces: str) -> torch.Tensor:
@@ -136,10 +137,10 @@ class Run:
     def __init__(
         self,
         settings: Settings,
-        model: Dict[str, Any],
-        batches: List[Dict[str, Any]],
+        model: dict[str, Any],
+        batches: list[dict[str, Any]],
         labels: int = LABELS,
-        trainer: Optional[Dict[str, Any]] = None,
+        trainer: dict[str, Any] | None = None,
     ) -> None:
         torch.manual_seed(0)
         self.model = Model.from_params(Params(deepcopy(model)), vocab=vocabulary(labels))
@@ -184,7 +185,7 @@ class Run:
                 self.model.tag_head.probabilities(output["scores"], output["mask"])
 
 
-def training_steps(settings: Settings) -> List[Case]:
+def training_steps(settings: Settings) -> list[Case]:
     """Part 1: forward pass, backward pass, gradient clipping by norm and Adagrad update."""
     cases = _cases(settings, Run.train, TRAINING_TARGETS)
     for decoder in ((), DECODERS[:1]):
@@ -197,7 +198,7 @@ def training_steps(settings: Settings) -> List[Case]:
     return cases + _floor_cases(settings, Run.train)
 
 
-def _step_loss_case(settings: Settings, decoder: Decoder, steps: str) -> List[Row]:
+def _step_loss_case(settings: Settings, decoder: Decoder, steps: str) -> list[Row]:
     """A training step with a loss at other steps than the last one, over the same without it."""
     what = f"{decoder.title}, loss at {steps} steps"
     model, baseline = nef_tagger(decoder, step_loss=steps), nef_tagger(decoder)
@@ -205,11 +206,11 @@ def _step_loss_case(settings: Settings, decoder: Decoder, steps: str) -> List[Ro
     return _case(settings, Run.train, what, model, target, baseline, "loss at the last step")
 
 
-def _floor_cases(settings: Settings, action: Action) -> List[Case]:
+def _floor_cases(settings: Settings, action: Action) -> list[Case]:
     return [partial(_floor_case, settings, action, decoder) for decoder in DECODERS[::2]]
 
 
-def _floor_case(settings: Settings, action: Action, decoder: Decoder) -> List[Row]:
+def _floor_case(settings: Settings, action: Action, decoder: Decoder) -> list[Row]:
     """A lower bound of the time: the baseline's step and the matrix products of the decoder, without anything else."""
     torch.manual_seed(1)
     batches = [random_batch(settings, settings.batch_size, TOKENS) for _ in range(8)]
@@ -228,7 +229,7 @@ def _floor_case(settings: Settings, action: Action, decoder: Decoder) -> List[Ro
 
 def matrix_products(
     settings: Settings, decoder: Decoder, backward: bool = True
-) -> List[Callable[[], Any]]:
+) -> list[Callable[[], Any]]:
     """The matrix products of the forward pass, and with `backward` the two of the same size in the backward pass.
 
     W_h * h is computed once, and W_s * s at each step but the first, where s = 0. NEF-S updates one vector per
@@ -256,7 +257,7 @@ def products_of(
     columns: int,
     batch: int = 1,
     backward: bool = True,
-) -> List[Callable[[], Any]]:
+) -> list[Callable[[], Any]]:
     """A matrix product or a batch of them, and with `backward` the products for its two gradients."""
     a, b, c = (
         torch.randn(batch, *size, device=settings.device)
@@ -281,13 +282,13 @@ def product_rate(settings: Settings) -> float:
     return 2 * a.numel() * b.size(1) / seconds / 1e9
 
 
-def inference(settings: Settings) -> List[Case]:
+def inference(settings: Settings) -> list[Case]:
     """Part 2: the forward pass, in evaluation and without gradient."""
     return _cases(settings, Run.infer, {}) + _floor_cases(settings, Run.infer)
 
 
-def _cases(settings: Settings, action: Action, targets: Dict) -> List[Case]:
-    cases: List[Case] = [partial(_case, settings, action, _title(), nef_tagger())]
+def _cases(settings: Settings, action: Action, targets: dict) -> list[Case]:
+    cases: list[Case] = [partial(_case, settings, action, _title(), nef_tagger())]
     for decoder in DECODERS:
         target = targets.get((decoder.sketch_update, decoder.num_steps))
         model = nef_tagger(decoder)
@@ -303,12 +304,12 @@ def _case(
     settings: Settings,
     action: Action,
     what: str,
-    model: Dict[str, Any],
-    target: Optional[Target] = None,
-    baseline: Optional[Dict[str, Any]] = None,
+    model: dict[str, Any],
+    target: Target | None = None,
+    baseline: dict[str, Any] | None = None,
     name: str = BASELINE,
     in_torch: bool = False,
-) -> List[Row]:
+) -> list[Row]:
     torch.manual_seed(1)
     batches = [random_batch(settings, settings.batch_size, TOKENS) for _ in range(8)]
     runs = [Run(settings, some, batches) for some in (model, baseline or simple_tagger())]

@@ -1,7 +1,8 @@
 """Part 9 of `speed.py`: a training step of Tree-LSTMs, all nodes of a height at once against node by node."""
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any
 
 import numpy
 import torch
@@ -18,7 +19,7 @@ ROUNDS = 5
 TARGET = Target(0.1, 0.1)
 
 
-def random_heads(kind: type, length: int, draw: numpy.random.Generator) -> List[int]:
+def random_heads(kind: type, length: int, draw: numpy.random.Generator) -> list[int]:
     """The heads of a random tree of so many words, from 1, with 0 for the root."""
     if kind is ChildSumTreeLstm:
         order = draw.permutation(length)
@@ -44,7 +45,7 @@ def node_by_node(module: TreeEncoder, inputs: torch.Tensor, trees: Sequence[Any]
 
         def state(
             node: int, gates: torch.Tensor = gates, children: Any = children
-        ) -> Tuple[torch.Tensor, torch.Tensor]:
+        ) -> tuple[torch.Tensor, torch.Tensor]:
             below = [state(child, gates, children) for child in children[node]]
             states, memories = (torch.cat(each) for each in zip(*below)) if below else [nothing] * 2
             number = len(below)
@@ -60,10 +61,10 @@ def node_by_node(module: TreeEncoder, inputs: torch.Tensor, trees: Sequence[Any]
     return total
 
 
-def trees(settings: Settings) -> List[Case]:
+def trees(settings: Settings) -> list[Case]:
     """Part 9: forward and backward pass."""
 
-    def made(kind: type, length: int, sentences: int) -> Tuple[Any, ...]:
+    def made(kind: type, length: int, sentences: int) -> tuple[Any, ...]:
         draw = numpy.random.default_rng(0)
         torch.manual_seed(0)
         heads = torch.tensor([random_heads(kind, length, draw) for _ in range(sentences)])
@@ -76,11 +77,11 @@ def trees(settings: Settings) -> List[Case]:
     def slow_step(module: TreeEncoder, inputs: torch.Tensor, below: Sequence[Any]) -> None:
         node_by_node(module, inputs, below).sum().backward()
 
-    def against_nodes(name: str, kind: type) -> List[Row]:
+    def against_nodes(name: str, kind: type) -> list[Row]:
         module, inputs, heads, mask = made(kind, SENTENCES, settings.batch_size)
         below = []
         for row in heads.tolist():
-            children: Dict[int, List[int]] = {node: [] for node in range(len(row))}
+            children: dict[int, list[int]] = {node: [] for node in range(len(row))}
             for node, head in enumerate(row):
                 if head:
                     children[head - 1].append(node)
@@ -91,7 +92,7 @@ def trees(settings: Settings) -> List[Case]:
             compare(settings, f"{name}, {SENTENCES} words", "node by node", ours, theirs, TARGET)
         ]
 
-    def exponent(name: str, kind: type) -> List[Row]:
+    def exponent(name: str, kind: type) -> list[Row]:
         lengths = LENGTHS[:2] if settings.quick else LENGTHS
         steps = [partial(step, *made(kind, length, 1)) for length in lengths]
         calls = [warm_up(settings, each) for each in steps]

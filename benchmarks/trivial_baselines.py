@@ -19,8 +19,9 @@ Prints a table in Markdown, in percent. The scorers are those of `allennlp score
 import argparse
 import json
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from pathlib import Path
-from typing import Callable, Dict, List, NamedTuple
+from typing import NamedTuple
 
 import numpy
 from result_tasks import TASKS
@@ -32,18 +33,18 @@ from allennlp_nef.metrics import tag_scores
 
 SCORES = {name: task.scores for name, task in TASKS.items()}
 SCORES["qe"] = [*SCORES["qe"], ("f1_bad", "F1-BAD"), ("f1_ok", "F1-OK")]
-Scores = Dict[str, Dict[str, float]]
+Scores = dict[str, dict[str, float]]
 """For dev and test, each score in percent."""
 
 
 class Sentence(NamedTuple):
     """A sentence with its gold tags."""
 
-    words: List[str]
-    tags: List[str]
+    words: list[str]
+    tags: list[str]
 
 
-def read_sentences(task: str, path: str, encoding: str = "utf-8") -> List[Sentence]:
+def read_sentences(task: str, path: str, encoding: str = "utf-8") -> list[Sentence]:
     """The sentences of a file, for `qe` of the files with a prefix. Raises `DataFormatError`."""
     if task == "qe":
         return [Sentence(each.target, each.tags or []) for each in read_examples(path)]
@@ -51,9 +52,9 @@ def read_sentences(task: str, path: str, encoding: str = "utf-8") -> List[Senten
     return [Sentence(each.words or [], each.tags) for each in file.sentences]
 
 
-def most_frequent_tags(training: List[Sentence]) -> Callable[[str], str]:
+def most_frequent_tags(training: list[Sentence]) -> Callable[[str], str]:
     """A function from a word to its most frequent tag."""
-    counts: Dict[str, Counter] = defaultdict(Counter)
+    counts: dict[str, Counter] = defaultdict(Counter)
     overall: Counter = Counter()
     for sentence in training:
         overall.update(sentence.tags)
@@ -69,22 +70,22 @@ def _first(counts: Counter) -> str:
 
 
 def scores_of(
-    scorer: tag_scores.Scorer, sentences: List[Sentence], tag_of: Callable[[str], str]
-) -> Dict[str, numpy.ndarray]:
+    scorer: tag_scores.Scorer, sentences: list[Sentence], tag_of: Callable[[str], str]
+) -> dict[str, numpy.ndarray]:
     """The scores where each word gets the tag `tag_of(word)`."""
     gold = [sentence.tags for sentence in sentences]
     predicted = [[tag_of(word) for word in sentence.words] for sentence in sentences]
     return scorer.scores(scorer.count(gold, predicted).sentences.sum(0))
 
 
-def random_scores(sentences: List[Sentence], rate: float) -> Dict[str, numpy.ndarray]:
+def random_scores(sentences: list[Sentence], rate: float) -> dict[str, numpy.ndarray]:
     """The scores of the expected counts where each word is tagged BAD with the probability `rate`."""
     tags = Counter(tag for sentence in sentences for tag in sentence.tags)
     counts = [tags[gold] * share for gold in ("BAD", "OK") for share in (rate, 1 - rate)]
     return tag_scores.WORD_QE.scores(numpy.array(counts))
 
 
-def baselines(task: str, files: Dict[str, str], encoding: str = "utf-8") -> Dict[str, Scores]:
+def baselines(task: str, files: dict[str, str], encoding: str = "utf-8") -> dict[str, Scores]:
     """The scores of each baseline."""
     scorer = getattr(tag_scores, TASKS[task].scorer)
     training = read_sentences(task, files["train"], encoding)
@@ -109,7 +110,7 @@ def baselines(task: str, files: Dict[str, str], encoding: str = "utf-8") -> Dict
     }
 
 
-def as_table(task: str, rows: Dict[str, Scores]) -> str:
+def as_table(task: str, rows: dict[str, Scores]) -> str:
     """The scores in Markdown."""
     columns = [(part, *score) for score in SCORES[task] for part in ("dev", "test")]
     lines = [["baseline", *(f"{part} {title}" for part, _, title in columns)]]

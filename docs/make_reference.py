@@ -9,8 +9,9 @@ import inspect
 import re
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 from allennlp.common import Registrable
 
@@ -76,11 +77,11 @@ class Parameter(NamedTuple):
     """What a docstring says about a parameter."""
 
     type: str
-    default: Optional[str]
+    default: str | None
     text: str
 
 
-def registered() -> Dict[str, Dict[str, Tuple[type, Optional[str]]]]:
+def registered() -> dict[str, dict[str, tuple[type, str | None]]]:
     """For each kind, by name: the class, and its constructor where it is not `__init__`."""
     kinds = {
         kind.__name__: {
@@ -97,21 +98,21 @@ def registered() -> Dict[str, Dict[str, Tuple[type, Optional[str]]]]:
     return {kind: kinds[kind] for kind in TITLES if kind in kinds}
 
 
-def own_classes(component: type) -> List[type]:
+def own_classes(component: type) -> list[type]:
     """The class and its bases in this package."""
     return [base for base in component.__mro__ if base.__module__.startswith("allennlp_nef")]
 
 
-def sections(component: type) -> Dict[str, str]:
+def sections(component: type) -> dict[str, str]:
     """The docstring of a class by its headings, `# Parameters` and the like; the text before them as ""."""
     text = inspect.cleandoc(component.__doc__ or "")
     parts = re.split(r"^# (.+)\n+", text, flags=re.M)
     return {"": parts[0], **dict(zip(parts[1::2], parts[2::2]))}
 
 
-def described(component: type) -> Dict[str, Parameter]:
+def described(component: type) -> dict[str, Parameter]:
     """What the docstrings of a class and its bases say about parameters."""
-    found: Dict[str, Parameter] = {}
+    found: dict[str, Parameter] = {}
     for base in own_classes(component):
         if "__doc__" not in vars(base):
             continue
@@ -127,7 +128,7 @@ def described(component: type) -> Dict[str, Parameter]:
     return found
 
 
-def parameters(component: type, constructor: Optional[str]) -> Iterator[inspect.Parameter]:
+def parameters(component: type, constructor: str | None) -> Iterator[inspect.Parameter]:
     """Those that a config gives, with those of the bases that `**kwargs` goes to."""
     names = set(FILLED_IN)
     functions = [getattr(component, constructor)] if constructor else []
@@ -144,7 +145,7 @@ def parameters(component: type, constructor: Optional[str]) -> Iterator[inspect.
             return
 
 
-def as_item(parameter: inspect.Parameter, known: Optional[Parameter]) -> str:
+def as_item(parameter: inspect.Parameter, known: Parameter | None) -> str:
     """A parameter as an item of a list."""
     if known is None:
         known = Parameter(f"`{inspect.formatannotation(parameter.annotation)}`", None, "")
@@ -169,7 +170,7 @@ def prose(component: type) -> str:
     return text.strip()
 
 
-def component_entry(name: str, component: type, constructor: Optional[str]) -> str:
+def component_entry(name: str, component: type, constructor: str | None) -> str:
     known = described(component)
     listed = list(parameters(component, constructor))
     if "takes the options of" in sections(component)[""]:  # those of AllenNLP's class

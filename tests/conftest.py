@@ -101,9 +101,10 @@ def start_allennlp():
 
     @contextmanager
     def start(folder, *arguments):
-        with open(str(folder / "stdout.txt"), "wb") as out, open(
-            str(folder / "stderr.txt"), "wb"
-        ) as err:
+        with (
+            open(str(folder / "stdout.txt"), "wb") as out,
+            open(str(folder / "stderr.txt"), "wb") as err,
+        ):
             process = subprocess.Popen(
                 [sys.executable, "-m", "allennlp", *map(str, arguments)],
                 cwd=str(ROOT),

@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import pytest
-
 from allennlp_nef._deferred import deferring
 
 USE = """

@@ -1,7 +1,7 @@
 """The blocks of a page of the documentation, and how their output is compared. CONTRIBUTING.md states the rules."""
 
 import re
-from typing import List, NamedTuple, Optional
+from typing import NamedTuple
 
 RUN = ("bash", "python")
 INERT = ("bibtex", "dockerfile", "ini", "json", "nginx", "yaml")
@@ -24,11 +24,11 @@ class Block(NamedTuple):
     text: str
     line: int
     """Of its first line, from 1."""
-    key: Optional[str]
+    key: str | None
     """What the comment before it begins with: "not run", "file", "fails", "needs", "background"."""
-    value: Optional[str]
+    value: str | None
     """What stands after the colon."""
-    output: Optional[str] = None
+    output: str | None = None
     """What it prints, where a `text` block says so."""
 
     @property
@@ -36,9 +36,9 @@ class Block(NamedTuple):
         return self.language in RUN and self.key not in ("not run", "file")
 
 
-def blocks_of(page: str) -> List[Block]:
+def blocks_of(page: str) -> list[Block]:
     """The blocks of a page; `text` blocks as outputs of those before. Raises `ValueError` with the line."""
-    blocks: List[Block] = []
+    blocks: list[Block] = []
     for match in FENCE.finditer(page):
         language, text = match["language"], match["text"]
         line = page.count("\n", 0, match.start()) + 2
@@ -62,12 +62,12 @@ def blocks_of(page: str) -> List[Block]:
     return blocks
 
 
-def archives_of(page: str) -> List[str]:
+def archives_of(page: str) -> list[str]:
     """The folders of trained models that a page uses."""
     return [name for names in USES.findall(page) for name in names.split()]
 
 
-def difference(expected: str, got: str) -> Optional[str]:
+def difference(expected: str, got: str) -> str | None:
     """How an output is not as expected; None where it is.
 
     `...` stands for any text. Numbers may differ by `TOLERANCE`. Blanks and line breaks are one thing, however many.

@@ -5,19 +5,15 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+from allennlp_nef._stack import install_commands
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from allennlp_nef._stack import install_commands
 from allennlp_nef.version import VERSION
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

@@ -2,7 +2,7 @@
 
 import json
 from copy import deepcopy
-from functools import lru_cache
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def evaluate(*snippets):
     return json.loads(_jsonnet.evaluate_snippet("configs", f"[{', '.join(snippets)}]"))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _configs():
     names = [path.stem for path in sorted(CONFIGS.glob("*.jsonnet"))]
     values = evaluate(*(f"import '{CONFIGS}/{name}.jsonnet'" for name in names))

@@ -1,8 +1,9 @@
 """Tags corpora: columns of a batch in, columns out, on engines such as Ray Data and Spark, or files in parts."""
 
-from allennlp_nef import _stack  # noqa: F401  # first: says what to install
+from allennlp_nef.compat import require_allennlp
 
-# isort: split
+require_allennlp()
+
 from allennlp_nef.bulk.tagger import Tagger
 
 __all__ = ["Tagger"]

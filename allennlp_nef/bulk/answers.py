@@ -1,9 +1,9 @@
 """Answers to any number of sentences, each with an answer or a message."""
 
 import gc
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import Iterable, Iterator, List, Sequence, Union
 
 from allennlp.common.util import JsonDict
 from allennlp.data import Instance
@@ -15,9 +15,9 @@ from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 WINDOW = 4096
 """How many instances are in memory at once."""
 
-Item = Union[Instance, str]
+Item = Instance | str
 """A sentence, or why it cannot be tagged."""
-Outcome = Union[JsonDict, str]
+Outcome = JsonDict | str
 """The answer of the predictor, or why there is none."""
 
 
@@ -48,8 +48,8 @@ def answers_to(predictor: TaggingPredictor, items: Iterable[Item]) -> Iterator[O
         yield from _answers_to_window(predictor, window)
 
 
-def _answers_to_window(predictor: TaggingPredictor, items: Sequence[Item]) -> List[Outcome]:
-    outcomes: List[Outcome] = [item if isinstance(item, str) else {} for item in items]
+def _answers_to_window(predictor: TaggingPredictor, items: Sequence[Item]) -> list[Outcome]:
+    outcomes: list[Outcome] = [item if isinstance(item, str) else {} for item in items]
     numbered = [(i, item) for i, item in enumerate(items) if not isinstance(item, str)]
     numbered.sort(key=lambda pair: [len(side) for side in metadata_of(pair[1]).sides])
     size = predictor.batch_size
@@ -60,7 +60,7 @@ def _answers_to_window(predictor: TaggingPredictor, items: Sequence[Item]) -> Li
     return outcomes
 
 
-def _answers_to_batch(predictor: TaggingPredictor, batch: Sequence[Instance]) -> List[Outcome]:
+def _answers_to_batch(predictor: TaggingPredictor, batch: Sequence[Instance]) -> list[Outcome]:
     try:
         return [*predictor.predict_batch_instance(list(batch))]
     except Exception as error:  # noqa: BLE001  # whatever the model raises is the answer

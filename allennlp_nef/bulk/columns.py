@@ -1,6 +1,7 @@
 """Columns of a batch: NumPy dictionaries, data frames of pandas, tables of Arrow."""
 
-from typing import TYPE_CHECKING, AbstractSet, Any, Callable, Iterable, List, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -15,7 +16,7 @@ ERROR = "error"
 """The column of messages."""
 
 
-def names_of(batch: Any) -> List[str]:
+def names_of(batch: Any) -> list[str]:
     """The names of the columns of a batch."""
     if isinstance(batch, Mapping):
         return list(batch)
@@ -29,15 +30,13 @@ def names_of(batch: Any) -> List[str]:
     )
 
 
-def values_of(batch: Any, name: str) -> List[Any]:
+def values_of(batch: Any, name: str) -> list[Any]:
     """A column as plain values: strings, numbers, lists of these, and None where there is no value."""
     column = batch[name]
     if hasattr(column, "to_pylist"):
-        values: List[Any] = column.to_pylist()
+        values: list[Any] = column.to_pylist()
         return values
-    is_other = isinstance(column, (str, bytes, Mapping, AbstractSet)) or not hasattr(
-        column, "__len__"
-    )
+    is_other = isinstance(column, (str, bytes, Mapping, Set)) or not hasattr(column, "__len__")
     if is_other or getattr(column, "ndim", 1) == 0:
         raise UserError(
             f"{name}: expected an array or a list of values, got {type(column).__name__}"
@@ -59,7 +58,7 @@ def plain(value: Any) -> Any:
     return None if is_missing else value
 
 
-def with_columns(batch: Any, columns: Mapping[str, List[Any]], schema: "Schema") -> Any:
+def with_columns(batch: Any, columns: Mapping[str, list[Any]], schema: "Schema") -> Any:
     """The batch, in the kind that it is, with new columns, in place of those of the same name.
 
     `schema` gives the types of the columns.

@@ -3,9 +3,10 @@
 import platform
 import sys
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Sequence, Tuple
+from typing import Any
 
 import torch
 from tqdm import tqdm  # type: ignore[import-untyped]
@@ -24,16 +25,16 @@ class Job:
     """What is tagged, how, and by how many processes."""
 
     archive: str
-    inputs: Sequence[Tuple[str, str]]
+    inputs: Sequence[tuple[str, str]]
     """A path and a format each, all of one format."""
     output: Path
     output_format: str
-    options: Dict[str, Any]
+    options: dict[str, Any]
     """Those of the `RowTagger` that change the output."""
     shard_size: int = 2000
     workers: int = 0
     """Processes of Ray; 0 for this process alone."""
-    address: Optional[str] = None
+    address: str | None = None
     """Of a cluster of Ray."""
     threads: int = 1
     """Of torch, in each process."""
@@ -41,7 +42,7 @@ class Job:
     trust: bool = False
     """Whether the archive may run code."""
 
-    def tagger_arguments(self, inputs: Sequence[Input], digest: str) -> Dict[str, Any]:
+    def tagger_arguments(self, inputs: Sequence[Input], digest: str) -> dict[str, Any]:
         """The arguments of the `ShardTagger`."""
         options = {**self.options, "archive": self.archive, "threads": self.threads}
         # Ray shows each process its own GPU, as the first one.
@@ -90,7 +91,7 @@ class Figures:
     parts_before: int
     """How many of them were there before this run."""
     seconds: float
-    sentences_per_second: Optional[float]
+    sentences_per_second: float | None
     """Null where nothing was left to do."""
 
 

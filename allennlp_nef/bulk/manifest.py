@@ -7,10 +7,11 @@ import fcntl
 import hashlib
 import json
 import os
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Tuple
+from typing import Any
 
 from allennlp.common.file_utils import cached_path
 from allennlp.models.archival import CONFIG_NAME, get_weights_path
@@ -23,9 +24,9 @@ MANIFEST = "_manifest.json"
 PARTS = "_parts.jsonl"
 SHOWN = 5
 """How many messages about sentences are shown."""
-Plan = Dict[str, Any]
+Plan = dict[str, Any]
 """The content of the manifest. Where the work goes on, `archive`, `inputs` and `settings` have to be as before."""
-Record = Dict[str, Any]
+Record = dict[str, Any]
 """What is known of a part that was written."""
 
 
@@ -100,9 +101,9 @@ class OutputFolder:
     def __init__(self, path: Path, plan: Plan) -> None:
         self._path = path
         self._plan = plan
-        self.records: Dict[str, Record] = {}
+        self.records: dict[str, Record] = {}
         """What is there, by the name of the part; of many messages only the first ones."""
-        self._notes: List[str] = []
+        self._notes: list[str] = []
         for line, record in self._lines():
             self._notes.append(line)
             self._keep(record)
@@ -150,7 +151,7 @@ class OutputFolder:
         """The sum of a number, such as "sentences", of the parts that are there."""
         return sum(record[name] for record in self.records.values())
 
-    def messages(self) -> List[str]:
+    def messages(self) -> list[str]:
         """The first messages about sentences."""
         found = (self.records[part]["messages"] for part in sorted(self.records))
         return list(islice(chain.from_iterable(found), SHOWN))
@@ -158,7 +159,7 @@ class OutputFolder:
     def _keep(self, record: Record) -> None:
         self.records[record["part"]] = {**record, "messages": record["messages"][:SHOWN]}
 
-    def _lines(self) -> Iterator[Tuple[str, Record]]:
+    def _lines(self) -> Iterator[tuple[str, Record]]:
         """The notes of parts that are there as they were written. A damaged line is no note: the part is made again."""
         if not self.parts.exists():
             return
@@ -206,7 +207,7 @@ def _of_archive(plan: Plan) -> str:
 
 
 def _of_inputs(plan: Plan) -> str:
-    inputs: List[str] = []
+    inputs: list[str] = []
     for each in plan["inputs"]:
         digests = [file["sha256"][:12] for _, file in sorted(each["files"].items())]
         inputs.append(f"{each['format']} SHA-256 {' '.join(digests)}")

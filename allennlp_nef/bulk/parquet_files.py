@@ -1,6 +1,7 @@
 """Rows of Parquet files, in their order."""
 
-from typing import TYPE_CHECKING, Iterator, Optional
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from allennlp_nef.data.formats.text_files import FileSlice
 from allennlp_nef.errors import DataFormatError, UserError, summary_of
@@ -51,7 +52,7 @@ class ParquetRows:
         self._place = 0
         """The number of the next row."""
         self._batches: Iterator[pyarrow.RecordBatch] = iter(())
-        self._rest: Optional[pyarrow.RecordBatch] = None
+        self._rest: pyarrow.RecordBatch | None = None
         """What was decoded and not taken."""
 
     def table(self, rows: FileSlice) -> "pyarrow.Table":

@@ -2,9 +2,10 @@
 
 import json
 import os
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator, Mapping
+from typing import Any
 
 from allennlp_nef.data.formats.conll_columns import BOUNDARIES
 from allennlp_nef.data.formats.text_files import FileSlice, is_blank, open_file
@@ -81,7 +82,7 @@ def json_line(row: Mapping[str, Any]) -> str:
     return text + "\n"
 
 
-def untagged(output_format: str, slices: Dict[str, FileSlice], message: str) -> str:
+def untagged(output_format: str, slices: dict[str, FileSlice], message: str) -> str:
     """What stands for a sentence that cannot be tagged, in a format of the field.
 
     In CoNLL-U the sentence with the message as a comment; in columns the sentence without a new column; an empty line

@@ -5,12 +5,13 @@ import logging
 import os
 import platform
 import socket
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any
 
 import numpy
+from allennlp.common.plugins import import_plugins
 
-from allennlp_nef._stack import import_plugins
 from allennlp_nef.bulk.manifest import Record
 from allennlp_nef.bulk.shard_tagger import ShardTagger
 from allennlp_nef.bulk.shards import Shard
@@ -30,9 +31,9 @@ class ShardWorker:
         self._folder = folder
         self._arguments = arguments
         self._shards = {shard.number: shard for shard in shards}
-        self._tagger: Optional[ShardTagger] = None
+        self._tagger: ShardTagger | None = None
 
-    def __call__(self, batch: Dict[str, numpy.ndarray]) -> Dict[str, List[str]]:
+    def __call__(self, batch: dict[str, numpy.ndarray]) -> dict[str, list[str]]:
         (number,) = batch["shard"]
         try:
             if self._tagger is None:
@@ -55,7 +56,7 @@ def ray_records(
     workers: int,
     threads: int,
     has_gpu: bool,
-    address: Optional[str] = None,
+    address: str | None = None,
 ) -> Iterator[Iterator[Record]]:
     """The records of shards, each when it is done. Ray does a shard again whose process ends, such as with its host.
 
@@ -114,13 +115,13 @@ def _record_of(row: Mapping[str, str]) -> Record:
     return record
 
 
-def _connect(address: Optional[str], cpus: int) -> None:
+def _connect(address: str | None, cpus: int) -> None:
     """Connects to a cluster, or starts one on this machine."""
     import ray
 
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would report to the makers of Ray
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # errors come as exceptions
-    options: Dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address is None:
         options.update(address="local", num_cpus=cpus, include_dashboard=False)
         options.update(object_store_memory=_OBJECT_STORE)

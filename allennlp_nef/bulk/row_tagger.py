@@ -1,14 +1,8 @@
 import os
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import (
     TYPE_CHECKING,
     Any,
-    Container,
-    Iterable,
-    Iterator,
-    List,
-    Mapping,
-    Optional,
-    Sequence,
 )
 
 import torch
@@ -55,9 +49,9 @@ class RowTagger:
         self,
         archive: str,
         cuda_device: int = -1,
-        threads: Optional[int] = None,
-        columns: Optional[Mapping[str, str]] = None,
-        fields: Optional[Sequence[str]] = None,
+        threads: int | None = None,
+        columns: Mapping[str, str] | None = None,
+        fields: Sequence[str] | None = None,
         include_package: Sequence[str] = (),
         trust: bool = False,
         **options: Any,
@@ -89,7 +83,7 @@ class RowTagger:
         for name in fields or ():
             if name not in known:
                 raise UserError(f"fields: expected some of {', '.join(known)}, got {quote(name)}")
-        self.fields: List[str] = list(known if fields is None else fields)
+        self.fields: list[str] = list(known if fields is None else fields)
         """The fields of answers that are given."""
 
     def check_columns(self, names: Sequence[str]) -> None:
@@ -119,7 +113,7 @@ class RowTagger:
         """The answers for items, or messages, in their order."""
         return answers_to(self.predictor, items)
 
-    def new_fields(self, given: Container[str]) -> List[str]:
+    def new_fields(self, given: Container[str]) -> list[str]:
         """The fields of answers that are added to those that are given: all but those of sentences."""
         inputs = [column for column in self.inputs.values() if column in given]
         return [name for name in self.fields if name not in inputs]
@@ -129,7 +123,7 @@ class RowTagger:
         return arrow_schema(names, has_severities=self._is_word_qe)
 
 
-def values_in(outcome: Outcome, names: Iterable[str]) -> List[Any]:
+def values_in(outcome: Outcome, names: Iterable[str]) -> list[Any]:
     """The values of columns for an answer or a message; None for those that it lacks."""
     answer = {ERROR: outcome} if isinstance(outcome, str) else outcome
     return [answer.get(name) for name in names]

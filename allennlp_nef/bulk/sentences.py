@@ -1,9 +1,10 @@
 """The sentences of a shard, as rows or as instances; a message for each that cannot be read."""
 
 import logging
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple, TypeVar, Union
+from typing import Any, TypeVar
 
 from allennlp_nef.bulk.answers import Item
 from allennlp_nef.bulk.row_tagger import RowTagger
@@ -20,12 +21,12 @@ from allennlp_nef.predictors.errors import describe, request_error
 from allennlp_nef.predictors.lines import LoadedRequest, load_request
 
 T = TypeVar("T")
-Slices = Dict[str, FileSlice]
+Slices = dict[str, FileSlice]
 READERS = {"conll": ConllTagsReader, "conllu": ConlluTagsReader, "wmt": WmtWordQeReader}
 """The readers whose formats can be cut into shards."""
 
 
-def read_rows(rows: RowTagger, shard: Shard) -> Iterator[Tuple[Dict[str, Any], Item]]:
+def read_rows(rows: RowTagger, shard: Shard) -> Iterator[tuple[dict[str, Any], Item]]:
     """The objects of JSON lines, with their instances. Of a line that is no object, an empty one."""
 
     def parse(row: Any, where: str) -> Item:
@@ -72,20 +73,20 @@ def _examples(reader: TaggingReader, format: str, slices: Slices) -> Iterator[An
     return reader.examples(path)
 
 
-def _lines(slices: Slices) -> Iterator[Tuple[int, str]]:
+def _lines(slices: Slices) -> Iterator[tuple[int, str]]:
     path = slices["path"]
     for number, line in enumerate(iterate_lines(path), first_line_of(path)):
         if not is_blank(line):
             yield number, line
 
 
-def _read(shard: Shard, format: str, read: Callable[[Slices], Iterable[T]]) -> List[Union[T, str]]:
+def _read(shard: Shard, format: str, read: Callable[[Slices], Iterable[T]]) -> list[T | str]:
     """What `read` gives for a shard, one a sentence. Where that is an error, each sentence is read alone."""
     try:
         return [*read(shard.slices)]
     except DataFormatError:
         pass
-    found: List[Union[T, str]] = []
+    found: list[T | str] = []
     for slices in sentences_of(shard, format):
         try:
             found += read(slices)

@@ -1,8 +1,9 @@
 import os
 import platform
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any
 
 from allennlp_nef.bulk.answers import Item, Outcome, frozen_objects
 from allennlp_nef.bulk.columns import ERROR, with_columns
@@ -45,7 +46,7 @@ class ShardTagger:
         output: str,
         output_format: str,
         tagger: Mapping[str, Any],
-        digest: Optional[str] = None,
+        digest: str | None = None,
     ) -> None:
         self._inputs = inputs
         self._output = Path(output)
@@ -117,7 +118,7 @@ class ShardTagger:
             "process": f"{platform.node()}:{os.getpid()}",
         }
 
-    def _read(self, shard: Shard, format: str) -> Tuple[Any, Iterable[Item]]:
+    def _read(self, shard: Shard, format: str) -> tuple[Any, Iterable[Item]]:
         """The rows, a table or a list, or None; and the instances."""
         if format == "jsonl":
             pairs = list(read_rows(self._rows, shard))
@@ -139,7 +140,7 @@ class ShardTagger:
             for row, outcome in zip(rows or repeat({}), outcomes):
                 yield json_line(self._row(row, outcome))
             return
-        slices: List[Dict[str, FileSlice]] = []
+        slices: list[dict[str, FileSlice]] = []
         for number, outcome in enumerate(outcomes):
             if isinstance(outcome, str):
                 slices = slices or sentences_of(shard, format)
@@ -147,7 +148,7 @@ class ShardTagger:
             else:
                 yield self._rows.predictor.dump(outcome, shard.first + number)
 
-    def _row(self, row: Mapping[str, Any], outcome: Outcome) -> Dict[str, Any]:
+    def _row(self, row: Mapping[str, Any], outcome: Outcome) -> dict[str, Any]:
         """A row with its answer; as in JSON lines, without fields that are null."""
         old = {name: value for name, value in row.items() if name != ERROR}
         if isinstance(outcome, str):

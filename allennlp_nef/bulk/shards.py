@@ -2,8 +2,9 @@
 
 import hashlib
 import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import NamedTuple
 
 from allennlp_nef.bulk.parquet_files import count_rows
 from allennlp_nef.data.formats.conll_columns import BOUNDARIES
@@ -37,7 +38,7 @@ class Input(NamedTuple):
     format: str
     """One of `FORMATS`."""
     sentences: int
-    files: Dict[str, InputFile]
+    files: dict[str, InputFile]
     """The file of each part of the data set; of a single file, by the name "path"."""
 
 
@@ -51,7 +52,7 @@ class Shard(NamedTuple):
     first: int
     """The number of its first sentence in the input, from 0."""
     sentences: int
-    slices: Dict[str, FileSlice]
+    slices: dict[str, FileSlice]
     """The slice of each file. Of Parquet, `start` and `end` are rows."""
 
 
@@ -85,7 +86,7 @@ class BeginsBlock:
         return self._is_inside and not was_inside
 
 
-FORMATS: Dict[str, Callable[[], Callable[[bytes], bool]]] = {
+FORMATS: dict[str, Callable[[], Callable[[bytes], bool]]] = {
     "jsonl": lambda: begins_text,
     "parquet": lambda: begins_line,
     "conll": partial(BeginsBlock, BOUNDARIES),
@@ -100,7 +101,7 @@ def split_file(
     begins: Callable[[bytes], bool],
     size: int,
     read: Callable[[bytes], object] = len,
-) -> Iterator[Tuple[FileSlice, int]]:
+) -> Iterator[tuple[FileSlice, int]]:
     """The slices of a file, or of a slice, with `size` sentences each, and how many each has; the last may have fewer.
 
     Lines before the first sentence are in the first slice, others between sentences in that of the sentence before.
@@ -123,7 +124,7 @@ def split_file(
         yield FileSlice(name, start, place, first), sentences
 
 
-def sentences_of(shard: Shard, format: str) -> List[Dict[str, FileSlice]]:
+def sentences_of(shard: Shard, format: str) -> list[dict[str, FileSlice]]:
     """The slices of each sentence of a shard."""
     split = {
         part: list(split_file(path, FORMATS[format](), 1)) for part, path in shard.slices.items()
@@ -131,15 +132,15 @@ def sentences_of(shard: Shard, format: str) -> List[Dict[str, FileSlice]]:
     return [slices for slices, _ in _side_by_side(split, shard.slices)]
 
 
-def plan(inputs: Sequence[Tuple[str, str]], size: int) -> Tuple[List[Input], List[Shard]]:
+def plan(inputs: Sequence[tuple[str, str]], size: int) -> tuple[list[Input], list[Shard]]:
     """Reads each input, a path and its format, once: for its digest, and for its shards of `size` sentences.
 
     # Raises
 
     `DataFormatError`: a file that is missing, an input without sentences, parallel files of different lengths.
     """
-    planned: List[Input] = []
-    shards: List[Shard] = []
+    planned: list[Input] = []
+    shards: list[Shard] = []
     for number, (path, format) in enumerate(inputs):
         is_parallel = format == "wmt"
         paths = (
@@ -171,7 +172,7 @@ def plan(inputs: Sequence[Tuple[str, str]], size: int) -> Tuple[List[Input], Lis
 
 def _split_input(
     path: str, format: str, size: int, read: Callable[[bytes], object]
-) -> Iterator[Tuple[FileSlice, int]]:
+) -> Iterator[tuple[FileSlice, int]]:
     if format != "parquet":
         yield from split_file(path, FORMATS[format](), size, read)
         return
@@ -185,8 +186,8 @@ def _split_input(
 
 
 def _side_by_side(
-    split: Mapping[str, Sequence[Tuple[FileSlice, int]]], paths: Mapping[str, TextPath]
-) -> Iterator[Tuple[Dict[str, FileSlice], int]]:
+    split: Mapping[str, Sequence[tuple[FileSlice, int]]], paths: Mapping[str, TextPath]
+) -> Iterator[tuple[dict[str, FileSlice], int]]:
     """The slices of parallel files that belong together. Where a file has no more, the slice is empty."""
     longest = max(split.values(), key=len)
     for number, (any_slice, count) in enumerate(longest):

@@ -1,16 +1,10 @@
 import os
 import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import (
     TYPE_CHECKING,
     Any,
-    Callable,
-    Iterable,
-    Iterator,
-    Mapping,
-    Optional,
-    Sequence,
-    Tuple,
     TypeVar,
 )
 
@@ -77,9 +71,9 @@ class Tagger:
         self,
         archive: str,
         cuda_device: int = -1,
-        threads: Optional[int] = None,
-        columns: Optional[Mapping[str, str]] = None,
-        fields: Optional[Sequence[str]] = None,
+        threads: int | None = None,
+        columns: Mapping[str, str] | None = None,
+        fields: Sequence[str] | None = None,
         include_package: Sequence[str] = (),
         trust: bool = False,
         **options: Any,
@@ -100,7 +94,7 @@ class Tagger:
         )
         self._rows = RowTagger(**self._arguments)
 
-    def __reduce__(self) -> Tuple[Callable[[bytes], "Tagger"], Tuple[bytes]]:
+    def __reduce__(self) -> tuple[Callable[[bytes], "Tagger"], tuple[bytes]]:
         return _unpickled, (pickle.dumps(self._arguments),)
 
     @frozen_objects()

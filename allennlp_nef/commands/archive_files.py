@@ -5,7 +5,7 @@ import json
 import os
 import tarfile
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Any
 
 import torch
 from allennlp.common.file_utils import cached_path
@@ -38,7 +38,7 @@ def local_path(archive: str) -> Path:
         return Path(archive).resolve()  # loading it says what is wrong
 
 
-def read_file(archive: str, name: str) -> Optional[bytes]:
+def read_file(archive: str, name: str) -> bytes | None:
     """The content of a file of an archive, or of the folder of a run; None where there is none."""
     path = cached_path(archive)
     if os.path.isdir(path):
@@ -51,7 +51,7 @@ def read_file(archive: str, name: str) -> Optional[bytes]:
     return None
 
 
-def read_config(archive: str) -> Dict[str, Any]:
+def read_config(archive: str) -> dict[str, Any]:
     """The config of an archive, or of the folder of a run.
 
     Where the model was made from another archive, it has the config of that one's model, so that it does not need it.
@@ -66,7 +66,7 @@ def read_config(archive: str) -> Dict[str, Any]:
 
 
 def write_archive(
-    archive: str, output: Path, model: Dict[str, Any], weights: Optional[Dict[str, Any]] = None
+    archive: str, output: Path, model: dict[str, Any], weights: dict[str, Any] | None = None
 ) -> None:
     """Writes a copy of an archive, with another config of the model.
 
@@ -77,9 +77,9 @@ def write_archive(
         files of `include_in_archive`.
     output : `Path`
         Where it is a file, it is written over once all is written.
-    model : `Dict[str, Any]`
+    model : `dict[str, Any]`
         The config of the model.
-    weights : `Dict[str, Any]`, optional (default = `None`, those of the archive)
+    weights : `dict[str, Any]`, optional (default = `None`, those of the archive)
         A state dict.
     """
     config = {**read_config(archive), "model": model}

@@ -4,9 +4,10 @@ import argparse
 import json
 import os
 import tempfile
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any
 
 import torch
 from allennlp.common.file_utils import cached_path
@@ -49,11 +50,11 @@ class _Report:
         except (OSError, ValueError) as error:
             raise UserError(f"{path}: expected an archive, got {summary_of(error)}") from error
         self.path = path
-        self.members: Dict[str, int] = {}
+        self.members: dict[str, int] = {}
         names = ("model", "reader", "labels", "tensors", "numbers")
-        self.facts: Dict[str, Any] = {**dict.fromkeys(names), "versions": {}, "archives": []}
+        self.facts: dict[str, Any] = {**dict.fromkeys(names), "versions": {}, "archives": []}
         """`archives` are those that the model is built from."""
-        self.checks: Dict[str, Optional[str]] = {}
+        self.checks: dict[str, str | None] = {}
         """What is wrong, or None, by the name of the check."""
         with tempfile.TemporaryDirectory() as folder:
             if os.path.isdir(local):
@@ -69,11 +70,11 @@ class _Report:
                     self._passes(name, partial(check, Path(folder)), folder)
 
     @property
-    def failures(self) -> List[str]:
+    def failures(self) -> list[str]:
         """The names of the checks that failed."""
         return [name for name, problem in self.checks.items() if problem is not None]
 
-    def as_json(self) -> Dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         checks = {
             name: {"passed": problem is None, "problem": problem}
             for name, problem in self.checks.items()

@@ -1,7 +1,7 @@
 import argparse
 import math
 import sys
-from typing import Callable
+from collections.abc import Callable
 
 
 def integer(minimum: int) -> Callable[[str], int]:

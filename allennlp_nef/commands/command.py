@@ -1,5 +1,6 @@
 import argparse
-from typing import Any, Callable, Dict, Iterator, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 
 class Command(NamedTuple):
@@ -19,7 +20,7 @@ class Command(NamedTuple):
     needs_components: bool
     """Whether it loads models: then the components of this package and of plugins have to be registered."""
 
-    def parser_options(self) -> Dict[str, Any]:
+    def parser_options(self) -> dict[str, Any]:
         """The arguments of its `ArgumentParser`."""
         return {
             "description": f"{self.summary}\n{self.details}",

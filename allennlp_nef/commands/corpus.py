@@ -3,10 +3,11 @@
 import argparse
 import json
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict
 from inspect import signature
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any
 
 from allennlp_nef.bulk.job import Job, tag_corpus
 from allennlp_nef.bulk.row_tagger import RowTagger
@@ -32,7 +33,7 @@ def tag_files(args: argparse.Namespace) -> Iterator[str]:
     check_device(args.cuda_device)
     if args.address is not None and not args.workers:
         raise UserError("--address: expected --workers with it, got none")
-    formats: List[str] = [
+    formats: list[str] = [
         args.format or _ENDINGS.get(Path(path).suffix, "") for path in args.inputs
     ]
     if "" in formats:
@@ -88,7 +89,7 @@ def _format_of_model(path: str, archive: str, trust: bool) -> str:
     )
 
 
-def _output_format(given: Optional[str], format: str) -> str:
+def _output_format(given: str | None, format: str) -> str:
     """The format of the output."""
     output_format = {"wmt": "tags"}.get(format, format) if given is None else given
     if format in ROW_FORMATS and output_format not in ROW_FORMATS:
@@ -102,7 +103,7 @@ def _output_format(given: Optional[str], format: str) -> str:
     return output_format
 
 
-def _predictor_options(text: Optional[str]) -> Dict[str, Any]:
+def _predictor_options(text: str | None) -> dict[str, Any]:
     """The value of --predictor-args, without what the command gives the tagger itself."""
     options = _object(text, "--predictor-args")
     own = {*signature(RowTagger).parameters, *signature(load_predictor).parameters} - {"options"}
@@ -114,7 +115,7 @@ def _predictor_options(text: Optional[str]) -> Dict[str, Any]:
     return options
 
 
-def _object(text: Optional[str], option: str) -> Dict[str, Any]:
+def _object(text: str | None, option: str) -> dict[str, Any]:
     """The value of an option that is a JSON object."""
     if text is None:
         return {}

@@ -2,7 +2,8 @@
 
 import os
 import tempfile
-from typing import Any, Dict, List, Sequence, TextIO, Tuple
+from collections.abc import Sequence
+from typing import Any, TextIO
 
 from allennlp_nef.data.formats.text_files import read_lines
 from allennlp_nef.data.formats.word_alignments import parse_alignments
@@ -10,18 +11,18 @@ from allennlp_nef.errors import DataFormatError, UserError, quote, summary_of
 
 MAX_WORDS = 1023
 """Of a sentence. eflomal leaves longer ones out."""
-Directions = Tuple[List[List[Tuple[int, int]]], List[List[Tuple[int, int]]]]
+Directions = tuple[list[list[tuple[int, int]]], list[list[tuple[int, int]]]]
 """The links of each sentence, forward and reverse."""
 
 _COLUMNS = {"LEX": 4, "FERF": 4, "FERR": 4, "HMMF": 3, "HMMR": 3}
 
 
-def align(sentences: Sequence[Tuple[List[str], List[str]]], priors: Sequence[str]) -> Directions:
+def align(sentences: Sequence[tuple[list[str], list[str]]], priors: Sequence[str]) -> Directions:
     """Aligns sentences in both directions.
 
     # Parameters
 
-    sentences : `Sequence[Tuple[List[str], List[str]]]`
+    sentences : `Sequence[tuple[list[str], list[str]]]`
         The words of each sentence and of its translation.
     priors : `Sequence[str]`
         The lines of a file of priors, or none.
@@ -50,7 +51,7 @@ def align(sentences: Sequence[Tuple[List[str], List[str]]], priors: Sequence[str
     return forward, reverse
 
 
-def read_priors(path: str) -> Tuple[List[str], Dict[str, Dict[str, int]]]:
+def read_priors(path: str) -> tuple[list[str], dict[str, dict[str, int]]]:
     """
     The lines of a file of priors, and the target words of each source word in it, in lower case.
 
@@ -59,7 +60,7 @@ def read_priors(path: str) -> Tuple[List[str], Dict[str, Dict[str, int]]]:
     `DataFormatError`: no such file, or a line that is not one of priors.
     """
     lines = read_lines(path)
-    known: Dict[str, Dict[str, int]] = {}
+    known: dict[str, dict[str, int]] = {}
     for number, line in enumerate(lines, 1):
         kind, *rest = columns = line.rstrip("\r\n").split("\t")
         is_right = len(columns) == _COLUMNS.get(kind)
@@ -82,7 +83,7 @@ def read_priors(path: str) -> Tuple[List[str], Dict[str, Dict[str, int]]]:
 
 
 def write_priors(
-    file: TextIO, sentences: Sequence[Tuple[List[str], List[str]]], directions: Directions
+    file: TextIO, sentences: Sequence[tuple[list[str], list[str]]], directions: Directions
 ) -> None:
     """Writes the priors that sentences and their alignments give."""
     eflomal = _imported()
@@ -101,14 +102,14 @@ def _imported() -> Any:
     return eflomal
 
 
-def _lines(sentences: Sequence[Tuple[List[str], List[str]]]) -> Tuple[List[str], List[str]]:
+def _lines(sentences: Sequence[tuple[list[str], list[str]]]) -> tuple[list[str], list[str]]:
     source, target = ([" ".join(words) + "\n" for words in side] for side in zip(*sentences))
     return source, target
 
 
 def _read_links(
-    path: str, sentences: Sequence[Tuple[List[str], List[str]]]
-) -> List[List[Tuple[int, int]]]:
+    path: str, sentences: Sequence[tuple[list[str], list[str]]]
+) -> list[list[tuple[int, int]]]:
     """The links that eflomal wrote. Its package does not notice a program that failed."""
     lines = read_lines(path) if os.path.isfile(path) else []
     if len(lines) != len(sentences):

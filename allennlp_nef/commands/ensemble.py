@@ -1,5 +1,5 @@
 import argparse
-from typing import Iterator
+from collections.abc import Iterator
 
 from allennlp_nef.commands.arguments import add_trust, number
 from allennlp_nef.commands.command import Command

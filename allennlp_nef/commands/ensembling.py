@@ -3,8 +3,9 @@
 import argparse
 import json
 import logging
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Dict, Iterator, Optional, Tuple
+from typing import Any
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -58,7 +59,7 @@ def write_ensemble(args: argparse.Namespace) -> Iterator[str]:
                 *(path, ALIGNER_NAME, paths[0]),
             )
     reader = predictors[0]._dataset_reader
-    model: Dict[str, Any] = {
+    model: dict[str, Any] = {
         "type": "nef_tagger_ensemble",
         "members": [_member(config["model"]) for config in configs],
         "weights": args.weights,
@@ -88,7 +89,7 @@ def write_ensemble(args: argparse.Namespace) -> Iterator[str]:
     yield json.dumps(results, indent=2) if args.json else _as_text(results)
 
 
-def _parts(config: Dict[str, Any], vocab: Vocabulary) -> Dict[str, Any]:
+def _parts(config: dict[str, Any], vocab: Vocabulary) -> dict[str, Any]:
     """What the members have to have in common."""
     readers = {
         name: {key: value for key, value in config[name].items() if key not in TRAINING_OPTIONS}
@@ -100,7 +101,7 @@ def _parts(config: Dict[str, Any], vocab: Vocabulary) -> Dict[str, Any]:
     return {**readers, "vocabulary": words}
 
 
-def _first_difference(one: Any, other: Any, name: str = "") -> Optional[Tuple[str, Any, Any]]:
+def _first_difference(one: Any, other: Any, name: str = "") -> tuple[str, Any, Any] | None:
     """The name of the first value in which nested dicts differ, and both values; None where they do not."""
     if not (isinstance(one, dict) and isinstance(other, dict)):
         return None if one == other else (name, one, other)
@@ -112,7 +113,7 @@ def _first_difference(one: Any, other: Any, name: str = "") -> Optional[Tuple[st
     return None
 
 
-def _member(model: Dict[str, Any]) -> Dict[str, Any]:
+def _member(model: dict[str, Any]) -> dict[str, Any]:
     """The config of a member: without metrics, and without what AllenNLP leaves out where it loads a model."""
     params = Params({name: value for name, value in model.items() if name != "metrics"})
     remove_keys_from_params(params)
@@ -123,7 +124,7 @@ def _size(model: Any) -> int:
     return sum(each.numel() for each in model.parameters())
 
 
-def _as_text(results: Dict[str, Any]) -> str:
+def _as_text(results: dict[str, Any]) -> str:
     lines = [
         f"{each['archive']}: {each['title']}, {each['parameters']:,} parameters, weight {each['weight']:.3g}"
         for each in results["members"]

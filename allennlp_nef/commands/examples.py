@@ -1,8 +1,8 @@
 import argparse
 import shlex
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Dict, Iterator
 
 from allennlp_nef.commands.command import Command
 from allennlp_nef.commands.output_files import check_folder
@@ -52,7 +52,7 @@ def _write(args: argparse.Namespace) -> Iterator[str]:
     yield "    allennlp-nef train training_configs/qe_nef_f.jsonnet -s runs/qe_nef_f"
 
 
-def _files_of(folder: Path) -> Dict[Path, Path]:
+def _files_of(folder: Path) -> dict[Path, Path]:
     """The files of a folder by their path in it, without the programs that generate data."""
     files = {
         path.relative_to(folder): path

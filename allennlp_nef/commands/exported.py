@@ -2,8 +2,9 @@
 
 import argparse
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Dict, Iterator, List
+from typing import Any
 
 from allennlp.data import Instance
 
@@ -41,7 +42,7 @@ def export(args: argparse.Namespace) -> Iterator[str]:
         )
 
 
-def _instances(predictor: TaggingPredictor, path: str) -> List[Instance]:
+def _instances(predictor: TaggingPredictor, path: str) -> list[Instance]:
     instances = list(instances_of(predictor, path, holds_requests(path)))
     if not instances:
         raise DataFormatError(f"{path}: expected at least one sentence, got none")
@@ -49,8 +50,8 @@ def _instances(predictor: TaggingPredictor, path: str) -> List[Instance]:
 
 
 def _checked(
-    predictor: TaggingPredictor, instances: List[Instance], args: argparse.Namespace
-) -> List[Dict[str, Any]]:
+    predictor: TaggingPredictor, instances: list[Instance], args: argparse.Namespace
+) -> list[dict[str, Any]]:
     """How the answers of what was exported differ from those of the predictor, and the score of each."""
     expected = predictor.predict_batch_instance(instances)
     sentences = list(map(_sentence, expected))
@@ -69,10 +70,10 @@ def _sentence(answer: Any) -> Sentence:
 
 def _compared(
     model: str,
-    answers: List[Dict[str, Any]],
-    expected: List[Dict[str, Any]],
+    answers: list[dict[str, Any]],
+    expected: list[dict[str, Any]],
     predictor: TaggingPredictor,
-) -> Dict[str, Any]:
+) -> dict[str, Any]:
     field = "bad_probabilities" if predictor.task == "word_qe" else "probabilities"
     tags, old = ([each["tags"] for each in side] for side in (answers, expected))
     differences = [

@@ -1,9 +1,10 @@
 import argparse
 import os
 import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Iterator, List, Sequence
+from typing import TYPE_CHECKING
 
 from allennlp_nef.errors import UserError
 from allennlp_nef.figures.style import DPI
@@ -15,7 +16,7 @@ FORMATS = ("png", "svg")
 """The formats of plots."""
 
 
-def formats_of(args: argparse.Namespace) -> List[str]:
+def formats_of(args: argparse.Namespace) -> list[str]:
     """The values of --format, each once; by default all `FORMATS`."""
     return list(dict.fromkeys(args.format or FORMATS))
 
@@ -40,7 +41,7 @@ def writing(path: Path) -> Iterator[Path]:
         ) from error
 
 
-def save_figure(figure: "Figure", stem: Path, formats: Sequence[str]) -> List[Path]:
+def save_figure(figure: "Figure", stem: Path, formats: Sequence[str]) -> list[Path]:
     """Writes a figure to one file for each of the `FORMATS` asked for: `stem` and the format as the ending."""
     paths = [stem.with_name(f"{stem.name}.{ending}") for ending in formats]
     for path, ending in zip(paths, formats):

@@ -1,12 +1,13 @@
 import sys
-from typing import Iterable, Optional, TextIO
+from collections.abc import Iterable
+from typing import TextIO
 
 from allennlp_nef.commands.output_files import reason_of
 from allennlp_nef.errors import UserError
 from allennlp_nef.text import printable
 
 
-def print_lines(lines: Iterable[str], file: Optional[TextIO] = None) -> None:
+def print_lines(lines: Iterable[str], file: TextIO | None = None) -> None:
     """Prints lines, to standard output by default. Letters that the terminal does not have become escapes."""
     for line in lines:
         stream = sys.stdout if file is None else file

@@ -1,6 +1,6 @@
 import json
 import os
-from typing import Iterator, Tuple
+from collections.abc import Iterator
 
 from allennlp_nef.data.formats.data_paths import holds_paths
 from allennlp_nef.data.formats.text_files import read_lines
@@ -29,7 +29,7 @@ def holds_requests(path: str) -> bool:
         return first.startswith('{"')
 
 
-def read_requests(path: str) -> Iterator[Tuple[int, str]]:
+def read_requests(path: str) -> Iterator[tuple[int, str]]:
     """The lines of a file that are not blank, with their numbers from 1. Raises as `read_lines` does."""
     for number, line in enumerate(read_lines(path), 1):
         if line.strip():

@@ -1,7 +1,8 @@
 """The scores of one system, of two or of a leaderboard, as text and as JSON."""
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -40,7 +41,7 @@ class Run(NamedTuple):
 
     file: TagFile
     counts: TagCounts
-    scores: Dict[str, float]
+    scores: dict[str, float]
 
 
 class Report(NamedTuple):
@@ -48,17 +49,17 @@ class Report(NamedTuple):
 
     gold: TagFile
     scorer: Scorer
-    systems: List[List[Run]]
-    comparisons: Dict[str, Comparison]
+    systems: list[list[Run]]
+    comparisons: dict[str, Comparison]
     """By the name of the score; empty where there is only one system."""
     trials: int
     seed: int
     is_leaderboard: bool = False
     """Whether the systems are those of a leaderboard, the best one first."""
 
-    def as_json(self) -> Dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """The report as a JSON object, in which scores are fractions of 1."""
-        result: Dict[str, Any] = {
+        result: dict[str, Any] = {
             "gold": self.gold.path,
             "sentences": len(self.gold.sentences),
             "tokens": sum(map(len, self.gold.tags)),
@@ -178,7 +179,7 @@ def evaluate(
     is_leaderboard : `bool`, optional (default = `False`)
         Whether to rank the systems by the scorer's primary score, without comparing them.
     """
-    scored: List[List[Run]] = [[_score(gold, file, scorer) for file in files] for files in systems]
+    scored: list[list[Run]] = [[_score(gold, file, scorer) for file in files] for files in systems]
     comparisons = {}
     if is_leaderboard:
         scored.sort(key=lambda runs: -_over(numpy.mean, runs)[scorer.primary])
@@ -210,7 +211,7 @@ def _percentages(counts: TypeCounts) -> str:
 
 def _score(gold: TagFile, file: TagFile, scorer: Scorer) -> Run:
     counts = scorer.count(gold.tags, file.tags)
-    scores: Dict[str, Any] = dict(scorer.scores(counts.sentences.sum(0)))
+    scores: dict[str, Any] = dict(scorer.scores(counts.sentences.sum(0)))
     scores.update(scorer.whole(gold.tags, file.tags))
     return Run(file, counts, {name: float(score) for name, score in scores.items()})
 
@@ -219,11 +220,11 @@ def _score_of(scorer: Scorer, name: str, counts: numpy.ndarray) -> numpy.ndarray
     return scorer.scores(counts)[name]
 
 
-def _over(statistic: Any, runs: Sequence[Run]) -> Dict[str, float]:
+def _over(statistic: Any, runs: Sequence[Run]) -> dict[str, float]:
     return {name: float(statistic([r.scores[name] for r in runs])) for name in runs[0].scores}
 
 
-def _run_as_json(run: Run) -> Dict[str, Any]:
+def _run_as_json(run: Run) -> dict[str, Any]:
     types = {}
     for name, counts in run.counts.types.items():
         scores = dict(zip(("precision", "recall", "f1"), counts.precision_recall_f1()))
@@ -235,7 +236,7 @@ def _run_as_json(run: Run) -> Dict[str, Any]:
     return result
 
 
-def _table(rows: Sequence[Tuple[Dict[str, float], str]], title: str = "") -> List[str]:
+def _table(rows: Sequence[tuple[dict[str, float], str]], title: str = "") -> list[str]:
     """The lines of a table: the scores of a row, and its title; `title` is that of the titles."""
     names = [f"{_name(name):>9}" for name in rows[0][0]]
     lines = [" ".join(names) + (f"  {title}" if title else "")]
@@ -245,7 +246,7 @@ def _table(rows: Sequence[Tuple[Dict[str, float], str]], title: str = "") -> Lis
     return lines
 
 
-def _p(value: Optional[float]) -> str:
+def _p(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:.4f}" if value >= 0.00005 else f"{value:.0e}"

@@ -1,7 +1,7 @@
 import argparse
 import json
 import logging
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+from collections.abc import Iterator, Sequence
 
 from allennlp_nef.commands.arguments import integer
 from allennlp_nef.commands.command import Command
@@ -69,7 +69,7 @@ Scores are percentages in the tables, fractions of 1 in the JSON. The exit statu
 
 _WMT = ("wmt", "wmt-explanations", "wmt-spans", "wmt-sentences")
 # The options that belong to some formats only.
-_FORMATS_OF: Dict[str, Sequence[str]] = {
+_FORMATS_OF: dict[str, Sequence[str]] = {
     "gold_column": ["conll"],
     "predicted_column": ["conll"],
     "no_chunks": ["conll"],
@@ -194,7 +194,7 @@ def _report(args: argparse.Namespace) -> Iterator[str]:
         yield "\n\n".join(blocks)
 
 
-def _score(args: argparse.Namespace, paths: Sequence[str], kind: Optional[str] = None) -> Report:
+def _score(args: argparse.Namespace, paths: Sequence[str], kind: str | None = None) -> Report:
     """The scores of the tags of a kind; None: the files have one kind."""
     gold, *predicted = _read(args, paths, kind)
     for file in predicted:
@@ -245,7 +245,7 @@ def _check(args: argparse.Namespace) -> None:
             )
 
 
-def _read(args: argparse.Namespace, paths: Sequence[str], kind: Optional[str]) -> List[TagFile]:
+def _read(args: argparse.Namespace, paths: Sequence[str], kind: str | None) -> list[TagFile]:
     """Reads the gold file and the predicted files, in this order."""
     if args.trees:
         return [read_conllu_trees(path, args.encoding) for path in paths]
@@ -265,7 +265,7 @@ def _read(args: argparse.Namespace, paths: Sequence[str], kind: Optional[str]) -
     ]
 
 
-def _columns(args: argparse.Namespace) -> Tuple[int, int]:
+def _columns(args: argparse.Namespace) -> tuple[int, int]:
     """The columns of the gold and of the predicted tags."""
     gold, predicted = args.gold_column, args.predicted_column
     predicted = -1 if predicted is None else predicted

@@ -1,7 +1,8 @@
 """Counts over a corpus: where the first step looks, when tags settle, and the attention on words with wrong tags."""
 
 from collections import defaultdict
-from typing import Any, Dict, List, Mapping, Optional
+from collections.abc import Mapping
+from typing import Any
 
 import numpy
 
@@ -28,7 +29,7 @@ class SketchSummary:
         self._title, self._archive = title, archive
         self._sentences = self._labeled = self._max_steps = 0
         # For each kind of tag and each tag: words, sentences that look there first, attention of the first step.
-        self._first: Dict[str, Dict[str, Any]] = {
+        self._first: dict[str, dict[str, Any]] = {
             kind: defaultdict(lambda: numpy.zeros(3)) for kind in ("gold", "predicted")
         }
         # For each row: words that settle there, how many of them are right, words that are right after its last step.
@@ -73,7 +74,7 @@ class SketchSummary:
             self._attention, _rows(numpy.arange(len(attention)) + 2), numpy.stack(columns, 1)
         )
 
-    def results(self) -> Dict[str, Any]:
+    def results(self) -> dict[str, Any]:
         """
         The numbers as a JSON object. Shares and accuracies are fractions of 1, or None where they are of nothing.
 
@@ -121,7 +122,7 @@ class SketchSummary:
     def _num_rows(self) -> int:
         return int(_rows([self._max_steps])[0]) + 1
 
-    def _first_step(self, kind: str) -> List[Dict[str, Any]]:
+    def _first_step(self, kind: str) -> list[dict[str, Any]]:
         counts = self._first[kind]
         words, sentences, attention = sum(counts.values(), numpy.zeros(3))
         ordered = sorted(counts, key=lambda tag: (*-counts[tag][[1, 0]], tag))
@@ -137,7 +138,7 @@ class SketchSummary:
             for tag in ordered
         ]
 
-    def _attention_on_wrong(self) -> List[Dict[str, Any]]:
+    def _attention_on_wrong(self) -> list[dict[str, Any]]:
         used = self._attention[1 : self._num_rows()]
         names = [*NAMES[1 : self._num_rows()], "all"]
         return [
@@ -185,7 +186,7 @@ def as_text(results: Mapping[str, Any]) -> str:
     return "\n\n".join(parts)
 
 
-def _decimals(attention: Optional[float]) -> str:
+def _decimals(attention: float | None) -> str:
     return "-" if attention is None else f"{attention:.4f}"
 
 
@@ -221,5 +222,5 @@ def _rows(steps: Any) -> numpy.ndarray:
     return numpy.searchsorted(ENDS, steps)
 
 
-def _ratio(part: float, whole: float) -> Optional[float]:
+def _ratio(part: float, whole: float) -> float | None:
     return float(part / whole) if whole else None

@@ -1,9 +1,10 @@
 """The sentences of a file, tagged by the models of archives, with the trace of each."""
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Sequence
+from typing import Any, NamedTuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
@@ -15,7 +16,7 @@ from allennlp_nef.predictors.archives import check_device, load_predictor
 from allennlp_nef.predictors.tagging_predictor import Answer, TaggingPredictor
 
 
-class SketchedAnswer(Dict[str, Any]):
+class SketchedAnswer(dict[str, Any]):
     """The answer for a sentence of a file, with `trace`, and with `gold`: the gold tags or None."""
 
     instance: Instance
@@ -28,13 +29,13 @@ class SketchModel(NamedTuple):
     path: str
     """The path of its archive."""
     predictor: TaggingPredictor
-    description: Dict[str, Any]
+    description: dict[str, Any]
     """The description of the predictor, with a title that no other model has and without examples."""
 
 
 def load_models(
     paths: Sequence[str], cuda_device: int = -1, batch_size: int = 64, trust: bool = False
-) -> List[SketchModel]:
+) -> list[SketchModel]:
     """Loads the models of archives.
 
     # Raises
@@ -42,7 +43,7 @@ def load_models(
     `UserError`: no such device, what `load_predictor` raises, a model that keeps no trace, models of different tasks.
     """
     check_device(cuda_device)
-    options: Dict[str, Any] = {"trace": True, "batch_size": batch_size, "trust": trust}
+    options: dict[str, Any] = {"trace": True, "batch_size": batch_size, "trust": trust}
     predictors = [load_predictor(path, cuda_device, **options) for path in paths]
     descriptions = [predictor.description() for predictor in predictors]
     for path, description in zip(paths, descriptions):
@@ -66,7 +67,7 @@ def load_models(
 
 def read_answers(
     models: Sequence[SketchModel], path: str, batch_size: int
-) -> Iterator[List[SketchedAnswer]]:
+) -> Iterator[list[SketchedAnswer]]:
     """Tags the sentences of a file. Yields, for each sentence, the answer of each model.
 
     # Parameters
@@ -121,7 +122,7 @@ def instances_of(predictor: TaggingPredictor, path: Any, is_requests: bool) -> I
         raise DataFormatError(summary_of(error)) from error
 
 
-def _distinct(titles: Sequence[str], paths: Sequence[str]) -> List[str]:
+def _distinct(titles: Sequence[str], paths: Sequence[str]) -> list[str]:
     """The titles, each one different. To equal ones it adds the archive's folder, or its path if that is equal too."""
     folders = [Path(path).resolve() for path in paths]
     folders = [path if path.is_dir() else path.parent for path in folders]
@@ -135,8 +136,8 @@ def _distinct(titles: Sequence[str], paths: Sequence[str]) -> List[str]:
 
 
 def _check_words(
-    expected: List[str],
-    words: List[str],
+    expected: list[str],
+    words: list[str],
     first: SketchModel,
     other: SketchModel,
     path: str,

@@ -1,8 +1,8 @@
 """Combines the alignments of the two directions."""
 
-from typing import Iterable, List, Sequence, Set, Tuple
+from collections.abc import Iterable, Sequence
 
-Link = Tuple[int, int]
+Link = tuple[int, int]
 
 METHODS = ("grow-diag-final-and", "grow-diag", "intersection", "union", "forward", "reverse")
 _ADJACENT = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
@@ -10,7 +10,7 @@ _ADJACENT = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1
 
 def symmetrize(
     forward: Iterable[Link], reverse: Iterable[Link], method: str = METHODS[0]
-) -> List[Link]:
+) -> list[Link]:
     """One alignment from the two directions, sorted.
 
     "grow-diag" (Koehn et al., IWSLT 2005) begins with the links that both have, and adds links of either that are
@@ -19,7 +19,7 @@ def symmetrize(
 
     # Parameters
 
-    forward, reverse : `Iterable[Tuple[int, int]]`
+    forward, reverse : `Iterable[tuple[int, int]]`
         Pairs (source index, target index), from 0.
     method : `str`, optional (default = `"grow-diag-final-and"`)
         One of `METHODS`.
@@ -41,7 +41,7 @@ def symmetrize(
     return sorted(links)
 
 
-def _grow(links: Set[Link], union: Set[Link]) -> None:
+def _grow(links: set[Link], union: set[Link]) -> None:
     sources, targets = {i for i, _ in links}, {j for _, j in links}
     waiting = sorted(links)
     while waiting:
@@ -58,7 +58,7 @@ def _grow(links: Set[Link], union: Set[Link]) -> None:
         waiting = sorted(added)
 
 
-def _add_unlinked(links: Set[Link], candidates: Sequence[Link]) -> None:
+def _add_unlinked(links: set[Link], candidates: Sequence[Link]) -> None:
     sources, targets = {i for i, _ in links}, {j for _, j in links}
     for i, j in candidates:
         if i not in sources and j not in targets:

@@ -1,8 +1,9 @@
 """Tables of text."""
 
-from typing import Any, Callable, Mapping, Optional, Sequence, Tuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-Column = Tuple[str, str, Callable[[Any], str]]
+Column = tuple[str, str, Callable[[Any], str]]
 """Its head, the name of its values in the rows, and the function that formats a value."""
 
 
@@ -16,6 +17,6 @@ def table_text(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> 
     )
 
 
-def percent(share: Optional[float]) -> str:
+def percent(share: float | None) -> str:
     """A fraction as a percentage with two decimals; "-" for None."""
     return "-" if share is None else f"{100 * share:.2f}"

@@ -1,8 +1,8 @@
 """What `score-tags` reads in the formats of the WMT shared tasks, and how it scores it."""
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import List, Optional, Sequence
 
 from allennlp_nef.data.formats.error_spans import SpannedText, read_error_spans, severities_of
 from allennlp_nef.data.formats.score_files import read_sentence_scores, read_word_scores
@@ -22,7 +22,7 @@ from allennlp_nef.metrics.tag_scores import WORD_QE, Scorer
 from allennlp_nef.metrics.wmt_scores import CORRELATIONS, EXPLANATIONS, SPANS
 
 
-def kinds_of(args: argparse.Namespace, paths: Sequence[str]) -> List[str]:
+def kinds_of(args: argparse.Namespace, paths: Sequence[str]) -> list[str]:
     """
     The kinds of tags in the files of the format wmt, where files have several; else none.
 
@@ -46,8 +46,8 @@ def kinds_of(args: argparse.Namespace, paths: Sequence[str]) -> List[str]:
 
 
 def read_wmt_files(
-    args: argparse.Namespace, paths: Sequence[str], kind: Optional[str] = None
-) -> List[TagFile]:
+    args: argparse.Namespace, paths: Sequence[str], kind: str | None = None
+) -> list[TagFile]:
     """
     Reads the gold file and the predicted files, without the sentences that are left out; of files with several kinds of
     tags, one kind.
@@ -110,10 +110,10 @@ def scorer_of(args: argparse.Namespace, gold: TagFile, predicted: Sequence[TagFi
     return replace(WORD_QE, unit=units[kind]) if kind in units else WORD_QE
 
 
-def _read_spans(paths: Sequence[str], clip: bool, encoding: str) -> List[TagFile]:
+def _read_spans(paths: Sequence[str], clip: bool, encoding: str) -> list[TagFile]:
     """The severities at the places of each text, as tags."""
-    texts: List[List[SpannedText]] = []
-    files: List[TagFile] = []
+    texts: list[list[SpannedText]] = []
+    files: list[TagFile] = []
     for path in paths:
         system, sentences = read_error_spans(path, clip, encoding)
         texts.append(sentences)

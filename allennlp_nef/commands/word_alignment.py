@@ -3,8 +3,8 @@
 import argparse
 import os
 import time
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from allennlp_nef.commands.eflomal import MAX_WORDS, Directions, align, read_priors, write_priors
 from allennlp_nef.commands.output_files import writing
@@ -21,7 +21,7 @@ from allennlp_nef.data.formats.parallel_files import read_parallel_lines
 from allennlp_nef.data.formats.wmt_layouts import without_eos
 from allennlp_nef.errors import DataFormatError, UserError
 
-Words = List[str]
+Words = list[str]
 _MIN_CHECKED = 20
 """Words of a text that say something about its language."""
 
@@ -42,7 +42,7 @@ def align_files(args: argparse.Namespace) -> Iterator[str]:
         yield f"Aligning {count} with {args.aligner}"
         links = [aligner.align(*pair) for pair in sentences]
     else:
-        priors: List[str] = []
+        priors: list[str] = []
         if args.priors:
             priors, known = read_priors(args.priors)
             _check_languages(args.priors, known, sentences, args)
@@ -85,7 +85,7 @@ def _check_options(args: argparse.Namespace) -> None:
         taken[os.path.realpath(path)] = path
 
 
-def _read(source: str, target: str, max_words: Optional[int]) -> List[Tuple[Words, Words]]:
+def _read(source: str, target: str, max_words: int | None) -> list[tuple[Words, Words]]:
     paths = {"source": source, "target": target}
     sentences = []
     for number, lines in read_parallel_lines(paths):
@@ -102,8 +102,8 @@ def _read(source: str, target: str, max_words: Optional[int]) -> List[Tuple[Word
 
 def _check_languages(
     path: str,
-    known: Dict[str, Dict[str, int]],
-    sentences: Iterable[Tuple[Words, Words]],
+    known: dict[str, dict[str, int]],
+    sentences: Iterable[tuple[Words, Words]],
     args: argparse.Namespace,
 ) -> None:
     """Raises an error where almost no target word has a translation in its sentence that was counted before."""
@@ -125,7 +125,7 @@ def _write(path: str, lines: Iterable[str]) -> None:
 
 
 def _write_priors(
-    path: str, sentences: Sequence[Tuple[Words, Words]], directions: Directions
+    path: str, sentences: Sequence[tuple[Words, Words]], directions: Directions
 ) -> None:
     with writing(Path(path)) as draft, draft.open("w", encoding="utf-8", newline="\n") as file:
         write_priors(file, sentences, directions)

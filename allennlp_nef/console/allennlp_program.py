@@ -3,19 +3,21 @@
 import argparse
 import json
 import os
+from collections.abc import Sequence
 from contextlib import ExitStack
 from tempfile import TemporaryDirectory
-from typing import Any, Sequence
+from typing import Any
 
 from allennlp_nef.commands.arguments import add_trust
 from allennlp_nef.commands.printing import print_lines
+from allennlp_nef.compat import WITHOUT_REQUIREMENTS, require_allennlp
 from allennlp_nef.console.checks import check_arguments
 from allennlp_nef.console.parser import Parser, add_include_package
 from allennlp_nef.console.processes import ending_together
 from allennlp_nef.errors import UserError
 from allennlp_nef.packages import import_packages
 
-SERVER = "pip install flask flask-cors gevent && pip install --no-deps allennlp-server==1.0.0"
+SERVER = f"pip install flask flask-cors gevent && pip install --no-deps {WITHOUT_REQUIREMENTS[1]}"
 INCLUDE = "--include-package"
 LOADING = ("checklist", "diff", "evaluate", "find-lr", "predict", "serve", "train")
 """AllenNLP's commands that load archives, or may do so where the config says it."""
@@ -28,7 +30,7 @@ WITHOUT_OVERRIDES = ("build-vocab", "count-instances")
 def register_components(packages: Sequence[str] = ()) -> None:
     """Registers the components of this package, of AllenNLP's plugins and of further packages."""
     _import_allennlp()
-    from allennlp_nef._stack import import_plugins
+    from allennlp.common.plugins import import_plugins
 
     import_plugins()
     import_packages(packages, INCLUDE)
@@ -43,9 +45,8 @@ def run_allennlp(program: str, arguments: Sequence[str]) -> None:
     """
     _import_allennlp()
     from allennlp.commands import Subcommand
+    from allennlp.common.plugins import import_plugins
     from allennlp.common.util import install_sigterm_handler
-
-    from allennlp_nef._stack import import_plugins
 
     install_sigterm_handler()
     name = arguments[0]
@@ -121,8 +122,7 @@ def _overridden(stack: ExitStack, path: str, overrides: str) -> str:
 
 def _import_allennlp() -> None:
     try:
-        from allennlp_nef import _stack  # noqa: F401
+        require_allennlp()
     except ImportError as error:
-        message, *commands = str(error).splitlines()
-        raise UserError(f"{message} {' && '.join(map(str.strip, commands))}") from error
+        raise UserError(str(error)) from error
     from allennlp_nef import components  # noqa: F401

@@ -4,7 +4,7 @@ import errno
 import re
 import traceback
 from types import FrameType
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 from allennlp_nef.commands.printing import error_message
 from allennlp_nef.errors import UserError, summary_of
@@ -43,7 +43,7 @@ class Ending(NamedTuple):
     """One line."""
 
 
-def ending_of(error: BaseException) -> Optional[Ending]:
+def ending_of(error: BaseException) -> Ending | None:
     """How the program ends after an error of the user's; None where the error is a bug."""
     if _is_interruption(error):
         return Ending(130, "interrupted")
@@ -56,14 +56,14 @@ def ending_of(error: BaseException) -> Optional[Ending]:
     return Ending(status, "; ".join(filter(None, map(str.strip, message.splitlines()))))
 
 
-def _is_interruption(error: Optional[BaseException]) -> bool:
+def _is_interruption(error: BaseException | None) -> bool:
     """Whether it is an interruption, or an error while AllenNLP archived what an interrupted training left."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
     return error is not None
 
 
-def _message_of(error: Exception) -> Optional[str]:
+def _message_of(error: Exception) -> str | None:
     message = _message_of_cause(error)
     archive = _archive_of(error)
     missing = _OF_ALLENNLP_MODELS.search(message or "")
@@ -78,7 +78,7 @@ def _message_of(error: Exception) -> Optional[str]:
     return f"{archive}: expected the archive of a trained model, got {message}"
 
 
-def _archive_of(error: Exception) -> Optional[str]:
+def _archive_of(error: Exception) -> str | None:
     """The archive in whose loading an error was raised."""
     for frame, _ in traceback.walk_tb(error.__traceback__):
         if _call_of(frame) == _LOAD_ARCHIVE:
@@ -86,7 +86,7 @@ def _archive_of(error: Exception) -> Optional[str]:
     return None
 
 
-def _message_of_cause(error: Exception) -> Optional[str]:
+def _message_of_cause(error: Exception) -> str | None:
     names = set(map(_name_of, type(error).__mro__))
     if isinstance(error, UserError) or names.intersection(_MISTAKES):
         return str(error)
@@ -101,7 +101,7 @@ def _message_of_cause(error: Exception) -> Optional[str]:
     return _message_by_place(error)
 
 
-def _message_by_place(error: Exception) -> Optional[str]:
+def _message_by_place(error: Exception) -> str | None:
     """The message for an error that comes from a config, an archive or an argument of AllenNLP's commands.
 
     AllenNLP, and libraries below it, raise errors of any type for these. They are known by the functions in the

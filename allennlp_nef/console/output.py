@@ -6,7 +6,7 @@ import re
 import select
 import sys
 import warnings
-from typing import Iterator
+from collections.abc import Iterator
 
 from overrides import overrides
 from tqdm import tqdm  # type: ignore[import-untyped]

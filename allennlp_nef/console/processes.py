@@ -3,8 +3,8 @@
 import multiprocessing
 import signal
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Iterator
 
 TERMINATED = 143
 """The status of a process that got SIGTERM, wrote a checkpoint, and reported it."""

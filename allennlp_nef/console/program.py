@@ -4,9 +4,9 @@ import argparse
 import platform
 import sys
 import traceback
+from collections.abc import Sequence
 from importlib import metadata
 from importlib.util import find_spec
-from typing import Dict, Sequence
 
 from allennlp_nef.commands import COMMANDS
 from allennlp_nef.commands.command import Command
@@ -142,5 +142,5 @@ def _version_of(distribution: str) -> str:
         return "is not installed"
 
 
-def _listed(commands: Dict[str, str]) -> str:
+def _listed(commands: dict[str, str]) -> str:
     return "\n".join(f"  {name:<15}  {summary}" for name, summary in commands.items())

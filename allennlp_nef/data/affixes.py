@@ -1,11 +1,9 @@
 """The vocabulary namespaces of affixes and the cases of words, for both their indexer and their embedder."""
 
-from typing import List, Tuple
-
 CASES = ("lower", "upper", "capitalized", "mixed", "number", "alphanumeric", "other")
 
 
-def affix_namespaces(namespace: str, max_length: int) -> Tuple[List[str], List[str]]:
+def affix_namespaces(namespace: str, max_length: int) -> tuple[list[str], list[str]]:
     """Vocabulary namespaces of the prefixes and of the suffixes of 1 to `max_length` characters."""
     lengths = range(1, max_length + 1)
     prefixes = [f"{namespace}_prefix_{length}" for length in lengths]

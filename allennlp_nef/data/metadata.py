@@ -1,5 +1,6 @@
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Dict, Iterable, List, Optional, Sequence, Tuple, Union
+from typing import Any, ClassVar
 
 import torch
 from allennlp.data import Instance
@@ -17,17 +18,17 @@ class TaggingMetadata:
     A class of its own rather than a dict: AllenNLP searches lists and dicts for tensors, word by word, in each batch.
     """
 
-    tokens: List[str]
+    tokens: list[str]
     """The words that are tagged."""
-    source: Optional[List[str]] = None
+    source: list[str] | None = None
     """The words of the source sentence, in quality estimation."""
-    tags: Optional[List[str]] = None
+    tags: list[str] | None = None
     """The gold labels, one a token, where known."""
-    sentence: Union[ColumnSentence, ConlluSentence, None] = None
+    sentence: ColumnSentence | ConlluSentence | None = None
     """The sentence as it stood in its file, where it came from a file of CoNLL columns or CoNLL-U."""
-    alignments: Optional[Sequence[Sequence[int]]] = None
+    alignments: Sequence[Sequence[int]] | None = None
     """Pairs (source index, target index), from 0, where there is a source."""
-    alignments_from: Optional[str] = None
+    alignments_from: str | None = None
     """Where the alignments come from: "given"; "computed" by the model's aligner; "none", there are none. None without
     a source."""
     attention: bool = False
@@ -36,39 +37,39 @@ class TaggingMetadata:
     """Whether the trace is wanted in the output."""
     weight: float = 1.0
     """The weight of the sentence in the loss."""
-    threshold: Optional[float] = None
+    threshold: float | None = None
     """Of the probability of BAD, in place of the model's."""
-    min_probability: Optional[float] = None
+    min_probability: float | None = None
     """Below it, a chunk is left out of the answer, or a word is listed as uncertain."""
-    max_steps: Optional[int] = None
+    max_steps: int | None = None
     """The largest number of steps, in place of that of the halting."""
-    halting: Optional[object] = None
+    halting: object | None = None
     """When the sentence halts, in place of the model's: a `Halting`, which this layer does not know."""
-    text: Optional[str] = None
+    text: str | None = None
     """The original text of what is tagged; of a list of words, the words joined by single blanks."""
-    offsets: Optional[List[Tuple[int, int]]] = None
+    offsets: list[tuple[int, int]] | None = None
     """The start and the end of each token in the text; None where the tokens are those between whitespace."""
-    spans: Optional[Sequence[Tuple[int, int, str]]] = None
+    spans: Sequence[tuple[int, int, str]] | None = None
     """The start, the end and the severity of each gold error in the text, where known."""
-    target: Optional[List[str]] = None
+    target: list[str] | None = None
     """The words of the translation, where the tokens are others."""
-    tagged: Optional[str] = None
+    tagged: str | None = None
     """What the tokens are, as `wmt_word_qe` names it, where they are others than the words of the translation."""
-    post_edit: Optional[List[str]] = None
+    post_edit: list[str] | None = None
     """The words of the translation as a person corrected it, where known."""
 
     def __len__(self) -> int:
         """The number of tokens. Samplers without sorting keys ask each field for its length."""
         return len(self.tokens)
 
-    def __getitem__(self, name: str) -> List[str]:
+    def __getitem__(self, name: str) -> list[str]:
         """The words, under the name that the taggers of AllenNLP ask for: "words"."""
         if name != "words":
             raise KeyError(name)
         return self.tokens
 
     @property
-    def sides(self) -> List[List[str]]:
+    def sides(self) -> list[list[str]]:
         """The tokens, and in quality estimation the words of both sides."""
         return [side for side in (self.tokens, self.source, self.target) if side]
 
@@ -87,7 +88,7 @@ class TaggingMetadata:
         end = (len(text), len(text))
         return SplitText(text, self.tokens, [*offsets, *[end] * (len(self.tokens) - len(offsets))])
 
-    def to_json(self) -> Dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """What AllenNLP writes of it, in `allennlp evaluate --predictions-output-file`."""
         return {"tokens": self.tokens, "source": self.source, "tags": self.tags}
 
@@ -96,7 +97,7 @@ class TaggingMetadata:
 class SentencesMetadata:
     """What an instance of sentences without tags carries besides its tensors."""
 
-    sides: List[List[str]]
+    sides: list[list[str]]
     """The words of the sentence, or of both sentences of a pair."""
     is_traced: ClassVar[bool] = False
 
@@ -104,7 +105,7 @@ class SentencesMetadata:
         """The number of words of the longest. Samplers without sorting keys ask each field for its length."""
         return max(map(len, self.sides))
 
-    def to_json(self) -> Dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """What AllenNLP writes of it, in `allennlp evaluate --predictions-output-file`."""
         return {"sentences": self.sides}
 
@@ -113,9 +114,9 @@ class SentencesMetadata:
 class ParsingMetadata(SentencesMetadata):
     """What an instance of a sentence with a dependency tree carries besides its tensors."""
 
-    tags: List[str]
+    tags: list[str]
     """The part of speech of each word; "_" where it is not known."""
-    sentence: Optional[ConlluSentence] = None
+    sentence: ConlluSentence | None = None
     """The sentence as it stood in its file, where it came from one."""
     trace: bool = False
     """Whether the model says at which step the head of each word settled."""
@@ -124,12 +125,12 @@ class ParsingMetadata(SentencesMetadata):
     def is_traced(self) -> bool:  # type: ignore[override]
         return self.trace
 
-    def __getitem__(self, name: str) -> List[str]:
+    def __getitem__(self, name: str) -> list[str]:
         """The words and the tags, under the names that AllenNLP's parser asks for: "words" and "pos"."""
         return {"words": self.sides[0], "pos": self.tags}[name]
 
 
-def tagging_metadata(metadata: Optional[Iterable[object]]) -> List[Optional[TaggingMetadata]]:
+def tagging_metadata(metadata: Iterable[object] | None) -> list[TaggingMetadata | None]:
     """The metadata of a batch, with None for each instance of another reader."""
     return [item if isinstance(item, TaggingMetadata) else None for item in metadata or ()]
 
@@ -140,12 +141,12 @@ def metadata_of(instance: Instance) -> TaggingMetadata:
     return field.metadata
 
 
-def weights_of(metadata: Iterable[Optional[TaggingMetadata]]) -> Optional[torch.Tensor]:
+def weights_of(metadata: Iterable[TaggingMetadata | None]) -> torch.Tensor | None:
     """The weights of the sentences of a batch, (batch,); None where all are 1."""
     weights = [1.0 if item is None else item.weight for item in metadata]
     return None if all(weight == 1 for weight in weights) else torch.tensor(weights)
 
 
-def thresholds_of(metadata: Sequence[Optional[TaggingMetadata]]) -> Optional[List[Optional[float]]]:
+def thresholds_of(metadata: Sequence[TaggingMetadata | None]) -> list[float | None] | None:
     """The threshold of each instance of a batch; None where there are no metadata."""
     return [None if item is None else item.threshold for item in metadata] or None

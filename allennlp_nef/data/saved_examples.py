@@ -2,15 +2,16 @@
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any
 
 from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.errors import DataFormatError, quote
 
 FILE_NAME = "examples.jsonl"
 """In the folder of a run and in its archive."""
-Request = Dict[str, Any]
+Request = dict[str, Any]
 
 
 def request_of(metadata: TaggingMetadata, as_lists: bool = False) -> Request:
@@ -33,7 +34,7 @@ def request_of(metadata: TaggingMetadata, as_lists: bool = False) -> Request:
     return request
 
 
-def write_examples(folder: Union[str, "os.PathLike[str]"], requests: Sequence[Request]) -> None:
+def write_examples(folder: str | os.PathLike[str], requests: Sequence[Request]) -> None:
     """Writes the examples of a run. A program that is killed meanwhile leaves no part of a file."""
     path = Path(folder) / FILE_NAME
     draft = path.with_suffix(".draft")
@@ -46,7 +47,7 @@ def _no_number(text: str) -> Any:
     raise ValueError(f"{text} is no JSON")
 
 
-def read_examples(folder: Union[str, "os.PathLike[str]", None]) -> Optional[List[Request]]:
+def read_examples(folder: str | os.PathLike[str] | None) -> list[Request] | None:
     """The examples in the folder of a run or of an extracted archive; None where it has none.
 
     # Raises

@@ -1,6 +1,6 @@
 """How alike the words of two sentences are. This module needs nothing but NumPy."""
 
-from typing import Dict, Sequence, Tuple
+from collections.abc import Sequence
 
 import numpy
 
@@ -14,7 +14,7 @@ def similarity_matrix(target: Sequence[str], source: Sequence[str]) -> numpy.nda
     2 = the same word, 1 = words of at least four characters with the same first four, 0 = other words; case does not
     count. Such words are names, numbers, punctuation, cognates, and words that were left untranslated.
     """
-    numbers: Dict[str, int] = {}
+    numbers: dict[str, int] = {}
     target_words, target_prefixes = _numbered(target, numbers)
     source_words, source_prefixes = _numbered(source, numbers)
     matrix = numpy.zeros((len(target), len(source)), dtype=numpy.int8)
@@ -23,7 +23,7 @@ def similarity_matrix(target: Sequence[str], source: Sequence[str]) -> numpy.nda
     return matrix
 
 
-def _numbered(words: Sequence[str], numbers: Dict[str, int]) -> Tuple[numpy.ndarray, numpy.ndarray]:
+def _numbered(words: Sequence[str], numbers: dict[str, int]) -> tuple[numpy.ndarray, numpy.ndarray]:
     """The number of each word, and that of its prefix; for a shorter word, the number of the word."""
     lower = [word.lower() for word in words]
     # No word has a blank in it.

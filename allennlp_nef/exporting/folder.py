@@ -3,9 +3,10 @@
 import json
 import re
 import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Iterator, List
+from typing import Any
 
 import torch
 
@@ -32,7 +33,7 @@ SHARED = (
 _IMPORT = re.compile(r"^from allennlp_nef\.(?:\w+\.)*(\w+) import", re.MULTILINE)
 
 
-def write_folder(predictor: TaggingPredictor, folder: Path, int8: bool = False) -> List[str]:
+def write_folder(predictor: TaggingPredictor, folder: Path, int8: bool = False) -> list[str]:
     """Writes the tagger of a predictor, and returns the names of the files.
 
     # Parameters
@@ -81,7 +82,7 @@ def exported_program(tagger: PlainTagger) -> Any:
         )
 
 
-def write_onnx(program: Any, path: Path, input_names: List[str]) -> None:
+def write_onnx(program: Any, path: Path, input_names: list[str]) -> None:
     """Writes a program as ONNX, and checks it."""
     import onnx
 

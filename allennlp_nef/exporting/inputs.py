@@ -1,6 +1,6 @@
 """The input representation of a tagger that is exported: what it takes, and the module."""
 
-from typing import Any, List
+from typing import Any
 
 import torch
 from allennlp.data.fields.text_field import TextFieldTensors
@@ -32,9 +32,9 @@ class PlainWords(torch.nn.Module):
         super().__init__()
         if type(embedder) is not BasicTextFieldEmbedder:
             raise unsupported(name, embedder, "a basic text field embedder")
-        self.names: List[str] = list(embedder._ordered_embedder_keys)
+        self.names: list[str] = list(embedder._ordered_embedder_keys)
         self.embedders = torch.nn.ModuleList()
-        self.widths: List[int] = []
+        self.widths: list[int] = []
         """The columns of each embedder."""
         for key in self.names:
             each = getattr(embedder, f"token_embedder_{key}")

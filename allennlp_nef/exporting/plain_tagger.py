@@ -1,5 +1,5 @@
 import copy
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any
 
 import torch
 from allennlp.models import Model
@@ -58,7 +58,7 @@ class PlainTagger(torch.nn.Module):
         self.eval()
 
     @property
-    def input_names(self) -> List[str]:
+    def input_names(self) -> list[str]:
         """The names of the arguments of `forward`."""
         pair = ["source", "source_mask", "alignments"] if self.is_pair else []
         return ["words", "mask", *pair, *(["similarity"] if self.has_similarity else [])]
@@ -67,10 +67,10 @@ class PlainTagger(torch.nn.Module):
         self,
         words: torch.Tensor,
         mask: torch.Tensor,
-        source: Optional[torch.Tensor] = None,
-        source_mask: Optional[torch.Tensor] = None,
-        alignments: Optional[torch.Tensor] = None,
-        similarity: Optional[torch.Tensor] = None,
+        source: torch.Tensor | None = None,
+        source_mask: torch.Tensor | None = None,
+        alignments: torch.Tensor | None = None,
+        similarity: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """
         # Parameters
@@ -100,7 +100,7 @@ class PlainTagger(torch.nn.Module):
             states = self.decoder(states, mask)
         return self.projection(states)
 
-    def example_inputs(self) -> Tuple[torch.Tensor, ...]:
+    def example_inputs(self) -> tuple[torch.Tensor, ...]:
         """Inputs to trace it with."""
         batch, tokens, source_tokens = EXAMPLE_SHAPE
         mask = torch.arange(tokens) < torch.tensor([[tokens], [tokens - 1]])
@@ -120,7 +120,7 @@ class PlainTagger(torch.nn.Module):
             values["source"] = torch.ones(batch, source_tokens, columns, dtype=torch.long)
         return tuple(values[name] for name in self.input_names)
 
-    def dynamic_shapes(self) -> Dict[str, Dict[int, str]]:
+    def dynamic_shapes(self) -> dict[str, dict[int, str]]:
         """The names of the dimensions that may differ, for each input."""
         sizes = {0: "batch", 1: "tokens"}
         source = {0: "batch", 1: "source_tokens"}
@@ -131,7 +131,7 @@ class PlainTagger(torch.nn.Module):
 
 def _plain_representation(
     representation: InputRepresentation,
-) -> Tuple[InputRepresentation, Dict[str, PlainWords]]:
+) -> tuple[InputRepresentation, dict[str, PlainWords]]:
     """The representation with the embedders of indices, which are returned too."""
     if type(representation) is SentenceRepresentation:
         names = {"words": "text_field_embedder"}

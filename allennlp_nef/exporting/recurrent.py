@@ -1,4 +1,4 @@
-from typing import Any, Tuple
+from typing import Any
 
 import torch
 from allennlp.modules.seq2seq_encoders import GruSeq2SeqEncoder, LstmSeq2SeqEncoder, Seq2SeqEncoder
@@ -54,7 +54,7 @@ class PlainRecurrent(torch.nn.Module):
         start = inputs.new_zeros(inputs.size(1), self.module.hidden_size)
         is_lstm = isinstance(self.module, torch.nn.LSTM)
 
-        def step(state: Tuple[torch.Tensor, ...], given: Tuple[torch.Tensor, ...]) -> Any:
+        def step(state: tuple[torch.Tensor, ...], given: tuple[torch.Tensor, ...]) -> Any:
             word, is_word = given
             recurrent = functional.linear(state[0], weight, bias)
             new = (_lstm if is_lstm else _gru)(word, recurrent, state)
@@ -67,16 +67,16 @@ class PlainRecurrent(torch.nn.Module):
 
 
 def _lstm(
-    word: torch.Tensor, recurrent: torch.Tensor, state: Tuple[torch.Tensor, ...]
-) -> Tuple[torch.Tensor, ...]:
+    word: torch.Tensor, recurrent: torch.Tensor, state: tuple[torch.Tensor, ...]
+) -> tuple[torch.Tensor, ...]:
     inputs, forget, cell, output = (word + recurrent).chunk(4, -1)
     memory = forget.sigmoid() * state[1] + inputs.sigmoid() * cell.tanh()
     return output.sigmoid() * memory.tanh(), memory
 
 
 def _gru(
-    word: torch.Tensor, recurrent: torch.Tensor, state: Tuple[torch.Tensor, ...]
-) -> Tuple[torch.Tensor, ...]:
+    word: torch.Tensor, recurrent: torch.Tensor, state: tuple[torch.Tensor, ...]
+) -> tuple[torch.Tensor, ...]:
     (reset, update, new), (old_reset, old_update, old) = word.chunk(3, -1), recurrent.chunk(3, -1)
     update = (update + old_update).sigmoid()
     candidate = (new + (reset + old_reset).sigmoid() * old).tanh()

@@ -1,6 +1,6 @@
 """What the runner has to know of a tagger besides its scores: `tagger.json`."""
 
-from typing import Any, Dict, List
+from typing import Any
 
 from allennlp.data import Vocabulary
 from allennlp.data.token_indexers import SingleIdTokenIndexer
@@ -15,7 +15,7 @@ from allennlp_nef.modules.tag_heads import CrfTagHead, TagHead
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 
 
-def settings_of(predictor: TaggingPredictor, tagger: PlainTagger) -> Dict[str, Any]:
+def settings_of(predictor: TaggingPredictor, tagger: PlainTagger) -> dict[str, Any]:
     """The content of `tagger.json`. Raises `UserError` for a part that cannot be exported."""
     model = predictor._model
     reader: Any = predictor._dataset_reader
@@ -44,8 +44,8 @@ def settings_of(predictor: TaggingPredictor, tagger: PlainTagger) -> Dict[str, A
 
 
 def _indices(
-    words: PlainWords, indexers: Dict[str, Any], vocab: Vocabulary
-) -> List[Dict[str, Any]]:
+    words: PlainWords, indexers: dict[str, Any], vocab: Vocabulary
+) -> list[dict[str, Any]]:
     """What gives the columns of indices."""
     settings = []
     for name in words.names:
@@ -78,7 +78,7 @@ def _is_plain(indexer: Any) -> bool:
     )
 
 
-def _head(head: TagHead) -> Dict[str, Any]:
+def _head(head: TagHead) -> dict[str, Any]:
     chain = head._allowed_chain() if isinstance(head, CrfTagHead) else None
     calibration = head.calibration
     biases = calibration and [calibration.biases.get(label, 0.0) for label in head.labels]
@@ -93,7 +93,7 @@ def _head(head: TagHead) -> Dict[str, Any]:
     }
 
 
-def _aligner(aligner: LexicalAligner) -> Dict[str, Any]:
+def _aligner(aligner: LexicalAligner) -> dict[str, Any]:
     lexicon = aligner.lexicon
     return {
         "counts": [lexicon.source, lexicon.target, lexicon.links],

@@ -1,5 +1,6 @@
 import math
-from typing import Any, Callable, Tuple
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch.nn import functional
@@ -14,7 +15,7 @@ from allennlp_nef.nn.numerics import exclude_scores
 from allennlp_nef.nn.sketching import windows
 
 TINY = 1e-38
-State = Tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+State = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """n - 1, a scalar; the sketches (batch, tokens, sketch_dim); beta (batch, tokens)."""
 
 

@@ -1,6 +1,7 @@
 """The places of the parts of a figure of heat maps."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Sequence, Tuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allennlp_nef.figures.style import DPI, Sides, place
 
@@ -15,7 +16,7 @@ _MARGIN, _GAP, _BAR_WIDTH, _BAR_HEIGHT, _BAR_LABELS = 0.15, 0.35, 0.14, 1.4, 0.6
 
 class Panel(NamedTuple):
     axes: "Axes"
-    size: Tuple[float, float]
+    size: tuple[float, float]
     """Width and height of the map, in inches."""
     overhang: Sides
     """How far the labels of the map reach beyond it."""

@@ -1,7 +1,8 @@
 import io
+from collections.abc import Mapping
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, Any, Mapping, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allennlp_nef.figures.heat_maps import heat_map
 from allennlp_nef.figures.replay_page import page_of

@@ -11,8 +11,9 @@ In a map of saliency a row is a prediction.
 """
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -43,7 +44,7 @@ ALIKE = 0.05
 """Where two rows differ by less than this in every column, the title says that they are alike; as on the page."""
 UNKNOWN = INK
 """The color of gold tags that the model does not know."""
-_CROSS_STYLE: Dict[str, Any] = {
+_CROSS_STYLE: dict[str, Any] = {
     "linestyle": "none",
     "marker": "x",
     "markersize": 4,
@@ -208,7 +209,7 @@ def _legend(
     """The legend: for each color the tags of the sentence that have it, and the meaning of a cross."""
     from matplotlib.lines import Line2D
 
-    tags: Dict[str, List[str]] = {}
+    tags: dict[str, list[str]] = {}
     known = {tag: color for one in descriptions for tag, color in one["colours"].items()}
     for answer, description in zip(answers, descriptions):
         trace = answer["trace"]
@@ -264,7 +265,7 @@ def _weights(answer: Mapping[str, Any]) -> Any:
     return trace["attention"] or trace["provisional_probabilities"]
 
 
-def _wrong(answer: Mapping[str, Any]) -> List[bool]:
+def _wrong(answer: Mapping[str, Any]) -> list[bool]:
     """Whether the tag of each word is known to be wrong."""
     gold = answer["gold"] or answer["tags"]
     return [tag != right for tag, right in zip(answer["tags"], gold)]

@@ -1,8 +1,9 @@
 """The page that replays the steps of taggers, as one file that needs no other file and no network."""
 
 import json
+from collections.abc import Mapping, Sequence
 from string import Template
-from typing import Any, Mapping, Sequence
+from typing import Any
 
 from allennlp_nef.resources import folders
 

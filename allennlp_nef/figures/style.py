@@ -1,9 +1,10 @@
 """What all figures share: the style, and the drawing of text as it stands."""
 
 import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Iterator, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allennlp_nef.errors import UserError
 from allennlp_nef.text import printable

@@ -1,4 +1,4 @@
-from typing import Any, Dict
+from typing import Any
 
 import numpy
 import torch
@@ -42,7 +42,7 @@ class AttachmentScoresMetric(CountingMetric):
         return numpy.zeros(6, dtype=numpy.int64)  # UAS, LAS, UEM, LEM; words, sentences
 
     @overrides
-    def scores(self, counts: Any) -> Dict[str, float]:
+    def scores(self, counts: Any) -> dict[str, float]:
         *right, words, sentences = counts
         if words == 0:
             return {}

@@ -1,4 +1,5 @@
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from allennlp_nef.data.formats.error_spans import has_severities, is_word_qe
 

@@ -1,4 +1,4 @@
-from typing import Any, Dict
+from typing import Any
 
 import numpy
 import torch
@@ -67,7 +67,7 @@ class BestThresholdWordQe(ProbabilityMetric):
         return numpy.zeros((2, len(_THRESHOLDS) + 1), dtype=numpy.int64)
 
     @overrides
-    def scores(self, counts: Any) -> Dict[str, float]:
+    def scores(self, counts: Any) -> dict[str, float]:
         # At each threshold, the OK and the BAD words that reach it.
         ok, bad = counts[:, ::-1].cumsum(1)[:, -2::-1]
         words = float(counts.sum())

@@ -1,4 +1,4 @@
-from typing import Any, Dict
+from typing import Any
 
 import numpy
 import torch
@@ -64,7 +64,7 @@ class CalibrationMetric(ProbabilityMetric):
         return numpy.zeros(3 * BINS + 1)  # the bins, and the sum of the squares
 
     @overrides
-    def scores(self, counts: Any) -> Dict[str, float]:
+    def scores(self, counts: Any) -> dict[str, float]:
         bins = counts[:-1].reshape(3, BINS)
         return {
             "ece": expected_calibration_error(bins),

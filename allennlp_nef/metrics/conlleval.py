@@ -1,4 +1,4 @@
-from typing import Any, Dict, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 import numpy
 import torch
@@ -68,7 +68,7 @@ class ConllEvalMetric(CountingMetric):
         self,
         predictions: torch.Tensor,
         gold: torch.Tensor,
-        mask: Optional[torch.Tensor] = None,
+        mask: torch.Tensor | None = None,
     ) -> None:
         """Predicted and gold tags, and the mask: each (batch, tokens)."""
         if mask is None:
@@ -125,10 +125,10 @@ class ConllEvalMetric(CountingMetric):
         return numpy.zeros(2 + 3 * (len(self._types) + 1), dtype=numpy.int64)
 
     @overrides
-    def scores(self, counts: Any) -> Dict[str, float]:
+    def scores(self, counts: Any) -> dict[str, float]:
         names = ["overall", *(self._types if self._per_type else [])]
         rows = [numpy.array([row.sum(), *row]) for row in counts[2:].reshape(3, -1)]
-        scores: Dict[str, float] = {}
+        scores: dict[str, float] = {}
         for name, *values in zip(names, *precision_recall_f1(*rows)):
             titles = (f"precision-{name}", f"recall-{name}", f"f1-{name}")
             scores.update(zip(titles, map(float, values)))

@@ -1,4 +1,4 @@
-from typing import Any, Dict
+from typing import Any
 
 import torch
 from allennlp.nn.util import dist_reduce_sum
@@ -23,7 +23,7 @@ class CountingMetric(Metric):
         """The counts of no data: an array of zeros, int64 or float64, of any shape."""
         raise NotImplementedError
 
-    def scores(self, counts: Any) -> Dict[str, float]:
+    def scores(self, counts: Any) -> dict[str, float]:
         """The scores of counts, as Python's numbers."""
         raise NotImplementedError
 
@@ -36,7 +36,7 @@ class CountingMetric(Metric):
         self.counts = self.counts + counts.cpu().numpy()
 
     @overrides
-    def get_metric(self, reset: bool = False) -> Dict[str, float]:
+    def get_metric(self, reset: bool = False) -> dict[str, float]:
         counts = self.counts
         if reset:
             counts = self.over_processes(counts)

@@ -1,5 +1,3 @@
-from typing import Optional
-
 import torch
 from overrides import overrides
 
@@ -17,8 +15,8 @@ class ProbabilityMetric(CountingMetric):
         self,
         predictions: torch.Tensor,
         gold: torch.Tensor,
-        mask: Optional[torch.Tensor] = None,
-        probabilities: Optional[torch.Tensor] = None,
+        mask: torch.Tensor | None = None,
+        probabilities: torch.Tensor | None = None,
     ) -> None:
         """Counts a batch.
 

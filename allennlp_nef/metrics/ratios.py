@@ -1,6 +1,6 @@
 """Scores that are ratios of counts. What would divide by zero is 0."""
 
-from typing import Any, Tuple
+from typing import Any
 
 import numpy
 
@@ -11,7 +11,7 @@ def ratio(numerator: Any, denominator: Any) -> Any:
     return numpy.divide(numerator, denominator, out=out, where=numpy.asarray(denominator) != 0)[()]
 
 
-def precision_recall_f1(correct: Any, predicted: Any, gold: Any) -> Tuple[Any, Any, Any]:
+def precision_recall_f1(correct: Any, predicted: Any, gold: Any) -> tuple[Any, Any, Any]:
     """Precision, recall and F1 of counts, as fractions: F1 = 2 correct / (predicted + gold).
 
     The counts are numbers, or arrays of one shape, which the results then have too.

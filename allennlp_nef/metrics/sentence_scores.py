@@ -1,4 +1,4 @@
-from typing import Any, Dict, List
+from typing import Any
 
 import numpy
 import torch
@@ -34,19 +34,19 @@ class SentenceScoresMetric(CountingMetric):
         self.counts.append(pairs)
 
     @overrides
-    def no_counts(self) -> List[numpy.ndarray]:
+    def no_counts(self) -> list[numpy.ndarray]:
         return []  # of each batch the predicted and the gold scores, (batch, 2)
 
     @overrides
     def over_processes(self, counts: Any) -> Any:
         if not is_distributed():
             return counts
-        gathered: List[Any] = [None] * torch.distributed.get_world_size()
+        gathered: list[Any] = [None] * torch.distributed.get_world_size()
         torch.distributed.all_gather_object(gathered, counts)
         return sum(gathered, [])
 
     @overrides
-    def scores(self, counts: Any) -> Dict[str, float]:
+    def scores(self, counts: Any) -> dict[str, float]:
         if not counts:
             return {}
         predicted, gold = numpy.concatenate(counts).T[..., None]  # (sentences, 1) each

@@ -4,7 +4,8 @@ A system is an array (sentences, counts), such as the four cells of a confusion 
 function of the sum of the counts over the sentences.
 """
 
-from typing import Callable, NamedTuple, Optional
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy
 from tqdm import tqdm  # type: ignore[import-untyped]
@@ -24,7 +25,7 @@ class Comparison(NamedTuple):
     """Lower end of the 95% bootstrap interval of the difference."""
     high: float
     """Upper end."""
-    p_value_of_runs: Optional[float] = None
+    p_value_of_runs: float | None = None
     """Two-sided, by Welch's t-test over the scores of the runs; None where they do not vary, as with one run."""
 
 
@@ -92,7 +93,7 @@ def compare(
     return Comparison(observed, p_value, float(low), float(high), _p_value_of_runs(*scores))
 
 
-def _p_value_of_runs(first: numpy.ndarray, second: numpy.ndarray) -> Optional[float]:
+def _p_value_of_runs(first: numpy.ndarray, second: numpy.ndarray) -> float | None:
     """From scores (runs,)."""
     if not (numpy.ptp(first) or numpy.ptp(second)):
         return None

@@ -1,4 +1,4 @@
-from typing import Any, Dict, Optional
+from typing import Any
 
 import numpy
 import torch
@@ -24,7 +24,7 @@ class TagAccuracy(CountingMetric):
         self,
         predictions: torch.Tensor,
         gold: torch.Tensor,
-        mask: Optional[torch.Tensor] = None,
+        mask: torch.Tensor | None = None,
     ) -> None:
         """Predicted and gold tags, and the mask: each (batch, tokens)."""
         if mask is None:
@@ -37,5 +37,5 @@ class TagAccuracy(CountingMetric):
         return numpy.zeros(2, dtype=numpy.int64)  # words with the right tag, and words
 
     @overrides
-    def scores(self, counts: Any) -> Dict[str, float]:
+    def scores(self, counts: Any) -> dict[str, float]:
         return {"accuracy": float(ratio(*counts))}

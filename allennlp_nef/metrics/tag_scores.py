@@ -9,8 +9,9 @@ of it that a significance test draws:
 """
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Sequence, Tuple
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -29,7 +30,7 @@ class TypeCounts(NamedTuple):
     predicted: int
     gold: int
 
-    def precision_recall_f1(self, scale: float = 1) -> Tuple[float, float, float]:
+    def precision_recall_f1(self, scale: float = 1) -> tuple[float, float, float]:
         """Precision, recall and F1, each in [0, scale], and 0 where it would divide by zero.
 
         The order of operations is that of the script `conlleval`, and not that of `ratios.precision_recall_f1`: with
@@ -46,7 +47,7 @@ class TagCounts(NamedTuple):
 
     sentences: numpy.ndarray
     """(sentences, counts); the scorer knows what they are."""
-    types: Dict[str, TypeCounts]
+    types: dict[str, TypeCounts]
     """The counts of each type or tag over all sentences, in the order of the names."""
 
 
@@ -56,15 +57,15 @@ class Scorer:
 
     count: Callable[[Tags, Tags], TagCounts]
     """Gold and predicted tags to counts. Raises `ValueError` for different numbers of tags, or tags of another kind."""
-    scores: Callable[[numpy.ndarray], Dict[str, numpy.ndarray]]
+    scores: Callable[[numpy.ndarray], dict[str, numpy.ndarray]]
     """Counts (..., counts) to scores (...): fractions of 1."""
-    main: Tuple[str, ...]
+    main: tuple[str, ...]
     """The names of the scores by which systems are compared."""
     primary: str
     """The score by which systems are ranked, the highest first."""
     unit: str = "tokens"
     """What has a tag; empty where a sentence has."""
-    whole: Callable[[Tags, Tags], Dict[str, float]] = lambda gold, predicted: {}
+    whole: Callable[[Tags, Tags], dict[str, float]] = lambda gold, predicted: {}
     """Gold and predicted tags to further scores, which are no functions of sums over sentences."""
 
 
@@ -77,7 +78,7 @@ def count_chunks(gold: Tags, predicted: Tags) -> TagCounts:
     """
     gold, predicted = without_bioul(gold), without_bioul(predicted)
     rows = []
-    by_type: Tuple[Counter, ...] = (Counter(), Counter(), Counter())
+    by_type: tuple[Counter, ...] = (Counter(), Counter(), Counter())
     for expected, got in paired_sentences(gold, predicted):
         gold_chunks, predicted_chunks = set(chunks_of(expected)), set(chunks_of(got))
         groups = (gold_chunks & predicted_chunks, predicted_chunks, gold_chunks)
@@ -87,7 +88,7 @@ def count_chunks(gold: Tags, predicted: Tags) -> TagCounts:
     return TagCounts(_array(rows, 5), _types(by_type))
 
 
-def chunk_scores(counts: numpy.ndarray) -> Dict[str, numpy.ndarray]:
+def chunk_scores(counts: numpy.ndarray) -> dict[str, numpy.ndarray]:
     """The scores of the counts of `count_chunks`."""
     correct, predicted, gold, hits, tokens = numpy.moveaxis(counts, -1, 0)
     names = ("precision-overall", "recall-overall", "f1-overall", "accuracy")
@@ -97,7 +98,7 @@ def chunk_scores(counts: numpy.ndarray) -> Dict[str, numpy.ndarray]:
 def count_tags(gold: Tags, predicted: Tags) -> TagCounts:
     """Counts tags one by one, such as parts of speech: the tokens with the right tag, and the tokens."""
     rows = []
-    by_type: Tuple[Counter, ...] = (Counter(), Counter(), Counter())
+    by_type: tuple[Counter, ...] = (Counter(), Counter(), Counter())
     for expected, got in paired_sentences(gold, predicted):
         by_type[0].update(tag for tag, other in zip(expected, got) if tag == other)
         by_type[1].update(got)
@@ -106,7 +107,7 @@ def count_tags(gold: Tags, predicted: Tags) -> TagCounts:
     return TagCounts(_array(rows, 2), _types(by_type))
 
 
-def tag_scores(counts: numpy.ndarray) -> Dict[str, numpy.ndarray]:
+def tag_scores(counts: numpy.ndarray) -> dict[str, numpy.ndarray]:
     """The scores of the counts of `count_tags`."""
     return {"accuracy": ratio(counts[..., 0], counts[..., 1])}
 
@@ -130,7 +131,7 @@ def without_bioul(sentences: Tags) -> Tags:
     return [convert_tags(tags, "BIO") for tags in sentences]
 
 
-def paired_sentences(gold: Tags, predicted: Tags) -> Iterable[Tuple[Sequence[Any], Sequence[Any]]]:
+def paired_sentences(gold: Tags, predicted: Tags) -> Iterable[tuple[Sequence[Any], Sequence[Any]]]:
     """Pairs of sentences. Raises `ValueError` where their numbers, or those of their tags, are not the same."""
     if [len(tags) for tags in gold] != [len(tags) for tags in predicted]:
         raise ValueError(
@@ -143,7 +144,7 @@ def _hits(gold: Sequence[str], predicted: Sequence[str]) -> int:
     return sum(tag == other for tag, other in zip(gold, predicted))
 
 
-def _types(by_type: Tuple[Counter, ...]) -> Dict[str, TypeCounts]:
+def _types(by_type: tuple[Counter, ...]) -> dict[str, TypeCounts]:
     _, predicted, gold = by_type
     return {
         name: TypeCounts(*(counter[name] for counter in by_type))
@@ -151,5 +152,5 @@ def _types(by_type: Tuple[Counter, ...]) -> Dict[str, TypeCounts]:
     }
 
 
-def _array(rows: List[List[int]], width: int) -> numpy.ndarray:
+def _array(rows: list[list[int]], width: int) -> numpy.ndarray:
     return numpy.array(rows, dtype=numpy.int64).reshape(-1, width)

@@ -1,6 +1,6 @@
 """The threshold of a probability at which tags score highest. This module needs nothing but NumPy."""
 
-from typing import Dict, List, NamedTuple, Tuple
+from typing import NamedTuple
 
 import numpy
 
@@ -73,7 +73,7 @@ class SpanParts(NamedTuple):
 
 def _cumulated(
     probabilities: numpy.ndarray, *amounts: numpy.ndarray
-) -> Tuple[numpy.ndarray, numpy.ndarray, List[numpy.ndarray]]:
+) -> tuple[numpy.ndarray, numpy.ndarray, list[numpy.ndarray]]:
     """All thresholds that tag differently, highest first; how many reach each, and the sums of their amounts."""
     values = probabilities.astype(numpy.float64)
     order = numpy.argsort(-values, kind="stable")
@@ -93,7 +93,7 @@ def _cumulated(
 
 def threshold_scores(
     bad_tagged: numpy.ndarray, tagged: numpy.ndarray, bad: float, words: float
-) -> Dict[str, numpy.ndarray]:
+) -> dict[str, numpy.ndarray]:
     """The scores at each threshold, those of `word_qe_score_arrays`.
 
     # Parameters

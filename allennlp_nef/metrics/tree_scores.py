@@ -2,8 +2,9 @@
 
 import io
 import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Sequence
+from typing import Any
 
 import numpy
 
@@ -35,7 +36,7 @@ def count_trees(gold: Tags, predicted: Tags) -> TagCounts:
     def load(rows: Sequence[Sequence[str]]) -> Any:
         return load_conllu(io.StringIO(_as_text(rows)), "", {})
 
-    counts: List[List[List[int]]] = []
+    counts: list[list[list[int]]] = []
     with _recursion(max(map(len, gold))):
         for number, (rows, other_rows) in enumerate(zip(gold, predicted), 1):
             try:
@@ -68,7 +69,7 @@ def _as_text(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([*lines, "", ""])
 
 
-def tree_scores(counts: numpy.ndarray) -> Dict[str, numpy.ndarray]:
+def tree_scores(counts: numpy.ndarray) -> dict[str, numpy.ndarray]:
     """The F1 of each score. UAS and LAS are then the share of the words that are right."""
     results = {}
     for index, name in enumerate(NAMES):

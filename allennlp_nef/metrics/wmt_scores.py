@@ -11,7 +11,8 @@ The scores of the WMT shared tasks on quality estimation that are not of OK and 
   sums; Spearman's and Kendall's correlations (tau-b) do not.
 """
 
-from typing import Any, Dict, List, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy
 
@@ -44,7 +45,7 @@ def count_spans(gold: Tags, predicted: Tags) -> TagCounts:
     )
 
 
-def span_scores(counts: numpy.ndarray) -> Dict[str, numpy.ndarray]:
+def span_scores(counts: numpy.ndarray) -> dict[str, numpy.ndarray]:
     """The scores of the counts of `count_spans`."""
     twice, predicted, gold = numpy.moveaxis(counts, -1, 0)
     return dict(zip(("precision", "recall", "f1"), precision_recall_f1(twice / 2, predicted, gold)))
@@ -54,7 +55,7 @@ def count_explanations(gold: Tags, predicted: Tags) -> TagCounts:
     """The counts are the three scores of the sentence and 1; all are 0 where the gold tags are all OK or all BAD."""
     from sklearn.metrics import average_precision_score, roc_auc_score
 
-    rows: List[Sequence[float]] = []
+    rows: list[Sequence[float]] = []
     for tags, scores in paired_sentences(gold, predicted):
         is_bad = numpy.asarray(tags) == "BAD"
         number = int(is_bad.sum())
@@ -67,7 +68,7 @@ def count_explanations(gold: Tags, predicted: Tags) -> TagCounts:
     return TagCounts(numpy.array(rows, dtype=numpy.float64).reshape(-1, 4), {})
 
 
-def explanation_scores(counts: numpy.ndarray) -> Dict[str, numpy.ndarray]:
+def explanation_scores(counts: numpy.ndarray) -> dict[str, numpy.ndarray]:
     """The scores of the counts of `count_explanations`."""
     names = ("recall_at_k", "auc", "average_precision")
     return {name: ratio(counts[..., i], counts[..., 3]) for i, name in enumerate(names)}
@@ -87,7 +88,7 @@ def count_correlations(gold: Tags, predicted: Tags) -> TagCounts:
     return TagCounts(numpy.stack(counts, -1), {})
 
 
-def sentence_scores(counts: numpy.ndarray) -> Dict[str, numpy.ndarray]:
+def sentence_scores(counts: numpy.ndarray) -> dict[str, numpy.ndarray]:
     """Pearson's r, the mean absolute and the root mean squared error of the counts of `count_correlations`."""
     n, x, y, xx, yy, xy, d, dd = numpy.moveaxis(counts, -1, 0)
     spread = numpy.sqrt(numpy.maximum(0, n * xx - x * x) * numpy.maximum(0, n * yy - y * y))
@@ -98,7 +99,7 @@ def sentence_scores(counts: numpy.ndarray) -> Dict[str, numpy.ndarray]:
     }
 
 
-def rank_correlations(gold: Tags, predicted: Tags) -> Dict[str, float]:
+def rank_correlations(gold: Tags, predicted: Tags) -> dict[str, float]:
     """Spearman's and Kendall's correlation of the scores."""
     from scipy.stats import kendalltau, spearmanr
 

@@ -1,4 +1,4 @@
-from typing import Any, Dict, Optional
+from typing import Any
 
 import numpy
 import torch
@@ -52,7 +52,7 @@ class WordQeMetric(CountingMetric):
         self,
         predictions: torch.Tensor,
         gold: torch.Tensor,
-        mask: Optional[torch.Tensor] = None,
+        mask: torch.Tensor | None = None,
     ) -> None:
         """Predicted and gold tags, and the mask: each (batch, tokens)."""
         if mask is None:
@@ -69,5 +69,5 @@ class WordQeMetric(CountingMetric):
         return numpy.zeros(4, dtype=numpy.int64)  # the confusion matrix
 
     @overrides
-    def scores(self, counts: Any) -> Dict[str, float]:
+    def scores(self, counts: Any) -> dict[str, float]:
         return word_qe_scores(counts.tolist())

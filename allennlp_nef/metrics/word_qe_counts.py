@@ -1,7 +1,7 @@
 """The scores of word-level quality estimation from counts. This module needs nothing but NumPy."""
 
 from collections import Counter
-from typing import Dict, List, Sequence
+from collections.abc import Sequence
 
 import numpy
 
@@ -10,7 +10,7 @@ from allennlp_nef.metrics.ratios import precision_recall_f1, ratio
 
 def count_word_qe(
     gold: Sequence[str], predicted: Sequence[str], bad_label: str = "BAD"
-) -> List[int]:
+) -> list[int]:
     """The confusion matrix of the tags of some words, as `word_qe_scores` takes it.
 
     Raises `ValueError` if there are not as many predicted tags as gold ones.
@@ -23,7 +23,7 @@ def count_word_qe(
     return [pairs[is_bad, is_tagged] for is_bad in (True, False) for is_tagged in (True, False)]
 
 
-def word_qe_scores(counts: Sequence[int]) -> Dict[str, float]:
+def word_qe_scores(counts: Sequence[int]) -> dict[str, float]:
     """The scores of `WordQeMetric` from a confusion matrix.
 
     `counts` are the words that are BAD and tagged BAD, BAD and tagged OK, OK and tagged BAD, OK and tagged OK.
@@ -32,7 +32,7 @@ def word_qe_scores(counts: Sequence[int]) -> Dict[str, float]:
     return {name: float(array) for name, array in arrays.items()}
 
 
-def word_qe_score_arrays(counts: numpy.ndarray) -> Dict[str, numpy.ndarray]:
+def word_qe_score_arrays(counts: numpy.ndarray) -> dict[str, numpy.ndarray]:
     """The scores of many confusion matrices: counts (..., 4), as `word_qe_scores` takes them, to scores (...)."""
     bad_bad, bad_ok, ok_bad, ok_ok = numpy.moveaxis(counts.astype(numpy.float64), -1, 0)
     tagged_ok, is_ok = ok_ok + bad_ok, ok_ok + ok_bad

@@ -1,6 +1,6 @@
 """The encoders of a model, with or without their traces."""
 
-from typing import Any, List, Optional, Tuple
+from typing import Any
 
 import torch
 from allennlp.common.checks import check_dimensions_match
@@ -17,9 +17,9 @@ def encode(
     inputs: torch.Tensor,
     mask: torch.Tensor,
     trace: bool = False,
-    tag_scorer: Optional[TagScorer] = None,
+    tag_scorer: TagScorer | None = None,
     **options: Any,
-) -> Tuple[torch.Tensor, Optional[EncoderTrace]]:
+) -> tuple[torch.Tensor, EncoderTrace | None]:
     """The output of an encoder (batch, tokens, output_dim), and its trace if it is wanted and the encoder has one.
 
     Of encoders that `compose` joins, the last one gives the trace, and its output alone is for the tag scorer. The
@@ -37,7 +37,7 @@ def encode(
 def states_dim_of(
     input_representation: InputRepresentation,
     encoder: Seq2SeqEncoder,
-    decoder: Optional[Seq2SeqEncoder],
+    decoder: Seq2SeqEncoder | None,
 ) -> int:
     """The dimension of the states that the tag head takes. Raises `ConfigurationError` where two parts do not fit."""
     check_dimensions_match(
@@ -58,7 +58,7 @@ def states_dim_of(
     return decoder.get_output_dim()
 
 
-def parts_of(encoder: Seq2SeqEncoder) -> List[Seq2SeqEncoder]:
+def parts_of(encoder: Seq2SeqEncoder) -> list[Seq2SeqEncoder]:
     """The encoders that `compose` joins, from the first to the last; of any other encoder, itself."""
     if not isinstance(encoder, ComposeEncoder):
         return [encoder]

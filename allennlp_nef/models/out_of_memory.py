@@ -1,11 +1,12 @@
 """Errors that say what to change when memory runs out."""
 
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Iterator, Optional, Tuple
+from typing import Any
 
 import torch
 
-BatchShape = Tuple[int, int]
+BatchShape = tuple[int, int]
 """The sentences of a batch, and the words of the longest."""
 SIGNS = ("out of memory", "can't allocate memory", "bad_alloc")
 
@@ -14,7 +15,7 @@ class OutOfMemoryError(RuntimeError):
     """Memory ran out. The message says which batch was too large, and what to change."""
 
 
-def is_out_of_memory(error: Optional[BaseException]) -> bool:
+def is_out_of_memory(error: BaseException | None) -> bool:
     """Whether an error says that memory ran out, on a CPU or on another device."""
     message = str(error).lower()
     return isinstance(error, MemoryError) or (
@@ -22,7 +23,7 @@ def is_out_of_memory(error: Optional[BaseException]) -> bool:
     )
 
 
-def batch_shape(inputs: Any) -> Optional[BatchShape]:
+def batch_shape(inputs: Any) -> BatchShape | None:
     """The shape of the first tensor (batch, tokens, ...) in the inputs of a model, which are nested dicts."""
     if isinstance(inputs, torch.Tensor):
         return (inputs.size(0), inputs.size(1)) if inputs.dim() > 1 else None
@@ -31,7 +32,7 @@ def batch_shape(inputs: Any) -> Optional[BatchShape]:
 
 
 def out_of_memory_error(
-    error: Optional[BaseException], shape: Optional[BatchShape], training: bool
+    error: BaseException | None, shape: BatchShape | None, training: bool
 ) -> OutOfMemoryError:
     """The error that says which batch was too large, and what to change."""
     batch = "a batch"
@@ -49,7 +50,7 @@ def out_of_memory_error(
 
 
 @contextmanager
-def explaining_memory(shape: Optional[BatchShape], training: bool) -> Iterator[None]:
+def explaining_memory(shape: BatchShape | None, training: bool) -> Iterator[None]:
     """A context that raises an `OutOfMemoryError` where memory runs out."""
     try:
         yield

@@ -1,5 +1,5 @@
 from os import PathLike
-from typing import Any, Optional, Union
+from typing import Any
 
 from allennlp.common import Params
 from allennlp.models import Model
@@ -25,8 +25,8 @@ class VersionedModel(Model):
     def _load(
         cls,
         config: Params,
-        serialization_dir: Union[str, PathLike],
-        weights_file: Optional[Union[str, PathLike]] = None,
+        serialization_dir: str | PathLike,
+        weights_file: str | PathLike | None = None,
         cuda_device: int = -1,
     ) -> Model:
         with naming_versions(serialization_dir, weights_file):

@@ -1,4 +1,5 @@
-from typing import Any, Callable, Dict, Generic, List, NamedTuple, Optional, Tuple, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
 
@@ -13,9 +14,9 @@ class Cache(Generic[Value]):
     """
 
     def __init__(self) -> None:
-        self._entry: Optional[_Entry] = None
+        self._entry: _Entry | None = None
 
-    def __getstate__(self) -> Dict[str, Any]:
+    def __getstate__(self) -> dict[str, Any]:
         return {"_entry": None}  # copies and files compute it again
 
     def clear(self) -> None:
@@ -25,7 +26,7 @@ class Cache(Generic[Value]):
     def get(
         self,
         compute: Callable[..., Value],
-        weights: Tuple[torch.Tensor, ...],
+        weights: tuple[torch.Tensor, ...],
         is_training: bool,
     ) -> Value:
         """
@@ -35,7 +36,7 @@ class Cache(Generic[Value]):
 
         compute : `Callable`
             The same function in each call.
-        weights : `Tuple[torch.Tensor, ...]`
+        weights : `tuple[torch.Tensor, ...]`
         is_training : `bool`
             Whether the module is in training mode: then nothing is cached.
         """
@@ -55,8 +56,8 @@ class Cache(Generic[Value]):
 class _Entry(NamedTuple):
     """A value, and the weights that it was computed from."""
 
-    weights: Tuple[torch.Tensor, ...]
-    states: List[Any]
+    weights: tuple[torch.Tensor, ...]
+    states: list[Any]
     value: Any
 
 

@@ -1,4 +1,5 @@
-from typing import Any, Dict, Optional, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from allennlp.common import FromParams
@@ -22,7 +23,7 @@ class Calibration(FromParams):
 
     temperature : `float`, optional (default = `1.0`)
         T, from 0.001 to 1000.
-    biases : `Dict[str, float]`, optional (default = `None`)
+    biases : `dict[str, float]`, optional (default = `None`)
         b, by label, from -1000 to 1000; 0 for a label that is not named.
     threshold : `float`, optional (default = `None`)
         In (0, 1), for the labels of quality estimation: a word is BAD where its calibrated probability of BAD is at
@@ -32,19 +33,19 @@ class Calibration(FromParams):
     gold_share, tagged_share : `float`, optional (default = `None`)
         Of the data that the threshold was chosen on, the share of words that are BAD (after adaptation, the estimated
         one), and the share that the threshold tags BAD. `evaluate` warns where it tags far more or fewer words BAD.
-    base_rate : `Dict[str, float]`, optional (default = `None`)
+    base_rate : `dict[str, float]`, optional (default = `None`)
         After adaptation to unlabeled data, the share of each label that was estimated there. Answers say so.
     """
 
     def __init__(
         self,
         temperature: float = 1.0,
-        biases: Optional[Dict[str, float]] = None,
-        threshold: Optional[float] = None,
-        objective: Optional[str] = None,
-        gold_share: Optional[float] = None,
-        tagged_share: Optional[float] = None,
-        base_rate: Optional[Dict[str, float]] = None,
+        biases: dict[str, float] | None = None,
+        threshold: float | None = None,
+        objective: str | None = None,
+        gold_share: float | None = None,
+        tagged_share: float | None = None,
+        base_rate: dict[str, float] | None = None,
     ) -> None:
         # Others would give probabilities that are NaN.
         if not 1 / LIMIT <= temperature <= LIMIT:
@@ -95,6 +96,6 @@ class Calibration(FromParams):
         biases = probabilities.new_tensor([self.biases.get(label, 0.0) for label in labels])
         return calibrated(probabilities, self.temperature, biases)
 
-    def to_json(self) -> Dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """The parameters, for a config; those without a value are left out."""
         return {name: value for name, value in vars(self).items() if value is not None}

@@ -1,6 +1,6 @@
 """The limits and the layers of pretrained transformers."""
 
-from typing import Any, Optional
+from typing import Any
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp_nef.modules.checks import is_integer
 
 
-def limit_of(transformer: torch.nn.Module) -> Optional[int]:
+def limit_of(transformer: torch.nn.Module) -> int | None:
     """The number of pieces that a transformer has positions for; None where it has no limit."""
     for name, module in transformer.named_modules():
         if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):

@@ -1,4 +1,4 @@
-from typing import Optional, cast
+from typing import cast
 
 import torch
 from allennlp.common import FromParams
@@ -56,7 +56,7 @@ class SentenceScoreHead(torch.nn.Module, FromParams):
         return self.scale * torch.logit(share, MIN_SHARE) + self.projection(pooled).squeeze(-1)
 
     def loss(
-        self, logits: torch.Tensor, gold: torch.Tensor, weights: Optional[torch.Tensor] = None
+        self, logits: torch.Tensor, gold: torch.Tensor, weights: torch.Tensor | None = None
     ) -> torch.Tensor:
         """The loss of a batch, a scalar, from logits, gold scores and the weights of the sentences: each (batch,).
 

@@ -1,4 +1,4 @@
-from typing import Sequence
+from collections.abc import Sequence
 
 import numpy
 from allennlp.nn.chu_liu_edmonds import decode_mst

@@ -1,5 +1,4 @@
 import math
-from typing import Optional, Tuple
 
 import torch
 from allennlp.common import FromParams
@@ -45,7 +44,7 @@ class StepLoss(FromParams):
     """
 
     def __init__(
-        self, steps: str = "all", weight: float = 1.0, halting_penalty: Optional[float] = None
+        self, steps: str = "all", weight: float = 1.0, halting_penalty: float | None = None
     ) -> None:
         if steps not in ("all", "drawn"):
             raise ConfigurationError(f'step_loss: steps: expected "all" or "drawn", got {steps!r}')
@@ -63,7 +62,7 @@ class StepLoss(FromParams):
         self.weight = weight
         self.halting_penalty = halting_penalty
 
-    def check_halting_rate(self, rate: Optional[float]) -> None:
+    def check_halting_rate(self, rate: float | None) -> None:
         """Raises a `ConfigurationError` where the options do not go with the `halting_rate` of the decoder."""
         if rate is None:
             if self.halting_penalty is not None:
@@ -83,7 +82,7 @@ class StepLoss(FromParams):
         scores: torch.Tensor,
         mask: torch.Tensor,
         tags: torch.Tensor,
-        weights: Optional[torch.Tensor] = None,
+        weights: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """The loss of a batch, a scalar, from the scores of the last step. The others are those of `TagHead.loss`."""
         last = weights
@@ -100,7 +99,7 @@ class StepLoss(FromParams):
         tag_head: TagHead,
         mask: torch.Tensor,
         tags: torch.Tensor,
-        weights: Optional[torch.Tensor] = None,
+        weights: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """What is added to the loss of a batch, a scalar. Mask, tags and weights are those of `TagHead.loss`."""
         log_p = trace.halting_log_probabilities
@@ -128,7 +127,7 @@ class StepLoss(FromParams):
 
     def _chosen(
         self, trace: NeuralEasyFirstTrace, counts: torch.Tensor
-    ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
         """Among the first `counts` steps of the sentences: sentences, their steps, from 0, and the shares of these in
         the mean, (pairs,) each; the outputs there."""
         if self.steps == "drawn":

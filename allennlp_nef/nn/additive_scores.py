@@ -1,6 +1,6 @@
 """Scores of additive attention, with bounded memory."""
 
-from typing import Any, Optional, Tuple, Union
+from typing import Any
 
 import torch
 
@@ -71,7 +71,7 @@ class _AdditiveScores(torch.autograd.Function):
 
     @staticmethod
     @differentiable_once("additive_scores")
-    def backward(ctx: Any, grad: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         vector = ctx.saved_tensors[0]
         with full_precision(grad.device):
             # 1 - tanh^2 = 4 r (1 - r), times w and the gradient of the scores.
@@ -89,7 +89,7 @@ class _HiddenLayer:
         self.blocks = [slice(start, start + size) for start in range(0, length, size)]
         self._queries, self._keys = queries, keys
         self._one = queries.new_ones(()) if are_exponentials else None
-        self._cache: Optional[torch.Tensor] = None
+        self._cache: torch.Tensor | None = None
 
     def scores(self, vector: torch.Tensor, keep: bool) -> torch.Tensor:
         """w^T r, (batch, n, m). If there is one block, it may be kept for the gradients."""
@@ -102,7 +102,7 @@ class _HiddenLayer:
             del r  # before the next block is computed
         return scores
 
-    def gradients(self, grad: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def gradients(self, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """The sums over the other words of grad * r (1 - r), and that over all pairs of grad * r, (dim,)."""
         cache = self._cache
         self._cache = None  # overwritten below; a second time it is computed again
@@ -141,7 +141,7 @@ class _CompiledLayer:
         additive.scores(*self._words, vector.detach().contiguous().numpy(), scores.numpy())
         return scores
 
-    def gradients(self, grad: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def gradients(self, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         from allennlp_nef.nn.kernels import additive
 
         shapes = self._words[0].shape, self._words[1].shape, self._words[0].shape[-1:]
@@ -153,7 +153,7 @@ class _CompiledLayer:
 
 def _hidden_layer(
     queries: torch.Tensor, keys: torch.Tensor, vector: torch.Tensor
-) -> Union[_HiddenLayer, _CompiledLayer]:
+) -> _HiddenLayer | _CompiledLayer:
     # On other devices tanh costs no more, and finding the largest number would need synchronization.
     is_small = queries.device.type == "cpu" and _is_small(queries) and _is_small(keys)
     if is_small:

@@ -1,4 +1,5 @@
-from typing import Any, Iterable, Tuple
+from collections.abc import Iterable
+from typing import Any
 
 import torch
 
@@ -10,7 +11,7 @@ class _Connected(torch.autograd.Function):
         return value.clone()
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> Tuple[Any, ...]:
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[Any, ...]:
         return (grad, *[None] * ctx.number)
 
 

@@ -4,7 +4,7 @@ Martins & Kreutzer, "Learning What's Easy: Fully Differentiable Neural Easy-Firs
 Section 3.3, Proposition 1, and Algorithms 3 (forward) and 4 (backward).
 """
 
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -28,9 +28,9 @@ class Solution(NamedTuple):
     It sums to 1 even where the mass vanishes, so the backward pass never divides by the mass; to 0 where A is empty,
     as the bounds sum to less than 1.
     """
-    mass: Optional[torch.Tensor]
+    mass: torch.Tensor | None
     """The total weight of A, 1 - s: (..., 1). None if it is 1 everywhere."""
-    closed: Optional[torch.Tensor]
+    closed: torch.Tensor | None
     """The positions that are not in A: (..., n), bool. None if there are none."""
 
 
@@ -57,7 +57,7 @@ class ConstrainedSoftmaxFunction(torch.autograd.Function):
 
     @staticmethod
     @differentiable_once("constrained_softmax")
-    def backward(ctx: Any, grad: torch.Tensor) -> Tuple[torch.Tensor, Optional[torch.Tensor]]:
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
         if ctx.arrays is not None:
             return _compiled_gradients(grad, *ctx.arrays)
         shares, mass, closed = ctx.saved_tensors
@@ -69,7 +69,7 @@ class ConstrainedSoftmaxFunction(torch.autograd.Function):
         return grad_scores.to(scores_dtype), grad_bounds
 
 
-def solve(z: torch.Tensor, u: torch.Tensor, closed: Optional[torch.Tensor]) -> Solution:
+def solve(z: torch.Tensor, u: torch.Tensor, closed: torch.Tensor | None) -> Solution:
     """csoftmax over the last dimension (Alg. 3), without autograd.
 
     # Parameters
@@ -84,9 +84,7 @@ def solve(z: torch.Tensor, u: torch.Tensor, closed: Optional[torch.Tensor]) -> S
     return (_by_rounds if z.device.type == "cpu" else _by_order)(z, u, closed)
 
 
-def gradients(
-    solution: Solution, grad: torch.Tensor
-) -> Tuple[torch.Tensor, Optional[torch.Tensor]]:
+def gradients(solution: Solution, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
     """The gradient of the weights -> those of the scores and of the bounds (Alg. 4). None stands for zeros."""
     _, shares, mass, closed = solution
     if mass is not None and closed is not None and _have_kernel(shares, grad):
@@ -102,7 +100,7 @@ def _have_kernel(*tensors: torch.Tensor) -> bool:
     return bool(tensors[0].numel()) and have_kernels(*tensors)
 
 
-def _compiled(z: torch.Tensor, u: torch.Tensor) -> Tuple[np.ndarray, ...]:
+def _compiled(z: torch.Tensor, u: torch.Tensor) -> tuple[np.ndarray, ...]:
     """`_by_rounds` of one row after the other, in a kernel: the parts of a `Solution`.
 
     Arrays of NumPy take a third of the time of tensors to make.
@@ -121,7 +119,7 @@ def _compiled(z: torch.Tensor, u: torch.Tensor) -> Tuple[np.ndarray, ...]:
 
 def _compiled_gradients(
     grad: torch.Tensor, shares: np.ndarray, mass: np.ndarray, closed: np.ndarray
-) -> Tuple[torch.Tensor, torch.Tensor]:
+) -> tuple[torch.Tensor, torch.Tensor]:
     from allennlp_nef.nn.kernels import csoftmax
 
     shape, rows = grad.shape, (-1, grad.size(-1))
@@ -135,7 +133,7 @@ def _compiled_gradients(
     )
 
 
-def _by_rounds(z: torch.Tensor, u: torch.Tensor, closed: Optional[torch.Tensor]) -> Solution:
+def _by_rounds(z: torch.Tensor, u: torch.Tensor, closed: torch.Tensor | None) -> Solution:
     """Saturates all positions whose share of the mass is above the bound, and repeats this until there are none.
 
     Each saturation increases the mass that is left for a unit of exp(z). So a position that is above its bound stays
@@ -167,12 +165,12 @@ def _by_rounds(z: torch.Tensor, u: torch.Tensor, closed: Optional[torch.Tensor])
     return Solution(torch.where(closed, u, weights), shares, mass, closed)
 
 
-def open_softmax(z: torch.Tensor, closed: Optional[torch.Tensor]) -> torch.Tensor:
+def open_softmax(z: torch.Tensor, closed: torch.Tensor | None) -> torch.Tensor:
     """The softmax over the positions that are not closed; finite, too, where a row has none."""
     return (z if closed is None else exclude_scores(z, closed)).softmax(-1)
 
 
-def _by_order(z: torch.Tensor, u: torch.Tensor, closed: Optional[torch.Tensor]) -> Solution:
+def _by_order(z: torch.Tensor, u: torch.Tensor, closed: torch.Tensor | None) -> Solution:
     """Alg. 3 with one sort. It visits positions in descending order of exp(z) / u: the saturated ones come first."""
     # Scores that are large and close to each other keep their differences in what follows.
     highest = (z if closed is None else exclude_scores(z, closed)).amax(-1, keepdim=True)
@@ -204,7 +202,7 @@ def _is_short(u: torch.Tensor) -> torch.Tensor:
 def constrained_softmax(
     scores: torch.Tensor,
     upper_bounds: torch.Tensor,
-    mask: Optional[torch.Tensor] = None,
+    mask: torch.Tensor | None = None,
     dim: int = -1,
 ) -> torch.Tensor:
     """A softmax whose weights are at most the upper bounds.

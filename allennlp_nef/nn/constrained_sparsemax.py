@@ -8,7 +8,7 @@ gradients need two sets: A, where 0 < alpha_i < u_i, and S, where alpha_i = u_i.
 alpha over A (0 if A is empty), they are ``dz_i = [i in A] (dalpha_i - m)`` and ``du_i = [i in S] (dalpha_i - m)``.
 """
 
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 import torch
 from torch.nn import functional
@@ -46,7 +46,7 @@ class ConstrainedSparsemaxFunction(torch.autograd.Function):
 
     @staticmethod
     @differentiable_once("constrained_sparsemax")
-    def backward(ctx: Any, grad: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         compute_dtype, scores_dtype, bounds_dtype = ctx.dtypes
         solution = SparseSolution(grad, *ctx.saved_tensors)
         grad_scores, grad_bounds = gradients(solution, grad.to(compute_dtype))
@@ -100,7 +100,7 @@ def _excess(above: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
     return total - u.sum(-1, keepdim=True).clamp_(max=1)
 
 
-def gradients(solution: SparseSolution, grad: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+def gradients(solution: SparseSolution, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The gradient of the weights -> those of the scores and of the bounds."""
     _, inside, saturated = solution
     count = inside.sum(-1, keepdim=True).clamp_(min=1)
@@ -111,7 +111,7 @@ def gradients(solution: SparseSolution, grad: torch.Tensor) -> Tuple[torch.Tenso
 def constrained_sparsemax(
     scores: torch.Tensor,
     upper_bounds: torch.Tensor,
-    mask: Optional[torch.Tensor] = None,
+    mask: torch.Tensor | None = None,
     dim: int = -1,
 ) -> torch.Tensor:
     """A sparsemax whose weights are at most the upper bounds.

@@ -2,7 +2,7 @@
 (EMNLP 2019), Section 3."""
 
 import math
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 import torch
 
@@ -10,7 +10,7 @@ import torch
 class LabelProjections(NamedTuple):
     """The projections of the labels for the heads of an attention. They are the same for all words."""
 
-    queries: Optional[torch.Tensor]
+    queries: torch.Tensor | None
     """W^Q: (dim, dim), one block of columns for each head. None where `keys` includes it."""
     keys: torch.Tensor
     """K W^K of each head: (heads, dim / heads, labels). With W^Q included, W^Q (K W^K)^T: (dim, heads * labels)."""

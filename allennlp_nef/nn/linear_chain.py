@@ -19,8 +19,6 @@ fewest forbidden transitions are the best, and share the probability. Each funct
 synchronizes a device.
 """
 
-from typing import List, Optional, Tuple
-
 import numpy as np
 import torch
 from torch.nn import functional
@@ -34,7 +32,7 @@ MAX_BLOCK_NUMBERS = 1 << 21
 # Reductions of rows whose length is not a multiple of this are far slower.
 ROW_MULTIPLE = 32
 
-Tensors = Tuple[torch.Tensor, ...]
+Tensors = tuple[torch.Tensor, ...]
 
 
 def viterbi(
@@ -117,7 +115,7 @@ def transition_probabilities(
     start: torch.Tensor,
     end: torch.Tensor,
     tags: torch.Tensor,
-) -> Tuple[torch.Tensor, torch.Tensor]:
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Marginal and transition probabilities, from one forward-backward pass.
 
     They give the probability of the tags of several adjacent words, since the chain is Markov given the words:
@@ -130,7 +128,7 @@ def transition_probabilities(
 
     # Returns
 
-    `Tuple[torch.Tensor, torch.Tensor]`
+    `tuple[torch.Tensor, torch.Tensor]`
         - (batch, tokens, tags): the `token_marginals`.
         - (batch, tokens - 1, tags): the probability of each tag at the next word, given the tag of this word in
           `tags`; 0 where the next word is padding.
@@ -163,7 +161,7 @@ def check_chain(
     mask: torch.Tensor,
     emissions: torch.Tensor,
     *parameters: torch.Tensor,
-    tags: Optional[torch.Tensor] = None,
+    tags: torch.Tensor | None = None,
 ) -> None:
     """Raises a `ValueError` where shapes do not agree, which kernels do not check, or a word comes after padding.
 
@@ -207,7 +205,7 @@ def _compiled_viterbi(mask: torch.Tensor, chain: Tensors) -> torch.Tensor:
     return path
 
 
-def _arrays(tensors: Tensors) -> List[np.ndarray]:
+def _arrays(tensors: Tensors) -> list[np.ndarray]:
     return [tensor.detach().contiguous().numpy() for tensor in tensors]
 
 
@@ -242,7 +240,7 @@ def _backward(
 ) -> torch.Tensor:
     """log sum exp over the taggings of the words after each word, up to a constant for each word."""
     batch, tokens, tags = emissions.shape
-    messages: List[torch.Tensor] = [end.expand(batch, tags)]
+    messages: list[torch.Tensor] = [end.expand(batch, tags)]
     for i in range(tokens - 1, 0, -1):
         # (from, to) + (batch, 1, to), summed over to
         message = _log_sum_exp(transitions + (messages[-1] + emissions[:, i]).unsqueeze(1), 2)

@@ -1,6 +1,6 @@
 """The log-likelihood of taggings in a linear chain, and its gradient, in compiled kernels."""
 
-from typing import Any, Tuple
+from typing import Any
 
 import torch
 
@@ -62,7 +62,7 @@ class LogLikelihood(torch.autograd.Function):
 
     @staticmethod
     @differentiable_once("The loss of the CRF", ". ALLENNLP_NEF_NUMBA=0 gives one with more")
-    def backward(ctx: Any, grad: torch.Tensor) -> Tuple[Any, ...]:
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[Any, ...]:
         from allennlp_nef.nn.kernels import linear_chain
 
         tensors = ctx.saved_tensors[4:]

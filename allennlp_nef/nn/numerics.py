@@ -1,8 +1,9 @@
 """Numeric types and masks: what several functions need to be exact in low precision and finite in padding."""
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import wraps
-from typing import Any, Callable
+from typing import Any
 
 import torch
 

@@ -1,6 +1,6 @@
 """The nodes of trees by their height, so that all nodes of a height can be computed at once."""
 
-from typing import List, NamedTuple
+from typing import NamedTuple
 
 import numpy
 import torch
@@ -19,7 +19,7 @@ class TreeLevel(NamedTuple):
     """Of each child, its place among the children of its parent, from the left, from 0: (children,)."""
 
 
-def tree_levels(heads: torch.Tensor, mask: torch.Tensor) -> List[TreeLevel]:
+def tree_levels(heads: torch.Tensor, mask: torch.Tensor) -> list[TreeLevel]:
     """
     The levels of a batch of trees, leaves first.
 

@@ -1,7 +1,5 @@
 """What the public functions with upper bounds share: checks, masks, types and dimensions."""
 
-from typing import Optional, Type
-
 import torch
 
 from allennlp_nef.nn.numerics import float32_at_least
@@ -9,10 +7,10 @@ from allennlp_nef.nn.numerics import float32_at_least
 
 def apply_with_upper_bounds(
     name: str,
-    function: Type[torch.autograd.Function],
+    function: type[torch.autograd.Function],
     scores: torch.Tensor,
     upper_bounds: torch.Tensor,
-    mask: Optional[torch.Tensor],
+    mask: torch.Tensor | None,
     dim: int,
 ) -> torch.Tensor:
     """Checks the input of the public function `name`, and applies the autograd function behind it.
@@ -63,7 +61,7 @@ def _expanded(name: str, what: str, tensor: torch.Tensor, shape: torch.Size) -> 
 
 
 def _check_bounds(
-    name: str, upper_bounds: torch.Tensor, mask: Optional[torch.Tensor], dim: int
+    name: str, upper_bounds: torch.Tensor, mask: torch.Tensor | None, dim: int
 ) -> None:
     if not bool((upper_bounds >= 0).all()):
         worst = float(upper_bounds.detach().min())

@@ -1,6 +1,7 @@
-from allennlp_nef import _stack  # noqa: F401  # first: says what to install
+from allennlp_nef.compat import require_allennlp
 
-# isort: split
+require_allennlp()
+
 from allennlp_nef.predictors.dependency_parser import DependencyParserPredictor
 from allennlp_nef.predictors.nef_tagger import NefTaggerPredictor
 from allennlp_nef.predictors.sentence_classifier import SentenceClassifierPredictor

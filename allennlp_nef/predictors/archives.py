@@ -1,5 +1,5 @@
-from contextlib import nullcontext
-from typing import Any, ContextManager, Optional, Type
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.models import Model, load_archive
@@ -26,7 +26,7 @@ def check_device(number: int) -> None:
 def load_predictor(
     path: str,
     cuda_device: int = -1,
-    name: Optional[str] = "nef_tagger",
+    name: str | None = "nef_tagger",
     *,
     trust: bool = False,
     **options: Any,
@@ -54,7 +54,7 @@ def load_predictor(
     `UserError`: not an archive that can be loaded, one that would run code, a predictor of taggers and a model other
     than `nef_tagger`, a predictor of another package or none, a wrong option.
     """
-    loading: ContextManager[None] = nullcontext() if trust else safe_archives()
+    loading: AbstractContextManager[None] = nullcontext() if trust else safe_archives()
     try:
         with loading:
             archive = load_archive(path, cuda_device=cuda_device)
@@ -87,6 +87,6 @@ def load_predictor(
         raise UserError(f"options: expected those of the predictor, got {error}") from error
 
 
-def _kind_of(name: str) -> Type[Predictor]:
+def _kind_of(name: str) -> type[Predictor]:
     """The class of a registered name."""
     return Predictor.resolve_class_name(name)[0]

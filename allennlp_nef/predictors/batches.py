@@ -1,4 +1,5 @@
-from typing import Any, Iterable, Iterator, List
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from allennlp.data import Instance
 
@@ -13,13 +14,13 @@ MAX_STEPS = 10**6
 arcs: sentences x words x words."""
 
 
-def batches_of(instances: Iterable[Instance], batch_size: int) -> Iterator[List[Instance]]:
+def batches_of(instances: Iterable[Instance], batch_size: int) -> Iterator[list[Instance]]:
     """Splits instances, in their order, into batches of at most `batch_size`, at least one.
 
     A batch has fewer, so that memory does not run out, where it would have more words than `MAX_WORDS`, more characters
     than `MAX_CHARACTERS`, or traces or arcs of more than `MAX_STEPS`. Instances with and without a trace go apart.
     """
-    batch: List[Instance] = []
+    batch: list[Instance] = []
     longest = widest = 0
     is_traced = False
     for instance in instances:

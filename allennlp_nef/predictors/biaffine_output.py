@@ -1,6 +1,7 @@
 """The trees of allennlp-models' `biaffine_parser` with their probabilities, which its output does not have."""
 
-from typing import Any, Dict, List, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from allennlp.data import Instance
@@ -12,13 +13,13 @@ from allennlp_nef.nn.parsing import with_root_label
 _PARTS = ("arc_attention", "head_tag_feedforward", "child_tag_feedforward")
 
 
-def biaffine_outputs(model: Model, instances: Sequence[Instance]) -> List[Dict[str, Any]]:
+def biaffine_outputs(model: Model, instances: Sequence[Instance]) -> list[dict[str, Any]]:
     """For each instance, which has no gold tree, what `ArcMlpParser.make_output_human_readable` names.
 
     The heads are those of the model. Where they have several roots, they are those of the best tree with one root, by
     the probabilities of the heads. The root gets the label `root`, and no other word does.
     """
-    made: Dict[str, torch.Tensor] = {}
+    made: dict[str, torch.Tensor] = {}
     hooks = []
     for name in _PARTS:
 

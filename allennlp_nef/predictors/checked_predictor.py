@@ -1,5 +1,6 @@
 import json
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -23,11 +24,11 @@ WORDS_PER_ITEM = 50
 """A list of requests has at most this many words times `max_batch`."""
 
 
-class Answer(Dict[str, Any]):
+class Answer(dict[str, Any]):
     """The answer for a sentence: a JSON object, with the metadata of the sentence and the trace, where it is wanted."""
 
     metadata: Any
-    trace: Optional[ReadableTrace] = None
+    trace: ReadableTrace | None = None
 
 
 class CheckedPredictor(Predictor):
@@ -101,16 +102,16 @@ class CheckedPredictor(Predictor):
         """
         raise NotImplementedError
 
-    def sides_of(self, request: Any) -> Sequence[List[str]]:
+    def sides_of(self, request: Any) -> Sequence[list[str]]:
         """The words of each sentence of a request that `parse` returned."""
-        sides: Sequence[List[str]] = request.sides
+        sides: Sequence[list[str]] = request.sides
         return sides
 
     def to_instance(self, request: Any) -> Instance:
         """The instance of a request that `parse` returned."""
         raise NotImplementedError
 
-    def to_answer(self, output: Dict[str, Any]) -> JsonDict:
+    def to_answer(self, output: dict[str, Any]) -> JsonDict:
         """The answer, from the readable output of the model for a sentence and its `metadata`."""
         raise NotImplementedError
 
@@ -150,24 +151,24 @@ class CheckedPredictor(Predictor):
         return super().predict_json(inputs)
 
     @overrides
-    def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
+    def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
         if self._skipped is not None and isinstance(inputs, list):
             lines = [item for item in inputs if isinstance(item, LoadedRequest)]
             if len(lines) == len(inputs):
                 return self._skipped.answers(lines, self._predict_list)
         return self._predict_list(inputs)
 
-    def _predict_list(self, inputs: Sequence[JsonDict]) -> List[JsonDict]:
+    def _predict_list(self, inputs: Sequence[JsonDict]) -> list[JsonDict]:
         return self.predict_batch_instance(self.instances_of(inputs))
 
-    def instances_of(self, inputs: Any) -> List[Instance]:
+    def instances_of(self, inputs: Any) -> list[Instance]:
         """The instances of a list of requests. Raises `request_error` for one that cannot be answered."""
         check_list(inputs, self.max_batch)
         requests = [self._parsed(item, f"item {index}: ") for index, item in enumerate(inputs)]
         self._check_size(requests)
         return [self.to_instance(request) for request in requests]
 
-    def _check_size(self, requests: List[Any]) -> None:
+    def _check_size(self, requests: list[Any]) -> None:
         """Checks how large the requests of a list are together."""
         words = sum(len(side) for request in requests for side in self.sides_of(request))
         if words > WORDS_PER_ITEM * self.max_batch:
@@ -190,7 +191,7 @@ class CheckedPredictor(Predictor):
         return self.predict_batch_instance([instance])[0]
 
     @overrides
-    def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
+    def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:
         return list(self._answers([self._prepared(instance) for instance in instances]))
 
     def _prepared(self, instance: Instance) -> Instance:
@@ -203,12 +204,12 @@ class CheckedPredictor(Predictor):
             for instance, output in zip(group, self._outputs_of(group)):
                 yield self._answer(instance, output)
 
-    def _outputs_of(self, instances: List[Instance]) -> List[Dict[str, Any]]:
+    def _outputs_of(self, instances: list[Instance]) -> list[dict[str, Any]]:
         """The readable output of the model for each instance of a batch."""
         outputs: Any = self._model.forward_on_instances(instances)
         return outputs
 
-    def _answer(self, instance: Instance, output: Dict[str, Any]) -> Answer:
+    def _answer(self, instance: Instance, output: dict[str, Any]) -> Answer:
         output["metadata"] = metadata_of(instance)
         answer = Answer(self.to_answer(output))
         answer.metadata = output["metadata"]

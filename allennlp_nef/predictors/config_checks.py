@@ -3,7 +3,8 @@
 import inspect
 import json
 import re
-from typing import Any, Dict, Iterator, Mapping, Union
+from collections.abc import Iterator, Mapping
+from typing import Any, Union
 
 from allennlp.common import Lazy, Params, Registrable
 from allennlp.common.from_params import infer_constructor_params
@@ -29,11 +30,11 @@ PROGRAMS = (EvalbBracketingScorer,)
 """Registered classes that run a program which the config names."""
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\s*/\s*/")
 """Anywhere in a text: what is taken for an address may have whitespace, or stand in brackets: `(address)#name`."""
-Problems = Dict[str, str]
+Problems = dict[str, str]
 """What is wrong, by the place of the value in the config, such as `model.encoder.type`."""
 
 
-def read_config(text: str) -> Dict[str, Any]:
+def read_config(text: str) -> dict[str, Any]:
     """The config in a text of plain JSON, as AllenNLP archives it. It would read Jsonnet, too, which can read files.
 
     # Raises
@@ -51,7 +52,7 @@ def read_config(text: str) -> Dict[str, Any]:
     return config
 
 
-def problems_of(config: Dict[str, Any]) -> Problems:
+def problems_of(config: dict[str, Any]) -> Problems:
     """What a config would import, call or download, besides the registered components of installed packages.
 
     # Raises

@@ -1,4 +1,4 @@
-from typing import Any, ClassVar, Dict, List, Optional, Tuple, Type, Union
+from typing import Any, ClassVar
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -63,8 +63,8 @@ class DependencyParserPredictor(SentencePredictor):
     """
 
     task = "dependencies"
-    fields: ClassVar[Tuple[str, ...]] = ("sentence", "tags", "trace")
-    reader_type: ClassVar[Type[UntaggedReader]] = ConlluTreesReader
+    fields: ClassVar[tuple[str, ...]] = ("sentence", "tags", "trace")
+    reader_type: ClassVar[type[UntaggedReader]] = ConlluTreesReader
     _dataset_reader: ConlluTreesReader
 
     def __init__(self, model: Model, dataset_reader: DatasetReader, **options: Any) -> None:
@@ -79,19 +79,19 @@ class DependencyParserPredictor(SentencePredictor):
 
     def predict(
         self,
-        sentence: Union[str, List[str]],
-        tags: Optional[List[str]] = None,
+        sentence: str | list[str],
+        tags: list[str] | None = None,
         trace: bool = False,
     ) -> JsonDict:
         """The answer to one request, from Python."""
         return self.predict_json({"sentence": sentence, "tags": tags, "trace": trace})
 
     @overrides
-    def needed_fields(self) -> List[str]:
+    def needed_fields(self) -> list[str]:
         return ["sentence"] if self._reads_tags is None else ["sentence", "tags"]
 
     @overrides
-    def parse(self, request: Any, where: str = "") -> List[Any]:
+    def parse(self, request: Any, where: str = "") -> list[Any]:
         check_fields(request, self.fields, "field sentence", where)
         split = self._dataset_reader.split
         words = words_of(request, "sentence", self.max_tokens, where, split=split)
@@ -122,7 +122,7 @@ class DependencyParserPredictor(SentencePredictor):
         return [words, tags, None, None, trace]
 
     @overrides
-    def _check_size(self, requests: List[Any]) -> None:
+    def _check_size(self, requests: list[Any]) -> None:
         super()._check_size(requests)
         size = sum(
             self._decodings(len(words), trace) * len(words) ** 3 for words, *_, trace in requests
@@ -156,13 +156,13 @@ class DependencyParserPredictor(SentencePredictor):
                 f"{where}trace: expected a sentence of at most {longest} words, got {length}"
             )
 
-    def _lacks_tags(self, tags: List[str]) -> bool:
+    def _lacks_tags(self, tags: list[str]) -> bool:
         """Whether all tags are `_`, the model reads tags, and its training data had none that is `_`."""
         known = self._model.vocab.get_token_to_index_vocabulary("pos")
         return self._reads_tags is not None and set(tags) == {UNKNOWN} and UNKNOWN not in known
 
     @overrides
-    def _outputs_of(self, instances: List[Instance]) -> List[Dict[str, Any]]:
+    def _outputs_of(self, instances: list[Instance]) -> list[dict[str, Any]]:
         # Without gold trees, which may have labels that the model does not know.
         bare = [
             Instance({n: field for n, field in each.fields.items() if n not in _TREE_FIELDS})
@@ -173,7 +173,7 @@ class DependencyParserPredictor(SentencePredictor):
         return biaffine_outputs(self._model, bare)
 
     @overrides
-    def to_answer(self, output: Dict[str, Any]) -> JsonDict:
+    def to_answer(self, output: dict[str, Any]) -> JsonDict:
         metadata = output["metadata"]
         return {
             **super().to_answer(output),

@@ -1,7 +1,7 @@
 import json
 import sys
-from functools import lru_cache
-from typing import Any, Type
+from functools import cache
+from typing import Any
 
 from allennlp.common.checks import ConfigurationError
 
@@ -21,8 +21,8 @@ def request_error(message: str) -> UserError:
     return _request_error_class(server.ServerError)(message)
 
 
-@lru_cache(maxsize=None)
-def _request_error_class(server_error: Type[Exception]) -> Type[UserError]:
+@cache
+def _request_error_class(server_error: type[Exception]) -> type[UserError]:
     class RequestError(server_error, UserError):  # type: ignore[valid-type,misc]
         __qualname__ = "RequestError"
 

@@ -1,6 +1,7 @@
 """What AllenNLP's interpreters and attackers ask of a predictor."""
 
-from typing import Any, Dict, List, Sequence, Tuple
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -42,11 +43,11 @@ class InterpretablePredictor(Predictor):
 
     @overrides(check_signature=False)
     def predictions_to_labeled_instances(
-        self, instance: Instance, outputs: Dict[str, Any]
-    ) -> List[Instance]:
+        self, instance: Instance, outputs: dict[str, Any]
+    ) -> list[Instance]:
         """One instance for each prediction. Of an instance that explains some words, one with the tags of the same."""
         tags = list(outputs["tags"])
-        groups: List[Sequence[int]] = [[index] for index in range(len(tags))]
+        groups: list[Sequence[int]] = [[index] for index in range(len(tags))]
         if FLAG in instance.fields:
             labels = self._labels_of(instance)
             groups = [[index for index, label in enumerate(labels) if label != OUTSIDE]]
@@ -61,11 +62,11 @@ class InterpretablePredictor(Predictor):
             labeled[-1].add_field(FLAG, FlagField(True))
         return labeled
 
-    def _labels_of(self, instance: Instance) -> List[str]:
+    def _labels_of(self, instance: Instance) -> list[str]:
         field: Any = instance["tags"]
         return field.labels
 
-    def _labeled(self, instance: Instance, labels: List[str]) -> Instance:
+    def _labeled(self, instance: Instance, labels: list[str]) -> Instance:
         fields: Any = instance.duplicate().fields
         words = fields["target" if "target" in fields else "tokens"]
         if "tags" not in fields:  # an attacker compares the words of later instances with these
@@ -77,7 +78,7 @@ class InterpretablePredictor(Predictor):
         return labeled
 
     @overrides
-    def get_gradients(self, instances: List[Instance]) -> Tuple[Dict[str, Any], Dict[str, Any]]:
+    def get_gradients(self, instances: list[Instance]) -> tuple[dict[str, Any], dict[str, Any]]:
         """As in `Predictor`. The fields of a pair of sentences follow where words were removed or replaced.
 
         # Raises
@@ -122,7 +123,7 @@ class InterpretablePredictor(Predictor):
         embedders = [each for each, _ in sides.values()]
         return WordVectors(embedders, lambda: self._vectors(embedder, indexers))
 
-    def _vectors(self, embedder: Any, indexers: Dict[str, Any]) -> torch.Tensor:
+    def _vectors(self, embedder: Any, indexers: dict[str, Any]) -> torch.Tensor:
         """The vectors of the words of the vocabulary, in its order: (words, dim)."""
         vocab: Vocabulary = self._model.vocab
         for indexer in indexers.values():
@@ -147,7 +148,7 @@ def _number(words: TextField) -> None:
     ]
 
 
-def _update_pair(fields: Dict[str, Any]) -> None:
+def _update_pair(fields: dict[str, Any]) -> None:
     """Makes alignments and similarity those of the words, of which `InputReduction` removes some."""
     source, target, links = fields["source"].tokens, fields["target"].tokens, fields["alignments"]
     rows, columns = links.tensor.shape

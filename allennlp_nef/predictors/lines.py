@@ -2,7 +2,8 @@
 
 import json
 import logging
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from allennlp.common.util import JsonDict
 
@@ -13,13 +14,13 @@ logger = logging.getLogger(__name__)
 Parse = Callable[[Any, str], Any]
 
 
-class LoadedRequest(Dict[str, Any]):
+class LoadedRequest(dict[str, Any]):
     """The request of a line: a JSON object, not to be changed, with what `parse` returned for it."""
 
     parsed: Any = None
     where: str = ""
     """Which request it is: the beginning of a message about it."""
-    error: Optional[str] = None
+    error: str | None = None
     """Why there is no request in the line, which is then the value of `line`."""
 
 
@@ -58,11 +59,11 @@ class SkippedLines:
     def answers(
         self,
         requests: Sequence[LoadedRequest],
-        predict: Callable[[List[LoadedRequest]], List[JsonDict]],
-    ) -> List[JsonDict]:
+        predict: Callable[[list[LoadedRequest]], list[JsonDict]],
+    ) -> list[JsonDict]:
         """The answers to lines. Where `predict` fails for all together, each request is tried alone."""
         good = [request for request in requests if request.error is None]
-        answers: Dict[int, JsonDict] = {}
+        answers: dict[int, JsonDict] = {}
         if len(good) > 1:
             try:
                 answers = dict(zip(map(id, good), predict(good)))
@@ -76,7 +77,7 @@ class SkippedLines:
     def _answer(
         self,
         request: LoadedRequest,
-        predict: Callable[[List[LoadedRequest]], List[JsonDict]],
+        predict: Callable[[list[LoadedRequest]], list[JsonDict]],
     ) -> JsonDict:
         message = request.error
         if message is None:

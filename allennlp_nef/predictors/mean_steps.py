@@ -1,7 +1,7 @@
-from typing import List, Sequence
+from collections.abc import Sequence
 
 
-def mean_steps(attention: Sequence[Sequence[float]]) -> List[float]:
+def mean_steps(attention: Sequence[Sequence[float]]) -> list[float]:
     """When each word is attended to: sum_n n alpha_(n,i) / sum_n alpha_(n,i), of the steps n = 1 to N.
 
     A word that is never attended to comes after the last step: N + 1.

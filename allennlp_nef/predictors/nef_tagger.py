@@ -1,5 +1,5 @@
 import re
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, NamedTuple
 
 import numpy
 from allennlp.common.checks import ConfigurationError
@@ -37,15 +37,15 @@ FIELDS = (
 class TaggingRequest(NamedTuple):
     """A checked request."""
 
-    tokens: List[str]
+    tokens: list[str]
     attention: bool
     trace: bool
-    min_probability: Optional[float] = None
+    min_probability: float | None = None
     """None for the predictor's."""
     step_limits: StepLimits = StepLimits()
 
     @property
-    def sides(self) -> Tuple[List[str], ...]:
+    def sides(self) -> tuple[list[str], ...]:
         """The words that are tagged."""
         return (self.tokens,)
 
@@ -103,7 +103,7 @@ class NefTaggerPredictor(TaggingPredictor):
         self,
         model: Model,
         dataset_reader: DatasetReader,
-        min_probability: Optional[float] = None,
+        min_probability: float | None = None,
         **options: Any,
     ) -> None:
         if not isinstance(dataset_reader, SentenceReader):
@@ -123,18 +123,18 @@ class NefTaggerPredictor(TaggingPredictor):
 
     def predict(
         self,
-        sentence: Union[str, List[str]],
+        sentence: str | list[str],
         attention: bool = False,
-        min_probability: Optional[float] = None,
-        max_steps: Optional[int] = None,
-        halting: Optional[Dict[str, Any]] = None,
+        min_probability: float | None = None,
+        max_steps: int | None = None,
+        halting: dict[str, Any] | None = None,
     ) -> JsonDict:
         """The answer to one request, from Python: a string, split on whitespace, or a list of words."""
         name = "sentence" if isinstance(sentence, str) else "tokens"
         request = {name: sentence, "attention": attention, "min_probability": min_probability}
         return self.predict_json({**request, "max_steps": max_steps, "halting": halting})
 
-    def trace(self, sentence: Union[str, List[str]]) -> ReadableTrace:
+    def trace(self, sentence: str | list[str]) -> ReadableTrace:
         """How the model came to the tags. Raises `ConfigurationError` where it has no trace."""
         return self._trace_of({"sentence" if isinstance(sentence, str) else "tokens": sentence})
 
@@ -170,7 +170,7 @@ class NefTaggerPredictor(TaggingPredictor):
         return instance
 
     @overrides
-    def to_answer(self, output: Dict[str, Any]) -> JsonDict:
+    def to_answer(self, output: dict[str, Any]) -> JsonDict:
         names = ("tokens", "tags", "probabilities", "spans")
         answer = {name: output[name] for name in names if name in output}
         limit = output["metadata"].min_probability

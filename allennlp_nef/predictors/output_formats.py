@@ -1,5 +1,3 @@
-from typing import Optional
-
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader
 
@@ -7,7 +5,7 @@ from allennlp_nef.data.dataset_readers import TaggingReader
 from allennlp_nef.data.writers import Writer
 
 
-def writer_of(reader: TaggingReader, output_format: str) -> Optional[Writer]:
+def writer_of(reader: TaggingReader, output_format: str) -> Writer | None:
     """The writer of a format; None for "json". Raises `ConfigurationError` where the reader has no such writer."""
     if output_format == "json" or output_format in reader.writers:
         return reader.writers.get(output_format)

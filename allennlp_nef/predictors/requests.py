@@ -3,7 +3,8 @@
 Each error is that of `request_error`: it names the field, what was expected and what came. `where` begins its message.
 """
 
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from allennlp.common.checks import ConfigurationError
 
@@ -38,19 +39,19 @@ def check_fields(request: Any, fields: Sequence[str], needed: str, where: str) -
             )
 
 
-def trace_flags(request: Dict[str, Any], where: str) -> Tuple[bool, bool]:
+def trace_flags(request: dict[str, Any], where: str) -> tuple[bool, bool]:
     """The fields `attention` and `trace` of a request."""
     return flag_of(request, "attention", where), flag_of(request, "trace", where)
 
 
 def words_of(
-    request: Dict[str, Any],
+    request: dict[str, Any],
     name: str,
     max_tokens: int,
     where: str,
     is_word: Callable[[str], bool] = lambda text: text.split() == [text],
-    split: Callable[[str], List[str]] = str.split,
-) -> List[str]:
+    split: Callable[[str], list[str]] = str.split,
+) -> list[str]:
     """The words of a field, which is a string that `split` splits, or a list of words."""
     value = request.get(name)
     if isinstance(value, str):
@@ -83,7 +84,7 @@ def words_of(
     return words
 
 
-def flag_of(request: Dict[str, Any], name: str, where: str) -> bool:
+def flag_of(request: dict[str, Any], name: str, where: str) -> bool:
     """A field that is true, false, null or missing."""
     value = request.get(name)
     if value is not None and not isinstance(value, bool):
@@ -98,14 +99,14 @@ class Fraction(NamedTuple):
     has_ends: bool
     """Whether 0 and 1 are allowed."""
 
-    def of_request(self, request: Dict[str, Any], where: str) -> Optional[float]:
+    def of_request(self, request: dict[str, Any], where: str) -> float | None:
         """The value of the field; None where it is null or missing. Raises `request_error`."""
         value = request.get(self.name)
         if not self._is_valid(value):
             raise request_error(f"{where}{self._expected}, got {describe(value)}")
         return value
 
-    def of_option(self, value: Any) -> Optional[float]:
+    def of_option(self, value: Any) -> float | None:
         """The value of the option, which it checks. Raises `ConfigurationError`."""
         if not self._is_valid(value):
             raise ConfigurationError(f"{self._expected}, got {value!r}")

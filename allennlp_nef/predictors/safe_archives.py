@@ -10,10 +10,11 @@ import shutil
 import tarfile
 import tempfile
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import wraps
 from types import SimpleNamespace
-from typing import Any, Callable, Iterator, List, Tuple
+from typing import Any
 
 import torch
 from allennlp.common import Params, Registrable, file_utils
@@ -44,9 +45,9 @@ _loading = _Loading()
 class _Replacements:
     """Gives attributes other values as long as a context is open, in any thread."""
 
-    def __init__(self, replacements: Callable[[], List[Tuple[Any, str, Any]]]) -> None:
+    def __init__(self, replacements: Callable[[], list[tuple[Any, str, Any]]]) -> None:
         self._replacements = replacements
-        self._old: List[Tuple[Any, str, Any]] = []
+        self._old: list[tuple[Any, str, Any]] = []
         self._lock = threading.Lock()
         self._open = 0
 
@@ -69,7 +70,7 @@ class _Replacements:
                         setattr(owner, name, value)
 
 
-def _restrictions() -> List[Tuple[Any, str, Any]]:
+def _restrictions() -> list[tuple[Any, str, Any]]:
     find = vars(Registrable)["resolve_class_name"].__func__
 
     def resolve_class_name(cls: Any, name: str) -> Any:
@@ -162,7 +163,7 @@ def _restricted(step: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _steps() -> List[Tuple[Any, str, Any]]:
+def _steps() -> list[tuple[Any, str, Any]]:
     # Other archives, such as that of a vocabulary, AllenNLP unpacks itself; older Pythons have no such filter.
     inside = staticmethod(getattr(tarfile, "data_filter", None))  # type: ignore[arg-type]
     return [

@@ -1,4 +1,4 @@
-from typing import Any, ClassVar, Dict, List, Tuple, Type, Union
+from typing import Any, ClassVar
 
 from allennlp.common.util import JsonDict
 from allennlp.models import BasicClassifier, Model
@@ -34,17 +34,17 @@ class SentenceClassifierPredictor(SentencePredictor):
     """
 
     task = "class"
-    fields: ClassVar[Tuple[str, ...]] = ("sentence",)
-    reader_type: ClassVar[Type[UntaggedReader]] = LabeledSentencesReader
-    model_type: ClassVar[Type[Model]] = BasicClassifier
+    fields: ClassVar[tuple[str, ...]] = ("sentence",)
+    reader_type: ClassVar[type[UntaggedReader]] = LabeledSentencesReader
+    model_type: ClassVar[type[Model]] = BasicClassifier
     _model: BasicClassifier
 
-    def predict(self, sentence: Union[str, List[str]]) -> JsonDict:
+    def predict(self, sentence: str | list[str]) -> JsonDict:
         """The answer to one request, from Python."""
         return self.predict_json({"sentence": sentence})
 
     @overrides
-    def to_answer(self, output: Dict[str, Any]) -> JsonDict:
+    def to_answer(self, output: dict[str, Any]) -> JsonDict:
         names = self._model.vocab.get_index_to_token_vocabulary(self._model._label_namespace)
         probabilities = {names[i]: float(p) for i, p in enumerate(output["probs"])}
         label = {"label": output["label"], "probabilities": probabilities}

@@ -1,4 +1,4 @@
-from typing import Any, ClassVar, Dict, List, Optional, Tuple, Type, Union
+from typing import Any, ClassVar
 
 from allennlp.common.util import JsonDict
 from allennlp.data import Instance
@@ -40,17 +40,17 @@ class SentencePairPredictor(SentencePredictor):
     """
 
     task = "pair"
-    fields: ClassVar[Tuple[str, ...]] = ("first", "second")
-    heads: ClassVar[Tuple[str, ...]] = ("first_heads", "second_heads")
-    reader_type: ClassVar[Type[UntaggedReader]] = SentencePairsReader
+    fields: ClassVar[tuple[str, ...]] = ("first", "second")
+    heads: ClassVar[tuple[str, ...]] = ("first_heads", "second_heads")
+    reader_type: ClassVar[type[UntaggedReader]] = SentencePairsReader
     _dataset_reader: SentencePairsReader
 
     def predict(
         self,
-        first: Union[str, List[str]],
-        second: Union[str, List[str]],
-        first_heads: Optional[List[int]] = None,
-        second_heads: Optional[List[int]] = None,
+        first: str | list[str],
+        second: str | list[str],
+        first_heads: list[int] | None = None,
+        second_heads: list[int] | None = None,
     ) -> JsonDict:
         """The answer to one request, from Python."""
         heads = dict(zip(self.heads, (first_heads, second_heads)))
@@ -62,11 +62,11 @@ class SentencePairPredictor(SentencePredictor):
         return getattr(self._model, "tree_encoder", None) is not None
 
     @overrides
-    def needed_fields(self) -> List[str]:
+    def needed_fields(self) -> list[str]:
         return [*self.fields, *(self.heads if self._has_trees else ())]
 
     @overrides
-    def parse(self, request: Any, where: str = "") -> List[Any]:
+    def parse(self, request: Any, where: str = "") -> list[Any]:
         if not self._has_trees:
             return super().parse(request, where)
         check_fields(request, (*self.fields, *self.heads), "fields first and second", where)
@@ -87,7 +87,7 @@ class SentencePairPredictor(SentencePredictor):
         )
 
     @overrides
-    def to_answer(self, output: Dict[str, Any]) -> JsonDict:
+    def to_answer(self, output: dict[str, Any]) -> JsonDict:
         if "label_probs" in output:  # esim
             names = self._model.vocab.get_index_to_token_vocabulary("labels")
             chances = {names[i]: float(p) for i, p in enumerate(output["label_probs"])}

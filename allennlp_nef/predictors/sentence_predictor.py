@@ -1,4 +1,5 @@
-from typing import Any, ClassVar, Dict, List, Sequence, Tuple, Type
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -24,11 +25,11 @@ class SentencePredictor(CheckedPredictor):
         See `CheckedPredictor`.
     """
 
-    fields: ClassVar[Tuple[str, ...]]
+    fields: ClassVar[tuple[str, ...]]
     """Those of a request: a string, which the dataset reader splits, or a list of words."""
-    model_type: ClassVar[Type[Model]] = Model
+    model_type: ClassVar[type[Model]] = Model
     """That of the model."""
-    reader_type: ClassVar[Type[UntaggedReader]]
+    reader_type: ClassVar[type[UntaggedReader]]
     """That of the dataset reader."""
     _dataset_reader: UntaggedReader
 
@@ -45,7 +46,7 @@ class SentencePredictor(CheckedPredictor):
             )
         super().__init__(model, dataset_reader, **options)
 
-    def needed_fields(self) -> List[str]:
+    def needed_fields(self) -> list[str]:
         """The fields without which this model answers no request."""
         return list(self.fields)
 
@@ -69,8 +70,8 @@ class SentencePredictor(CheckedPredictor):
         ]
 
     @overrides
-    def sides_of(self, request: Any) -> Sequence[List[str]]:
-        sides: List[List[str]] = request[: len(self._dataset_reader.text_fields)]
+    def sides_of(self, request: Any) -> Sequence[list[str]]:
+        sides: list[list[str]] = request[: len(self._dataset_reader.text_fields)]
         return sides
 
     @overrides
@@ -78,6 +79,6 @@ class SentencePredictor(CheckedPredictor):
         return self._dataset_reader.text_to_instance(*request)
 
     @overrides
-    def to_answer(self, output: Dict[str, Any]) -> JsonDict:
+    def to_answer(self, output: dict[str, Any]) -> JsonDict:
         """The words of each sentence."""
         return dict(zip(self._dataset_reader.text_fields, output["metadata"].sides))

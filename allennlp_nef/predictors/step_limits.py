@@ -1,4 +1,4 @@
-from typing import Any, Dict, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -15,11 +15,11 @@ from allennlp_nef.predictors.errors import describe, request_error
 class StepLimits(NamedTuple):
     """When sentences halt: `max_steps` and `halting`, fields of a request and options of a predictor."""
 
-    max_steps: Optional[int] = None
-    halting: Optional[Halting] = None
+    max_steps: int | None = None
+    halting: Halting | None = None
 
     @classmethod
-    def of_request(cls, model: NefTagger, request: Dict[str, Any], where: str) -> "StepLimits":
+    def of_request(cls, model: NefTagger, request: dict[str, Any], where: str) -> "StepLimits":
         """Those of a request. Raises `request_error`."""
         try:
             return cls._checked(model, request.get("max_steps"), request.get("halting"))

@@ -1,6 +1,6 @@
 """The colors of tags, in plots and on the page."""
 
-from typing import Dict, Iterable
+from collections.abc import Iterable
 
 from allennlp_nef.data.formats.chunks import split_tag
 
@@ -43,7 +43,7 @@ _HUES = {
 _OTHERS = ("NOUN", "VERB", "ADJ", "ADP", "ADV", "PRON", "AUX", "PROPN", "CCONJ", "NUM", "PART", "X")
 
 
-def tag_colors(labels: Iterable[str]) -> Dict[str, str]:
+def tag_colors(labels: Iterable[str]) -> dict[str, str]:
     """A color, as in "#2e8b57", for each of the labels, in their order.
 
     OK is green, BAD and major are red, minor is brown. Chunk tags (BIO, BIOUL) have the hue of their type, such as blue

@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, Optional, Tuple, cast
+from typing import Any, cast
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -37,7 +37,7 @@ class TaggingPredictor(InterpretablePredictor, CheckedPredictor):
         Whether every answer has the trace, asked for or not.
     max_steps : `int`, optional (default = `None`)
         At least 1: the largest number of steps of `neural_easy_first`, for requests that have none.
-    halting : `Dict[str, Any]`, optional (default = `None`, the model's)
+    halting : `dict[str, Any]`, optional (default = `None`, the model's)
         A `Halting`, such as `{"type": "settled", "threshold": 0.9}`, for requests that have none.
     output_format, max_tokens, batch_size, on_error
         See `CheckedPredictor`.
@@ -51,12 +51,12 @@ class TaggingPredictor(InterpretablePredictor, CheckedPredictor):
     _dataset_reader: TaggingReader
     method = "allennlp_nef"
     """The name of the method, in output formats that have one."""
-    threshold: Optional[float] = None
+    threshold: float | None = None
     """Of the probability of BAD, for requests that have none; None for the model's."""
-    min_probability: Optional[float] = None
+    min_probability: float | None = None
     """The `min_probability` of requests that have none."""
-    language_pair: Optional[str] = None
-    header: Tuple[int, ...] = ()
+    language_pair: str | None = None
+    header: tuple[int, ...] = ()
     """See `Prediction`."""
 
     def __init__(
@@ -65,8 +65,8 @@ class TaggingPredictor(InterpretablePredictor, CheckedPredictor):
         dataset_reader: TaggingReader,
         attention: bool = False,
         trace: bool = False,
-        max_steps: Optional[int] = None,
-        halting: Optional[Dict[str, Any]] = None,
+        max_steps: int | None = None,
+        halting: dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
         if not isinstance(model, NefTagger):
@@ -118,7 +118,7 @@ class TaggingPredictor(InterpretablePredictor, CheckedPredictor):
         }
 
     @overrides
-    def _check_size(self, requests: List[Any]) -> None:
+    def _check_size(self, requests: list[Any]) -> None:
         super()._check_size(requests)
         # A sentence has at most as many steps as words: an array of its trace has at most this many numbers.
         always = self.attention or self.always_trace
@@ -157,13 +157,13 @@ class TaggingPredictor(InterpretablePredictor, CheckedPredictor):
         return instance
 
     @overrides
-    def _answer(self, instance: Instance, output: Dict[str, Any]) -> Answer:
+    def _answer(self, instance: Instance, output: dict[str, Any]) -> Answer:
         answer = super()._answer(instance, output)
         if output.get("steps") is not None:
             answer["steps"] = output["steps"]
         if answer.metadata.attention:
             answer["attention"] = output.get("attention")
         if answer.metadata.trace:
-            answer.trace = trace = cast(Optional[ReadableTrace], output.get("trace"))
+            answer.trace = trace = cast(ReadableTrace | None, output.get("trace"))
             answer["trace"] = None if trace is None else trace.to_json()
         return answer

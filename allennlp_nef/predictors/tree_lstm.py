@@ -1,4 +1,4 @@
-from typing import Any, ClassVar, Dict, List, Tuple, Type
+from typing import Any, ClassVar
 
 from allennlp.common.util import JsonDict
 from allennlp.data import Instance
@@ -39,9 +39,9 @@ class TreeLstmPredictor(SentencePredictor):
     """
 
     task = "class"
-    fields: ClassVar[Tuple[str, ...]] = ("tree",)
-    reader_type: ClassVar[Type[UntaggedReader]] = LabeledTreesReader
-    model_type: ClassVar[Type[Model]] = TreeLstm
+    fields: ClassVar[tuple[str, ...]] = ("tree",)
+    reader_type: ClassVar[type[UntaggedReader]] = LabeledTreesReader
+    model_type: ClassVar[type[Model]] = TreeLstm
     _dataset_reader: LabeledTreesReader
 
     def predict(self, tree: str) -> JsonDict:
@@ -49,7 +49,7 @@ class TreeLstmPredictor(SentencePredictor):
         return self.predict_json({"tree": tree})
 
     @overrides
-    def parse(self, request: Any, where: str = "") -> List[Any]:
+    def parse(self, request: Any, where: str = "") -> list[Any]:
         check_fields(request, self.fields, "field tree", where)
         text = request.get("tree")
         if not isinstance(text, str):
@@ -67,7 +67,7 @@ class TreeLstmPredictor(SentencePredictor):
         return self._dataset_reader.tree_to_instance(request[1], has_labels=False)
 
     @overrides
-    def _answer(self, instance: Instance, output: Dict[str, Any]) -> Answer:
+    def _answer(self, instance: Instance, output: dict[str, Any]) -> Answer:
         answer = super()._answer(instance, output)
         fields: Any = instance.fields
         leaves = [leaf - 1 for leaf in fields["leaves"].labels]

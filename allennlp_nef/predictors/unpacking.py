@@ -7,8 +7,9 @@ import shutil
 import tarfile
 import tempfile
 import zlib
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator
+from typing import Any
 
 from allennlp_nef.errors import ArchiveError, UserError, quote
 
@@ -24,7 +25,7 @@ _CHUNK = 2**18
 HINT = "--trust (in Python trust=True) loads it without these checks"
 
 
-def unpack(path: str, folder: str, name: str) -> Dict[str, int]:
+def unpack(path: str, folder: str, name: str) -> dict[str, int]:
     """Unpacks an archive (.tar.gz) into an empty folder.
 
     All that it writes are folders and regular files below `folder`. A link to an earlier file of the archive becomes a
@@ -38,7 +39,7 @@ def unpack(path: str, folder: str, name: str) -> Dict[str, int]:
 
     # Returns
 
-    `Dict[str, int]`
+    `dict[str, int]`
         The sizes of the files in bytes, by their names in the archive.
 
     # Raises
@@ -53,8 +54,8 @@ def unpack(path: str, folder: str, name: str) -> Dict[str, int]:
             return _unpacked(archive, folder, name, limit)
 
 
-def _unpacked(archive: tarfile.TarFile, folder: str, name: str, limit: int) -> Dict[str, int]:
-    sizes: Dict[str, int] = {}
+def _unpacked(archive: tarfile.TarFile, folder: str, name: str, limit: int) -> dict[str, int]:
+    sizes: dict[str, int] = {}
     total = 0
     for number, member in enumerate(archive, 1):
         inner = posixpath.normpath(member.name)

@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, Optional, Union
+from typing import Any
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -105,12 +105,12 @@ class WordQePredictor(TaggingPredictor):
         model: Model,
         dataset_reader: DatasetReader,
         output_format: str = "json",
-        method: Optional[str] = None,
-        threshold: Optional[float] = None,
-        language_pair: Optional[str] = None,
-        ensemble_size: Optional[int] = None,
-        severity: Optional[str] = None,
-        explanation: Optional[str] = None,
+        method: str | None = None,
+        threshold: float | None = None,
+        language_pair: str | None = None,
+        ensemble_size: int | None = None,
+        severity: str | None = None,
+        explanation: str | None = None,
         **options: Any,
     ) -> None:
         if not isinstance(dataset_reader, WmtWordQeReader):
@@ -162,7 +162,7 @@ class WordQePredictor(TaggingPredictor):
             footprint = sum(each.numel() * each.element_size() for each in parameters)
             self.header = (footprint, sum(each.numel() for each in parameters), size)
 
-    def _checked_severity(self, severity: Optional[str]) -> str:
+    def _checked_severity(self, severity: str | None) -> str:
         if severity not in (None, *SEVERITIES):
             raise ConfigurationError(
                 f"severity: expected {' or '.join(SEVERITIES)}, got {severity!r}"
@@ -178,7 +178,7 @@ class WordQePredictor(TaggingPredictor):
             )
         return severity or SEVERITIES[-1]
 
-    def _is_attention(self, explanation: Optional[str]) -> bool:
+    def _is_attention(self, explanation: str | None) -> bool:
         if explanation not in (None, "bad_probability", "attention"):
             raise ConfigurationError(
                 f"explanation: expected bad_probability or attention, got {explanation!r}"
@@ -192,13 +192,13 @@ class WordQePredictor(TaggingPredictor):
 
     def predict(
         self,
-        source: Union[str, List[str]],
-        target: Union[str, List[str]],
-        alignments: Union[None, str, List[Any]] = None,
+        source: str | list[str],
+        target: str | list[str],
+        alignments: None | str | list[Any] = None,
         attention: bool = False,
-        threshold: Optional[float] = None,
-        max_steps: Optional[int] = None,
-        halting: Optional[Dict[str, Any]] = None,
+        threshold: float | None = None,
+        max_steps: int | None = None,
+        halting: dict[str, Any] | None = None,
     ) -> JsonDict:
         """The answer to one request, from Python."""
         request = {"source": source, "target": target, "alignments": alignments}
@@ -209,9 +209,9 @@ class WordQePredictor(TaggingPredictor):
 
     def trace(
         self,
-        source: Union[str, List[str]],
-        target: Union[str, List[str]],
-        alignments: Union[None, str, List[Any]] = None,
+        source: str | list[str],
+        target: str | list[str],
+        alignments: None | str | list[Any] = None,
     ) -> ReadableTrace:
         """How the model came to the tags. Raises `ConfigurationError` where it has no trace."""
         return self._trace_of({"source": source, "target": target, "alignments": alignments})
@@ -246,7 +246,7 @@ class WordQePredictor(TaggingPredictor):
         return instance
 
     @overrides
-    def to_answer(self, output: Dict[str, Any]) -> JsonDict:
+    def to_answer(self, output: dict[str, Any]) -> JsonDict:
         metadata: TaggingMetadata = output["metadata"]
         head = self._model.tag_head
         bad = head.bad_probabilities(torch.from_numpy(output["label_probabilities"])).tolist()

@@ -1,4 +1,4 @@
-from typing import Any, List, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 from allennlp_nef.data.formats.split_text import Split, split_on_whitespace
 from allennlp_nef.data.formats.wmt_layouts import check_eos, tagged_side, without_eos
@@ -22,25 +22,25 @@ FIELDS = (
 class WordQeRequest(NamedTuple):
     """A checked request of the `word_qe` predictor."""
 
-    source: List[str]
-    target: List[str]
-    alignments: Optional[List[Tuple[int, int]]]
+    source: list[str]
+    target: list[str]
+    alignments: list[tuple[int, int]] | None
     """Pairs (source index, target index), from 0; None where the request has none."""
     attention: bool
     trace: bool
-    threshold: Optional[float] = None
+    threshold: float | None = None
     """Of the probability of BAD; None for the model's."""
     tagged: str = "target"
     """What the model tags."""
     text: str = ""
     """The target that came; of a list, its words joined by single blanks."""
-    offsets: Optional[List[Tuple[int, int]]] = None
+    offsets: list[tuple[int, int]] | None = None
     """The start and the end of each target word in the text; None for those between whitespace."""
     step_limits: StepLimits = StepLimits()
     """The predictor fills them in."""
 
     @property
-    def sides(self) -> Tuple[List[str], ...]:
+    def sides(self) -> tuple[list[str], ...]:
         """The tokens that are tagged, and the words of the other side."""
         return tagged_side(self.tagged, self.source, self.target, ())[:2]
 
@@ -95,7 +95,7 @@ def parse_request(
 
 def _alignments(
     value: Any, source_length: int, target_length: int, where: str
-) -> Optional[List[Tuple[int, int]]]:
+) -> list[tuple[int, int]] | None:
     """Pairs from `"0-0 1-2"`, `["0-0", "1-2"]`, `[[0, 0], [1, 2]]` or None."""
     location = f"{where}alignments"
     if value is None:

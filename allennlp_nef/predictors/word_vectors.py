@@ -1,4 +1,5 @@
-from typing import Any, Callable, List, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 
@@ -42,7 +43,7 @@ class WordVectors(torch.nn.Embedding):
 class Handles:
     """Handles of hooks that are removed together."""
 
-    def __init__(self, handles: List[Any]) -> None:
+    def __init__(self, handles: list[Any]) -> None:
         self._handles = handles
 
     def remove(self) -> None:

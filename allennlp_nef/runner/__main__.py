@@ -4,9 +4,10 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, Iterable, Iterator
+from typing import Any
 
 from allennlp_nef.errors import FileError, UserError, quote, summary_of
 from allennlp_nef.runner.requests import Sentence, parse_request

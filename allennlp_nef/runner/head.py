@@ -1,4 +1,5 @@
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -19,14 +20,14 @@ class Head:
 
     # Parameters
 
-    settings : `Dict[str, Any]`
+    settings : `dict[str, Any]`
         The object `head` of `tagger.json`.
     """
 
-    def __init__(self, settings: Dict[str, Any]) -> None:
-        self.labels: List[str] = settings["labels"]
-        self.bad_ids: List[int] = settings["bad_ids"]
-        self.threshold: Optional[float] = settings["threshold"]
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.labels: list[str] = settings["labels"]
+        self.bad_ids: list[int] = settings["bad_ids"]
+        self.threshold: float | None = settings["threshold"]
         self._decides_by_threshold = settings["decides_by_threshold"]
         self._weights = numpy.array(settings["label_weights"])
         chain = settings["chain"]
@@ -41,7 +42,7 @@ class Head:
         )
 
     def tag(
-        self, scores: numpy.ndarray, mask: numpy.ndarray, thresholds: Sequence[Optional[float]]
+        self, scores: numpy.ndarray, mask: numpy.ndarray, thresholds: Sequence[float | None]
     ) -> Tagging:
         """Tags and calibrated probabilities of a batch, from scores (batch, tokens, labels)."""
         scores = numpy.where(mask[..., None], scores, 0).astype(numpy.float64)
@@ -82,7 +83,7 @@ class Head:
         table = marginals * (1 - marginals + marginals / self._weights)
         return table / numpy.maximum(table.sum(-1, keepdims=True), 1e-300)
 
-    def spans(self, tagging: Tagging, row: int, tokens: List[str]) -> List[Dict[str, Any]]:
+    def spans(self, tagging: Tagging, row: int, tokens: list[str]) -> list[dict[str, Any]]:
         """The chunks of a sentence, as `TagHead.chunk_probabilities` has them."""
         ids = tagging.tag_ids[row, : len(tokens)]
         words, next_words = (each[row] for each in tagging.marginals)

@@ -5,7 +5,7 @@ Shapes: emissions (batch, tokens, labels), mask (batch, tokens), transitions (la
 All numbers are float64. A score of at most `FORBIDDEN` forbids a transition.
 """
 
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 import numpy
 
@@ -36,7 +36,7 @@ class Chain(NamedTuple):
         return numpy.where(mask, numpy.stack(tags[::-1], 1), 0)
 
     def marginals(
-        self, emissions: numpy.ndarray, mask: numpy.ndarray, tags: Optional[numpy.ndarray] = None
+        self, emissions: numpy.ndarray, mask: numpy.ndarray, tags: numpy.ndarray | None = None
     ) -> "Marginals":
         """The probability of each label of each word, and of each label of the next word given this word's tag."""
         weights = numpy.exp(numpy.maximum(self.transitions, FORBIDDEN))

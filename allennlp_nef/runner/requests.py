@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 from allennlp_nef.data.formats.characters import refused_word
 from allennlp_nef.data.formats.word_alignments import check_alignments, parse_alignments
@@ -11,13 +11,13 @@ EOS = "<EOS>"
 class Sentence(NamedTuple):
     """A checked request."""
 
-    tokens: List[str]
+    tokens: list[str]
     """The words that are tagged."""
-    source: List[str]
-    alignments: Optional[List[Tuple[int, int]]] = None
+    source: list[str]
+    alignments: list[tuple[int, int]] | None = None
     """Pairs (source index, target index), from 0; None where the request has none."""
     alignments_from: str = "given"
-    threshold: Optional[float] = None
+    threshold: float | None = None
 
 
 def parse_request(request: Any, is_pair: bool, where: str) -> Sentence:
@@ -47,12 +47,12 @@ def parse_request(request: Any, is_pair: bool, where: str) -> Sentence:
     return Sentence(target, source, links, threshold=threshold)
 
 
-def without_eos(words: List[str]) -> List[str]:
+def without_eos(words: list[str]) -> list[str]:
     """The words of a translation, without a final `<EOS>`."""
     return words[:-1] if words[-1:] == [EOS] else words
 
 
-def _words(request: Dict[str, Any], name: str, where: str) -> List[str]:
+def _words(request: dict[str, Any], name: str, where: str) -> list[str]:
     value = request.get(name)
     words = value.split() if isinstance(value, str) else value
     if not isinstance(words, list):
@@ -79,14 +79,14 @@ def _is_word(text: str, field: str) -> bool:
 
 def _links(
     value: Any, source_length: int, target_length: int, where: str
-) -> Optional[List[Tuple[int, int]]]:
+) -> list[tuple[int, int]] | None:
     """Pairs from `"0-0 1-2"`, `["0-0", "1-2"]`, `[[0, 0], [1, 2]]` or None."""
     if value is None:
         return None
     if not isinstance(value, (str, list)):
         raise UserError(f"{where}alignments: expected a string or a list, got {quote(value)}")
     rest = source_length, target_length, f"{where}alignments"
-    links: List[Tuple[int, int]] = []
+    links: list[tuple[int, int]] = []
     for item in [value] if isinstance(value, str) else value:
         if isinstance(item, str):
             links += parse_alignments(item, *rest)

@@ -1,6 +1,7 @@
 import json
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Sequence, Tuple
+from typing import Any
 
 import numpy
 
@@ -71,18 +72,18 @@ class ExportedTagger:
             ) from error
         self._inputs = [each.name for each in self._session.get_inputs()]
 
-    def tag(self, requests: Iterable[Dict[str, Any]]) -> List[Dict[str, Any]]:
+    def tag(self, requests: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         """The answers to requests, in their order.
 
         # Parameters
 
-        requests : `Iterable[Dict[str, Any]]`
+        requests : `Iterable[dict[str, Any]]`
             Objects with `sentence` (a string, split on whitespace) or `tokens` (a list of words); for quality
             estimation with `source`, `target`, and optionally `alignments` and `threshold`.
 
         # Returns
 
-        `List[Dict[str, Any]]`
+        `list[dict[str, Any]]`
             `tokens`, `tags` and `probabilities`, and for chunks `spans`; for quality estimation `tokens`, `tags`,
             `bad_probabilities`, `threshold`, `sentence_score`, `alignments` and `alignments_from`. They are those of
             the predictor.
@@ -99,16 +100,16 @@ class ExportedTagger:
             ]
         )
 
-    def tag_sentences(self, sentences: Sequence[Sentence]) -> List[Dict[str, Any]]:
+    def tag_sentences(self, sentences: Sequence[Sentence]) -> list[dict[str, Any]]:
         """The answers to requests that have been checked."""
-        answers: List[Dict[str, Any]] = [{} for _ in sentences]
+        answers: list[dict[str, Any]] = [{} for _ in sentences]
         for numbers in _batches([len(each.tokens) for each in sentences]):
             batch = [self._aligned(sentences[number]) for number in numbers]
             for number, answer in zip(numbers, self._answers(batch)):
                 answers[number] = answer
         return answers
 
-    def scores(self, sentences: Sequence[Sentence]) -> Tuple[numpy.ndarray, numpy.ndarray]:
+    def scores(self, sentences: Sequence[Sentence]) -> tuple[numpy.ndarray, numpy.ndarray]:
         """The scores (batch, tokens, labels) of the model, and the mask (batch, tokens)."""
         words = self._indices["words"].padded([each.tokens for each in sentences])
         mask = _mask([len(each.tokens) for each in sentences])
@@ -137,13 +138,13 @@ class ExportedTagger:
         links = self._aligner.align(sentence.source, without_eos(sentence.tokens))
         return sentence._replace(alignments=links, alignments_from="computed")
 
-    def _answers(self, sentences: List[Sentence]) -> Iterator[Dict[str, Any]]:
+    def _answers(self, sentences: list[Sentence]) -> Iterator[dict[str, Any]]:
         scores, mask = self.scores(sentences)
         tagging = self._head.tag(scores, mask, [each.threshold for each in sentences])
         answer = self._pair_answer if self.task == "word_qe" else self._sentence_answer
         return (answer(each, tagging, row) for row, each in enumerate(sentences))
 
-    def _sentence_answer(self, sentence: Sentence, tagging: Tagging, row: int) -> Dict[str, Any]:
+    def _sentence_answer(self, sentence: Sentence, tagging: Tagging, row: int) -> dict[str, Any]:
         ids = tagging.tag_ids[row, : len(sentence.tokens)]
         probabilities = tagging.marginals.words[row][numpy.arange(len(ids)), ids].tolist()
         tags = [self._head.labels[i] for i in ids]
@@ -152,7 +153,7 @@ class ExportedTagger:
             answer["spans"] = self._head.spans(tagging, row, sentence.tokens)
         return answer
 
-    def _pair_answer(self, sentence: Sentence, tagging: Tagging, row: int) -> Dict[str, Any]:
+    def _pair_answer(self, sentence: Sentence, tagging: Tagging, row: int) -> dict[str, Any]:
         size, head = len(sentence.tokens), self._head
         bad = tagging.marginals.words[row, :size][:, head.bad_ids].sum(-1).tolist()
         return {
@@ -166,11 +167,11 @@ class ExportedTagger:
         }
 
 
-def _settings(path: Path) -> Dict[str, Any]:
+def _settings(path: Path) -> dict[str, Any]:
     """The content of `tagger.json`."""
     try:
         settings = json.loads(path.read_text(encoding="utf-8"))
-        given: Dict[str, Any] = settings if isinstance(settings, dict) else {}
+        given: dict[str, Any] = settings if isinstance(settings, dict) else {}
     except OSError as error:
         raise UserError(f"{path}: expected a file, got {error.strerror}") from error
     except (ValueError, RecursionError) as error:
@@ -185,13 +186,13 @@ def _settings(path: Path) -> Dict[str, Any]:
     return given
 
 
-def _mask(lengths: List[int]) -> numpy.ndarray:
+def _mask(lengths: list[int]) -> numpy.ndarray:
     return numpy.arange(max(lengths)) < numpy.array(lengths)[:, None]
 
 
-def _batches(lengths: List[int]) -> Iterator[List[int]]:
+def _batches(lengths: list[int]) -> Iterator[list[int]]:
     """The numbers of sentences of like length."""
-    batch: List[int] = []
+    batch: list[int] = []
     for number in sorted(range(len(lengths)), key=lengths.__getitem__):
         if batch and (
             len(batch) == BATCH_SIZE or lengths[number] * (len(batch) + 1) > WORDS_A_BATCH

@@ -1,4 +1,5 @@
-from typing import Any, Dict, List, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy
 
@@ -15,13 +16,13 @@ class WordIndices:
 
     # Parameters
 
-    embedders : `List[Dict[str, Any]]`
+    embedders : `list[dict[str, Any]]`
         One of the lists of `indices` in `tagger.json`.
     """
 
-    def __init__(self, embedders: List[Dict[str, Any]]) -> None:
+    def __init__(self, embedders: list[dict[str, Any]]) -> None:
         self._embedders = embedders
-        self._rows: Dict[str, List[int]] = {}
+        self._rows: dict[str, list[int]] = {}
 
     def padded(self, sentences: Sequence[Sequence[str]]) -> numpy.ndarray:
         """Indices (sentences, tokens, columns), 0 in padding."""
@@ -31,7 +32,7 @@ class WordIndices:
             sentence[: len(each)] = each
         return indices
 
-    def _row(self, word: str) -> List[int]:
+    def _row(self, word: str) -> list[int]:
         row = self._rows.get(word)
         if row is None:
             if len(self._rows) > MAX_WORDS:
@@ -42,7 +43,7 @@ class WordIndices:
         return row
 
 
-def _indices(embedder: Dict[str, Any], word: str) -> List[int]:
+def _indices(embedder: dict[str, Any], word: str) -> list[int]:
     if "words" in embedder:
         text = word.lower() if embedder["lowercase"] else word
         return [embedder["words"].get(text, UNKNOWN)]

@@ -1,5 +1,6 @@
 import os
-from typing import TYPE_CHECKING, Any, Optional, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from allennlp_nef.errors import UserError
 from allennlp_nef.modules.checks import check_integers
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
 def create_app(
     archive: str,
-    predictor: Optional[str] = None,
-    static_dir: Optional[str] = None,
+    predictor: str | None = None,
+    static_dir: str | None = None,
     max_bytes: int = 2**20,
     max_depth: int = 20,
     include_package: Sequence[str] = (),

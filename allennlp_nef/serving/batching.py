@@ -1,7 +1,8 @@
 import threading
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, Callable, Deque, List, Optional, Tuple
+from typing import Any
 
 import torch
 from allennlp.common.util import JsonDict
@@ -10,7 +11,7 @@ from allennlp.data import Instance
 from allennlp_nef.data.metadata import metadata_of
 from allennlp_nef.predictors.checked_predictor import CheckedPredictor
 
-Waiting = Tuple[List[Instance], "Future[List[JsonDict]]"]
+Waiting = tuple[list[Instance], "Future[list[JsonDict]]"]
 """The instances of a request, and where their answers go."""
 
 
@@ -31,13 +32,13 @@ class BatchingPredictor:
     def __init__(self, predictor: CheckedPredictor, observe: Callable[[int], Any]) -> None:
         self._predictor = predictor
         self._observe = observe
-        self._waiting: Deque[Waiting] = deque()
+        self._waiting: deque[Waiting] = deque()
         self._changed = threading.Condition()
-        self._thread: Optional[threading.Thread] = None
+        self._thread: threading.Thread | None = None
 
-    def answers(self, instances: List[Instance]) -> List[JsonDict]:
+    def answers(self, instances: list[Instance]) -> list[JsonDict]:
         """The answers to instances, in their order. Raises what the predictor raises."""
-        future: Future[List[JsonDict]] = Future()
+        future: Future[list[JsonDict]] = Future()
         with self._changed:
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._run, name="predicting", daemon=True)
@@ -54,7 +55,7 @@ class BatchingPredictor:
                 group = self._next_group()
             self._answer(group)
 
-    def _next_group(self) -> List[Waiting]:
+    def _next_group(self) -> list[Waiting]:
         """The requests that have waited longest: at least one, or as many as have at most `batch_size` instances."""
         group = [self._waiting.popleft()]
         count = len(group[0][0])
@@ -63,7 +64,7 @@ class BatchingPredictor:
             count += len(group[-1][0])
         return group
 
-    def _answer(self, group: List[Waiting]) -> None:
+    def _answer(self, group: list[Waiting]) -> None:
         try:
             answers = iter(self._answers([each for instances, _ in group for each in instances]))
         except Exception as error:  # noqa: BLE001  # it is raised where the answer is waited for
@@ -76,7 +77,7 @@ class BatchingPredictor:
         for instances, future in group:
             future.set_result([next(answers) for _ in instances])
 
-    def _answers(self, instances: List[Instance]) -> List[JsonDict]:
+    def _answers(self, instances: list[Instance]) -> list[JsonDict]:
         """Those of similar length, and those with a trace, go through the model together."""
         self._observe(len(instances))
         order = sorted(range(len(instances)), key=lambda index: _size(instances[index]))
@@ -84,6 +85,6 @@ class BatchingPredictor:
         return [answer for _, answer in sorted(zip(order, answers), key=lambda pair: pair[0])]
 
 
-def _size(instance: Instance) -> Tuple[bool, int]:
+def _size(instance: Instance) -> tuple[bool, int]:
     metadata = metadata_of(instance)
     return metadata.is_traced, len(metadata)

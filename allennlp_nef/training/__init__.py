@@ -1,6 +1,7 @@
-from allennlp_nef import _stack  # noqa: F401  # first: says what to install
+from allennlp_nef.compat import require_allennlp
 
-# isort: split
+require_allennlp()
+
 from allennlp_nef.training.checkpointer import ResumableCheckpointer
 from allennlp_nef.training.evaluator import NefEvaluator
 from allennlp_nef.training.explain_out_of_memory import ExplainOutOfMemory

@@ -1,17 +1,17 @@
 """What the processes of a distributed training tell each other. All of them have to call each function."""
 
-from typing import Any, List
+from typing import Any
 
 import torch.distributed
 from allennlp.common.util import is_distributed
 from allennlp.nn.util import dist_reduce_sum
 
 
-def gather(value: Any) -> List[Any]:
+def gather(value: Any) -> list[Any]:
     """The values of all processes, in their order."""
     if not is_distributed():
         return [value]
-    values: List[Any] = [None] * torch.distributed.get_world_size()
+    values: list[Any] = [None] * torch.distributed.get_world_size()
     torch.distributed.all_gather_object(values, value)
     return values
 

@@ -4,13 +4,12 @@ import os
 import re
 import time
 from contextlib import suppress
-from typing import List, Optional, Tuple
 
 from allennlp_nef.training.durable_files import TEMPORARY, damage_of
 
 logger = logging.getLogger(__name__)
 
-Point = Tuple[int, int]
+Point = tuple[int, int]
 """When a checkpoint was written: the epochs that were finished, and the batches of the next one."""
 MODEL, BEST, TRAINING = KINDS = ("model", "best", "training")
 UNUSABLE = ".unusable"
@@ -32,12 +31,12 @@ class CheckpointFiles:
         """As AllenNLP names them."""
         return os.path.join(self._folder, f"{kind}_state_e{point[0]}_b{point[1]}.th")
 
-    def points(self) -> List[Point]:
+    def points(self) -> list[Point]:
         """Those of all files, the newest one first."""
         found = map(_FILE.match, os.listdir(self._folder))
         return sorted({(int(match[1]), int(match[2])) for match in found if match}, reverse=True)
 
-    def newest(self) -> Optional[Point]:
+    def newest(self) -> Point | None:
         """The newest checkpoint that is whole. Newer ones are set aside; what was being written is removed."""
         for path in glob.iglob(os.path.join(glob.escape(self._folder), f"*.th.*{TEMPORARY}")):
             with suppress(FileNotFoundError):
@@ -69,11 +68,11 @@ class CheckpointFiles:
         """In seconds."""
         return time.time() - max(map(os.path.getmtime, self._existing(point)))
 
-    def _existing(self, point: Point) -> List[str]:
+    def _existing(self, point: Point) -> list[str]:
         paths = (self.path(kind, point) for kind in KINDS)
         return [path for path in paths if os.path.exists(path)]
 
-    def _problem_of(self, point: Point) -> Optional[str]:
+    def _problem_of(self, point: Point) -> str | None:
         needed = [self.path(MODEL, point), self.path(TRAINING, point)]
         for path in dict.fromkeys([*needed, *self._existing(point)]):
             damage = damage_of(path)

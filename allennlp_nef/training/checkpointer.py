@@ -3,7 +3,7 @@ import os
 import time
 from contextlib import suppress
 from functools import partial
-from typing import Any, Optional, Set
+from typing import Any
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -65,10 +65,10 @@ class ResumableCheckpointer(Checkpointer):
         self,
         serialization_dir: str,
         save_completed_epochs: bool = True,
-        save_every_num_seconds: Optional[float] = None,
-        save_every_num_batches: Optional[int] = None,
-        keep_most_recent_by_count: Optional[int] = 2,
-        keep_most_recent_by_age: Optional[float] = None,
+        save_every_num_seconds: float | None = None,
+        save_every_num_batches: int | None = None,
+        keep_most_recent_by_count: int | None = 2,
+        keep_most_recent_by_age: float | None = None,
     ) -> None:
         if keep_most_recent_by_count is not None:
             check_integers(keep_most_recent_by_count=keep_most_recent_by_count)
@@ -82,7 +82,7 @@ class ResumableCheckpointer(Checkpointer):
         )
         self._files = CheckpointFiles(self._serialization_dir)
         self._best_path = os.path.join(self._serialization_dir, "best.th")
-        self._resumption: Optional[Resumption] = None
+        self._resumption: Resumption | None = None
 
     @overrides
     def maybe_save_checkpoint(
@@ -107,7 +107,7 @@ class ResumableCheckpointer(Checkpointer):
         point = (trainer._epochs_completed, trainer._batches_in_epoch_completed)
         resumption = self._resumption_of(trainer)
         resumption.collect(trainer)
-        problem: Optional[str] = None
+        problem: str | None = None
         if trainer._primary:
             try:
                 self._write(trainer, point, resumption)
@@ -121,7 +121,7 @@ class ResumableCheckpointer(Checkpointer):
         self._note_saved(point)
 
     @overrides
-    def load_checkpoint(self) -> Optional[TrainerCheckpoint]:
+    def load_checkpoint(self) -> TrainerCheckpoint | None:
         if self.state_is_sharded:
             raise ConfigurationError(
                 "checkpointer: expected the type 'default' for a sharded model, got 'resumable'"
@@ -145,7 +145,7 @@ class ResumableCheckpointer(Checkpointer):
         return TrainerCheckpoint(model_state, training_state)
 
     @overrides
-    def _find_all_checkpoints(self) -> Set[Point]:
+    def _find_all_checkpoints(self) -> set[Point]:
         return set(self._files.points())
 
     def _resumption_of(self, trainer: Any) -> Resumption:
@@ -155,7 +155,7 @@ class ResumableCheckpointer(Checkpointer):
             trainer._save_model_state = partial(self._save_best, trainer)
         return self._resumption
 
-    def _choose(self, is_primary: bool) -> Optional[Point]:
+    def _choose(self, is_primary: bool) -> Point | None:
         """The newest checkpoint that all hosts have. What is newer is set aside."""
         newest = self._files.newest() if is_primary else None
         points = [point for is_host, point in gather((is_primary, newest)) if is_host]
@@ -196,7 +196,7 @@ class ResumableCheckpointer(Checkpointer):
         else:  # checkpoints are written at other times only
             _save(trainer.get_checkpoint_state().model_state, path)
 
-    def _restore_best(self, point: Point, is_primary: bool) -> Optional[str]:
+    def _restore_best(self, point: Point, is_primary: bool) -> str | None:
         """Makes `best.th` what it was at a checkpoint, and returns its path; None where there was none."""
         best_path = self._files.path(BEST, point)
         if not os.path.exists(best_path):

@@ -5,8 +5,9 @@ import os
 import shutil
 import uuid
 import zipfile
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import BinaryIO, Iterator, Optional
+from typing import BinaryIO
 
 from allennlp_nef.errors import UserError
 
@@ -58,7 +59,7 @@ def link(source: str, path: str) -> None:
         _put(temporary, path)
 
 
-def damage_of(path: str) -> Optional[str]:
+def damage_of(path: str) -> str | None:
     """What is wrong with a file of `torch.save`: it is missing, or not what was written. None where it is whole."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -82,7 +83,7 @@ def _put(temporary: str, path: str) -> None:
         os.close(folder)
 
 
-def _system_error(error: Optional[BaseException]) -> Optional[int]:
+def _system_error(error: BaseException | None) -> int | None:
     """The number of the system's error; `torch.save` raises a `RuntimeError` of its own after it."""
     while error is not None and not (isinstance(error, OSError) and error.errno):
         error = error.__context__

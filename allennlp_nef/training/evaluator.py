@@ -1,5 +1,5 @@
 from contextlib import ExitStack
-from typing import Any, Dict, Optional
+from typing import Any
 
 from allennlp.data import DataLoader
 from allennlp.evaluation.evaluator import Evaluator, SimpleEvaluator
@@ -31,10 +31,10 @@ class NefEvaluator(SimpleEvaluator):
         self,
         model: Model,
         data_loader: DataLoader,
-        batch_weight_key: Optional[str] = None,
+        batch_weight_key: str | None = None,
         *args: Any,
         **kwargs: Any,
-    ) -> Dict[str, Any]:
+    ) -> dict[str, Any]:
         with ExitStack() as stack:
             if not batch_weight_key and isinstance(model, NefTagger):
                 batch_weight_key = _WEIGHT

@@ -1,4 +1,4 @@
-from typing import Any, Dict
+from typing import Any
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.training.moving_average import ExponentialMovingAverage, MovingAverage
@@ -16,7 +16,7 @@ class ResumableExponentialMovingAverage(ExponentialMovingAverage):
 
     # Parameters
 
-    parameters : `Iterable[Tuple[str, Parameter]]`
+    parameters : `Iterable[tuple[str, Parameter]]`
         The trainer fills it in.
     decay : `float`, optional (default = `0.9999`)
         At least 0, below 1. After n batches it is at most (`numerator` + n) / (`denominator` + n).
@@ -30,11 +30,11 @@ class ResumableExponentialMovingAverage(ExponentialMovingAverage):
         super().__init__(parameters, decay, **kwargs)
 
     @overrides
-    def state_dict(self) -> Dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         return {"shadows": self._shadows, "backups": self._backups}
 
     @overrides
-    def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         for name in self._shadows:
             self._shadows[name].copy_(state_dict["shadows"][name])
             self._backups[name].copy_(state_dict["backups"][name])

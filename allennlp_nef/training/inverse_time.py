@@ -1,4 +1,4 @@
-from typing import Any, List
+from typing import Any
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
@@ -27,6 +27,6 @@ class InverseTime(LearningRateScheduler):
         super().__init__(optimizer, last_epoch)
 
     @overrides
-    def get_values(self) -> List[float]:
+    def get_values(self) -> list[float]:
         # AllenNLP calls this at the end of an epoch: last_epoch is 0 after the first one.
         return [value / (1 + self.rate * (self.last_epoch + 1)) for value in self.base_values]

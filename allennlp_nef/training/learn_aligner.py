@@ -1,7 +1,8 @@
 import logging
 import os
+from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any, Iterable, Iterator, Optional
+from typing import Any
 
 from allennlp.training.callbacks import TrainerCallback
 from overrides import overrides
@@ -59,7 +60,7 @@ class _AlignedPairs:
         self._data_path = data_path
 
     def __iter__(self) -> Iterator[AlignedPair]:
-        limit: Optional[int] = self._reader.max_instances
+        limit: int | None = self._reader.max_instances
         for example in islice(self._reader.examples(self._data_path), limit):
             if example.alignments is not None:
                 yield AlignedPair(example.source, without_eos(example.target), example.alignments)

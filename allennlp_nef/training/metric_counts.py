@@ -1,15 +1,16 @@
 """What the metrics of a model have counted since their last reset."""
 
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, Dict, Iterator, List
+from typing import Any
 
 import numpy
 import torch
 from allennlp.training.metrics import Metric
 
-Counts = List[Dict[str, Any]]
+Counts = list[dict[str, Any]]
 """Of each metric, its attributes, encoded."""
-_CONTAINERS: Dict[str, Any] = {"list": list, "tuple": tuple, "set": set, "dict": dict}
+_CONTAINERS: dict[str, Any] = {"list": list, "tuple": tuple, "set": set, "dict": dict}
 
 
 def counts_of(model: torch.nn.Module) -> Counts:
@@ -65,9 +66,9 @@ def decode(value: Any) -> Any:
     return _CONTAINERS[name](map(decode, content))
 
 
-def _owners(model: torch.nn.Module) -> List[Any]:
+def _owners(model: torch.nn.Module) -> list[Any]:
     """The metrics of a model, and the objects that hold metrics for it."""
-    owners: Dict[int, Any] = {}
+    owners: dict[int, Any] = {}
     for module in model.modules():
         for value in _attributes(module):
             held = [] if isinstance(value, torch.nn.Module) else _attributes(value)

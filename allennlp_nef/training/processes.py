@@ -6,8 +6,8 @@ import json
 import os
 import re
 from collections import defaultdict
+from collections.abc import Iterable
 from itertools import cycle, islice
-from typing import Dict, Iterable
 
 import torch
 import torch.distributed as dist
@@ -108,11 +108,11 @@ def count_rare_words(model: Model, data_loader: DataLoader) -> None:
     ]
     if not modules:
         return
-    counts: Dict[str, Dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for instance in data_loader.iter_instances():
         instance.count_vocab_items(counts)
     for module in modules:
-        total: Dict[str, int] = defaultdict(int)
+        total: dict[str, int] = defaultdict(int)
         for part in gather(dict(counts[module.namespace])):
             for word, count in part.items():
                 total[word] += count

@@ -1,12 +1,12 @@
 """The states of the random number generators of Python, NumPy and torch."""
 
 import random
-from typing import Any, Dict
+from typing import Any
 
 import numpy
 import torch
 
-RandomStates = Dict[str, Any]
+RandomStates = dict[str, Any]
 """As `torch.load` takes them by default: tensors, numbers, strings and tuples."""
 
 

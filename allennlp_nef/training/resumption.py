@@ -1,8 +1,9 @@
 import inspect
 import os
 import signal
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import dump_metrics
@@ -29,15 +30,15 @@ class Resumption(TrainerCallback):
     def __init__(self, serialization_dir: str) -> None:
         super().__init__(serialization_dir)
         self.termination = Termination()
-        self._epoch_starts: List[RandomStates] = []
-        self._processes: List[Dict[str, Any]] = []
-        self._scaler: Optional[Dict[str, Any]] = None
-        self._metrics: Dict[str, Any] = {}  # of the last epoch that was finished
+        self._epoch_starts: list[RandomStates] = []
+        self._processes: list[dict[str, Any]] = []
+        self._scaler: dict[str, Any] | None = None
+        self._metrics: dict[str, Any] = {}  # of the last epoch that was finished
         self._losses = [
             0.0,
             0.0,
         ]  # the epoch so far: the sums of losses and regularization penalties
-        self._pending: Optional[Dict[str, Any]] = (
+        self._pending: dict[str, Any] | None = (
             None  # the state of this process, until it is reached
         )
         self._is_continued = False  # whether another run began the epoch
@@ -61,12 +62,12 @@ class Resumption(TrainerCallback):
         self._processes = gather(state)
         self._scaler = trainer._scaler and trainer._scaler.state_dict()
 
-    def state(self) -> Dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """What was collected, for a checkpoint."""
         metrics = encode(self._metrics)
         return {"processes": self._processes, "scaler": self._scaler, "metrics": metrics}
 
-    def restore(self, state: Dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Makes the training continue from a checkpoint; before `on_start`."""
         self._pending = state["processes"][rank()]
         self._epoch_starts = self._pending["epoch_starts"]
@@ -125,8 +126,8 @@ class Resumption(TrainerCallback):
         self,
         trainer: Any,
         batch_inputs: Any,
-        batch_outputs: List[Any],
-        batch_metrics: Dict[str, Any],
+        batch_outputs: list[Any],
+        batch_metrics: dict[str, Any],
         epoch: int,
         batch_number: int,
         is_training: bool,
@@ -141,7 +142,7 @@ class Resumption(TrainerCallback):
     def on_epoch(
         self,
         trainer: Any,
-        metrics: Dict[str, Any],
+        metrics: dict[str, Any],
         epoch: int,
         is_primary: bool = True,
         **kwargs: Any,
@@ -162,7 +163,7 @@ class Resumption(TrainerCallback):
             )
 
     @overrides(check_signature=False)
-    def on_end(self, trainer: Any, metrics: Optional[Dict[str, Any]] = None, **kwargs: Any) -> None:
+    def on_end(self, trainer: Any, metrics: dict[str, Any] | None = None, **kwargs: Any) -> None:
         self.termination.stop()
         if metrics is None:
             return  # an exception

@@ -1,6 +1,7 @@
 import logging
 from collections import defaultdict
-from typing import Any, Dict, Iterable, List
+from collections.abc import Iterable
+from typing import Any
 
 from allennlp.training.callbacks import TrainerCallback
 from overrides import overrides
@@ -68,10 +69,10 @@ class SaveExamples(TrainerCallback):
             )
         write_examples(self.serialization_dir, requests)
 
-    def choose(self, sentences: Iterable[TaggingMetadata], as_lists: bool = False) -> List[Request]:
+    def choose(self, sentences: Iterable[TaggingMetadata], as_lists: bool = False) -> list[Request]:
         """The requests for the sentences that are chosen, the shortest one first."""
-        first: Dict[int, List[Request]] = defaultdict(list)
-        counts: Dict[int, int] = defaultdict(int)
+        first: dict[int, list[Request]] = defaultdict(list)
+        counts: dict[int, int] = defaultdict(int)
         for sentence in sentences:
             sides = [sentence.target or sentence.tokens, sentence.source or []]
             length = max(map(len, sides))

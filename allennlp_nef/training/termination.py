@@ -4,7 +4,7 @@ import logging
 import os
 import signal
 import threading
-from typing import Any, Optional
+from typing import Any
 
 from tqdm import tqdm  # type: ignore[import-untyped]
 
@@ -23,7 +23,7 @@ class Termination:
 
     def __init__(self) -> None:
         self.requested = False
-        self._process: Optional[int] = None
+        self._process: int | None = None
         self._previous: Any = None
 
     def start(self) -> None:

@@ -1,6 +1,7 @@
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, Dict, Iterator, Optional, Tuple
+from typing import Any
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -76,8 +77,8 @@ class NefTrainer(GradientDescentTrainer):
         return super().from_partial_objects(model, serialization_dir, data_loader, **options)
 
     @overrides
-    def batch_outputs(self, batch: TensorDict, for_training: bool) -> Dict[str, torch.Tensor]:
-        outputs: Dict[str, torch.Tensor] = super().batch_outputs(batch, for_training)
+    def batch_outputs(self, batch: TensorDict, for_training: bool) -> dict[str, torch.Tensor]:
+        outputs: dict[str, torch.Tensor] = super().batch_outputs(batch, for_training)
         if "loss" in outputs:
             weight = getattr(self.model, "loss_weight", None)
             weight = 1.0 if weight is None else weight.item()
@@ -86,23 +87,23 @@ class NefTrainer(GradientDescentTrainer):
         return outputs
 
     @overrides
-    def _try_train(self) -> Tuple[Dict[str, Any], int]:
+    def _try_train(self) -> tuple[dict[str, Any], int]:
         # A checkpoint that was restored may be from another device.
         fuse_steps(self.optimizer, self.model)
-        result: Tuple[Dict[str, Any], int] = super()._try_train()
+        result: tuple[dict[str, Any], int] = super()._try_train()
         return result
 
     @overrides
-    def _train_epoch(self, epoch: int) -> Dict[str, float]:
+    def _train_epoch(self, epoch: int) -> dict[str, float]:
         self._losses = torch.zeros(2, dtype=torch.double)
-        metrics: Dict[str, float] = super()._train_epoch(epoch)
+        metrics: dict[str, float] = super()._train_epoch(epoch)
         if "loss" in metrics:  # not in an epoch that was done before a recovery
             total, weight = dist_reduce_sum(self._losses).tolist()
             metrics["loss"] = total / weight if weight else 0.0
         return metrics
 
     @overrides(check_signature=False)
-    def _validation_loss(self, epoch: int) -> Tuple[torch.Tensor, Optional[float], torch.Tensor]:
+    def _validation_loss(self, epoch: int) -> tuple[torch.Tensor, float | None, torch.Tensor]:
         """The weighted sum of the losses, and the sum of the weights, which AllenNLP divides it by."""
         self._losses = torch.zeros(2, dtype=torch.double)
         with self._independently():

@@ -259,9 +259,10 @@ class TestFiles:
         import matplotlib
 
         expected = draw(random_answer(3, 3))[0].get_size_inches()
-        with matplotlib.rc_context(
-            {"text.usetex": True, "font.size": 30, "svg.fonttype": "path"}
-        ), drawing():
+        with (
+            matplotlib.rc_context({"text.usetex": True, "font.size": 30, "svg.fonttype": "path"}),
+            drawing(),
+        ):
             figure, _, _ = draw(random_answer(3, 3))
             (svg,) = save_figure(figure, tmp_path / "map", ["svg"])
         assert figure.get_size_inches() == pytest.approx(expected)

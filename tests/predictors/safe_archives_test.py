@@ -246,8 +246,9 @@ class TestRestrictions:
         assert Tokenizer.by_name(IMPORT) is dict  # as before
 
     def test_nothing_is_installed(self):
-        with only_registered(), pytest.raises(
-            ConfigurationError, match="expected an installed model"
+        with (
+            only_registered(),
+            pytest.raises(ConfigurationError, match="expected an installed model"),
         ):
             Tokenizer.from_params(Params({"type": "spacy", "language": "no_such_model"}))
 

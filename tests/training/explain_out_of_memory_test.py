@@ -93,9 +93,12 @@ def test_other_errors_of_a_training_stay_as_they_are(train, monkeypatch):
 
 
 def test_failed_allocation_of_torch_is_recognized():
-    with pytest.raises(
-        OutOfMemoryError, match=re.escape("a batch of 3 sentences with up to 4,000 words")
-    ), explaining_memory((3, 4000), training=False):
+    with (
+        pytest.raises(
+            OutOfMemoryError, match=re.escape("a batch of 3 sentences with up to 4,000 words")
+        ),
+        explaining_memory((3, 4000), training=False),
+    ):
         torch.empty(2**60)
 
 
@@ -107,8 +110,9 @@ def test_error_is_explained_once():
 
 
 def test_other_runtime_errors_are_not_recognized():
-    with pytest.raises(RuntimeError, match="^shapes differ$"), explaining_memory(
-        (3, 4), training=True
+    with (
+        pytest.raises(RuntimeError, match="^shapes differ$"),
+        explaining_memory((3, 4), training=True),
     ):
         raise RuntimeError("shapes differ")
 

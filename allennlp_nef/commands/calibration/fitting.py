@@ -1,7 +1,5 @@
 """Fitting of a calibration, on NumPy arrays of uncalibrated or calibrated probabilities."""
 
-from typing import Tuple
-
 import numpy
 from scipy.optimize import minimize
 from scipy.special import log_softmax
@@ -13,7 +11,7 @@ _MAX_SCALE = 100.0  # of the logarithms: 1 / temperature, which is at least 1 / 
 
 def fit(
     probabilities: numpy.ndarray, gold: numpy.ndarray, temperature_only: bool = False
-) -> Tuple[float, numpy.ndarray]:
+) -> tuple[float, numpy.ndarray]:
     """The temperature T and the biases b with the highest likelihood of the gold labels under softmax(log p / T + b).
 
     A problem in 1 / T and b that is convex, solved by L-BFGS. A normal prior of variance 1 on both, around 1 and 0, has
@@ -30,7 +28,7 @@ def fit(
 
     # Returns
 
-    `Tuple[float, numpy.ndarray]`: T, and b (labels,).
+    `tuple[float, numpy.ndarray]`: T, and b (labels,).
     """
     table = probabilities.astype(numpy.float64)
     is_zero = table <= 0
@@ -40,7 +38,7 @@ def fit(
     rows = numpy.arange(words)
     counts = numpy.bincount(gold, minlength=labels)
 
-    def objective(parameters: numpy.ndarray) -> Tuple[float, numpy.ndarray]:
+    def objective(parameters: numpy.ndarray) -> tuple[float, numpy.ndarray]:
         scale = parameters[0]
         biases = numpy.zeros(labels) if temperature_only else parameters[1:]
         log_p = log_softmax(numpy.where(is_zero, -numpy.inf, logs * scale + biases), axis=1)

@@ -1,6 +1,6 @@
 """Chooses when sentences halt."""
 
-from typing import Any, Dict, List, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy
 from allennlp.common import Params
@@ -19,7 +19,7 @@ _MAX_STEPS = (2, 3, 4, 5, 6, 8, 10, 15, 20, 30)
 class Choice(NamedTuple):
     """A halting, and what it makes of the sentences on which it was chosen."""
 
-    options: Dict[str, Any]
+    options: dict[str, Any]
     """As in a config."""
     outcome: Outcome
 
@@ -28,7 +28,7 @@ class Choice(NamedTuple):
         return Halting.from_params(Params(dict(self.options)))
 
 
-def candidates(kind: str, table: StepTable) -> List[Dict[str, Any]]:
+def candidates(kind: str, table: StepTable) -> list[dict[str, Any]]:
     """The options among which `choose` chooses."""
     if kind == "fixed":
         return [{"type": kind, "max_steps": n + 1} for n in range(int(table.num_steps.max()))]
@@ -37,7 +37,7 @@ def candidates(kind: str, table: StepTable) -> List[Dict[str, Any]]:
     found = numpy.unique(numpy.quantile(values.astype(numpy.float64), shares))
     # In the middle between two of them, so that rounding does not decide.
     thresholds = [0.0, *((found[1:] + found[:-1]) / 2).tolist(), 1.0]
-    own: List[Dict[str, Any]] = [{"threshold": each} for each in thresholds]
+    own: list[dict[str, Any]] = [{"threshold": each} for each in thresholds]
     if kind == "settled":
         own = [{"steps": n, **each} for n in range(1, _MAX_UNCHANGED + 1) for each in own]
     limits = [n for n in _MAX_STEPS if n < table.num_steps.max()]
@@ -66,7 +66,7 @@ def choose(kind: str, table: StepTable, tolerance: float) -> Choice:
     return min(good, key=lambda choice: (choice.outcome.mean_steps, -choice.outcome.score))
 
 
-def chosen_halting(kind: str, table: StepTable, tolerance: float) -> Dict[str, Any]:
+def chosen_halting(kind: str, table: StepTable, tolerance: float) -> dict[str, Any]:
     """The options of the chosen halting, and figures, as JSON.
 
     `without` and `chosen` have `mean_steps` and `score`, a fraction of 1 named by `score`; `cross_fitted` is chosen on

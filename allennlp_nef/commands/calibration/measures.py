@@ -1,6 +1,6 @@
 """How good the probabilities and the tags of words are."""
 
-from typing import Dict, NamedTuple, Optional
+from typing import NamedTuple
 
 import numpy
 
@@ -34,7 +34,7 @@ def confidences(words: Words, calibration: Calibration) -> Confidences:
     return Confidences(table[numpy.arange(len(table)), words.tags], words.tags == words.gold)
 
 
-def measures(words: Words, calibration: Calibration) -> Dict[str, Optional[float]]:
+def measures(words: Words, calibration: Calibration) -> dict[str, float | None]:
     """The figures of words, as fractions of 1.
 
     `ece` and `brier` as the metric `calibration` gives them; `nll`, the mean negative log-likelihood of the gold tags
@@ -46,7 +46,7 @@ def measures(words: Words, calibration: Calibration) -> Dict[str, Optional[float
     table = words.calibrated(calibration).astype(numpy.float64)
     found = confidences(words, calibration)
     rows = numpy.flatnonzero(words.is_possible)
-    figures: Dict[str, Optional[float]] = {"ece": found.ece()}
+    figures: dict[str, float | None] = {"ece": found.ece()}
     if words.head.is_word_qe:
         figures["brier"] = float(((found.values - found.is_right) ** 2).mean())
     else:
@@ -71,7 +71,7 @@ def measures(words: Words, calibration: Calibration) -> Dict[str, Optional[float
 
 
 def _is_tagged_bad(
-    words: Words, probabilities: numpy.ndarray, threshold: Optional[float]
+    words: Words, probabilities: numpy.ndarray, threshold: float | None
 ) -> numpy.ndarray:
     if threshold is None:
         return words.tags != words.head.labels.index("OK")

@@ -1,6 +1,7 @@
 """The figures of `calibrate`, as text."""
 
-from typing import Any, Dict, List, Mapping, Optional
+from collections.abc import Mapping
+from typing import Any
 
 from allennlp_nef.commands.calibration.step_table import SCORES
 from allennlp_nef.text import printable
@@ -21,7 +22,7 @@ _COLUMNS = (
 _ROWS = {"before": "before", "after": "after", "cross_fitted": "cross-fitted"}
 
 
-def as_text(results: Mapping[str, Any], plot: Optional[str]) -> str:
+def as_text(results: Mapping[str, Any], plot: str | None) -> str:
     """The report of `calibrate`."""
     calibration, adapted = results["calibration"], results["adapted"]
     lines = [
@@ -56,7 +57,7 @@ def as_text(results: Mapping[str, Any], plot: Optional[str]) -> str:
     return "\n".join(lines)
 
 
-def _halting(figures: Mapping[str, Any]) -> List[str]:
+def _halting(figures: Mapping[str, Any]) -> list[str]:
     """The chosen halting, and its figures."""
     options = [
         f"{name} {value:.6g}" for name, value in figures["options"].items() if name != "type"
@@ -76,11 +77,11 @@ def _halting(figures: Mapping[str, Any]) -> List[str]:
     ]
 
 
-def _table(results: Mapping[str, Any]) -> List[str]:
+def _table(results: Mapping[str, Any]) -> list[str]:
     columns = [column for column in _COLUMNS if column[0] in results["before"]]
     cells = [["", *(head for _, head, _ in columns)]]
     for row, name in _ROWS.items():
-        figures: Dict[str, Optional[float]] = results[row]
+        figures: dict[str, float | None] = results[row]
         cells.append([name, *(_number(figures[each], share) for each, _, share in columns)])
     widths = [max(map(len, column)) for column in zip(*cells)]
     return [
@@ -89,7 +90,7 @@ def _table(results: Mapping[str, Any]) -> List[str]:
     ]
 
 
-def _number(value: Optional[float], is_share: bool) -> str:
+def _number(value: float | None, is_share: bool) -> str:
     if value is None:
         return "-"
     return f"{100 * value:.2f}" if is_share else f"{value:.4f}"

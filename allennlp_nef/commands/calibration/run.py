@@ -1,8 +1,9 @@
 import argparse
 import json
 import logging
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any
 
 import numpy
 from allennlp.common import Params
@@ -76,7 +77,7 @@ def calibrate(args: argparse.Namespace) -> Iterator[str]:
         measures(half, calibration_of(other, *options))
         for half, other in zip(halves, reversed(halves))
     ]
-    results: Dict[str, Any] = {
+    results: dict[str, Any] = {
         "archive": args.archive,
         "data": path,
         "sentences": len(sentences),
@@ -174,7 +175,7 @@ def _check_inputs_stay(args: argparse.Namespace, data: DataPath) -> None:
 
 def _choose_halting(
     args: argparse.Namespace, predictor: TaggingPredictor, data: DataPath
-) -> Dict[str, Any]:
+) -> dict[str, Any]:
     """The figures of the halting; the model has it from now on."""
     model = predictor._model
     if not has_steps(getattr(model, "decoder", None)):
@@ -196,12 +197,12 @@ def _choose_halting(
 
 def _read(
     args: argparse.Namespace, predictor: TaggingPredictor, data: DataPath, is_requests: bool
-) -> List[Sentence]:
+) -> list[Sentence]:
     instances = _instances(predictor, data, is_requests)
     return sentences_of(predictor, instances, name_of(data), args.batch_size)
 
 
-def _instances(predictor: TaggingPredictor, data: DataPath, is_requests: bool) -> List[Instance]:
+def _instances(predictor: TaggingPredictor, data: DataPath, is_requests: bool) -> list[Instance]:
     instances = list(instances_of(predictor, data, is_requests))
     if not instances:
         raise DataFormatError(f"{name_of(data)}: expected at least one sentence, got none")
@@ -228,8 +229,8 @@ def calibration_of(words: Words, maximize: str, temperature_only: bool = False) 
 
 
 def _adapt(
-    args: argparse.Namespace, words: Words, calibration: Calibration, unlabeled: List[Sentence]
-) -> Tuple[Calibration, Dict[str, Any]]:
+    args: argparse.Namespace, words: Words, calibration: Calibration, unlabeled: list[Sentence]
+) -> tuple[Calibration, dict[str, Any]]:
     """The calibration, adapted to unlabeled sentences, and its figures."""
     labels = words.head.labels
     others = Words(unlabeled, words.head)
@@ -246,7 +247,7 @@ def _adapt(
         for label, each in zip(labels, shift)
     }
     base_rate = dict(zip(labels, new.tolist()))
-    figures: Dict[str, Any] = {
+    figures: dict[str, Any] = {
         "data": args.adapt_to,
         "sentences": len(unlabeled),
         "words": len(others.tags),
@@ -273,5 +274,5 @@ def _adapt(
     )
 
 
-def _mean(values: List[Any]) -> Any:
+def _mean(values: list[Any]) -> Any:
     return None if None in values else sum(values) / len(values)

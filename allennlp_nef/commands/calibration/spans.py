@@ -1,6 +1,6 @@
 """Error spans of words, for the threshold with the highest F1 of characters."""
 
-from typing import List, Sequence, Tuple
+from collections.abc import Sequence
 
 import numpy
 
@@ -42,7 +42,7 @@ def span_parts(words: Words, probabilities: numpy.ndarray, tags: numpy.ndarray) 
         The indices of the tags that words have if they are BAD. BAD stands for the severity major.
     """
     names = [label if label in SEVERITIES else SEVERITIES[-1] for label in words.head.labels]
-    rows: List[Tuple[float, int, float]] = []
+    rows: list[tuple[float, int, float]] = []
     first = gold_characters = 0
     for sentence in words.sentences:
         metadata = sentence.metadata
@@ -63,7 +63,7 @@ def span_parts(words: Words, probabilities: numpy.ndarray, tags: numpy.ndarray) 
     return SpanParts(table[:, 0], table[:, 1], table[:, 2], gold_characters)
 
 
-def _counts(gold: Sequence[str], start: int, end: int, severity: str) -> Tuple[int, float]:
+def _counts(gold: Sequence[str], start: int, end: int, severity: str) -> tuple[int, float]:
     """How many characters a span has, and what they are worth."""
     length = len(gold) - 1
     start, end = min(start, length), min(end, length)

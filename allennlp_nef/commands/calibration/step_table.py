@@ -1,6 +1,7 @@
 """How good the tags of labeled sentences are after each step, and after how many steps they would halt."""
 
-from typing import Any, List, NamedTuple, Optional, Sequence
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy
 import torch
@@ -54,7 +55,7 @@ class StepTable:
         confidence: numpy.ndarray,
         unchanged: numpy.ndarray,
         counts: numpy.ndarray,
-        halted: Optional[numpy.ndarray] = None,
+        halted: numpy.ndarray | None = None,
     ) -> None:
         self.kind = kind
         self.num_steps = num_steps
@@ -114,7 +115,7 @@ def labeled_steps(
         if metadata_of(instance).tags is None:
             raise DataFormatError(f"{path}: expected gold tags, got none for sentence {number}")
     kind = "mcc" if model.tag_head.is_word_qe else "f1" if model.has_chunks else "accuracy"
-    rows: List[Any] = []
+    rows: list[Any] = []
     with torch.no_grad(), Tqdm.tqdm(total=len(instances), desc="steps") as progress:
         for group in batches_of(instances, batch_size):
             rows += _rows_of(model, group, kind)
@@ -128,7 +129,7 @@ def labeled_steps(
     return StepTable(kind, num_steps, confidence, unchanged, counts, halted)
 
 
-def _rows_of(model: NefTagger, group: Sequence[Instance], kind: str) -> List[Any]:
+def _rows_of(model: NefTagger, group: Sequence[Instance], kind: str) -> list[Any]:
     """For each sentence confidence, unchanged (steps,), counts (steps, any) and halted (steps,)."""
     metadata = [metadata_of(instance) for instance in group]
     before = [(item.trace, item.max_steps, item.halting) for item in metadata]
@@ -165,7 +166,7 @@ def _rows_of(model: NefTagger, group: Sequence[Instance], kind: str) -> List[Any
     return rows
 
 
-def _counts(kind: str, metadata: TaggingMetadata, tags: List[str]) -> List[int]:
+def _counts(kind: str, metadata: TaggingMetadata, tags: list[str]) -> list[int]:
     """What the score of the tags of a sentence is made of."""
     gold = metadata.tags or []
     if kind == "f1":

@@ -1,6 +1,7 @@
 """The uncalibrated probabilities of the words of data, from a model."""
 
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy
 import torch
@@ -27,26 +28,26 @@ class Sentence(NamedTuple):
 
     words: numpy.ndarray
     """The probability of each label: (words, labels)."""
-    next_words: Optional[numpy.ndarray]
+    next_words: numpy.ndarray | None
     """Where tags are those of chunks, the `next_words` of `ChainProbabilities`: (words - 1, labels)."""
     tags: numpy.ndarray
     """The indices of the decoded tags: (words,)."""
     metadata: TaggingMetadata
 
     @property
-    def gold(self) -> Optional[List[str]]:
+    def gold(self) -> list[str] | None:
         """The gold tags, where known."""
         return self.metadata.tags
 
 
 def sentences_of(
     predictor: TaggingPredictor, instances: Sequence[Instance], path: str, batch_size: int
-) -> List[Sentence]:
+) -> list[Sentence]:
     """Puts instances through the model, with a progress bar. Raises `UserError` for probabilities that are NaN."""
     model = predictor._model
     head = model.tag_head
     device = model._get_prediction_device()
-    sentences: List[Sentence] = []
+    sentences: list[Sentence] = []
     for instance in instances:
         predictor._dataset_reader.apply_token_indexers(instance)
     with torch.no_grad(), Tqdm.tqdm(total=len(instances), desc="sentences") as progress:
@@ -111,14 +112,14 @@ class Words:
         """The calibrated probability of each label: (words, labels)."""
         return calibration.apply(torch.from_numpy(self.table), self.head.labels).numpy()
 
-    def halves(self) -> "List[Words]":
+    def halves(self) -> "list[Words]":
         """Every other sentence, and the others."""
         return [Words(self.sentences[start::2], self.head) for start in (0, 1)]
 
-    def chunks(self, calibration: Calibration) -> Tuple[numpy.ndarray, numpy.ndarray]:
+    def chunks(self, calibration: Calibration) -> tuple[numpy.ndarray, numpy.ndarray]:
         """The calibrated probability of each predicted chunk, and whether it is a gold one."""
-        probabilities: List[float] = []
-        is_right: List[bool] = []
+        probabilities: list[float] = []
+        is_right: list[bool] = []
         labels = self.head.labels
         for start in range(0, len(self.sentences), _SENTENCES):
             group = self.sentences[start : start + _SENTENCES]

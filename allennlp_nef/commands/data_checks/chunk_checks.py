@@ -1,5 +1,5 @@
 from functools import lru_cache
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 from allennlp_nef.data.formats.chunks import chunks_of, is_allowed, split_tag
 
@@ -27,9 +27,9 @@ class ChunkChecks:
         self.count = 0
         """Chunks, as `conlleval` counts them."""
         self._counts = [0] * len(_Step._fields)
-        self._first: List[Optional[str]] = [None] * len(_Step._fields)
+        self._first: list[str | None] = [None] * len(_Step._fields)
 
-    def add(self, tags: List[str], place: str) -> None:
+    def add(self, tags: list[str], place: str) -> None:
         """Counts the tags of a sentence."""
         self.count += len(chunks_of(tags))
         for before, tag in zip(["O", *tags], [*tags, None]):
@@ -38,7 +38,7 @@ class ChunkChecks:
                     self._counts[i] += 1
                     self._first[i] = self._first[i] or place
 
-    def as_json(self) -> Dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """The scheme, the number of chunks, and how many tags do not fit, with the first sentence of these."""
         counts, first = _Step(*self._counts), _Step(*self._first)  # type: ignore[arg-type]
         if counts.is_bioul:
@@ -51,7 +51,7 @@ class ChunkChecks:
 
 
 @lru_cache(maxsize=2**14)
-def _step(before: str, tag: Optional[str]) -> _Step:
+def _step(before: str, tag: str | None) -> _Step:
     """A tag after another; None after the last."""
     prefix, kind = split_tag(tag or "O")
     begins = bool(kind) and kind != split_tag(before)[1]

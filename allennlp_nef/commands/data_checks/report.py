@@ -1,15 +1,16 @@
 """The report of `check-data` for people."""
 
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 MAX_LABELS = 20
 """The most frequent labels, which are shown."""
-Data = Dict[str, Dict[str, Any]]
-Row = Tuple[str, List[Optional[str]]]
+Data = dict[str, dict[str, Any]]
+Row = tuple[str, list[str | None]]
 """A title and a value for each split; None where there is none."""
 
 
-def as_text(results: Dict[str, Any]) -> str:
+def as_text(results: dict[str, Any]) -> str:
     """The report: a table with a column for each split, then what is in no table."""
     data = results["data"]
     rows = [("", list(data)), *_rows(data)]
@@ -22,7 +23,7 @@ def as_text(results: Dict[str, Any]) -> str:
     return "\n".join([*lines, *_needs(results["training"], used)]).rstrip()
 
 
-def _table(rows: Sequence[Row]) -> List[str]:
+def _table(rows: Sequence[Row]) -> list[str]:
     """Lines of aligned columns, without the rows that have no value."""
     rows = [row for row in rows if any(value is not None for value in row[1])]
     title = max(len(name) for name, _ in rows)
@@ -34,7 +35,7 @@ def _table(rows: Sequence[Row]) -> List[str]:
 
 
 def _rows(data: Data) -> Iterator[Row]:
-    def row(title: str, value: Callable[[Dict[str, Any]], Optional[str]]) -> Row:
+    def row(title: str, value: Callable[[dict[str, Any]], str | None]) -> Row:
         return title, [value(split) for split in data.values()]
 
     yield row("sentences", lambda split: _number(split["sentences"]))
@@ -79,10 +80,10 @@ def _repeated(data: Data) -> Iterator[Row]:
             yield text, [shown((count or {}).get(name)) for count in counts]
 
 
-def _labels(data: Data) -> List[Row]:
+def _labels(data: Data) -> list[Row]:
     """The share of each label, the most frequent ones of the first split first."""
     names = list(dict.fromkeys(label for split in data.values() for label in split["labels"]))
-    rows: List[Row] = [(f"labels: {len(names)}", list(data))]
+    rows: list[Row] = [(f"labels: {len(names)}", list(data))]
     for name in names[:MAX_LABELS]:
         rows.append((f"  {name}", [_share(split["labels"].get(name)) for split in data.values()]))
     if len(names) > MAX_LABELS:
@@ -92,7 +93,7 @@ def _labels(data: Data) -> List[Row]:
     return rows
 
 
-def _notes(split: Dict[str, Any]) -> Iterator[str]:
+def _notes(split: dict[str, Any]) -> Iterator[str]:
     """What is in no table of a split."""
     for file in split["files"]:
         marks = [
@@ -135,7 +136,7 @@ def _notes(split: Dict[str, Any]) -> Iterator[str]:
         yield f"errors that are not shown (see --max-errors): {errors['count'] - len(errors['first']):,}"
 
 
-def _needs(training: Dict[str, Any], used: Sequence[str]) -> Iterator[str]:
+def _needs(training: dict[str, Any], used: Sequence[str]) -> Iterator[str]:
     steps = training["steps"]
     if steps:
         yield (
@@ -150,9 +151,9 @@ def _path(path: Any) -> str:
     return ", ".join(map(str, path.values())) if isinstance(path, dict) else str(path)
 
 
-def _number(value: Optional[int]) -> Optional[str]:
+def _number(value: int | None) -> str | None:
     return None if value is None else f"{value:,}"
 
 
-def _share(value: Optional[float]) -> Optional[str]:
+def _share(value: float | None) -> str | None:
     return None if value is None else f"{value:.2%}"

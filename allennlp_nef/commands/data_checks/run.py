@@ -3,8 +3,9 @@ import codecs
 import json
 import logging
 import random
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 from allennlp_nef.commands.data_checks.report import as_text
 from allennlp_nef.commands.data_checks.sentences import files_of, view_of
@@ -22,7 +23,7 @@ class Errors:
 
     def __init__(self, limit: int) -> None:
         self.count = 0
-        self.first: List[str] = []
+        self.first: list[str] = []
         """At most `limit`."""
         self._limit = limit
 
@@ -38,12 +39,12 @@ class Found(NamedTuple):
 
     split: Split
     statistics: Statistics
-    used: List[int]
+    used: list[int]
     """The numbers of the sentences that a training takes, from 0."""
-    sample: List[Any]
+    sample: list[Any]
     """Examples of some of these."""
     errors: Errors
-    warnings: List[str]
+    warnings: list[str]
 
 
 def check_data(args: argparse.Namespace) -> Iterator[str]:
@@ -67,8 +68,8 @@ def check_data(args: argparse.Namespace) -> Iterator[str]:
 
 def _read(split: Split, max_errors: int) -> Found:
     reader, errors, statistics = split.reader, Errors(max_errors), Statistics()
-    used: List[int] = []
-    sample: List[Any] = []
+    used: list[int] = []
+    sample: list[Any] = []
     draw = random.Random(0)
     reader.on_error = errors.add
     with _warnings() as warnings:
@@ -92,7 +93,7 @@ def _read(split: Split, max_errors: int) -> Found:
     return Found(split, statistics, used, sample, errors, warnings)
 
 
-def _facts(path: str) -> Dict[str, Any]:
+def _facts(path: str) -> dict[str, Any]:
     """What the bytes of a file say before they are decoded."""
     data = read_bytes(path)
     return {
@@ -104,14 +105,14 @@ def _facts(path: str) -> Dict[str, Any]:
 
 
 @contextmanager
-def _warnings() -> Iterator[List[str]]:
+def _warnings() -> Iterator[list[str]]:
     """The messages that readers log meanwhile, for the report in place of the log."""
 
     class Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             messages.append(record.getMessage())
 
-    messages: List[str] = []
+    messages: list[str] = []
     logger, handler = logging.getLogger(_LOGGER), Handler(logging.WARNING)
     propagate, logger.propagate = logger.propagate, False
     logger.addHandler(handler)
@@ -122,7 +123,7 @@ def _warnings() -> Iterator[List[str]]:
         logger.propagate = propagate
 
 
-def _results(config: Dict[str, Any], found: List[Found]) -> Dict[str, Any]:
+def _results(config: dict[str, Any], found: list[Found]) -> dict[str, Any]:
     training = next((each.statistics for each in found if each.split.name == "train"), None)
     data = {
         each.split.name: {
@@ -148,7 +149,7 @@ def _results(config: Dict[str, Any], found: List[Found]) -> Dict[str, Any]:
     return {"data": data, "training": training_needs(config, used)}
 
 
-def _unseen(statistics: Statistics, training: Optional[Statistics]) -> Dict[str, Any]:
+def _unseen(statistics: Statistics, training: Statistics | None) -> dict[str, Any]:
     """What the training data lack; nothing for the training data themselves."""
     if training is None or training is statistics:
         return {}

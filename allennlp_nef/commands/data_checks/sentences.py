@@ -1,6 +1,7 @@
 """The sentences of a dataset reader, in one form for all formats."""
 
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from allennlp_nef.data.dataset_readers import (
     ConllTagsReader,
@@ -24,21 +25,21 @@ class Sentence(NamedTuple):
 
     place: str
     """`file:line`, or the path where the line is not known."""
-    tokens: List[str]
+    tokens: list[str]
     """What is tagged or labeled; of a pair, the first sentence."""
-    others: Optional[List[str]]
+    others: list[str] | None
     """In quality estimation, the words of the other side; of a pair, the second sentence."""
-    words: Dict[str, List[str]]
+    words: dict[str, list[str]]
     """The words as they came: "words", or "target" and "source", or "first" and "second"."""
-    tags: Optional[List[str]]
+    tags: list[str] | None
     """As the model gets them: of words, arcs or nodes, or the one label or score; None where it is unlabeled."""
-    chunk_tags: Optional[List[str]] = None
+    chunk_tags: list[str] | None = None
     """As the file has them, where they are those of chunks."""
-    unaligned: Optional[int] = None
+    unaligned: int | None = None
     """The number of target words without an alignment, where there are alignments."""
 
 
-def files_of(reader: TaggingReader, path: DataPath) -> List[str]:
+def files_of(reader: TaggingReader, path: DataPath) -> list[str]:
     """The files of a data path."""
     if isinstance(reader, WmtWordQeReader):
         files = span_files(path) or find_example_files(path)
@@ -72,14 +73,14 @@ def view_of(reader: TaggingReader, path: DataPath) -> View:
 
 
 def _of_columns(
-    reader: ConllTagsReader, path: str, sentence: Any, tags: Optional[List[str]]
+    reader: ConllTagsReader, path: str, sentence: Any, tags: list[str] | None
 ) -> Sentence:
     words = [row[reader.word_column] for row in sentence.rows]
     given = None if reader.tag_scheme is None else reader.given_tags(sentence)
     return Sentence(f"{path}:{sentence.lines[0]}", words, None, {"words": words}, tags, given)
 
 
-def _of_conllu(path: str, sentence: Any, tags: Optional[List[str]]) -> Sentence:
+def _of_conllu(path: str, sentence: Any, tags: list[str] | None) -> Sentence:
     words = sentence.column("form")
     return Sentence(f"{path}:{sentence.lines[0]}", words, None, {"words": words}, tags)
 

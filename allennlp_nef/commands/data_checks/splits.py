@@ -1,7 +1,7 @@
 import argparse
 import json
 import os
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, NamedTuple
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -24,7 +24,7 @@ class Split(NamedTuple):
     reader: TaggingReader
 
 
-def splits_of(args: argparse.Namespace) -> Tuple[Dict[str, Any], List[Split]]:
+def splits_of(args: argparse.Namespace) -> tuple[dict[str, Any], list[Split]]:
     """
     The config, and the data that it or the options name.
 
@@ -68,7 +68,7 @@ def _path(text: str) -> DataPath:
     return paths if isinstance(paths, dict) else text
 
 
-def _reader(config: Dict[str, Any], is_training: bool) -> TaggingReader:
+def _reader(config: dict[str, Any], is_training: bool) -> TaggingReader:
     name = "dataset_reader"
     if not is_training and config.get(f"validation_{name}"):
         name = f"validation_{name}"

@@ -2,8 +2,8 @@
 
 import unicodedata
 from collections import Counter
-from typing import Any, Dict, List, Optional, Set
-from typing import Counter as Counts
+from collections import Counter as Counts
+from typing import Any
 
 from allennlp_nef.commands.data_checks.chunk_checks import ChunkChecks
 from allennlp_nef.commands.data_checks.sentences import Sentence
@@ -16,31 +16,31 @@ class Statistics:
     """The statistics of a split: the training, validation or test data."""
 
     def __init__(self) -> None:
-        self.lengths: List[int] = []
+        self.lengths: list[int] = []
         """The tokens of each sentence."""
-        self.other_lengths: List[int] = []
+        self.other_lengths: list[int] = []
         """In quality estimation, the words of the other side."""
         self.longest = 0
-        self.longest_place: Optional[str] = None
+        self.longest_place: str | None = None
         self.labeled = 0
         """Sentences with labels."""
         self.labels: Counts[str] = Counter()
-        self.words: Dict[str, Counts[str]] = {}
+        self.words: dict[str, Counts[str]] = {}
         """By side."""
         self.chunks = ChunkChecks()
         self.target_words = self.unaligned_words = self.sentences_with_alignments = 0
         self.not_nfc = 0
         """Sentences with words that are not in NFC."""
-        self.odd: Dict[str, List[Any]] = {}
+        self.odd: dict[str, list[Any]] = {}
         """Of each odd character its number, and where it is first."""
         self.repeated = self.contradictory = 0
         """Sentences that occurred before in the split; those of them with other labels."""
-        self.keys: Dict[int, int] = {}
+        self.keys: dict[int, int] = {}
         """The hash of the labels by the hash of the sentence, of the first such sentence."""
-        self.source_keys: Set[int] = set()
-        self._order: List[int] = []
-        self._labels: List[int] = []
-        self._sources: List[int] = []
+        self.source_keys: set[int] = set()
+        self._order: list[int] = []
+        self._labels: list[int] = []
+        self._sources: list[int] = []
 
     def add(self, sentence: Sentence) -> None:
         """Counts a sentence."""
@@ -64,7 +64,7 @@ class Statistics:
             self.unaligned_words += sentence.unaligned
         self._add_key(sentence)
 
-    def _add_characters(self, words: List[str], place: str) -> None:
+    def _add_characters(self, words: list[str], place: str) -> None:
         text = " ".join(words)
         if text.isascii():
             return
@@ -88,9 +88,9 @@ class Statistics:
             self._sources.append(hash(tuple(sentence.words["source"])))
             self.source_keys.add(self._sources[-1])
 
-    def overlap(self, other: "Statistics") -> Dict[str, Any]:
+    def overlap(self, other: "Statistics") -> dict[str, Any]:
         """The sentences that also occur in another split, with other labels there, or only with their source."""
-        found: Dict[str, Any] = {"sentences": 0, "contradictory": 0}
+        found: dict[str, Any] = {"sentences": 0, "contradictory": 0}
         tokens = 0
         for key, labels, length in zip(self._order, self._labels, self.lengths):
             if key in other.keys:
@@ -102,7 +102,7 @@ class Statistics:
             found["sources"] = sum(key in other.source_keys for key in self._sources)
         return found
 
-    def unseen(self, training: "Statistics") -> Dict[str, Dict[str, Any]]:
+    def unseen(self, training: "Statistics") -> dict[str, dict[str, Any]]:
         """By side, the words that the training data lack: as a share of all words, and of the different words."""
         result = {}
         for side, words in self.words.items():
@@ -114,11 +114,11 @@ class Statistics:
             }
         return result
 
-    def as_json(self) -> Dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """The statistics that need no other split."""
         lengths = sorted(self.lengths) or [0]
         total = sum(self.labels.values())
-        result: Dict[str, Any] = {
+        result: dict[str, Any] = {
             "sentences": len(self.lengths),
             "labeled_sentences": self.labeled,
             "tokens": sum(self.lengths),

@@ -5,8 +5,9 @@ import random
 import sys
 import tracemalloc
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from math import ceil
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, NamedTuple
 
 from allennlp.common import Params
 from allennlp.data import BatchSampler, Vocabulary
@@ -18,17 +19,17 @@ SAMPLE = 500
 """The examples of a split whose instances are measured."""
 BYTES_A_WORD = 200
 """Of a different word, besides its text: the token that instances share."""
-Used = Tuple[TaggingReader, Statistics, List[int], List[Any]]
+Used = tuple[TaggingReader, Statistics, list[int], list[Any]]
 """The reader of a split, its sentences, the numbers of those that a training takes, and examples of some."""
 
 
 class Lengths(NamedTuple):
     """Stands for an instance where a sampler asks for the lengths of its fields."""
 
-    fields: Dict[str, range]
+    fields: dict[str, range]
 
 
-def training_needs(config: Mapping[str, Any], used: Mapping[str, Used]) -> Dict[str, Any]:
+def training_needs(config: Mapping[str, Any], used: Mapping[str, Used]) -> dict[str, Any]:
     """
     What a training on these splits needs.
 
@@ -38,7 +39,7 @@ def training_needs(config: Mapping[str, Any], used: Mapping[str, Used]) -> Dict[
     validation data, which are all in memory unless `max_instances_in_memory` says otherwise.
     """
     total = 0.0
-    words: Set[str] = set()
+    words: set[str] = set()
     for reader, statistics, numbers, sample in used.values():
         if not sample:
             continue
@@ -63,7 +64,7 @@ def _lengths(reader: TaggingReader, statistics: Statistics, number: int) -> Leng
     return Lengths(dict(zip(("target", "source") if len(lengths) == 2 else ("tokens",), lengths)))
 
 
-def steps_of(config: Mapping[str, Any], sentences: Sequence[Lengths]) -> Optional[Dict[str, Any]]:
+def steps_of(config: Mapping[str, Any], sentences: Sequence[Lengths]) -> dict[str, Any] | None:
     """
     The batches and steps of a training, by the data loader of its config; None where there is none.
 
@@ -97,7 +98,7 @@ def steps_of(config: Mapping[str, Any], sentences: Sequence[Lengths]) -> Optiona
 
 def _batches(
     loader: Mapping[str, Any], sentences: Sequence[Lengths], seed: int
-) -> Optional[List[List[Lengths]]]:
+) -> list[list[Lengths]] | None:
     """The batches of an epoch; None where the loader has neither a sampler nor a batch size."""
     state = random.getstate()
     random.seed(seed)
@@ -125,13 +126,13 @@ def _bytes_of_instances(reader: TaggingReader, examples: Sequence[Any]) -> float
     measured. Their examples are copied first, as instances keep parts of them.
     """
 
-    def make() -> List[Any]:
+    def make() -> list[Any]:
         instances = [reader.to_instance(pickle.loads(pickle.dumps(each))) for each in examples]
         for instance in instances:
             reader.apply_token_indexers(instance)
         return instances
 
-    counts: Dict[str, Dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for instance in make():
         instance.count_vocab_items(counts)
     vocab = Vocabulary(counts)

@@ -1,6 +1,7 @@
 """Label embeddings in two dimensions, as in Figure 4 of Cui & Zhang (EMNLP 2019)."""
 
-from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -14,7 +15,7 @@ _MAX_NAME_LENGTH = 40
 _MAX_LABELS_IN_FULL_SIZE = 60
 
 
-def label_positions(vectors: numpy.ndarray, perplexity: Optional[float] = None) -> numpy.ndarray:
+def label_positions(vectors: numpy.ndarray, perplexity: float | None = None) -> numpy.ndarray:
     """
     Embeddings in two dimensions, by t-SNE (van der Maaten & Hinton, JMLR 2008) from their principal components.
 

@@ -1,8 +1,8 @@
 """The work of `plot-labels`."""
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator, List, Tuple
 
 import numpy
 
@@ -42,7 +42,7 @@ def plot_labels(args: argparse.Namespace) -> Iterator[str]:
     yield f"1 plot: {', '.join(path.name for path in paths)} in {folder}"
 
 
-def embeddings_of(predictor: TaggingPredictor, path: str) -> Tuple[List[str], numpy.ndarray]:
+def embeddings_of(predictor: TaggingPredictor, path: str) -> tuple[list[str], numpy.ndarray]:
     """The labels of a model, and their embeddings (labels, dim).
 
     Raises a `UserError` that names the archive `path` where the model has none, or they are not finite.

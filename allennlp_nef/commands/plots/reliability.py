@@ -1,7 +1,8 @@
 """A reliability plot: how often what has a probability happens."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -20,7 +21,7 @@ def write_plot(
     path: Path,
     title: str,
     series: "Sequence[Confidences]",
-    threshold: Optional[float],
+    threshold: float | None,
     is_word_qe: bool,
 ) -> None:
     """Writes the plot.

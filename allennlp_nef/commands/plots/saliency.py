@@ -1,6 +1,6 @@
 """Maps of gradient saliency, which stand beside those of attention."""
 
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 import numpy
 from allennlp.common.checks import ConfigurationError
@@ -21,7 +21,7 @@ def check_saliency(model: SketchModel) -> None:
 
 def saliency_maps(
     model: SketchModel, answer: SketchedAnswer
-) -> List[Tuple[Dict[str, Any], Dict[str, Any]]]:
+) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """The saliency of the words for each prediction by AllenNLP's `SimpleGradient`; `heat_map` takes it.
 
     An answer and a description for the words that are tagged, and in quality estimation for the words of the other

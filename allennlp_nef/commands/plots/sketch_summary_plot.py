@@ -1,6 +1,7 @@
 """Plots of the tables of `SketchSummary`."""
 
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from allennlp_nef.figures.style import INK, LINE, SOFT, literal, overhang, place, shown
 from allennlp_nef.predictors.tag_colors import GREEN, RED
@@ -15,8 +16,8 @@ MAX_TAGS = 24
 # In inches.
 _WIDTH, _MIN_HEIGHT, _TAG = 3.5, 1.9, 0.19
 _MARGIN, _TITLE, _ABOVE, _BELOW, _GAP = 0.2, 0.3, 0.6, 0.6, 0.85
-_DOT: Dict[str, Any] = {"marker": "o", "markersize": 4.5, "clip_on": False, "zorder": 3}
-_TICK: Dict[str, Any] = {
+_DOT: dict[str, Any] = {"marker": "o", "markersize": 4.5, "clip_on": False, "zorder": 3}
+_TICK: dict[str, Any] = {
     **{"linestyle": "none", "marker": "|", "markersize": 10, "markeredgewidth": 1.8},
     **{"color": INK, "clip_on": False},
 }
@@ -142,5 +143,5 @@ def _head(axes: "Axes", title: str) -> None:
     )
 
 
-def _percent(rows: Sequence[Mapping[str, Any]], name: str) -> List[float]:
+def _percent(rows: Sequence[Mapping[str, Any]], name: str) -> list[float]:
     return [float("nan") if row[name] is None else 100 * row[name] for row in rows]

@@ -2,9 +2,10 @@
 
 import argparse
 import json
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Sequence, Tuple
+from typing import Any
 
 from allennlp.common import Tqdm
 
@@ -41,7 +42,7 @@ def plot_sketches(args: argparse.Namespace) -> Iterator[str]:
     folder = Path(args.output)
     folder.mkdir(parents=True, exist_ok=True)
     descriptions = [model.description for model in models]
-    pages: List[Dict[str, Any]] = [{"description": one, "sentences": []} for one in descriptions]
+    pages: list[dict[str, Any]] = [{"description": one, "sentences": []} for one in descriptions]
     summaries = [
         SketchSummary(model.description["title"], model.path)
         for model in (models if args.summary else [])
@@ -72,7 +73,7 @@ def plot_sketches(args: argparse.Namespace) -> Iterator[str]:
 
 def _maps(
     models: Sequence[SketchModel], answers: Sequence[SketchedAnswer], with_saliency: bool
-) -> Iterator[Tuple[Dict[str, Any], Dict[str, Any]]]:
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """The maps of a sentence: of each model, an answer and a description for `heat_map`."""
     for model, answer in zip(models, answers):
         yield answer, model.description
@@ -94,7 +95,7 @@ def _check(args: argparse.Namespace) -> None:
 
 def _sentences(
     args: argparse.Namespace, models: Sequence[SketchModel]
-) -> Iterator[List[SketchedAnswer]]:
+) -> Iterator[list[SketchedAnswer]]:
     """The answers for as many sentences as are wanted."""
     limit = None if args.summary else args.limit
     batch_size = args.batch_size if limit is None else min(limit, args.batch_size)
@@ -107,9 +108,9 @@ def _sentences(
 def _write_summary(
     folder: Path,
     summaries: Sequence[SketchSummary],
-    descriptions: Sequence[Dict[str, Any]],
+    descriptions: Sequence[dict[str, Any]],
     formats: Sequence[str],
-) -> Dict[str, str]:
+) -> dict[str, str]:
     """Writes the files of the summary; returns the texts of summary.txt and summary.json by their endings."""
     results = [summary.results() for summary in summaries]
     text = "\n\n\n".join(map(as_text, results)) + "\n"

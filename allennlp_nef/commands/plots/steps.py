@@ -3,9 +3,10 @@
 import argparse
 import json
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any
 
 import torch
 from allennlp.common import Params, Tqdm
@@ -101,10 +102,10 @@ def as_text(results: Mapping[str, Any]) -> str:
 LEARNED_THRESHOLDS = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 
-def _haltings(table: StepTable, own: Optional[Halting]) -> List[Optional[Dict[str, Any]]]:
+def _haltings(table: StepTable, own: Halting | None) -> list[dict[str, Any] | None]:
     """The options of the haltings to measure; None for all steps."""
     most = int(table.num_steps.max())
-    found: List[Optional[Dict[str, Any]]] = [
+    found: list[dict[str, Any] | None] = [
         {"type": "fixed", "max_steps": steps} for steps in MAX_STEPS if steps < most
     ]
     found += [{"type": "confident", "threshold": threshold} for threshold in THRESHOLDS]
@@ -117,14 +118,14 @@ def _haltings(table: StepTable, own: Optional[Halting]) -> List[Optional[Dict[st
     return [*found, None]
 
 
-def _name(options: Optional[Mapping[str, Any]]) -> str:
+def _name(options: Mapping[str, Any] | None) -> str:
     if options is None:
         return "all steps"
     values = [f"{name} {value:g}" for name, value in options.items() if name != "type"]
     return f"{options['type']}: {', '.join(values)}"
 
 
-def _batches(model: NefTagger, instances: Sequence[Instance], batch_size: int) -> List[Any]:
+def _batches(model: NefTagger, instances: Sequence[Instance], batch_size: int) -> list[Any]:
     """The tensors of the sentences, those of like length together."""
     ordered = sorted(instances, key=lambda instance: len(metadata_of(instance).tokens))
     batches = []
@@ -138,7 +139,7 @@ def _batches(model: NefTagger, instances: Sequence[Instance], batch_size: int) -
 
 
 @torch.no_grad()
-def _seconds(model: NefTagger, batches: Sequence[Any], halting: Optional[Halting]) -> float:
+def _seconds(model: NefTagger, batches: Sequence[Any], halting: Halting | None) -> float:
     """The time that the model takes for all batches, up to the tags."""
     before, model.halting = model.halting, halting
     try:

@@ -1,6 +1,7 @@
 """The plot of `plot-steps`."""
 
-from typing import TYPE_CHECKING, Any, Mapping
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from allennlp_nef.commands.calibration.step_table import SCORES
 from allennlp_nef.figures.style import INK, LINE, literal, shown

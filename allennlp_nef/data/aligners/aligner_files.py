@@ -7,7 +7,7 @@ import os
 import tempfile
 import zlib
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any
 
 from allennlp_nef.data.aligners.lexical_aligner import NUM_WEIGHTS, LexicalAligner
 from allennlp_nef.data.aligners.lexicon import Lexicon
@@ -80,14 +80,14 @@ def load_aligner(path: str) -> LexicalAligner:
     return _Content(path, content).aligner()
 
 
-def _numbered(links: Dict[str, int], numbers: Dict[str, int]) -> List[Any]:
+def _numbered(links: dict[str, int], numbers: dict[str, int]) -> list[Any]:
     return sorted((numbers[word], count) for word, count in links.items())
 
 
 class _Content:
     """The JSON of a file; its fields are checked where they are asked for."""
 
-    def __init__(self, path: str, content: Dict[str, Any]) -> None:
+    def __init__(self, path: str, content: dict[str, Any]) -> None:
         self._path = path
         self._content = content
 
@@ -118,7 +118,7 @@ class _Content:
         self._check("threshold", "a number between 0 and 1", is_right, threshold)
         return LexicalAligner(Lexicon(source, target, table), weights, threshold)  # type: ignore[arg-type]
 
-    def _counts(self, side: str) -> Dict[str, int]:
+    def _counts(self, side: str) -> dict[str, int]:
         field = self._content.get(side)
         self._check(side, "an object with words and counts", isinstance(field, dict), field)
         words, counts = (field.get(name) for name in ("words", "counts"))  # type: ignore[union-attr]

@@ -1,6 +1,6 @@
 """What the lexical aligner knows of a source word and a target word: arrays (source words, target words)."""
 
-from typing import Dict, List, Sequence, Tuple
+from collections.abc import Sequence
 
 import numpy
 
@@ -15,12 +15,12 @@ _SMOOTHING = 0.02
 
 def word_features(
     words: Lexicon, stems: Lexicon, sources: Sequence[str], targets: Sequence[str]
-) -> List[numpy.ndarray]:
+) -> list[numpy.ndarray]:
     """Features of words, wherever they stand. Each can be broadcast to (sources, targets)."""
     source_counts, target_counts, links = words.counts(sources, targets)
     source_links, target_links = words.fertilities(sources, targets)
     similarity = _similarity(sources, targets)
-    ids: Dict[str, int] = {}
+    ids: dict[str, int] = {}
     numbers = [
         numpy.array([ids.setdefault(word, len(ids)) for word in side])
         for side in (sources, targets)
@@ -39,7 +39,7 @@ def word_features(
     ]
 
 
-def position_features(num_sources: int, num_targets: int) -> List[numpy.ndarray]:
+def position_features(num_sources: int, num_targets: int) -> list[numpy.ndarray]:
     """The distance from the diagonal, in shares of the sentences, and its root."""
     rows, columns = (
         (numpy.arange(length, dtype=numpy.float32) + 0.5) / length
@@ -49,7 +49,7 @@ def position_features(num_sources: int, num_targets: int) -> List[numpy.ndarray]
     return [distance, numpy.sqrt(distance)]
 
 
-def context_features(probabilities: numpy.ndarray) -> List[numpy.ndarray]:
+def context_features(probabilities: numpy.ndarray) -> list[numpy.ndarray]:
     """Of the probabilities of links in the round before: log odds, rivals in row and column, adjacent links."""
     odds = numpy.log((probabilities + 1e-3) / (1 - probabilities + 1e-3))
     rivals = [_rival(probabilities, axis) for axis in (1, 0)]
@@ -59,7 +59,7 @@ def context_features(probabilities: numpy.ndarray) -> List[numpy.ndarray]:
     padded = numpy.zeros((rows + 4, columns + 4), probabilities.dtype)
     padded[2:-2, 2:-2] = probabilities
 
-    def shifted(step: Tuple[int, int]) -> numpy.ndarray:
+    def shifted(step: tuple[int, int]) -> numpy.ndarray:
         """The value that is `step` rows and columns before each; 0 outside."""
         row, column = 2 - step[0], 2 - step[1]
         return padded[row : row + rows, column : column + columns]
@@ -75,7 +75,7 @@ def context_features(probabilities: numpy.ndarray) -> List[numpy.ndarray]:
 
 def _link_features(
     source_counts: numpy.ndarray, target_counts: numpy.ndarray, links: numpy.ndarray
-) -> List[numpy.ndarray]:
+) -> list[numpy.ndarray]:
     """log p(t | s) and log p(s | t), smoothed; how often they were linked; how much it says that they never were."""
     rarer = numpy.minimum(source_counts, target_counts)
     return [

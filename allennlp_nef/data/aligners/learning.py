@@ -1,5 +1,5 @@
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import numpy
 
@@ -50,11 +50,11 @@ def learn_aligner(pairs: Iterable[AlignedPair]) -> LexicalAligner:
     return LexicalAligner(Lexicon.of(aligned()), weights, threshold)
 
 
-def _fit(pairs: Sequence[AlignedPair], words: Lexicon) -> Tuple[List[List[float]], float]:
+def _fit(pairs: Sequence[AlignedPair], words: Lexicon) -> tuple[list[list[float]], float]:
     """The weights of each round, and the threshold with the highest F1."""
     stems = words.stems()
-    features: List[WordPairFeatures] = []
-    gold: List[numpy.ndarray] = []
+    features: list[WordPairFeatures] = []
+    gold: list[numpy.ndarray] = []
     size = 0
     for pair in pairs:
         size += len(pair.source) * len(pair.target)
@@ -68,15 +68,15 @@ def _fit(pairs: Sequence[AlignedPair], words: Lexicon) -> Tuple[List[List[float]
     if labels.all():
         raise DataFormatError("aligner: expected words that are not linked, got links of all words")
     own = numpy.concatenate([_rows(each) for each in features])
-    rounds: List[List[float]] = []
-    found: List[numpy.ndarray] = []
+    rounds: list[list[float]] = []
+    found: list[numpy.ndarray] = []
     for number in range(NUM_ROUNDS):
         table = own
         if number:
             context = numpy.concatenate([_rows(context_features(each)) for each in found])
             table = numpy.concatenate([own, context], 1)
         rounds.append(_regression(table, labels))
-        before: List[Optional[numpy.ndarray]] = [*found] or [None] * len(features)
+        before: list[numpy.ndarray | None] = [*found] or [None] * len(features)
         found = [probabilities_of(rounds[-1], *each) for each in zip(features, before)]
     return rounds, _best_threshold(numpy.concatenate([each.ravel() for each in found]), labels)
 
@@ -86,7 +86,7 @@ def _rows(features: Iterable[numpy.ndarray]) -> numpy.ndarray:
     return numpy.stack([feature.ravel() for feature in features], 1)
 
 
-def _regression(table: numpy.ndarray, labels: numpy.ndarray) -> List[float]:
+def _regression(table: numpy.ndarray, labels: numpy.ndarray) -> list[float]:
     """The bias and the weights of a logistic regression."""
     from sklearn.linear_model import LogisticRegression  # imported here: it is slow to import
 

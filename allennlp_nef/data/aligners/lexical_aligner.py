@@ -1,4 +1,4 @@
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+from collections.abc import Iterator, Sequence
 
 import numpy
 
@@ -43,7 +43,7 @@ class LexicalAligner:
         self.threshold = threshold
         self._stems = lexicon.stems()
 
-    def align(self, source: Sequence[str], target: Sequence[str]) -> List[Tuple[int, int]]:
+    def align(self, source: Sequence[str], target: Sequence[str]) -> list[tuple[int, int]]:
         """The links, as pairs (source index, target index), from 0 and sorted."""
         found = numpy.nonzero(self.probabilities(source, target) >= self.threshold)
         return list(zip(found[0].tolist(), found[1].tolist()))
@@ -93,7 +93,7 @@ class WordPairFeatures:
 def probabilities_of(
     weights: Sequence[float],
     features: WordPairFeatures,
-    before: Optional[numpy.ndarray],
+    before: numpy.ndarray | None,
 ) -> numpy.ndarray:
     """The probabilities of a round, from those of the round before (None in the first)."""
     score = weights[0] + features.score(weights[1:_NUM_OWN])
@@ -103,8 +103,8 @@ def probabilities_of(
     return 1 / (1 + numpy.exp(-numpy.clip(score, -50, 50)))
 
 
-def _distinct(words: Sequence[str]) -> Tuple[List[str], numpy.ndarray]:
+def _distinct(words: Sequence[str]) -> tuple[list[str], numpy.ndarray]:
     """The words without repetition, as a lexicon has them, and the number of each word among them."""
-    numbers: Dict[str, int] = {}
+    numbers: dict[str, int] = {}
     places = [numbers.setdefault(word, len(numbers)) for word in normalized(words)]
     return list(numbers), numpy.array(places)

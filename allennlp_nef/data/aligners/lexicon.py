@@ -1,5 +1,6 @@
 from collections import Counter
-from typing import Container, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy
 
@@ -17,7 +18,7 @@ class AlignedPair(NamedTuple):
 
     source: Sequence[str]
     target: Sequence[str]
-    links: Sequence[Tuple[int, int]]
+    links: Sequence[tuple[int, int]]
     """Pairs (source index, target index), from 0."""
 
 
@@ -26,20 +27,20 @@ class Lexicon:
 
     # Parameters
 
-    source, target : `Dict[str, int]`
+    source, target : `dict[str, int]`
         The tokens of each word.
-    links : `Dict[str, Dict[str, int]]`
+    links : `dict[str, dict[str, int]]`
         The links of each source word with each target word.
     """
 
     def __init__(
-        self, source: Dict[str, int], target: Dict[str, int], links: Dict[str, Dict[str, int]]
+        self, source: dict[str, int], target: dict[str, int], links: dict[str, dict[str, int]]
     ) -> None:
         self.source = source
         self.target = target
         self.links = links
         self._source_links = {word: sum(others.values()) for word, others in links.items()}
-        self._target_links: Dict[str, int] = {}
+        self._target_links: dict[str, int] = {}
         for others in links.values():
             for word, count in others.items():
                 self._target_links[word] = self._target_links.get(word, 0) + count
@@ -49,7 +50,7 @@ class Lexicon:
         """Counts the words, in lower case."""
         source: Counter[str] = Counter()
         target: Counter[str] = Counter()
-        links: Counter[Tuple[str, str]] = Counter()
+        links: Counter[tuple[str, str]] = Counter()
         for pair in pairs:
             sources, targets = normalized(pair.source), normalized(pair.target)
             source.update(sources)
@@ -60,15 +61,15 @@ class Lexicon:
 
     def stems(self) -> "Lexicon":
         """The same counts for the first letters of words, to know something of rare words."""
-        links: Counter[Tuple[str, str]] = Counter()
+        links: Counter[tuple[str, str]] = Counter()
         for word, others in self.links.items():
             for other, count in others.items():
                 links[word[:STEM_LENGTH], other[:STEM_LENGTH]] += count
         return Lexicon(_stemmed(self.source), _stemmed(self.target), _by_source(links.items()))
 
-    def counts(self, sources: Sequence[str], targets: Sequence[str]) -> Tuple[numpy.ndarray, ...]:
+    def counts(self, sources: Sequence[str], targets: Sequence[str]) -> tuple[numpy.ndarray, ...]:
         """Of words: the tokens (sources, 1) and (1, targets), and the links (sources, targets)."""
-        places: Dict[str, List[int]] = {}
+        places: dict[str, list[int]] = {}
         for column, word in enumerate(targets):
             places.setdefault(word, []).append(column)
         links = numpy.zeros((len(sources), len(targets)), dtype=numpy.float32)
@@ -80,37 +81,37 @@ class Lexicon:
 
     def fertilities(
         self, sources: Sequence[str], targets: Sequence[str]
-    ) -> Tuple[numpy.ndarray, ...]:
+    ) -> tuple[numpy.ndarray, ...]:
         """How many links words have in all: (sources, 1) and (1, targets)."""
         return _row(self._source_links, sources)[:, None], _row(self._target_links, targets)[None]
 
 
-def normalized(words: Iterable[str]) -> List[str]:
+def normalized(words: Iterable[str]) -> list[str]:
     """The words as a lexicon has them."""
     return [word[:MAX_LENGTH].lower() for word in words]
 
 
-def _by_source(counts: Iterable[Tuple[Tuple[str, str], int]]) -> Dict[str, Dict[str, int]]:
-    links: Dict[str, Dict[str, int]] = {}
+def _by_source(counts: Iterable[tuple[tuple[str, str], int]]) -> dict[str, dict[str, int]]:
+    links: dict[str, dict[str, int]] = {}
     for (word, other), count in counts:
         links.setdefault(word, {})[other] = count
     return links
 
 
-def _stemmed(counts: Dict[str, int]) -> Dict[str, int]:
+def _stemmed(counts: dict[str, int]) -> dict[str, int]:
     stems: Counter[str] = Counter()
     for word, count in counts.items():
         stems[word[:STEM_LENGTH]] += count
     return stems
 
 
-def _row(counts: Dict[str, int], words: Sequence[str]) -> numpy.ndarray:
+def _row(counts: dict[str, int], words: Sequence[str]) -> numpy.ndarray:
     return numpy.array([counts.get(word, 0) for word in words], dtype=numpy.float32)
 
 
 def translated_words(
     known: Mapping[str, Container[str]], source: Sequence[str], target: Sequence[str]
-) -> Tuple[int, int]:
+) -> tuple[int, int]:
     """How many different target words have a known translation in their sentence, and how many there are.
 
     It tells whether words are of the languages of a lexicon. Words that are equal on both sides, such as names, and

@@ -1,6 +1,6 @@
 import os
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Callable, List, Optional, Tuple, Union
 
 from allennlp.common.checks import ConfigurationError
 
@@ -26,8 +26,8 @@ class ReaderAligner:
     `ConfigurationError`: another option, no file of an aligner.
     """
 
-    def __init__(self, option: Union[bool, str]) -> None:
-        self.aligner: Optional[LexicalAligner] = None
+    def __init__(self, option: bool | str) -> None:
+        self.aligner: LexicalAligner | None = None
         self._checked_words = self._translated_words = 0
         if isinstance(option, str):
             try:
@@ -41,10 +41,10 @@ class ReaderAligner:
 
     def align(
         self,
-        source: List[str],
-        target: List[str],
+        source: list[str],
+        target: list[str],
         warn: Callable[..., None],
-    ) -> Tuple[List[Tuple[int, int]], str]:
+    ) -> tuple[list[tuple[int, int]], str]:
         """The links of two sentences, and where they come from: "computed", or "none" without an aligner.
 
         `warn` is called once with a message and its values where the first words are not of the aligner's languages.
@@ -73,5 +73,5 @@ def _loaded(path: str) -> LexicalAligner:
 
 
 @lru_cache(maxsize=1)
-def _cached(path: str, state: Optional[Tuple[int, int]]) -> LexicalAligner:
+def _cached(path: str, state: tuple[int, int] | None) -> LexicalAligner:
     return load_aligner(path)

@@ -1,8 +1,9 @@
 """Registered dataset readers, one a format."""
 
-from allennlp_nef import _stack  # noqa: F401  # first: says what to install
+from allennlp_nef.compat import require_allennlp
 
-# isort: split
+require_allennlp()
+
 from allennlp_nef.data.dataset_readers.conll_tags import ConllTagsReader
 from allennlp_nef.data.dataset_readers.conllu_tags import ConlluTagsReader
 from allennlp_nef.data.dataset_readers.conllu_trees import ConlluTreesReader

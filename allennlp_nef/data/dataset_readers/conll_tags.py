@@ -1,4 +1,5 @@
-from typing import Any, ClassVar, Dict, Iterator, List, Optional, Sequence, Tuple
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
@@ -38,13 +39,13 @@ class ConllTagsReader(SentenceReader):
         See `SentenceReader` and `TaggingReader`.
     """
 
-    writers: ClassVar[Dict[str, Writer]] = {"conll": write_conll}
+    writers: ClassVar[dict[str, Writer]] = {"conll": write_conll}
 
     def __init__(
         self,
-        tag_column: Optional[int] = -1,
+        tag_column: int | None = -1,
         word_column: int = 0,
-        tag_scheme: Optional[str] = "BIO",
+        tag_scheme: str | None = "BIO",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -65,7 +66,7 @@ class ConllTagsReader(SentenceReader):
         self.tag_scheme = tag_scheme
 
     @overrides
-    def examples(self, file_path: TextPath) -> Iterator[Tuple[ColumnSentence, Optional[List[str]]]]:
+    def examples(self, file_path: TextPath) -> Iterator[tuple[ColumnSentence, list[str] | None]]:
         """Sentences and their tags."""
         warned = False
         odd = OddCharacters()
@@ -103,17 +104,17 @@ class ConllTagsReader(SentenceReader):
         words = [row[self.word_column] for row in sentence.rows]
         return self.build_instance(words, tags, sentence)
 
-    def without_tag(self, row: Sequence[str]) -> List[str]:
+    def without_tag(self, row: Sequence[str]) -> list[str]:
         """The columns of a token other than its tag."""
         index = self._tag_index(len(row))
         return [column for i, column in enumerate(row) if i != index]
 
-    def given_tags(self, sentence: ColumnSentence) -> Optional[List[str]]:
+    def given_tags(self, sentence: ColumnSentence) -> list[str] | None:
         """The tags as they stand in the file; None where it has none."""
         index = self._tag_index(len(sentence.rows[0]))
         return None if index is None else [row[index] for row in sentence.rows]
 
-    def _tag_index(self, width: int) -> Optional[int]:
+    def _tag_index(self, width: int) -> int | None:
         """The column of the tags, from 0, among `width`; None if it is not among them."""
         if self.tag_column is None:
             return None
@@ -122,8 +123,8 @@ class ConllTagsReader(SentenceReader):
         return index if 0 <= index < width and not is_word else None
 
     def _tags(
-        self, sentence: ColumnSentence, index: Optional[int], path: TextPath
-    ) -> Optional[List[str]]:
+        self, sentence: ColumnSentence, index: int | None, path: TextPath
+    ) -> list[str] | None:
         tags = self.given_tags(sentence)
         if tags is None:
             return None

@@ -1,4 +1,5 @@
-from typing import Any, ClassVar, Dict, Iterable, Iterator, List, Optional, Tuple
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
@@ -33,7 +34,7 @@ class ConlluTagsReader(SentenceReader):
         See `SentenceReader` and `TaggingReader`.
     """
 
-    writers: ClassVar[Dict[str, Writer]] = {**SentenceReader.writers, "conllu": write_conllu}
+    writers: ClassVar[dict[str, Writer]] = {**SentenceReader.writers, "conllu": write_conllu}
 
     def __init__(self, column: str = "upos", **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -44,7 +45,7 @@ class ConlluTagsReader(SentenceReader):
         self.column = column
 
     @overrides
-    def examples(self, file_path: TextPath) -> Iterator[Tuple[ConlluSentence, Optional[List[str]]]]:
+    def examples(self, file_path: TextPath) -> Iterator[tuple[ConlluSentence, list[str] | None]]:
         """Sentences and their tags."""
         # Most files show it in the first sentence. One that is unlabeled is read twice, and never is in memory.
         is_labeled = self._is_labeled(read_conllu(file_path, self.encoding, _pass_over))

@@ -1,4 +1,5 @@
-from typing import Any, ClassVar, Dict, Iterator, List, Optional, Tuple
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
@@ -21,7 +22,7 @@ from allennlp_nef.errors import DataFormatError, quote
 class _InputTagsField(SequenceLabelField):
     """Tags that a model reads. Their namespace has an unknown tag, of which AllenNLP would warn."""
 
-    __slots__: List[str] = []
+    __slots__: list[str] = []
 
     @overrides
     def _maybe_warn_for_namespace(self, label_namespace: str) -> None:
@@ -49,8 +50,8 @@ class ConlluTreesReader(UntaggedReader):
         See `UntaggedReader`.
     """
 
-    text_fields: ClassVar[Tuple[str, ...]] = ("words",)
-    writers: ClassVar[Dict[str, Writer]] = {"conllu": write_conllu_tree, "svg": write_svg}
+    text_fields: ClassVar[tuple[str, ...]] = ("words",)
+    writers: ClassVar[dict[str, Writer]] = {"conllu": write_conllu_tree, "svg": write_svg}
 
     def __init__(self, column: str = "upos", **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -63,7 +64,7 @@ class ConlluTreesReader(UntaggedReader):
     @overrides(check_signature=False)
     def examples(
         self, file_path: TextPath
-    ) -> Iterator[Tuple[ConlluSentence, Optional[DependencyTree]]]:
+    ) -> Iterator[tuple[ConlluSentence, DependencyTree | None]]:
         """Sentences and their trees."""
         # Most files show it in the first sentence. One that is unlabeled is read twice, and never is in memory.
         sentences = read_conllu(file_path, self.encoding, lambda error: None)
@@ -100,21 +101,21 @@ class ConlluTreesReader(UntaggedReader):
     def text_to_instance(
         self,
         words: Text,
-        tags: Optional[List[str]] = None,
-        heads: Optional[List[int]] = None,
-        labels: Optional[List[str]] = None,
+        tags: list[str] | None = None,
+        heads: list[int] | None = None,
+        labels: list[str] | None = None,
         trace: bool = False,
     ) -> Instance:
         """
         # Parameters
 
-        words : `str` or `List[str]`
+        words : `str` or `list[str]`
             A sentence, or its words.
-        tags : `List[str]`, optional (default = `None`, not known)
+        tags : `list[str]`, optional (default = `None`, not known)
             One a word.
-        heads : `List[int]`, optional (default = `None`, not known)
+        heads : `list[int]`, optional (default = `None`, not known)
             Of each word the number of its head, from 1; 0 for the root.
-        labels : `List[str]`, optional (default = `None`, not known)
+        labels : `list[str]`, optional (default = `None`, not known)
             Of each word the label of its arc. Heads and labels are known together.
         trace : `bool`, optional (default = `False`)
             Whether the model says at which step each head settled.
@@ -143,10 +144,10 @@ class ConlluTreesReader(UntaggedReader):
 
     def _build(
         self,
-        words: List[str],
-        tags: List[str],
-        tree: Optional[DependencyTree],
-        sentence: Optional[ConlluSentence] = None,
+        words: list[str],
+        tags: list[str],
+        tree: DependencyTree | None,
+        sentence: ConlluSentence | None = None,
         trace: bool = False,
     ) -> Instance:
         fields: Any = self.fields_of(words)

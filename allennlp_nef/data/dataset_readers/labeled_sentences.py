@@ -1,4 +1,5 @@
-from typing import Any, Iterator, Optional, Tuple
+from collections.abc import Iterator
+from typing import Any
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
@@ -50,7 +51,7 @@ class LabeledSentencesReader(UntaggedReader):
         self.fine_labels = fine_labels
 
     @overrides(check_signature=False)
-    def examples(self, file_path: TextPath) -> Iterator[Tuple[TextPath, LabeledSentence]]:
+    def examples(self, file_path: TextPath) -> Iterator[tuple[TextPath, LabeledSentence]]:
         """Each sentence after the path of its file."""
         odd = OddCharacters()
         for sentence in read_labeled_sentences(
@@ -77,12 +78,12 @@ class LabeledSentencesReader(UntaggedReader):
 
     @overrides(check_signature=False)
     def text_to_instance(
-        self, tokens: Text, label: Optional[str] = None, place: Optional[str] = None
+        self, tokens: Text, label: str | None = None, place: str | None = None
     ) -> Instance:
         """
         # Parameters
 
-        tokens : `str` or `List[str]`
+        tokens : `str` or `list[str]`
             A sentence, or its words.
         label : `str`, optional (default = `None`, not known)
         place : `str`, optional (default = `None`)

@@ -1,4 +1,5 @@
-from typing import Any, ClassVar, Iterator, List, Tuple
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
 from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import SequenceField, SequenceLabelField
@@ -20,7 +21,7 @@ from allennlp_nef.errors import DataFormatError
 class _NodesField(SequenceField):
     """The nodes of a tree: what the fields with a value for each node are over. No field of an instance."""
 
-    __slots__: List[str] = ["count"]
+    __slots__: list[str] = ["count"]
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -47,10 +48,10 @@ class LabeledTreesReader(UntaggedReader):
         See `UntaggedReader`.
     """
 
-    text_fields: ClassVar[Tuple[str, ...]] = ("tokens",)
+    text_fields: ClassVar[tuple[str, ...]] = ("tokens",)
 
     @overrides(check_signature=False)
-    def examples(self, file_path: TextPath) -> Iterator[Tuple[int, LabeledTree]]:
+    def examples(self, file_path: TextPath) -> Iterator[tuple[int, LabeledTree]]:
         """The trees, each after its line."""
         odd = OddCharacters()
         for number, tree in read_trees(file_path, self.encoding, self.on_error):

@@ -1,5 +1,6 @@
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, ClassVar, Iterator, Optional, Sequence, Tuple
+from typing import Any, ClassVar
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
@@ -50,12 +51,12 @@ class SentencePairsReader(UntaggedReader):
         See `UntaggedReader`. A pair is as long as its longer sentence.
     """
 
-    text_fields: ClassVar[Tuple[str, ...]] = ("first", "second")
+    text_fields: ClassVar[tuple[str, ...]] = ("first", "second")
 
     def __init__(
         self,
         gold: str = "label",
-        parses: Optional[str] = None,
+        parses: str | None = None,
         names: Sequence[str] = ("first", "second"),
         **kwargs: Any,
     ) -> None:
@@ -69,7 +70,7 @@ class SentencePairsReader(UntaggedReader):
         self.parses = parses
 
     @overrides(check_signature=False)
-    def examples(self, file_path: TextPath) -> Iterator[Tuple[TextPath, SentencePair, Heads]]:
+    def examples(self, file_path: TextPath) -> Iterator[tuple[TextPath, SentencePair, Heads]]:
         """Each pair after the path of its file, and the heads of its sentences."""
         odd = OddCharacters()
         unknown = undecided = 0
@@ -109,20 +110,20 @@ class SentencePairsReader(UntaggedReader):
         self,
         first: Text,
         second: Text,
-        label: Optional[str] = None,
-        score: Optional[float] = None,
-        heads: Optional[Heads] = None,
-        place: Optional[str] = None,
+        label: str | None = None,
+        score: float | None = None,
+        heads: Heads | None = None,
+        place: str | None = None,
     ) -> Instance:
         """
         # Parameters
 
-        first, second : `str` or `List[str]`
+        first, second : `str` or `list[str]`
             A sentence, or its words.
         label : `str`, optional (default = `None`, not known)
         score : `float`, optional (default = `None`, not known)
             From 1 to 5.
-        heads : `Tuple[List[int], List[int]]`, optional (default = `None`, no trees)
+        heads : `tuple[list[int], list[int]]`, optional (default = `None`, no trees)
             Of each sentence the number of the head of each word, from 1; 0 for the root.
         place : `str`, optional (default = `None`)
             `file:line`, for errors.

@@ -1,4 +1,4 @@
-from typing import Any, ClassVar, Dict, List, Optional, Union
+from typing import Any, ClassVar
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Field, Instance, TokenIndexer
@@ -29,7 +29,7 @@ class SentenceReader(TaggingReader):
 
     # Parameters
 
-    token_indexers : `Dict[str, TokenIndexer]`, optional
+    token_indexers : `dict[str, TokenIndexer]`, optional
         Default: `{"tokens": SingleIdTokenIndexer}`.
     encoding : `str`, optional (default = `"utf-8"`)
         Of the files. A byte order mark is dropped.
@@ -37,11 +37,11 @@ class SentenceReader(TaggingReader):
         See `TaggingReader`.
     """
 
-    writers: ClassVar[Dict[str, Writer]] = {"conll": write_words_and_tags}
+    writers: ClassVar[dict[str, Writer]] = {"conll": write_words_and_tags}
 
     def __init__(
         self,
-        token_indexers: Optional[Dict[str, TokenIndexer]] = None,
+        token_indexers: dict[str, TokenIndexer] | None = None,
         encoding: str = "utf-8",
         **kwargs: Any,
     ) -> None:
@@ -56,18 +56,18 @@ class SentenceReader(TaggingReader):
     @overrides(check_signature=False)
     def text_to_instance(
         self,
-        tokens: List[str],
-        tags: Optional[List[str]] = None,
+        tokens: list[str],
+        tags: list[str] | None = None,
         attention: bool = False,
         trace: bool = False,
-        sentence: Union[ColumnSentence, ConlluSentence, None] = None,
+        sentence: ColumnSentence | ConlluSentence | None = None,
     ) -> Instance:
         """
         # Parameters
 
-        tokens : `List[str]`
+        tokens : `list[str]`
             Words, at least one.
-        tags : `List[str]`, optional (default = `None`, unlabeled)
+        tags : `list[str]`, optional (default = `None`, unlabeled)
             One a word, as the model has them.
         attention : `bool`, optional (default = `False`)
             Whether the model returns the attention for this sentence.
@@ -96,15 +96,15 @@ class SentenceReader(TaggingReader):
 
     def build_instance(
         self,
-        tokens: List[str],
-        tags: Optional[List[str]] = None,
-        sentence: Union[ColumnSentence, ConlluSentence, None] = None,
+        tokens: list[str],
+        tags: list[str] | None = None,
+        sentence: ColumnSentence | ConlluSentence | None = None,
         attention: bool = False,
         trace: bool = False,
     ) -> Instance:
         """The instance of parts that were checked. `attention` and `trace` as for `text_to_instance`."""
         field = TextField([token_of(word) for word in tokens])
-        fields: Dict[str, Field] = {"tokens": field}
+        fields: dict[str, Field] = {"tokens": field}
         if tags is not None:
             fields["tags"] = TagsField(tags, field, self._label_namespace)
         metadata = TaggingMetadata(

@@ -1,7 +1,8 @@
 import logging
 import signal
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any, ClassVar, Dict, Iterable, Iterator, List, Optional
+from typing import Any, ClassVar
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -39,16 +40,16 @@ class TaggingReader(DatasetReader):
         the training reader alone; a `validation_dataset_reader` has none. Predictors do without it.
     """
 
-    writers: ClassVar[Dict[str, Writer]] = {}
+    writers: ClassVar[dict[str, Writer]] = {}
     """The output formats of `allennlp predict` besides JSON, by name."""
-    saved_examples: Optional[List[Request]] = None
+    saved_examples: list[Request] | None = None
     """The examples of the archive that the reader was loaded from; None where it has none."""
 
     def __init__(
         self,
-        max_tokens: Optional[int] = None,
+        max_tokens: int | None = None,
         label_namespace: str = "labels",
-        weighting: Optional[SentenceWeighting] = None,
+        weighting: SentenceWeighting | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(
@@ -61,7 +62,7 @@ class TaggingReader(DatasetReader):
         self._max_tokens = max_tokens
         self._label_namespace = label_namespace
         self._weighting = weighting
-        self._weighted_path: Optional[str] = None
+        self._weighted_path: str | None = None
         self.on_error: OnError = raise_error
         """What `examples` does with a sentence that cannot be read."""
 

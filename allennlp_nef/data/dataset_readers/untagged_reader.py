@@ -1,4 +1,4 @@
-from typing import Any, ClassVar, Dict, List, Optional, Tuple, Union
+from typing import Any, ClassVar
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Field, Instance, TokenIndexer
@@ -13,7 +13,7 @@ from allennlp_nef.data.formats.text_files import check_encoding
 from allennlp_nef.data.metadata import SentencesMetadata
 from allennlp_nef.errors import DataFormatError, quote
 
-Text = Union[str, List[str]]
+Text = str | list[str]
 """A sentence: a string, which the reader splits into words, or its words."""
 
 
@@ -24,7 +24,7 @@ class UntaggedReader(TaggingReader):
 
     tokenizer : `Tokenizer`, optional (default = `None`, words are between whitespace)
         Splits the sentences of files and of requests that are strings.
-    token_indexers : `Dict[str, TokenIndexer]`, optional
+    token_indexers : `dict[str, TokenIndexer]`, optional
         Default: `{"tokens": SingleIdTokenIndexer}`.
     encoding : `str`, optional (default = `"utf-8"`)
         Of the files. A byte order mark is dropped.
@@ -35,16 +35,16 @@ class UntaggedReader(TaggingReader):
         The first ones of a file are read.
     """
 
-    text_fields: ClassVar[Tuple[str, ...]] = ("tokens",)
+    text_fields: ClassVar[tuple[str, ...]] = ("tokens",)
     """The names of the fields that hold sentences."""
 
     def __init__(
         self,
-        tokenizer: Optional[Tokenizer] = None,
-        token_indexers: Optional[Dict[str, TokenIndexer]] = None,
+        tokenizer: Tokenizer | None = None,
+        token_indexers: dict[str, TokenIndexer] | None = None,
         encoding: str = "utf-8",
-        max_tokens: Optional[int] = None,
-        max_instances: Optional[int] = None,
+        max_tokens: int | None = None,
+        max_instances: int | None = None,
     ) -> None:
         super().__init__(max_tokens=max_tokens, max_instances=max_instances)
         try:
@@ -55,11 +55,11 @@ class UntaggedReader(TaggingReader):
         self.tokenizer = tokenizer or WhitespaceTokenizer()
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
 
-    def split(self, text: str) -> List[str]:
+    def split(self, text: str) -> list[str]:
         """The words of a sentence."""
         return [token.text for token in self.tokenizer.tokenize(text) if token.text]
 
-    def words_of(self, text: Any, name: str) -> List[str]:
+    def words_of(self, text: Any, name: str) -> list[str]:
         """The words of a sentence from Python. Raises a `DataFormatError` for what is none."""
         words = self.split(text) if isinstance(text, str) else text
         if not isinstance(words, list) or not words:
@@ -67,9 +67,9 @@ class UntaggedReader(TaggingReader):
         check_words(words, name)
         return words
 
-    def fields_of(self, *sentences: List[str]) -> Dict[str, Field]:
+    def fields_of(self, *sentences: list[str]) -> dict[str, Field]:
         """The fields of the sentences' words, and their metadata."""
-        fields: Dict[str, Field] = {
+        fields: dict[str, Field] = {
             name: TextField([token_of(word) for word in words])
             for name, words in zip(self.text_fields, sentences)
         }

@@ -1,4 +1,5 @@
-from typing import Any, ClassVar, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -64,7 +65,7 @@ class WmtWordQeReader(TaggingReader):
 
     # Parameters
 
-    source_token_indexers, target_token_indexers : `Dict[str, TokenIndexer]`, optional
+    source_token_indexers, target_token_indexers : `dict[str, TokenIndexer]`, optional
         Of the fields `source` and `target`, whatever is tagged. Default: `{"tokens": SingleIdTokenIndexer}` with the
         namespaces "source_tokens" and "target_tokens".
     tagged : `str`, optional (default = `"target"`)
@@ -97,18 +98,18 @@ class WmtWordQeReader(TaggingReader):
         See `TaggingReader`. Gaps, and `<EOS>` with the option `eos`, do not count as tokens.
     """
 
-    writers: ClassVar[Dict[str, Writer]] = WRITERS
+    writers: ClassVar[dict[str, Writer]] = WRITERS
 
     def __init__(
         self,
-        source_token_indexers: Optional[Dict[str, TokenIndexer]] = None,
-        target_token_indexers: Optional[Dict[str, TokenIndexer]] = None,
-        aligner: Union[bool, str] = True,
+        source_token_indexers: dict[str, TokenIndexer] | None = None,
+        target_token_indexers: dict[str, TokenIndexer] | None = None,
+        aligner: bool | str = True,
         word_similarity: bool = False,
         tagged: str = "target",
         eos: bool = False,
-        source_tokenizer: Optional[Tokenizer] = None,
-        target_tokenizer: Optional[Tokenizer] = None,
+        source_tokenizer: Tokenizer | None = None,
+        target_tokenizer: Tokenizer | None = None,
         severities: bool = False,
         clip_spans: bool = False,
         sentence_scores: bool = False,
@@ -150,7 +151,7 @@ class WmtWordQeReader(TaggingReader):
         return super().from_params(params, *args, **extras)  # type: ignore[return-value]
 
     @property
-    def aligner(self) -> Optional[LexicalAligner]:
+    def aligner(self) -> LexicalAligner | None:
         """Aligns the sentences that come without alignments; None where the reader has none."""
         return self._reader_aligner.aligner
 
@@ -198,22 +199,22 @@ class WmtWordQeReader(TaggingReader):
     @overrides(check_signature=False)
     def text_to_instance(
         self,
-        source: List[str],
-        target: List[str],
-        alignments: Optional[Sequence[Sequence[int]]] = None,
-        tags: Optional[List[str]] = None,
+        source: list[str],
+        target: list[str],
+        alignments: Sequence[Sequence[int]] | None = None,
+        tags: list[str] | None = None,
         attention: bool = False,
         trace: bool = False,
     ) -> Instance:
         """
         # Parameters
 
-        source, target : `List[str]`
+        source, target : `list[str]`
             Words, at least one each. The target may end in `<EOS>`, but not where gaps are tagged.
         alignments : `Sequence[Sequence[int]]`, optional (default = `None`)
             Pairs (source index, target index), from 0. None: the reader's aligner finds them; without one nothing is
             aligned.
-        tags : `List[str]`, optional (default = `None`, unlabeled)
+        tags : `list[str]`, optional (default = `None`, unlabeled)
             OK or BAD for each target word, with the option `eos` for `<EOS>` too; or for each of what else is tagged.
             With `severities`, OK, minor or major.
         attention : `bool`, optional (default = `False`)
@@ -231,7 +232,7 @@ class WmtWordQeReader(TaggingReader):
                 raise DataFormatError(f"{name}: expected a list of words, got {quote(words)}")
             check_words(words, name)
         check_eos(source, target, "gaps" not in self.tagged)
-        pairs: Optional[List[Tuple[int, int]]] = None
+        pairs: list[tuple[int, int]] | None = None
         if alignments is not None:
             pairs = check_alignments(alignments, len(source), len(without_eos(target)))
         instance = self.build_instance(source, target, pairs, tags, attention, trace)
@@ -241,10 +242,10 @@ class WmtWordQeReader(TaggingReader):
 
     def build_instance(
         self,
-        source: List[str],
-        target: List[str],
-        alignments: Optional[Sequence[Tuple[int, int]]],
-        tags: Optional[List[str]] = None,
+        source: list[str],
+        target: list[str],
+        alignments: Sequence[tuple[int, int]] | None,
+        tags: list[str] | None = None,
         attention: bool = False,
         trace: bool = False,
     ) -> Instance:
@@ -261,7 +262,7 @@ class WmtWordQeReader(TaggingReader):
         translation = [*words, EOS] if self.eos else target
         tokens, others, links = tagged_side(self.tagged, source, translation, alignments)
         target_field = TextField([token_of(word) for word in tokens])
-        fields: Dict[str, Field] = {
+        fields: dict[str, Field] = {
             "source": TextField([token_of(word) for word in others]),
             "target": target_field,
             "alignments": AlignmentField(links, len(tokens), len(others)),

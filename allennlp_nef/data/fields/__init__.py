@@ -1,8 +1,9 @@
 """Fields that AllenNLP does not have."""
 
-from allennlp_nef import _stack  # noqa: F401  # first: says what to install
+from allennlp_nef.compat import require_allennlp
 
-# isort: split
+require_allennlp()
+
 from allennlp_nef.data.fields.alignment_field import AlignmentField
 from allennlp_nef.data.fields.class_field import ClassField
 from allennlp_nef.data.fields.number_field import NumberField

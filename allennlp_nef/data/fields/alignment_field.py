@@ -1,4 +1,5 @@
-from typing import Any, Sequence, Tuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy
 from allennlp.data.fields import TensorField
@@ -14,7 +15,7 @@ class AlignmentField(TensorField):
 
     # Parameters
 
-    alignments : `Sequence[Tuple[int, int]]`
+    alignments : `Sequence[tuple[int, int]]`
         Pairs (source index, target index), from 0 and inside the sentences. May be empty.
     target_length : `int`
         Number of target words.
@@ -25,7 +26,7 @@ class AlignmentField(TensorField):
     __slots__ = ["alignments"]
 
     def __init__(
-        self, alignments: Sequence[Tuple[int, int]], target_length: int, source_length: int
+        self, alignments: Sequence[tuple[int, int]], target_length: int, source_length: int
     ) -> None:
         matrix = numpy.zeros((target_length, source_length), dtype=bool)
         if alignments:
@@ -34,5 +35,5 @@ class AlignmentField(TensorField):
         super().__init__(matrix, padding_value=False)
         self.alignments = alignments
 
-    def __reduce__(self) -> Tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Any, ...]:
         return AlignmentField, (self.alignments, *self.tensor.shape)

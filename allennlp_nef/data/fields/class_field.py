@@ -1,5 +1,3 @@
-from typing import Optional
-
 from allennlp.data import Vocabulary
 from allennlp.data.fields import LabelField
 from overrides import overrides
@@ -24,7 +22,7 @@ class ClassField(LabelField):
 
     __slots__ = ["place"]
 
-    def __init__(self, label: str, place: Optional[str] = None) -> None:
+    def __init__(self, label: str, place: str | None = None) -> None:
         super().__init__(label)
         self.place = place
 

@@ -1,4 +1,4 @@
-from typing import Any, Tuple
+from typing import Any
 
 import torch
 from allennlp.data.fields import TensorField
@@ -21,5 +21,5 @@ class NumberField(TensorField):
         super().__init__(torch.tensor(number, dtype=torch.float))
         self.number = number
 
-    def __reduce__(self) -> Tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Any, ...]:
         return NumberField, (self.number,)

@@ -1,4 +1,4 @@
-from typing import Any, List, Tuple
+from typing import Any
 
 from allennlp.data.fields import TensorField
 
@@ -13,16 +13,16 @@ class SimilarityField(TensorField):
 
     # Parameters
 
-    target, source : `List[str]`
+    target, source : `list[str]`
         Words.
     """
 
     __slots__ = ["source", "target"]
 
-    def __init__(self, target: List[str], source: List[str]) -> None:
+    def __init__(self, target: list[str], source: list[str]) -> None:
         super().__init__(similarity_matrix(target, source), padding_value=0)
         self.target = target
         self.source = source
 
-    def __reduce__(self) -> Tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Any, ...]:
         return SimilarityField, (self.target, self.source)

@@ -1,5 +1,3 @@
-from typing import List
-
 from allennlp.data import Vocabulary
 from allennlp.data.fields import SequenceLabelField
 from overrides import overrides
@@ -14,7 +12,7 @@ class TagsField(SequenceLabelField):
     A model can then be evaluated on data with labels that its training data lack. No prediction is right for them.
     """
 
-    __slots__: List[str] = []
+    __slots__: list[str] = []
 
     @overrides
     def index(self, vocab: Vocabulary) -> None:

@@ -21,12 +21,13 @@ whitespace does, as for `str.split`: no-break spaces and line separators too. A 
 
 import re
 import unicodedata
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Callable, Dict, NamedTuple, Optional, Sequence, Union
+from typing import NamedTuple
 
 from allennlp_nef.errors import DataFormatError, quote
 
-Where = Union[str, Callable[[int], str]]
+Where = str | Callable[[int], str]
 """The beginning of a message, such as `file:line`; or what gives it for a word or a label, by its index."""
 
 _REFUSED = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029\ufeff\ud800-\udfff]|^ | \\Z")
@@ -60,7 +61,7 @@ def name_of_character(character: str) -> str:
     return f"U+{ord(character):04X} {name}".strip()
 
 
-def refused_word(words: Sequence[str]) -> Optional[RefusedWord]:
+def refused_word(words: Sequence[str]) -> RefusedWord | None:
     """The first word that is empty, or has a character that no word may have; None where there is none."""
     text = " ".join(words)
     is_plain = text.isprintable() and "  " not in text and text[:1] != " " != text[-1:]
@@ -100,8 +101,8 @@ class OddCharacters:
     """Counts what the readers keep though something may be wrong with it."""
 
     def __init__(self) -> None:
-        self._counts: Dict[str, int] = {}
-        self._first: Dict[str, str] = {}
+        self._counts: dict[str, int] = {}
+        self._first: dict[str, str] = {}
 
     def check(self, words: Sequence[str], where: Where) -> None:
         """Counts the odd words. Raises the `DataFormatError` of `check_words`."""
@@ -139,7 +140,7 @@ class OddCharacters:
             warn("Odd characters: %s.", "; ".join(found))
 
 
-def other_separator(line: str) -> Optional[str]:
+def other_separator(line: str) -> str | None:
     """The first whitespace in a line that is neither a blank nor a tab; None where there is none."""
     match = None if line.isprintable() else _OTHER_WHITESPACE.search(line)
     return match.group() if match else None
@@ -170,7 +171,7 @@ def _kind_of(character: str) -> str:
 
 
 @lru_cache(maxsize=2**12)
-def _refused_label(label: str) -> Optional[str]:
+def _refused_label(label: str) -> str | None:
     """What is expected of a label, and what came; None where the label is right."""
     if not label:
         return "expected a label, got an empty one"

@@ -9,7 +9,8 @@ Chunks are read off a tag sequence as the shared tasks' `conlleval` does, which 
 `L-X` that follows neither a `B-X` nor an `I-X` starts a chunk. One rule reads IOB1, IOB2 (BIO) and BIOUL alike.
 """
 
-from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from allennlp_nef.errors import quote
 
@@ -27,7 +28,7 @@ class Chunk(NamedTuple):
     type: str
 
 
-def split_tag(tag: str) -> Tuple[str, str]:
+def split_tag(tag: str) -> tuple[str, str]:
     """
     Prefix and type of a tag; `("O", "")` for `O`.
 
@@ -51,7 +52,7 @@ def are_chunk_tags(labels: Iterable[str]) -> bool:
         return False
 
 
-def chunks_of(tags: Sequence[str]) -> List[Chunk]:
+def chunks_of(tags: Sequence[str]) -> list[Chunk]:
     """The chunks of a sentence, from left to right. Raises the `ValueError` of `split_tag`."""
     chunks = []
     start, open_type = 0, ""  # of the chunk that may continue; no type: none
@@ -71,7 +72,7 @@ def chunks_of(tags: Sequence[str]) -> List[Chunk]:
     return chunks
 
 
-def encode_chunks(chunks: Sequence[Chunk], length: int, scheme: str) -> List[str]:
+def encode_chunks(chunks: Sequence[Chunk], length: int, scheme: str) -> list[str]:
     """
     The tags of a sentence of `length` tokens, in one of the `SCHEMES`.
 
@@ -96,12 +97,12 @@ def encode_chunks(chunks: Sequence[Chunk], length: int, scheme: str) -> List[str
     return tags
 
 
-def convert_tags(tags: Sequence[str], scheme: str) -> List[str]:
+def convert_tags(tags: Sequence[str], scheme: str) -> list[str]:
     """The same chunks in one of the `SCHEMES`. Raises the `ValueError` of `split_tag` and `encode_chunks`."""
     return encode_chunks(chunks_of(tags), len(tags), scheme)
 
 
-def is_allowed(before: Optional[str], after: Optional[str], scheme: str) -> bool:
+def is_allowed(before: str | None, after: str | None, scheme: str) -> bool:
     """
     Whether a tag may follow another in a well-formed sequence; None is the start or the end of the sentence.
 

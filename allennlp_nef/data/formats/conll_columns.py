@@ -7,7 +7,8 @@ sentence, as for `conlleval`. Both are no tokens.
 """
 
 import re
-from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from allennlp_nef.data.formats.text_files import TextPath, first_line_of, is_blank, read_blocks
 from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
@@ -19,9 +20,9 @@ _SEPARATOR = re.compile(r"[ \t]+")
 class ColumnSentence(NamedTuple):
     """A sentence, by columns."""
 
-    rows: List[Tuple[str, ...]]
+    rows: list[tuple[str, ...]]
     """The columns of each token."""
-    lines: List[int]
+    lines: list[int]
     """The line of each token, from 1."""
 
 
@@ -37,8 +38,8 @@ def read_columns(
     """
     num_columns = first_line = 0
     for block in read_blocks(path, encoding):
-        rows: List[Tuple[str, ...]] = []
-        numbers: List[int] = []
+        rows: list[tuple[str, ...]] = []
+        numbers: list[int] = []
         for number, line in enumerate(block.lines, block.line):
             if is_blank(line):
                 continue
@@ -68,7 +69,7 @@ def read_columns(
         )
 
 
-def format_columns(rows: Sequence[Sequence[str]], tags: Optional[Sequence[str]] = None) -> str:
+def format_columns(rows: Sequence[Sequence[str]], tags: Sequence[str] | None = None) -> str:
     """
     The lines of a sentence, columns separated by one blank, with the empty line after it; `tags` are one more column.
 

@@ -6,7 +6,8 @@ are those with an integer ID. Multiword tokens (`3-4`) and empty nodes (`5.1`) a
 """
 
 import re
-from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import conllu.parser
 
@@ -23,20 +24,20 @@ _RANGE = re.compile(r"([1-9][0-9]{,8})-([1-9][0-9]{,8})")
 class ConlluSentence(NamedTuple):
     """One sentence of a CoNLL-U file."""
 
-    words: List[Tuple[str, ...]]
+    words: list[tuple[str, ...]]
     """The ten columns of each word."""
-    lines: List[int]
+    lines: list[int]
     """The line of each word, from 1."""
-    text: List[str]
+    text: list[str]
     """All lines of the sentence with their ends, also comments and the empty line after it."""
     first_line: int
     """Line of `text[0]`, from 1."""
-    comments: Dict[str, Optional[str]]
+    comments: dict[str, str | None]
     """The comments of the form `# key = value` (`sent_id`, `text`, ...)."""
     path: str
     """The file, as messages name it."""
 
-    def column(self, name: str) -> List[str]:
+    def column(self, name: str) -> list[str]:
         """The values of one of the `COLUMNS`, one a word."""
         index = COLUMNS.index(name)
         return [word[index] for word in self.words]
@@ -110,16 +111,16 @@ def _check_values(name: str, values: Sequence[str], expected: int) -> None:
             )
 
 
-def _split_line(line: str) -> Tuple[List[str], str]:
+def _split_line(line: str) -> tuple[list[str], str]:
     """The columns of a line, and its end."""
     text = line.rstrip("\r\n")
     return text.split("\t"), line[len(text) :]
 
 
 def _parse(block: Block, path: TextPath) -> ConlluSentence:
-    words: List[Tuple[str, ...]] = []
-    numbers: List[int] = []
-    comments: Dict[str, Optional[str]] = {}
+    words: list[tuple[str, ...]] = []
+    numbers: list[int] = []
+    comments: dict[str, str | None] = {}
     ids = _Ids()
     for number, line in enumerate(block.lines, block.line):
         if is_blank(line) and "\t" not in line:

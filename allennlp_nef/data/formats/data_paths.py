@@ -2,14 +2,14 @@
 
 import json
 import os
-from typing import Dict, List, Mapping, Sequence, Tuple, Union
+from collections.abc import Mapping, Sequence
 
 from allennlp_nef.data.formats.parallel_files import find_parallel_files
 from allennlp_nef.data.formats.text_files import FileSlice, TextPath, check_file, read_bytes
 from allennlp_nef.errors import DataFormatError, quote
 
-Path = Union[str, "os.PathLike[str]"]
-DataPath = Union[Path, Mapping[str, Path]]
+Path = str | os.PathLike[str]
+DataPath = Path | Mapping[str, Path]
 """A prefix, the path of each part, or the path of a `.json` file that holds these."""
 
 
@@ -38,7 +38,7 @@ def holds_paths(path: str) -> bool:
     return any(isinstance(file, str) and os.path.isfile(file) for file in paths.values())
 
 
-def files_of(path: DataPath) -> List[str]:
+def files_of(path: DataPath) -> list[str]:
     """The paths that are named: the prefix, or the file of each part and the `.json` file that names them."""
     if isinstance(path, Mapping):
         return [str(file) for file in path.values()]
@@ -55,7 +55,7 @@ def has_part(path: DataPath, part: str) -> bool:
 
 def find_data_files(
     path: DataPath, required: Mapping[str, str], optional: Mapping[str, Sequence[str]]
-) -> Dict[str, TextPath]:
+) -> dict[str, TextPath]:
     """
     The file of each part.
 
@@ -96,7 +96,7 @@ def find_data_files(
     }
 
 
-def _load(path: str) -> Tuple[Mapping[str, Path], str]:
+def _load(path: str) -> tuple[Mapping[str, Path], str]:
     data = read_bytes(path)
     try:
         parts = json.loads(data.decode("utf-8-sig"))

@@ -1,6 +1,7 @@
 """Dependency trees: the columns HEAD and DEPREL of CoNLL-U."""
 
-from typing import Any, List, NamedTuple, Optional, Sequence
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from allennlp_nef.data.formats.conllu import UNKNOWN, ConlluSentence
 from allennlp_nef.data.formats.text_files import TextPath
@@ -10,9 +11,9 @@ from allennlp_nef.errors import DataFormatError, quote
 class DependencyTree(NamedTuple):
     """The basic dependencies of a sentence."""
 
-    heads: List[int]
+    heads: list[int]
     """Of each word: the number of its head, from 1; 0 for the root."""
-    labels: List[str]
+    labels: list[str]
     """Of each word: its DEPREL."""
 
 
@@ -25,7 +26,7 @@ def tree_of(sentence: ConlluSentence, path: TextPath) -> DependencyTree:
     `DataFormatError`, with file and line: a HEAD that is no word of the sentence, a DEPREL that is empty, no root or
     several, a cycle.
     """
-    heads: List[int] = []
+    heads: list[int] = []
     labels = sentence.column("deprel")
     for head, label, line in zip(sentence.column("head"), labels, sentence.lines):
         # Python reads no numbers of thousands of digits.
@@ -60,11 +61,11 @@ def check_heads(heads: Sequence[Any], count: int, name: str) -> None:
         raise DataFormatError(f"{name}: expected a tree with one root, got {quote(heads)}")
 
 
-def find_cycle(heads: Sequence[int]) -> Optional[List[int]]:
+def find_cycle(heads: Sequence[int]) -> list[int] | None:
     """The words of a cycle, numbers from 1 in ascending order; None where there is none."""
     reaches_root = [True, *[False] * len(heads)]
     for start in range(1, len(heads) + 1):
-        path: List[int] = []
+        path: list[int] = []
         word = start
         while not reaches_root[word]:
             if word in path:

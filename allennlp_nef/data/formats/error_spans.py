@@ -9,7 +9,8 @@ the place after the last character is there for omissions at the end.
 """
 
 import logging
-from typing import Collection, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
 
 from allennlp_nef.data.formats.split_text import find_words
 from allennlp_nef.data.formats.text_files import is_whole_number
@@ -79,15 +80,15 @@ class SpannedText(NamedTuple):
     """A translation and its errors."""
 
     text: str
-    spans: List[ErrorSpan]
+    spans: list[ErrorSpan]
     line: int
-    source: Optional[str] = None
+    source: str | None = None
     """In the development data."""
 
 
 def read_error_spans(
     path: str, clip_spans: bool = False, encoding: str = "utf-8"
-) -> Tuple[SystemInfo, List[SpannedText]]:
+) -> tuple[SystemInfo, list[SpannedText]]:
     """
     The sentences of a file in one of the `LAYOUTS`, and its system.
 
@@ -113,12 +114,12 @@ def read_spanned(
     clip_spans: bool = False,
     encoding: str = "utf-8",
     on_error: OnError = raise_error,
-) -> Tuple[SystemInfo, List[Optional[SpannedText]]]:
+) -> tuple[SystemInfo, list[SpannedText | None]]:
     """As `read_error_spans`, but an error in the spans of a sentence goes to `on_error`, and the sentence is None."""
     table = read_table(path, LAYOUTS, encoding)
 
-    def read(column: int) -> List[Optional[SpannedText]]:
-        sentences: List[Optional[SpannedText]] = []
+    def read(column: int) -> list[SpannedText | None]:
+        sentences: list[SpannedText | None] = []
         for row in table.rows:
             try:
                 sentences.append(_spanned(path, row, column, clip_spans))
@@ -162,7 +163,7 @@ def format_error_spans(
     return "\t".join(cells + [" ".join(map(str, column)) for column in columns]) + "\n"
 
 
-def severities_of(text: str, spans: Sequence[ErrorSpan]) -> List[str]:
+def severities_of(text: str, spans: Sequence[ErrorSpan]) -> list[str]:
     """
     The severity at each place of a text: one of `SEVERITIES`, `NO_ERROR`, or `BOTH` where spans overlap.
 
@@ -180,7 +181,7 @@ def severities_of(text: str, spans: Sequence[ErrorSpan]) -> List[str]:
 
 def project_spans(
     text: str, spans: Sequence[ErrorSpan], words: Sequence[str], severities: bool = False
-) -> List[str]:
+) -> list[str]:
     """
     OK or BAD for each word of a text, and for `<EOS>` after them: n+1 tags for n words, as in WMT22 and 23.
 
@@ -209,9 +210,9 @@ def project_spans(
 def project_onto_places(
     text: str,
     spans: Sequence[ErrorSpan],
-    offsets: Sequence[Tuple[int, int]],
+    offsets: Sequence[tuple[int, int]],
     severities: bool = False,
-) -> List[str]:
+) -> list[str]:
     """`project_spans` for words of which the start and the end are known."""
     places = [*offsets, (len(text), len(text) + 1)]
     ranks = [0] * len(places)

@@ -10,14 +10,15 @@ Sentences that have one label each, a sentence a line. Empty lines are no senten
 """
 
 import re
-from typing import Callable, Dict, Iterator, List, NamedTuple, Tuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from allennlp_nef.data.formats.characters import check_labels
 from allennlp_nef.data.formats.labeled_trees import parse_tree
 from allennlp_nef.data.formats.text_files import TextPath, first_line_of, is_blank, iterate_lines
 from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
 
-Split = Callable[[str], List[str]]
+Split = Callable[[str], list[str]]
 
 
 class LabeledSentence(NamedTuple):
@@ -26,7 +27,7 @@ class LabeledSentence(NamedTuple):
     line: int
     """From 1."""
     label: str
-    words: List[str]
+    words: list[str]
 
 
 def read_labeled_sentences(
@@ -44,7 +45,7 @@ def read_labeled_sentences(
     path : `str` or `FileSlice`
     layout : `str`, optional (default = `"tab"`)
         One of `LAYOUTS`.
-    split : `Callable[[str], List[str]]`, optional (default = `str.split`)
+    split : `Callable[[str], list[str]]`, optional (default = `str.split`)
         The words of a sentence. The words of trees are those between brackets and blanks.
     encoding : `str`, optional (default = `"utf-8"`)
     on_error : `OnError`, optional (default: raise the error)
@@ -80,31 +81,31 @@ def read_labeled_sentences(
         )
 
 
-def _after_tab(line: str, split: Split) -> Tuple[str, List[str]]:
+def _after_tab(line: str, split: Split) -> tuple[str, list[str]]:
     label, tab, text = line.partition("\t")
     if not tab:
         raise ValueError(f"expected a label, a tab and a sentence, got no tab: {quote(line)}")
     return label, split(text)
 
 
-def _after_blank(line: str, split: Split) -> Tuple[str, List[str]]:
+def _after_blank(line: str, split: Split) -> tuple[str, list[str]]:
     label, _, text = line.partition(" ")
     return label, split(text)
 
 
-def _question(line: str, split: Split) -> Tuple[str, List[str]]:
+def _question(line: str, split: Split) -> tuple[str, list[str]]:
     label, words = _after_blank(line, split)
     if not re.fullmatch("[^:]+:[^:]+", label):
         raise ValueError(f"expected a label such as LOC:city, got {quote(label)}")
     return label, words
 
 
-def _tree(line: str, _: Split) -> Tuple[str, List[str]]:
+def _tree(line: str, _: Split) -> tuple[str, list[str]]:
     tree = parse_tree(line)
     return tree.label, tree.words
 
 
-LAYOUTS: Dict[str, Callable[[str, Split], Tuple[str, List[str]]]] = {
+LAYOUTS: dict[str, Callable[[str, Split], tuple[str, list[str]]]] = {
     "tab": _after_tab,
     "blank": _after_blank,
     "trec": _question,

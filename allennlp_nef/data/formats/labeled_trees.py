@@ -7,7 +7,8 @@ A bracket has a label, and one word or trees. Empty lines are no trees.
 
 import re
 from collections import Counter
-from typing import Iterator, List, NamedTuple, Tuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from allennlp_nef.data.formats.text_files import TextPath, first_line_of, is_blank, iterate_lines
 from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
@@ -16,12 +17,12 @@ from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
 class LabeledTree(NamedTuple):
     """A tree. Its nodes are in the order in which their brackets are closed, so the root is the last one."""
 
-    words: List[str]
-    labels: List[str]
+    words: list[str]
+    labels: list[str]
     """Of each node."""
-    heads: List[int]
+    heads: list[int]
     """The parent of each node, from 1; 0 for the root."""
-    leaves: List[int]
+    leaves: list[int]
     """Of each node: the index of its word, from 0; -1 where it has none."""
 
     @property
@@ -29,9 +30,9 @@ class LabeledTree(NamedTuple):
         """That of the root."""
         return self.labels[-1]
 
-    def as_text(self, labels: List[str]) -> str:
+    def as_text(self, labels: list[str]) -> str:
         """The tree in brackets, with other labels."""
-        texts: List[List[str]] = [[] for _ in self.heads]
+        texts: list[list[str]] = [[] for _ in self.heads]
         for node, (head, leaf) in enumerate(zip(self.heads, self.leaves)):
             inside = self.words[leaf] if leaf >= 0 else " ".join(texts[node])
             text = f"({labels[node]} {inside})"
@@ -43,7 +44,7 @@ class LabeledTree(NamedTuple):
 
 def read_trees(
     path: TextPath, encoding: str = "utf-8", on_error: OnError = raise_error
-) -> Iterator[Tuple[int, LabeledTree]]:
+) -> Iterator[tuple[int, LabeledTree]]:
     """
     The trees of a file, each after its line.
 
@@ -74,8 +75,8 @@ def parse_tree(line: str) -> LabeledTree:
     """The tree of a line. Raises a `ValueError` for what is none."""
     tree = LabeledTree([], [], [], [])
     # In each open bracket: its label and its words, and its nodes. The first one holds the whole line.
-    texts: List[List[str]] = [[]]
-    nodes: List[List[int]] = [[]]
+    texts: list[list[str]] = [[]]
+    nodes: list[list[int]] = [[]]
     for token in re.findall(r"[()]|[^ \t()]+", line):
         if token == "(":
             texts.append([])

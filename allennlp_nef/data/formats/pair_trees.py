@@ -1,7 +1,7 @@
 """The dependency trees of pairs of sentences in CoNLL-U: the first sentence of each pair, then the second."""
 
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Callable, Iterable, Iterator, List, Optional, Tuple
 
 from allennlp_nef.data.formats.conllu import ConlluSentence, read_conllu
 from allennlp_nef.data.formats.dependency_trees import tree_of
@@ -9,16 +9,16 @@ from allennlp_nef.data.formats.sentence_pairs import SentencePair
 from allennlp_nef.data.formats.text_files import TextPath
 from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
 
-Heads = Optional[Tuple[List[int], List[int]]]
+Heads = tuple[list[int], list[int]] | None
 """Of both sentences the head of each word, from 1, or 0; None without trees."""
 
 
 def with_heads(
     read_pairs: Callable[[OnError], Iterable[SentencePair]],
     path: TextPath,
-    folder: Optional[str],
+    folder: str | None,
     on_error: OnError = raise_error,
-) -> Iterator[Tuple[SentencePair, Heads]]:
+) -> Iterator[tuple[SentencePair, Heads]]:
     """
     Each pair with its heads.
 
@@ -43,7 +43,7 @@ def with_heads(
         for pair in read_pairs(on_error):
             yield pair, None
         return
-    unread: List[DataFormatError] = []  # the errors of pairs whose trees come next
+    unread: list[DataFormatError] = []  # the errors of pairs whose trees come next
 
     def on_unread(error: DataFormatError) -> None:
         on_error(error)
@@ -77,7 +77,7 @@ def with_heads(
 
 
 def _tree_with_words(
-    sentence: Optional[ConlluSentence], words: List[str], trees_path: str, place: str
+    sentence: ConlluSentence | None, words: list[str], trees_path: str, place: str
 ) -> ConlluSentence:
     if sentence is None:
         raise DataFormatError(

@@ -1,7 +1,8 @@
 import os
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import count
-from typing import BinaryIO, Container, Dict, Iterator, Mapping, Sequence, Tuple
+from typing import BinaryIO
 
 from allennlp_nef.data.formats.text_files import (
     TextPath,
@@ -22,7 +23,7 @@ _NOT_IN_LINES = {
 
 def find_parallel_files(
     prefix: str, required: Mapping[str, str], optional: Mapping[str, Sequence[str]]
-) -> Dict[str, str]:
+) -> dict[str, str]:
     """
     The file of each part: the required ones, and of the optional ones those that exist.
 
@@ -62,7 +63,7 @@ def read_parallel_lines(
     paths: Mapping[str, TextPath],
     may_be_empty: Container[str] = (),
     on_error: OnError = raise_error,
-) -> Iterator[Tuple[int, Dict[str, str]]]:
+) -> Iterator[tuple[int, dict[str, str]]]:
     """
     Reads UTF-8 files in lock-step: yields the line number, from 1, and the line of each file.
 
@@ -86,10 +87,10 @@ def read_parallel_lines(
     inside of a file.
     """
     with ExitStack() as stack:
-        files: Dict[str, BinaryIO] = {
+        files: dict[str, BinaryIO] = {
             part: stack.enter_context(open_file(path)) for part, path in paths.items()
         }
-        previous: Dict[str, bytes] = dict.fromkeys(paths, b"\n")
+        previous: dict[str, bytes] = dict.fromkeys(paths, b"\n")
         first = max(map(first_line_of, paths.values()))
         for number in count(first):
             lines = {part: _next_line(file, paths[part], number) for part, file in files.items()}
@@ -161,8 +162,8 @@ def _decode(line: bytes, path: TextPath, number: int) -> str:
 
 def _different_counts(
     paths: Mapping[str, TextPath],
-    files: Dict[str, BinaryIO],
-    lines: Dict[str, bytes],
+    files: dict[str, BinaryIO],
+    lines: dict[str, bytes],
     ended: str,
     number: int,
 ) -> DataFormatError:

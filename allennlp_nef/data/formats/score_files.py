@@ -3,7 +3,8 @@
 import json
 import math
 import sys
-from typing import Any, List, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from allennlp_nef.data.formats.characters import check_words
 from allennlp_nef.data.formats.tag_files import TagFile, TaggedSentence
@@ -108,7 +109,7 @@ def _answer(line: str, location: str) -> Any:
     return answer
 
 
-def _word_scores(answer: Any, field: str, location: str) -> List[float]:
+def _word_scores(answer: Any, field: str, location: str) -> list[float]:
     """The numbers of a field, one a token of the answer."""
     value = answer
     for name in field.split("."):

@@ -10,8 +10,9 @@ Empty lines are no pairs.
 """
 
 import json
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 from allennlp_nef.data.formats.characters import check_labels
 from allennlp_nef.data.formats.text_files import TextPath, is_blank, iterate_lines, number_of
@@ -23,8 +24,8 @@ NO_CLASS = "-"
 _SENTENCES = ("sentence_A", "sentence_B")
 _CLASSES = ("entailment_judgment", "entailment_label")
 _SCORE = "relatedness_score"
-Split = Callable[[str], List[str]]
-Row = Dict[str, Any]
+Split = Callable[[str], list[str]]
+Row = dict[str, Any]
 
 
 class SentencePair(NamedTuple):
@@ -32,11 +33,11 @@ class SentencePair(NamedTuple):
 
     line: int
     """From 1."""
-    first: List[str]
-    second: List[str]
-    label: Optional[str] = None
+    first: list[str]
+    second: list[str]
+    label: str | None = None
     """The class; None where it is not known."""
-    score: Optional[float] = None
+    score: float | None = None
     """From 1 to 5; None where it is not known."""
 
 
@@ -52,7 +53,7 @@ def read_sentence_pairs(
     # Parameters
 
     path : `str`
-    split : `Callable[[str], List[str]]`, optional (default = `str.split`)
+    split : `Callable[[str], list[str]]`, optional (default = `str.split`)
         The words of a sentence.
     encoding : `str`, optional (default = `"utf-8"`)
     on_error : `OnError`, optional (default: raise the error)
@@ -81,9 +82,9 @@ def read_sentence_pairs(
         raise DataFormatError(f"{path}:1: expected at least one pair of sentences, got none")
 
 
-def _table_rows(path: TextPath, encoding: str) -> Iterator[Tuple[int, Callable[[], Row]]]:
+def _table_rows(path: TextPath, encoding: str) -> Iterator[tuple[int, Callable[[], Row]]]:
     """The number of each line and what gives its cells by their names, or raises a `ValueError`."""
-    names: List[str] = []
+    names: list[str] = []
     for number, line in enumerate(iterate_lines(path, encoding), 1):
         if is_blank(line):
             continue
@@ -100,7 +101,7 @@ def _table_rows(path: TextPath, encoding: str) -> Iterator[Tuple[int, Callable[[
         yield number, partial(_cells, names, cells)
 
 
-def _cells(names: List[str], cells: List[str]) -> Row:
+def _cells(names: list[str], cells: list[str]) -> Row:
     if len(cells) != len(names):
         raise ValueError(
             f"expected {len(names)} columns, separated by tabs, as in the first line, got {len(cells)}"
@@ -108,7 +109,7 @@ def _cells(names: List[str], cells: List[str]) -> Row:
     return dict(zip(names, cells))
 
 
-def _objects(path: TextPath, encoding: str) -> Iterator[Tuple[int, Callable[[], Row]]]:
+def _objects(path: TextPath, encoding: str) -> Iterator[tuple[int, Callable[[], Row]]]:
     for number, line in enumerate(iterate_lines(path, encoding), 1):
         if not is_blank(line):
             yield number, partial(_object, line)

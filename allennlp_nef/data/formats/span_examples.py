@@ -1,8 +1,9 @@
 """Sentences for word-level quality estimation from files of error spans, and error spans from their tags."""
 
 import logging
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, NamedTuple
 
 from allennlp_nef.data.formats.characters import OddCharacters
 from allennlp_nef.data.formats.data_paths import DataPath, find_data_files, has_part, name_of
@@ -29,7 +30,7 @@ class PredictedSpan(NamedTuple):
     """The mean of the probabilities of BAD of its words."""
 
 
-def span_files(path: DataPath) -> Optional[Dict[str, str]]:
+def span_files(path: DataPath) -> dict[str, str] | None:
     """
     The files `spans` and, where they are named, `source` and `alignments` of a data path; None where it is not one of
     error spans. Of a single `.tsv` file, it is `spans`. Raises the `DataFormatError` of `find_data_files`.
@@ -45,8 +46,8 @@ def read_files_or_spans(
     path: DataPath,
     tagged: str = "target",
     eos: bool = False,
-    split_source: Optional[Split] = None,
-    split_target: Optional[Split] = None,
+    split_source: Split | None = None,
+    split_target: Split | None = None,
     severities: bool = False,
     clip_spans: bool = False,
     on_error: OnError = raise_error,
@@ -87,8 +88,8 @@ def read_files_or_spans(
 
 def read_span_examples(
     spans: str,
-    source: Optional[str] = None,
-    alignments: Optional[str] = None,
+    source: str | None = None,
+    alignments: str | None = None,
     split_source: Split = split_on_whitespace,
     split_target: Split = split_on_whitespace,
     severities: bool = False,
@@ -134,7 +135,7 @@ def read_span_examples(
             f"{spans}:{first}: expected a file with source sentences besides (source), got none; only the "
             "layout of the development data has them"
         )
-    links: Iterable[Optional[str]] = repeat(None)
+    links: Iterable[str | None] = repeat(None)
     if alignments is not None:
         links = _lines(alignments, spans, len(sentences))
     odd = OddCharacters()
@@ -178,8 +179,8 @@ def read_span_examples(
 
 
 def join_bad_words(
-    split: SplitText, severities: Sequence[Optional[str]], probabilities: Sequence[float]
-) -> List[PredictedSpan]:
+    split: SplitText, severities: Sequence[str | None], probabilities: Sequence[float]
+) -> list[PredictedSpan]:
     """
     The error spans of tagged words: adjacent BAD words of the same severity are one span, with what is between them.
 
@@ -188,12 +189,12 @@ def join_bad_words(
     # Parameters
 
     split : `SplitText`
-    severities : `Sequence[Optional[str]]`
+    severities : `Sequence[str | None]`
         That of each word; None for one that is OK.
     probabilities : `Sequence[float]`
         Of BAD, of each word.
     """
-    groups: List[List[int]] = []
+    groups: list[list[int]] = []
     for i, (severity, (start, end)) in enumerate(zip(severities, split.offsets)):
         if severity is None:
             continue

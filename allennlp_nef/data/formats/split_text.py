@@ -1,7 +1,8 @@
 """Texts and the places of their words, in characters from 0. The end of a word is the character after it."""
 
 import re
-from typing import Callable, List, NamedTuple, Sequence, Tuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from allennlp_nef.errors import DataFormatError, quote
 
@@ -10,8 +11,8 @@ class SplitText(NamedTuple):
     """A text and its words."""
 
     text: str
-    words: List[str]
-    offsets: List[Tuple[int, int]]
+    words: list[str]
+    offsets: list[tuple[int, int]]
     """The start and the end of each word."""
 
 
@@ -26,7 +27,7 @@ def split_on_whitespace(text: str) -> SplitText:
     )
 
 
-def find_words(text: str, words: Sequence[str]) -> List[Tuple[int, int]]:
+def find_words(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
     """The start and the end of each word of a text. Raises `DataFormatError` for a word that does not follow in it."""
     offsets, end = [], 0
     for number, word in enumerate(words):

@@ -1,7 +1,7 @@
 """Gold and predicted tags, read from two or more files with the same sentences."""
 
 from itertools import zip_longest
-from typing import Any, List, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 from allennlp_nef.data.formats.characters import check_labels, check_words, in_lines
 from allennlp_nef.data.formats.chunks import split_tag
@@ -15,11 +15,11 @@ from allennlp_nef.errors import DataFormatError, quote
 class TaggedSentence(NamedTuple):
     """The tags of a sentence, and their lines."""
 
-    tags: List[Any]
+    tags: list[Any]
     """Strings; numbers in files of scores."""
-    lines: List[int]
+    lines: list[int]
     """The line of each tag, from 1."""
-    words: Optional[List[str]]
+    words: list[str] | None
     """One a tag; None where the file has none."""
 
 
@@ -27,14 +27,14 @@ class TagFile(NamedTuple):
     """The tagged sentences of a file."""
 
     path: str
-    sentences: List[TaggedSentence]
+    sentences: list[TaggedSentence]
     has_gaps: bool = False
     """Whether the file has tags of the gaps between words too; the sentences do not."""
-    system: Optional[SystemInfo] = None
+    system: SystemInfo | None = None
     """What the file says about its system, if it says something."""
 
     @property
-    def tags(self) -> List[List[Any]]:
+    def tags(self) -> list[list[Any]]:
         """The tags of each sentence."""
         return [sentence.tags for sentence in self.sentences]
 

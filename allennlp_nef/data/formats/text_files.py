@@ -2,7 +2,8 @@ import io
 import math
 import os
 import stat
-from typing import BinaryIO, Iterator, List, NamedTuple, Union
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
 
 from allennlp_nef.errors import DataFormatError, FileError, quote
 
@@ -37,13 +38,13 @@ class FileSlice(NamedTuple):
         return self.path
 
 
-TextPath = Union[str, FileSlice]
+TextPath = str | FileSlice
 
 
 class Block(NamedTuple):
     """Lines without an empty one between them, with their ends, and the empty lines after them."""
 
-    lines: List[str]
+    lines: list[str]
     """Every line of the block, also empty ones: joined, they are that part of the file."""
     line: int
     """The number of the first, from 1."""
@@ -61,7 +62,7 @@ def read_blocks(path: TextPath, encoding: str = "utf-8") -> Iterator[Block]:
     `DataFormatError`: no such file, an unknown encoding, undecodable bytes, a carriage return within a line, a file of
     nothing but empty lines.
     """
-    lines: List[str] = []
+    lines: list[str] = []
     first, has_text, is_complete = first_line_of(path), False, False
     for number, line in enumerate(iterate_lines(path, encoding), first):
         is_empty = is_blank(line)
@@ -160,7 +161,7 @@ def hint_at_kind(data: bytes) -> str:
     return f" (the file begins as one in {kind} does)" if kind else ""
 
 
-def read_lines(path: TextPath, encoding: str = "utf-8") -> List[str]:
+def read_lines(path: TextPath, encoding: str = "utf-8") -> list[str]:
     """The lines that `iterate_lines` gives, in memory. Raises its `DataFormatError`."""
     return list(iterate_lines(path, encoding))
 

@@ -10,7 +10,8 @@ What is tagged in word-level quality estimation, and the layouts of a line of ta
 `<EOS>` is a token at the end of the translation, and no word: no aligner sees it.
 """
 
-from typing import List, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from allennlp_nef.errors import DataFormatError, quote
 
@@ -31,9 +32,9 @@ TAGGED = {
 class LineTags(NamedTuple):
     """The tags of a translation."""
 
-    words: List[str]
+    words: list[str]
     """One a token of the translation."""
-    gaps: Optional[List[str]]
+    gaps: list[str] | None
     """One a gap, n+1 for n words; None where the line has none."""
     layout: str
     """Such as `2n+1 tags (with gaps)`."""
@@ -48,7 +49,7 @@ def check_tags(tags: Sequence[str], location: str = "tags", labels: Sequence[str
             )
 
 
-def without_eos(words: List[str]) -> List[str]:
+def without_eos(words: list[str]) -> list[str]:
     """The words of a translation, without a final `<EOS>`."""
     return words[:-1] if words[-1:] == [EOS] else words
 
@@ -57,7 +58,7 @@ def check_eos(
     source: Sequence[str],
     target: Sequence[str],
     may_end: bool = True,
-    locations: Tuple[str, str] = ("source", "target"),
+    locations: tuple[str, str] = ("source", "target"),
 ) -> None:
     """Raises a `DataFormatError` for an `<EOS>` elsewhere than at the end of a translation that has words.
 
@@ -66,7 +67,7 @@ def check_eos(
     source, target : `Sequence[str]`
     may_end : `bool`, optional (default = `True`)
         Whether the translation may end in `<EOS>`.
-    locations : `Tuple[str, str]`, optional (default = `("source", "target")`)
+    locations : `tuple[str, str]`, optional (default = `("source", "target")`)
         The beginning of a message about either side.
     """
     if EOS in source:
@@ -85,7 +86,7 @@ def check_eos(
             )
 
 
-def split_tags(text: str, target: List[str], location: str, eos: bool = False) -> LineTags:
+def split_tags(text: str, target: list[str], location: str, eos: bool = False) -> LineTags:
     """
     The tags of a line, by their number.
 
@@ -93,7 +94,7 @@ def split_tags(text: str, target: List[str], location: str, eos: bool = False) -
 
     text : `str`
         The line.
-    target : `List[str]`
+    target : `list[str]`
         The tokens of the translation as its file has them, checked by `check_eos`.
     location : `str`
         The beginning of a message.
@@ -135,8 +136,8 @@ def _expected(number: int, has_eos: bool, eos: bool) -> str:
 
 
 def tagged_side(
-    tagged: str, source: List[str], target: List[str], alignments: Sequence[Tuple[int, int]]
-) -> Tuple[List[str], List[str], Sequence[Tuple[int, int]]]:
+    tagged: str, source: list[str], target: list[str], alignments: Sequence[tuple[int, int]]
+) -> tuple[list[str], list[str], Sequence[tuple[int, int]]]:
     """
     The tokens that are tagged, the words of the other side, and the alignments (index in the other side, token).
 
@@ -149,8 +150,8 @@ def tagged_side(
         - "gaps": the words of the translation and `<EOS>`. Each stands for the gap before it.
         - "target_and_gaps": `<gap>`, word, `<gap>`, ..., word, `<gap>`. A gap is aligned as the words beside it are.
         - "source": the words of the source.
-    source, target : `List[str]`
-    alignments : `Sequence[Tuple[int, int]]`
+    source, target : `list[str]`
+    alignments : `Sequence[tuple[int, int]]`
         Pairs (source index, target index).
     """
     if tagged == "source":
@@ -164,6 +165,6 @@ def tagged_side(
     return target, source, alignments
 
 
-def interleave(gaps: List[str], words: List[str]) -> List[str]:
+def interleave(gaps: list[str], words: list[str]) -> list[str]:
     """Gap, word, gap, ..., word, gap: of the n+1 items of gaps and the n items of words."""
     return [item for pair in zip(gaps, words) for item in pair] + gaps[-1:]

@@ -2,7 +2,8 @@
 
 import logging
 import math
-from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from allennlp_nef.data.formats.characters import (
     OddCharacters,
@@ -29,32 +30,32 @@ logger = logging.getLogger(__name__)
 class WordQeExample(NamedTuple):
     """One sentence and its translation."""
 
-    source: List[str]
+    source: list[str]
     """Words of the source sentence, at least one."""
-    target: List[str]
+    target: list[str]
     """Words of the machine translation, at least one, and perhaps `<EOS>` after them."""
-    alignments: Optional[List[Tuple[int, int]]]
+    alignments: list[tuple[int, int]] | None
     """Pairs (source index, target index), from 0; empty where nothing is aligned; None without a file of alignments."""
-    tags: Optional[List[str]]
+    tags: list[str] | None
     """One of OK and BAD a token of the target; None without a file of tags."""
-    gap_tags: Optional[List[str]]
+    gap_tags: list[str] | None
     """One a gap, n+1 for n target words; None where the line has word tags only."""
-    source_tags: Optional[List[str]]
+    source_tags: list[str] | None
     """One a source word; None without a file of source tags."""
     line: int
     """Line in each of the files, from 1."""
-    text: Optional[str] = None
+    text: str | None = None
     """The translation as it stood in its file."""
-    offsets: Optional[List[Tuple[int, int]]] = None
+    offsets: list[tuple[int, int]] | None = None
     """The start and the end of each target word in the text; None for the words between whitespace."""
-    spans: Optional[Sequence[Tuple[int, int, str]]] = None
+    spans: Sequence[tuple[int, int, str]] | None = None
     """The start, the end and the severity of each error in the text, where the file has error spans."""
-    hter: Optional[float] = None
+    hter: float | None = None
     """Human-targeted translation edit rate, at least 0; None without a file of them."""
-    post_edit: Optional[List[str]] = None
+    post_edit: list[str] | None = None
     """Words of the translation as a person corrected it, at least one; None without a file of them."""
 
-    def tags_of(self, tagged: str) -> Optional[List[str]]:
+    def tags_of(self, tagged: str) -> list[str] | None:
         """The tags of what is `tagged`, one of `TAGGED`; None where they are not known."""
         if tagged == "source":
             return self.source_tags
@@ -69,8 +70,8 @@ def parse_lines(
     paths: Mapping[str, TextPath],
     tagged: str,
     eos: bool,
-    split_source: Optional[Split],
-    split_target: Optional[Split],
+    split_source: Split | None,
+    split_target: Split | None,
     on_error: OnError,
 ) -> Iterator[WordQeExample]:
     """The sentences of the files of `read_examples`, the path of each part. Raises its `DataFormatError`."""
@@ -95,7 +96,7 @@ def parse_lines(
 
 
 def _with_separators(
-    error: DataFormatError, lines: Dict[str, str], at: Dict[str, str]
+    error: DataFormatError, lines: dict[str, str], at: dict[str, str]
 ) -> DataFormatError:
     """The error, with the whitespace that one may not see, but that separates words."""
     for part, line in lines.items():
@@ -107,15 +108,15 @@ def _with_separators(
 
 
 def _parse_line(
-    lines: Dict[str, str],
-    at: Dict[str, str],
+    lines: dict[str, str],
+    at: dict[str, str],
     number: int,
     odd: OddCharacters,
     tagged: str,
     eos: bool,
-    split_source: Optional[Split],
-    split_target: Optional[Split],
-) -> Tuple[WordQeExample, str]:
+    split_source: Split | None,
+    split_target: Split | None,
+) -> tuple[WordQeExample, str]:
     """The example of a line of each file, and the layout of its tags."""
     source, _ = _words(lines["source"], split_source)
     target, offsets = _words(lines["target"], split_target)
@@ -178,7 +179,7 @@ def _parse_hter(text: str, location: str) -> float:
     return hter
 
 
-def _words(text: str, split: Optional[Split]) -> Tuple[List[str], Optional[List[Tuple[int, int]]]]:
+def _words(text: str, split: Split | None) -> tuple[list[str], list[tuple[int, int]] | None]:
     """The words of a text, and where they are known their places."""
     if split is None:
         return text.split(), None

@@ -1,6 +1,6 @@
 """Lines of tags, and rows of words and tags, as the WMT shared tasks on word-level quality estimation take them."""
 
-from typing import Optional, Sequence
+from collections.abc import Sequence
 
 from allennlp_nef.data.formats.wmt_layouts import check_tags
 from allennlp_nef.errors import DataFormatError, quote
@@ -28,7 +28,7 @@ def format_submission(
     sentence_index: int,
     words: Sequence[str],
     tags: Sequence[str],
-    language_pair: Optional[str] = None,
+    language_pair: str | None = None,
     kind: str = "mt",
 ) -> str:
     """

@@ -5,7 +5,8 @@ A submission may begin with lines of one number: the bytes on disk and the numbe
 the number of models in the ensemble (from WMT22). Gold files of WMT23 begin with the names of the columns.
 """
 
-from typing import AbstractSet, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Sequence, Set
+from typing import NamedTuple
 
 from allennlp_nef.data.formats.text_files import is_whole_number, read_lines
 from allennlp_nef.errors import DataFormatError, quote
@@ -18,14 +19,14 @@ class SystemInfo(NamedTuple):
     """What a submission says about its system."""
 
     name: str
-    language_pair: Optional[str] = None
-    kind: Optional[str] = None
+    language_pair: str | None = None
+    kind: str | None = None
     """What is tagged: "mt" (words), "gap" or "source"."""
-    header: Tuple[int, ...] = ()
+    header: tuple[int, ...] = ()
     """The numbers of the header lines; `HEADER` has their names."""
 
 
-Line = Tuple[int, str]
+Line = tuple[int, str]
 """The number of a line in its file, from 1, and its text."""
 
 
@@ -33,9 +34,9 @@ class Layout(NamedTuple):
     """A layout of the shared tasks."""
 
     name: str
-    columns: Tuple[str, ...]
+    columns: tuple[str, ...]
     header_lines: int = 0
-    first_name: Optional[str] = None
+    first_name: str | None = None
     """The name of the first column, where the first line has the names of the columns."""
 
     def __str__(self) -> str:
@@ -49,15 +50,15 @@ class Row(NamedTuple):
 
     line: int
     """From 1."""
-    cells: List[str]
+    cells: list[str]
 
 
 class Table(NamedTuple):
     """A file that was read."""
 
     layout: Layout
-    header: Tuple[int, ...]
-    rows: List[Row]
+    header: tuple[int, ...]
+    rows: list[Row]
 
 
 def read_table(path: str, layouts: Sequence[Layout], encoding: str = "utf-8") -> Table:
@@ -146,9 +147,7 @@ def same_system(path: str, table: Table, columns: Sequence[int]) -> None:
 _HALLUCINATIONS = [Layout("WMT23 hallucinations", ("language pair", "sentence"), 0, "lp")]
 
 
-def read_left_out(
-    path: str, language_pair: Optional[str], encoding: str = "utf-8"
-) -> FrozenSet[int]:
+def read_left_out(path: str, language_pair: str | None, encoding: str = "utf-8") -> frozenset[int]:
     """
     The sentences of a language pair, from 0, that a list of hallucinations of WMT23 leaves out.
 
@@ -171,7 +170,7 @@ def read_left_out(
     return frozenset(numbers)
 
 
-def check_left_out(path: str, numbers: AbstractSet[int], sentences: int) -> None:
+def check_left_out(path: str, numbers: Set[int], sentences: int) -> None:
     """Raises a `DataFormatError` where a sentence to leave out is not among so many sentences."""
     if numbers and max(numbers) >= sentences:
         raise DataFormatError(
@@ -189,7 +188,7 @@ def _check_names(path: str, layout: Layout, names: Row) -> None:
             )
 
 
-def _fits(layout: Layout, header_lines: int, first: List[str]) -> bool:
+def _fits(layout: Layout, header_lines: int, first: list[str]) -> bool:
     columns = len(first) - (not first[-1] and len(first) > len(layout.columns))
     return (layout.header_lines, len(layout.columns)) == (header_lines, columns) and (
         layout.first_name in (None, first[0])

@@ -7,7 +7,7 @@ is known only where files differ: see `line_up`.
 """
 
 import logging
-from typing import AbstractSet, List, Optional, Sequence
+from collections.abc import Sequence, Set
 
 from allennlp_nef.data.formats.characters import check_words
 from allennlp_nef.data.formats.tag_files import TagFile, TaggedSentence
@@ -24,13 +24,13 @@ MIN_LINES = 20
 
 
 def read_word_qe_tags(
-    paths: Sequence[str], gaps: Optional[bool] = None, encoding: str = "utf-8"
-) -> List[TagFile]:
+    paths: Sequence[str], gaps: bool | None = None, encoding: str = "utf-8"
+) -> list[TagFile]:
     """The tags in each file, the first of which is the gold file: `read_tags` of each, lined up by `line_up`."""
     return line_up(leave_out([read_tags(path, encoding) for path in paths]), gaps)
 
 
-def read_tags(path: str, encoding: str = "utf-8", kind: Optional[str] = None) -> TagFile:
+def read_tags(path: str, encoding: str = "utf-8", kind: str | None = None) -> TagFile:
     """
     The tags of a `.tags` file, those of gaps included, or of a file in columns, where `kind` is that of `read_words`. A
     sentence that a gold file of WMT23 leaves out has no tags.
@@ -55,8 +55,8 @@ def read_tags(path: str, encoding: str = "utf-8", kind: Optional[str] = None) ->
 
 
 def line_up(
-    files: Sequence[TagFile], gaps: Optional[bool] = None, only_gaps: bool = False
-) -> List[TagFile]:
+    files: Sequence[TagFile], gaps: bool | None = None, only_gaps: bool = False
+) -> list[TagFile]:
     """
     The tags of the words in each file, or those of the gaps where files in columns have these. The first file is the
     gold file. Other tags are left out.
@@ -111,8 +111,8 @@ def line_up(
 
 
 def leave_out(
-    files: Sequence[TagFile], hallucinations: Optional[str] = None, encoding: str = "utf-8"
-) -> List[TagFile]:
+    files: Sequence[TagFile], hallucinations: str | None = None, encoding: str = "utf-8"
+) -> list[TagFile]:
     """
     The files without the sentences that the first of them, the gold file, leaves out, or a list of hallucinations.
 
@@ -125,7 +125,7 @@ def leave_out(
     if hallucinations is not None:
         pairs = [file.system.language_pair for file in files if file.system is not None]
         pair = next((pair for pair in pairs if pair is not None), None)
-        listed: AbstractSet[int] = read_left_out(hallucinations, pair, encoding)
+        listed: Set[int] = read_left_out(hallucinations, pair, encoding)
         check_left_out(hallucinations, listed, len(gold.sentences))
         numbers |= listed
     for file in files[1:] if numbers else ():
@@ -178,7 +178,7 @@ def with_words(gold: TagFile, text: TagFile) -> TagFile:
     return gold._replace(sentences=sentences)
 
 
-def check_systems(files: Sequence[TagFile]) -> Optional[str]:
+def check_systems(files: Sequence[TagFile]) -> str | None:
     """
     The kind of the tags, where a file names it.
 
@@ -198,7 +198,7 @@ def check_systems(files: Sequence[TagFile]) -> Optional[str]:
     return next((system.kind for _, system in named if system.kind), None)
 
 
-def _gaps(files: Sequence[TagFile], kind: Optional[str]) -> List[TagFile]:
+def _gaps(files: Sequence[TagFile], kind: str | None) -> list[TagFile]:
     """The tags of gaps: n+1 of them, or those of a line with 2n+1, as the gold file has where no file names a kind."""
     if kind not in (None, "gap"):
         raise DataFormatError(f"{files[0].path}: expected tags of gaps, got those of kind {kind}")

@@ -19,7 +19,7 @@ each file may be given: see `find_data_files`. Line k of each file is about sent
 """
 
 import logging
-from typing import Dict, Iterator, Optional
+from collections.abc import Iterator
 
 from allennlp_nef.data.formats.data_paths import DataPath, find_data_files, is_explicit, name_of
 from allennlp_nef.data.formats.split_text import Split
@@ -58,11 +58,11 @@ _OPTIONAL = {
 
 def read_examples(
     path: DataPath,
-    without_alignments: Optional[str] = None,
+    without_alignments: str | None = None,
     tagged: str = "target",
     eos: bool = False,
-    split_source: Optional[Split] = None,
-    split_target: Optional[Split] = None,
+    split_source: Split | None = None,
+    split_target: Split | None = None,
     sentence_scores: bool = False,
     severities: bool = False,
     on_error: OnError = raise_error,
@@ -124,7 +124,7 @@ def read_examples(
     return parse_lines(read, tagged, eos, split_source, split_target, on_error)
 
 
-def find_example_files(path: DataPath, sentence_scores: bool = False) -> Dict[str, TextPath]:
+def find_example_files(path: DataPath, sentence_scores: bool = False) -> dict[str, TextPath]:
     """The file of each part that `read_examples` looks for. Raises the `DataFormatError` of `find_data_files`."""
     optional = {part: _OPTIONAL[part] for part in _OPTIONAL if sentence_scores or part != "hter"}
     return find_data_files(path, _REQUIRED, _OPTIONAL if is_explicit(path) else optional)

@@ -9,8 +9,8 @@ Words and tags of the WMT shared tasks on word-level quality estimation, in colu
 - Gold files of WMT23: a sentence a row. A sentence that is left out has the word and the tag `hallucination`.
 """
 
+from collections.abc import Sequence
 from itertools import takewhile
-from typing import List, Optional, Sequence, Tuple
 
 from allennlp_nef.data.formats.characters import check_words
 from allennlp_nef.data.formats.tag_files import TaggedSentence
@@ -43,15 +43,15 @@ LEFT_OUT = "hallucination"
 """The word and the tag of a sentence that is left out, in gold files of WMT23."""
 
 
-def kinds_in(path: str, encoding: str = "utf-8") -> List[str]:
+def kinds_in(path: str, encoding: str = "utf-8") -> list[str]:
     """The kinds of tags in a file, in the order of `KINDS`; none where it has no seven columns."""
     found = {_kind_of(line) for line in read_lines(path, encoding)}
     return [kind for kind in KINDS if kind in found]
 
 
 def read_words(
-    path: str, encoding: str = "utf-8", kind: Optional[str] = None
-) -> Tuple[SystemInfo, List[TaggedSentence]]:
+    path: str, encoding: str = "utf-8", kind: str | None = None
+) -> tuple[SystemInfo, list[TaggedSentence]]:
     """
     The sentences of a file in one of the `LAYOUTS`, and its system. A sentence that is left out has no tags.
 
@@ -74,7 +74,7 @@ def read_words(
         return _read_gold(path, table)
     before = len(table.layout.columns) - 4
     same_system(path, table, range(before))
-    sentences: List[TaggedSentence] = []
+    sentences: list[TaggedSentence] = []
     for row in table.rows:
         _add_row(sentences, path, row)
     first = table.rows[0]
@@ -93,7 +93,7 @@ def format_gold(
     sentence: int,
     text: str,
     words: Sequence[str],
-    tags: Optional[Sequence[str]],
+    tags: Sequence[str] | None,
 ) -> str:
     """
     A row of a gold file of WMT23, with its line end. The file begins with `GOLD_NAMES`.
@@ -125,21 +125,21 @@ def format_gold(
     return "\t".join([language_pair, "gold", str(sentence), text, *parts]) + "\n"
 
 
-def _kind_of(line: str) -> Optional[str]:
+def _kind_of(line: str) -> str | None:
     """The kind of a row of seven columns; None where the line is none, or has an unknown kind."""
     cells = line.split("\t")
     kind = cells[2].lower() if len(cells) >= len(_COLUMNS) else None
     return kind if kind in KINDS else None
 
 
-def _of_kind(lines: Sequence[Line], kind: str) -> List[Line]:
+def _of_kind(lines: Sequence[Line], kind: str) -> list[Line]:
     """The lines without the rows of other kinds, and without the header lines before these.
 
     A kind without header lines of its own gets those at the start of the file. All else stays, and is an error later.
     """
     first_header = list(takewhile(lambda line: "\t" not in line[1], lines))
-    part: List[Line] = []
-    header: List[Line] = []
+    part: list[Line] = []
+    header: list[Line] = []
     for line in lines:
         if "\t" not in line[1]:
             header.append(line)
@@ -150,7 +150,7 @@ def _of_kind(lines: Sequence[Line], kind: str) -> List[Line]:
     return part + header
 
 
-def _read_gold(path: str, table: Table) -> Tuple[SystemInfo, List[TaggedSentence]]:
+def _read_gold(path: str, table: Table) -> tuple[SystemInfo, list[TaggedSentence]]:
     same_system(path, table, [0])
     sentences = []
     for number, (line, (_, _, sid, _, text, tag_text)) in enumerate(table.rows):
@@ -171,7 +171,7 @@ def _read_gold(path: str, table: Table) -> Tuple[SystemInfo, List[TaggedSentence
     return SystemInfo("gold", table.rows[0].cells[0], "mt"), sentences
 
 
-def _add_row(sentences: List[TaggedSentence], path: str, row: Row) -> None:
+def _add_row(sentences: list[TaggedSentence], path: str, row: Row) -> None:
     """Adds a row to the last sentence, or begins another."""
     location = f"{path}:{row.line}"
     sentence, index, word, tag = row.cells[-4:]

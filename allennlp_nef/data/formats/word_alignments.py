@@ -1,5 +1,5 @@
 import re
-from typing import List, Sequence, Tuple
+from collections.abc import Sequence
 
 from allennlp_nef.errors import DataFormatError, quote
 
@@ -9,7 +9,7 @@ _PAIR = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 
 def parse_alignments(
     text: str, source_length: int, target_length: int, location: str = "alignments"
-) -> List[Tuple[int, int]]:
+) -> list[tuple[int, int]]:
     """
     Parses Pharaoh pairs such as `"0-0 1-2"` into [(0, 0), (1, 2)], (source index, target index).
 
@@ -35,7 +35,7 @@ def check_alignments(
     source_length: int,
     target_length: int,
     location: str = "alignments",
-) -> List[Tuple[int, int]]:
+) -> list[tuple[int, int]]:
     """
     Pairs (source index, target index) as a list of tuples.
 

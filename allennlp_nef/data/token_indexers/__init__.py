@@ -1,6 +1,7 @@
-from allennlp_nef import _stack  # noqa: F401  # first: says what to install
+from allennlp_nef.compat import require_allennlp
 
-# isort: split
+require_allennlp()
+
 from allennlp_nef.data.token_indexers.affixes import AffixesIndexer
 from allennlp_nef.data.token_indexers.word_pieces import WordPiecesIndexer
 

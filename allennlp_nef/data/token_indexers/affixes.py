@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -7,7 +7,7 @@ from overrides import overrides
 
 from allennlp_nef.data.affixes import CASES, affix_namespaces, case_of
 
-Row = Tuple[List[int], List[int], int]
+Row = tuple[list[int], list[int], int]
 MAX_WORDS = 2**16
 """Whose indices are kept."""
 
@@ -42,12 +42,12 @@ class AffixesIndexer(TokenIndexer):
             )
         self._case = case
         self._prefixes, self._suffixes = affix_namespaces(namespace, max_length)
-        self._key: List[Tuple[int, int]] = []
-        self._sides: List[List[Dict[str, int]]] = []
-        self._rows: Dict[str, Row] = {}
+        self._key: list[tuple[int, int]] = []
+        self._sides: list[list[dict[str, int]]] = []
+        self._rows: dict[str, Row] = {}
 
     @overrides
-    def count_vocab_items(self, token: Token, counter: Dict[str, Dict[str, int]]) -> None:
+    def count_vocab_items(self, token: Token, counter: dict[str, dict[str, int]]) -> None:
         word = token.ensure_text()
         for length, (prefixes, suffixes) in enumerate(zip(self._prefixes, self._suffixes), 1):
             counter[prefixes][word[:length]] += 1
@@ -55,8 +55,8 @@ class AffixesIndexer(TokenIndexer):
 
     @overrides
     def tokens_to_indices(
-        self, tokens: List[Token], vocabulary: Vocabulary
-    ) -> Dict[str, List[Any]]:
+        self, tokens: list[Token], vocabulary: Vocabulary
+    ) -> dict[str, list[Any]]:
         sides = [
             [vocabulary.get_token_to_index_vocabulary(name) for name in namespaces]
             for namespaces in (self._prefixes, self._suffixes)
@@ -66,7 +66,7 @@ class AffixesIndexer(TokenIndexer):
         if key != self._key or len(self._rows) > MAX_WORDS:
             self._key, self._sides, self._rows = key, sides, {}
         rows = [self._row(token.ensure_text()) for token in tokens]
-        indices: Dict[str, List[Any]] = {
+        indices: dict[str, list[Any]] = {
             "prefixes": [row[0] for row in rows],
             "suffixes": [row[1] for row in rows],
         }
@@ -95,8 +95,8 @@ class AffixesIndexer(TokenIndexer):
 
     @overrides
     def as_padded_tensor_dict(
-        self, tokens: IndexedTokenList, padding_lengths: Dict[str, int]
-    ) -> Dict[str, torch.Tensor]:
+        self, tokens: IndexedTokenList, padding_lengths: dict[str, int]
+    ) -> dict[str, torch.Tensor]:
         padded = {}
         for name, rows in tokens.items():
             length = padding_lengths[name]

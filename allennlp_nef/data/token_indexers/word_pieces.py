@@ -1,4 +1,4 @@
-from typing import Any, Dict, List
+from typing import Any
 
 from allennlp.common import Params
 from allennlp.data import IndexedTokenList, Token, TokenIndexer, Vocabulary
@@ -42,13 +42,13 @@ class WordPiecesIndexer(TokenIndexer):
         return super().from_params(params, *args, **extras)
 
     @overrides
-    def count_vocab_items(self, token: Token, counter: Dict[str, Dict[str, int]]) -> None:
+    def count_vocab_items(self, token: Token, counter: dict[str, dict[str, int]]) -> None:
         pass
 
     @overrides
     def tokens_to_indices(
-        self, tokens: List[Token], vocabulary: Vocabulary
-    ) -> Dict[str, List[Any]]:
+        self, tokens: list[Token], vocabulary: Vocabulary
+    ) -> dict[str, list[Any]]:
         if not tokens:
             return self.get_empty_token_list()
         words = [token.ensure_text() for token in tokens]

@@ -1,5 +1,3 @@
-from typing import List
-
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Token
 from allennlp.data.tokenizers import Tokenizer
@@ -50,7 +48,7 @@ class SacremosesTokenizer(Tokenizer):
         self._moses = MosesTokenizer(lang=language)
 
     @overrides
-    def tokenize(self, text: str) -> List[Token]:
+    def tokenize(self, text: str) -> list[Token]:
         # The characters that sacremoses sees, by their places in the text.
         kept = [i for i, c in enumerate(text) if c.isspace() or c > "\x1f"]
         seen = "".join(text[i] for i in kept)

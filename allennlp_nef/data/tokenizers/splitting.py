@@ -1,5 +1,3 @@
-from typing import Optional
-
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.tokenizers import Tokenizer
 
@@ -8,7 +6,7 @@ from allennlp_nef.data.formats.wmt_layouts import EOS
 from allennlp_nef.errors import quote
 
 
-def split_text(text: str, tokenizer: Optional[Tokenizer] = None) -> SplitText:
+def split_text(text: str, tokenizer: Tokenizer | None = None) -> SplitText:
     """The words of a text by a tokenizer, or those between whitespace. Tokens of nothing but whitespace are left out.
     An `<EOS>` at the end of the text stays one word.
 

@@ -1,5 +1,6 @@
 import logging
-from typing import Any, Iterable, List, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy
 from allennlp.common.checks import ConfigurationError
@@ -41,7 +42,7 @@ class DomainClassifier(SentenceWeighting):
 
     target_path : `str`
         The data that the training sentences should be like, such as the development data; for the same reader.
-    features : `List[str]`, optional (default = `["tags"]`)
+    features : `list[str]`, optional (default = `["tags"]`)
         Some of "tags" and "words".
     exponent : `float`, optional (default = `1.0`)
         Above 0, at most 10: weights are raised to it. Below 1 they are more equal.
@@ -133,7 +134,7 @@ class DomainClassifier(SentenceWeighting):
 
 def _tag_features(sentences: Iterable[TaggingMetadata]) -> numpy.ndarray:
     """For each tag: the share of words with it, its square, and whether there are none: (sentences, 3 x tags)."""
-    rows: List[Sequence[str]] = [sentence.tags or () for sentence in sentences]
+    rows: list[Sequence[str]] = [sentence.tags or () for sentence in sentences]
     columns = {tag: i for i, tag in enumerate(sorted({tag for row in rows for tag in row}))}
     shares = numpy.zeros((len(rows), len(columns)))
     for shares_of_row, row in zip(shares, rows):
@@ -141,6 +142,6 @@ def _tag_features(sentences: Iterable[TaggingMetadata]) -> numpy.ndarray:
     return numpy.concatenate([shares, shares**2, shares == 0], axis=1)
 
 
-def _words_of(sentence: TaggingMetadata) -> List[str]:
+def _words_of(sentence: TaggingMetadata) -> list[str]:
     words = sentence.target or sentence.tokens
     return [*words, *(f"source {word}" for word in sentence.source or ())]

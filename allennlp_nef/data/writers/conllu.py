@@ -1,4 +1,5 @@
-from typing import TYPE_CHECKING, List, Mapping
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from allennlp_nef.data.formats.conllu import ConlluSentence, format_conllu
 from allennlp_nef.data.writers.prediction import Prediction
@@ -21,7 +22,7 @@ def write_conllu_tree(reader: "ConlluTreesReader", prediction: Prediction) -> st
     return _filled_in(prediction, columns)
 
 
-def _filled_in(prediction: Prediction, columns: Mapping[str, List[str]]) -> str:
+def _filled_in(prediction: Prediction, columns: Mapping[str, list[str]]) -> str:
     if isinstance(prediction.sentence, ConlluSentence):
         return prediction.sentence.with_columns(columns)
     return format_conllu(prediction.tokens, columns)

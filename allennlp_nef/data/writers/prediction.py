@@ -1,4 +1,5 @@
-from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Tuple, Union
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from allennlp_nef.data.formats.conll_columns import ColumnSentence
 from allennlp_nef.data.formats.conllu import ConlluSentence
@@ -9,21 +10,21 @@ class Prediction(NamedTuple):
 
     number: int
     """Its number in the output, from 0."""
-    tokens: List[str]
+    tokens: list[str]
     """The words that are tagged."""
-    tags: List[str]
+    tags: list[str]
     """The predicted tags, one a word."""
-    gold: Optional[List[str]] = None
+    gold: list[str] | None = None
     """The gold tags, where known."""
-    sentence: Union[ColumnSentence, ConlluSentence, None] = None
+    sentence: ColumnSentence | ConlluSentence | None = None
     """The sentence as it stood in its file, where it came from one."""
     method: str = "allennlp_nef"
     """The name of the method, in formats that have one."""
-    language_pair: Optional[str] = None
+    language_pair: str | None = None
     """Such as "en-de", in formats that have one."""
-    header: Tuple[int, ...] = ()
+    header: tuple[int, ...] = ()
     """Bytes on disk, parameters, models in the ensemble: the header lines of formats that have them."""
-    text: Optional[str] = None
+    text: str | None = None
     """The original text, where known."""
     answer: Mapping[str, Any] = {}
     """The answer in JSON, for formats that write more than tags."""

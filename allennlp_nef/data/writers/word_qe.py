@@ -1,5 +1,5 @@
 import re
-from typing import TYPE_CHECKING, Dict, List, Optional
+from typing import TYPE_CHECKING
 
 from allennlp_nef.data.formats.error_spans import ErrorSpan, format_error_spans
 from allennlp_nef.data.formats.score_files import format_sentence_score
@@ -89,7 +89,7 @@ def _seven_columns(
     reader: "WmtWordQeReader",
     prediction: Prediction,
     header_lines: int,
-    kind: Optional[str] = None,
+    kind: str | None = None,
 ) -> str:
     header = _header(prediction, header_lines)
     return header + _rows(reader, prediction, prediction.language_pair, kind)
@@ -98,8 +98,8 @@ def _seven_columns(
 def _rows(
     reader: "WmtWordQeReader",
     prediction: Prediction,
-    language_pair: Optional[str] = None,
-    kind: Optional[str] = None,
+    language_pair: str | None = None,
+    kind: str | None = None,
 ) -> str:
     words, tags = prediction.tokens, _without_severities(prediction)
     kind = kind or _KINDS[reader.tagged]
@@ -112,12 +112,12 @@ def _rows(
     return format_submission(method, number, words, tags, language_pair, kind) + "\n"
 
 
-def _without_severities(prediction: Prediction) -> List[str]:
+def _without_severities(prediction: Prediction) -> list[str]:
     """The tags, with BAD for minor and major."""
     return ["OK" if tag == "OK" else "BAD" for tag in prediction.tags]
 
 
-WRITERS: Dict[str, Writer] = {
+WRITERS: dict[str, Writer] = {
     "tags": write_tags,
     "tsv": write_submission,
     "text": write_text,

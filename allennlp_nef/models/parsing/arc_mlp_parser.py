@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any
 
 import torch
 from allennlp.common.checks import ConfigurationError, check_dimensions_match
@@ -70,8 +70,8 @@ class ArcMlpParser(VersionedModel):
         vocab: Vocabulary,
         text_field_embedder: TextFieldEmbedder,
         encoder: Seq2SeqEncoder,
-        pos_tag_embedding: Optional[Embedding] = None,
-        rare_words: Optional[RareWords] = None,
+        pos_tag_embedding: Embedding | None = None,
+        rare_words: RareWords | None = None,
         arc_dim: int = 100,
         label_dim: int = 100,
         decoder: str = "projective",
@@ -104,7 +104,7 @@ class ArcMlpParser(VersionedModel):
         self.arcs = ArcScores(states_dim, arc_dim)
         labels = vocab.get_token_to_index_vocabulary(LABELS)
         self.labels = LabelScores(states_dim, label_dim, len(labels))
-        self.root_label: Optional[int] = labels.get("root")
+        self.root_label: int | None = labels.get("root")
         self._attachment = AttachmentScoresMetric()
         initializer(self)
 
@@ -118,23 +118,23 @@ class ArcMlpParser(VersionedModel):
         self,
         words: TextFieldTensors,
         pos_tags: torch.Tensor,
-        metadata: Optional[List[Any]] = None,
-        head_tags: Optional[torch.Tensor] = None,
-        head_indices: Optional[torch.Tensor] = None,
-    ) -> Dict[str, torch.Tensor]:
+        metadata: list[Any] | None = None,
+        head_tags: torch.Tensor | None = None,
+        head_indices: torch.Tensor | None = None,
+    ) -> dict[str, torch.Tensor]:
         """
         # Parameters
 
         words : `TextFieldTensors`
         pos_tags : `torch.LongTensor`, (batch, words)
-        metadata : `List[Any]`, optional (default = `None`)
+        metadata : `list[Any]`, optional (default = `None`)
             Those of `conllu_trees`, whose `trace` asks for `head_steps`.
         head_tags, head_indices : `torch.LongTensor`, (batch, words), optional (default = `None`, not known)
             The labels, and the heads from 1, with 0 for the root. Both give the loss.
 
         # Returns
 
-        `Dict[str, torch.Tensor]`
+        `dict[str, torch.Tensor]`
             `mask` and `heads`, (batch, words); `head_probabilities`, (batch, words): softmax over the scores of the
             heads that a word may have, which need not form a tree; `label_scores`, (batch, words, labels), of the arcs
             in `heads`; `loss`, if the tree is known. In training only `loss`. `head_steps`, (batch, words), if a
@@ -156,7 +156,7 @@ class ArcMlpParser(VersionedModel):
         )
         states, trace = self._states(words, pos_tags, mask, is_traced)
         scores = self._arc_scores(states, mask)
-        output: Dict[str, torch.Tensor] = {}
+        output: dict[str, torch.Tensor] = {}
         if head_indices is not None and head_tags is not None:
             label_scores = self.labels(states, head_indices)
             arc_loss = self._arc_loss(scores, head_indices, mask)
@@ -198,7 +198,7 @@ class ArcMlpParser(VersionedModel):
         pos_tags: torch.Tensor,
         mask: torch.Tensor,
         is_traced: bool = False,
-    ) -> Tuple[torch.Tensor, Optional[EncoderTrace]]:
+    ) -> tuple[torch.Tensor, EncoderTrace | None]:
         """The states of the root and the words, (batch, words + 1, dim), and the trace if it is wanted."""
         if self.rare_words is not None:
             words = self.rare_words(words)
@@ -239,13 +239,13 @@ class ArcMlpParser(VersionedModel):
         return margins.sum(-1).clamp(min=0).sum()
 
     @overrides(check_signature=False)
-    def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
+    def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """Lists for each sentence: `predicted_heads` and `predicted_dependencies`, as allennlp-models'
         `biaffine_parser` names them, `head_probabilities`, `label_probabilities`, and `head_steps` if there are."""
         names = self.vocab.get_index_to_token_vocabulary(LABELS)
         chances, labels = output_dict["label_scores"].softmax(-1).max(-1)
         lengths = output_dict["mask"].sum(-1).tolist()
-        columns: Dict[str, Tuple[torch.Tensor, Any]] = {
+        columns: dict[str, tuple[torch.Tensor, Any]] = {
             "predicted_heads": (output_dict["heads"], int),
             "predicted_dependencies": (labels, names.__getitem__),
             "head_probabilities": (output_dict["head_probabilities"], float),
@@ -266,5 +266,5 @@ class ArcMlpParser(VersionedModel):
         }
 
     @overrides
-    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+    def get_metrics(self, reset: bool = False) -> dict[str, float]:
         return self._attachment.get_metric(reset)

@@ -1,4 +1,4 @@
-from typing import Any, ClassVar, Dict, List, Optional
+from typing import Any, ClassVar
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -36,8 +36,8 @@ class ClassOutput(PairOutput):
 
     @overrides
     def forward(
-        self, features: torch.Tensor, gold: Optional[torch.Tensor] = None
-    ) -> Dict[str, torch.Tensor]:
+        self, features: torch.Tensor, gold: torch.Tensor | None = None
+    ) -> dict[str, torch.Tensor]:
         logits = self.projection(features).float()  # (batch, labels)
         outputs = {"probs": logits.softmax(-1)}
         if gold is not None:
@@ -46,12 +46,12 @@ class ClassOutput(PairOutput):
         return outputs
 
     @overrides
-    def readable(self, outputs: Dict[str, torch.Tensor]) -> Dict[str, List[Any]]:
+    def readable(self, outputs: dict[str, torch.Tensor]) -> dict[str, list[Any]]:
         return {
             "label": [self.labels[index] for index in outputs["probs"].argmax(-1).tolist()],
             "probabilities": [dict(zip(self.labels, row)) for row in outputs["probs"].tolist()],
         }
 
     @overrides
-    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+    def get_metrics(self, reset: bool = False) -> dict[str, float]:
         return {"accuracy": self.accuracy.get_metric(reset)}

@@ -1,4 +1,4 @@
-from typing import Any, ClassVar, Dict, List, Optional
+from typing import Any, ClassVar
 
 import torch
 from allennlp.common import Registrable
@@ -12,8 +12,8 @@ class PairOutput(torch.nn.Module, Registrable):
     """The field of an instance that has the gold value."""
 
     def forward(
-        self, features: torch.Tensor, gold: Optional[torch.Tensor] = None
-    ) -> Dict[str, torch.Tensor]:
+        self, features: torch.Tensor, gold: torch.Tensor | None = None
+    ) -> dict[str, torch.Tensor]:
         """
         # Parameters
 
@@ -23,15 +23,15 @@ class PairOutput(torch.nn.Module, Registrable):
 
         # Returns
 
-        `Dict[str, torch.Tensor]`
+        `dict[str, torch.Tensor]`
             The predictions, and with gold values the `loss`, a mean over the pairs.
         """
         raise NotImplementedError
 
-    def readable(self, outputs: Dict[str, torch.Tensor]) -> Dict[str, List[Any]]:
+    def readable(self, outputs: dict[str, torch.Tensor]) -> dict[str, list[Any]]:
         """The predictions of a batch for people: `label` or `score`, and `probabilities` by their names."""
         raise NotImplementedError
 
-    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+    def get_metrics(self, reset: bool = False) -> dict[str, float]:
         """The scores since the last reset."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-from typing import Any, ClassVar, Dict, List, Optional
+from typing import Any, ClassVar
 
 import torch
 from overrides import overrides
@@ -40,8 +40,8 @@ class ScoreOutput(PairOutput):
 
     @overrides
     def forward(
-        self, features: torch.Tensor, gold: Optional[torch.Tensor] = None
-    ) -> Dict[str, torch.Tensor]:
+        self, features: torch.Tensor, gold: torch.Tensor | None = None
+    ) -> dict[str, torch.Tensor]:
         logits = self.projection(features).float()  # (batch, scores)
         probabilities = logits.softmax(-1)
         outputs = {"probs": probabilities, "score": probabilities @ self.scores}
@@ -57,7 +57,7 @@ class ScoreOutput(PairOutput):
         return (1 - (gold.unsqueeze(-1) - self.scores).abs()).clamp(min=0)
 
     @overrides
-    def readable(self, outputs: Dict[str, torch.Tensor]) -> Dict[str, List[Any]]:
+    def readable(self, outputs: dict[str, torch.Tensor]) -> dict[str, list[Any]]:
         names = [str(score) for score in range(MIN_SCORE, MAX_SCORE + 1)]
         return {
             "score": outputs["score"].tolist(),
@@ -65,7 +65,7 @@ class ScoreOutput(PairOutput):
         }
 
     @overrides
-    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+    def get_metrics(self, reset: bool = False) -> dict[str, float]:
         if not reset:
             return {}
         scores = self.metric.get_metric(reset)

@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, Optional
+from typing import Any
 
 import torch
 from allennlp.common import Lazy
@@ -52,13 +52,13 @@ class SentencePair(VersionedModel):
         self,
         vocab: Vocabulary,
         text_field_embedder: TextFieldEmbedder,
-        seq2vec_encoder: Optional[Seq2VecEncoder] = None,
+        seq2vec_encoder: Seq2VecEncoder | None = None,
         output: Lazy[PairOutput] = Lazy(PairOutput),
-        seq2seq_encoder: Optional[Seq2SeqEncoder] = None,
+        seq2seq_encoder: Seq2SeqEncoder | None = None,
         hidden_dim: int = 50,
         dropout: float = 0.0,
         initializer: InitializerApplicator = InitializerApplicator(),
-        tree_encoder: Optional[TreeEncoder] = None,
+        tree_encoder: TreeEncoder | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
@@ -91,26 +91,26 @@ class SentencePair(VersionedModel):
         self,
         first: TextFieldTensors,
         second: TextFieldTensors,
-        label: Optional[torch.Tensor] = None,
-        score: Optional[torch.Tensor] = None,
-        metadata: Optional[List[Any]] = None,
-        first_heads: Optional[torch.Tensor] = None,
-        second_heads: Optional[torch.Tensor] = None,
-    ) -> Dict[str, torch.Tensor]:
+        label: torch.Tensor | None = None,
+        score: torch.Tensor | None = None,
+        metadata: list[Any] | None = None,
+        first_heads: torch.Tensor | None = None,
+        second_heads: torch.Tensor | None = None,
+    ) -> dict[str, torch.Tensor]:
         """
         # Parameters
 
         first, second : `TextFieldTensors`
         label, score : `torch.Tensor`, (batch,), optional (default = `None`, not known)
             What the output predicts of the two gives the loss.
-        metadata : `List[Any]`, optional (default = `None`)
+        metadata : `list[Any]`, optional (default = `None`)
             Not used.
         first_heads, second_heads : `torch.LongTensor`, (batch, words), optional (default = `None`)
             The heads of the words, from 1, with 0 for the root. Needed with a `tree_encoder`, else not used.
 
         # Returns
 
-        `Dict[str, torch.Tensor]`
+        `dict[str, torch.Tensor]`
             What the output returns.
 
         # Raises
@@ -128,7 +128,7 @@ class SentencePair(VersionedModel):
         features = torch.sigmoid(self.features(torch.cat([u * v, (u - v).abs()], -1)))
         return self.output(features, gold)
 
-    def encode(self, text: TextFieldTensors, heads: Optional[torch.Tensor] = None) -> torch.Tensor:
+    def encode(self, text: TextFieldTensors, heads: torch.Tensor | None = None) -> torch.Tensor:
         """The vector of each sentence, (batch, dim). Raises a `ConfigurationError` where heads are needed."""
         mask = get_text_field_mask(text)
         states = self.text_field_embedder(text)
@@ -143,11 +143,11 @@ class SentencePair(VersionedModel):
         return self.dropout(self.tree_encoder.root_states(states, heads, mask))
 
     @overrides(check_signature=False)
-    def make_output_human_readable(self, output_dict: Dict[str, torch.Tensor]) -> Dict[str, Any]:
+    def make_output_human_readable(self, output_dict: dict[str, torch.Tensor]) -> dict[str, Any]:
         return {**output_dict, **self.output.readable(output_dict)}
 
     @overrides
-    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+    def get_metrics(self, reset: bool = False) -> dict[str, float]:
         return self.output.get_metrics(reset)
 
 

@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, Optional
+from typing import Any
 
 import torch
 from allennlp.common.checks import check_dimensions_match
@@ -70,9 +70,9 @@ class TreeLstm(VersionedModel):
         tokens: TextFieldTensors,
         leaves: torch.Tensor,
         heads: torch.Tensor,
-        labels: Optional[torch.Tensor] = None,
-        metadata: Optional[List[Any]] = None,
-    ) -> Dict[str, torch.Tensor]:
+        labels: torch.Tensor | None = None,
+        metadata: list[Any] | None = None,
+    ) -> dict[str, torch.Tensor]:
         """
         # Parameters
 
@@ -81,12 +81,12 @@ class TreeLstm(VersionedModel):
             Of each node: its word, from 1, or 0; its parent, from 1, or 0 for the root, which is the last node.
         labels : `torch.LongTensor`, (batch, nodes), optional (default = `None`, not known)
             Negative for labels that the training data lack.
-        metadata : `List[Any]`, optional (default = `None`)
+        metadata : `list[Any]`, optional (default = `None`)
             Not used.
 
         # Returns
 
-        `Dict[str, torch.Tensor]`
+        `dict[str, torch.Tensor]`
             `node_probs`, (batch, nodes, labels); `counts`, (batch,), the number of nodes; `loss`, if labels are known.
         """
         mask = get_text_field_mask(tokens)
@@ -112,7 +112,7 @@ class TreeLstm(VersionedModel):
         return outputs
 
     @overrides(check_signature=False)
-    def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
+    def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """Lists for each tree: `node_labels`; `label` and `probabilities` of the root."""
         node_labels, labels, probabilities = [], [], []
         for row, count in zip(output_dict["node_probs"], output_dict["counts"].tolist()):
@@ -124,7 +124,7 @@ class TreeLstm(VersionedModel):
         return {**rest, "node_labels": node_labels, "label": labels, "probabilities": probabilities}
 
     @overrides
-    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+    def get_metrics(self, reset: bool = False) -> dict[str, float]:
         return {
             "accuracy": self._accuracy.get_metric(reset),
             "node_accuracy": self._node_accuracy.get_metric(reset),

@@ -1,6 +1,6 @@
 """What a tagger is, in words for a reader."""
 
-from typing import List, NamedTuple, Optional
+from typing import NamedTuple
 
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
@@ -17,11 +17,11 @@ class Description(NamedTuple):
 
     title: str
     """Such as "NEF-F csoftmax, N = 5"."""
-    labels: List[str]
+    labels: list[str]
     """All tags."""
     has_chunks: bool
     """Whether the tags are those of chunks, such as entities."""
-    step_name: Optional[str]
+    step_name: str | None
     """What a row of its trace is; None where it has no trace."""
 
 

@@ -1,5 +1,3 @@
-from typing import Optional
-
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
@@ -23,8 +21,8 @@ def check_label_namespace(vocab: Vocabulary, label_namespace: str) -> None:
 
 
 def shared_label_table(
-    label_namespace: str, *encoders: Optional[torch.nn.Module]
-) -> Optional[LabelTable]:
+    label_namespace: str, *encoders: torch.nn.Module | None
+) -> LabelTable | None:
     """Makes all layers of label attention use one table, that of the first; None where there are no such layers.
 
     Raises `ConfigurationError`: tables of different shapes, or of other labels than the model's.

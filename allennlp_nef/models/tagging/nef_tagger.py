@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, Optional
+from typing import Any
 
 import torch
 from allennlp.common import Lazy
@@ -63,7 +63,7 @@ class NefTagger(VersionedModel):
     tag_head : `TagHead`, optional (default = `softmax`)
     dropout : `float`, optional (default = `0.0`)
         In [0, 1), applied to the input vectors and to h. The decoder's own is applied to [h; s^N].
-    metrics : `List[Metric]`, optional (default = `[tag_accuracy]`)
+    metrics : `list[Metric]`, optional (default = `[tag_accuracy]`)
         Called with predicted tags, gold tags and mask; those that are a `ProbabilityMetric` with probabilities too.
         `sentence_scores` is called with the scores of sentences.
     label_namespace : `str`, optional (default = `"labels"`)
@@ -90,15 +90,15 @@ class NefTagger(VersionedModel):
         vocab: Vocabulary,
         input_representation: InputRepresentation,
         encoder: Seq2SeqEncoder,
-        decoder: Optional[Seq2SeqEncoder] = None,
+        decoder: Seq2SeqEncoder | None = None,
         tag_head: Lazy[TagHead] = Lazy(SoftmaxTagHead),
         dropout: float = 0.0,
-        metrics: Optional[List[Lazy[Metric]]] = None,
+        metrics: list[Lazy[Metric]] | None = None,
         label_namespace: str = "labels",
-        sentence_score: Optional[Lazy[SentenceScoreHead]] = None,
-        calibration: Optional[Calibration] = None,
-        step_loss: Optional[StepLoss] = None,
-        halting: Optional[Halting] = None,
+        sentence_score: Lazy[SentenceScoreHead] | None = None,
+        calibration: Calibration | None = None,
+        step_loss: StepLoss | None = None,
+        halting: Halting | None = None,
         initializer: InitializerApplicator = InitializerApplicator(),
         **kwargs: Any,
     ) -> None:
@@ -128,10 +128,10 @@ class NefTagger(VersionedModel):
     def _use_head(
         self,
         tag_head: TagHead,
-        calibration: Optional[Calibration],
-        metrics: Optional[List[Lazy[Metric]]],
-        step_loss: Optional[StepLoss] = None,
-        halting: Optional[Halting] = None,
+        calibration: Calibration | None,
+        metrics: list[Lazy[Metric]] | None,
+        step_loss: StepLoss | None = None,
+        halting: Halting | None = None,
     ) -> None:
         """The part of the constructor after the scores."""
         self.tag_head = tag_head
@@ -147,9 +147,9 @@ class NefTagger(VersionedModel):
         self._sentence_scores = SentenceScores(tag_head, self.sentence_score, self.metrics)
         self.has_chunks = are_chunk_tags(tag_head.labels)
         """Whether the labels are those of chunks, such as entities."""
-        self.batch_shape: Optional[BatchShape] = None
+        self.batch_shape: BatchShape | None = None
         """The shape of the last batch."""
-        self.loss_weight: Optional[torch.Tensor] = None
+        self.loss_weight: torch.Tensor | None = None
         """The weight of the loss of the last batch with gold tags, a scalar: see `TagHead.loss_weight`."""
         self._unseen_labels = UnseenLabels()
         self._bad_words = BadWords(self.tag_head)
@@ -157,19 +157,19 @@ class NefTagger(VersionedModel):
     @overrides(check_signature=False)
     def forward(
         self,
-        tags: Optional[torch.Tensor] = None,
-        metadata: Optional[List[Any]] = None,
-        sentence_score: Optional[torch.Tensor] = None,
+        tags: torch.Tensor | None = None,
+        metadata: list[Any] | None = None,
+        sentence_score: torch.Tensor | None = None,
         ignore_loss_on_o_tags: bool = False,
         **inputs: Any,
-    ) -> Dict[str, Any]:
+    ) -> dict[str, Any]:
         """
         # Parameters
 
         tags : `torch.LongTensor`, (batch, tokens), optional (default = `None`)
             The gold labels, where known; -1 for a label that the vocabulary lacks. No prediction is right for it, its
             sentence is left out of the loss, and a warning counts it.
-        metadata : `List[TaggingMetadata]`, optional (default = `None`)
+        metadata : `list[TaggingMetadata]`, optional (default = `None`)
             Its `attention` and `trace` ask for the trace of an instance. Metadata of other readers are passed on.
         sentence_score : `torch.Tensor`, (batch,), optional (default = `None`)
             The gold scores of the sentences.
@@ -180,7 +180,7 @@ class NefTagger(VersionedModel):
 
         # Returns
 
-        `Dict[str, Any]`
+        `dict[str, Any]`
             - `tag_ids`: (batch, tokens), the predicted labels.
             - `mask`: (batch, tokens), bool.
             - `scores`: (batch, tokens, labels); not while training.
@@ -204,11 +204,11 @@ class NefTagger(VersionedModel):
 
     def _forward(
         self,
-        inputs: Dict[str, Any],
-        tags: Optional[torch.Tensor],
-        sentence_score: Optional[torch.Tensor],
-        metadata: List[Optional[TaggingMetadata]],
-    ) -> Dict[str, Any]:
+        inputs: dict[str, Any],
+        tags: torch.Tensor | None,
+        sentence_score: torch.Tensor | None,
+        metadata: list[TaggingMetadata | None],
+    ) -> dict[str, Any]:
         vectors, mask = self.input_representation(**inputs)
         vectors = self.dropout(zero_padding(vectors, mask))
         is_traced = any(item is not None and item.is_traced for item in metadata)
@@ -216,7 +216,7 @@ class NefTagger(VersionedModel):
         states = self.dropout(zero_padding(states, mask))
         halting = None
         if self.decoder is not None:
-            options: Dict[str, Any] = {}
+            options: dict[str, Any] = {}
             if self.training:
                 options["step_outputs"] = self.step_loss is not None
             else:
@@ -238,14 +238,14 @@ class NefTagger(VersionedModel):
         self,
         scores: torch.Tensor,
         mask: torch.BoolTensor,
-        tags: Optional[torch.Tensor],
-        metadata: List[Optional[TaggingMetadata]],
-        sentence_logits: Optional[torch.Tensor],
-        sentence_score: Optional[torch.Tensor],
-        trace: Optional[EncoderTrace] = None,
-    ) -> Dict[str, Any]:
+        tags: torch.Tensor | None,
+        metadata: list[TaggingMetadata | None],
+        sentence_logits: torch.Tensor | None,
+        sentence_score: torch.Tensor | None,
+        trace: EncoderTrace | None = None,
+    ) -> dict[str, Any]:
         """What the tag head makes of scores; updates the metrics. The step loss, in training, needs the trace."""
-        output: Dict[str, Any] = {"mask": mask}
+        output: dict[str, Any] = {"mask": mask}
         weights, in_loss = weights_of(metadata), None
         if tags is not None:
             # A sentence with a label that the vocabulary lacks has no likelihood.
@@ -274,7 +274,7 @@ class NefTagger(VersionedModel):
         return output
 
     @overrides(check_signature=False)
-    def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
+    def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """One entry an instance, each as long as its sentence; and the loss of the batch.
 
         - `tags`: the labels; `metadata`; `tokens`, where the metadata have them.
@@ -290,7 +290,7 @@ class NefTagger(VersionedModel):
             return readable_output(self.tag_head, output_dict, self.has_chunks)
 
     @overrides
-    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+    def get_metrics(self, reset: bool = False) -> dict[str, float]:
         """The scores of all metrics; none where no gold tags or scores came since the last reset."""
         scores = {**self._tagging_metrics.scores(reset), **self._mean_steps.scores(reset)}
         if reset:

@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, Optional, cast
+from typing import Any, cast
 
 import torch
 from allennlp.common import Lazy
@@ -26,13 +26,13 @@ class NefTaggerEnsemble(NefTagger):
     # Parameters
 
     vocab : `Vocabulary`
-    members : `List[Model]`
+    members : `list[Model]`
         At least two of the type `nef_tagger`.
-    weights : `List[float]`, optional (default = `None`, all equal)
+    weights : `list[float]`, optional (default = `None`, all equal)
         Above 0, one for each member. They are divided by their sum.
     constraints : `str`, optional (default = `None`)
         "BIO" or "BIOUL": the tags are well-formed in that scheme.
-    metrics : `List[Metric]`, optional (default = `[tag_accuracy]`)
+    metrics : `list[Metric]`, optional (default = `[tag_accuracy]`)
     calibration : `Calibration`, optional (default = `None`)
         Of the mean probabilities. The members keep their own.
     """
@@ -40,11 +40,11 @@ class NefTaggerEnsemble(NefTagger):
     def __init__(
         self,
         vocab: Vocabulary,
-        members: List[Model],
-        weights: Optional[List[float]] = None,
-        constraints: Optional[str] = None,
-        metrics: Optional[List[Lazy[Metric]]] = None,
-        calibration: Optional[Calibration] = None,
+        members: list[Model],
+        weights: list[float] | None = None,
+        constraints: str | None = None,
+        metrics: list[Lazy[Metric]] | None = None,
+        calibration: Calibration | None = None,
     ) -> None:
         VersionedModel.__init__(self, vocab)  # it has no encoder of its own
         for member in members:
@@ -84,18 +84,18 @@ class NefTaggerEnsemble(NefTagger):
         self._use_head(head, calibration, metrics)
 
     @property
-    def taggers(self) -> List[NefTagger]:
+    def taggers(self) -> list[NefTagger]:
         """The members."""
         return [cast(NefTagger, member) for member in self.members]
 
     @overrides
     def _forward(
         self,
-        inputs: Dict[str, Any],
-        tags: Optional[torch.Tensor],
-        sentence_score: Optional[torch.Tensor],
-        metadata: List[Optional[TaggingMetadata]],
-    ) -> Dict[str, Any]:
+        inputs: dict[str, Any],
+        tags: torch.Tensor | None,
+        sentence_score: torch.Tensor | None,
+        metadata: list[TaggingMetadata | None],
+    ) -> dict[str, Any]:
         if self.training:
             raise ConfigurationError(
                 "nef_tagger_ensemble: expected trained members, which `allennlp-nef ensemble` joins; an ensemble is "

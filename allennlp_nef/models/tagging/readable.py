@@ -1,6 +1,7 @@
 """What a tagger puts out for a batch, as entries for each sentence."""
 
-from typing import Any, Dict, List, Optional, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -10,16 +11,16 @@ from allennlp_nef.modules.tag_heads import TagHead
 from allennlp_nef.modules.tag_heads.tag_head import ChainProbabilities
 from allennlp_nef.modules.traces import Decision, EncoderTrace, ReadableTrace, TracedSentence
 
-Entries = Dict[str, List[Any]]
+Entries = dict[str, list[Any]]
 """Values by name, one a sentence."""
 
 
-def readable_output(tag_head: TagHead, output: Dict[str, Any], has_chunks: bool) -> Dict[str, Any]:
+def readable_output(tag_head: TagHead, output: dict[str, Any], has_chunks: bool) -> dict[str, Any]:
     """What `NefTagger.make_output_human_readable` makes of an output."""
     mask, labels = output["mask"], tag_head.labels
     rows = zip(output["tag_ids"].tolist(), mask.sum(-1).tolist())
     tags = [[labels[tag] for tag in row[:length]] for row, length in rows]
-    readable: Dict[str, Any] = {"tags": tags}
+    readable: dict[str, Any] = {"tags": tags}
     if "sentence_score" in output:
         readable["sentence_score"] = output["sentence_score"].tolist()
     if "steps" in output:
@@ -42,9 +43,9 @@ def readable_output(tag_head: TagHead, output: Dict[str, Any], has_chunks: bool)
 
 def readable_probabilities(
     tag_head: TagHead,
-    output: Dict[str, Any],
-    tags: Sequence[List[str]],
-    tokens: Optional[Sequence[List[str]]],
+    output: dict[str, Any],
+    tags: Sequence[list[str]],
+    tokens: Sequence[list[str]] | None,
     has_chunks: bool,
 ) -> Entries:
     """`probabilities`, `label_probabilities` and, if the tags are those of chunks, `spans`.
@@ -52,11 +53,11 @@ def readable_probabilities(
     # Parameters
 
     tag_head : `TagHead`
-    output : `Dict[str, Any]`
+    output : `dict[str, Any]`
         With `scores`, `mask` and `tag_ids`.
-    tags : `Sequence[List[str]]`
+    tags : `Sequence[list[str]]`
         The predicted labels of each sentence.
-    tokens : `Sequence[List[str]]`
+    tokens : `Sequence[list[str]]`
         The words of each sentence, where known.
     has_chunks : `bool`
     """
@@ -81,9 +82,9 @@ def _spans(
     chain: ChainProbabilities,
     mask: torch.Tensor,
     tag_ids: torch.Tensor,
-    tags: Sequence[List[str]],
-    tokens: Optional[Sequence[List[str]]],
-) -> List[List[Dict[str, Any]]]:
+    tags: Sequence[list[str]],
+    tokens: Sequence[list[str]] | None,
+) -> list[list[dict[str, Any]]]:
     """The predicted chunks of each sentence, as JSON objects."""
     chunks = [chunks_of(each) for each in tags]
     probabilities = tag_head.chunk_probabilities(chain, mask, tag_ids, chunks)
@@ -104,8 +105,8 @@ def readable_trace(
     trace: EncoderTrace,
     tag_head: TagHead,
     mask: torch.Tensor,
-    tags: Sequence[List[str]],
-    metadata: Sequence[Optional[TaggingMetadata]],
+    tags: Sequence[list[str]],
+    metadata: Sequence[TaggingMetadata | None],
 ) -> Entries:
     """`attention` and `trace`, with None for the sentences that do not want it."""
 
@@ -114,7 +115,7 @@ def readable_trace(
         tag_ids = tag_head.tags(scores, mask, thresholds_of(metadata))
         return Decision(tag_ids, tag_head.probabilities(scores, mask))
 
-    attention: List[Optional[List[List[float]]]] = [None] * len(tags)
+    attention: list[list[list[float]] | None] = [None] * len(tags)
     wanted = []
     for position, (item, each) in enumerate(zip(metadata, tags)):
         if item is not None and item.attention:
@@ -122,7 +123,7 @@ def readable_trace(
             attention[position] = None if weights is None else weights.tolist()
         if item is not None and item.trace:
             wanted.append(TracedSentence(position, item.tokens, each))
-    traces: List[Optional[ReadableTrace]] = [None] * len(tags)
+    traces: list[ReadableTrace | None] = [None] * len(tags)
     if wanted:
         for sentence, readable in zip(wanted, trace.readable(wanted, decide, tag_head.labels)):
             traces[sentence.position] = readable

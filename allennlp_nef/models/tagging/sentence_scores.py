@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, Optional
+from typing import Any
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -20,7 +20,7 @@ class SentenceScores:
 
     tag_head : `TagHead`
     head : `SentenceScoreHead`, optional
-    metrics : `List[Metric]`
+    metrics : `list[Metric]`
         Of these, `SentenceScoresMetric`s are called.
 
     # Raises
@@ -29,7 +29,7 @@ class SentenceScores:
     """
 
     def __init__(
-        self, tag_head: TagHead, head: Optional[SentenceScoreHead], metrics: List[Metric]
+        self, tag_head: TagHead, head: SentenceScoreHead | None, metrics: list[Metric]
     ) -> None:
         self._tag_head = tag_head
         self._head = head
@@ -42,7 +42,7 @@ class SentenceScores:
 
     def logits(
         self, states: torch.Tensor, mask: torch.BoolTensor, scores: torch.Tensor
-    ) -> Optional[torch.Tensor]:
+    ) -> torch.Tensor | None:
         """What the head predicts, (batch,), before the sigmoid; None without a head.
 
         # Parameters
@@ -60,18 +60,18 @@ class SentenceScores:
 
     def add(
         self,
-        output: Dict[str, Any],
-        logits: Optional[torch.Tensor],
+        output: dict[str, Any],
+        logits: torch.Tensor | None,
         scores: torch.Tensor,
-        gold: Optional[torch.Tensor],
-        weights: Optional[torch.Tensor],
-        in_loss: Optional[torch.Tensor],
+        gold: torch.Tensor | None,
+        weights: torch.Tensor | None,
+        in_loss: torch.Tensor | None,
     ) -> None:
         """Adds a batch: to the output `sentence_score`, (batch,), where there are logits, and its loss to `loss`.
 
         # Parameters
 
-        output : `Dict[str, Any]`
+        output : `dict[str, Any]`
             With `mask`, and with `loss` where there are gold tags.
         logits : `torch.Tensor`, (batch,), optional
             Predicted, before the sigmoid.

@@ -1,6 +1,7 @@
 """What a tagger does with the steps of its decoder."""
 
-from typing import Dict, Optional, Sequence, cast
+from collections.abc import Sequence
+from typing import cast
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -15,7 +16,7 @@ from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst
 from allennlp_nef.modules.step_loss import StepLoss
 
 
-def check_has_steps(option: str, decoder: Optional[Seq2SeqEncoder]) -> None:
+def check_has_steps(option: str, decoder: Seq2SeqEncoder | None) -> None:
     """Raises a `ConfigurationError` for an option of the model where its decoder has no steps, or one."""
     if decoder is None:
         raise ConfigurationError(f"{option}: expected the decoder neural_easy_first, got none")
@@ -28,7 +29,7 @@ def check_has_steps(option: str, decoder: Optional[Seq2SeqEncoder]) -> None:
 
 
 def check_step_options(
-    decoder: Optional[Seq2SeqEncoder], step_loss: Optional[StepLoss], halting: Optional[Halting]
+    decoder: Seq2SeqEncoder | None, step_loss: StepLoss | None, halting: Halting | None
 ) -> None:
     """Raises a `ConfigurationError` where the options of a model and its decoder do not go together."""
     for name, option in (("step_loss", step_loss), ("halting", halting)):
@@ -44,14 +45,14 @@ def check_step_options(
     check_can_halt(halting, decoder)
 
 
-def learned_rate(decoder: Optional[Seq2SeqEncoder]) -> Optional[float]:
+def learned_rate(decoder: Seq2SeqEncoder | None) -> float | None:
     """The `halting_rate` of a decoder, if it has one."""
     last = None if decoder is None else parts_of(decoder)[-1]
     head = last.halting if isinstance(last, NeuralEasyFirst) else None
     return None if head is None else head.rate
 
 
-def check_can_halt(halting: Optional[Halting], decoder: Optional[Seq2SeqEncoder]) -> None:
+def check_can_halt(halting: Halting | None, decoder: Seq2SeqEncoder | None) -> None:
     """Raises a `ConfigurationError` for the halting `learned` where the decoder has not learned it."""
     if halting is not None and halting.is_learned and learned_rate(decoder) is None:
         raise ConfigurationError(
@@ -59,14 +60,14 @@ def check_can_halt(halting: Optional[Halting], decoder: Optional[Seq2SeqEncoder]
         )
 
 
-def has_steps(decoder: Optional[Seq2SeqEncoder]) -> bool:
+def has_steps(decoder: Seq2SeqEncoder | None) -> bool:
     """Whether the sentences of a decoder can halt."""
     return decoder is not None and isinstance(parts_of(decoder)[-1], NeuralEasyFirst)
 
 
 def batch_halting(
-    own: Optional[Halting], metadata: Sequence[Optional[TaggingMetadata]], mask: torch.Tensor
-) -> Optional[BatchHalting]:
+    own: Halting | None, metadata: Sequence[TaggingMetadata | None], mask: torch.Tensor
+) -> BatchHalting | None:
     """The halting of each sentence: that of its metadata or the model's own. None where no sentence has one."""
     if own is None and all(
         item is None or (item.halting is None and item.max_steps is None) for item in metadata
@@ -93,7 +94,7 @@ class MeanSteps:
         self._steps += int(num_steps.sum())
         self._sentences += len(num_steps)
 
-    def scores(self, reset: bool) -> Dict[str, float]:
+    def scores(self, reset: bool) -> dict[str, float]:
         """`mean_steps`, if there are sentences. With `reset` of all processes together, which all have to call it."""
         steps, sentences = self._steps, self._sentences
         if reset:

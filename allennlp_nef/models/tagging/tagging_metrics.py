@@ -1,4 +1,4 @@
-from typing import Dict, Optional, Sequence
+from collections.abc import Sequence
 
 import torch
 from allennlp.nn.util import dist_reduce_sum
@@ -32,7 +32,7 @@ class TaggingMetrics:
     ) -> None:
         """Adds a batch with gold tags: predicted and gold tags (batch, tokens), scores (batch, tokens, labels)."""
         self._has_gold = True
-        probabilities: Optional[torch.Tensor] = None
+        probabilities: torch.Tensor | None = None
         if any(isinstance(metric, ProbabilityMetric) for metric in self._metrics):
             with torch.no_grad():
                 probabilities = self._tag_head.probabilities(scores, mask)
@@ -42,14 +42,14 @@ class TaggingMetrics:
             elif not isinstance(metric, SentenceScoresMetric):
                 metric(tag_ids, tags, mask)
 
-    def scores(self, reset: bool) -> Dict[str, float]:
+    def scores(self, reset: bool) -> dict[str, float]:
         """The scores of all metrics; of tags none where no gold tags came since the last reset.
 
         With `reset` of all processes together, which all have to call it: see `CountingMetric`.
         """
         if reset:
             self._has_gold = dist_reduce_sum(int(self._has_gold)) > 0
-        scores: Dict[str, float] = {}
+        scores: dict[str, float] = {}
         for metric in self._metrics:
             if self._has_gold or isinstance(metric, SentenceScoresMetric):
                 scores.update(metric.get_metric(reset))

@@ -1,11 +1,9 @@
-from typing import Optional
-
 import torch
 from allennlp.common.checks import ConfigurationError
 
 
 def check_is_labeled(
-    tags: Optional[torch.Tensor], sentence_score: Optional[torch.Tensor], learns_scores: bool
+    tags: torch.Tensor | None, sentence_score: torch.Tensor | None, learns_scores: bool
 ) -> None:
     """Raises a `ConfigurationError` where a training batch lacks tags, or scores that the model learns."""
     if tags is None:

@@ -1,6 +1,5 @@
 import logging
 from collections import Counter
-from typing import List, Optional
 
 import torch
 
@@ -18,7 +17,7 @@ class UnseenLabels:
     def __init__(self) -> None:
         self._counts: Counter = Counter()
 
-    def add(self, is_unseen: torch.Tensor, metadata: List[Optional[TaggingMetadata]]) -> None:
+    def add(self, is_unseen: torch.Tensor, metadata: list[TaggingMetadata | None]) -> None:
         """Counts a batch: `is_unseen` is bool, (batch, tokens); the names of the tags are in the metadata."""
         for row, word in is_unseen.nonzero().tolist():
             item = metadata[row] if metadata else None

@@ -1,4 +1,5 @@
-from typing import Callable, ClassVar, Optional
+from collections.abc import Callable
+from typing import ClassVar
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -35,8 +36,8 @@ class BoundedAttention(Attention):
         self,
         vector: torch.Tensor,
         matrix: torch.Tensor,
-        matrix_mask: Optional[torch.Tensor] = None,
-        upper_bounds: Optional[torch.Tensor] = None,
+        matrix_mask: torch.Tensor | None = None,
+        upper_bounds: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """
         # Parameters
@@ -56,7 +57,7 @@ class BoundedAttention(Attention):
             upper_bounds = self._default_bounds(scores, matrix_mask)
         return self.function(scores, upper_bounds, matrix_mask)
 
-    def _default_bounds(self, scores: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
+    def _default_bounds(self, scores: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
         rows = torch.ones_like(scores) if mask is None else mask.to(scores.dtype)
         fair_share = rows.sum(-1, keepdim=True).clamp(min=1).reciprocal()
         return fair_share.clamp(min=self.upper_bound).expand_as(scores)

@@ -1,6 +1,5 @@
 import math
 from functools import partial
-from typing import Optional, Type
 
 import torch
 from allennlp.common import Registrable
@@ -24,7 +23,7 @@ class AttentionTransform(torch.nn.Module, Registrable):
     def forward(self, scores: torch.Tensor, state: SketchState) -> torch.Tensor:
         raise NotImplementedError
 
-    def stepwise(self) -> Optional[MakeAttention]:
+    def stepwise(self) -> MakeAttention | None:
         """What makes the same attention for the fused recursion, or None where the plain one has to be used.
 
         The fused recursion does some steps twice, has no gradients of parameters, and knows no tag scores. So this is
@@ -34,8 +33,8 @@ class AttentionTransform(torch.nn.Module, Registrable):
         return None
 
     def _stepwise_of(
-        self, kind: Type["AttentionTransform"], make_attention: Optional[MakeAttention] = None
-    ) -> Optional[MakeAttention]:
+        self, kind: type["AttentionTransform"], make_attention: MakeAttention | None = None
+    ) -> MakeAttention | None:
         """`stepwise` of the class `kind`: `make_attention`, or by default one with gradients from autograd.
 
         None for a subclass of `kind`: it may compute something else.

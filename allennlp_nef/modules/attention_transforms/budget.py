@@ -1,5 +1,4 @@
 import math
-from typing import Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -47,7 +46,7 @@ class BudgetTransform(ScoredAttentionTransform):
         return weights.masked_fill(~state.mask, 0)
 
     @overrides
-    def stepwise(self) -> Optional[MakeAttention]:
+    def stepwise(self) -> MakeAttention | None:
         return self._stepwise_of(BudgetTransform)
 
     def extra_repr(self) -> str:

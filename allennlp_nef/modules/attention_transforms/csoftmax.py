@@ -1,5 +1,3 @@
-from typing import Optional
-
 from overrides import overrides
 
 from allennlp_nef.modules.attention_transforms.attention_transform import AttentionTransform
@@ -20,7 +18,7 @@ class ConstrainedSoftmaxTransform(BoundedAttentionTransform):
     function = ConstrainedSoftmaxFunction
 
     @overrides
-    def stepwise(self) -> Optional[MakeAttention]:
+    def stepwise(self) -> MakeAttention | None:
         return self._stepwise_of(
             ConstrainedSoftmaxTransform, self._with_options(constrained_softmax_steps)
         )

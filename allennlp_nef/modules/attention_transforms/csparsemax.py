@@ -1,5 +1,3 @@
-from typing import Optional
-
 from overrides import overrides
 
 from allennlp_nef.modules.attention_transforms.attention_transform import AttentionTransform
@@ -20,7 +18,7 @@ class ConstrainedSparsemaxTransform(BoundedAttentionTransform):
     function = ConstrainedSparsemaxFunction
 
     @overrides
-    def stepwise(self) -> Optional[MakeAttention]:
+    def stepwise(self) -> MakeAttention | None:
         return self._stepwise_of(
             ConstrainedSparsemaxTransform, self._with_options(ConstrainedSparsemaxSteps)
         )

@@ -1,5 +1,3 @@
-from typing import Optional
-
 import entmax
 import torch
 from overrides import overrides
@@ -24,5 +22,5 @@ class Entmax15Transform(MaskedAttentionTransform):
         return entmax.entmax15(scores, -1)
 
     @overrides
-    def stepwise(self) -> Optional[MakeAttention]:
+    def stepwise(self) -> MakeAttention | None:
         return self._stepwise_of(Entmax15Transform)

@@ -1,7 +1,5 @@
 """Attention that does not depend on the scores: baselines of Table 4 of Martins & Kreutzer (EMNLP 2017)."""
 
-from typing import Optional
-
 import torch
 from overrides import overrides
 
@@ -35,7 +33,7 @@ class UniformTransform(FixedAttentionTransform):
         return state.mask / state.lengths.clamp(min=1).unsqueeze(-1)
 
     @overrides
-    def stepwise(self) -> Optional[MakeAttention]:
+    def stepwise(self) -> MakeAttention | None:
         return self._stepwise_of(UniformTransform)
 
 
@@ -51,7 +49,7 @@ class LeftToRightTransform(FixedAttentionTransform):
         return (state.mask.cumsum(-1) == state.step + 1) & state.mask
 
     @overrides
-    def stepwise(self) -> Optional[MakeAttention]:
+    def stepwise(self) -> MakeAttention | None:
         return self._stepwise_of(LeftToRightTransform)
 
 
@@ -68,5 +66,5 @@ class RightToLeftTransform(FixedAttentionTransform):
         return (state.mask.cumsum(-1) == place) & state.mask
 
     @overrides
-    def stepwise(self) -> Optional[MakeAttention]:
+    def stepwise(self) -> MakeAttention | None:
         return self._stepwise_of(RightToLeftTransform)

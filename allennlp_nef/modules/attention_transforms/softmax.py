@@ -1,5 +1,4 @@
 from functools import partial
-from typing import Optional
 
 import torch
 from overrides import overrides
@@ -23,7 +22,7 @@ class SoftmaxTransform(MaskedAttentionTransform):
         return scores.softmax(-1)
 
     @overrides
-    def stepwise(self) -> Optional[MakeAttention]:
+    def stepwise(self) -> MakeAttention | None:
         make_attention = partial(
             SoftmaxSteps, temperature=self.temperature, coverage_penalty=self.coverage_penalty
         )

@@ -1,5 +1,3 @@
-from typing import Optional
-
 import entmax
 import torch
 from overrides import overrides
@@ -23,5 +21,5 @@ class SparsemaxTransform(MaskedAttentionTransform):
         return entmax.sparsemax(scores, -1)
 
     @overrides
-    def stepwise(self) -> Optional[MakeAttention]:
+    def stepwise(self) -> MakeAttention | None:
         return self._stepwise_of(SparsemaxTransform)

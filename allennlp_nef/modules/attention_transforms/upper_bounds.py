@@ -1,6 +1,6 @@
 import math
 from functools import partial
-from typing import Any, ClassVar, Optional, Type
+from typing import Any, ClassVar
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -26,7 +26,7 @@ class BoundedAttentionTransform(ScoredAttentionTransform):
         See `ScoredAttentionTransform`.
     """
 
-    function: ClassVar[Type[torch.autograd.Function]]
+    function: ClassVar[type[torch.autograd.Function]]
     """Scores and bounds -> weights, over the last dimension."""
 
     def __init__(
@@ -42,7 +42,7 @@ class BoundedAttentionTransform(ScoredAttentionTransform):
         self,
         scores: torch.Tensor,
         state: SketchState,
-        word_bounds: Optional[torch.Tensor] = None,
+        word_bounds: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """`word_bounds` is a B for each word (batch, tokens), in place of `upper_bound`."""
         scores = self.adjusted_scores(scores, state)

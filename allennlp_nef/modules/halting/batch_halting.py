@@ -1,4 +1,4 @@
-from typing import List, Optional, Sequence
+from collections.abc import Sequence
 
 import torch
 
@@ -12,17 +12,17 @@ class BatchHalting:
 
     # Parameters
 
-    haltings : `Sequence[Optional[Halting]]`
+    haltings : `Sequence[Halting | None]`
         One a sentence; None for all steps.
-    max_steps : `Sequence[Optional[int]]`
+    max_steps : `Sequence[int | None]`
         One a sentence; None for that of its halting.
     mask : `torch.BoolTensor`, (batch, tokens)
     """
 
     def __init__(
         self,
-        haltings: Sequence[Optional[Halting]],
-        max_steps: Sequence[Optional[int]],
+        haltings: Sequence[Halting | None],
+        max_steps: Sequence[int | None],
         mask: torch.Tensor,
     ) -> None:
         self.is_limited = [
@@ -34,7 +34,7 @@ class BatchHalting:
             halting.max_steps if limit is None else limit
             for halting, limit in zip(chosen, max_steps)
         ]
-        self._distinct: List[Halting] = []
+        self._distinct: list[Halting] = []
         for halting in chosen:
             if halting not in self._distinct:
                 self._distinct.append(halting)
@@ -54,7 +54,7 @@ class BatchHalting:
         limits = [MAX_STEPS if each is None else min(each, MAX_STEPS) for each in self._limits]
         return num_steps.minimum(num_steps.new_tensor(limits))
 
-    def after(self, scores: torch.Tensor, logits: Optional[torch.Tensor] = None) -> torch.Tensor:
+    def after(self, scores: torch.Tensor, logits: torch.Tensor | None = None) -> torch.Tensor:
         """Which sentences halt after a step, (sentences,), bool. See `ProgressTracker.after`."""
         progress = self._tracker.after(scores, logits)
         first, *others = self._distinct

@@ -1,5 +1,3 @@
-from typing import Optional
-
 import torch
 from overrides import overrides
 
@@ -23,7 +21,7 @@ class ConfidentHalting(Halting):
 
     looks_at_changes = False
 
-    def __init__(self, threshold: float, max_steps: Optional[int] = None) -> None:
+    def __init__(self, threshold: float, max_steps: int | None = None) -> None:
         super().__init__(max_steps)
         self.threshold = check_probability("threshold", threshold)
 

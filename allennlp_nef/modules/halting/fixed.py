@@ -1,5 +1,3 @@
-from typing import Optional
-
 import torch
 from overrides import overrides
 
@@ -21,7 +19,7 @@ class FixedHalting(Halting):
 
     looks_at_tags = looks_at_changes = False
 
-    def __init__(self, max_steps: Optional[int] = None) -> None:
+    def __init__(self, max_steps: int | None = None) -> None:
         super().__init__(max_steps)
 
     @overrides

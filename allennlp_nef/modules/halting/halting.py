@@ -1,4 +1,4 @@
-from typing import Any, Optional
+from typing import Any
 
 import torch
 from allennlp.common import Registrable
@@ -29,7 +29,7 @@ class Halting(Registrable):
     is_learned = False
     """Whether `halts` looks at `halted`, which only a decoder with `halting_rate` has."""
 
-    def __init__(self, max_steps: Optional[int] = None) -> None:
+    def __init__(self, max_steps: int | None = None) -> None:
         if max_steps is not None:
             check_integers(max_steps=max_steps)
         self.max_steps = max_steps

@@ -1,5 +1,3 @@
-from typing import Optional
-
 import torch
 from overrides import overrides
 
@@ -25,7 +23,7 @@ class LearnedHalting(Halting):
     looks_at_changes = False
     is_learned = True
 
-    def __init__(self, threshold: float = 0.5, max_steps: Optional[int] = None) -> None:
+    def __init__(self, threshold: float = 0.5, max_steps: int | None = None) -> None:
         super().__init__(max_steps)
         self.threshold = check_probability("threshold", threshold)
 

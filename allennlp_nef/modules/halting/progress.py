@@ -1,4 +1,4 @@
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 import torch
 
@@ -37,7 +37,7 @@ class ProgressTracker:
         self._left = torch.ones(len(mask), device=mask.device)
 
     @torch.no_grad()
-    def after(self, scores: torch.Tensor, logits: Optional[torch.Tensor] = None) -> Progress:
+    def after(self, scores: torch.Tensor, logits: torch.Tensor | None = None) -> Progress:
         """The progress after a step.
 
         # Parameters

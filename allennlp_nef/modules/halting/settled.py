@@ -1,5 +1,3 @@
-from typing import Optional
-
 import torch
 from overrides import overrides
 
@@ -25,7 +23,7 @@ class SettledHalting(Halting):
     """
 
     def __init__(
-        self, steps: int = 1, threshold: float = 0.0, max_steps: Optional[int] = None
+        self, steps: int = 1, threshold: float = 0.0, max_steps: int | None = None
     ) -> None:
         super().__init__(max_steps)
         check_integers(steps=steps)

@@ -1,4 +1,4 @@
-from typing import Callable, Optional
+from collections.abc import Callable
 
 import torch
 
@@ -25,14 +25,14 @@ class TagHalts:
         self,
         halting: BatchHalting,
         tag_scorer: Callable[[torch.Tensor], torch.Tensor],
-        inputs: Optional[torch.Tensor],
+        inputs: torch.Tensor | None,
         sketch_dim: int,
         mask: torch.Tensor,
-        learned: Optional[LearnedHaltingHead] = None,
+        learned: LearnedHaltingHead | None = None,
     ) -> None:
         self._halting, self._tag_scorer = halting, tag_scorer
         self._mask, self._learned = mask, learned if halting.is_learned else None
-        self._states: Optional[torch.Tensor] = None  # the output: only its sketches change
+        self._states: torch.Tensor | None = None  # the output: only its sketches change
         if inputs is not None:
             room = inputs.new_empty(*inputs.shape[:2], sketch_dim)
             self._states = torch.cat([inputs.detach(), room], -1)

@@ -1,5 +1,3 @@
-from typing import Optional, Tuple
-
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.fields.text_field import TextFieldTensors
@@ -87,8 +85,8 @@ class AlignedPairRepresentation(InputRepresentation):
         source: TextFieldTensors,
         target: TextFieldTensors,
         alignments: torch.Tensor,
-        similarity: Optional[torch.Tensor] = None,
-    ) -> Tuple[torch.Tensor, torch.Tensor]:
+        similarity: torch.Tensor | None = None,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         if (similarity is None) is self.word_similarity:
             raise ConfigurationError(
                 f"word_similarity: expected the option of the reader, which is {str(similarity is not None).lower()}, "

@@ -1,4 +1,4 @@
-from typing import Any, Tuple
+from typing import Any
 
 import torch
 from allennlp.common import Registrable
@@ -12,7 +12,7 @@ class InputRepresentation(torch.nn.Module, Registrable):
 
     default_implementation = "sentence"
 
-    def forward(self, **fields: Any) -> Tuple[torch.Tensor, torch.Tensor]:
+    def forward(self, **fields: Any) -> tuple[torch.Tensor, torch.Tensor]:
         raise NotImplementedError
 
     def get_output_dim(self) -> int:

@@ -1,11 +1,12 @@
 """What a transformer reads of a pair of sentences: pieces with the special ones, in parts where the pair is long."""
 
+from collections.abc import Sequence
 from itertools import accumulate, chain
-from typing import Any, List, NamedTuple, Sequence, Tuple
+from typing import Any, NamedTuple
 
 Pieces = Sequence[Sequence[int]]
 """The pieces of each word of a sentence."""
-Window = Tuple[int, int]
+Window = tuple[int, int]
 """The first word, and the word after the last."""
 MIN_ROOM = 4
 """So many pieces besides the special ones are read at once, at least."""
@@ -43,7 +44,7 @@ class PairLayout:
 
     def join(
         self, pair: Sequence[Pieces], max_length: int
-    ) -> Tuple[List[Tuple[List[int], List[int]]], List[List[Place]]]:
+    ) -> tuple[list[tuple[list[int], list[int]]], list[list[Place]]]:
         """The pieces of each part with their types, and the place of each word of each sentence of the pair.
 
         In a pair that does not fit into one part, words with more than a quarter of the room are cut.
@@ -59,7 +60,7 @@ class PairLayout:
             pieces = self._tokenizer.build_inputs_with_special_tokens(*texts)
             inputs.append((pieces, self._tokenizer.create_token_type_ids_from_sequences(*texts)))
             first_pieces.append((self._before[0], self._before[1] + len(texts[0])))
-        places: List[List[Place]] = [[], []]
+        places: list[list[Place]] = [[], []]
         for side, windows in enumerate(zip(*parts)):
             num_words = len(sides[side])
             for word in range(num_words):
@@ -69,7 +70,7 @@ class PairLayout:
         return inputs, places
 
 
-def split_pair(source_ends: Sequence[int], target_ends: Sequence[int], room: int) -> List[PairPart]:
+def split_pair(source_ends: Sequence[int], target_ends: Sequence[int], room: int) -> list[PairPart]:
     """The parts of a pair; one where it fits.
 
     A sentence that fits into half of the room, or into what the other leaves, is whole in each part. Else its windows
@@ -110,7 +111,7 @@ def best_part(word: int, windows: Sequence[Window], num_words: int) -> int:
     The ends of the sentence do not count. Of several such parts it is the one at the place of the word.
     """
 
-    def rank(part: int) -> Tuple[int, float]:
+    def rank(part: int) -> tuple[int, float]:
         first, last = windows[part]
         left = word - first if first > 0 else num_words
         right = last - 1 - word if last < num_words else num_words

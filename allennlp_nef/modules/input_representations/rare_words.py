@@ -1,5 +1,5 @@
 import math
-from typing import Any, Dict, Optional
+from typing import Any
 
 import torch
 from allennlp.common import FromParams
@@ -50,11 +50,11 @@ class RareWords(torch.nn.Module, FromParams):
     def __init__(
         self,
         vocab: Vocabulary,
-        probability: Optional[float] = None,
+        probability: float | None = None,
         namespace: str = "tokens",
         indexer: str = "tokens",
         max_count: int = 1,
-        alpha: Optional[float] = None,
+        alpha: float | None = None,
     ) -> None:
         super().__init__()
         if (probability is None) == (alpha is None):
@@ -98,7 +98,7 @@ class RareWords(torch.nn.Module, FromParams):
         """Whether it knows how often each word occurs."""
         return bool(self.counts.min() != NOT_COUNTED)
 
-    def count(self, counted: Dict[str, int], indices: Dict[str, int]) -> None:
+    def count(self, counted: dict[str, int], indices: dict[str, int]) -> None:
         """Takes how often each word occurs, and the indices of the vocabulary.
 
         Raises `ConfigurationError` where no rare word is in the vocabulary.

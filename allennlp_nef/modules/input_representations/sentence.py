@@ -1,5 +1,3 @@
-from typing import Optional, Tuple
-
 import torch
 from allennlp.data.fields.text_field import TextFieldTensors
 from allennlp.modules import TextFieldEmbedder
@@ -29,7 +27,7 @@ class SentenceRepresentation(InputRepresentation):
     def __init__(
         self,
         text_field_embedder: TextFieldEmbedder,
-        rare_words: Optional[RareWords] = None,
+        rare_words: RareWords | None = None,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
@@ -43,7 +41,7 @@ class SentenceRepresentation(InputRepresentation):
         return self.text_field_embedder.get_output_dim()
 
     @overrides(check_signature=False)
-    def forward(self, tokens: TextFieldTensors) -> Tuple[torch.Tensor, torch.Tensor]:
+    def forward(self, tokens: TextFieldTensors) -> tuple[torch.Tensor, torch.Tensor]:
         mask = get_text_field_mask(tokens)
         if self.rare_words is not None:
             tokens = self.rare_words(tokens)

@@ -1,5 +1,6 @@
+from collections.abc import Sequence
 from itertools import islice
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any
 
 import torch
 from allennlp.common import Params
@@ -71,10 +72,10 @@ class TransformerPairRepresentation(InputRepresentation):
     def __init__(
         self,
         model_name: str = "xlm-roberta-base",
-        max_length: Optional[int] = None,
+        max_length: int | None = None,
         pooling: str = "first",
         last_layers: int = 1,
-        frozen_layers: Union[None, int, str] = None,
+        frozen_layers: None | int | str = None,
         aligned_source: bool = False,
         load_weights: bool = True,
     ) -> None:
@@ -96,7 +97,7 @@ class TransformerPairRepresentation(InputRepresentation):
         if frozen_layers is not None:
             freeze_layers(self.transformer, frozen_layers)
         dim = self.transformer.config.hidden_size
-        self.unaligned: Optional[torch.nn.Parameter] = None
+        self.unaligned: torch.nn.Parameter | None = None
         if aligned_source:
             self.unaligned = torch.nn.Parameter(torch.randn(dim) / dim**0.5)
         self._output_dim = 2 * dim if aligned_source else dim
@@ -113,7 +114,7 @@ class TransformerPairRepresentation(InputRepresentation):
             params["load_weights"] = False
         return super().from_params(params, *args, **extras)
 
-    def _checked_length(self, max_length: Optional[int]) -> int:
+    def _checked_length(self, max_length: int | None) -> int:
         """`max_length`, or its default."""
         limit, minimum = limit_of(self.transformer), self._layout.num_special + MIN_ROOM
         if max_length is None:
@@ -142,16 +143,16 @@ class TransformerPairRepresentation(InputRepresentation):
         source: TextFieldTensors,
         target: TextFieldTensors,
         alignments: torch.Tensor,
-        similarity: Optional[torch.Tensor] = None,
-    ) -> Tuple[torch.Tensor, torch.Tensor]:
+        similarity: torch.Tensor | None = None,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         if similarity is not None:
             raise ConfigurationError(
                 "word_similarity: expected false in a reader for transformer_pair, which takes no similarity, got true"
             )
         sides = [_word_pieces(source), _word_pieces(target)]
         masks = [side["counts"] > 0 for side in sides]
-        inputs: List[Tuple[List[int], List[int]]] = []
-        places: Tuple[List[Place], List[Place]] = ([], [])
+        inputs: list[tuple[list[int], list[int]]] = []
+        places: tuple[list[Place], list[Place]] = ([], [])
         for pair in zip(*map(_words_of, sides)):
             parts, found = self._layout.join(pair, self.max_length)
             for known, new in zip(places, found):
@@ -168,7 +169,7 @@ class TransformerPairRepresentation(InputRepresentation):
         means = torch.where(counts > 0, means, self.unaligned.to(means.dtype))
         return torch.cat([words, means.to(words.dtype)], dim=-1), masks[1]
 
-    def _read(self, inputs: Sequence[Tuple[List[int], List[int]]]) -> torch.Tensor:
+    def _read(self, inputs: Sequence[tuple[list[int], list[int]]]) -> torch.Tensor:
         """The vectors of the pieces of all parts: (parts, pieces, dim)."""
         device = self.transformer.device
         ids, types = (
@@ -186,7 +187,7 @@ class TransformerPairRepresentation(InputRepresentation):
         layers = self.transformer(ids, output_hidden_states=True, **options).hidden_states
         return self.layer_mix(layers[-self.layer_mix.mixture_size :])
 
-    def _pooled(self, pieces: torch.Tensor, places: List[Place]) -> torch.Tensor:
+    def _pooled(self, pieces: torch.Tensor, places: list[Place]) -> torch.Tensor:
         """The vectors of words: (words, dim)."""
         parts, firsts, counts = torch.tensor(places, device=pieces.device).view(-1, 3).unbind(-1)
         if self.pooling == "first":
@@ -199,7 +200,7 @@ class TransformerPairRepresentation(InputRepresentation):
         return sums / counts.unsqueeze(-1)
 
 
-def _word_pieces(field: TextFieldTensors) -> Dict[str, torch.Tensor]:
+def _word_pieces(field: TextFieldTensors) -> dict[str, torch.Tensor]:
     """What the indexer `word_pieces` gives."""
     for tensors in field.values():
         if "pieces" in tensors:
@@ -210,7 +211,7 @@ def _word_pieces(field: TextFieldTensors) -> Dict[str, torch.Tensor]:
     )
 
 
-def _words_of(tensors: Dict[str, torch.Tensor]) -> List[List[List[int]]]:
+def _words_of(tensors: dict[str, torch.Tensor]) -> list[list[list[int]]]:
     """The pieces of each word of each sentence."""
     sentences = []
     for counts, pieces in zip(tensors["counts"].tolist(), tensors["pieces"].tolist()):

@@ -1,5 +1,3 @@
-from typing import Optional
-
 import torch
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from overrides import overrides
@@ -32,6 +30,6 @@ class DropoutEncoder(SizedEncoder):
         self._dropout = torch.nn.Dropout(dropout)
 
     @overrides(check_signature=False)
-    def forward(self, inputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+    def forward(self, inputs: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
         """(batch, tokens, input_dim) -> the same."""
         return self._dropout(inputs)

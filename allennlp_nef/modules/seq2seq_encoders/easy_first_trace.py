@@ -1,5 +1,4 @@
 from dataclasses import dataclass
-from typing import Optional
 
 import torch
 from overrides import overrides
@@ -14,13 +13,13 @@ class NeuralEasyFirstTrace(DecidingTrace):
 
     sketches: torch.Tensor
     """s^1 to s^N: (batch, steps, tokens, sketch_dim)."""
-    inputs: Optional[torch.Tensor]
+    inputs: torch.Tensor | None
     """h: (batch, tokens, input_dim), where it is a part of the output."""
     dropout: torch.nn.Module
     """Of the output."""
-    halting_log_probabilities: Optional[torch.Tensor] = None
+    halting_log_probabilities: torch.Tensor | None = None
     """log p_n of the learned halting, (batch, steps), with `halting_rate`."""
-    halting_logits: Optional[torch.Tensor] = None
+    halting_logits: torch.Tensor | None = None
     """Those of the learned probabilities to halt at each step, (batch, steps), with `halting_rate`."""
     halting_rate: float = 0.0
 
@@ -58,6 +57,6 @@ class NeuralEasyFirstTrace(DecidingTrace):
         return Decisions(torch.stack(tag_ids, 1), torch.stack(probabilities, 1))
 
 
-def joined_output(inputs: Optional[torch.Tensor], sketches: torch.Tensor) -> torch.Tensor:
+def joined_output(inputs: torch.Tensor | None, sketches: torch.Tensor) -> torch.Tensor:
     """[h; s], or s alone: (..., tokens, output_dim)."""
     return sketches if inputs is None else torch.cat([inputs, sketches], dim=-1)

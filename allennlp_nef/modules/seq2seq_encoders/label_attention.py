@@ -1,5 +1,4 @@
 from dataclasses import dataclass
-from typing import Optional, Tuple, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -130,10 +129,10 @@ class LabelAttention(TracedEncoder):
     def encode(
         self,
         inputs: torch.Tensor,
-        mask: Optional[torch.Tensor] = None,
+        mask: torch.Tensor | None = None,
         trace: bool = False,
-        tag_scorer: Optional[TagScorer] = None,
-    ) -> Tuple[torch.Tensor, Optional[LabelAttentionTrace]]:
+        tag_scorer: TagScorer | None = None,
+    ) -> tuple[torch.Tensor, LabelAttentionTrace | None]:
         inputs, mask = without_padding(inputs, mask)
         lengths = mask.sum(-1)
         # Padding is left out, but for one word of a sentence without words, which an LSTM needs.
@@ -148,7 +147,7 @@ class LabelAttention(TracedEncoder):
             )
             return zero_padding(sentences, mask)
 
-        words: Union[torch.Tensor, LabelStates] = packed.data
+        words: torch.Tensor | LabelStates = packed.data
         distributions = []
         for layer in self.layers:
             refined: LabelStates = layer(words, packed.batch_sizes, self.label_table.weight)

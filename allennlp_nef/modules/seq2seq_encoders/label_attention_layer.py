@@ -1,5 +1,4 @@
 from functools import partial
-from typing import Union
 
 import torch
 from overrides import overrides
@@ -45,7 +44,7 @@ class LabelAttentionLayer(torch.nn.Module):
     @overrides(check_signature=False)
     def forward(
         self,
-        inputs: Union[torch.Tensor, LabelStates],
+        inputs: torch.Tensor | LabelStates,
         batch_sizes: torch.Tensor,
         labels: torch.Tensor,
     ) -> LabelStates:
@@ -53,7 +52,7 @@ class LabelAttentionLayer(torch.nn.Module):
 
         # Parameters
 
-        inputs : `Union[torch.Tensor, LabelStates]`
+        inputs : `torch.Tensor | LabelStates`
             (words, input_dim), or the output of the layer before.
         batch_sizes : `torch.LongTensor`, (tokens,)
             See `LabelLstm`.

@@ -1,4 +1,4 @@
-from typing import List, NamedTuple, Tuple, Union
+from typing import NamedTuple
 
 import torch
 from overrides import overrides
@@ -36,17 +36,17 @@ class LabelLstm(torch.nn.Module):
     def __init__(self, input_dim: int, hidden_dim: int) -> None:
         super().__init__()
         self.lstm = torch.nn.LSTM(input_dim, hidden_dim // 2, bidirectional=True)
-        self._folded: Cache[Tuple[torch.Tensor, torch.Tensor]] = Cache()
+        self._folded: Cache[tuple[torch.Tensor, torch.Tensor]] = Cache()
 
     @overrides(check_signature=False)
     def forward(
-        self, inputs: Union[torch.Tensor, LabelStates], batch_sizes: torch.Tensor
+        self, inputs: torch.Tensor | LabelStates, batch_sizes: torch.Tensor
     ) -> torch.Tensor:
         """(words, input_dim) -> (words, hidden_dim), in the order of a `PackedSequence`.
 
         # Parameters
 
-        inputs : `Union[torch.Tensor, LabelStates]`
+        inputs : `torch.Tensor | LabelStates`
         batch_sizes : `torch.LongTensor`, (tokens,)
             Of the packed sequence: the sentences that have a first word, a second one, and so on.
         """
@@ -73,14 +73,14 @@ class LabelLstm(torch.nn.Module):
         is_small = cost * num_heads * num_labels <= inputs.states.size(-1)
         return is_small and inputs.states.device.type == "cpu"
 
-    def _folded_weights(self, values: torch.Tensor) -> List[torch.Tensor]:
+    def _folded_weights(self, values: torch.Tensor) -> list[torch.Tensor]:
         """The weights of `self.lstm`, in its order, those of the input folded."""
         (forward, *forward_rest), (backward, *backward_rest) = self.lstm.all_weights
         folded = self._folded.get(_fold, (values, forward, backward), self.training)
         return [folded[0], *forward_rest, folded[1], *backward_rest]
 
     def _run(
-        self, words: torch.Tensor, batch_sizes: torch.Tensor, weights: List[torch.Tensor]
+        self, words: torch.Tensor, batch_sizes: torch.Tensor, weights: list[torch.Tensor]
     ) -> torch.Tensor:
         """The output of `self.lstm` with other weights."""
         zeros = words.new_zeros(2, int(batch_sizes[0]), self.lstm.hidden_size)
@@ -100,5 +100,5 @@ class LabelLstm(torch.nn.Module):
 
 def _fold(
     values: torch.Tensor, forward: torch.Tensor, backward: torch.Tensor
-) -> Tuple[torch.Tensor, torch.Tensor]:
+) -> tuple[torch.Tensor, torch.Tensor]:
     return folded_weight(forward, values), folded_weight(backward, values)

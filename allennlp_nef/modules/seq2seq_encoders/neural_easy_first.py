@@ -1,6 +1,6 @@
 import math
 from functools import partial
-from typing import Any, Optional, Tuple
+from typing import Any
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -95,13 +95,13 @@ class NeuralEasyFirst(TracedEncoder):
         context_size: int = 2,
         preattention_dim: int = 50,
         sketch_dim: int = 50,
-        attention: Optional[AttentionTransform] = None,
+        attention: AttentionTransform | None = None,
         concat_input: bool = True,
         dropout: float = 0.0,
         cap_steps: bool = True,
         learned_bounds: bool = False,
         bidirectional: bool = True,
-        halting_rate: Optional[float] = None,
+        halting_rate: float | None = None,
     ) -> None:
         super().__init__()
         if sketch_update not in ("single", "full"):
@@ -191,12 +191,12 @@ class NeuralEasyFirst(TracedEncoder):
     def encode(
         self,
         inputs: torch.Tensor,
-        mask: Optional[torch.Tensor] = None,
+        mask: torch.Tensor | None = None,
         trace: bool = False,
-        tag_scorer: Optional[TagScorer] = None,
+        tag_scorer: TagScorer | None = None,
         step_outputs: bool = False,
-        halting: Optional[BatchHalting] = None,
-    ) -> Tuple[torch.Tensor, Optional[EncoderTrace]]:
+        halting: BatchHalting | None = None,
+    ) -> tuple[torch.Tensor, EncoderTrace | None]:
         """As for `TracedEncoder`, with two more options.
 
         # Parameters
@@ -216,7 +216,7 @@ class NeuralEasyFirst(TracedEncoder):
             windows(inputs, self.context_size), self.input_weight, self.bias
         )
         joined_inputs = inputs if self.concat_input else None
-        score_updates: Optional[ScoreUpdates] = None
+        score_updates: ScoreUpdates | None = None
         if tag_scorer is not None:
 
             def score_updates(updates: torch.Tensor) -> torch.Tensor:
@@ -224,7 +224,7 @@ class NeuralEasyFirst(TracedEncoder):
 
         parameters = preactivation, self.sketch_weight, self.attention_vector
         num_steps = self._steps_of(mask)
-        halts: Optional[Halts] = None
+        halts: Halts | None = None
         if halting is not None:
             num_steps = halting.limit(num_steps)
             if halting.looks_at_tags and tag_scorer is not None:

@@ -1,6 +1,6 @@
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import List, Optional, Sequence, Tuple
 
 import torch
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
@@ -30,7 +30,7 @@ class SelfAttentionTrace(EncoderTrace):
     @overrides
     def readable(
         self, sentences: Sequence[TracedSentence], decide: Decide, labels: Sequence[str]
-    ) -> List[FusionTrace]:
+    ) -> list[FusionTrace]:
         return [
             FusionTrace(
                 tokens,
@@ -90,7 +90,7 @@ class PositionAwareSelfAttention(TracedEncoder):
     def __init__(
         self,
         input_dim: int,
-        hidden_dim: Optional[int] = None,
+        hidden_dim: int | None = None,
         window: int = 10,
         mask_self: bool = True,
         gaussian: bool = True,
@@ -149,10 +149,10 @@ class PositionAwareSelfAttention(TracedEncoder):
     def encode(
         self,
         inputs: torch.Tensor,
-        mask: Optional[torch.Tensor] = None,
+        mask: torch.Tensor | None = None,
         trace: bool = False,
-        tag_scorer: Optional[TagScorer] = None,
-    ) -> Tuple[torch.Tensor, Optional[SelfAttentionTrace]]:
+        tag_scorer: TagScorer | None = None,
+    ) -> tuple[torch.Tensor, SelfAttentionTrace | None]:
         inputs, mask = without_padding(inputs, mask)
         attention = self._attention(inputs, mask)
         attended = self._dropout(attention.to(inputs.dtype) @ inputs)  # (batch, tokens, dim)

@@ -1,4 +1,4 @@
-from typing import Callable, Optional, Tuple
+from collections.abc import Callable
 
 import torch
 from overrides import overrides
@@ -28,10 +28,10 @@ class TracedEncoder(SizedEncoder):
     def encode(
         self,
         inputs: torch.Tensor,
-        mask: Optional[torch.Tensor] = None,
+        mask: torch.Tensor | None = None,
         trace: bool = False,
-        tag_scorer: Optional[TagScorer] = None,
-    ) -> Tuple[torch.Tensor, Optional[EncoderTrace]]:
+        tag_scorer: TagScorer | None = None,
+    ) -> tuple[torch.Tensor, EncoderTrace | None]:
         """The output (batch, tokens, output_dim), and the trace if it is wanted.
 
         # Parameters
@@ -46,13 +46,13 @@ class TracedEncoder(SizedEncoder):
         raise NotImplementedError
 
     @overrides(check_signature=False)
-    def forward(self, inputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+    def forward(self, inputs: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
         return self.encode(inputs, mask)[0]
 
 
 def without_padding(
-    inputs: torch.Tensor, mask: Optional[torch.Tensor]
-) -> Tuple[torch.Tensor, torch.Tensor]:
+    inputs: torch.Tensor, mask: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor]:
     """The inputs (batch, tokens, dim) with 0 in padding, and the mask; without a mask there is no padding."""
     if mask is None:
         mask = inputs.new_ones(inputs.shape[:2], dtype=torch.bool)

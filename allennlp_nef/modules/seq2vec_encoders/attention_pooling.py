@@ -1,4 +1,4 @@
-from typing import Optional, cast
+from typing import cast
 
 import torch
 from allennlp.modules.seq2vec_encoders import Seq2VecEncoder
@@ -42,9 +42,7 @@ class AttentionPooling(Seq2VecEncoder):
         return self._input_dim
 
     @overrides(check_signature=False)
-    def forward(
-        self, states: torch.Tensor, mask: Optional[torch.BoolTensor] = None
-    ) -> torch.Tensor:
+    def forward(self, states: torch.Tensor, mask: torch.BoolTensor | None = None) -> torch.Tensor:
         """
         # Parameters
 

@@ -1,4 +1,4 @@
-from typing import Sequence, Tuple
+from collections.abc import Sequence
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -10,7 +10,7 @@ _PREFIXES = {"BIO": "BIO", "BIOUL": "BIOULES"}
 
 def forbidden_transitions(
     labels: Sequence[str], scheme: str
-) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The transitions, starts and ends that no well-formed sequence of the labels has.
 
     # Parameters
@@ -22,7 +22,7 @@ def forbidden_transitions(
 
     # Returns
 
-    `Tuple[torch.BoolTensor, torch.BoolTensor, torch.BoolTensor]`: True = forbidden
+    `tuple[torch.BoolTensor, torch.BoolTensor, torch.BoolTensor]`: True = forbidden
         - (labels, labels): the column's label after the row's.
         - (labels,): at the start of a sentence.
         - (labels,): at the end of a sentence.

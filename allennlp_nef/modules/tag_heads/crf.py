@@ -1,5 +1,5 @@
 import math
-from typing import Any, Optional, Tuple
+from typing import Any
 
 import torch
 import torchcrf
@@ -56,7 +56,7 @@ class CrfTagHead(AffineTagHead):
         self,
         input_dim: int,
         vocab: Vocabulary,
-        constraints: Optional[str] = None,
+        constraints: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(input_dim, vocab, **kwargs)
@@ -123,7 +123,7 @@ class CrfTagHead(AffineTagHead):
         table = marginals * (1 - marginals + marginals / weights)
         return table / table.sum(-1, keepdim=True).clamp(min=torch.finfo(table.dtype).tiny)
 
-    def _allowed_chain(self) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def _allowed_chain(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """The chain's scores of transitions, starts and ends, minus infinity where they are forbidden."""
         return (
             self.chain.transitions.masked_fill(self.forbidden_transitions, -math.inf),

@@ -1,5 +1,6 @@
 import math
-from typing import Any, Iterable, Optional, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import torch
 from allennlp.data import Vocabulary
@@ -42,7 +43,7 @@ class EnsembleTagHead(TagHead):
         heads: Sequence[TagHead],
         weights: Sequence[float],
         vocab: Vocabulary,
-        constraints: Optional[str] = None,
+        constraints: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(sum(head.input_dim for head in heads), vocab, **kwargs)
@@ -101,7 +102,7 @@ class EnsembleTagHead(TagHead):
         return ChainProbabilities(words, pairs / own.clamp(min=torch.finfo(own.dtype).tiny))
 
     @overrides
-    def decode_threshold(self) -> Optional[float]:
+    def decode_threshold(self) -> float | None:
         if not self.is_word_qe:
             return None
         thresholds = [head.threshold for head in self._heads]

@@ -1,4 +1,4 @@
-from typing import Any, Optional, Tuple
+from typing import Any
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -34,7 +34,7 @@ class LabelAttentionTagHead(SoftmaxDecoding):
         self,
         input_dim: int,
         vocab: Vocabulary,
-        label_table: Optional[LabelTable] = None,
+        label_table: LabelTable | None = None,
         scaled: bool = True,
         **kwargs: Any,
     ) -> None:
@@ -42,7 +42,7 @@ class LabelAttentionTagHead(SoftmaxDecoding):
         if label_table is None:
             label_table = self.label_table = LabelTable(self.num_labels, input_dim)
         # In a tuple: the table of an encoder is no submodule of this module.
-        self._shared: Tuple[LabelTable] = (label_table,)
+        self._shared: tuple[LabelTable] = (label_table,)
         expected, got = (self.num_labels, input_dim), tuple(label_table.weight.shape)
         if got != expected:
             raise ConfigurationError(

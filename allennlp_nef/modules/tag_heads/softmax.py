@@ -1,5 +1,3 @@
-from typing import Optional
-
 import torch
 from overrides import overrides
 
@@ -42,7 +40,7 @@ class SoftmaxDecoding(TagHead):
         return zero_padding(scores.softmax(-1), mask)
 
     @overrides
-    def decode_threshold(self) -> Optional[float]:
+    def decode_threshold(self) -> float | None:
         if not self.is_word_qe:
             return None
         weights = self.label_weights.tolist()

@@ -1,5 +1,6 @@
 import math
-from typing import Dict, List, NamedTuple, Optional, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from allennlp.common import Registrable
@@ -35,7 +36,7 @@ class TagHead(torch.nn.Module, Registrable):
         The model fills it in.
     label_namespace : `str`, optional (default = `"labels"`)
         The model fills it in.
-    label_weights : `Dict[str, float]`, optional (default = `None`)
+    label_weights : `dict[str, float]`, optional (default = `None`)
         The weights of words in the loss by their gold labels, above 0; 1 for a label that is not named.
     average : `str`, optional (default = `"sentence"`)
         What the loss of a batch, a sum over its words, is divided by: "sentence", the number of sentences (in the
@@ -53,7 +54,7 @@ class TagHead(torch.nn.Module, Registrable):
         input_dim: int,
         vocab: Vocabulary,
         label_namespace: str = "labels",
-        label_weights: Optional[Dict[str, float]] = None,
+        label_weights: dict[str, float] | None = None,
         average: str = "sentence",
     ) -> None:
         super().__init__()
@@ -70,8 +71,8 @@ class TagHead(torch.nn.Module, Registrable):
         """Whether the labels are those of word-level quality estimation: OK and BAD, or OK and severities."""
         self.bad_ids = [i for i, label in enumerate(self.labels) if label in ("BAD", *SEVERITIES)]
         """The labels of words that are not OK, in quality estimation."""
-        self.calibration: Optional[Calibration] = None
-        self._continues: Optional[torch.Tensor] = None
+        self.calibration: Calibration | None = None
+        self._continues: torch.Tensor | None = None
         weights = torch.ones(self.num_labels)
         labels = vocab.get_token_to_index_vocabulary(label_namespace)
         for label, weight in (label_weights or {}).items():
@@ -96,7 +97,7 @@ class TagHead(torch.nn.Module, Registrable):
         scores: torch.Tensor,
         mask: torch.Tensor,
         tags: torch.Tensor,
-        weights: Optional[torch.Tensor] = None,
+        weights: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """The loss of a batch, a scalar: the `sentence_losses` times the sentences' weights (batch,), averaged."""
         losses = self.sentence_losses(scores, mask, tags)
@@ -148,7 +149,7 @@ class TagHead(torch.nn.Module, Registrable):
         """Probabilities (..., labels) -> those of BAD, or of all severities together (...); 0 without such labels."""
         return probabilities[..., self.bad_ids].sum(-1)
 
-    def decode_threshold(self) -> Optional[float]:
+    def decode_threshold(self) -> float | None:
         """For the labels of quality estimation: the uncalibrated probability of BAD from which on `decode` tags a word
         BAD.
 
@@ -172,14 +173,14 @@ class TagHead(torch.nn.Module, Registrable):
             return probabilities
         return self.calibration.apply(probabilities, self.labels)
 
-    def calibrate(self, calibration: Optional[Calibration]) -> None:
+    def calibrate(self, calibration: Calibration | None) -> None:
         """Uses a calibration from now on, or none. Raises `ConfigurationError` where it is of other labels."""
         if calibration is not None:
             calibration.check_labels(self.labels)
         self.calibration = calibration
 
     @property
-    def threshold(self) -> Optional[float]:
+    def threshold(self) -> float | None:
         """For the labels of quality estimation: the calibrated probability of BAD from which on `tags` are BAD; None
         where there is no such number."""
         if self.calibration is not None and self.calibration.threshold is not None:
@@ -197,7 +198,7 @@ class TagHead(torch.nn.Module, Registrable):
         self,
         scores: torch.Tensor,
         mask: torch.Tensor,
-        thresholds: Optional[Sequence[Optional[float]]] = None,
+        thresholds: Sequence[float | None] | None = None,
     ) -> torch.Tensor:
         """The tags of the answers (batch, tokens), 0 in padding: those of `decode`, unless there is a threshold.
 
@@ -250,7 +251,7 @@ class TagHead(torch.nn.Module, Registrable):
         mask: torch.Tensor,
         tags: torch.Tensor,
         chunks: Sequence[Sequence[Chunk]],
-    ) -> List[List[float]]:
+    ) -> list[list[float]]:
         """The probability of each chunk of a tagging.
 
         It is the probability that the words of the chunk have their tags, and that the next word does not continue the

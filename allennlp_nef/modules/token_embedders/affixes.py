@@ -1,5 +1,3 @@
-from typing import List, Optional
-
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
@@ -68,7 +66,7 @@ class AffixesEmbedder(TokenEmbedder):
 
     @overrides(check_signature=False)
     def forward(
-        self, prefixes: torch.Tensor, suffixes: torch.Tensor, case: Optional[torch.Tensor] = None
+        self, prefixes: torch.Tensor, suffixes: torch.Tensor, case: torch.Tensor | None = None
     ) -> torch.Tensor:
         """
         # Parameters
@@ -98,7 +96,7 @@ class AffixesEmbedder(TokenEmbedder):
             features.append(self.case_embedding(case))
         return torch.cat(features, dim=-1)
 
-    def extend_vocab(self, extended_vocab: Vocabulary, **_: Optional[str]) -> None:
+    def extend_vocab(self, extended_vocab: Vocabulary, **_: str | None) -> None:
         """Adds rows for the new affixes of an extended vocabulary. AllenNLP calls this to fine-tune a trained model."""
         for side, names in (("prefix", self._prefixes), ("suffix", self._suffixes)):
             old, begins = getattr(self, f"{side}_weight"), getattr(self, f"{side}_offsets")
@@ -117,13 +115,13 @@ class AffixesEmbedder(TokenEmbedder):
             setattr(self, f"{side}_offsets", _offsets(extended_vocab, names).to(begins))
 
 
-def _tables(vocab: Vocabulary, namespaces: List[str], dim: int) -> torch.nn.Parameter:
+def _tables(vocab: Vocabulary, namespaces: list[str], dim: int) -> torch.nn.Parameter:
     """The tables of all lengths, concatenated."""
     tables = [torch.empty(vocab.get_vocab_size(name), dim) for name in namespaces]
     return torch.nn.Parameter(torch.cat([torch.nn.init.xavier_uniform_(t) for t in tables]))
 
 
-def _offsets(vocab: Vocabulary, namespaces: List[str]) -> torch.Tensor:
+def _offsets(vocab: Vocabulary, namespaces: list[str]) -> torch.Tensor:
     """The first row of each table."""
     sizes = [vocab.get_vocab_size(name) for name in namespaces]
     return torch.tensor([0, *sizes[:-1]]).cumsum(0)

@@ -1,7 +1,8 @@
 """Traces whose rows give tags: the steps of `neural_easy_first`, the layers of `label_attention`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, NamedTuple
 
 import numpy
 import torch
@@ -24,9 +25,9 @@ class DecisionTrace(ReadableTrace):
     (steps, words); None for layers.
     """
 
-    coverage: Optional[numpy.ndarray]
+    coverage: numpy.ndarray | None
     """beta after each step, the sum of the attention so far: (steps, words); or None."""
-    provisional_tags: List[List[str]]
+    provisional_tags: list[list[str]]
     """The labels if each step were the last one: steps x words. After a step of `neural_easy_first` they are those of
     the output layer on [h; s^n]; after a layer of `label_attention` the most probable ones of its attention, the mean
     of its heads."""
@@ -34,14 +35,14 @@ class DecisionTrace(ReadableTrace):
     """The probabilities of those: (steps, words)."""
     settled_at: numpy.ndarray
     """The first step after which a word's label no longer changes, from 1: (words,)."""
-    most_attended_at: Optional[numpy.ndarray]
+    most_attended_at: numpy.ndarray | None
     """The step of a word's largest attention, from 1, the first of several: (words,); or None."""
-    distributions: Optional[numpy.ndarray] = None
+    distributions: numpy.ndarray | None = None
     """Of `label_attention`: the probabilities of the labels in each layer, the mean of its heads, and in the output:
     (layers, words, labels), the labels in the order of the vocabulary; else None."""
 
     @overrides
-    def _written(self) -> Dict[str, Any]:
+    def _written(self) -> dict[str, Any]:
         written = super()._written()
         del written["distributions"]
         return written
@@ -54,7 +55,7 @@ class Decisions(NamedTuple):
     """(batch, rows, tokens), long."""
     probabilities: torch.Tensor
     """Of these labels: (batch, rows, tokens)."""
-    distributions: Optional[torch.Tensor] = None
+    distributions: torch.Tensor | None = None
     """Of all labels: (batch, rows, tokens, labels), where the rows are layers."""
 
 
@@ -67,7 +68,7 @@ class DecidingTrace(EncoderTrace):
 
     def readable(
         self, sentences: Sequence[TracedSentence], decide: Decide, labels: Sequence[str]
-    ) -> List[DecisionTrace]:
+    ) -> list[DecisionTrace]:
         tag_ids, probabilities, distributions = self.decisions(decide)
         traces = []
         for position, tokens, tags in sentences:
@@ -88,12 +89,12 @@ class DecidingTrace(EncoderTrace):
 
 
 def decision_trace(
-    tokens: List[str],
-    attention: Optional[numpy.ndarray],
+    tokens: list[str],
+    attention: numpy.ndarray | None,
     tag_ids: numpy.ndarray,
     probabilities: numpy.ndarray,
     labels: Sequence[str],
-    distributions: Optional[numpy.ndarray] = None,
+    distributions: numpy.ndarray | None = None,
 ) -> DecisionTrace:
     """The trace of a sentence, from its attention, tags and their probabilities, (steps, words) each, and the
     distributions (steps, words, labels) of layers."""

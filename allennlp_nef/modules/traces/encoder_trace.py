@@ -1,5 +1,6 @@
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 import torch
@@ -32,9 +33,9 @@ class TracedSentence(NamedTuple):
 
     position: int
     """In the batch, from 0."""
-    tokens: List[str]
+    tokens: list[str]
     """The words; empty where they are not known."""
-    tags: List[str]
+    tags: list[str]
     """The predicted labels, one a word."""
 
 
@@ -42,20 +43,20 @@ class TracedSentence(NamedTuple):
 class ReadableTrace:
     """How a model came to the tags of one sentence: as data, as a plot, and in notebooks as a page."""
 
-    tokens: List[str]
+    tokens: list[str]
     """The words; empty where they are not known."""
-    tags: List[str]
+    tags: list[str]
     """The predicted labels."""
-    attention: Optional[numpy.ndarray]
+    attention: numpy.ndarray | None
     """The attention to the words: (rows, words); None where rows attend to no words."""
-    display: Optional[Display] = field(default=None, init=False, repr=False)
+    display: Display | None = field(default=None, init=False, repr=False)
     """What `plot` and a notebook show; the trace of a predictor has it."""
 
-    def to_json(self) -> Dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """The trace as a JSON object, its numbers rounded to 6 decimals."""
         return {name: as_json(value) for name, value in self._written().items()}
 
-    def _written(self) -> Dict[str, Any]:
+    def _written(self) -> dict[str, Any]:
         """The fields that JSON has."""
         return {name: value for name, value in vars(self).items() if name != "display"}
 
@@ -70,7 +71,7 @@ class ReadableTrace:
             raise ValueError("plot: expected the trace of a predictor, got one without its answer")
         return self.display.plot()
 
-    def _repr_html_(self) -> Optional[str]:
+    def _repr_html_(self) -> str | None:
         """The page that replays the steps, for notebooks; None where the trace is not that of a predictor."""
         return None if self.display is None else self.display.html()
 
@@ -79,17 +80,17 @@ class ReadableTrace:
 class EncoderTrace:
     """How an encoder came to its output, for a batch. Each traced encoder has a class of its own."""
 
-    attention: Optional[torch.Tensor]
+    attention: torch.Tensor | None
     """The attention to the words: (batch, rows, tokens); None where rows attend to no words."""
     num_steps: torch.Tensor
     """(batch,): the rows of each sentence; the rows after them are padding."""
 
-    def attention_of(self, position: int, length: int) -> Optional[numpy.ndarray]:
+    def attention_of(self, position: int, length: int) -> numpy.ndarray | None:
         """The attention in the sentence at a position, of `length` words: (rows, words), or None."""
         return None if self.attention is None else self.rows_of(self.attention, position, length)
 
     def rows_of(
-        self, table: torch.Tensor, position: int, length: Optional[int] = None
+        self, table: torch.Tensor, position: int, length: int | None = None
     ) -> numpy.ndarray:
         """The rows of the sentence in a table (batch, rows, tokens, ...), without padding."""
         return array_of(table[position, : int(self.num_steps[position]), :length])

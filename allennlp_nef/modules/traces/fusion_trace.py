@@ -1,5 +1,5 @@
 from dataclasses import dataclass
-from typing import Any, Dict
+from typing import Any
 
 import numpy
 from overrides import overrides
@@ -19,5 +19,5 @@ class FusionTrace(ReadableTrace):
     """lambda, the share of each number of its own vector that a word keeps: (words, dim)."""
 
     @overrides
-    def _written(self) -> Dict[str, Any]:
+    def _written(self) -> dict[str, Any]:
         return {**super()._written(), "gates": self.gates.mean(1)}

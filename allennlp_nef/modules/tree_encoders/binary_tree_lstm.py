@@ -1,5 +1,3 @@
-from typing import Tuple
-
 import torch
 from allennlp.common.checks import ConfigurationError
 from overrides import overrides
@@ -50,7 +48,7 @@ class BinaryTreeLstm(TreeEncoder):
         child_states: torch.Tensor,
         child_memories: torch.Tensor,
         level: TreeLevel,
-    ) -> Tuple[torch.Tensor, torch.Tensor]:
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         dim = self._hidden_dim
         rows = 2 * level.parents + level.places
         nothing = gates.new_zeros(2 * len(gates), dim)

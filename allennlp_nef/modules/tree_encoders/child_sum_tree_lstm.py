@@ -1,5 +1,3 @@
-from typing import Tuple
-
 import torch
 from overrides import overrides
 
@@ -31,7 +29,7 @@ class ChildSumTreeLstm(TreeEncoder):
         child_states: torch.Tensor,
         child_memories: torch.Tensor,
         level: TreeLevel,
-    ) -> Tuple[torch.Tensor, torch.Tensor]:
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         dim = self._hidden_dim
         nothing = gates.new_zeros(len(gates), dim)
         sums = nothing.index_add(0, level.parents, child_states)  # Eq. 2

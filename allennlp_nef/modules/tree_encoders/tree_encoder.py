@@ -1,5 +1,3 @@
-from typing import Tuple
-
 import torch
 from allennlp.common import Registrable
 
@@ -77,7 +75,7 @@ class TreeEncoder(torch.nn.Module, Registrable):
         child_states: torch.Tensor,
         child_memories: torch.Tensor,
         level: TreeLevel,
-    ) -> Tuple[torch.Tensor, torch.Tensor]:
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """The states and the memories of the nodes of a level, (nodes, hidden_dim) each.
 
         # Parameters

@@ -11,7 +11,7 @@ in the cache. The forms in torch are what kernels are tested against, and what r
 
 import logging
 import os
-from functools import lru_cache
+from functools import cache
 
 import torch
 
@@ -20,7 +20,7 @@ VARIABLE = "ALLENNLP_NEF_NUMBA"
 """The environment variable that turns kernels off: "0"."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def is_available() -> bool:
     """Whether kernels are used: numba is installed, and the environment variable `ALLENNLP_NEF_NUMBA` is not "0"."""
     if os.environ.get(VARIABLE) == "0":

@@ -1,7 +1,8 @@
 """Exponential and tanh in float32, in forms that LLVM turns into vector instructions. Errors are at most 2e-7."""
 
 import math
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from llvmlite import ir

@@ -1,10 +1,11 @@
 """Eisner's algorithm ("Three New Probabilistic Models for Dependency Parsing", COLING 1996), for batches."""
 
-from typing import Any, Dict, List, Sequence, Tuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy
 
-_Spans = Dict[str, List[Any]]
+_Spans = dict[str, list[Any]]
 
 
 def projective_heads(scores: numpy.ndarray, lengths: Sequence[int]) -> numpy.ndarray:
@@ -66,10 +67,10 @@ def _best(values: numpy.ndarray, splits: numpy.ndarray) -> numpy.ndarray:
     return numpy.take_along_axis(values, splits[..., None], -1)[..., 0]
 
 
-def _heads_of(splits: _Spans, root: int, length: int) -> List[int]:
+def _heads_of(splits: _Spans, root: int, length: int) -> list[int]:
     """Follows the splits from the root's two complete spans."""
     heads = [0] * length
-    spans: List[Tuple[str, int, int]] = [("left", 0, root), ("right", root, length - 1)]
+    spans: list[tuple[str, int, int]] = [("left", 0, root), ("right", root, length - 1)]
     while spans:
         kind, first, last = spans.pop()
         if first == last:

@@ -1,10 +1,9 @@
 import math
-from typing import Optional
 
 import torch
 
 
-def with_root_label(scores: torch.Tensor, heads: torch.Tensor, root: Optional[int]) -> torch.Tensor:
+def with_root_label(scores: torch.Tensor, heads: torch.Tensor, root: int | None) -> torch.Tensor:
     """
     The scores of labels, so that the root of a tree, and no other word, gets the label `root`.
 

@@ -1,7 +1,5 @@
 """csoftmax of one step after the other, in compiled kernels."""
 
-from typing import Dict, Optional, Tuple
-
 import numpy as np
 import torch
 
@@ -45,7 +43,7 @@ class CompiledConstrainedSoftmaxSteps(StepwiseAttention):
         is_word = mask.numpy()
         self._bounds, self._closed = is_word * np.float32(upper_bound), ~is_word
         self._grad_coverage = np.zeros_like(self._bounds)
-        self._cache: Dict[int, Tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+        self._cache: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 
     def forward(self, step: int, scores: torch.Tensor, use_cache: bool) -> torch.Tensor:
         return torch.from_numpy(self.forward_array(step, scores.contiguous().numpy(), use_cache))
@@ -53,7 +51,7 @@ class CompiledConstrainedSoftmaxSteps(StepwiseAttention):
     def backward(self, step: int, grad: torch.Tensor) -> torch.Tensor:
         return torch.from_numpy(self.backward_array(step, grad.contiguous().numpy()))
 
-    def open_words(self, size: int) -> Optional[torch.Tensor]:
+    def open_words(self, size: int) -> torch.Tensor | None:
         words = self.open_array(size)
         return None if words is None else torch.from_numpy(words)
 
@@ -75,14 +73,14 @@ class CompiledConstrainedSoftmaxSteps(StepwiseAttention):
         self._kernels.backward_step(*solution, grad, grad_coverage, grad_scores)
         return grad_scores
 
-    def open_array(self, size: int) -> Optional[np.ndarray]:
+    def open_array(self, size: int) -> np.ndarray | None:
         return open_array_of(self._closed[:size])
 
     def keep(self, rows: torch.Tensor) -> None:
         self._bounds, self._closed = self._bounds[rows.numpy()], self._closed[rows.numpy()]
 
-    def state(self) -> Tuple[np.ndarray, np.ndarray]:
+    def state(self) -> tuple[np.ndarray, np.ndarray]:
         return self._bounds.copy(), self._closed
 
-    def restore(self, state: Tuple[np.ndarray, np.ndarray]) -> None:
+    def restore(self, state: tuple[np.ndarray, np.ndarray]) -> None:
         self._bounds, self._closed = state[0].copy(), state[1]

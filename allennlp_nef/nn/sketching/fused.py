@@ -32,7 +32,7 @@ s^(n-1) around word i.
 NEF-S carries a instead of s from step to step; `fused_single` says how (B5) and (B6) look then.
 """
 
-from typing import Any, Dict, List, Optional, Tuple, Type
+from typing import Any
 
 import torch
 
@@ -43,13 +43,13 @@ from allennlp_nef.nn.sketching.fused_recursion import FusedRecursion
 from allennlp_nef.nn.sketching.fused_single import FusedSingleRecursion
 from allennlp_nef.nn.sketching.stepwise_attention import MakeAttention
 
-RECURSIONS: Dict[str, Type[FusedRecursion]] = {
+RECURSIONS: dict[str, type[FusedRecursion]] = {
     "full": FusedFullRecursion,
     "single": FusedSingleRecursion,
 }
 
 
-def recursion_of(sketch_update: str, *inputs: torch.Tensor) -> Type[FusedRecursion]:
+def recursion_of(sketch_update: str, *inputs: torch.Tensor) -> type[FusedRecursion]:
     """The form of the recursion for inputs of their types, on their device: with kernels where there are some."""
     if have_kernels(*inputs):
         from allennlp_nef.nn.sketching.compiled_full import CompiledFullRecursion
@@ -97,12 +97,12 @@ def fused_history(
     mask: torch.Tensor,
     num_steps: torch.Tensor,
     context_size: int,
-) -> Tuple[torch.Tensor, torch.Tensor]:
+) -> tuple[torch.Tensor, torch.Tensor]:
     """The sketches after the last step and after each step, differentiable once. Parameters: see `fused_sketches`.
 
     # Returns
 
-    `Tuple[torch.Tensor, torch.Tensor]`
+    `tuple[torch.Tensor, torch.Tensor]`
         - s^N: (batch, tokens, sketch_dim).
         - s^1 to s^N: (batch, steps, tokens, sketch_dim); 0 after the last step of a sentence.
     """
@@ -115,17 +115,17 @@ def fused_history(
 
 def _run(
     sketch_update: str,
-    inputs: Tuple[torch.Tensor, torch.Tensor, torch.Tensor],
+    inputs: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
     make_attention: MakeAttention,
     mask: torch.Tensor,
     num_steps: torch.Tensor,
     context_size: int,
     keep_history: bool,
-) -> Tuple[torch.Tensor, ...]:
+) -> tuple[torch.Tensor, ...]:
     """The sketches, and with `keep_history` those after each step."""
     preactivation, sketch_weight, attention_vector = inputs
     steps = num_steps.tolist()
-    order: Optional[torch.Tensor] = None
+    order: torch.Tensor | None = None
     if any(later > earlier for earlier, later in zip(steps, steps[1:])):
         order = num_steps.argsort(descending=True)
         steps = num_steps[order].tolist()
@@ -147,7 +147,7 @@ def _run(
 
 def _results(
     recursion: FusedRecursion, use_cache: bool, keep_history: bool
-) -> Tuple[torch.Tensor, ...]:
+) -> tuple[torch.Tensor, ...]:
     sketches = recursion.forward(use_cache, keep_history)
     history, recursion.history = recursion.history, None
     return (sketches,) if history is None else (sketches, history)
@@ -162,13 +162,13 @@ class _FusedSketches(torch.autograd.Function):
         preactivation: torch.Tensor,
         sketch_weight: torch.Tensor,
         attention_vector: torch.Tensor,
-        kind: Type[FusedRecursion],
+        kind: type[FusedRecursion],
         make_attention: MakeAttention,
         mask: torch.Tensor,
-        steps: List[int],
+        steps: list[int],
         context_size: int,
         keep_history: bool,
-    ) -> Tuple[torch.Tensor, ...]:
+    ) -> tuple[torch.Tensor, ...]:
         inputs = preactivation, sketch_weight, attention_vector
         ctx.recursion = kind(*inputs, make_attention, mask, steps, context_size)
         ctx.save_for_backward(*inputs, mask)
@@ -177,7 +177,7 @@ class _FusedSketches(torch.autograd.Function):
 
     @staticmethod
     @differentiable_once("neural_easy_first")
-    def backward(ctx: Any, *grads: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
+    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         *inputs, mask = ctx.saved_tensors  # raises an error if one of them was changed since
         with full_precision(mask.device):
             gradients = ctx.recursion.backward(*grads)

@@ -1,6 +1,6 @@
 """NEF-F (Eq. 7) with a hand-written backward pass; `fused` states the equations (B1) to (B6)."""
 
-from typing import NamedTuple, Optional, Tuple
+from typing import NamedTuple
 
 import torch
 
@@ -106,7 +106,7 @@ class FusedFullRecursion(FusedRecursion):
             self._backward_product(grad_hidden, padded_before, open_words)
 
     def _backward_product(
-        self, grad: torch.Tensor, padded: torch.Tensor, open_words: Optional["_OpenWords"]
+        self, grad: torch.Tensor, padded: torch.Tensor, open_words: "_OpenWords | None"
     ) -> None:
         """The backward pass of a step's product of W_s and the windows of the sketches."""
         size = len(padded)
@@ -127,7 +127,7 @@ class FusedFullRecursion(FusedRecursion):
         for place in range(self.window):  # not `+=`, which copies the sum onto itself
             grad_padded[:, place : place + self.tokens].add_(by_place[:, :, place])
 
-    def gradients(self) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def gradients(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         grad_preactivation = self._grad_preactivation.view_as(self.preactivation)
         return grad_preactivation, self._grad_weight, self._grad_vector
 
@@ -136,7 +136,7 @@ class FusedFullRecursion(FusedRecursion):
         return padded[:, self.context_size : self.context_size + self.tokens]
 
     def _gather_windows(
-        self, padded: torch.Tensor, open_words: Optional["_OpenWords"]
+        self, padded: torch.Tensor, open_words: "_OpenWords | None"
     ) -> torch.Tensor:
         """The window of each word: (words, window * sketch_dim), in a buffer that the next call overwrites."""
         size, length, dim = padded.shape
@@ -151,7 +151,7 @@ class FusedFullRecursion(FusedRecursion):
         return torch.index_select(overlapping, 0, open_words.windows, out=windows)
 
     def _scatter(
-        self, values: torch.Tensor, size: int, open_words: Optional["_OpenWords"]
+        self, values: torch.Tensor, size: int, open_words: "_OpenWords | None"
     ) -> torch.Tensor:
         """A value for each word in use -> (size, tokens), 0 for the other words."""
         if open_words is not None:
@@ -159,12 +159,12 @@ class FusedFullRecursion(FusedRecursion):
             values = zeros.index_copy_(0, open_words.words, values)
         return values.view(size, self.tokens)
 
-    def _gather(self, values: torch.Tensor, open_words: Optional["_OpenWords"]) -> torch.Tensor:
+    def _gather(self, values: torch.Tensor, open_words: "_OpenWords | None") -> torch.Tensor:
         """(size, tokens) -> a value for each word in use."""
         values = values.to(self.dtype).reshape(-1)
         return values if open_words is None else values.index_select(0, open_words.words)
 
-    def _index_open_words(self, size: int) -> Optional["_OpenWords"]:
+    def _index_open_words(self, size: int) -> "_OpenWords | None":
         """The words that the next step uses; None for all words of the first `size` sentences."""
         words = self.attention.open_words(size)
         if words is None:

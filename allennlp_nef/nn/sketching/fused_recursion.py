@@ -1,7 +1,8 @@
 """What NEF-S and NEF-F share in the fused recursion: the order of the steps, the cache, and the checkpoints."""
 
 import math
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -48,7 +49,7 @@ class FusedRecursion:
         self.mask = mask
         self.make_attention = make_attention
         # The number of sentences that take part in each step. They are the first ones of the batch.
-        self.sizes: List[int] = []
+        self.sizes: list[int] = []
         size = self.batch
         for step in range(max(steps, default=0)):
             while steps[size - 1] <= step:
@@ -71,10 +72,10 @@ class FusedRecursion:
         the last step of a sentence.
         """
         self.start()
-        self.history: Optional[torch.Tensor] = None
+        self.history: torch.Tensor | None = None
         if keep_history:
             self.history = self.zeros(self.batch, len(self.sizes), self.tokens, self.sketch_dim)
-        self._checkpoints: List[Any] = []
+        self._checkpoints: list[Any] = []
         for segment in self.segments:
             if use_cache:
                 self._checkpoints.append((self.state(), self.attention.state()))
@@ -82,8 +83,8 @@ class FusedRecursion:
         return self.sketches()
 
     def backward(
-        self, grad: torch.Tensor, grad_history: Optional[torch.Tensor] = None
-    ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        self, grad: torch.Tensor, grad_history: torch.Tensor | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """The gradients of the sketches, and of the history if it is kept -> those of the pre-activation, W_s and v."""
         if not self.cache:  # it is not the first backward pass
             self._start_attention()
@@ -114,11 +115,11 @@ class FusedRecursion:
         self.start_forward()
 
     def _start_attention(self) -> None:
-        self.cache: Dict[int, Tuple[Any, ...]] = {}
+        self.cache: dict[int, tuple[Any, ...]] = {}
         self.attention = self.make_attention(self.mask, float32_at_least(self.dtype))
 
     def _forward_segment(
-        self, segment: range, use_cache: bool, history: Optional[torch.Tensor] = None
+        self, segment: range, use_cache: bool, history: torch.Tensor | None = None
     ) -> None:
         for step in segment:
             size = self.sizes[step]
@@ -176,7 +177,7 @@ class FusedRecursion:
         """Does the backward pass of a step, and removes the step from the cache."""
         raise NotImplementedError
 
-    def gradients(self) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def gradients(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """The gradients of the pre-activation, W_s and v."""
         raise NotImplementedError
 

@@ -16,8 +16,6 @@ and the gradient of t, from which grad_average = (1 - t^2) * grad_t follows, is
 sum_i alpha_i g_i + sum_k W_k^T sum_i alpha_(i + k) A_i.
 """
 
-from typing import Tuple
-
 import torch
 from torch.nn import functional
 
@@ -146,12 +144,12 @@ class FusedSingleRecursion(FusedRecursion):
 
     def _backward_change(
         self, step: int, windows: torch.Tensor, columns: torch.Tensor
-    ) -> Tuple[torch.Tensor, torch.Tensor]:
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """The terms with A; caches the sum over words of (B5).
 
         # Returns
 
-        `Tuple[torch.Tensor, torch.Tensor]`
+        `tuple[torch.Tensor, torch.Tensor]`
             The gradients of the weights of each window, (sentences, window, tokens), and what is added to those of t,
             (sentences, sketch_dim).
         """
@@ -171,7 +169,7 @@ class FusedSingleRecursion(FusedRecursion):
         shifted.as_strided(grad_windows.shape, diagonal).copy_(grad_windows)
         grad_alpha += shifted.sum(1)[:, self.context_size : self.context_size + self.tokens]
 
-    def gradients(self) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def gradients(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         # (B5): W_s, of all steps at once
         updates = self._updates.view(-1, self.sketch_dim)
         columns = self._grad_columns.view(-1, self.window * self.preactivation_dim)

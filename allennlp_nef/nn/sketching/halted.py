@@ -1,6 +1,6 @@
 """Sketches of sentences that do different numbers of steps, as a function of the sketches decides."""
 
-from typing import Protocol, Tuple
+from typing import Protocol
 
 import torch
 
@@ -36,12 +36,12 @@ def halted_sketches(
     num_steps: torch.Tensor,
     context_size: int,
     halts: Halts,
-) -> Tuple[torch.Tensor, torch.Tensor]:
+) -> tuple[torch.Tensor, torch.Tensor]:
     """`fused_sketches` without gradients, in which a sentence leaves the batch when it halts.
 
     # Returns
 
-    `Tuple[torch.Tensor, torch.Tensor]`
+    `tuple[torch.Tensor, torch.Tensor]`
         - The sketches after the last step of each sentence: (batch, tokens, sketch_dim).
         - The number of steps of each sentence, at most `num_steps`: (batch,).
     """
@@ -91,7 +91,7 @@ def halted_sketches(
 
 def halt_in_history(
     history: torch.Tensor, num_steps: torch.Tensor, halts: Halts
-) -> Tuple[torch.Tensor, torch.Tensor]:
+) -> tuple[torch.Tensor, torch.Tensor]:
     """What `halted_sketches` returns, from the sketches of all steps (batch, steps, tokens, sketch_dim)."""
     done_steps = num_steps.clone()
     if not history.size(1):

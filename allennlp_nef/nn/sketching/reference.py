@@ -8,8 +8,9 @@ does not change over the steps. The caller computes it once, for the attention (
 together. It is called the *pre-activation*; the columns of the attention come first.
 """
 
+from collections.abc import Callable
 from functools import partial
-from typing import Callable, List, NamedTuple, Optional
+from typing import NamedTuple
 
 import torch
 from torch.nn import functional
@@ -28,7 +29,7 @@ class SketchState(NamedTuple):
     """(batch, tokens), bool, True = keep."""
     lengths: torch.Tensor
     """(batch,), the number of words of each sentence."""
-    tag_scores: Optional[Callable[[], torch.Tensor]] = None
+    tag_scores: Callable[[], torch.Tensor] | None = None
     """Gives the best tag score that each word would have after an update in this step: (batch, tokens), no gradient.
 
     None where there is no output layer to score with.
@@ -52,7 +53,7 @@ class SketchResult(NamedTuple):
 
     sketches: torch.Tensor
     """s^N: (batch, tokens, sketch_dim)."""
-    trace: Optional[SketchTrace]
+    trace: SketchTrace | None
 
 
 ScoreUpdates = Callable[[torch.Tensor], torch.Tensor]
@@ -84,7 +85,7 @@ class _Steps:
         mask: torch.Tensor,
         num_steps: torch.Tensor,
         dtype: torch.dtype,
-        score_updates: Optional[ScoreUpdates],
+        score_updates: ScoreUpdates | None,
     ) -> None:
         self._score_updates = score_updates
         self.attend, self.mask, self.lengths, self.num_steps = attend, mask, mask.sum(-1), num_steps
@@ -125,7 +126,7 @@ def sketch_full(
     num_steps: torch.Tensor,
     context_size: int,
     keep_trace: bool = False,
-    score_updates: Optional[ScoreUpdates] = None,
+    score_updates: ScoreUpdates | None = None,
 ) -> SketchResult:
     """NEF-F: a step updates every word with a vector of its own (Eq. 7), ``s_i += alpha_i tanh(W_cs c_i + w_s)``.
 
@@ -152,8 +153,8 @@ def sketch_full(
     sketch_dim = sketch_weight.size(0) - preattention_dim
     sketches = preactivation.new_zeros(batch, tokens, sketch_dim)
     steps = _Steps(attend, mask, num_steps, preactivation.dtype, score_updates)
-    attention: List[torch.Tensor] = []
-    history: List[torch.Tensor] = []
+    attention: list[torch.Tensor] = []
+    history: list[torch.Tensor] = []
     for step in range(steps.count):
         current = preactivation
         if (
@@ -183,7 +184,7 @@ def sketch_single(
     num_steps: torch.Tensor,
     context_size: int,
     keep_trace: bool = False,
-    score_updates: Optional[ScoreUpdates] = None,
+    score_updates: ScoreUpdates | None = None,
 ) -> SketchResult:
     """NEF-S: a step updates all words with one vector (Eq. 4), ``s_i += alpha_i tanh(W_cs c_bar + w_s)``.
 
@@ -201,8 +202,8 @@ def sketch_single(
     if steps.count == 1:  # s^0 = 0, multiplied only because no later step uses the weight
         no_sketch = preactivation.new_zeros(1, sketch_weight.size(1))
         preactivation = preactivation + functional.linear(no_sketch, sketch_weight)
-    attention: List[torch.Tensor] = []
-    updates: List[torch.Tensor] = []
+    attention: list[torch.Tensor] = []
+    updates: list[torch.Tensor] = []
     for step in range(steps.count):
         preattention, sketch_part = preactivation.split([preattention_dim, sketch_dim], dim=-1)
         alpha = steps.attention(step, preattention.tanh().matmul(attention_vector), sketch_part)

@@ -5,7 +5,8 @@ has to give its gradients one step at a time. The attention of a step depends on
 coverage, whose gradient is carried from step to step here.
 """
 
-from typing import Any, Callable, Dict, Optional, Tuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,14 +31,14 @@ class StepwiseAttention:
         """
         raise NotImplementedError
 
-    def backward(self, step: int, grad: torch.Tensor) -> Optional[torch.Tensor]:
+    def backward(self, step: int, grad: torch.Tensor) -> torch.Tensor | None:
         """The gradient of alpha of a step -> that of its scores, None for zero.
 
         To be called once for each cached step, from the last step to the first.
         """
         raise NotImplementedError
 
-    def open_words(self, size: int) -> Optional[torch.Tensor]:
+    def open_words(self, size: int) -> torch.Tensor | None:
         """The words of the first `size` sentences that can have attention in the next step: (words,), long.
 
         They are indices into (size * tokens,). None stands for all words; it is also returned where too few words
@@ -49,12 +50,12 @@ class StepwiseAttention:
         """`forward` of arrays in float32, which kernels take."""
         return self.forward(step, torch.from_numpy(scores), use_cache).contiguous().numpy()
 
-    def backward_array(self, step: int, grad: np.ndarray) -> Optional[np.ndarray]:
+    def backward_array(self, step: int, grad: np.ndarray) -> np.ndarray | None:
         """`backward` of arrays in float32."""
         grad_scores = self.backward(step, torch.from_numpy(grad))
         return None if grad_scores is None else grad_scores.contiguous().numpy()
 
-    def open_array(self, size: int) -> Optional[np.ndarray]:
+    def open_array(self, size: int) -> np.ndarray | None:
         """`open_words` as an array."""
         words = self.open_words(size)
         return None if words is None else words.numpy()
@@ -82,8 +83,8 @@ class RecordedAttention(StepwiseAttention):
     def __init__(self, attend: Attend, mask: torch.Tensor, dtype: torch.dtype) -> None:
         self._attend, self._mask, self._lengths = attend, mask, mask.sum(-1)
         self._coverage = torch.zeros(mask.shape, dtype=dtype, device=mask.device)
-        self._cache: Dict[int, Tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = {}
-        self._grad_coverage: Optional[torch.Tensor] = None
+        self._cache: dict[int, tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = {}
+        self._grad_coverage: torch.Tensor | None = None
 
     def forward(self, step: int, scores: torch.Tensor, use_cache: bool) -> torch.Tensor:
         size = scores.size(0)
@@ -97,7 +98,7 @@ class RecordedAttention(StepwiseAttention):
         self._coverage = coverage.detach() + alpha.detach()
         return alpha.detach()
 
-    def backward(self, step: int, grad: torch.Tensor) -> Optional[torch.Tensor]:
+    def backward(self, step: int, grad: torch.Tensor) -> torch.Tensor | None:
         z, coverage, alpha = self._cache.pop(step)
         later = _for_all_sentences(self._grad_coverage, grad)
         if later is not None:
@@ -131,8 +132,8 @@ class _ScoredSteps(StepwiseAttention):
 
     def __init__(self, temperature: float, coverage_penalty: float) -> None:
         self._temperature, self._penalty = temperature, coverage_penalty
-        self._cache: Dict[int, Any] = {}
-        self._grad_coverage: Optional[torch.Tensor] = None
+        self._cache: dict[int, Any] = {}
+        self._grad_coverage: torch.Tensor | None = None
 
     def forward(self, step: int, scores: torch.Tensor, use_cache: bool) -> torch.Tensor:
         if self._penalty:
@@ -181,7 +182,7 @@ class SoftmaxSteps(_ScoredSteps):
     def coverage(self, size: int) -> torch.Tensor:
         return self._coverage[:size]
 
-    def open_words(self, size: int) -> Optional[torch.Tensor]:
+    def open_words(self, size: int) -> torch.Tensor | None:
         return open_words_of(self._padding, size)
 
     def solve(self, scores: torch.Tensor) -> constrained_softmax.Solution:
@@ -222,17 +223,17 @@ class _BoundedSteps(_ScoredSteps):
     def coverage(self, size: int) -> torch.Tensor:
         return self._upper_bound - self._bounds[:size]
 
-    def open_words(self, size: int) -> Optional[torch.Tensor]:
+    def open_words(self, size: int) -> torch.Tensor | None:
         return open_words_of(self._closed, size)
 
     def keep(self, rows: torch.Tensor) -> None:
         self._bounds = self._bounds[rows]
         self._closed = None if self._closed is None else self._closed[rows]
 
-    def state(self) -> Tuple[torch.Tensor, Optional[torch.Tensor]]:
+    def state(self) -> tuple[torch.Tensor, torch.Tensor | None]:
         return self._bounds, self._closed
 
-    def restore(self, state: Tuple[torch.Tensor, Optional[torch.Tensor]]) -> None:
+    def restore(self, state: tuple[torch.Tensor, torch.Tensor | None]) -> None:
         self._bounds, self._closed = state
 
 
@@ -266,7 +267,7 @@ class ConstrainedSparsemaxSteps(_BoundedSteps):
         return solution
 
 
-def _for_all_sentences(later: Optional[torch.Tensor], grad: torch.Tensor) -> Optional[torch.Tensor]:
+def _for_all_sentences(later: torch.Tensor | None, grad: torch.Tensor) -> torch.Tensor | None:
     """The gradient of the coverage after a step, for all sentences of that step: 0 for those that end with it."""
     if later is None or len(later) == len(grad):
         return later
@@ -278,7 +279,7 @@ def _is_full(mask: torch.Tensor) -> bool:
     return mask.device.type == "cpu" and bool(mask.all())
 
 
-def open_words_of(closed: Optional[torch.Tensor], size: int) -> Optional[torch.Tensor]:
+def open_words_of(closed: torch.Tensor | None, size: int) -> torch.Tensor | None:
     """The result of `open_words`, from the words (sentences, tokens) that are closed."""
     # On other devices than a CPU their number is not known without synchronization.
     if closed is None or closed.device.type != "cpu":
@@ -287,7 +288,7 @@ def open_words_of(closed: Optional[torch.Tensor], size: int) -> Optional[torch.T
     return None if words is None else torch.from_numpy(words)
 
 
-def open_array_of(closed: np.ndarray) -> Optional[np.ndarray]:
+def open_array_of(closed: np.ndarray) -> np.ndarray | None:
     """The result of `open_array`, from the words (sentences, tokens) that are closed."""
     words = np.flatnonzero(~closed)
     return words if len(words) < MAX_OPEN_SHARE * closed.size else None

@@ -1,6 +1,6 @@
 from itertools import chain
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any
 
 import pytest
 
@@ -117,9 +117,9 @@ def test_eos_elsewhere_is_an_error(
     ],
 )  # fmt: skip
 def test_missing_tags_of_what_is_tagged_are_an_error(
-    tmp_path: Path, files: Dict[str, Any], tagged: str, message: str
+    tmp_path: Path, files: dict[str, Any], tagged: str, message: str
 ) -> None:
-    every: Dict[str, Any] = {"src": "a b\n", "mt": "A B\n", "tags": "OK OK\n", **files}
+    every: dict[str, Any] = {"src": "a b\n", "mt": "A B\n", "tags": "OK OK\n", **files}
     prefix = write(tmp_path, {end: text for end, text in every.items() if text})
     with pytest.raises(DataFormatError) as info:
         list(read_examples(prefix, tagged=tagged))
@@ -140,5 +140,5 @@ def test_tags_with_eos_are_those_of_wmt22(part: str) -> None:
         [(e.target, e.tags) for e in read_examples(path, eos=True)] for path in (DATA / part, paths)
     )
     assert ours == theirs
-    tags: List[str] = list(chain.from_iterable(tags or [] for _, tags in ours))
+    tags: list[str] = list(chain.from_iterable(tags or [] for _, tags in ours))
     assert 0.1 < tags.count("BAD") / len(tags) < 0.4

@@ -1,5 +1,4 @@
 from pathlib import Path
-from typing import List
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -52,9 +51,9 @@ def tags_line(sentence: dict) -> str:
     mark=st.booleans(),
 )
 def test_what_is_written_is_read(
-    tmp_path: Path, data: List[dict], line_end: str, last_end: bool, mark: bool
+    tmp_path: Path, data: list[dict], line_end: str, last_end: bool, mark: bool
 ) -> None:
-    def text(lines: List[str]) -> bytes:
+    def text(lines: list[str]) -> bytes:
         joined = line_end.join(lines) + (line_end if last_end else "")
         return joined.encode("utf-8-sig" if mark else "utf-8")
 

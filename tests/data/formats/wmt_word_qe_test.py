@@ -1,7 +1,6 @@
 import os
 import re
 from pathlib import Path
-from typing import Dict, List, Union
 
 import pytest
 
@@ -15,7 +14,7 @@ from allennlp_nef.data.formats.wmt_word_qe import (
 SOURCE, TARGET, TAGS, LINKS, SOURCE_TAGS = "src", "mt", "tags", "src-mt.alignments", "source_tags"
 
 
-def good_files() -> Dict[str, str]:
+def good_files() -> dict[str, str]:
     """Three sentences with tags of words and gaps, the last one without alignment."""
     return {
         SOURCE: "a b\nc d e\nf\n",
@@ -26,7 +25,7 @@ def good_files() -> Dict[str, str]:
     }
 
 
-def write(folder: Path, files: Dict[str, Union[str, bytes]]) -> str:
+def write(folder: Path, files: dict[str, str | bytes]) -> str:
     for ending, content in files.items():
         data = content.encode("utf-8") if isinstance(content, str) else content
         (folder / f"x.{ending}").write_bytes(data)
@@ -278,7 +277,7 @@ def test_invalid_utf8_is_an_error(tmp_path: Path, ending: str) -> None:
     )
 
 
-def missing(prefix: str, without: List[str], hint: str) -> str:
+def missing(prefix: str, without: list[str], hint: str) -> str:
     files = f"{prefix}.src and {prefix}.mt"
     got = " and ".join(f"no {prefix}.{ending}" for ending in without)
     return f"{prefix}.{without[0]}: expected the files {files}, got {got}{hint}"
@@ -341,7 +340,7 @@ def test_submission_has_a_row_for_each_word() -> None:
     ],
 )
 def test_submission_refuses_bad_words_and_tags(
-    method: str, words: List[str], tags: List[str], message: str
+    method: str, words: list[str], tags: list[str], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
         format_submission(method, 0, words, tags)

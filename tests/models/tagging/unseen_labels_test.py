@@ -3,7 +3,7 @@
 import copy
 import json
 import logging
-from functools import lru_cache
+from functools import cache
 
 import pytest
 import torch
@@ -65,7 +65,7 @@ def unseen_warnings(caplog):
     return [message for message in messages if "the vocabulary lacks" in message]
 
 
-@lru_cache(maxsize=None)
+@cache
 def learned(head):
     """A model that was trained on three sentences until it knows them."""
     model = make(VOCAB, **MODEL, **HEADS[head]).train()

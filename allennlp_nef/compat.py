@@ -1,0 +1,358 @@
+"""What has changed since AllenNLP 2.10.1, in Python and in the packages that it imports.
+
+AllenNLP is archived, and its metadata asks for packages of 2022. So it is installed without its requirements, and its
+modules get what they expect from this one:
+
+- The `import` statements in its modules, and in those of the other packages that are installed so, go through
+  `_import`. Of packages that few components use, it gives a placeholder, which imports the package at the first use, or
+  says what to install. So AllenNLP starts without them, and starts quickly. Names that a package no longer has come
+  from `_NAMES`.
+- When some of its modules have been executed, a function of `_CHANGES` replaces what no longer works.
+
+Nothing else in the process changes: all other modules see the packages as they are. `_allennlp_nef_start.py`, outside
+the package, finds these modules with `find_spec`. It loads this file without the package, so the standard library
+alone is imported here.
+"""
+
+import builtins
+import functools
+import importlib.util
+import re
+import sys
+import types
+import typing
+from collections.abc import Callable, Sequence
+from importlib import metadata
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
+from typing import Any
+
+WITHOUT_REQUIREMENTS = ("allennlp==2.10.1", "allennlp-server==1.0.0", "cached-path")
+"""What is installed with `pip install --no-deps`."""
+OLDEST = ("torch>=2.6", "transformers>=4.46")
+"""The oldest versions that work, as in pyproject.toml."""
+
+# The packages that get a placeholder, with the names that pip knows them by.
+_OPTIONAL = {
+    "base58": "base58",
+    "boto3": "boto3",
+    "botocore": "boto3",
+    "dill": "dill",
+    "fairscale": "fairscale",
+    "ftfy": "ftfy",
+    "google.api_core": "google-cloud-storage",
+    "google.auth": "google-cloud-storage",
+    "google.cloud": "google-cloud-storage",
+    "h5py": "h5py",
+    "lmdb": "lmdb",
+    "nltk": "nltk",
+    "pytest": "pytest",
+    "rouge": "py-rouge",
+    "scipy": "scipy",
+    "sklearn": "scikit-learn",
+    "spacy": "spacy",
+    "tensorboardX": "tensorboardX",
+    "torchvision": "torchvision",
+    "word2number": "word2number",
+}
+
+
+def find_spec(name: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
+    """The spec that Python has for a module, with the loader of this file."""
+    spec = PathFinder.find_spec(name, path, target)
+    if spec is not None and type(spec.loader) is SourceFileLoader:
+        spec.loader = _Loader(name, spec.loader.path)
+    return spec
+
+
+class _Loader(SourceFileLoader):
+    def exec_module(self, module: types.ModuleType) -> None:
+        if module.__name__ == "allennlp":
+            check_versions()
+        # Python looks up `__import__` here for each `import` statement of the module and of its functions.
+        module.__dict__["__builtins__"] = _BUILTINS
+        super().exec_module(module)
+        change = _CHANGES.get(module.__name__)
+        if change is not None:
+            change(module)
+
+
+def _import(
+    name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
+) -> Any:
+    """The `__import__` of the modules of `PACKAGES`."""
+    if level == 0:
+        package = _optional_package(name)
+        if package is not None and package not in sys.modules:
+            return _Placeholder(name if fromlist else package)
+        if name in _NAMES:
+            return _StandIn(name)
+    return builtins.__import__(name, globals, locals, fromlist, level)
+
+
+def _optional_package(module: str) -> str | None:
+    """The package of `_OPTIONAL` that a module is in."""
+    return next((name for name in _OPTIONAL if f"{module}.".startswith(f"{name}.")), None)
+
+
+_BUILTINS = {**vars(builtins), "__import__": _import}
+
+
+# What is installed.
+
+
+def install_commands() -> list[str]:
+    """The commands that install this package and AllenNLP, in any folder."""
+    root = Path(__file__).resolve().parent.parent
+    package = (
+        f"-e '{root}[serve,plot]'"
+        if (root / "pyproject.toml").is_file()
+        else "'allennlp_nef[serve,plot]'"
+    )
+    return [f"pip install {package}", f"pip install --no-deps {' '.join(WITHOUT_REQUIREMENTS)}"]
+
+
+def require_allennlp() -> None:
+    """Imports what this package extends of AllenNLP.
+
+    # Raises
+
+    `ImportError`: it cannot be imported. The message says what is wrong and how to mend it.
+    """
+    if importlib.util.find_spec("allennlp") is None:
+        raise ImportError(
+            f"allennlp_nef needs AllenNLP, which is not installed: {' && '.join(install_commands())}"
+        )
+    import allennlp.commands
+    import allennlp.models
+    import allennlp.predictors  # noqa: F401
+
+
+def check_versions() -> None:
+    """Checks what AllenNLP needs, before it is imported.
+
+    # Raises
+
+    `ImportError`: another version of AllenNLP, a torch or a transformers that is too old, no jsonnet.
+    """
+    for requirement in (*WITHOUT_REQUIREMENTS[:1], *OLDEST):
+        name, relation, version = re.split("(==|>=)", requirement)
+        installed = _version_of(name)
+        if installed is None:
+            continue  # it is in a folder of `sys.path` without its metadata
+        is_right = (
+            installed == version if relation == "==" else _numbers(installed) >= _numbers(version)
+        )
+        if not is_right:
+            no_deps = "--no-deps " if relation == "==" else "--upgrade "
+            raise ImportError(
+                f"allennlp_nef needs {requirement}, got {name} {installed}: pip install {no_deps}'{requirement}'"
+            )
+    if importlib.util.find_spec("_jsonnet") is None:
+        raise ImportError("allennlp_nef needs jsonnet, which is not installed: pip install jsonnet")
+
+
+def _version_of(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)[:2]]
+
+
+# Placeholders.
+
+
+class _Placeholder:
+    """A module that is not imported yet, or what a dotted name in it stands for.
+
+    It can be called, subclassed, written in annotations, and given to `isinstance`. It imports the package where it is
+    used, and not where a name is taken from it.
+    """
+
+    def __init__(self, module: str, *names: str) -> None:
+        self._placeholder = module, names
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # what typing and copy look for
+            raise AttributeError(name)
+        module, names = self._placeholder
+        if _is_imported(module):
+            return getattr(_resolve(self), name)
+        return _Placeholder(module, *names, name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return _resolve(self)(*args, **kwargs)
+
+    def __getitem__(self, key: Any) -> Any:
+        return _resolve(self)[key]
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[Any, ...]:
+        try:
+            return (_resolve(self),)
+        except ModuleNotFoundError:  # raised again where an object of the subclass is made
+            return (type("Missing", (), {"__new__": lambda cls, *args, **kwargs: _resolve(self)}),)
+
+    def __instancecheck__(self, instance: Any) -> bool:
+        # Without the package there is no instance.
+        return _is_imported(self._placeholder[0]) and isinstance(instance, _resolve(self))
+
+
+def _is_imported(module: str) -> bool:
+    return (_optional_package(module) or module.partition(".")[0]) in sys.modules
+
+
+def _resolve(placeholder: _Placeholder) -> Any:
+    """What a placeholder stands for.
+
+    # Raises
+
+    `ModuleNotFoundError`: the package is not installed. The message says how to install it.
+    """
+    module, names = placeholder._placeholder
+    try:
+        value: Any = importlib.import_module(module)
+        for position, name in enumerate(names, 1):
+            if not hasattr(value, name):  # a module that its package does not import
+                importlib.import_module(".".join((module, *names[:position])))
+            value = getattr(value, name)
+    except ModuleNotFoundError as error:
+        package = str(_optional_package(module))
+        if not f"{package}.".startswith(f"{error.name}."):
+            raise
+        raise ModuleNotFoundError(
+            f"{'.'.join((module, *names))} is used here, and {package} is not installed: "
+            f"pip install {_OPTIONAL[package]}",
+            name=error.name,
+        ) from error
+    return value
+
+
+# Names that packages no longer have.
+
+
+class _StandIn(types.ModuleType):
+    """A package with other objects for some of its names."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _NAMES[self.__name__]:
+            return _NAMES[self.__name__][name]()
+        return getattr(importlib.import_module(self.__name__), name)
+
+
+@functools.cache
+def _adamw() -> type:
+    from torch.optim import AdamW
+
+    class HuggingfaceAdamW(AdamW):
+        """torch's AdamW, for the option of that of transformers."""
+
+        def __init__(self, params: Any, *, correct_bias: bool = True, **options: Any) -> None:
+            if not correct_bias:
+                raise ValueError("correct_bias: expected true, got false: torch always corrects it")
+            super().__init__(params, **options)
+
+    return HuggingfaceAdamW
+
+
+class _PushToHub:
+    """What AllenNLP's `push-to-hf` takes from huggingface_hub before version 1."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.get_token()
+
+    @staticmethod
+    def get_token() -> Any:
+        raise RuntimeError(
+            "push-to-hf does not work with huggingface_hub 1.0 and later. Upload the archive with its own program: "
+            "hf upload NAME model.tar.gz"
+        )
+
+
+# By package and name, what gives the object.
+_NAMES: dict[str, dict[str, Callable[[], Any]]] = {
+    "transformers": {
+        "AdamW": _adamw,  # gone since 4.50
+        # Slow to import, and AllenNLP's modules take them when they start.
+        "AutoModel": lambda: _Placeholder("transformers", "AutoModel"),
+        "PreTrainedModel": lambda: _Placeholder("transformers", "PreTrainedModel"),
+        "XLNetConfig": lambda: _Placeholder("transformers", "XLNetConfig"),
+    },
+    "transformers.models.bert.modeling_bert": {
+        "ACT2FN": lambda: _Placeholder("transformers.activations", "ACT2FN"),
+    },
+    # Gone since 1.0.
+    "huggingface_hub": {"HfFolder": lambda: _PushToHub, "Repository": lambda: _PushToHub},
+}
+
+
+# Functions of AllenNLP that are replaced.
+
+
+def _infer_types_with_bars(module: Any) -> None:
+    """Lets constructors be annotated with `X | None`, which Python has since 3.10 and AllenNLP does not know."""
+    infer_method_params = module.infer_method_params
+
+    def infer(cls: type, method: Callable[..., Any]) -> Any:
+        return {
+            name: parameter.replace(annotation=_with_unions(parameter.annotation))
+            for name, parameter in infer_method_params(cls, method).items()
+        }
+
+    module.infer_method_params = functools.wraps(infer_method_params)(infer)
+
+
+def _with_unions(annotation: Any) -> Any:
+    """`typing.Union[X, Y]` for `X | Y`, also inside `list[X | Y]`, `Lazy[X | Y]` and the like."""
+    args = typing.get_args(annotation)
+    if isinstance(annotation, types.UnionType):
+        return typing.Union[tuple(map(_with_unions, args))]  # noqa: UP007
+    changed = tuple(map(_with_unions, args))
+    if changed == args or typing.get_origin(annotation) is Callable:
+        return annotation
+    return annotation.__origin__[changed]
+
+
+def _get_tokenizer_of_today(module: Any) -> None:
+    """Leaves out an argument that tokenizers refuse since transformers 4.46. `encode_plus` is gone since 5.0."""
+    get_tokenizer = module.get_tokenizer
+
+    def get(model_name: str, add_special_tokens: bool = True, **options: Any) -> Any:
+        tokenizer = get_tokenizer(model_name, **options)
+        if not hasattr(tokenizer, "encode_plus"):
+            tokenizer.encode_plus = tokenizer.__call__
+        return tokenizer
+
+    module.get_tokenizer = functools.wraps(get_tokenizer)(get)
+
+
+def _import_plugins_quickly(module: Any) -> None:
+    """Lists the folders of `sys.path` once for all plugins, not for each of their modules."""
+    import_plugins, import_all = module.import_plugins, module.import_module_and_submodules
+
+    def import_them() -> None:
+        invalidate = importlib.invalidate_caches
+        invalidate()
+        importlib.invalidate_caches = lambda: None
+        try:
+            import_plugins()
+        finally:
+            importlib.invalidate_caches = invalidate
+
+    def import_without_scripts(name: str, exclude: Any = None) -> None:
+        # A folder of scripts. One tries to download data of nltk when it is imported.
+        import_all(name, {*(exclude or ()), "allennlp_models.rc.tools"})
+
+    module.import_plugins = functools.wraps(import_plugins)(import_them)
+    module.import_module_and_submodules = import_without_scripts
+
+
+# By module, what is called with the module when it has been executed.
+_CHANGES: dict[str, Callable[[Any], None]] = {
+    "allennlp.common.cached_transformers": _get_tokenizer_of_today,
+    "allennlp.common.from_params": _infer_types_with_bars,
+    "allennlp.common.plugins": _import_plugins_quickly,
+}
