@@ -5,11 +5,12 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
-PYTHON ?= python3.11
+# python3 where the package runs on its version, else the newest Python that is found and starts.
+PYTHONS := python3 python3.14 python3.13 python3.12 python3.11
+PYTHON ?= $(shell for python in $(PYTHONS); do \
+	if $$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null; then echo $$python; break; fi; done)
 VENV ?= .venv
-LEGACY_PYTHON ?= python3.10
-LEGACY_VENV ?= .venv-legacy
-# LOCKED=1 installs the exact versions of requirements-lock.txt.
+# LOCKED=1 installs the versions of constraints.txt.
 LOCKED ?=
 # Folders of the data sets that the results-* targets read; the language pair of MLQE-PE where the folder has several, such as
 # en-de; and what the names of the CoNLL files begin with, such as esp, ned, eng or deu.
@@ -33,35 +34,15 @@ version = $(shell "$(1)" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 
 
 # One mark a Python version and kind of install, inside the environment: another PYTHON installs anew.
 MARK := $(VENV)/.allennlp_nef-$(call version,$(PYTHON))$(if $(LOCKED),-locked)
-LEGACY_MARK := $(LEGACY_VENV)/.allennlp_nef-$(call version,$(LEGACY_PYTHON))-legacy
-REQUIREMENTS := $(if $(LOCKED),requirements-lock.txt,requirements.txt requirements-dev.txt)
-PIP_FLAGS := --disable-pip-version-check --no-input
-
-# Two warnings of AllenNLP's imports, by their exact text: torchvision's image reader is not used, and the spelling is AllenNLP's.
-comma := ,
-QUIET := ignore:Failed to load image Python extension:UserWarning$(comma)ignore:`torch.cuda.amp.autocast(args...)` is deprecated:FutureWarning
-export PYTHONWARNINGS := $(if $(PYTHONWARNINGS),$(PYTHONWARNINGS)$(comma))$(QUIET)
+PIP := "$(VENV)/bin/python" -m pip install --disable-pip-version-check --no-input
+ifdef LOCKED
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+endif
 
 RUN_NAME := qe_nef_f
 RUN := runs/$(RUN_NAME)
 
-# $(call make-venv,python,folder): the folder becomes an environment of that Python. One that this Makefile made with another
-# Python is made anew; any other folder is left alone.
-define make-venv
-@if ! "$(1)" -c 'import venv, ensurepip' 2>/dev/null; then \
-	echo "$(1) cannot make a virtual environment: not found, or without venv and ensurepip. Name another with $(3)=<python>." >&2; exit 2; fi; \
-want=$$("$(1)" -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
-if [ -e "$(2)" ]; then \
-	have=$$("$(2)/bin/python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null || echo none); \
-	if [ "$$have" = "$$want" ]; then exit 0; fi; \
-	if [ ! -e "$(2)/.allennlp_nef" ]; then \
-		echo "$(2) is not an environment of Python $$want (its Python: $$have). Name another folder with $(4)=<folder>, or remove it." >&2; exit 2; fi; \
-fi; \
-echo "== Python $$want environment in $(2)"; \
-"$(1)" -m venv --clear "$(2)"; touch "$(2)/.allennlp_nef"
-endef
-
-.PHONY: help install train test browser docs bench bench-serving pictures lint format test-legacy test-spark results-qe results-pos results-ner results-pos-baselines results-ner-baselines clean
+.PHONY: help install train test browser docs bench bench-serving pictures lint format test-spark results-qe results-pos results-ner results-pos-baselines results-ner-baselines clean
 
 help:
 	@echo 'make train        install, train NEF-F on the fixtures, evaluate it, print three tagged sentences'
@@ -70,10 +51,9 @@ help:
 	@echo 'make bench        the speed, against taggers of AllenNLP itself, in less than 10 minutes (BENCH="--json FILE")'
 	@echo 'make bench-serving 2,000 requests to allennlp serve and to gunicorn from 32 connections, each answer checked, in 2 minutes'
 	@echo 'make pictures     the pictures of the README'
-	@echo 'make install      virtual environment with the package and its requirements (LOCKED=1: exact versions)'
+	@echo 'make install      virtual environment with the package and what the tests use (LOCKED=1: the versions of constraints.txt)'
 	@echo 'make lint         ruff and mypy'
 	@echo 'make format       ruff fixes and formatting'
-	@echo 'make test-legacy  the tests on AllenNLP 2.10.1 with its own pins (Python 3.8 to 3.10, torch 1.12.1)'
 	@echo 'make test-spark   one test with a local Spark, which it installs (456 MB) and which needs Java'
 	@echo 'make results-qe   the results on MLQE-PE (QE_DATA=<folder of train.*, dev.*, test20.*, or of what it unpacks> QE_LANGUAGE=en-de)'
 	@echo 'make results-pos  the results on a treebank of UD (POS_DATA=<folder of *-train.conllu, *-dev.conllu, *-test.conllu>)'
@@ -81,18 +61,30 @@ help:
 	@echo 'make results-pos-baselines, results-ner-baselines   label attention and self-attention on the same data'
 	@echo 'make clean        remove caches, runs and the environments made here'
 	@echo
-	@echo 'Variables: PYTHON=$(PYTHON) VENV=$(VENV) LEGACY_PYTHON=$(LEGACY_PYTHON) LEGACY_VENV=$(LEGACY_VENV)'
+	@echo 'Variables: PYTHON=$(PYTHON) VENV=$(VENV)'
 
 install: $(call escape,$(MARK))
 
-$(call escape,$(MARK)): pyproject.toml requirements-no-deps.txt $(REQUIREMENTS)
-	$(call make-venv,$(PYTHON),$(VENV),PYTHON,VENV)
-	@echo '== Requirements'
-	"$(VENV)/bin/python" -m pip install $(PIP_FLAGS) $(addprefix -r ,$(REQUIREMENTS))
-	@echo '== AllenNLP, without its version caps'
-	"$(VENV)/bin/python" -m pip install $(PIP_FLAGS) --no-deps -r requirements-no-deps.txt
-	@echo '== allennlp_nef'
-	"$(VENV)/bin/python" -m pip install $(PIP_FLAGS) --no-deps -e .
+# An environment that this Makefile made with another Python is made anew; any other folder is left alone.
+$(call escape,$(MARK)): pyproject.toml setup.py $(if $(LOCKED),constraints.txt)
+	@if [ -z "$(PYTHON)" ]; then \
+		echo 'expected Python 3.11, 3.12, 3.13 or 3.14, found none: install one (on Debian: apt-get install python3 python3-venv),' \
+			'or name its program with PYTHON=<python>' >&2; exit 2; fi; \
+	if ! "$(PYTHON)" -c 'import venv, ensurepip' 2>/dev/null; then \
+		echo "$(PYTHON) cannot make a virtual environment: not found, or without venv and ensurepip." \
+			"Name another with PYTHON=<python>." >&2; exit 2; fi; \
+	want=$(call version,$(PYTHON)); \
+	have=$$("$(VENV)/bin/python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null || echo none); \
+	if [ -e "$(VENV)" ] && [ "$$have" != "$$want" ] && [ ! -e "$(VENV)/.allennlp_nef" ]; then \
+		echo "$(VENV) is not an environment of Python $$want (its Python: $$have)." \
+			"Name another folder with VENV=<folder>, or remove it." >&2; exit 2; fi; \
+	if [ "$$have" != "$$want" ]; then \
+		echo "== $(PYTHON), which is Python $$want: environment in $(VENV)"; \
+		"$(PYTHON)" -m venv --clear "$(VENV)"; touch "$(VENV)/.allennlp_nef"; fi
+	@echo '== The package with all extras that the tests use'
+	$(PIP) -e '.[dev]'
+	@echo '== AllenNLP, without its requirements'
+	$(PIP) --no-deps allennlp==2.10.1 allennlp-server==1.0.0 cached-path
 	@touch "$@"
 	@echo '== Installed in $(VENV)'
 
@@ -129,22 +121,8 @@ test: lint browser
 	OMP_NUM_THREADS=1 "$(VENV)/bin/python" -m pytest -n 2 --dist worksteal $(WITHOUT_BROWSER)
 	@seconds=$$(($$(date +%s) - $(STARTED))); echo "make test took $$((seconds / 60)) min $$((seconds % 60)) s"
 
-$(call escape,$(LEGACY_MARK)): pyproject.toml requirements-legacy.txt
-	$(call make-venv,$(LEGACY_PYTHON),$(LEGACY_VENV),LEGACY_PYTHON,LEGACY_VENV)
-	@echo '== Requirements'
-	# The pip that comes with Python 3.8 does not find versions that fit together.
-	"$(LEGACY_VENV)/bin/python" -m pip install $(PIP_FLAGS) 'pip>=25'
-	"$(LEGACY_VENV)/bin/python" -m pip install $(PIP_FLAGS) -r requirements-legacy.txt
-	@echo '== allennlp_nef'
-	"$(LEGACY_VENV)/bin/python" -m pip install $(PIP_FLAGS) -e .
-	@touch "$@"
-	@echo '== Installed in $(LEGACY_VENV)'
-
-test-legacy: $(call escape,$(LEGACY_MARK)) browser
-	OMP_NUM_THREADS=1 "$(LEGACY_VENV)/bin/python" -m pytest -n 2 --dist worksteal $(WITHOUT_BROWSER)
-
 test-spark: install
-	"$(VENV)/bin/python" -m pip install $(PIP_FLAGS) 'pyspark>=3.5,<5'
+	$(PIP) 'pyspark>=3.5,<5'
 	OMP_NUM_THREADS=1 "$(VENV)/bin/python" -m pytest tests/bulk/spark_test.py
 
 docs: install
@@ -172,4 +150,4 @@ results-qe results-pos results-ner results-pos-baselines results-ner-baselines: 
 clean:
 	rm -rf runs build .mypy_cache .pytest_cache .ruff_cache .hypothesis allennlp_nef.egg-info
 	find allennlp_nef tests fixtures -name __pycache__ -type d -prune -exec rm -rf {} +
-	@for folder in "$(VENV)" "$(LEGACY_VENV)"; do if [ -e "$$folder/.allennlp_nef" ]; then echo "rm -rf $$folder"; rm -rf "$$folder"; fi; done
+	if [ -e "$(VENV)/.allennlp_nef" ]; then rm -rf "$(VENV)"; fi

@@ -11,21 +11,44 @@ There are two exceptions:
 
 import sys
 from importlib.util import find_spec
+from typing import Any
 
+import _allennlp_nef_start  # noqa: F401  # first: AllenNLP's modules go through `compat`
+from allennlp_nef import compat
 from allennlp_nef.version import VERSION as __version__
+
+
+def load(archive: str, cuda_device: int = -1, **options: Any) -> Any:
+    """The predictor of a trained model. The archive cannot run code, unless it is trusted.
+
+        from allennlp_nef import load
+        print(load("model.tar.gz").predict("They saw her duck .")["tags"])
+
+    # Parameters
+
+    archive : `str`
+        The archive (`model.tar.gz`), or the folder of a training run.
+    cuda_device : `int`, optional (default = `-1`)
+        The number of a GPU, or -1 for the CPU.
+    options
+        `name`, the registered name of another predictor than the default of the model; `trust=True` for an archive that
+        may run code; and the options of the predictor.
+
+    # Raises
+
+    What `allennlp_nef.predictors.archives.load_predictor` raises.
+    """
+    from allennlp_nef.predictors.archives import load_predictor
+
+    return load_predictor(archive, cuda_device, **{"name": None, **options})
 
 
 def _registers_components() -> bool:
     console = sys.modules.get("allennlp_nef_console")
-    if getattr(console, "imports_without_components", False):
-        return False
-    try:
-        return find_spec("allennlp") is not None
-    except ImportError:
-        return False
+    return not getattr(console, "imports_without_components", False) and bool(find_spec("allennlp"))
 
 
 if _registers_components():
     from allennlp_nef import components  # noqa: F401
 
-__all__ = ["__version__"]
+__all__ = ["__version__", "compat", "load"]

@@ -15,8 +15,11 @@ alone is imported here.
 """
 
 import builtins
+import difflib
 import functools
+import hashlib
 import importlib.util
+import pickle
 import re
 import sys
 import types
@@ -317,16 +320,41 @@ def _with_unions(annotation: Any) -> Any:
 
 
 def _get_tokenizer_of_today(module: Any) -> None:
-    """Leaves out an argument that tokenizers refuse since transformers 4.46. `encode_plus` is gone since 5.0."""
+    """Leaves out an argument that tokenizers refuse since transformers 4.46, and adds methods that 5 dropped."""
     get_tokenizer = module.get_tokenizer
 
     def get(model_name: str, add_special_tokens: bool = True, **options: Any) -> Any:
         tokenizer = get_tokenizer(model_name, **options)
         if not hasattr(tokenizer, "encode_plus"):
             tokenizer.encode_plus = tokenizer.__call__
+        if not hasattr(tokenizer, "build_inputs_with_special_tokens"):
+            tokenizer.build_inputs_with_special_tokens = functools.partial(_add_special, tokenizer)
         return tokenizer
 
     module.get_tokenizer = functools.wraps(get_tokenizer)(get)
+
+
+def _add_special(tokenizer: Any, pieces: list[int]) -> list[int]:
+    """Pieces of a sentence with the special ones before and after them."""
+    encoded = tokenizer("a", return_special_tokens_mask=True)
+    special, mask = encoded["input_ids"], encoded["special_tokens_mask"]
+    after = len(special) - mask[::-1].index(0)
+    return [*special[: mask.index(0)], *pieces, *special[after:]]
+
+
+def _hash_without_dill(module: Any) -> None:
+    """Hashes arguments, for AllenNLP's cache of transformers, without dill and base58."""
+    module.hash_object = lambda value: hashlib.blake2b(pickle.dumps(value)).hexdigest()
+
+
+def _suggest_without_nltk(module: Any) -> None:
+    """Finds the registered name that is nearest to a wrong one without nltk."""
+
+    def suggest(name: str, available: list[str]) -> str | None:
+        nearest = difflib.get_close_matches(name, available, 1, 0.8)
+        return nearest[0] if nearest else None
+
+    module._get_suggestion = suggest
 
 
 def _import_plugins_quickly(module: Any) -> None:
@@ -355,4 +383,6 @@ _CHANGES: dict[str, Callable[[Any], None]] = {
     "allennlp.common.cached_transformers": _get_tokenizer_of_today,
     "allennlp.common.from_params": _infer_types_with_bars,
     "allennlp.common.plugins": _import_plugins_quickly,
+    "allennlp.common.registrable": _suggest_without_nltk,
+    "allennlp.common.util": _hash_without_dill,
 }

@@ -31,7 +31,7 @@ def _cached(model_name: str, modified: int | None) -> Any:
         tokenizer = AutoTokenizer.from_pretrained(
             model_name, add_prefix_space=True, trust_remote_code=False
         )
-    if len(tokenizer.build_inputs_with_special_tokens([0], [0])) < 3:
+    if not tokenizer.num_special_tokens_to_add(pair=True):
         raise ConfigurationError(
             f"model_name: expected a transformer whose tokenizer joins two sentences, got {model_name!r}"
         )

@@ -150,7 +150,7 @@ def serving(
         arguments = ["--archive-path", str(archive), "--predictor", "word_qe", "--port", str(port)]
         process = start(log, "allennlp", "serve", *arguments, "--include-package", "allennlp_nef")
     else:
-        settings = ["--config", "python:allennlp_nef.serving.gunicorn_settings"]
+        settings = ["--config", "python:allennlp_nef.serving._gunicorn_settings"]
         options = ["--workers", str(workers), "--bind", f"127.0.0.1:{port}"]
         application = f"allennlp_nef.serving:create_app({str(archive)!r}, batch_size={batch_size})"
         process = start(log, "gunicorn", *settings, *options, application)

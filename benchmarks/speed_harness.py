@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy
 import torch
 
-from allennlp_nef.nn import kernels
+from allennlp_nef.nn import _kernels as kernels
 
 ROOT = Path(__file__).resolve().parent.parent
 SHORTEST = 0.005

@@ -257,7 +257,7 @@ def word_qe(archive_path, predictor_of):
 @pytest.fixture(params=["kernels", "torch"])
 def with_and_without_kernels(request, monkeypatch):
     """Float32 once in compiled kernels, where there are any, and once in torch."""
-    from allennlp_nef.nn import kernels
+    from allennlp_nef.nn import _kernels as kernels
 
     if request.param == "torch":
         monkeypatch.setattr(kernels, "is_available", lambda: False)

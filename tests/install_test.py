@@ -1,4 +1,4 @@
-"""The package's metadata, requirements files, import guard and Makefile."""
+"""The package's metadata, what it says where AllenNLP cannot be imported, and the Makefile."""
 
 import os
 import re
@@ -9,10 +9,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from allennlp_nef._stack import install_commands
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from allennlp_nef.compat import OLDEST, WITHOUT_REQUIREMENTS, install_commands
 from allennlp_nef.version import VERSION
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,255 +25,147 @@ def lines_of(name):
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def requirements_of(name):
-    return [Requirement(line) for line in lines_of(name)]
-
-
-def applies(requirement, python):
-    environment = {"python_version": python, "python_full_version": f"{python}.0"}
-    return requirement.marker is None or requirement.marker.evaluate(environment)
-
-
-def declared(python, base=True, extras=()):
-    """What pyproject.toml requires on a version of Python."""
-    texts = list(PROJECT["dependencies"]) if base else []
-    for extra in extras:
-        texts += PROJECT["optional-dependencies"][extra]
-    return [requirement for requirement in map(Requirement, texts) if applies(requirement, python)]
-
-
-def without_markers(requirements):
-    """`name specifier`, each once."""
-    return sorted({f"{canonicalize_name(r.name)} {r.specifier}" for r in requirements})
-
-
-def locked_versions():
-    return {
-        canonicalize_name(r.name): next(iter(r.specifier)).version
-        for r in requirements_of("requirements-lock.txt")
-    }
-
-
-NEEDING_ALLENNLP = [
-    "components",
-    "data.dataset_readers",
-    "data.fields",
-    "data.token_indexers",
-    "models.tagging",
-    "modules.attention",
-    "predictors",
-    "training",
-]
-
-
-class TestImportGuard:
-    @staticmethod
-    def import_package(before, *paths, module="allennlp_nef"):
-        """Runs `before` and imports the module, without site-packages: `paths` stand for them."""
-        code = f"""
-import sys
-sys.path[:0] = {[str(path) for path in paths] + [str(ROOT)]!r}
-{before}
-try:
-    import {module}
-except ImportError as error:
-    print(type(error.__cause__).__name__, error, sep="\\n")
-"""
-        command = [sys.executable, "-S", "-c", code]
-        done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
-        assert done.returncode == 0, done.stderr
-        assert done.stdout, "the import raised no ImportError"
-        cause, message = done.stdout.split("\n", 1)
-        return cause, message
-
-    @staticmethod
-    def assert_names_commands(message):
-        for command in install_commands():
-            assert f"\n    {command}\n" in message
-
-    @pytest.mark.parametrize("name", NEEDING_ALLENNLP)
-    def test_missing_allennlp_is_reported_with_commands(self, name):
-        cause, message = self.import_package("", module=f"allennlp_nef.{name}")
-        assert cause == "ModuleNotFoundError"
-        assert "No module named 'allennlp'" in message
-        self.assert_names_commands(message)
-
-    def test_blocked_allennlp_is_reported_with_commands(self):
-        blocked = "sys.modules['allennlp'] = None"
-        cause, message = self.import_package(blocked, module="allennlp_nef.components")
-        assert cause == "ModuleNotFoundError"
-        self.assert_names_commands(message)
-
-    def test_versions_that_do_not_fit_are_reported_with_commands(self, tmp_path):
-        package = tmp_path / "allennlp"
-        package.mkdir()
-        (package / "__init__.py").write_text("raise AttributeError('numpy has no float')\n")
-        cause, message = self.import_package("", tmp_path)
-        assert cause == "AttributeError"
-        assert "(AttributeError: numpy has no float)" in message
-        self.assert_names_commands(message)
-
-    def test_commands_of_a_checkout_name_its_folder(self):
-        assert install_commands()[0] == f'pip install -e "{ROOT}[serve,plot]"'
-
-    @pytest.mark.parametrize("python", [(3, 8), (3, 10), (3, 11), (3, 13)])
-    def test_commands_of_an_installed_package_need_no_files(self, python, tmp_path):
-        first, *others = install_commands(python, tmp_path)
-        assert first == 'pip install "allennlp_nef[serve,plot]"'
-        assert len(others) == (python >= (3, 11))
-        for command in others:
-            start, pins = command.split(" --no-deps ")
-            assert start == "pip install"
-            name = ".".join(map(str, python))
-            pinned = [r for r in requirements_of("requirements-no-deps.txt") if applies(r, name)]
-            assert sorted(pins.split()) == sorted(f"{r.name}{r.specifier}" for r in pinned)
-
-
 class TestMetadata:
-    def test_extras_are_those_that_the_documentation_names(self):
-        assert set(PROJECT["optional-dependencies"]) == {
-            "serve",
-            "plot",
-            "align",
-            "tokenize",
-            "ray",
-            "gunicorn",
-            "export",
-            "fast",
-            "structured",
-            "trees",
-            "docs",
-            "dev",
-        }
-        assert PROJECT["requires-python"] == ">=3.8"
-
-    def test_setup_file_has_no_metadata(self):
-        code = (ROOT / "setup.py").read_text(encoding="utf-8").splitlines()
-        assert code[2:] == ["from setuptools import setup", "", "setup()"]
-
     def test_citation_has_the_version_and_the_license(self):
         lines = lines_of("CITATION.cff")
         assert f"version: {VERSION}" in lines
-        assert f"license: {PROJECT['license']['text']}" in lines
+        assert f"license: {PROJECT['license']}" in lines
 
-    @pytest.mark.parametrize(
-        ("python", "torch", "numpy", "with_allennlp"),
-        [("3.8", "1.12.1", "1.24.4", True), ("3.11", "2.13.0", "2.4.6", False)],
-    )
-    def test_each_python_gets_its_stack(self, python, torch, numpy, with_allennlp):
-        wanted = {r.name: r.specifier for r in declared(python)}
-        assert wanted["torch"].contains(torch)
-        assert not wanted["torch"].contains("2.13.0" if torch == "1.12.1" else "1.12.1")
-        assert wanted["numpy"].contains(numpy)
-        assert ("allennlp" in wanted) == with_allennlp
-
-    def test_locked_versions_are_in_range(self):
-        locked = locked_versions()
-        wanted = declared(
-            "3.11", extras=set(PROJECT["optional-dependencies"]) - {"align", "structured"}
-        )
-        for requirement in wanted:
-            version = locked[canonicalize_name(requirement.name)]
-            assert requirement.specifier.contains(version), requirement
-
-
-class TestRequirementsFiles:
-    @pytest.mark.parametrize(
-        ("name", "python", "base", "extras"),
-        [
-            ("requirements.txt", "3.11", True, ("serve", "plot")),
-            (
-                "requirements-dev.txt",
-                "3.11",
-                False,
-                ("dev", "docs", "tokenize", "ray", "gunicorn", "export", "fast", "trees"),
-            ),
-            ("requirements-legacy.txt", "3.8", True, ("serve", "plot", "dev")),
-            ("requirements-legacy.txt", "3.10", True, ("serve", "plot", "dev")),
-        ],
-    )
-    def test_file_has_the_ranges_of_pyproject(self, name, python, base, extras):
-        written = without_markers(requirements_of(name))
-        assert written == without_markers(declared(python, base, extras))
-
-    def test_lock_holds_only_exact_public_versions(self):
-        for line in lines_of("requirements-lock.txt"):
+    def test_constraints_are_exact_public_versions_in_the_ranges_of_the_project(self):
+        lines = lines_of("constraints.txt")
+        for line in lines:
             assert re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", line), line
+        versions = dict(line.split("==") for line in lines)
+        versions = {canonicalize_name(name): version for name, version in versions.items()}
+        texts = [*PROJECT["dependencies"], *sum(PROJECT["optional-dependencies"].values(), [])]
+        for requirement in map(Requirement, texts):
+            if requirement.name not in (PROJECT["name"], "eflomal"):
+                version = versions[canonicalize_name(requirement.name)]
+                assert requirement.specifier.contains(version), requirement
 
-    def test_packages_without_dependencies_are_pinned_and_nowhere_else(self):
-        pinned = requirements_of("requirements-no-deps.txt")
-        assert all([s.operator for s in r.specifier] == ["=="] for r in pinned)
-        names = {r.name for r in pinned}
-        for name in ("requirements.txt", "requirements-dev.txt", "requirements-lock.txt"):
-            assert not names & {r.name for r in requirements_of(name)}
+    def test_what_is_installed_without_requirements_is_the_same_everywhere(self):
+        """In the README, the Makefile, the group of uv, and the messages."""
+        line = f"--no-deps {' '.join(WITHOUT_REQUIREMENTS)}\n"
+        for name in ("README.md", "Makefile", "docs/installation.md"):
+            assert line in (ROOT / name).read_text(encoding="utf-8")
+        assert install_commands()[1] == f"pip install {line.strip()}"
+        assert PYPROJECT["dependency-groups"]["allennlp"][:-1] == list(WITHOUT_REQUIREMENTS)
+        without_metadata = {each["name"] for each in PYPROJECT["tool"]["uv"]["dependency-metadata"]}
+        assert without_metadata == {text.partition("==")[0] for text in WITHOUT_REQUIREMENTS}
 
-    @pytest.mark.parametrize("python", ["3.11", "3.12"])
-    def test_one_torchvision_for_each_python(self, python):
-        pinned = requirements_of("requirements-no-deps.txt")
-        assert len([r for r in pinned if r.name == "torchvision" and applies(r, python)]) == 1
+    def test_oldest_versions_are_those_of_the_project(self):
+        assert set(OLDEST) <= set(PROJECT["dependencies"])
 
     def test_plugin_file_names_the_package(self):
         assert lines_of(".allennlp_plugins") == ["allennlp_nef"]
 
 
-class TestUv:
-    group = [Requirement(text) for text in PYPROJECT["dependency-groups"]["allennlp"]]
-    overrides = [Requirement(text) for text in PYPROJECT["tool"]["uv"]["override-dependencies"]]
-    lock = (ROOT / "uv.lock").read_text(encoding="utf-8")
+class TestMessages:
+    @staticmethod
+    def last_line(before, code, *paths):
+        """Of a process that has only the given folders and the checkout on its path."""
+        setup = f"import sys\nsys.path[:0] = {[*map(str, paths), str(ROOT)]!r}\nimport _allennlp_nef_start\n"
+        done = subprocess.run(
+            [sys.executable, "-S", "-c", setup + before + "\n" + code],
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+        )
+        assert done.returncode == 1
+        return done.stderr.splitlines()[-1]
 
-    def test_group_has_the_packages_of_requirements_no_deps(self):
-        pinned = requirements_of("requirements-no-deps.txt")
-        group = {str(r) for r in self.group}
-        assert group == {*map(str, pinned), "allennlp_nef[plot,serve]"}
+    @pytest.mark.parametrize(
+        "module",
+        ["components", "data.dataset_readers", "models", "modules", "predictors", "training"],
+    )
+    def test_missing_allennlp_is_reported_with_commands(self, module):
+        line = self.last_line("", f"import allennlp_nef.{module}")
+        commands = f"pip install -e '{ROOT}[serve,plot]' && {install_commands()[1]}"
+        assert (
+            line == f"ImportError: allennlp_nef needs AllenNLP, which is not installed: {commands}"
+        )
 
-    def test_overrides_are_the_ranges_of_the_project(self):
-        """One that applies to no Python leaves the package out."""
-        used = [r for r in self.overrides if str(r.marker) != 'python_version < "3"']
-        ranges = {str(r) for r in self.group} | {
-            f"{canonicalize_name(r.name)}{r.specifier}" for r in declared("3.11")
-        }
-        assert used and {str(r) for r in used} <= ranges
+    @pytest.mark.parametrize(
+        ("versions", "message"),
+        [
+            (
+                {"torch": "1.12.1"},
+                "needs torch>=2.6, got torch 1.12.1: pip install --upgrade 'torch>=2.6'",
+            ),
+            ({"transformers": "4.20.0"}, "needs transformers>=4.46, got transformers 4.20.0"),
+            ({"allennlp": "1.5.0"}, "got allennlp 1.5.0: pip install --no-deps 'allennlp==2.10.1'"),
+            ({}, "needs jsonnet, which is not installed: pip install jsonnet"),
+        ],
+    )
+    def test_wrong_version_is_an_error_in_one_line(self, versions, message, tmp_path):
+        (tmp_path / "allennlp").mkdir()
+        (tmp_path / "allennlp" / "__init__.py").touch()
+        for name, version in {"allennlp": "2.10.1", "torch": "2.6.0", **versions}.items():
+            folder = tmp_path / f"{name}-{version}.dist-info"
+            folder.mkdir()
+            (folder / "METADATA").write_text(f"Name: {name}\nVersion: {version}\n")
+        for code in ("import allennlp", "import allennlp_nef"):
+            assert message in self.last_line("", code, tmp_path)
 
-    def test_lock_has_only_the_public_index(self):
-        hosts = set(re.findall(r"\w+://[^/\"]+", self.lock))
-        assert hosts == {"https://pypi.org", "https://files.pythonhosted.org"}
-        assert set(re.findall(r"source = \{ (\w+) =", self.lock)) == {"registry", "editable"}
-
-    def test_lock_has_the_pinned_versions(self):
-        locked = set(re.findall(r'^name = "(.+)"\nversion = "(.+)"$', self.lock, re.MULTILINE))
-        for requirement in [
-            *requirements_of("requirements-no-deps.txt"),
-            Requirement("torch==2.13.0"),
-        ]:
-            (pin,) = requirement.specifier
-            assert (requirement.name, pin.version) in locked
+    def test_commands_outside_a_checkout_name_no_folder(self, monkeypatch, tmp_path):
+        monkeypatch.setattr(
+            "allennlp_nef.compat.__file__", str(tmp_path / "allennlp_nef" / "compat.py")
+        )
+        assert install_commands()[0] == "pip install 'allennlp_nef[serve,plot]'"
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
 class TestMakefile:
     @staticmethod
-    def make(*arguments):
+    def make(*arguments, **variables):
         done = subprocess.run(
             ["make", *arguments],
             cwd=str(ROOT),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             encoding="utf-8",
-            env={name: value for name, value in os.environ.items() if name[:4] != "MAKE"},
+            env={name: value for name, value in os.environ.items() if name[:4] != "MAKE"}
+            | variables,
             check=False,
         )
         return done.returncode, done.stdout
 
     @pytest.mark.parametrize(
-        ("target", "variable", "folder"),
-        [("install", "PYTHON", "VENV"), ("test-legacy", "LEGACY_PYTHON", "LEGACY_VENV")],
+        ("python", "message"),
+        [
+            ("python0.0", "python0.0 cannot make a virtual environment"),
+            ("", "expected Python 3.11, 3.12, 3.13 or 3.14, found none: install one"),
+        ],
     )
-    def test_missing_python_is_an_error(self, target, variable, folder, tmp_path):
-        code, output = self.make(target, f"{variable}=python0.0", f"{folder}={tmp_path / 'new'}")
+    def test_missing_python_is_an_error(self, python, message, tmp_path):
+        code, output = self.make("install", f"PYTHON={python}", f"VENV={tmp_path / 'new'}")
         assert code != 0
-        assert "python0.0 cannot make a virtual environment" in output
-        assert f"{variable}=<python>" in output
+        assert message in output and "PYTHON=<python>" in output
         assert not (tmp_path / "new").exists()
+
+    @pytest.mark.parametrize(
+        ("versions", "chosen"),
+        [
+            ({"python3": "3, 12", "python3.14": "3, 14"}, "python3"),
+            ({"python3": "3, 9", "python3.11": "3, 11", "python3.13": "3, 13"}, "python3.13"),
+            ({"python3": "3, 15", "python3.12": "", "python3.11": "3, 11"}, "python3.11"),
+            ({"python3": "3, 10"}, ""),
+        ],
+    )
+    def test_python_is_python3_or_else_the_newest_that_starts(self, versions, chosen, tmp_path):
+        for name in ("python3", "python3.14", "python3.13", "python3.12", "python3.11"):
+            version = versions.get(name)
+            program = tmp_path / name
+            program.write_text(
+                f"#!{sys.executable}\nimport sys; sys.version_info = ({version},)\nexec(sys.argv[2])\n"
+                if version
+                else "#!/bin/sh\nexit 127\n"
+            )
+            program.chmod(0o755)
+        path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+        code, output = self.make("help", f"VENV={tmp_path / 'new'}", PATH=path)
+        assert code == 0
+        assert f"Variables: PYTHON={chosen} VENV=" in output
 
     def test_folder_that_is_no_environment_is_left_alone(self, tmp_path):
         (tmp_path / "kept").write_text("kept")

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from allennlp_nef.nn.kernels import have_kernels
+from allennlp_nef.nn._kernels import have_kernels
 from allennlp_nef.nn.numerics import differentiable_once, float32_at_least, full_precision
 
 MAX_NUMBERS = 2**22
@@ -135,14 +135,14 @@ class _CompiledLayer:
         self._words = queries.contiguous().numpy(), keys.contiguous().numpy()
 
     def scores(self, vector: torch.Tensor, keep: bool) -> torch.Tensor:
-        from allennlp_nef.nn.kernels import additive
+        from allennlp_nef.nn._kernels import additive
 
         scores = vector.new_empty(*self._words[0].shape[:2], self._words[1].shape[1])
         additive.scores(*self._words, vector.detach().contiguous().numpy(), scores.numpy())
         return scores
 
     def gradients(self, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        from allennlp_nef.nn.kernels import additive
+        from allennlp_nef.nn._kernels import additive
 
         shapes = self._words[0].shape, self._words[1].shape, self._words[0].shape[-1:]
         sums = [grad.new_zeros(shape) for shape in shapes]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from allennlp_nef.nn.kernels import have_kernels
+from allennlp_nef.nn._kernels import have_kernels
 from allennlp_nef.nn.numerics import differentiable_once, exclude_scores, float32_at_least
 from allennlp_nef.nn.upper_bounds import apply_with_upper_bounds
 
@@ -105,7 +105,7 @@ def _compiled(z: torch.Tensor, u: torch.Tensor) -> tuple[np.ndarray, ...]:
 
     Arrays of NumPy take a third of the time of tensors to make.
     """
-    from allennlp_nef.nn.kernels import csoftmax
+    from allennlp_nef.nn._kernels import csoftmax
 
     shape, rows = z.shape, (-1, z.size(-1))
     z_rows = z.contiguous().numpy().reshape(rows)
@@ -120,7 +120,7 @@ def _compiled(z: torch.Tensor, u: torch.Tensor) -> tuple[np.ndarray, ...]:
 def _compiled_gradients(
     grad: torch.Tensor, shares: np.ndarray, mass: np.ndarray, closed: np.ndarray
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    from allennlp_nef.nn.kernels import csoftmax
+    from allennlp_nef.nn._kernels import csoftmax
 
     shape, rows = grad.shape, (-1, grad.size(-1))
     grad_rows = grad.contiguous().numpy().reshape(rows)

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from allennlp_nef.nn.kernels import have_kernels
+from allennlp_nef.nn._kernels import have_kernels
 from allennlp_nef.nn.numerics import float32_at_least, zero_padding
 
 FORBIDDEN = -1e30
@@ -198,7 +198,7 @@ def _have_kernels(chain: Tensors) -> bool:
 
 
 def _compiled_viterbi(mask: torch.Tensor, chain: Tensors) -> torch.Tensor:
-    from allennlp_nef.nn.kernels import linear_chain
+    from allennlp_nef.nn._kernels import linear_chain
 
     path = torch.zeros(mask.shape, dtype=torch.long)
     linear_chain.viterbi(mask.sum(-1).numpy(), *_arrays(chain), path.numpy())
@@ -215,7 +215,7 @@ def _messages(mask: torch.Tensor, chain: Tensors) -> Tensors:
     if not _have_kernels(chain):
         forward = _forward(emissions, transitions, start)
         return forward, _backward(emissions, mask, transitions, end)
-    from allennlp_nef.nn.kernels import linear_chain
+    from allennlp_nef.nn._kernels import linear_chain
 
     forward, backward = emissions.new_zeros(emissions.shape), emissions.new_zeros(emissions.shape)
     lengths = mask.sum(-1).numpy()

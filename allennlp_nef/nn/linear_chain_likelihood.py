@@ -42,7 +42,7 @@ class LogLikelihood(torch.autograd.Function):
         mask: torch.Tensor,
         tags: torch.Tensor,
     ) -> torch.Tensor:
-        from allennlp_nef.nn.kernels import linear_chain
+        from allennlp_nef.nn._kernels import linear_chain
 
         check_chain(mask, emissions, transitions, start, end, tags=tags)
         if tags.numel():
@@ -63,7 +63,7 @@ class LogLikelihood(torch.autograd.Function):
     @staticmethod
     @differentiable_once("The loss of the CRF", ". ALLENNLP_NEF_NUMBA=0 gives one with more")
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[Any, ...]:
-        from allennlp_nef.nn.kernels import linear_chain
+        from allennlp_nef.nn._kernels import linear_chain
 
         tensors = ctx.saved_tensors[4:]
         grads = [torch.zeros_like(tensor) for tensor in tensors[2:6]]

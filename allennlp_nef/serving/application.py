@@ -56,9 +56,9 @@ def create_app(
         from flask import Flask, Response, jsonify, send_from_directory
         from werkzeug.exceptions import MethodNotAllowed
 
-        from allennlp_nef.serving.bodies import read_json
-        from allennlp_nef.serving.json_errors import answer_errors_in_json
-        from allennlp_nef.serving.metrics import Metrics
+        from allennlp_nef.serving._bodies import read_json
+        from allennlp_nef.serving._json_errors import answer_errors_in_json
+        from allennlp_nef.serving._metrics import Metrics
     except ImportError as error:
         raise UserError(
             f"the server needs packages of the extras serve and gunicorn: pip install 'allennlp_nef[serve,gunicorn]' "

@@ -3,6 +3,7 @@ import math
 import pytest
 import torch
 
+from allennlp_nef.nn._kernels import is_available
 from allennlp_nef.nn.constrained_softmax import (
     ConstrainedSoftmaxFunction,
     _by_order,
@@ -11,7 +12,6 @@ from allennlp_nef.nn.constrained_softmax import (
     gradients,
 )
 from allennlp_nef.nn.constrained_softmax import solve as solve_in_kernel
-from allennlp_nef.nn.kernels import is_available
 from tests.nn.csoftmax_problems import FLOATS, KINDS, rows_by_oracle, values_of
 
 SOLVERS = [_by_rounds, _by_order]

@@ -8,7 +8,7 @@ import pytest
 import torch
 import torchcrf
 
-from allennlp_nef.nn import kernels
+from allennlp_nef.nn import _kernels as kernels
 from allennlp_nef.nn.constrained_softmax import constrained_softmax
 from tests.nn.csoftmax_problems import values_of
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not kernels.is_available(), reason="needs numba"
 
 @pytest.mark.parametrize("name, lowest, highest", [("exp", -120, 0), ("tanh", -30, 30)])
 def test_functions_have_the_error_of_float32(name, lowest, highest):
-    from allennlp_nef.nn.kernels import arithmetic
+    from allennlp_nef.nn._kernels import arithmetic
 
     numbers = numpy.linspace(lowest, highest, 100_001).astype(numpy.float32)
     numbers = numpy.append(numbers, numpy.float32([0, -1e-8, -1e-30, lowest, highest]))
@@ -42,7 +42,7 @@ def test_a_score_that_is_not_a_number_shows():
 
 @pytest.mark.parametrize("upper_bound", [1.0, 0.7, 1.5])
 def test_steps_of_attention_are_those_in_torch(upper_bound):
-    from allennlp_nef.nn.sketching import compiled_attention
+    from allennlp_nef.nn.sketching import _compiled_attention as compiled_attention
     from allennlp_nef.nn.sketching.stepwise_attention import ConstrainedSoftmaxSteps
 
     generator = torch.Generator().manual_seed(0)
@@ -75,7 +75,7 @@ def test_steps_of_attention_are_those_in_torch(upper_bound):
 
 
 def test_steps_of_attention_are_in_torch_without_a_kernel():
-    from allennlp_nef.nn.sketching.compiled_attention import constrained_softmax_steps
+    from allennlp_nef.nn.sketching._compiled_attention import constrained_softmax_steps
     from allennlp_nef.nn.sketching.stepwise_attention import ConstrainedSoftmaxSteps
 
     mask = torch.ones(2, 3, dtype=torch.bool)
@@ -101,7 +101,7 @@ def test_the_variable_turns_them_off(monkeypatch):
 
 def test_functions_without_a_file_are_compiled_too():
     """As in a folder that cannot be written to: the code cannot be kept."""
-    from allennlp_nef.nn.kernels.arithmetic import compiled
+    from allennlp_nef.nn._kernels.arithmetic import compiled
 
     names = {}
     exec("def twice(x): return 2 * x", names)

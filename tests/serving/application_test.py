@@ -375,6 +375,6 @@ def test_wrong_options_are_errors(archive_path, tmp_path, monkeypatch):
     with pytest.raises(ConfigurationError, match="max_depth: expected an integer of at least 1"):
         create_app(path, max_depth=0)
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    monkeypatch.delitem(sys.modules, "allennlp_nef.serving.metrics")
+    monkeypatch.delitem(sys.modules, "allennlp_nef.serving._metrics")
     with pytest.raises(UserError, match=r"pip install 'allennlp_nef\[serve,gunicorn\]'"):
         create_app(path)

@@ -58,7 +58,7 @@ def serving(archive, folder, root, *options):
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]
     command = [sys.executable, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", *options]
-    command += ["--config", "python:allennlp_nef.serving.gunicorn_settings"]
+    command += ["--config", "python:allennlp_nef.serving._gunicorn_settings"]
     environment = {**os.environ, "WEB_CONCURRENCY": "2", "ALLENNLP_NEF_CLIENT_TIMEOUT": "0.5"}
     environment.update(PROMETHEUS_MULTIPROC_DIR=str(folder), PYTHONPATH=str(root))
     with open(str(folder / "log"), "wb") as log:

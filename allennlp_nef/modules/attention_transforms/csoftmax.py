@@ -3,7 +3,7 @@ from overrides import overrides
 from allennlp_nef.modules.attention_transforms.attention_transform import AttentionTransform
 from allennlp_nef.modules.attention_transforms.upper_bounds import BoundedAttentionTransform
 from allennlp_nef.nn.constrained_softmax import ConstrainedSoftmaxFunction
-from allennlp_nef.nn.sketching.compiled_attention import constrained_softmax_steps
+from allennlp_nef.nn.sketching._compiled_attention import constrained_softmax_steps
 from allennlp_nef.nn.sketching.stepwise_attention import MakeAttention
 
 

@@ -36,11 +36,32 @@ class PairLayout:
     """
 
     def __init__(self, tokenizer: Any) -> None:
-        self._tokenizer = tokenizer
-        joined = tokenizer.build_inputs_with_special_tokens([-1], [-2])
-        self.num_special = len(joined) - 2
-        # The special pieces before each of the two sentences.
-        self._before = joined.index(-1), joined.index(-2) - 1
+        joined = tokenizer("a", "b", return_special_tokens_mask=True, return_token_type_ids=True)
+        pieces = list(zip(joined["input_ids"], joined["token_type_ids"]))
+        words = [
+            place
+            for place, is_special in enumerate(joined["special_tokens_mask"])
+            if not is_special
+        ]
+        first = len(tokenizer("a", add_special_tokens=False)["input_ids"])
+        sides = words[:first], words[first:]
+        # The special pieces around the two sentences, with their types, and the types of the sentences.
+        self._special = (
+            pieces[: sides[0][0]],
+            pieces[sides[0][-1] + 1 : sides[1][0]],
+            pieces[sides[1][-1] + 1 :],
+        )
+        self._types = [pieces[side[0]][1] for side in sides]
+        self.num_special = sum(map(len, self._special))
+
+    def _join(self, texts: Sequence[Sequence[int]]) -> tuple[list[int], list[int]]:
+        """The pieces of two sentences with the special ones, and the types of all."""
+        before, between, after = self._special
+        first, second = (
+            [(piece, type_) for piece in text] for text, type_ in zip(texts, self._types)
+        )
+        pieces = [*before, *first, *between, *second, *after]
+        return [piece for piece, _ in pieces], [type_ for _, type_ in pieces]
 
     def join(
         self, pair: Sequence[Pieces], max_length: int
@@ -57,9 +78,9 @@ class PairLayout:
         inputs, first_pieces = [], []
         for part in parts:
             texts = [list(chain(*side[slice(*window)])) for side, window in zip(sides, part)]
-            pieces = self._tokenizer.build_inputs_with_special_tokens(*texts)
-            inputs.append((pieces, self._tokenizer.create_token_type_ids_from_sequences(*texts)))
-            first_pieces.append((self._before[0], self._before[1] + len(texts[0])))
+            inputs.append(self._join(texts))
+            before, between, _ = map(len, self._special)
+            first_pieces.append((before, before + len(texts[0]) + between))
         places: list[list[Place]] = [[], []]
         for side, windows in enumerate(zip(*parts)):
             num_words = len(sides[side])

@@ -10,7 +10,7 @@ from allennlp_nef.modules.tag_heads.affine import AffineTagHead
 from allennlp_nef.modules.tag_heads.constraints import forbidden_transitions
 from allennlp_nef.modules.tag_heads.tag_head import ChainProbabilities, TagHead
 from allennlp_nef.modules.tag_heads.word_losses import word_losses
-from allennlp_nef.nn.kernels import have_kernels
+from allennlp_nef.nn._kernels import have_kernels
 from allennlp_nef.nn.linear_chain import (
     check_chain,
     token_marginals,

@@ -36,7 +36,7 @@ from typing import Any
 
 import torch
 
-from allennlp_nef.nn.kernels import have_kernels
+from allennlp_nef.nn._kernels import have_kernels
 from allennlp_nef.nn.numerics import differentiable_once, full_precision
 from allennlp_nef.nn.sketching.fused_full import FusedFullRecursion
 from allennlp_nef.nn.sketching.fused_recursion import FusedRecursion
@@ -52,8 +52,8 @@ RECURSIONS: dict[str, type[FusedRecursion]] = {
 def recursion_of(sketch_update: str, *inputs: torch.Tensor) -> type[FusedRecursion]:
     """The form of the recursion for inputs of their types, on their device: with kernels where there are some."""
     if have_kernels(*inputs):
-        from allennlp_nef.nn.sketching.compiled_full import CompiledFullRecursion
-        from allennlp_nef.nn.sketching.compiled_single import CompiledSingleRecursion
+        from allennlp_nef.nn.sketching._compiled_full import CompiledFullRecursion
+        from allennlp_nef.nn.sketching._compiled_single import CompiledSingleRecursion
 
         return CompiledFullRecursion if sketch_update == "full" else CompiledSingleRecursion
     return RECURSIONS[sketch_update]

@@ -35,10 +35,10 @@ def test_pieces_are_those_of_the_tokenizer_for_the_whole_sentence(folder):
     tokenizer = load_tokenizer(str(folder))
     encoded = tokenizer(WORDS, is_split_into_words=True, add_special_tokens=False)
     words = [encoded.word_ids().count(place) for place in range(len(WORDS))]
-    assert words[2] == 0  # no piece
     expected = encoded["input_ids"]
-    expected.insert(sum(words[:2]), tokenizer.unk_token_id)
-    words[2] = 1
+    if words[2] == 0:  # transformers before 5 have none for XLM-R either
+        expected.insert(sum(words[:2]), tokenizer.unk_token_id)
+        words[2] = 1
     (counts,), (pieces,) = tensors_of(make(folder), WORDS)["a"].values()
     assert (counts.tolist(), pieces.tolist()) == (words, expected)
 
@@ -66,12 +66,11 @@ def test_error_names_the_option_in_one_line(exists, tmp_path):
 
 
 def test_tokenizer_without_a_layout_for_pairs_is_an_error(tmp_path):
+    from tokenizers import Tokenizer, models
     from transformers import PreTrainedTokenizerFast
 
-    SAVE["xlm_roberta"](tmp_path / "a")
-    PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / "a" / "tokenizer.json")).save_pretrained(
-        str(tmp_path / "b")
-    )
+    tokenizer = Tokenizer(models.WordLevel({"a": 0, "[UNK]": 1}, unk_token="[UNK]"))
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(str(tmp_path / "b"))
     with pytest.raises(ConfigurationError, match="whose tokenizer joins two sentences"):
         make(tmp_path / "b")
 

@@ -62,11 +62,14 @@ def test_best_part_is_that_with_the_most_context():
 class Brackets:
     """Joins two sentences as 90 a 91 92 b 93."""
 
-    def build_inputs_with_special_tokens(self, first, second):
-        return [90, *first, 91, 92, *second, 93]
-
-    def create_token_type_ids_from_sequences(self, first, second):
-        return [0] * (len(first) + 2) + [1] * (len(second) + 2)
+    def __call__(self, first, second=None, add_special_tokens=True, **options):
+        if not add_special_tokens:
+            return {"input_ids": [1]}
+        return {
+            "input_ids": [90, 1, 91, 92, 2, 3, 93],
+            "token_type_ids": [0, 0, 0, 1, 1, 1, 1],
+            "special_tokens_mask": [1, 0, 1, 1, 0, 0, 1],
+        }
 
 
 def test_places_are_those_of_the_pieces_in_the_layout_of_the_tokenizer():

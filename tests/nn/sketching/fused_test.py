@@ -17,7 +17,7 @@ from allennlp_nef.modules.attention_transforms import (
     SparsemaxTransform,
     UniformTransform,
 )
-from allennlp_nef.nn.kernels import have_kernels
+from allennlp_nef.nn._kernels import have_kernels
 from allennlp_nef.nn.sketching import (
     fused_history,
     fused_recursion,
@@ -147,7 +147,7 @@ class TestAgainstTheReference:
         if kernels:
             pytest.importorskip("numba")
         else:
-            monkeypatch.setattr("allennlp_nef.nn.kernels.is_available", lambda: False)
+            monkeypatch.setattr("allennlp_nef.nn._kernels.is_available", lambda: False)
         generator = torch.Generator().manual_seed(seed)
         lengths = torch.randint(0, 40, (8,), generator=generator).tolist()
         problem = Problem(lengths, [None, 5][seed % 2], dtype=torch.float32, seed=seed)

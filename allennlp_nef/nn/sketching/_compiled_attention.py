@@ -3,8 +3,8 @@
 import numpy as np
 import torch
 
+from allennlp_nef.nn._kernels import have_kernels_for
 from allennlp_nef.nn.constrained_softmax import SLACK
-from allennlp_nef.nn.kernels import have_kernels_for
 from allennlp_nef.nn.sketching.stepwise_attention import (
     ConstrainedSoftmaxSteps,
     StepwiseAttention,
@@ -37,7 +37,7 @@ class CompiledConstrainedSoftmaxSteps(StepwiseAttention):
     """
 
     def __init__(self, mask: torch.Tensor, upper_bound: float) -> None:
-        from allennlp_nef.nn.kernels import csoftmax
+        from allennlp_nef.nn._kernels import csoftmax
 
         self._kernels = csoftmax
         is_word = mask.numpy()

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allennlp_nef.nn.kernels.arithmetic import ONE, ZERO, compiled_sums
+from allennlp_nef.nn._kernels.arithmetic import ONE, ZERO, compiled_sums
 
 
 @compiled_sums

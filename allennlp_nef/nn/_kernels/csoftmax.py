@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allennlp_nef.nn.kernels.arithmetic import ONE, ZERO, compiled, compiled_sums, exp
+from allennlp_nef.nn._kernels.arithmetic import ONE, ZERO, compiled, compiled_sums, exp
 
 SMALLEST_SUM = np.float32(1e-9)
 """Where the exponentials of open positions sum to less, they are computed again, from the highest open score."""

@@ -6,8 +6,8 @@ numbers, are the attention's, and the others the sketch's.
 
 from typing import Any
 
-from allennlp_nef.nn.kernels.arithmetic import ONE, ZERO, compiled, compiled_sums
-from allennlp_nef.nn.kernels.rows import (
+from allennlp_nef.nn._kernels.arithmetic import ONE, ZERO, compiled, compiled_sums
+from allennlp_nef.nn._kernels.rows import (
     add_product,
     add_tanh_gradient,
     copy,

@@ -7,7 +7,7 @@ as a small kernel.
 import numpy as np
 import torch
 
-from allennlp_nef.nn.kernels import single as kernels
+from allennlp_nef.nn._kernels import single as kernels
 from allennlp_nef.nn.sketching.fused_single import FusedSingleRecursion
 
 

@@ -1,6 +1,6 @@
 """Settings of gunicorn for the application that `create_app` makes.
 
-    gunicorn --config python:allennlp_nef.serving.gunicorn_settings \
+    gunicorn --config python:allennlp_nef.serving._gunicorn_settings \
         'allennlp_nef.serving:create_app("model.tar.gz")'
 
 Options of gunicorn's command line take the place of these settings. Environment variables:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from allennlp_nef.nn.kernels.arithmetic import ONE, ZERO, compiled, part_of_kernels, tanh
+from allennlp_nef.nn._kernels.arithmetic import ONE, ZERO, compiled, part_of_kernels, tanh
 
 
 @compiled

@@ -1,0 +1,259 @@
+"""The user's commands in an environment that has what the README's install block installs, and nothing more."""
+
+import http.client
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+ROOT = Path(__file__).resolve().parent.parent
+REQUEST = {
+    "source": "often Paul brings this picture .",
+    "target": "heute bringt Paul diese Tasse .",
+}
+INCLUDE = ("--include-package", "allennlp_nef")
+# Imports AllenNLP as its commands do, and then each public module of the package, and prints what that changed.
+WALK = """
+import importlib, json, logging, os, pkgutil, sys, warnings
+import torch
+from allennlp.commands import main
+from allennlp.common.plugins import import_plugins
+
+def state():
+    loggers = {name: logger for name, logger in logging.root.manager.loggerDict.items() if name[:8] == "allennlp"}
+    return {
+        "environment": dict(os.environ),
+        "threads": [torch.get_num_threads(), torch.get_num_interop_threads()],
+        "finders": list(map(repr, sys.meta_path)),
+        "filters": list(map(str, warnings.filters)),
+        "root": [str(logging.root.handlers), logging.root.level],
+        "loggers": [f"{name} {getattr(logger, 'handlers', 0)}" for name, logger in loggers.items()
+                    if getattr(logger, "handlers", 0) or getattr(logger, "level", 0)],
+        "folder": [os.getcwd(), sorted(os.listdir())],
+        "default type": str(torch.get_default_dtype()),
+    }
+
+def walk(name):
+    module = importlib.import_module(name)
+    for info in pkgutil.iter_modules(getattr(module, "__path__", [])):
+        if not info.name.startswith("_"):
+            walk(f"{name}.{info.name}")
+
+import_plugins()
+import sklearn, scipy.stats, scipy.optimize, flask, matplotlib
+before = state()
+walk("allennlp_nef")
+after = state()
+print(json.dumps({key: [before[key], after[key]] for key in before if before[key] != after[key]}))
+print(len([name for name in sys.modules if name.startswith("allennlp_nef.")]))
+"""
+
+
+def install_block():
+    """The commands of the README's section Install."""
+    section = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## Install\n")[1]
+    return re.search(r"```bash\n(.+?)```", section, re.DOTALL)[1]
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory):
+    """A folder with a checkout, `checkout`, and an environment, `environment`. All processes of a test run share it."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    folder = shared / "readme_install"
+    with FileLock(f"{folder}.lock"):
+        if not folder.exists():
+            folder.mkdir()
+            copy_checkout(folder / "checkout")
+            subprocess.run([sys.executable, "-m", "venv", str(folder / "environment")], check=True)
+            run(folder, "checkout", "bash", "-e", "-c", install_block())
+            (folder / "other").mkdir()
+    return folder
+
+
+def copy_checkout(folder):
+    """Copies what git has, as a user gets it with a clone."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=str(ROOT),
+        check=True,
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+    ).stdout
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).exists():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(str(ROOT / name), str(folder / name), follow_symlinks=False)
+
+
+def start(installed, place, *command):
+    """A process in a folder, with the environment in front of the path."""
+    variables = {name: value for name, value in os.environ.items() if name[:6] != "PYTHON"}
+    path = os.pathsep.join([str(installed / "environment" / "bin"), os.environ["PATH"]])
+    variables.update(PATH=path, HOME=str(installed), OMP_NUM_THREADS="1")
+    return subprocess.Popen(
+        list(map(str, command)),
+        cwd=str(installed / place),
+        env=variables,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+    )
+
+
+def run(installed, place, *command, status=0):
+    process = start(installed, place, *command)
+    output = process.communicate(timeout=1200)[0]
+    assert process.returncode == status, output
+    return output
+
+
+@pytest.mark.parametrize(
+    ("program", "place"),
+    [("allennlp", "checkout"), ("allennlp", "examples"), ("allennlp-nef", "folder")],
+)
+def test_the_four_commands_run(program, place, installed):
+    if place != "checkout":
+        run(installed, "other", "allennlp-nef", "examples", place)
+        place = f"other/{place}"
+    include = INCLUDE if program == "allennlp" else ()
+    archive, settings = (
+        "run/model.tar.gz",
+        {"dataset_reader.max_instances": 50, "trainer.num_epochs": 1},
+    )
+    config = (
+        "training_configs/qe_nef_f.jsonnet",
+        *include,
+        "-s",
+        "run",
+        "-o",
+        json.dumps(settings),
+    )
+    run(installed, place, program, "train", *config)
+    run(
+        installed,
+        place,
+        program,
+        "evaluate",
+        archive,
+        "fixtures/qe/test",
+        *include,
+        "--output-file",
+        "scores",
+    )
+    assert "f1_mult" in json.loads((installed / place / "scores").read_text())
+    options = (
+        "--use-dataset-reader",
+        "--predictor",
+        "word_qe",
+        "--silent",
+        "--output-file",
+        "tags",
+        *include,
+    )
+    arguments = ("--predictor-args", '{"output_format": "tags"}')
+    run(installed, place, program, "predict", archive, "fixtures/qe/test", *options, *arguments)
+    output = run(
+        installed,
+        place,
+        "allennlp-nef",
+        "score-tags",
+        "fixtures/qe/test.tags",
+        "tags",
+        "--format",
+        "wmt",
+    )
+    assert "F1-MULT" in output
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+    served = (
+        "--archive-path",
+        archive,
+        "--predictor",
+        "word_qe",
+        "--static-dir",
+        "demo",
+        "--port",
+        port,
+    )
+    server = start(installed, place, program, "serve", *served, *include)
+    try:
+        page, answer = ask(server, port)
+    finally:
+        server.kill()
+        server.communicate()
+    assert page == (ROOT / "demo" / "index.html").read_bytes()
+    assert len(json.loads(answer)["tags"]) == 6
+
+
+def ask(server, port):
+    """The page and the answer to a request, once the server listens."""
+    end = time.monotonic() + 200
+    while True:
+        assert server.poll() is None, server.communicate()[0]
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        try:
+            connection.connect()
+            break
+        except OSError:
+            assert time.monotonic() < end, "the server does not listen"
+            time.sleep(0.1)
+    connection.request("GET", "/")
+    page = connection.getresponse().read()
+    headers = {"Content-Type": "application/json"}
+    connection.request("POST", "/predict", json.dumps(REQUEST), headers)
+    answer = connection.getresponse().read()
+    connection.close()
+    return page, answer
+
+
+def test_wheel_plots_without_the_checkout(installed):
+    run(installed, "other", "allennlp-nef", "examples", "plots")
+    place = "other/plots"
+    settings = {"dataset_reader.max_instances": 20, "trainer.num_epochs": 1}
+    config = ("training_configs/ner_nef_f_crf_5.jsonnet", "-s", "run", "-o", json.dumps(settings))
+    run(installed, place, "allennlp-nef", "train", *config)
+    options = ("--output", "plots", "--limit", "1", "--format", "png", "--html")
+    run(
+        installed,
+        place,
+        "allennlp-nef",
+        "plot-sketches",
+        "run/model.tar.gz",
+        "fixtures/ner/test.conll",
+        *options,
+    )
+    plots = installed / place / "plots"
+    assert (plots / "sentence-0001.png").read_bytes().startswith(b"\x89PNG")
+    assert list(plots.glob("*.html"))
+
+
+def test_public_modules_can_be_imported_and_change_nothing(installed):
+    *_, changes, modules = run(installed, "other", "python", "-c", WALK).splitlines()
+    assert json.loads(changes) == {}
+    assert int(modules) > 100
+
+
+@pytest.mark.parametrize(
+    "code", ["import allennlp", "import allennlp_nef.nn.constrained_softmax, allennlp.nn"]
+)
+def test_allennlp_can_be_imported_first_or_last(code, installed):
+    assert run(installed, "other", "python", "-c", code) == ""
+
+
+def test_python_starts_without_importing_the_package(installed):
+    code = (
+        "import sys; print([name for name in sys.modules if 'allennlp' in name or name == 'torch'])"
+    )
+    assert run(installed, "other", "python", "-c", code) == "['_allennlp_nef_start']\n"
