@@ -4,6 +4,7 @@ Without it the program `allennlp`, which imports AllenNLP before any plugin, wou
 `sys` is imported here, as each start of Python pays for it.
 """
 
+# mypy: ignore-errors
 import sys
 
 PACKAGES = ("allennlp", "allennlp_models", "allennlp_server", "cached_path")

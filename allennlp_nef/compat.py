@@ -180,7 +180,7 @@ class _Placeholder:
         self._placeholder = module, names
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # what typing and copy look for
+        if name.startswith("__") and name != "__version__":  # what typing and copy look for
             raise AttributeError(name)
         module, names = self._placeholder
         if _is_imported(module):
@@ -314,7 +314,8 @@ def _with_unions(annotation: Any) -> Any:
     if isinstance(annotation, types.UnionType):
         return typing.Union[tuple(map(_with_unions, args))]  # noqa: UP007
     changed = tuple(map(_with_unions, args))
-    if changed == args or typing.get_origin(annotation) is Callable:
+    is_same = all(one is other for one, other in zip(changed, args))  # `X | Y == Union[X, Y]`
+    if is_same or typing.get_origin(annotation) is Callable:
         return annotation
     return annotation.__origin__[changed]
 
@@ -351,7 +352,7 @@ def _suggest_without_nltk(module: Any) -> None:
     """Finds the registered name that is nearest to a wrong one without nltk."""
 
     def suggest(name: str, available: list[str]) -> str | None:
-        nearest = difflib.get_close_matches(name, available, 1, 0.8)
+        nearest = difflib.get_close_matches(name, available, 1, 0.7)
         return nearest[0] if nearest else None
 
     module._get_suggestion = suggest

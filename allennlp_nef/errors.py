@@ -1,6 +1,7 @@
 """Errors that a user can mend. Any module may import them; they need nothing but Python."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -36,6 +37,26 @@ OnError = Callable[[DataFormatError], None]
 def raise_error(error: DataFormatError) -> None:
     """The `OnError` that raises the error."""
     raise error
+
+
+@contextmanager
+def needing(extra: str, what: str) -> Iterator[None]:
+    """A context in which a missing package is a `UserError` that names the extra which installs it.
+
+    # Parameters
+
+    extra : `str`
+        A name in the optional dependencies of this package.
+    what : `str`
+        What needs it, such as an option.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise UserError(
+            f"{what}: expected the extra {extra}, which is not installed: pip install 'allennlp_nef[{extra}]' "
+            f"({error})"
+        ) from error
 
 
 def quote(value: Any, length: int = 40) -> str:

@@ -1,94 +1,89 @@
-"""Deferred imports: what the start of AllenNLP does not import, and that it works when it is used."""
+"""What AllenNLP's modules see of packages that have changed, or that are missing or slow to import."""
 
 import os
 import subprocess
 import sys
+from typing import Any, get_args
 
 import pytest
-from allennlp_nef._deferred import deferring
-
-USE = """
-import importlib
-import sys
-import allennlp_nef.components
 import torch
+from allennlp.common import Lazy, Params, Registrable
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.from_params import FromParams
+from allennlp.training.optimizers import Optimizer
+
+from allennlp_nef import compat
+from tests.small_transformer import SAVE
+
+START = """
+import importlib, sys
+import allennlp_nef
+from allennlp.common.plugins import import_plugins
 from allennlp.data import Token
 from allennlp.data.fields import TextField
-from allennlp_nef._stack import import_plugins
 
 listings = []
 importlib.invalidate_caches = lambda: listings.append(1)
 import_plugins()
-heavy = ("nltk", "pandas", "scipy.stats", "sklearn", "spacy", "torch._dynamo", "torchvision")
 TextField([Token("a")])
-print("imported", [name for name in heavy if name in sys.modules])
-print("plugin", [name for name in sys.modules if name.startswith("allennlp_models")])
-print("listings", len(listings))
-
-import spacy
+heavy = ("nltk", "pandas", "scipy", "sklearn", "spacy", "torch._dynamo", "transformers.modeling_utils")
+print([name for name in heavy if name in sys.modules])
+print([name for name in sys.modules if name.startswith("allennlp_models")])
+print(len(listings))
+"""
+USE = """
+import allennlp_nef, spacy, torch
 from allennlp.common.util import sanitize
-from allennlp.data.image_loader import TorchImageLoader
+from allennlp.data.fields import TextField
 from allennlp.data.token_indexers import SpacyTokenIndexer
 from allennlp.data.tokenizers import SpacyTokenizer
-from allennlp.modules.vision import region_detector
 from allennlp.training.metrics import Auc, SpearmanCorrelation
-from transformers.data.metrics import f1_score
 
 spacy.blank("en").to_disk("english")
 print(SpacyTokenizer(language="english").tokenize("It works."))
 (word,) = SpacyTokenizer(language="english", keep_spacy_tokens=True, split_on_spaces=True).tokenize("works.")
 print(isinstance(word, spacy.tokens.Token), TextField([word]).tokens, sanitize(word))
 print(len(SpacyTokenIndexer().tokens_to_indices([word], None)["tokens"]))
-
-scores, gold = torch.tensor([0.9, 0.2, 0.6]), torch.tensor([1, 0, 0])
 for metric in (Auc(), SpearmanCorrelation()):
-    metric(scores, gold)
+    metric(torch.tensor([0.9, 0.2, 0.6]), torch.tensor([1, 0, 0]))
     print(round(float(metric.get_metric()), 3))
-print(f1_score(gold, gold))
-TorchImageLoader(image_backend="PIL")
-print(region_detector.box_ops.clip_boxes_to_image(torch.tensor([[0.0, 0, 9, 9]]), (4, 5)).tolist())
-print("imported", [name for name in heavy if name in sys.modules and "Deferred" not in repr(type(sys.modules[name]))])
 """
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="imports are deferred on Python 3.11")
-def test_the_start_defers_imports_and_leaves_out_parts_of_a_plugin_without_their_packages(
-    root, tmp_path
-):
-    plugin = tmp_path / "allennlp_models"
-    (plugin / "rc" / "tools").mkdir(parents=True)
-    (plugin / "__init__.py").touch()
-    (plugin / "trees.py").write_text("from nltk import Tree\n")
-    (plugin / "generation.py").write_text("import a_missing_package\n")
-    (plugin / "rc" / "__init__.py").touch()
-    (plugin / "rc" / "tools" / "__init__.py").write_text("import nltk\n")
+def output_of(code, folder, root):
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", USE],
-        cwd=str(tmp_path),
+        [sys.executable, "-W", "ignore", "-c", code],
+        cwd=str(folder),
         env={**os.environ, "PYTHONPATH": str(root)},
         capture_output=True,
         encoding="utf-8",
         check=True,
     )
-    assert "missing" not in done.stderr
-    assert done.stdout.splitlines() == [
-        "imported []",
-        "plugin ['allennlp_models', 'allennlp_models.rc', 'allennlp_models.trees']",
-        "listings 1",
-        "[It, works, .]",
-        "True [works.] works.",
+    return done.stdout.splitlines()
+
+
+def test_allennlp_and_its_plugins_start_without_heavy_packages(root, tmp_path):
+    plugin = tmp_path / "allennlp_models"
+    (plugin / "rc" / "tools").mkdir(parents=True)
+    (plugin / "__init__.py").touch()
+    (plugin / "trees.py").write_text("from nltk import Tree\nfrom rouge import Rouge\n")
+    (plugin / "rc" / "__init__.py").touch()
+    (plugin / "rc" / "tools" / "__init__.py").write_text("raise SystemExit('this is a script')\n")
+    assert output_of(START, tmp_path, root) == [
+        "[]",
+        "['allennlp_models', 'allennlp_models.rc', 'allennlp_models.trees']",
         "1",
-        "1.0",
-        "0.866",
-        "1.0",
-        "[[0.0, 0.0, 5.0, 4.0]]",
-        "imported ['pandas', 'scipy.stats', 'sklearn', 'spacy', 'torch._dynamo', 'torchvision']",
     ]
+
+
+def test_components_that_use_heavy_packages_work(root, tmp_path):
+    expected = ["[It, works, .]", "True [works.] works.", "1", "1.0", "0.866"]
+    assert output_of(USE, tmp_path, root) == expected
 
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """A package with a module, which tells when it is imported."""
+    """A package with a module that tells when it is imported, and one that is not installed."""
     folder = tmp_path / "slow_package"
     folder.mkdir()
     (folder / "__init__.py").write_text("__version__ = '1'\n")
@@ -96,61 +91,156 @@ def package(tmp_path, monkeypatch):
         "print('imported')\nclass Word(str):\n    class Part: pass\ndef double(x): return 2 * x\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    yield "slow_package"
+    names = {"slow_package": "slow-package", "missing_package": "missing-package"}
+    monkeypatch.setattr(compat, "_OPTIONAL", names)
+    yield
     for name in [name for name in sys.modules if name.startswith("slow_package")]:
         del sys.modules[name]
 
 
-def test_names_of_a_deferred_module_import_it_when_they_are_used(package, capsys):
-    with deferring([package]):
-        import slow_package.words as words
-        from slow_package.words import Word, double
-
-        part = Word.Part
-        assert not isinstance("a", Word)
-    assert not any(name.startswith(package) for name in sys.modules)
-    assert not capsys.readouterr().out
-
-    assert double(2) == 4
-    assert capsys.readouterr().out == "imported\n"
-    real = sys.modules["slow_package.words"]
-    assert words.Word is real.Word
-    assert isinstance(real.Word("a"), Word)
-    assert isinstance(part(), real.Word.Part)
-    assert issubclass(type("Noun", real.Word.__mro__[:1], {}), real.Word)
+def run(code):
+    """The names that a module of AllenNLP has after this code."""
+    names: dict[str, Any] = {"__name__": "module", "__builtins__": compat._BUILTINS}
+    exec(code, names)
+    return names
 
 
-def test_what_is_used_at_once_is_imported_at_once(package, capsys):
-    with deferring([package]):
-        from slow_package.words import Word
+@pytest.mark.usefixtures("package")
+class TestPlaceholders:
+    def test_names_import_their_module_when_they_are_used(self, capsys):
+        names = run(
+            "import slow_package.words\nfrom slow_package.words import Word, double\n"
+            "part = Word.Part\nassert not isinstance('a', Word)\n"
+        )
+        assert not any(name.startswith("slow_package") for name in sys.modules)
+        assert names["double"](2) == 4
+        assert capsys.readouterr().out == "imported\n"
+        real = sys.modules["slow_package.words"]
+        assert isinstance(real.Word("a"), names["Word"])
+        assert isinstance(names["part"](), real.Word.Part)
+        assert names["slow_package"].words.double(3) == 6
+        assert run("from slow_package.words import double")["double"] is real.double
 
-        class Noun(Word):
-            pass
+    def test_they_stand_in_annotations(self):
+        names = run(
+            "from missing_package import Word\nfrom typing import Dict, Optional\n"
+            "kinds: Dict[str, Word] = {}\ndef f(word: Optional[Word], other: 'Word | None') -> Word: ...\n"
+        )
+        assert get_args(names["f"].__annotations__["word"]) == (names["Word"], type(None))
 
+    def test_subclass_has_the_class_itself_as_its_base(self):
+        names = run("from slow_package.words import Word\nclass Noun(Word): pass\n")
+        assert names["Noun"].__mro__[1] is sys.modules["slow_package.words"].Word
+
+    @pytest.mark.parametrize(
+        "code",
+        [
+            "import missing_package\nmissing_package.words.Word('a')",
+            "from missing_package.words import Word\nWord('a')",
+            "from missing_package.words import Word\nclass Noun(Word): pass\nNoun('a')",
+        ],
+    )
+    def test_use_of_a_missing_package_says_how_to_install_it(self, code):
+        message = "missing_package.words.Word is used here, and missing_package is not installed: "
+        with pytest.raises(ModuleNotFoundError) as caught:
+            run(code)
+        assert str(caught.value) == message + "pip install missing-package"
+
+    def test_error_inside_a_package_is_its_own(self, tmp_path):
+        (tmp_path / "slow_package" / "broken.py").write_text("import another_missing_package\n")
+        with pytest.raises(ModuleNotFoundError, match="No module named 'another_missing_package'"):
+            run("from slow_package.broken import name\nname()")
+
+    def test_other_modules_see_the_package_itself(self):
+        run("import slow_package")
         import slow_package
 
-        assert sys.modules[package] is slow_package
-    assert Noun.__mro__[1] is sys.modules["slow_package.words"].Word
-    assert capsys.readouterr().out == "imported\n"
+        assert slow_package.__version__ == "1"
 
 
-def test_a_module_of_a_package_that_is_not_deferred(package, capsys):
-    import slow_package
-
-    with deferring(["slow_package.words"]):
-        from slow_package import words
-    assert not hasattr(slow_package, "words")
-    assert words.double(1) == 2
-    assert slow_package.words.double is words.double
-    assert capsys.readouterr().out == "imported\n"
+class Base(Registrable):
+    pass
 
 
-def test_missing_and_imported_packages_are_not_deferred(package):
-    import slow_package.words
+@Base.register("part")
+class Part(Base):
+    def __init__(self, size: int | float = 1) -> None:
+        self.size = size
 
-    with deferring([package, "missing_package"]):
-        import slow_package as again
 
-        with pytest.raises(ModuleNotFoundError, match="missing_package"):
-            import missing_package  # noqa: F401
-    assert again is slow_package
+class Whole(FromParams):
+    def __init__(
+        self,
+        part: Part | None = None,
+        lazy: Lazy[Base] | None = None,
+        parts: list[Base | str] | None = None,
+        named: dict[str, Base] | None = None,
+        size: int | str = 0,
+    ) -> None:
+        self.values = part, lazy and lazy.construct(), parts, named, size
+
+
+def test_types_with_bars_are_built_from_configs():
+    def part():
+        return {"type": "part", "size": 2.5}
+
+    params = {
+        "part": {"size": 1},
+        "lazy": part(),
+        "parts": [part()],
+        "named": {"a": part()},
+        "size": "all",
+    }
+    one, lazy, (first,), named, size = Whole.from_params(Params(params)).values
+    kinds = {type(value) for value in (one, lazy, first, named["a"])}
+    assert kinds == {Part} and (one.size, lazy.size, size) == (1, 2.5, "all")
+    assert Whole.from_params(Params({})).values == (None, None, None, None, 0)
+    with pytest.raises(ConfigurationError):
+        Whole.from_params(Params({"size": [1]}))
+
+
+def test_nearest_registered_name_is_suggested():
+    with pytest.raises(ConfigurationError, match="'prat' is not a registered name.*'part'"):
+        Base.by_name("prat")
+
+
+class TestOptimizer:
+    parameter = torch.nn.Parameter(torch.ones(2))
+
+    def make(self, **options):
+        params = Params({"type": "huggingface_adamw", "lr": 0.1, **options})
+        return Optimizer.from_params(params, model_parameters=[("a", self.parameter)])
+
+    def test_adamw_is_that_of_torch(self):
+        assert isinstance(self.make(), torch.optim.AdamW)
+
+    def test_uncorrected_bias_is_an_error(self):
+        with pytest.raises(ValueError, match="correct_bias: expected true, got false"):
+            self.make(correct_bias=False)
+
+
+def test_push_to_hf_says_that_it_does_not_work(tmp_path):
+    from allennlp.common.push_to_hf import push_to_hf
+
+    with pytest.raises(RuntimeError, match="push-to-hf does not work.*hf upload"):
+        push_to_hf("name", serialization_dir=str(tmp_path))
+
+
+def test_tokenizer_and_embedder_of_allennlp_read_and_embed_words(tmp_path):
+    from allennlp.data import Batch, Instance, Token, Vocabulary
+    from allennlp.data.fields import TextField
+    from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer
+    from allennlp.data.tokenizers import PretrainedTransformerTokenizer
+    from allennlp.modules.token_embedders import PretrainedTransformerMismatchedEmbedder
+
+    SAVE["bert"](tmp_path / "bert")
+    folder = str(tmp_path / "bert")
+    pieces = PretrainedTransformerTokenizer(folder).tokenize("ab c")
+    assert [piece.idx for piece in pieces if piece.idx is not None][-1] == 3
+    indexer = PretrainedTransformerMismatchedIndexer(folder, max_length=8)
+    words = TextField([Token(word) for word in ["abc", "d", "efghij"]], {"t": indexer})
+    batch = Batch([Instance({"words": words})])
+    batch.index_instances(Vocabulary())
+    tensors = batch.as_tensor_dict()["words"]["t"]
+    embedder = PretrainedTransformerMismatchedEmbedder(folder, max_length=8, last_layer_only=False)
+    assert embedder(**tensors).shape == (1, 3, 12)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from allennlp_nef.data.formats.text_files import FileSlice
-from allennlp_nef.errors import DataFormatError, UserError, summary_of
+from allennlp_nef.errors import DataFormatError, needing, summary_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -18,13 +18,9 @@ _BUFFER_SIZE = 2**20
 
 def open_parquet(path: str) -> "ParquetFile":
     """Raises a `UserError` where pyarrow is not installed, a `DataFormatError` where it is no Parquet file."""
-    try:
+    with needing("ray", "Parquet files"):
         from pyarrow.lib import ArrowException
         from pyarrow.parquet import ParquetFile
-    except ImportError as error:
-        raise UserError(
-            f"Parquet files: expected the package pyarrow: pip install pyarrow ({error})"
-        ) from error
     try:
         return ParquetFile(path, buffer_size=_BUFFER_SIZE)
     except ArrowException as error:

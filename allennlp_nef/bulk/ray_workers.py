@@ -15,7 +15,7 @@ from allennlp.common.plugins import import_plugins
 from allennlp_nef.bulk.manifest import Record
 from allennlp_nef.bulk.shard_tagger import ShardTagger
 from allennlp_nef.bulk.shards import Shard
-from allennlp_nef.errors import UserError, summary_of
+from allennlp_nef.errors import UserError, needing, summary_of
 
 _OBJECT_STORE = 100 * 2**20
 """Bytes of memory that processes share. What they send is small."""
@@ -78,13 +78,9 @@ def ray_records(
 
     `UserError`: Ray is not installed, no such cluster, a mistake that a process finds.
     """
-    try:
+    with needing("ray", "--workers"):
         import ray
         import ray.data
-    except ImportError as error:
-        raise UserError(
-            f"--workers: expected the package ray: pip install 'allennlp_nef[ray]' ({error})"
-        ) from error
     _connect(address, workers * threads)
     try:
         context = ray.data.DataContext.get_current()

@@ -7,7 +7,7 @@ from typing import Any, TextIO
 
 from allennlp_nef.data.formats.text_files import read_lines
 from allennlp_nef.data.formats.word_alignments import parse_alignments
-from allennlp_nef.errors import DataFormatError, UserError, quote, summary_of
+from allennlp_nef.errors import DataFormatError, UserError, needing, quote, summary_of
 
 MAX_WORDS = 1023
 """Of a sentence. eflomal leaves longer ones out."""
@@ -92,13 +92,8 @@ def write_priors(
 
 
 def _imported() -> Any:
-    try:
+    with needing("align", "align-words without --aligner"):
         import eflomal
-    except ImportError as error:
-        raise UserError(
-            'align-words: expected the package eflomal, which is not installed: pip install "allennlp_nef[align]" '
-            f"(or give --aligner FILE) ({error})"
-        ) from error
     return eflomal
 
 

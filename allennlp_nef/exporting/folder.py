@@ -10,12 +10,11 @@ from typing import Any
 
 import torch
 
-from allennlp_nef.errors import UserError
+from allennlp_nef.errors import UserError, needing
 from allennlp_nef.exporting.plain_tagger import PlainTagger
 from allennlp_nef.exporting.settings import settings_of
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 
-INSTALL = "pip install 'allennlp_nef[export]'"
 PACKAGE = Path(__file__).resolve().parent.parent
 RUNNER = "nef_runner"
 SHARED = (
@@ -115,16 +114,10 @@ def write_runner(folder: Path) -> None:
 
 
 def _check_packages() -> None:
-    if not hasattr(torch, "export"):
-        raise UserError(f"export: expected torch 2.6 or newer, got {torch.__version__}")
-    try:
+    with needing("export", "export"):
         import onnx  # noqa: F401
         import onnxruntime  # noqa: F401
         import onnxscript  # noqa: F401
-    except ImportError as error:
-        raise UserError(
-            f"export: expected the packages onnx, onnxruntime and onnxscript: {INSTALL} ({error})"
-        ) from error
 
 
 @contextmanager

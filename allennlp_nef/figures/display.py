@@ -24,7 +24,7 @@ class Display(NamedTuple):
 
     def plot(self) -> "Figure":
         """The heat map of the sentence. Raises `UserError` where matplotlib is not installed."""
-        check_installed(matplotlib="matplotlib")
+        check_installed()
         with drawing():
             figure: Any = heat_map([{**self.answer, "gold": None}], [self.description])
         # A notebook shows figures that pyplot did not make by this method alone.

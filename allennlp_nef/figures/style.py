@@ -3,10 +3,9 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from allennlp_nef.errors import UserError
+from allennlp_nef.errors import needing
 from allennlp_nef.text import printable
 
 if TYPE_CHECKING:
@@ -50,13 +49,10 @@ class Sides(NamedTuple):
     below: float
 
 
-def check_installed(**packages: str) -> None:
-    """Raises a `UserError` where a package is missing. `packages` has module names and what pip calls them."""
-    for module, name in packages.items():
-        try:
-            import_module(module)
-        except ImportError as error:
-            raise UserError(f"expected {name}: pip install {name} ({error})") from error
+def check_installed() -> None:
+    """Raises a `UserError` where matplotlib is missing."""
+    with needing("plot", "plots"):
+        import matplotlib  # noqa: F401
 
 
 @contextmanager

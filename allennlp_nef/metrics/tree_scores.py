@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from allennlp_nef.errors import UserError
+from allennlp_nef.errors import UserError, needing
 from allennlp_nef.metrics.tag_scores import Scorer, TagCounts, Tags, TypeCounts
 
 NAMES = {"uas": "UAS", "las": "LAS", "clas": "CLAS", "mlas": "MLAS", "blex": "BLEX"}
@@ -25,13 +25,8 @@ def count_trees(gold: Tags, predicted: Tags) -> TagCounts:
 
     `UserError`: `udtools` is not installed, or refuses a sentence.
     """
-    try:
+    with needing("trees", "--trees"):
         from udtools.udeval import UDError, evaluate, load_conllu
-    except ImportError as error:
-        raise UserError(
-            "--trees: expected the package udtools, which needs Python 3.10: pip install 'allennlp_nef[trees]' "
-            f"({error})"
-        ) from None
 
     def load(rows: Sequence[Sequence[str]]) -> Any:
         return load_conllu(io.StringIO(_as_text(rows)), "", {})

@@ -2,7 +2,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from allennlp_nef.errors import UserError
+from allennlp_nef.errors import UserError, needing
 from allennlp_nef.modules.checks import check_integers
 from allennlp_nef.packages import import_packages
 from allennlp_nef.predictors.archives import load_predictor
@@ -52,18 +52,13 @@ def create_app(
     `UserError`: a package that is not installed, no archive that can be loaded, a predictor of another package, no
     such folder.
     """
-    try:
+    with needing("serve,gunicorn", "create_app"):
         from flask import Flask, Response, jsonify, send_from_directory
         from werkzeug.exceptions import MethodNotAllowed
 
         from allennlp_nef.serving._bodies import read_json
         from allennlp_nef.serving._json_errors import answer_errors_in_json
         from allennlp_nef.serving._metrics import Metrics
-    except ImportError as error:
-        raise UserError(
-            f"the server needs packages of the extras serve and gunicorn: pip install 'allennlp_nef[serve,gunicorn]' "
-            f"({error})"
-        ) from error
 
     check_integers(max_bytes=max_bytes, max_depth=max_depth)
     if static_dir is not None and not os.path.isfile(os.path.join(static_dir, "index.html")):

@@ -151,7 +151,7 @@ def _check(args: argparse.Namespace) -> None:
             raise UserError(
                 f"--plot: expected another file than --output and ARCHIVE, got {args.plot}"
             )
-        check_installed(matplotlib="matplotlib")
+        check_installed()
     for name in filter(None, (args.output, args.plot)):
         Path(name).parent.mkdir(parents=True, exist_ok=True)
 

@@ -17,7 +17,7 @@ from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 
 def plot_labels(args: argparse.Namespace) -> Iterator[str]:
     """Writes the files, and yields what to print."""
-    check_installed(matplotlib="matplotlib", sklearn="scikit-learn")
+    check_installed()
     check_folder(args.output)
     predictor = load_predictor(args.archive, trust=args.trust)
     labels, vectors = embeddings_of(predictor, args.archive)

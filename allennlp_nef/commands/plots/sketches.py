@@ -83,7 +83,7 @@ def _maps(
 
 def _check(args: argparse.Namespace) -> None:
     """Finds mistakes in the options before a model is loaded."""
-    check_installed(matplotlib="matplotlib")
+    check_installed()
     if args.limit == 0 and (args.html or not args.summary):
         raise UserError("--limit: expected 0 only with --summary and without --html, or at least 1")
     if args.limit == 0 and args.saliency:

@@ -39,7 +39,7 @@ _COLUMNS = (
 
 def plot_steps(args: argparse.Namespace) -> Iterator[str]:
     """Writes the files, and yields what to print."""
-    check_installed(matplotlib="matplotlib")
+    check_installed()
     check_folder(args.output)
     check_device(args.cuda_device)
     predictor = load_predictor(args.archive, args.cuda_device, trust=args.trust)

@@ -4,7 +4,7 @@ from allennlp.data.tokenizers import Tokenizer
 from overrides import overrides
 
 from allennlp_nef.data.formats.split_text import split_on_whitespace
-from allennlp_nef.errors import UserError
+from allennlp_nef.errors import needing
 
 _CJK = ("ja", "ko", "cjk")  # besides those with lists of abbreviations
 
@@ -32,14 +32,9 @@ class SacremosesTokenizer(Tokenizer):
     """
 
     def __init__(self, language: str = "en") -> None:
-        try:
+        with needing("tokenize", "sacremoses"):
             from sacremoses import MosesTokenizer
             from sacremoses.corpus import NonbreakingPrefixes
-        except ImportError as error:
-            raise UserError(
-                "sacremoses: expected the package sacremoses, which is not installed: pip install "
-                f'"allennlp_nef[tokenize]" ({error})'
-            ) from error
         known = {*NonbreakingPrefixes().available_langs.values(), *_CJK}
         if language not in known:
             raise ConfigurationError(

@@ -4,6 +4,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from allennlp_nef.data.writers.prediction import Prediction
+from allennlp_nef.errors import needing
 
 if TYPE_CHECKING:
     from allennlp_nef.data.dataset_readers import ConlluTreesReader
@@ -11,7 +12,8 @@ if TYPE_CHECKING:
 
 def write_svg(reader: "ConlluTreesReader", prediction: Prediction) -> str:
     """A drawing of the tree as an SVG element on one line. The root is the word without an arc to it."""
-    from spacy.displacy import DependencyRenderer
+    with needing("trees", "svg"):
+        from spacy.displacy import DependencyRenderer
 
     # displaCy escapes the words, and not the rest.
     tags = map(escape, prediction.tags)
