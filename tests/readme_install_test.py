@@ -77,6 +77,16 @@ def installed(tmp_path_factory):
             subprocess.run([sys.executable, "-m", "venv", str(folder / "environment")], check=True)
             run(folder, "checkout", "bash", "-e", "-c", install_block())
             (folder / "other").mkdir()
+            run(folder, "other", "allennlp-nef", "examples", "examples")
+            settings = {"dataset_reader.max_instances": 20, "trainer.num_epochs": 1}
+            config = (
+                "training_configs/ner_nef_f_crf_5.jsonnet",
+                "-s",
+                "ner",
+                "-o",
+                json.dumps(settings),
+            )
+            run(folder, "other/examples", "allennlp-nef", "train", *config)
     return folder
 
 
@@ -120,12 +130,9 @@ def run(installed, place, *command, status=0):
 
 @pytest.mark.parametrize(
     ("program", "place"),
-    [("allennlp", "checkout"), ("allennlp", "examples"), ("allennlp-nef", "folder")],
+    [("allennlp", "checkout"), ("allennlp", "other/examples"), ("allennlp-nef", "other/examples")],
 )
 def test_the_four_commands_run(program, place, installed):
-    if place != "checkout":
-        run(installed, "other", "allennlp-nef", "examples", place)
-        place = f"other/{place}"
     include = INCLUDE if program == "allennlp" else ()
     archive, settings = (
         "run/model.tar.gz",
@@ -151,7 +158,7 @@ def test_the_four_commands_run(program, place, installed):
         "--output-file",
         "scores",
     )
-    assert "f1_mult" in json.loads((installed / place / "scores").read_text())
+    assert "f1_mult" in json.loads((installed / place / f"{program}.json").read_text())
     options = (
         "--use-dataset-reader",
         "--predictor",
@@ -218,25 +225,70 @@ def ask(server, port):
     return page, answer
 
 
-def test_wheel_plots_without_the_checkout(installed):
-    run(installed, "other", "allennlp-nef", "examples", "plots")
-    place = "other/plots"
-    settings = {"dataset_reader.max_instances": 20, "trainer.num_epochs": 1}
-    config = ("training_configs/ner_nef_f_crf_5.jsonnet", "-s", "run", "-o", json.dumps(settings))
-    run(installed, place, "allennlp-nef", "train", *config)
+def test_plots_are_drawn(installed):
     options = ("--output", "plots", "--limit", "1", "--format", "png", "--html")
-    run(
-        installed,
-        place,
-        "allennlp-nef",
-        "plot-sketches",
-        "run/model.tar.gz",
-        "fixtures/ner/test.conll",
-        *options,
-    )
-    plots = installed / place / "plots"
+    arguments = ("plot-sketches", "ner/model.tar.gz", "fixtures/ner/test.conll", *options)
+    run(installed, "other/examples", "allennlp-nef", *arguments)
+    plots = installed / "other" / "examples" / "plots"
     assert (plots / "sentence-0001.png").read_bytes().startswith(b"\x89PNG")
     assert list(plots.glob("*.html"))
+
+
+@pytest.mark.parametrize(
+    ("extra", "command"),
+    [
+        ("align", "align-words fixtures/qe/dev.src fixtures/qe/dev.mt --output links"),
+        ("export", "export ner/model.tar.gz exported"),
+        ("ray", "tag-corpus ner/model.tar.gz fixtures/ner/test.conll --output tagged --workers 1"),
+        ("ray", "tag-corpus ner/model.tar.gz corpus.parquet --output tagged"),
+        (
+            "trees",
+            "score-tags fixtures/pos/dev.conllu fixtures/pos/dev.conllu --format conllu --trees",
+        ),
+    ],
+)
+def test_missing_extra_of_a_command_is_told_in_one_line(extra, command, installed):
+    (installed / "other" / "examples" / "corpus.parquet").touch()
+    output = run(installed, "other/examples", "allennlp-nef", *command.split(), status=2)
+    assert output.startswith("error: ") and len(output.splitlines()) == 1
+    assert (
+        f": expected the extra {extra}, which is not installed: pip install 'allennlp_nef[{extra}]' ("
+        in output
+    )
+
+
+@pytest.mark.parametrize(
+    ("extra", "code"),
+    [
+        (
+            "tokenize",
+            "from allennlp_nef.data.tokenizers import SacremosesTokenizer as tokenizer; tokenizer()",
+        ),
+        (
+            "serve,gunicorn",
+            "from allennlp_nef.serving import create_app; create_app('ner/model.tar.gz')",
+        ),
+        (
+            "plot",
+            "import sys; sys.modules['matplotlib'] = None\n"
+            "from allennlp_nef.figures.style import check_installed as check; check()",
+        ),
+        (
+            "trees",
+            "from allennlp_nef.data.writers.tree_drawing import write_svg; write_svg(None, None)",
+        ),
+    ],
+)
+def test_missing_extra_of_a_function_is_told_in_the_last_line(extra, code, installed):
+    output = run(
+        installed, "other/examples", "python", "-c", f"import allennlp_nef\n{code}", status=1
+    )
+    last = output.splitlines()[-1]
+    assert last.startswith("allennlp_nef.errors.UserError: ")
+    assert (
+        f": expected the extra {extra}, which is not installed: pip install 'allennlp_nef[{extra}]' ("
+        in last
+    )
 
 
 def test_public_modules_can_be_imported_and_change_nothing(installed):

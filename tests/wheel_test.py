@@ -1,15 +1,9 @@
-"""The package as it is installed from a wheel, outside the checkout."""
+"""What the wheel and the source distribution hold. `readme_install_test.py` uses what is installed from them."""
 
-import http.client
-import json
-import os
 import shutil
-import socket
 import subprocess
 import sys
-import sysconfig
 import tarfile
-import time
 import zipfile
 from pathlib import Path
 
@@ -24,8 +18,8 @@ SOURCES = (
     ".ci",
     "*.cff",
     "*.in",
-    "*.lock",
     "*.md",
+    "*.pth",
     "*.py",
     "*.toml",
     "*.txt",
@@ -42,10 +36,6 @@ SOURCES += (
     "tests",
 )
 SOURCES += ("training_configs",)
-REQUEST = {
-    "source": "often Paul brings this picture .",
-    "target": "heute bringt Paul diese Tasse .",
-}
 
 
 def files_in(folder):
@@ -112,7 +102,8 @@ def test_wheel_has_the_package_the_examples_and_the_page(wheel):
     expected = {
         f"allennlp_nef/{name}": content for name, content in files_in(ROOT / "allennlp_nef").items()
     }
-    expected["allennlp_nef_console.py"] = (ROOT / "allennlp_nef_console.py").read_bytes()
+    for name in ("_allennlp_nef_start.py", "allennlp_nef.pth", "allennlp_nef_console.py"):
+        expected[name] = (ROOT / name).read_bytes()
     fixtures = (f"fixtures/{name}" for name in ("ner", "pos", "qe", "sentences"))
     for folder in ("training_configs", *fixtures):
         for name, content in files_in(ROOT / folder).items():
@@ -125,101 +116,3 @@ def test_wheel_has_the_package_the_examples_and_the_page(wheel):
         }
     assert sorted(installed) == sorted(expected)
     assert installed == expected
-
-
-@pytest.fixture
-def program(wheel, tmp_path):
-    """`program(folder, *arguments)`: `allennlp-nef` of an environment that has the wheel, as a process."""
-    environment = tmp_path / "environment"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
-    python = environment / "bin" / "python"
-    ask = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    answer = subprocess.run([str(python), "-c", ask], check=True, stdout=subprocess.PIPE)
-    # All other packages are those of the environment that runs the tests. Its editable install of this package is not
-    # active: a folder that a .pth file adds has its own .pth files ignored.
-    others = sorted({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
-    site_packages = Path(answer.stdout.decode().strip())
-    (site_packages / "others.pth").write_text("".join(f"{path}\n" for path in others))
-    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet"]
-    subprocess.run([*pip, "--no-deps", "--no-index", "--ignore-installed", str(wheel)], check=True)
-    home = tmp_path / "home"
-    home.mkdir()
-    variables = {name: value for name, value in os.environ.items() if name[:6] != "PYTHON"}
-    variables.update(HOME=str(home), OMP_NUM_THREADS="1")
-
-    def start(folder, *arguments):
-        return subprocess.Popen(
-            [str(environment / "bin" / "allennlp-nef"), *map(str, arguments)],
-            cwd=str(folder),
-            env=variables,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
-
-    return start
-
-
-def test_wheel_trains_predicts_plots_and_serves_in_an_empty_folder(program, tmp_path):
-    def run(folder, *arguments):
-        process = program(folder, *arguments)
-        output = process.communicate(timeout=200)[0].decode("utf-8", "replace")
-        assert process.returncode == 0, output
-        return output
-
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    run(empty, "examples", "here")
-    here = empty / "here"
-    for name in ("training_configs", "demo"):
-        assert files_in(here / name) == files_in(ROOT / name)
-    for name in ("ner", "pos", "qe", "sentences"):
-        assert files_in(here / "fixtures" / name) == files_in(ROOT / "fixtures" / name)
-
-    settings = {"dataset_reader.max_instances": 50, "trainer.num_epochs": 1}
-    run(here, "train", "training_configs/qe_nef_f.jsonnet", "-s", "run", "-o", json.dumps(settings))
-    archive, name = "run/model.tar.gz", ("--predictor", "word_qe")
-    tags = ("--predictor-args", '{"output_format": "tags"}', "--silent", "--output-file", "tags")
-    run(here, "predict", archive, "fixtures/qe/test", "--use-dataset-reader", *name, *tags)
-    output = run(here, "score-tags", "fixtures/qe/test.tags", "tags", "--format", "wmt")
-    assert "F1-MULT" in output
-
-    options = ("--output", "plots", "--limit", "1", "--format", "png", "--html")
-    run(here, "plot-sketches", archive, "fixtures/qe/test", *options)
-    assert (here / "plots" / "sentence-0001.png").read_bytes().startswith(b"\x89PNG")
-    assert list((here / "plots").glob("*.html"))
-
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port = listener.getsockname()[1]
-    served = ("--archive-path", archive, *name, "--static-dir", "demo", "--port", port)
-    server = program(here, "serve", *served)
-    try:
-        page, answer = ask(server, port)
-    finally:
-        server.kill()
-        server.communicate()
-    assert page == (ROOT / "demo" / "index.html").read_bytes()
-    assert len(json.loads(answer.decode())["tags"]) == 6
-
-
-def ask(server, port):
-    """The page and the answer to a request, once the server listens."""
-    end = time.monotonic() + 200
-    while True:
-        assert server.poll() is None, server.communicate()[0].decode("utf-8", "replace")
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-        try:
-            connection.connect()
-            break
-        except OSError:
-            assert time.monotonic() < end, "the server does not listen"
-            time.sleep(0.1)
-    connection.request("GET", "/")
-    page = connection.getresponse().read()
-    connection.request(
-        "POST", "/predict", json.dumps(REQUEST), {"Content-Type": "application/json"}
-    )
-    answer = connection.getresponse().read()
-    connection.close()
-    return page, answer
