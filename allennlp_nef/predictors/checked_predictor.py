@@ -140,6 +140,10 @@ class CheckedPredictor(Predictor):
         if self._writer is None:
             return json.dumps(outputs) + "\n"
         text = self._writer(self._dataset_reader, self.prediction_of(outputs, number))
+        if number == 0 and text.startswith("\ufeff"):
+            text = (
+                "\ufeff" + text
+            )  # the first one of a file is a byte order mark, the next one is of the word
         return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
     @overrides

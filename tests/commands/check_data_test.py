@@ -156,10 +156,10 @@ class TestErrors:
     def test_what_cannot_be_gone_on_with_is_an_error_after_the_others(self, check_json, tmp_path):
         path = write(tmp_path, "wmt_word_qe", [2, 3])
         file = Path(f"{path}.mt")
-        file.write_text(file.read_text().replace("w0_0", "\x00") + "one more\n")
+        file.write_text(file.read_text().replace("w0_0 w0_1", "w0_0") + "one more\n")
         errors = check_json("--reader", "wmt_word_qe", "--train", path, status=1)["data"]["train"]
         first, second = errors["errors"]["first"]
-        assert first.startswith(f"{file}:1: expected a word without control characters")
+        assert first.startswith(f"{path}.tags:1: expected 1 tags")
         assert second.startswith(f"{path}.src:3: expected a line for each of the 3 lines of {file}")
 
     @pytest.mark.parametrize(

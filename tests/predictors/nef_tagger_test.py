@@ -178,6 +178,19 @@ class TestColumns:
 
 
 class TestOutputFormats:
+    @pytest.mark.parametrize("name", ["conll", "conllu"])
+    def test_odd_characters_are_read_tagged_and_written_unchanged(
+        self, predictor_of, pos_archive, tmp_path, name
+    ):
+        predictor = predictor_of(pos_archive, output_format=name)
+        words = ["\ufeffa", "Dubbz\ufeff", "\ufeff", "b\x01\x83", "\u200b"]
+        path = tmp_path / "x"
+        path.write_text(predictor.dump_line(predictor.predict_json({"tokens": words})), "utf-8")
+        read = read_columns if name == "conll" else read_conllu
+        (sentence,) = read(str(path))
+        written = [row[name == "conllu"] for row in getattr(sentence, "rows", sentence[0])]
+        assert written == words
+
     def test_conllu_is_the_input_with_predicted_tags(self, predictor_of, pos_archive, root):
         predictor = predictor_of(pos_archive, output_format="conllu")
         path = root / "fixtures/pos/dev.conllu"
@@ -226,9 +239,7 @@ class TestOutputFormats:
 class TestBadRequests:
     ONE = "expected one of the fields sentence and tokens, got "
     LIMIT = "min_probability: expected a number from 0 to 1, "
-    REFUSED = (
-        "%s: expected a word without control characters and line separators, got %s at index %d"
-    )
+    REFUSED = "%s: expected a word without %s, got %s at index %d"
     WORDS = "tokens: expected words without whitespace, got "
 
     @pytest.mark.parametrize(
@@ -252,9 +263,19 @@ class TestBadRequests:
             ({"tokens": [""]}, "tokens: expected a word, got an empty one at index 0"),
             (
                 {"tokens": ["a", "b\u2028"]},
-                REFUSED % ("tokens", r"'b\u2028' with U+2028 LINE SEPARATOR", 1),
+                REFUSED
+                % (
+                    "tokens",
+                    "line separators and tabs",
+                    r"'b\u2028' with U+2028 LINE SEPARATOR",
+                    1,
+                ),
             ),
-            ({"sentence": "a\x00"}, REFUSED % ("sentence", r"'a\x00' with U+0000", 0)),
+            (
+                {"sentence": "a\ud800"},
+                REFUSED
+                % ("sentence", "surrogates that are not in pairs", r"'a\ud800' with U+D800", 0),
+            ),
             ({"tokens": [None]}, WORDS + "null at index 0"),
             ({"tokens": ["a"] * 1001}, "tokens: expected at most 1000 words, got 1001"),
             ({"sentence": "a", "attention": 1}, "attention: expected true or false, got 1"),

@@ -7,6 +7,7 @@ from typing import BinaryIO
 from allennlp_nef.data.formats.text_files import (
     TextPath,
     check_file,
+    check_line_end,
     file_error,
     first_line_of,
     hint_at_kind,
@@ -15,10 +16,6 @@ from allennlp_nef.data.formats.text_files import (
 from allennlp_nef.errors import DataFormatError, FileError, OnError, raise_error
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_NOT_IN_LINES = {
-    "\r": "carriage returns only before the line feed",
-    "\ufeff": "byte order marks only at the start of a file",
-}
 
 
 def find_parallel_files(
@@ -83,8 +80,7 @@ def read_parallel_lines(
 
     # Raises
 
-    `DataFormatError`: no lines at all, different line counts, invalid UTF-8, a carriage return or a byte order mark
-    inside of a file.
+    `DataFormatError`: no lines at all, different line counts, invalid UTF-8, a carriage return within a line.
     """
     with ExitStack() as stack:
         files: dict[str, BinaryIO] = {
@@ -150,13 +146,9 @@ def _decode(line: bytes, path: TextPath, number: int) -> str:
             f"got byte 0x{line[error.start]:02x} as byte {error.start + 1} of the line"
             f"{hint_at_kind(line) if number == 1 else ''}"
         ) from None
+    check_line_end(text, path, number)
     if text.endswith("\n"):
         text = text[:-2] if text.endswith("\r\n") else text[:-1]
-    for character, expected in _NOT_IN_LINES.items():
-        if character in text:
-            raise DataFormatError(
-                f"{path}:{number}: expected {expected}, got one as character {text.index(character) + 1} of the line"
-            )
     return text
 
 

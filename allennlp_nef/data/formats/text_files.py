@@ -180,11 +180,7 @@ def iterate_lines(path: TextPath, encoding: str = "utf-8") -> Iterator[str]:
             for line in lines:
                 if number == 1 and line.startswith("\ufeff"):
                     line = line[1:]
-                if line.find("\r", 0, -2 if line.endswith("\n") else -1) >= 0:
-                    raise DataFormatError(
-                        f"{path}:{number}: expected lines that end in a line feed, or a carriage return and one, got "
-                        "a carriage return within the line"
-                    )
+                check_line_end(line, path, number)
                 if line:
                     yield line
                 number += 1
@@ -192,6 +188,16 @@ def iterate_lines(path: TextPath, encoding: str = "utf-8") -> Iterator[str]:
         raise _undecodable(path, encoding) from None
     except OSError as error:
         raise file_error(str(path), error) from error
+
+
+def check_line_end(line: str, path: TextPath, number: int) -> None:
+    """Raises a `DataFormatError` for a carriage return within a line: other programs would count two lines."""
+    place = line.find("\r", 0, -2 if line.endswith("\n") else -1)
+    if place >= 0:
+        raise DataFormatError(
+            f"{path}:{number}: expected lines that end in a line feed, or a carriage return and one, got a carriage "
+            f"return as character {place + 1} of the line"
+        )
 
 
 def _undecodable(path: TextPath, encoding: str) -> DataFormatError:

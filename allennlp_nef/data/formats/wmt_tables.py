@@ -75,7 +75,7 @@ def table_of(path: str, layouts: Sequence[Layout], lines: Sequence[Line]) -> Tab
     # Raises
 
     `DataFormatError`: no rows, none of the layouts, a header line that is no number, a row with another number of
-    columns, columns in another order, a byte order mark at the start of a row.
+    columns, columns in another order.
     """
     lines = [(number, line.rstrip("\r\n")) for number, line in lines]
     count = next((i for i, (_, line) in enumerate(lines) if "\t" in line), None)
@@ -97,10 +97,6 @@ def table_of(path: str, layouts: Sequence[Layout], lines: Sequence[Line]) -> Tab
     header = tuple(int(line) for _, line in lines[:count])
     rows = []
     for number, line in lines[count:]:
-        if line.startswith("\ufeff"):
-            raise DataFormatError(
-                f"{path}:{number}: expected byte order marks only at the start of a file, got one before a row"
-            )
         cells = line.split("\t")
         if len(cells) == len(layout.columns) + 1 and not cells[-1]:
             del cells[-1]

@@ -7,8 +7,8 @@ where they exist, `<prefix>.tags`, `<prefix>.src-mt.alignments` or else `<prefix
 each file may be given: see `find_data_files`. Line k of each file is about sentence k.
 
 - A line ends at `\\n` or `\\r\\n`, and at nothing else. The last one may lack it. The encoding is
-  UTF-8; a byte order mark at the start of a file is dropped. Elsewhere it is an error, and so is a
-  carriage return that ends no line.
+  UTF-8; a byte order mark at the start of a file is dropped, and is a character like others elsewhere. A carriage
+  return that ends no line is an error.
 - Words and tags are split on any whitespace (`str.split`, so no-break spaces separate words too, and each of these
   words has a tag). The module `characters` says which characters a word may have.
 - Tags are `OK` or `BAD`, in one of the layouts of `wmt_layouts`. The number of tags of a line tells its
@@ -99,7 +99,7 @@ def read_examples(
     `DataFormatError`: a missing or empty file, different line counts, a line without words,
     a wrong number of tags, lines of different layouts, an unknown tag, no tags of what is `tagged`, a malformed
     alignment or one outside of the words, a word that `check_words` refuses, `<EOS>` where it cannot be, an HTER that
-    is no number of at least 0, invalid UTF-8, a carriage return or a byte order mark inside of a file.
+    is no number of at least 0, invalid UTF-8, a carriage return within a line.
     """
     paths = find_example_files(path, sentence_scores)
     if "alignments" not in paths:

@@ -93,8 +93,13 @@ def test_wrong_options_are_refused(name, options, message):
         make(name, **options)
 
 
-def test_control_characters_in_words_are_errors_with_file_and_line(tmp_path):
-    with pytest.raises(DataFormatError, match=r"x.txt:1: expected a word without control chara"):
-        read(tmp_path, "A\tb\x00c\n", make("labeled_sentences"))
+def test_odd_characters_in_words_are_kept_with_a_warning(tmp_path, caplog):
+    (instance,) = read(tmp_path, "A\tb\x00c \ufeff\n", make("labeled_sentences"))
+    assert instance["metadata"].metadata.sides == [["b\x00c", "\ufeff"]]
+    (message,) = caplog.messages
+    assert "x.txt:1: U+0000 in a word" in message and "x.txt:1: U+FEFF" in message
+
+
+def test_sentences_without_words_are_errors():
     with pytest.raises(DataFormatError, match="second: expected a sentence or its words, got"):
         make("sentence_pairs").text_to_instance("a", [])

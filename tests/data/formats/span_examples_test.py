@@ -118,13 +118,11 @@ def test_bad_rows_are_errors_with_their_line(write, row, message):
     assert str(error.value).startswith(f"{path}:3: {message}")
 
 
-def test_byte_order_marks_within_files_are_errors(write):
-    path = write("a.tsv", "\ufeff" + DEV + dev_row() + "\ufeff" + dev_row())
-    with pytest.raises(DataFormatError, match=r"a.tsv:3: expected byte order marks only at the st"):
-        list(read_span_examples(path))
-    path = write("a.tsv", "\ufeff" + DEV + dev_row() + dev_row())
-    with pytest.raises(DataFormatError, match=r"a.src:2: expected byte order marks only at the st"):
-        list(read_span_examples(path, write("a.src", "\ufeffyes\n\ufeffyes\n")))
+def test_byte_order_marks_within_files_are_part_of_words(write):
+    path = write("a.tsv", "\ufeff" + DEV + dev_row() + "\ufeff" + dev_row(source="\ufeff yes"))
+    first, second = read_span_examples(path)
+    assert second.source == ["\ufeff", "yes"]
+    assert second.target == first.target
 
 
 def test_columns_in_another_order_are_an_error(write):

@@ -29,11 +29,11 @@ def path(tmp_path):
     return tmp_path / "x.txt"
 
 
-@pytest.mark.parametrize("data", ["a\n\nb\rc\n", "a\n\n\r\r\n", "a\n\nb\r\r"])
-def test_carriage_returns_within_a_line_are_an_error(path, data):
+@pytest.mark.parametrize("data, place", [("a\n\nb\rc\n", 2), ("a\n\n\r\r\n", 1), ("a\n\nb\r\r", 2)])
+def test_carriage_returns_within_a_line_are_an_error(path, data, place):
     assert error_of(path, data) == (
-        f"{path}:3: expected lines that end in a line feed, or a carriage return and one, got a carriage return within "
-        "the line"
+        f"{path}:3: expected lines that end in a line feed, or a carriage return and one, got a carriage return as "
+        f"character {place} of the line"
     )
 
 
