@@ -72,6 +72,8 @@ _WMT = ("wmt", "wmt-explanations", "wmt-spans", "wmt-sentences")
 _FORMATS_OF: dict[str, Sequence[str]] = {
     "gold_column": ["conll"],
     "predicted_column": ["conll"],
+    "word_column": ["conll"],
+    "comment_prefix": ["conll"],
     "no_chunks": ["conll"],
     "column": ["conllu"],
     "trees": ["conllu"],
@@ -127,6 +129,17 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         metavar="I",
         help="column of the predicted tags (default = -1)",
+    )
+    add(
+        "--word-column",
+        type=int,
+        metavar="I",
+        help="column of the words in all files (default = 0)",
+    )
+    add(
+        "--comment-prefix",
+        metavar="TEXT",
+        help="lines that begin with it are comments, such as # in GermEval 2014 (default: no line is a comment)",
     )
     add(
         "--no-chunks",
@@ -259,8 +272,9 @@ def _read(args: argparse.Namespace, paths: Sequence[str], kind: str | None) -> l
         return read_wmt_files(args, paths, kind)
     gold_column, predicted_column = _columns(args)
     columns = [gold_column] + [predicted_column] * (len(paths) - 1)
+    chunks, words = not args.no_chunks, args.word_column or 0
     return [
-        read_tag_column(path, column, not args.no_chunks, args.encoding)
+        read_tag_column(path, column, chunks, args.encoding, words, args.comment_prefix)
         for path, column in zip(paths, columns)
     ]
 

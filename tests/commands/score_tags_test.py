@@ -103,6 +103,18 @@ def test_lines_between_documents_are_not_tokens(score, write):
     assert score(predicted, predicted, "--format", "conll").startswith("processed 5 tokens")
 
 
+def test_germeval_is_scored_by_its_words_without_its_comments(score, fail, write):
+    gold = write("gold", "#\tx\n1\t#\tO\tO\n2\tBerlin\tB-LOC\tO\n\n#\ty\n1\tEss\tO\tO\n")
+    options = ("--format", "conll", "--comment-prefix", "#", "--word-column", "1")
+    both = write("both", "1 # O O O\n2 Berlin O B-LOC B-LOC\n\n1 Ess O O B-ORG\n")
+    expected = "processed 3 tokens with 1 phrases; found: 2 phrases; correct: 1."
+    assert expected in score(both, "--format", "conll", "--word-column", "1")
+    predicted = write("predicted", "1 # O O\n2 Berlin O B-LOC\n\n1 Ess O B-ORG\n")
+    assert expected in score(gold, predicted, *options, "--gold-column", "2")
+    other = write("predicted", "1 # O O\n2 Bern O B-LOC\n\n1 Ess O B-ORG\n")
+    assert "expected the word 'Berlin'" in fail(gold, other, *options, "--gold-column", "2")
+
+
 def test_another_scheme_changes_the_accuracy_and_is_warned_of(score, write, caplog):
     """The chunks are the same. The accuracy is conlleval's, and a warning says what it means."""
     expected = "processed 2 tokens with 1 phrases; found: 1 phrases; correct: 1.\naccuracy:  50.00%; precision: 100.00%"

@@ -8,7 +8,7 @@ from overrides import overrides
 from allennlp_nef.data.dataset_readers.sentence_reader import SentenceReader
 from allennlp_nef.data.formats.characters import OddCharacters, check_labels, in_lines
 from allennlp_nef.data.formats.chunks import SCHEMES, convert_tags, split_tag
-from allennlp_nef.data.formats.conll_columns import ColumnSentence, read_columns
+from allennlp_nef.data.formats.conll_columns import ColumnSentence, check_separator, read_columns
 from allennlp_nef.data.formats.text_files import TextPath
 from allennlp_nef.data.writers import Writer
 from allennlp_nef.data.writers.columns import write_conll
@@ -33,6 +33,9 @@ class ConllTagsReader(SentenceReader):
         From 0; negative numbers count from the last column. None: there is no such column, the sentences are
         unlabeled.
     word_column : `int`, optional (default = `0`)
+    comment_prefix : `str`, optional (default = `None`, no line is a comment)
+        Lines that begin with it are comments. GermEval 2014 has comments that begin with `"#"`, the words in column 1,
+        the outer tags in column 2 and the inner ones in column 3.
     tag_scheme : `str`, optional (default = `"BIO"`)
         What the model gets: "BIO" or "BIOUL". None: the tags as they are, which need not be chunk tags.
     token_indexers, encoding, max_tokens, label_namespace
@@ -46,6 +49,7 @@ class ConllTagsReader(SentenceReader):
         tag_column: int | None = -1,
         word_column: int = 0,
         tag_scheme: str | None = "BIO",
+        comment_prefix: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -61,6 +65,13 @@ class ConllTagsReader(SentenceReader):
             raise ConfigurationError(
                 f"tag_column: expected another column than word_column, got {tag_column}"
             )
+        if comment_prefix is not None and not (
+            isinstance(comment_prefix, str) and comment_prefix.split() == [comment_prefix]
+        ):
+            raise ConfigurationError(
+                f"comment_prefix: expected text without whitespace or null, got {comment_prefix!r}"
+            )
+        self.comment_prefix = comment_prefix
         self.tag_column = tag_column
         self.word_column = word_column
         self.tag_scheme = tag_scheme
@@ -70,7 +81,7 @@ class ConllTagsReader(SentenceReader):
         """Sentences and their tags."""
         warned = False
         odd = OddCharacters()
-        for sentence in read_columns(file_path, self.encoding, self.on_error):
+        for sentence in read_columns(file_path, self.encoding, self.on_error, self.comment_prefix):
             width, line = len(sentence.rows[0]), sentence.lines[0]
             if not -width <= self.word_column < width:
                 raise DataFormatError(
@@ -79,6 +90,7 @@ class ConllTagsReader(SentenceReader):
                 )
             tag_index = self._tag_index(width)
             if tag_index is None and self.tag_column is not None and not warned:
+                check_separator(sentence, file_path)
                 self.warn(
                     "%s has no column of tags: the sentences are unlabeled (tag_column is %d, of %d columns).",
                     *(file_path, self.tag_column, width),

@@ -40,10 +40,15 @@ class TagFile(NamedTuple):
 
 
 def read_tag_column(
-    path: str, column: int = -1, chunks: bool = True, encoding: str = "utf-8"
+    path: str,
+    column: int = -1,
+    chunks: bool = True,
+    encoding: str = "utf-8",
+    word_column: int = 0,
+    comment_prefix: str | None = None,
 ) -> TagFile:
     """
-    The tags in one of the columns of the CoNLL shared tasks. The words are those of the first column.
+    The tags in one of the columns of the CoNLL shared tasks.
 
     # Parameters
 
@@ -53,6 +58,10 @@ def read_tag_column(
     chunks : `bool`, optional (default = `True`)
         Whether the tags have to be chunk tags.
     encoding : `str`, optional (default = `"utf-8"`)
+    word_column : `int`, optional (default = `0`)
+        From 0; negative numbers count from the last column.
+    comment_prefix : `str`, optional (default = `None`, no line is a comment)
+        Lines that begin with it are comments.
 
     # Raises
 
@@ -60,14 +69,17 @@ def read_tag_column(
     chunk tag, no tokens.
     """
     sentences, known = [], set()
-    for rows, lines in read_columns(path, encoding):
+    for rows, lines in read_columns(path, encoding, comment_prefix=comment_prefix):
         width = len(rows[0])
-        if not -width <= column < width:
-            raise DataFormatError(
-                f"{path}:{lines[0]}: expected a column {column} with the tags (from 0, or -1 for the last), "
-                f"got {width} columns"
-            )
-        words = [row[0] for row in rows] if column % width else None
+        for index, what in ((column, "tags"), (word_column, "words")):
+            if not -width <= index < width:
+                raise DataFormatError(
+                    f"{path}:{lines[0]}: expected a column {index} with the {what} (from 0, or -1 for the last), "
+                    f"got {width} columns"
+                )
+        words = None
+        if column % width != word_column % width:
+            words = [row[word_column] for row in rows]
         check_words(words or (), in_lines(path, lines))
         check_labels([row[column] for row in rows], in_lines(path, lines))
         sentences.append(TaggedSentence([row[column] for row in rows], lines, words))

@@ -51,6 +51,53 @@ def error_of(path, text, **options):
     return str(info.value)
 
 
+GERMEVAL = """\
+#\thttp://de.wikipedia.org/wiki/Manfred_Korfmann [2009-10-17]
+1\tAufgrund\tO\tO
+2\t#\tO\tO
+3\tTrojaner\tB-LOCderiv\tB-LOC
+
+#\thttp://de.wikipedia.org/wiki/Berlin [2009-10-19]
+1\tBerlin\tB-LOC\tO
+"""
+GERMEVAL_OPTIONS = {"word_column": 1, "tag_column": 2, "comment_prefix": "#"}
+
+
+class TestComments:
+    def test_germeval_is_read_without_its_comments(self, path):
+        first, second = read(path, GERMEVAL, **GERMEVAL_OPTIONS)
+        assert (words_of(first), words_of(second)) == (["Aufgrund", "#", "Trojaner"], ["Berlin"])
+        assert (labels_of(first), labels_of(second)) == (["O", "O", "B-LOCderiv"], ["B-LOC"])
+        assert first["metadata"].metadata.sentence.lines == [2, 3, 4]
+        inner, _ = read(path, GERMEVAL, **{**GERMEVAL_OPTIONS, "tag_column": 3})
+        assert labels_of(inner) == ["O", "O", "B-LOC"]
+
+    def test_without_the_option_a_hash_is_a_token(self, path):
+        (instance,) = read(path, "# O\nBerlin B-LOC\n#x O\n")
+        assert words_of(instance) == ["#", "Berlin", "#x"]
+
+    def test_an_error_in_a_file_that_begins_with_a_hash_names_the_option(self, path):
+        message = error_of(path, GERMEVAL, word_column=1, tag_column=2)
+        assert "x.conll:2: expected 3 columns as in line 1, got 4" in message
+        assert message.endswith("(line 1 begins with #: is it a comment? See comment_prefix)")
+
+    @pytest.mark.parametrize("prefix", ["", " #", 1])
+    def test_prefixes_have_text_without_whitespace(self, prefix):
+        with pytest.raises(ConfigurationError, match="comment_prefix: expected text without"):
+            ConllTagsReader(comment_prefix=prefix)
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_columns_that_commas_separate_are_an_error(path, separator):
+    text = "Marlow B-PER\nlives O\n, O\n".replace(" ", separator)
+    assert error_of(path, text) == (
+        f"{path}:1: expected columns separated by blanks or tabs, got one column, whose words all have {separator!r} "
+        f"in them: 'Marlow{separator}B-PER'"
+    )
+    (instance,) = read(path, "1,5\n,\nlives\n")
+    assert words_of(instance) == ["1,5", ",", "lives"]
+
+
 class TestSchemes:
     def test_iob1_is_read_as_bio(self, path):
         first, second = read(path, ENGLISH)
