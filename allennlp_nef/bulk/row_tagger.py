@@ -76,9 +76,8 @@ class RowTagger:
                 )
         self.inputs = {name: (columns or {}).get(name, name) for name in inputs}
         """The column of each field of a request."""
-        sample = self.predictor.predict_json(
-            {"source": "a", "target": "a"} if self._is_word_qe else {"sentence": "a"}
-        )
+        pair = {"source": "a", "target": "a", "alignments": "0-0"}
+        sample = self.predictor.predict_json(pair if self._is_word_qe else {"sentence": "a"})
         known = [name for name in sample if name not in LEFT_OUT]
         for name in fields or ():
             if name not in known:

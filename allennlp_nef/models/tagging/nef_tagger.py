@@ -27,7 +27,7 @@ from allennlp_nef.models.tagging.readable import readable_output
 from allennlp_nef.models.tagging.sentence_scores import SentenceScores
 from allennlp_nef.models.tagging.steps import MeanSteps, batch_halting, check_step_options
 from allennlp_nef.models.tagging.tagging_metrics import TaggingMetrics
-from allennlp_nef.models.tagging.training_checks import check_is_labeled
+from allennlp_nef.models.tagging.training_checks import AlignmentCheck, check_is_labeled
 from allennlp_nef.models.tagging.unseen_labels import UnseenLabels
 from allennlp_nef.models.versioned_model import VersionedModel
 from allennlp_nef.modules.calibration import Calibration
@@ -153,6 +153,7 @@ class NefTagger(VersionedModel):
         """The weight of the loss of the last batch with gold tags, a scalar: see `TagHead.loss_weight`."""
         self._unseen_labels = UnseenLabels()
         self._bad_words = BadWords(self.tag_head)
+        self._alignment_check = AlignmentCheck()
 
     @overrides(check_signature=False)
     def forward(
@@ -195,7 +196,9 @@ class NefTagger(VersionedModel):
         self.batch_shape = batch_shape(inputs)
         with explaining_memory(self.batch_shape, self.training):
             gold = None if ignore_loss_on_o_tags else tags
-            output = self._forward(inputs, gold, sentence_score, tagging_metadata(metadata))
+            items = tagging_metadata(metadata)
+            self._alignment_check.add(self, items)
+            output = self._forward(inputs, gold, sentence_score, items)
         if ignore_loss_on_o_tags and tags is not None:
             output["loss"] = explained_loss(self.tag_head, output["scores"], output["mask"], tags)
         if metadata is not None:

@@ -45,6 +45,8 @@ class AlignedPairRepresentation(InputRepresentation):
         needs the option of the same name. It shows words that were copied instead of translated.
     """
 
+    without_alignments = "the model ignores the words of the source"
+
     def __init__(
         self,
         source_embedder: TextFieldEmbedder,

@@ -11,6 +11,8 @@ class InputRepresentation(torch.nn.Module, Registrable):
     """
 
     default_implementation = "sentence"
+    without_alignments: str | None = None
+    """What a model lacks where sentences have no word alignments, in words for a warning. None: it takes none."""
 
     def forward(self, **fields: Any) -> tuple[torch.Tensor, torch.Tensor]:
         raise NotImplementedError

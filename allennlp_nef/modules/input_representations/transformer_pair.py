@@ -100,6 +100,7 @@ class TransformerPairRepresentation(InputRepresentation):
         self.unaligned: torch.nn.Parameter | None = None
         if aligned_source:
             self.unaligned = torch.nn.Parameter(torch.randn(dim) / dim**0.5)
+            self.without_alignments = "the model lacks the vectors of aligned source words"
         self._output_dim = 2 * dim if aligned_source else dim
 
     @classmethod

@@ -6,6 +6,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import archive_model, load_archive
 
+from allennlp_nef.data import WmtWordQeReader
 from allennlp_nef.models import NefTagger
 from allennlp_nef.models.out_of_memory import OutOfMemoryError
 from tests.models.tagging.small_tagger import (
@@ -136,3 +137,29 @@ class TestReadable:
         readable = model.make_output_human_readable(model(**batch_of()))
         assert "probabilities" not in readable
         assert [len(tags) for tags in readable["tags"]] == LENGTHS
+
+
+class TestSentencesWithoutAlignments:
+    def batch(self, alignments=None):
+        reader = WmtWordQeReader()
+        instance = reader.text_to_instance(
+            ["der", "Hund"], ["the", "dog"], alignments, ["OK", "OK"]
+        )
+        reader.apply_token_indexers(instance)
+        return batch_of([instance])
+
+    def test_a_model_that_takes_alignments_warns_once_that_it_ignores_the_source(self, caplog):
+        model = make()
+        model(**self.batch([]))  # that nothing is aligned is known
+        assert not caplog.messages
+        model.train()(**self.batch())
+        model.eval()(**self.batch())
+        (message,) = caplog.messages
+        assert "the model ignores the words of the source" in message
+        assert "`allennlp-nef align-words`" in message and "allennlp_nef[align]" in message
+
+    def test_a_model_that_takes_none_does_not_warn(self, caplog):
+        model = make()
+        model.input_representation.without_alignments = None
+        model(**self.batch())
+        assert not caplog.messages

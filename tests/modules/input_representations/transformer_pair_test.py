@@ -56,6 +56,11 @@ def batch(folder):
     return fields
 
 
+def test_only_aligned_source_words_need_alignments(make):
+    assert make().without_alignments is None
+    assert "aligned source words" in make(aligned_source=True).without_alignments
+
+
 def by_hand(representation, source, target, layer=-1):
     """The vectors of the pieces of each word of each side, from the tokenizer's own call for pairs."""
     tokenizer = representation.tokenizer
