@@ -77,6 +77,10 @@ def run_allennlp(program: str, arguments: Sequence[str]) -> None:
             args.param_path = _overridden(stack, args.param_path, args.overrides)
         if name in LOADING and not args.trust:
             load_safely(stack, name in FROM_ARCHIVES)
+        if name == "predict":
+            from allennlp_nef.console.predictions import checked_files
+
+            stack.enter_context(checked_files())
         stack.enter_context(ending_together())
         result = args.func(args)
     if name == "evaluate" and not args.output_file:

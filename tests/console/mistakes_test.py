@@ -179,6 +179,31 @@ class TestArchives:
         assert fail("predict", archive_path, path) == message
         assert fail("predict", archive_path, "none") == "file none not found"
 
+    @pytest.mark.parametrize(
+        "data, message",
+        [
+            (
+                b'\n{"source": "a", "target": "Caf\xe9"}\n',
+                ":2: expected utf-8, got byte 0xe9 as byte",
+            ),
+            (b"", ": expected at least one sentence, got none"),
+            (b" \n\n", ": expected at least one sentence, got none"),
+            (None, " not found"),
+        ],
+    )
+    def test_input_that_cannot_be_read_is_named_and_leaves_the_output_as_it_was(
+        self, fail, archive_path, tmp_path, data, message
+    ):
+        path, output = tmp_path / "requests.jsonl", tmp_path / "answers.jsonl"
+        output.write_text("answers\n")
+        if data is not None:
+            path.write_bytes(data)
+        arguments = ("predict", archive_path, path, "--silent", "--output-file", output)
+        assert f"{path}{message}" in fail(*arguments)
+        assert output.read_text() == "answers\n"
+        fail("predict", archive_path, tmp_path / "none", "--use-dataset-reader", *arguments[3:])
+        assert output.read_text() == "answers\n"
+
     def test_an_assertion_of_allennlp_is_one_line(self, fail, archive_path):
         message = fail(
             *("evaluate", archive_path, "fixtures/qe/dev,fixtures/qe/test"), "--output-file", "one"

@@ -185,7 +185,7 @@ def iterate_lines(path: TextPath, encoding: str = "utf-8") -> Iterator[str]:
                     yield line
                 number += 1
     except UnicodeError:
-        raise _undecodable(path, encoding) from None
+        raise undecodable(path, encoding) from None
     except OSError as error:
         raise file_error(str(path), error) from error
 
@@ -200,7 +200,7 @@ def check_line_end(line: str, path: TextPath, number: int) -> None:
         )
 
 
-def _undecodable(path: TextPath, encoding: str) -> DataFormatError:
+def undecodable(path: TextPath, encoding: str) -> DataFormatError:
     """The error for a file that its encoding cannot decode. The file is read again, to say where."""
     data = read_bytes(path)
     before = path.start if isinstance(path, FileSlice) else 0
