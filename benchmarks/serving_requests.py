@@ -154,7 +154,10 @@ def _bad_kinds() -> list[Request]:
     object_ = "expected an object with the fields source and target, got "
     text = "expected a string or a list of words, got "
     plain = "expected words without whitespace, got "
-    fields = "expected the fields source, target, alignments, attention, trace, threshold, max_steps, halting, got "
+    fields = (
+        "expected the fields source and target (optional: alignments, attention, trace, threshold, max_steps, "
+        "halting, id), got "
+    )
     pairs = (
         'expected pairs [source index, target index] or strings such as "0-1", from 0, got [0] '
         "at index 0"

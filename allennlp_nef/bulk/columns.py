@@ -91,6 +91,7 @@ def arrow_schema(names: Iterable[str], has_severities: bool) -> "pyarrow.Schema"
         "explanation": numbers,
         "uncertain": counts,
         "alignments": arrow.list_(counts),
+        "offsets": arrow.list_(counts),
         "spans": arrow.list_(arrow.struct(list(span.items()))),
         "threshold": number,
         "sentence_score": number,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LEFT_OUT = ("attention", "trace", "base_rate")
 """What answers may have and rows have not: it has no column, or is the same for all sentences."""
-REFUSED = ("attention", "trace", "max_batch", "on_error")
+REFUSED = ("attention", "trace", "max_batch", "on_error", "input_format")
 """Options of predictors that would change nothing."""
 
 
@@ -79,6 +79,8 @@ class RowTagger:
         pair = {"source": "a", "target": "a", "alignments": "0-0"}
         sample = self.predictor.predict_json(pair if self._is_word_qe else {"sentence": "a"})
         known = [name for name in sample if name not in LEFT_OUT]
+        if getattr(self.predictor, "tokenizer", None) is None and "offsets" in known:
+            known.remove("offsets")  # of words between whitespace
         for name in fields or ():
             if name not in known:
                 raise UserError(f"fields: expected some of {', '.join(known)}, got {quote(name)}")

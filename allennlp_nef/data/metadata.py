@@ -1,5 +1,5 @@
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import torch
@@ -57,6 +57,8 @@ class TaggingMetadata:
     """What the tokens are, as `wmt_word_qe` names it, where they are others than the words of the translation."""
     post_edit: list[str] | None = None
     """The words of the translation as a person corrected it, where known."""
+    id: Any = None
+    """That of the request, a JSON value; None where it has none."""
 
     def __len__(self) -> int:
         """The number of tokens. Samplers without sorting keys ask each field for its length."""
@@ -100,6 +102,8 @@ class SentencesMetadata:
     sides: list[list[str]]
     """The words of the sentence, or of both sentences of a pair."""
     is_traced: ClassVar[bool] = False
+    id: Any = field(default=None, kw_only=True)
+    """That of the request, a JSON value; None where it has none."""
 
     def __len__(self) -> int:
         """The number of words of the longest. Samplers without sorting keys ask each field for its length."""

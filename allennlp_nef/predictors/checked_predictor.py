@@ -1,5 +1,6 @@
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from allennlp.common.checks import ConfigurationError
@@ -16,10 +17,18 @@ from allennlp_nef.modules.checks import check_integers
 from allennlp_nef.modules.traces import ReadableTrace
 from allennlp_nef.predictors.batches import batches_of
 from allennlp_nef.predictors.errors import request_error
-from allennlp_nef.predictors.lines import LoadedRequest, SkippedLines, load_request
+from allennlp_nef.predictors.lines import (
+    LoadedRequest,
+    SkippedLines,
+    id_of,
+    load_request,
+    read_json,
+)
 from allennlp_nef.predictors.output_formats import writer_of
 from allennlp_nef.predictors.requests import asks_for_description, check_list
 
+TEXT_HINT = """; for lines of plain text: --predictor-args '{"input_format": "text"}'"""
+"""The end of a message for a line that is no JSON."""
 WORDS_PER_ITEM = 50
 """A list of requests has at most this many words times `max_batch`."""
 
@@ -37,6 +46,8 @@ class CheckedPredictor(Predictor):
     A request that cannot be answered raises a `ValueError` that names the field and, in a list of requests, the item,
     from 0; `allennlp serve` answers it with status 400. Implement `task`, `parse`, `to_instance`, `to_answer`, and
     `prediction_of` where the dataset reader has `writers`.
+
+    A request may have a field `id`, any JSON value but null, which its answer then begins with.
 
     The answer to the request `{"describe": true}` is the `description`, which a page for the model needs.
 
@@ -58,6 +69,10 @@ class CheckedPredictor(Predictor):
         answers. "skip": an object `{"error": "request 3: ..."}` in place of the answer, and a warning; so there are as
         many lines of output as requests. "skip" needs the output format "json". It changes nothing for requests that
         come from Python or a server, nor for what a dataset reader reads.
+    input_format : `str`, optional (default = `"json"`)
+        What `allennlp predict` reads: "json", a request a line; or "text", a sentence a line, for predictors whose
+        requests need one field alone. It changes nothing for requests that come from Python or a server, nor for what
+        a dataset reader reads.
     """
 
     _dataset_reader: TaggingReader
@@ -71,6 +86,7 @@ class CheckedPredictor(Predictor):
         max_batch: int = 1000,
         batch_size: int = 64,
         on_error: str = "stop",
+        input_format: str = "json",
     ) -> None:
         super().__init__(model, dataset_reader)
         dataset_reader.use_no_weights()
@@ -83,7 +99,14 @@ class CheckedPredictor(Predictor):
                 f"on_error: expected output_format json, in which an error can take the place of an answer, got "
                 f"{output_format}"
             )
+        if input_format not in ("json", "text"):
+            raise ConfigurationError(f"input_format: expected json or text, got {input_format!r}")
+        if input_format == "text" and len(self.needed_fields()) > 1:
+            raise ConfigurationError(
+                f"input_format: expected json, as a request needs {' and '.join(self.needed_fields())}, got text"
+            )
         self._skipped = SkippedLines() if on_error == "skip" else None
+        self.input_format = input_format
         self.output_format = output_format
         self.max_tokens = max_tokens
         self.max_batch = max_batch
@@ -100,6 +123,10 @@ class CheckedPredictor(Predictor):
 
         They have `sides`, or `sides_of` gives them.
         """
+        raise NotImplementedError
+
+    def needed_fields(self) -> list[str]:
+        """The fields without which this model answers no request."""
         raise NotImplementedError
 
     def sides_of(self, request: Any) -> Sequence[list[str]]:
@@ -128,7 +155,15 @@ class CheckedPredictor(Predictor):
         """The request of a line. It is checked here, where its number is known; blank lines do not count."""
         self._requests_loaded += 1
         load = load_request if self._skipped is None else self._skipped.load
-        return load(line, self.parse, f"request {self._requests_loaded}: ")
+        hint = TEXT_HINT if len(self.needed_fields()) == 1 else ""
+        read = self._read_text if self.input_format == "text" else partial(read_json, hint=hint)
+        return load(line, self.parse, f"request {self._requests_loaded}: ", read)
+
+    def _read_text(self, line: str, where: str) -> JsonDict:
+        """The request of a line of plain text."""
+        if self._requests_loaded == 1:
+            line = line.removeprefix("\ufeff")
+        return {self.needed_fields()[0]: line.rstrip("\r\n")}
 
     @overrides
     def dump_line(self, outputs: JsonDict) -> str:
@@ -170,7 +205,13 @@ class CheckedPredictor(Predictor):
         check_list(inputs, self.max_batch)
         requests = [self._parsed(item, f"item {index}: ") for index, item in enumerate(inputs)]
         self._check_size(requests)
-        return [self.to_instance(request) for request in requests]
+        return [self._instance_of(*pair) for pair in zip(inputs, requests)]
+
+    def _instance_of(self, request: Any, parsed: Any) -> Instance:
+        """The instance of a request and its parts."""
+        instance = self.to_instance(parsed)
+        metadata_of(instance).id = id_of(request)
+        return instance
 
     def _check_size(self, requests: list[Any]) -> None:
         """Checks how large the requests of a list are together."""
@@ -188,7 +229,7 @@ class CheckedPredictor(Predictor):
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
         if isinstance(json_dict, Instance):  # a sentence that was read, for an interpreter
             return json_dict
-        return self.to_instance(self._parsed(json_dict))
+        return self._instance_of(json_dict, self._parsed(json_dict))
 
     @overrides
     def predict_instance(self, instance: Instance) -> JsonDict:
@@ -215,6 +256,8 @@ class CheckedPredictor(Predictor):
 
     def _answer(self, instance: Instance, output: dict[str, Any]) -> Answer:
         output["metadata"] = metadata_of(instance)
-        answer = Answer(self.to_answer(output))
+        own_id = output["metadata"].id
+        answer = Answer({} if own_id is None else {"id": own_id})
+        answer.update(self.to_answer(output))
         answer.metadata = output["metadata"]
         return answer

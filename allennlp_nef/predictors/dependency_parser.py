@@ -74,8 +74,8 @@ class DependencyParserPredictor(SentencePredictor):
                 "model: the predictor dependency_parser expects arc_mlp_parser or biaffine_parser, got "
                 f"{type(model).__name__}"
             )
-        super().__init__(model, dataset_reader, **options)
         self._reads_tags = getattr(model, "pos_tag_embedding" if is_ours else "_pos_tag_embedding")
+        super().__init__(model, dataset_reader, **options)
 
     def predict(
         self,
@@ -92,7 +92,9 @@ class DependencyParserPredictor(SentencePredictor):
 
     @overrides
     def parse(self, request: Any, where: str = "") -> list[Any]:
-        check_fields(request, self.fields, "field sentence", where)
+        needed = self.needed_fields()
+        optional = [name for name in self.fields if name not in needed]
+        check_fields(request, needed, optional, where)
         split = self._dataset_reader.split
         words = words_of(request, "sentence", self.max_tokens, where, split=split)
         trace = flag_of(request, "trace", where)

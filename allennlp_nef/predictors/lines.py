@@ -1,4 +1,4 @@
-"""The requests of a file of JSON lines."""
+"""The requests of a file of JSON lines, or of lines of plain text."""
 
 import json
 import logging
@@ -12,6 +12,8 @@ from allennlp_nef.predictors.errors import describe, failure_message, request_er
 
 logger = logging.getLogger(__name__)
 Parse = Callable[[Any, str], Any]
+Read = Callable[[str, str], Any]
+"""What gives the request of a line. It takes the beginning of messages, too."""
 
 
 class LoadedRequest(dict[str, Any]):
@@ -22,16 +24,26 @@ class LoadedRequest(dict[str, Any]):
     """Which request it is: the beginning of a message about it."""
     error: str | None = None
     """Why there is no request in the line, which is then the value of `line`."""
+    id: Any = None
+    """That of a request with an error."""
 
 
-def load_request(line: str, parse: Parse, where: str) -> LoadedRequest:
-    """The request of a line. Raises `request_error`, its message after `where`."""
+def read_json(line: str, where: str, hint: str = "") -> Any:
+    """The value of a line of JSON. Raises `request_error`, its message between `where` and `hint`."""
     try:
-        request = json.loads(line.lstrip("\ufeff"))
+        return json.loads(line.lstrip("\ufeff"))
     except (ValueError, RecursionError) as error:
         raise request_error(
-            f"{where}expected a JSON object on one line, got {describe(line.strip())} ({error})"
+            f"{where}expected a JSON object on one line, got {describe(line.strip())} ({error}){hint}"
         ) from error
+
+
+def load_request(line: str, parse: Parse, where: str, read: Read = read_json) -> LoadedRequest:
+    """The request of a line. Raises `request_error`, its message after `where`."""
+    return _checked(read(line, where), parse, where)
+
+
+def _checked(request: Any, parse: Parse, where: str) -> LoadedRequest:
     parsed = parse(request, where)
     loaded = LoadedRequest(request)
     loaded.parsed, loaded.where = parsed, where
@@ -47,13 +59,16 @@ class SkippedLines:
     def __init__(self) -> None:
         self.count = 0
 
-    def load(self, line: str, parse: Parse, where: str) -> LoadedRequest:
+    def load(self, line: str, parse: Parse, where: str, read: Read = read_json) -> LoadedRequest:
         """The request of a line, or what stands for it."""
+        request = None
         try:
-            return load_request(line, parse, where)
+            request = read(line, where)
+            return _checked(request, parse, where)
         except UserError as error:
             loaded = LoadedRequest(line=line.strip())
             loaded.error = str(error)
+            loaded.id = id_of(request)
             return loaded
 
     def answers(
@@ -79,12 +94,18 @@ class SkippedLines:
         request: LoadedRequest,
         predict: Callable[[list[LoadedRequest]], list[JsonDict]],
     ) -> JsonDict:
-        message = request.error
+        message, own_id = request.error, request.id
         if message is None:
+            own_id = id_of(request)
             try:
                 return predict([request])[0]
             except Exception as error:  # noqa: BLE001  # whatever the model raises is the answer
                 message = request.where + failure_message(error)
         self.count += 1
         logger.warning("%s (skipped, %d so far)", message, self.count)
-        return {"error": message}
+        return {**({} if own_id is None else {"id": own_id}), "error": message}
+
+
+def id_of(request: Any) -> Any:
+    """The field `id` of a request, which its answer has too; None where it has none."""
+    return request.get("id") if isinstance(request, dict) else None

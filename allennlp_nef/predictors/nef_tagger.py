@@ -1,21 +1,27 @@
 import re
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance
+from allennlp.data.tokenizers import Tokenizer
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers import SentenceReader, WmtWordQeReader
+from allennlp_nef.data.formats.split_text import SplitText
+from allennlp_nef.data.tokenizers import PunctuationTokenizer, split_text
 from allennlp_nef.modules.traces import ReadableTrace
 from allennlp_nef.predictors.batches import metadata_of
 from allennlp_nef.predictors.errors import describe, request_error
 from allennlp_nef.predictors.requests import (
     MIN_PROBABILITY,
     check_fields,
+    split_words_of,
     trace_flags,
     words_of,
 )
@@ -23,9 +29,9 @@ from allennlp_nef.predictors.step_limits import StepLimits
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 from allennlp_nef.predictors.word_qe import WordQePredictor
 
-FIELDS = (
-    "sentence",
-    "tokens",
+REQUIRED = ("sentence", "tokens")
+"""One of them."""
+OPTIONAL = (
     "attention",
     "trace",
     "min_probability",
@@ -43,6 +49,8 @@ class TaggingRequest(NamedTuple):
     min_probability: float | None = None
     """None for the predictor's."""
     step_limits: StepLimits = StepLimits()
+    text: SplitText | None = None
+    """The sentence that came, with the places of its words; None for a list of words."""
 
     @property
     def sides(self) -> tuple[list[str], ...]:
@@ -58,10 +66,11 @@ class NefTaggerPredictor(TaggingPredictor):
 
         {"sentence": "Anna met Paul in Rome .", "attention": true}
 
-    `sentence` is split on whitespace; `tokens`, a list of words, may take its place. `attention` (optional) asks for
-    the attention of each step or word, `trace` (optional) for the fields of a `DecisionTrace` or `FusionTrace`.
-    `min_probability` (optional, from 0 to 1) takes the place of the predictor's, and so do `max_steps` (an integer from
-    1) and `halting` (an object such as `{"type": "confident", "threshold": 0.9}`, see `Halting`).
+    `sentence` is split on whitespace, or by the option `tokenizer`; `tokens`, a list of words, may take its place.
+    `attention` (optional) asks for the attention of each step or word, `trace` (optional) for the fields of a
+    `DecisionTrace` or `FusionTrace`. `min_probability` (optional, from 0 to 1) takes the place of the predictor's, and
+    so do `max_steps` (an integer from 1) and `halting` (an object such as `{"type": "confident", "threshold": 0.9}`,
+    see `Halting`).
 
     The answer has `tokens`, `tags` and `probabilities` (of the tag, one a word); if the tags are those of chunks (such
     as entities) `spans`, each with `start` and `end` (words, from 0, the end exclusive), `type`, `text` and
@@ -69,7 +78,8 @@ class NefTaggerPredictor(TaggingPredictor):
     model has none. Where the sentence may halt, it also has `steps`, how many it did. With `min_probability`, spans of
     a lower probability are left out, and their words are tagged O with the probability of O; the trace still has them.
     Where the tags are not those of chunks, the answer has `uncertain` instead: the indices of the words, from 0, whose
-    tag has a lower probability. `base_rate` is the share of each tag that the model was adapted to, if it was.
+    tag has a lower probability. `base_rate` is the share of each tag that the model was adapted to, if it was. The
+    answer to a `sentence` has `offsets`: for each word the characters where it begins and after its end, from 0.
 
     Registered as a `Predictor` with name "nef_tagger". For a model of word-level quality estimation it is `word_qe`.
 
@@ -85,7 +95,11 @@ class NefTaggerPredictor(TaggingPredictor):
         "conllu", CoNLL-U: the sentence of the input file with the reader's column filled in, all else as it was.
     min_probability : `float`, optional (default = `None`)
         From 0 to 1: see above. For requests that have none. Without chunks only with the output format "json".
-    attention, trace, max_tokens, max_batch, batch_size, on_error, max_steps, halting
+    tokenizer : `str` or `dict[str, Any]`, optional (default = `None`)
+        The name of a `Tokenizer`, such as "punctuation", or an object with its `type`, such as `{"type": "sacremoses",
+        "language": "de"}`: it splits sentences that are strings. None: "punctuation" where `input_format` is "text";
+        else "whitespace".
+    attention, trace, max_tokens, max_batch, batch_size, on_error, max_steps, halting, input_format
         See `TaggingPredictor` and `CheckedPredictor`.
     """
 
@@ -104,6 +118,7 @@ class NefTaggerPredictor(TaggingPredictor):
         model: Model,
         dataset_reader: DatasetReader,
         min_probability: float | None = None,
+        tokenizer: None | str | dict[str, Any] = None,
         **options: Any,
     ) -> None:
         if not isinstance(dataset_reader, SentenceReader):
@@ -112,6 +127,12 @@ class NefTaggerPredictor(TaggingPredictor):
                 f"{type(dataset_reader).__name__}"
             )
         super().__init__(model, dataset_reader, **options)
+        self.tokenizer: Tokenizer | None = None
+        """None: words are those between whitespace."""
+        if tokenizer is not None:
+            self.tokenizer = _tokenizer_of(tokenizer)
+        elif self.input_format == "text":
+            self.tokenizer = PunctuationTokenizer()
         self.min_probability = MIN_PROBABILITY.of_option(min_probability)
         if min_probability is not None and not (
             self._model.has_chunks or self.output_format == "json"
@@ -129,7 +150,7 @@ class NefTaggerPredictor(TaggingPredictor):
         max_steps: int | None = None,
         halting: dict[str, Any] | None = None,
     ) -> JsonDict:
-        """The answer to one request, from Python: a string, split on whitespace, or a list of words."""
+        """The answer to one request, from Python: a string, which is split, or a list of words."""
         name = "sentence" if isinstance(sentence, str) else "tokens"
         request = {name: sentence, "attention": attention, "min_probability": min_probability}
         return self.predict_json({**request, "max_steps": max_steps, "halting": halting})
@@ -143,9 +164,13 @@ class NefTaggerPredictor(TaggingPredictor):
         return "chunks" if self._model.has_chunks else "tags"
 
     @overrides
+    def needed_fields(self) -> list[str]:
+        return ["sentence"]
+
+    @overrides
     def parse(self, request: Any, where: str = "") -> TaggingRequest:
-        check_fields(request, FIELDS, "field sentence or tokens", where)
-        given = [name for name in ("sentence", "tokens") if request.get(name) is not None]
+        check_fields(request, REQUIRED, OPTIONAL, where, "or")
+        given = [name for name in REQUIRED if request.get(name) is not None]
         if len(given) != 1:
             got = "both" if given else "neither"
             raise request_error(f"{where}expected one of the fields sentence and tokens, got {got}")
@@ -156,17 +181,26 @@ class NefTaggerPredictor(TaggingPredictor):
             raise request_error(
                 f"{where}{name}: expected {expected}, got {describe(request[name])}"
             )
-        words = words_of(request, name, self.max_tokens, where, _is_word)
+        text = None
+        if name == "sentence":
+            split = partial(split_text, tokenizer=self.tokenizer)
+            words, text = split_words_of(request, name, self.max_tokens, where, split)
+        else:
+            words = words_of(request, name, self.max_tokens, where, _is_word)
         min_probability = MIN_PROBABILITY.of_request(request, where)
         limits = StepLimits.of_request(self._model, request, where)
-        return TaggingRequest(words, *trace_flags(request, where), min_probability, limits)
+        return TaggingRequest(words, *trace_flags(request, where), min_probability, limits, text)
 
     @overrides
     def to_instance(self, request: Any) -> Instance:
-        tokens, attention, trace, min_probability, step_limits = request
-        instance = self._dataset_reader.build_instance(tokens, attention=attention, trace=trace)
-        metadata_of(instance).min_probability = min_probability
-        step_limits.write_to(metadata_of(instance))
+        instance = self._dataset_reader.build_instance(
+            request.tokens, attention=request.attention, trace=request.trace
+        )
+        metadata = metadata_of(instance)
+        metadata.min_probability = request.min_probability
+        request.step_limits.write_to(metadata)
+        if request.text is not None:
+            metadata.text, metadata.offsets = request.text.text, request.text.offsets
         return instance
 
     @overrides
@@ -182,6 +216,8 @@ class NefTaggerPredictor(TaggingPredictor):
         calibration = self._model.tag_head.calibration
         if calibration is not None and calibration.base_rate is not None:
             answer["base_rate"] = calibration.base_rate
+        if output["metadata"].offsets is not None:
+            answer["offsets"] = list(map(list, output["metadata"].offsets))
         return answer
 
     def _leave_out_spans(self, answer: JsonDict, limit: float, table: numpy.ndarray) -> None:
@@ -196,6 +232,18 @@ class NefTaggerPredictor(TaggingPredictor):
                 words = slice(span["start"], span["end"])
                 answer["tags"][words] = ["O"] * len(answer["tags"][words])
                 answer["probabilities"][words] = outside[words]
+
+
+def _tokenizer_of(option: Any) -> Tokenizer:
+    """The tokenizer of an option. Raises `ConfigurationError`."""
+    params = {"type": option} if isinstance(option, str) else option
+    names = Tokenizer.list_available()
+    # A name with dots would be imported.
+    if not isinstance(params, dict) or params.get("type") not in names:
+        raise ConfigurationError(
+            f"tokenizer: expected one of {', '.join(sorted(names))}, or an object with it as type, got {option!r}"
+        )
+    return Tokenizer.from_params(Params(dict(params)))
 
 
 def _is_word(text: str) -> bool:

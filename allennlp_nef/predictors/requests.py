@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.data.formats.characters import refused_word
+from allennlp_nef.data.formats.split_text import Split, SplitText
 from allennlp_nef.predictors.errors import describe, request_error
 
 CHARACTERS_A_WORD = 1000
@@ -28,14 +29,22 @@ def check_list(requests: Any, max_batch: int) -> None:
         raise request_error(f"expected at most {max_batch} items, got {len(requests)}")
 
 
-def check_fields(request: Any, fields: Sequence[str], needed: str, where: str) -> None:
-    """Checks that a request is an object with no other fields than the `fields`."""
+def check_fields(
+    request: Any, required: Sequence[str], optional: Sequence[str], where: str, link: str = "and"
+) -> None:
+    """Checks that a request is an object with no other fields than these and `id`.
+
+    `link` is "and" where all required fields are needed, and "or" where one of them is.
+    """
+    noun = "fields" if len(required) > 1 and link == "and" else "field"
+    needed = f"the {noun} {f' {link} '.join(required)}"
     if not isinstance(request, dict):
-        raise request_error(f"{where}expected an object with the {needed}, got {describe(request)}")
+        raise request_error(f"{where}expected an object with {needed}, got {describe(request)}")
+    optional = (*optional, "id")
     for name in request:
-        if name not in fields:
+        if name not in required and name not in optional:
             raise request_error(
-                f"{where}expected the fields {', '.join(fields)}, got {describe(name)}"
+                f"{where}expected {needed} (optional: {', '.join(optional)}), got {describe(name)}"
             )
 
 
@@ -82,6 +91,20 @@ def words_of(
             f"(in {len(words)} words), got {longest}"
         )
     return words
+
+
+def split_words_of(
+    request: dict[str, Any],
+    name: str,
+    max_tokens: int,
+    where: str,
+    split: Split,
+) -> tuple[list[str], SplitText | None]:
+    """As `words_of`, with the text and the places of the words in it; None for a list of words."""
+    value = request.get(name)
+    text = split(value) if isinstance(value, str) else None
+    words = words_of(request, name, max_tokens, where, split=lambda _: text.words if text else [])
+    return words, text
 
 
 def flag_of(request: dict[str, Any], name: str, where: str) -> bool:

@@ -69,7 +69,7 @@ class SentencePairPredictor(SentencePredictor):
     def parse(self, request: Any, where: str = "") -> list[Any]:
         if not self._has_trees:
             return super().parse(request, where)
-        check_fields(request, (*self.fields, *self.heads), "fields first and second", where)
+        check_fields(request, self.needed_fields(), (), where)
         sentences = {name: request[name] for name in self.fields if name in request}
         first, second = super().parse(sentences, where)
         for name, words in zip(self.heads, (first, second)):

@@ -46,8 +46,8 @@ class SentencePredictor(CheckedPredictor):
             )
         super().__init__(model, dataset_reader, **options)
 
+    @overrides
     def needed_fields(self) -> list[str]:
-        """The fields without which this model answers no request."""
         return list(self.fields)
 
     @overrides
@@ -62,8 +62,7 @@ class SentencePredictor(CheckedPredictor):
 
     @overrides
     def parse(self, request: Any, where: str = "") -> Any:
-        noun = "field" if len(self.fields) == 1 else "fields"
-        check_fields(request, self.fields, f"{noun} {' and '.join(self.fields)}", where)
+        check_fields(request, self.fields, (), where)
         split = self._dataset_reader.split
         return [
             words_of(request, name, self.max_tokens, where, split=split) for name in self.fields

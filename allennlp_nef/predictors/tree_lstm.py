@@ -50,7 +50,7 @@ class TreeLstmPredictor(SentencePredictor):
 
     @overrides
     def parse(self, request: Any, where: str = "") -> list[Any]:
-        check_fields(request, self.fields, "field tree", where)
+        check_fields(request, self.fields, (), where)
         text = request.get("tree")
         if not isinstance(text, str):
             raise request_error(f"{where}tree: expected a tree in brackets, got {describe(text)}")

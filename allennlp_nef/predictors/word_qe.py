@@ -20,7 +20,7 @@ from allennlp_nef.predictors.mean_steps import mean_steps
 from allennlp_nef.predictors.requests import THRESHOLD
 from allennlp_nef.predictors.step_limits import StepLimits
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
-from allennlp_nef.predictors.word_qe_request import WordQeRequest, parse_request
+from allennlp_nef.predictors.word_qe_request import REQUIRED, WordQeRequest, parse_request
 
 
 @Predictor.register("word_qe")
@@ -49,7 +49,8 @@ class WordQePredictor(TaggingPredictor):
     it was), `sentence_score` (what the model predicts for the sentence, such as HTER, with `expected_bad_share` beside
     it; where it has not learned that, the expected share of BAD tokens: the mean of `bad_probabilities`), `alignments`
     (the pairs that the model used), `alignments_from` ("given", "computed", or "none": the model has no aligner), and,
-    where the sentence may halt, `steps`, how many it did; if asked for, `attention` (steps or tokens x tokens) and
+    where the sentence may halt, `steps`, how many it did; where the words of a string are tagged, `offsets`, for each
+    of them the characters where it begins and after its end; if asked for, `attention` (steps or tokens x tokens) and
     `trace` (an object); `null` where the model has none. An answer with a trace also has `source` (words), and `target`
     where it has `tagged`. Of data with the part `post_edits`, an answer has `post_edit`, the corrected translation.
 
@@ -222,6 +223,10 @@ class WordQePredictor(TaggingPredictor):
         return {**super().description(), "has_aligner": self._dataset_reader.aligner is not None}
 
     @overrides
+    def needed_fields(self) -> list[str]:
+        return list(REQUIRED)
+
+    @overrides
     def parse(self, request: Any, where: str = "") -> WordQeRequest:
         reader = self._dataset_reader
         splits = reader.split_source, reader.split_target
@@ -241,7 +246,7 @@ class WordQePredictor(TaggingPredictor):
         metadata = metadata_of(instance)
         metadata.threshold = request.threshold
         request.step_limits.write_to(metadata)
-        if self._dataset_reader.tagged == "target":
+        if self._dataset_reader.tagged in ("target", "source"):
             metadata.text, metadata.offsets = request.text, request.offsets
         return instance
 
@@ -276,6 +281,8 @@ class WordQePredictor(TaggingPredictor):
             answer["expected_bad_share"] = share
         if self._explains_by_attention:
             answer["explanation"] = mean_steps(output["attention"])
+        if metadata.offsets is not None:
+            answer["offsets"] = list(map(list, metadata.split_text().offsets))
         if metadata.trace:
             answer["source"] = metadata.source
         if metadata.post_edit is not None:

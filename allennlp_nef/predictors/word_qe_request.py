@@ -4,12 +4,16 @@ from allennlp_nef.data.formats.split_text import Split, split_on_whitespace
 from allennlp_nef.data.formats.wmt_layouts import check_eos, tagged_side, without_eos
 from allennlp_nef.data.formats.wmt_word_qe import DataFormatError, parse_alignments
 from allennlp_nef.predictors.errors import describe, request_error
-from allennlp_nef.predictors.requests import THRESHOLD, check_fields, trace_flags, words_of
+from allennlp_nef.predictors.requests import (
+    THRESHOLD,
+    check_fields,
+    split_words_of,
+    trace_flags,
+)
 from allennlp_nef.predictors.step_limits import StepLimits
 
-FIELDS = (
-    "source",
-    "target",
+REQUIRED = ("source", "target")
+OPTIONAL = (
     "alignments",
     "attention",
     "trace",
@@ -33,9 +37,9 @@ class WordQeRequest(NamedTuple):
     tagged: str = "target"
     """What the model tags."""
     text: str = ""
-    """The target that came; of a list, its words joined by single blanks."""
+    """The target that came, or the source where that is tagged; of a list, its words joined by single blanks."""
     offsets: list[tuple[int, int]] | None = None
-    """The start and the end of each target word in the text; None for those between whitespace."""
+    """The start and the end of each of its words in the text; None for those of a list."""
     step_limits: StepLimits = StepLimits()
     """The predictor fills them in."""
 
@@ -58,7 +62,7 @@ def parse_request(
     # Parameters
 
     request : `Any`
-        An object with the `FIELDS`. The first two are required; null is the same as no field.
+        An object with the fields `REQUIRED` and perhaps the `OPTIONAL` ones; null is the same as no field.
     max_tokens : `int`
         The limit for the words of either side.
     where : `str`, optional (default = `""`)
@@ -72,15 +76,9 @@ def parse_request(
 
     The error of `request_error`, a `ValueError`: it names the field, what was expected and what came.
     """
-    check_fields(request, FIELDS, "fields source and target", where)
-    source = words_of(
-        request, "source", max_tokens, where, split=lambda text: split_source(text).words
-    )
-    value = request.get("target")
-    split = split_target(value) if isinstance(value, str) else None
-    target = words_of(
-        request, "target", max_tokens, where, split=lambda _: split.words if split else []
-    )
+    check_fields(request, REQUIRED, OPTIONAL, where)
+    source, source_text = split_words_of(request, "source", max_tokens, where, split_source)
+    target, target_text = split_words_of(request, "target", max_tokens, where, split_target)
     try:
         check_eos(source, target, "gaps" not in tagged, (f"{where}source", f"{where}target"))
     except DataFormatError as error:
@@ -89,7 +87,9 @@ def parse_request(
     alignments = _alignments(request.get("alignments"), len(source), len(words), where)
     threshold = THRESHOLD.of_request(request, where)
     flags = trace_flags(request, where)
-    text, offsets = (split.text, split.offsets) if split else (" ".join(target), None)
+    split = source_text if tagged == "source" else target_text
+    joined = " ".join(source if tagged == "source" else target)
+    text, offsets = (split.text, split.offsets) if split else (joined, None)
     return WordQeRequest(source, target, alignments, *flags, threshold, tagged, text, offsets)
 
 

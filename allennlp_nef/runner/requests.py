@@ -18,22 +18,29 @@ class Sentence(NamedTuple):
     """Pairs (source index, target index), from 0; None where the request has none."""
     alignments_from: str = "given"
     threshold: float | None = None
+    id: Any = None
+    """That of the request, a JSON value; None where it has none."""
 
 
 def parse_request(request: Any, is_pair: bool, where: str) -> Sentence:
     """Checks a request, decoded from JSON. Raises a `UserError` whose message begins with `where`."""
-    fields = ["source", "target", "alignments", "threshold"] if is_pair else ["sentence", "tokens"]
+    required = ["source", "target"] if is_pair else ["sentence", "tokens"]
+    optional = ["alignments", "threshold", "id"] if is_pair else ["id"]
+    needed = "the fields source and target" if is_pair else "the field sentence or tokens"
     if not isinstance(request, dict):
         raise UserError(f"{where}expected an object, got {quote(request)}")
     for name in request:
-        if name not in fields:
-            raise UserError(f"{where}expected the fields {', '.join(fields)}, got {quote(name)}")
+        if name not in required and name not in optional:
+            raise UserError(
+                f"{where}expected {needed} (optional: {', '.join(optional)}), got {quote(name)}"
+            )
+    own_id = request.get("id")
     if not is_pair:
-        given = [name for name in fields if request.get(name) is not None]
+        given = [name for name in required if request.get(name) is not None]
         if len(given) != 1:
             got = "both" if given else "neither"
             raise UserError(f"{where}expected one of the fields sentence and tokens, got {got}")
-        return Sentence(_words(request, given[0], where), [])
+        return Sentence(_words(request, given[0], where), [], id=own_id)
     source, target = (_words(request, name, where) for name in ("source", "target"))
     threshold = request.get("threshold")
     if threshold is not None and not (type(threshold) is float and 0 < threshold < 1):
@@ -44,7 +51,7 @@ def parse_request(request: Any, is_pair: bool, where: str) -> Sentence:
     if not words or EOS in [*source, *words]:
         raise UserError(f"{where}expected {EOS} at the end of a target alone, got it elsewhere")
     links = _links(request.get("alignments"), len(source), len(words), where)
-    return Sentence(target, source, links, threshold=threshold)
+    return Sentence(target, source, links, threshold=threshold, id=own_id)
 
 
 def without_eos(words: list[str]) -> list[str]:

@@ -79,7 +79,8 @@ class ExportedTagger:
 
         requests : `Iterable[dict[str, Any]]`
             Objects with `sentence` (a string, split on whitespace) or `tokens` (a list of words); for quality
-            estimation with `source`, `target`, and optionally `alignments` and `threshold`.
+            estimation with `source`, `target`, and optionally `alignments` and `threshold`. The answer to a request
+            with `id` begins with it.
 
         # Returns
 
@@ -106,7 +107,8 @@ class ExportedTagger:
         for numbers in _batches([len(each.tokens) for each in sentences]):
             batch = [self._aligned(sentences[number]) for number in numbers]
             for number, answer in zip(numbers, self._answers(batch)):
-                answers[number] = answer
+                own_id = sentences[number].id
+                answers[number] = answer if own_id is None else {"id": own_id, **answer}
         return answers
 
     def scores(self, sentences: Sequence[Sentence]) -> tuple[numpy.ndarray, numpy.ndarray]:

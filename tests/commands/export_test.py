@@ -69,7 +69,7 @@ def test_answers_are_those_of_the_predictor(
         requests[0]["threshold"], requests[1]["alignments"] = 0.01, "0-0 1-0"
     else:
         requests = [{"tokens": each.tokens} for each in words]
-        requests[0] = {"sentence": "Anna"}
+        requests[0] = {"sentence": "Anna", "id": "first"}
     expected = predictor.predict_batch_json(requests)
     answers = ExportedTagger(str(exported(path)[0])).tag(requests)
     assert len({len(each["tokens"]) for each in answers}) > 5
@@ -160,7 +160,10 @@ def test_a_damaged_export_and_wrong_options_are_errors(ner_folder, tmp_path):
         ({"alignments": [[0, 0.5]]}, r"expected pairs \(source index, target index\), got"),
         ({"alignments": ["0-0", "0-1"]}, "expected target indices from 0 to 0, got 1 in 0-1"),
         ({"threshold": float("nan")}, "threshold: expected a number above 0 and below 1, got nan"),
-        ({"max_steps": 1}, "expected the fields source, target, alignments, threshold, got"),
+        (
+            {"max_steps": 1},
+            r"expected the fields source and target \(optional: alignments, threshold, id\), got",
+        ),
     ],
 )
 def test_wrong_requests_are_errors(fields, message):

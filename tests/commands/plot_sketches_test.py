@@ -401,8 +401,8 @@ class TestErrors:
         [
             (
                 '{"sentenc": "a"}',
-                "expected the fields sentence, tokens, attention, trace, min_probability, max_steps, halting, "
-                'got "sentenc"',
+                "expected the field sentence or tokens (optional: attention, trace, min_probability, max_steps, "
+                'halting, id), got "sentenc"',
             ),
             ('{"sentence": ""}', 'sentence: expected at least one word, got ""'),
             ("[1]", "expected an object with the field sentence or tokens, got [1]"),

@@ -136,7 +136,10 @@ def test_trace_says_from_which_step_on_each_head_is_final(parts, tmp_path, monke
         ({"sentence": "a", "tags": ["_"]}, r'item 0: tags: expected the tags of the .*got \["_"\]'),
         ({"sentence": "a", "tags": ["X Y"]}, "item 0: tags: expected a label without whitespace"),
         ({"sentence": "", "tags": []}, "sentence: expected at least one word"),
-        ({"sentence": "a", "heads": [0]}, 'expected the fields sentence, tags, trace, got "heads"'),
+        (
+            {"sentence": "a", "heads": [0]},
+            r'expected the fields sentence and tags \(optional: trace, id\), got "heads"',
+        ),
     ],
 )
 def test_wrong_requests_are_errors(parts, request_, message):

@@ -51,7 +51,7 @@ def test_description_is_that_of_the_model(predictor_of, archives, task, title):
 def test_describe_is_a_request_without_other_fields(predictor_of, archives):
     predictor = predictor_of(archives["tags"])
     for request in ({"describe": False}, {"describe": True, "sentence": "a"}, {"describe": None}):
-        with pytest.raises(ValueError, match='expected the fields sentence, .* got "describe"'):
+        with pytest.raises(ValueError, match='expected the field sentence or .* got "describe"'):
             predictor.predict_json(request)
     with pytest.raises(ValueError, match='item 0: .* got "describe"'):
         predictor.predict_batch_json([{"describe": True}])

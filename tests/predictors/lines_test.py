@@ -1,4 +1,4 @@
-"""Lines of JSON that cannot be answered: `on_error`, in a predictor and in `allennlp predict`."""
+"""Lines that are requests: those that cannot be answered (`on_error`), those of plain text, and the field `id`."""
 
 import json
 
@@ -125,3 +125,110 @@ def test_requests_that_are_no_lines_are_refused_as_ever(word_qe):
 def test_wrong_options_are_errors(word_qe, options, message):
     with pytest.raises(ConfigurationError, match=f"^{message}"):
         word_qe(**options)
+
+
+class TestPlainText:
+    LINES = "\ufeffMarlow left Lisbon.\r\n\n  Anna\u00a0met \ufeffPaul (in 10:30).\n"
+
+    @pytest.fixture
+    def tagged(self, allennlp, ner_archive, tmp_path):
+        """`tagged(**options)`: the output of `predict` for the lines."""
+
+        def tagged(**options):
+            path, output = tmp_path / "text.txt", tmp_path / "output"
+            path.write_bytes(self.LINES.encode())
+            allennlp(
+                *("predict", ner_archive, path, "--silent", "--output-file", output),
+                *("--predictor-args", json.dumps({"input_format": "text", **options})),
+            )
+            return output.read_text(encoding="utf-8")
+
+        return tagged
+
+    def test_a_line_is_a_sentence_whose_words_have_offsets(self, tagged):
+        first, second = map(json.loads, tagged().splitlines())
+        assert first["tokens"] == ["Marlow", "left", "Lisbon", "."]
+        assert first["offsets"] == [[0, 6], [7, 11], [12, 18], [18, 19]]
+        assert second["tokens"] == ["Anna", "met", "\ufeffPaul", "(", "in", "10:30", ")", "."]
+        text = self.LINES.split("\n")[2]
+        assert [text[start:end] for start, end in second["offsets"]] == second["tokens"]
+        assert second["spans"] and second["spans"][0]["text"] == "Anna"
+
+    def test_another_tokenizer_and_another_output_format_can_be_chosen(self, tagged):
+        text = tagged(tokenizer="whitespace", output_format="conll")
+        words = [line.split(" ")[0] for line in text.splitlines()]
+        assert words == [
+            *["Marlow", "left", "Lisbon."],
+            "",
+            *["Anna", "met", "\ufeffPaul", "(in", "10:30)."],
+            "",
+        ]
+
+    def test_sentences_in_json_and_in_python_are_split_by_the_tokenizer_that_is_asked_for(
+        self, predictor_of, ner_archive
+    ):
+        default = predictor_of(ner_archive)
+        assert default.predict("in Lisbon.")["tokens"] == ["in", "Lisbon."]
+        assert "offsets" not in default.predict(["in", "Lisbon."])
+        predictor = predictor_of(ner_archive, tokenizer={"type": "punctuation"})
+        for answer in (
+            predictor.predict("in Lisbon."),
+            predictor.predict_json(predictor.load_line('{"sentence": "in Lisbon."}')),
+        ):
+            assert answer["tokens"] == ["in", "Lisbon", "."]
+            assert answer["offsets"] == [[0, 2], [3, 9], [9, 10]]
+
+    def test_text_where_json_is_expected_names_the_option(self, predictor_of, ner_archive, word_qe):
+        with pytest.raises(
+            ValueError, match=r"expected a JSON object on one line, got \"Marlow left"
+        ) as error:
+            predictor_of(ner_archive).load_line("Marlow left Lisbon.\n")
+        option = """--predictor-args '{"input_format": "text"}'"""
+        assert str(error.value).endswith(f"; for lines of plain text: {option}")
+        with pytest.raises(ValueError, match="request 1: expected a JSON object") as error:
+            word_qe().load_line("Marlow left Lisbon.")
+        assert "input_format" not in str(error.value)
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"input_format": "txt"}, "input_format: expected json or text, got 'txt'"),
+            (
+                {"tokenizer": "os.system"},
+                "tokenizer: expected one of .*, punctuation, .* got 'os.sys",
+            ),
+            ({"tokenizer": 1}, "tokenizer: expected one of "),
+        ],
+    )
+    def test_wrong_options_are_errors(self, predictor_of, ner_archive, options, message):
+        with pytest.raises(ConfigurationError, match=f"^{message}"):
+            predictor_of(ner_archive, **options)
+
+    def test_pairs_are_no_lines_of_text(self, word_qe):
+        with pytest.raises(
+            ConfigurationError, match="input_format: expected json, as a request needs so"
+        ):
+            word_qe(input_format="text")
+
+
+class TestId:
+    @pytest.mark.parametrize("own_id", ["a", 0, {"b": [1]}])
+    def test_answers_begin_with_the_id_of_their_request(self, word_qe, own_id):
+        predictor = word_qe()
+        expected = predictor.predict_json(GOOD[0])
+        request = {**GOOD[0], "id": own_id}
+        first, second = predictor.predict_batch_json([request, GOOD[0]])
+        assert next(iter(first.items())) == ("id", own_id)
+        assert "id" not in second
+        assert predictor.predict_json(request) == {"id": own_id, **expected}
+        assert "id" not in predictor.predict_json({**GOOD[0], "id": None})
+
+    def test_skipped_lines_keep_theirs(self, word_qe):
+        predictor = word_qe(on_error="skip")
+        lines = ('{"id": 7, "source": "a"}', json.dumps({"id": 8, **GOOD[0]}), '{"source": "a"}')
+        bad, good, without = predictor.predict_batch_json(
+            [predictor.load_line(line) for line in lines]
+        )
+        assert bad == {"id": 7, "error": f"request 1: {NO_TARGET}"}
+        assert good["id"] == 8
+        assert set(without) == {"error"}

@@ -31,7 +31,7 @@ def instances_of(predictor, path):
 
 class TestAnswer:
     def test_answer_has_tokens_tags_and_probabilities(self, pos):
-        answer = pos.predict_json({"sentence": " Les  enfants\tdorment . "})
+        answer = pos.predict_json({"tokens": ["Les", "enfants", "dorment", "."]})
         assert set(answer) == {"tokens", "tags", "probabilities"}
         assert answer["tokens"] == ["Les", "enfants", "dorment", "."]
         assert len(answer["tags"]) == len(answer["probabilities"]) == 4
@@ -55,15 +55,12 @@ class TestAnswer:
             json.dumps(answer)
 
     def test_forms_of_a_request_have_the_same_answer(self, ner):
-        expected = ner.predict_json({"sentence": SENTENCE})
-        for request in (
-            {"tokens": SENTENCE.split()},
-            {"tokens": SENTENCE.split(), "sentence": None, "attention": False},
-            {"sentence": SENTENCE.replace(" ", "\u00a0\n"), "attention": None},
-        ):
-            assert ner.predict_json(request) == expected
-        assert ner.predict(SENTENCE) == expected
-        assert ner.predict(SENTENCE.split()) == expected
+        expected = ner.predict_json({"tokens": SENTENCE.split()})
+        other = {"tokens": SENTENCE.split(), "sentence": None, "attention": False}
+        assert ner.predict_json(other) == ner.predict(SENTENCE.split()) == expected
+        expected["offsets"] = [[0, 4], [5, 9], [10, 13], [14, 23], [24, 26], [27, 31], [32, 33]]
+        other = {"sentence": SENTENCE.replace(" ", "\u00a0"), "attention": None}
+        assert ner.predict_json(other) == ner.predict(SENTENCE) == expected
 
     def test_words_may_have_no_break_spaces(self, pos):
         assert pos.predict(["10\u00a0000", "chats"])["tokens"] == ["10\u00a0000", "chats"]
@@ -92,7 +89,9 @@ class TestAnswer:
 
     def test_option_trace_adds_it_to_every_answer(self, predictor_of, pos_archive):
         predictor = predictor_of(pos_archive, trace=True)
-        assert set(predictor.predict("un chat")) == {"tokens", "tags", "probabilities", "trace"}
+        assert set(predictor.predict("un chat")) == {
+            *("tokens", "tags", "probabilities", "offsets", "trace")
+        }
         with pytest.raises(ConfigurationError, match="trace: expected true or false, got 1"):
             predictor_of(pos_archive, trace=1)
 
@@ -251,8 +250,8 @@ class TestBadRequests:
             ({"sentence": "a", "tokens": ["a"]}, ONE + "both"),
             (
                 {"text": "a"},
-                "expected the fields sentence, tokens, attention, trace, min_probability, max_steps, halting, "
-                'got "text"',
+                "expected the field sentence or tokens (optional: attention, trace, min_probability, max_steps, "
+                'halting, id), got "text"',
             ),
             ({"sentence": ["a"]}, 'sentence: expected a string, got ["a"]'),
             ({"tokens": "a b"}, 'tokens: expected a list of words, got "a b"'),

@@ -48,6 +48,15 @@ def test_answer_has_words_label_and_probabilities(questions):
     json.dumps(answer)
 
 
+def test_ids_of_requests_and_lines_of_text_are_taken(parts):
+    predictor = SentenceClassifierPredictor(*parts["questions"], input_format="text")
+    answer = predictor.predict_json({"id": 3, "sentence": "Where is Oslo ?"})
+    assert answer.pop("id") == 3
+    assert predictor.predict_json(predictor.load_line("Where is Oslo ?\n")) == answer
+    with pytest.raises(ConfigurationError, match="as a request needs first and second, got text"):
+        SentencePairPredictor(*parts["entailment"], input_format="text")
+
+
 def test_batches_give_the_answers_of_single_requests(questions):
     requests = [{"sentence": text} for text in ("Who ?", "Where is the old boat of Oslo ?")]
     for answer, request in zip(questions.predict_batch_json(requests), requests):
@@ -76,7 +85,7 @@ def test_answer_to_a_pair_has_a_label_or_a_score(parts, name, field, labels):
 @pytest.mark.parametrize(
     "request_, message",
     [
-        ({"text": "a"}, 'item 1: expected the fields sentence, got "text"'),
+        ({"text": "a"}, 'item 1: expected the field sentence (optional: id), got "text"'),
         ({}, "item 1: sentence: expected a string or a list of words, got no such field"),
         ({"sentence": " "}, 'item 1: sentence: expected at least one word, got " "'),
         ({"sentence": ["a b"]}, "item 1: sentence: expected words without whitespace, got "),

@@ -15,7 +15,10 @@ LINKS = "alignments: expected alignments i-j (source and target word, from 0), g
 PAIRS = (
     'alignments: expected pairs [source index, target index] or strings such as "0-1", from 0, got '
 )
-FIELDS = "expected the fields source, target, alignments, attention, trace, threshold, max_steps, halting, "
+FIELDS = (
+    "expected the fields source and target (optional: alignments, attention, trace, threshold, max_steps, halting, "
+    "id), "
+)
 DEEP = json.loads("[" * 400 + "]" * 400)
 
 # Anything but an object.

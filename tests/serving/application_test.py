@@ -163,7 +163,11 @@ def test_models_without_tags_answer_as_their_predictors_do(folders, apps, kind):
         ("dependencies", {"tags": ["DET"]}, "tags: expected 3 tags, one a word, got 1"),
         ("dependencies", {"tags": ["DET", "DET", "\ud800"]}, "tags: expected a label without"),
         ("dependencies", {"trace": 1}, "trace: expected true or false, got 1"),
-        ("dependencies", {"heads": [0]}, "expected the fields sentence, tags, trace, got"),
+        (
+            "dependencies",
+            {"heads": [0]},
+            "expected the fields sentence and tags (optional: trace, id), got",
+        ),
     ],
 )
 def test_each_wrong_field_of_models_without_tags_gets_its_message(apps, kind, changes, message):

@@ -1,9 +1,48 @@
+import re
+
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import Token
 from allennlp.data.tokenizers import Tokenizer
+from overrides import overrides
 
 from allennlp_nef.data.formats.split_text import SplitText, split_on_whitespace
 from allennlp_nef.data.formats.wmt_layouts import EOS
 from allennlp_nef.errors import quote
+
+# Punctuation and symbols. `\\w` would not do: it lacks the vowel signs of many scripts.
+_MARKS = (
+    "!-/:-@\\[-^`{-~\u00a1-\u00a9\u00ab\u00ac\u00ae-\u00b1\u00b4\u00b6-\u00b8\u00bb\u00bf\u00d7\u00f7"
+    "\u2010-\u2027\u2030-\u205e\u20a0-\u20cf\u2100-\u2bff\u3001-\u3003\u3008-\u3020\u30fb\uff01-\uff0f"
+    "\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65\u0589\u060c\u061b\u061f\u066a-\u066d\u06d4\u0964\u0965"
+)
+_LETTER = rf"[^\s{_MARKS}]"
+_TOKEN = re.compile(
+    rf"""
+    (?:https?://|www\.)\S*{_LETTER}/?                                # an address
+    | (?:[^\W\d_]\.){{2,}}(?!{_LETTER})                               # U.S.
+    | ['’]s(?!{_LETTER})                                             # the end of Lisbon's
+    | [@\#]?{_LETTER}+(?:(?:[-‐‑.&/@]|['’](?!s(?!{_LETTER}))|(?<=\d)[,:](?=\d)){_LETTER}+)*
+    | ([{_MARKS}])\1*                                               # a mark, or ...
+    """,
+    re.VERBOSE,
+)
+
+
+@Tokenizer.register("punctuation")
+class PunctuationTokenizer(Tokenizer):
+    """Splits text at whitespace, and punctuation from words, by rules that need no other package.
+
+    Marks within a word stay: "well-known", "1,000.5", "10:30", "l'homme", "AT&T", "a@b.org", "@user" and "#tag" are one
+    token, and so are addresses, abbreviations such as "U.S." and the same mark several times. "Lisbon." is two tokens,
+    and so is "Lisbon's". Other abbreviations lose their point: `sacremoses` knows those of its languages. `idx` and
+    `idx_end` of a token are its first character in the text and the character after its last one.
+
+    Registered as a `Tokenizer` with name "punctuation".
+    """
+
+    @overrides
+    def tokenize(self, text: str) -> list[Token]:
+        return [Token(m.group(), idx=m.start(), idx_end=m.end()) for m in _TOKEN.finditer(text)]
 
 
 def split_text(text: str, tokenizer: Tokenizer | None = None) -> SplitText:
@@ -26,7 +65,7 @@ def split_text(text: str, tokenizer: Tokenizer | None = None) -> SplitText:
         end = start + len(word) if token.idx_end is None else token.idx_end
         if not last <= start < end <= length:
             raise ConfigurationError(
-                "source_tokenizer, target_tokenizer: expected one whose tokens are words of the text, got the token "
+                "tokenizer: expected one whose tokens are words of the text, got the token "
                 f"{quote(word)} for {quote(text)}"
             )
         split.words.append(word)
