@@ -41,7 +41,8 @@ class AlignmentCheck:
         effect = next((part.without_alignments for part in parts if part.without_alignments), None)
         if effect:
             logger.warning(
-                "There are sentences without word alignments, for which there is no aligner: %s there. `allennlp-nef "
-                'align-words` aligns data; it needs the extra align: pip install "allennlp_nef[align]"',
+                "Some sentences have no word alignments, and there is no aligner to find them: for these, %s. "
+                "`allennlp-nef align-words` aligns data; it needs the extra align: pip install "
+                '"allennlp_nef[align]"',
                 effect,
             )
