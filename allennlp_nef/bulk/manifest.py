@@ -22,6 +22,7 @@ from allennlp_nef.predictors.config_checks import read_config
 
 MANIFEST = "_manifest.json"
 PARTS = "_parts.jsonl"
+LOCK = "_lock"
 SHOWN = 5
 """How many messages about sentences are shown."""
 Plan = dict[str, Any]
@@ -68,21 +69,24 @@ def locked(folder: Path) -> Iterator[None]:
     `UserError`: another run has the folder.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    number = os.open(folder, os.O_RDONLY)
-    try:
+    path = folder / LOCK
+    # A file that is open for writing: on a network file system, the lock of a folder may hold for one host alone.
+    with open(path, "a") as file:
         try:
-            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_there = path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat())
+        except BlockingIOError:
+            is_there = False
+        if not is_there:  # or the run that had it has just removed it
             raise UserError(
                 f"{folder}: expected a folder that no other run writes to, got one that is in use"
-            ) from error
+            )
         try:
             yield
         finally:
+            path.unlink(missing_ok=True)
             if not os.listdir(folder):
                 folder.rmdir()
-    finally:
-        os.close(number)
 
 
 class OutputFolder:
@@ -110,9 +114,9 @@ class OutputFolder:
         manifest = path / MANIFEST
         if manifest.exists():
             old = _load(manifest)
-            if self.records:
+            if any(path.glob("part-[0-9]*")):
                 self._check_same(old, plan)
-        elif any(not name.startswith(DRAFT) for name in os.listdir(path)):
+        elif any(not name.startswith(DRAFT) and name != LOCK for name in os.listdir(path)):
             raise UserError(
                 f"{path}: expected a new or empty folder, or one that {MANIFEST} is in, got other files"
             )

@@ -46,7 +46,7 @@ def writing_file(path: Path) -> Iterator[Path]:
             if draft.exists():
                 draft.unlink()
     except OSError as error:
-        if not str(error.filename or path.parent).startswith(str(path.parent)):
+        if not Path(error.filename or draft).is_relative_to(path.parent):
             raise  # of a file that is read
         raise cannot_write(path, error) from error
 

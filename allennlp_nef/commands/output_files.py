@@ -30,12 +30,15 @@ def writing(path: Path) -> Iterator[Path]:
     """
     if path.exists() and not path.is_file():
         raise UserError(f"{path}: expected a file, got a folder or a special file")
+    draft = path
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
             draft = Path(folder) / path.name
             yield draft
             os.replace(draft, path)
     except OSError as error:
+        if error.filename and not Path(error.filename).is_relative_to(draft.parent):
+            raise  # of another file
         raise UserError(
             f"{path}: expected a file that can be written, got {reason_of(error)!r}"
         ) from error

@@ -15,6 +15,7 @@ from allennlp_nef.bulk import shard_tagger
 from allennlp_nef.bulk.parts import writing_file
 from allennlp_nef.bulk.shard_tagger import ShardTagger
 from allennlp_nef.bulk.shards import plan
+from allennlp_nef.commands.output_files import writing
 from allennlp_nef.errors import UserError
 from tests.conftest import ROOT
 from tests.predictors.small_archives import member, members_of, save_run, write_members
@@ -218,15 +219,34 @@ def test_folders_of_others_are_refused(tag, tmp_path):
     assert "expected a new or empty folder" in tag("pos_bilstm", path)[3]
     (folder / "_manifest.json").write_text("{}")
     assert "_manifest.json: expected a manifest of tag-corpus" in tag("pos_bilstm", path)[3]
-    number = os.open(str(folder), os.O_RDONLY)
-    fcntl.flock(number, fcntl.LOCK_EX)
-    try:
-        for name in os.listdir(str(folder)):
-            (folder / name).unlink()
+    for name in os.listdir(str(folder)):
+        (folder / name).unlink()
+    with open(folder / "_lock", "a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
         assert "expected a folder that no other run writes to" in tag("pos_bilstm", path)[3]
         assert folder.exists()  # the other run has not written anything yet
-    finally:
-        os.close(number)
+
+
+def test_parts_of_another_plan_stay_where_their_notes_are_lost(tag, tmp_path):
+    path = write_rows(tmp_path / "a.jsonl", [{"sentence": "a"}])
+    tag("pos_bilstm", path)
+    folder = tmp_path / "tagged"
+    (part,) = folder.glob("part-*")
+    (folder / "_parts.jsonl").write_text("")
+    output = tag("pos_bilstm", path, "--predictor-args", '{"min_probability": 0.5}')[3]
+    assert "expected min_probability null, as for the parts in the folder" in output
+    assert part.exists() and not (folder / "_lock").exists()
+
+
+def test_error_in_reading_another_file_is_not_that_of_the_output(tmp_path):
+    (tmp_path / "out").mkdir()
+    for draft in (writing_file, writing):
+        with pytest.raises(FileNotFoundError) as caught, draft(tmp_path / "out" / "part"):
+            (tmp_path / "out.conll").read_text()  # a name that begins as that of the folder
+        assert caught.value.filename == str(tmp_path / "out.conll")
+        failure = pytest.raises(UserError, match="part: expected a file that can be written")
+        with failure, draft(tmp_path / "out" / "part"):
+            raise OSError(28, "No space left on device")
 
 
 def test_nothing_is_downloaded_to_find_the_format(tag, tmp_path):
