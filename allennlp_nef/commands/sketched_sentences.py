@@ -118,7 +118,9 @@ def instances_of(predictor: TaggingPredictor, path: Any, is_requests: bool) -> I
                 yield predictor.instance_of_line(line, f"{path}:{number}: ")
         else:
             yield from predictor._dataset_reader.read(path)
-    except (ValueError, ConfigurationError) as error:
+    except (
+        ConfigurationError
+    ) as error:  # of a reader, such as AllenNLP's for a data set without instances
         raise DataFormatError(summary_of(error)) from error
 
 

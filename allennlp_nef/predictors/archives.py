@@ -1,4 +1,8 @@
-from contextlib import AbstractContextManager, nullcontext
+import tarfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pickle import UnpicklingError
 from typing import Any
 
 from allennlp.common.checks import ConfigurationError, check_for_gpu
@@ -9,7 +13,7 @@ from allennlp_nef.errors import ArchiveError, UserError, summary_of
 from allennlp_nef.models import NefTagger
 from allennlp_nef.modules.registered_name import registered_name
 from allennlp_nef.predictors.checked_predictor import CheckedPredictor
-from allennlp_nef.predictors.safe_archives import safe_archives
+from allennlp_nef.predictors.safe_archives import safe_archives, trusted
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 
 
@@ -54,18 +58,8 @@ def load_predictor(
     `UserError`: not an archive that can be loaded, one that would run code, a predictor of taggers and a model other
     than `nef_tagger`, a predictor of another package or none, a wrong option.
     """
-    loading: AbstractContextManager[None] = nullcontext() if trust else safe_archives()
-    try:
-        with loading:
-            archive = load_archive(path, cuda_device=cuda_device)
-    except ArchiveError:
-        raise
-    except (
-        Exception
-    ) as error:  # each step from fetching it to building the model raises errors of its own
-        raise UserError(
-            f"{path}: expected the archive of a trained model, got {type(error).__name__}: {summary_of(error)}"
-        ) from error
+    with trusted() if trust else safe_archives(), naming_archive(path):
+        archive = load_archive(path, cuda_device=cuda_device)
     got = registered_name(Model, archive.model)
     chosen: Any = name or archive.model.default_predictor
     try:
@@ -85,6 +79,34 @@ def load_predictor(
         if "unexpected keyword argument" not in str(error):
             raise
         raise UserError(f"options: expected those of the predictor, got {error}") from error
+
+
+@contextmanager
+def naming_archive(path: str) -> Iterator[None]:
+    """A context in which an archive is loaded. What its files or its config cause is a `UserError` that names it."""
+    try:
+        yield
+    except ArchiveError:
+        raise
+    except (*_CAUSED_BY_ARCHIVES, RuntimeError) as error:
+        if type(error) is RuntimeError and "in loading state_dict" not in str(error):
+            raise
+        raise UserError(
+            f"{path}: expected the archive of a trained model, got {type(error).__name__}: {summary_of(error)}"
+        ) from error
+
+
+# What fetching and unpacking an archive, reading its files, and building what its config names raise. A RuntimeError is
+# torch's, for weights that do not fit.
+_CAUSED_BY_ARCHIVES = (
+    ConfigurationError,
+    EOFError,
+    OSError,
+    UnpicklingError,
+    UserError,
+    tarfile.TarError,
+    zlib.error,
+)
 
 
 def _kind_of(name: str) -> type[Predictor]:

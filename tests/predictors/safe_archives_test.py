@@ -6,6 +6,7 @@ import pickle
 import random
 import sys
 import tarfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 
@@ -355,3 +356,28 @@ class TestTrust:
         with safe_archives(), pytest.raises(ArchiveError):
             Model.from_archive(str(path))
         attack(path, marker)
+
+    def test_a_thread_that_trusts_is_not_restricted_while_others_load_safely(
+        self, archive, config, marker
+    ):
+        path = archive(config_json=with_value(config, "model.metrics", [IMPORT]))
+        with safe_archives(), ThreadPoolExecutor(1) as pool:
+            with suppress(Exception):
+                pool.submit(load_predictor, str(path), trust=True).result()
+            assert marker.exists()
+            marker.unlink()
+            sys.modules.pop("evil_module", None)
+            with pytest.raises(ArchiveError):
+                pool.submit(load_predictor, str(path)).result()
+            with pytest.raises(ArchiveError):
+                Model.from_archive(str(path))
+        assert not marker.exists()
+
+
+def test_bug_in_a_model_that_is_loaded_is_no_mistake_of_the_user(archive, monkeypatch):
+    def fail(*arguments, **options):
+        raise AttributeError("a bug")
+
+    monkeypatch.setattr("allennlp_nef.models.NefTagger.load_state_dict", fail)
+    with pytest.raises(AttributeError, match="a bug"):
+        load_predictor(str(archive()))
