@@ -45,7 +45,12 @@ def load(archive: str, cuda_device: int = -1, **options: Any) -> Any:
 
 def _registers_components() -> bool:
     console = sys.modules.get("allennlp_nef_console")
-    return not getattr(console, "imports_without_components", False) and bool(find_spec("allennlp"))
+    if getattr(console, "imports_without_components", False):
+        return False
+    try:
+        return find_spec("allennlp") is not None
+    except ImportError:  # a finder that hides it
+        return False
 
 
 if _registers_components():

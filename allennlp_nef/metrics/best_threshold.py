@@ -38,6 +38,8 @@ class BestThresholdWordQe(ProbabilityMetric):
         The model fills it in.
     """
 
+    is_slow = True
+
     def __init__(self, vocab: Vocabulary, label_namespace: str = "labels") -> None:
         labels = vocab.get_token_to_index_vocabulary(label_namespace)
         self._bad = BadLabels(labels)

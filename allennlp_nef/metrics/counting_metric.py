@@ -16,6 +16,8 @@ class CountingMetric(Metric):
     A subclass implements `no_counts`, `scores` and `__call__`, which adds to `counts`.
     """
 
+    is_slow = False
+    """Whether the scores take too long to be shown after each batch of a training."""
     counts: Any
     """The counts since the last reset."""
 

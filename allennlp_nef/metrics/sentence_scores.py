@@ -24,6 +24,8 @@ class SentenceScoresMetric(CountingMetric):
     Registered as a `Metric` with name "sentence_scores".
     """
 
+    is_slow = True
+
     def __init__(self) -> None:
         self.reset()
 

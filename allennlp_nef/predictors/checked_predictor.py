@@ -165,8 +165,13 @@ class CheckedPredictor(Predictor):
             line = line.removeprefix("\ufeff")
         return {self.needed_fields()[0]: line.rstrip("\r\n")}
 
+    def start_output(self) -> None:
+        """Begins another file of output: its sentences count from 0, and it gets the header lines of the format."""
+        self._sentences_dumped = 0
+
     @overrides
     def dump_line(self, outputs: JsonDict) -> str:
+        """An answer in the output format, as the next sentence of the output: see `start_output`."""
         self._sentences_dumped += 1
         return self.dump(outputs, self._sentences_dumped - 1)
 

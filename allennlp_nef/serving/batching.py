@@ -2,6 +2,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from itertools import accumulate
 from typing import Any
 
 import torch
@@ -66,16 +67,23 @@ class BatchingPredictor:
 
     def _answer(self, group: list[Waiting]) -> None:
         try:
-            answers = iter(self._answers([each for instances, _ in group for each in instances]))
-        except Exception as error:  # noqa: BLE001  # it is raised where the answer is waited for
-            if len(group) == 1:
-                group[0][1].set_exception(error)
-            else:  # for the request that it belongs to
-                for each in group:
-                    self._answer([each])
+            answers = self._answers([instance for instances, _ in group for instance in instances])
+            ends = accumulate(len(instances) for instances, _ in group)
+            parts = [
+                answers[end - len(instances) : end] for (instances, _), end in zip(group, ends)
+            ]
+        except BaseException as error:  # it is raised where the answer is waited for
+            if len(group) > 1 and isinstance(error, Exception):
+                for request in group:  # for the request that it belongs to
+                    self._answer([request])
+                return
+            for _, future in group:
+                future.set_exception(error)
+            if not isinstance(error, Exception):
+                raise  # it ends this thread; the next request starts another
             return
-        for instances, future in group:
-            future.set_result([next(answers) for _ in instances])
+        for (_, future), part in zip(group, parts):
+            future.set_result(part)
 
     def _answers(self, instances: list[Instance]) -> list[JsonDict]:
         """Those of similar length, and those with a trace, go through the model together."""

@@ -1,5 +1,6 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import patch
 
 import pytest
 from allennlp.data import Instance
@@ -79,3 +80,14 @@ def test_an_error_is_that_of_the_request_that_causes_it():
     assert answers[0] == [{"words": ["a"]}] and answers[2] == [{"words": ["b"]}]
     with pytest.raises(RuntimeError, match="bad"):
         raise answers[1]
+
+
+def test_an_end_of_the_thread_is_that_of_its_requests_and_the_next_one_is_answered():
+    predictor = Predictor()
+    predictor.go.set()
+    tagger = BatchingPredictor(predictor, lambda size: None)
+    with patch.object(predictor, "predict_batch_instance", side_effect=SystemExit(3)):
+        with patch("threading.excepthook"), pytest.raises(SystemExit):
+            tagger.answers([sentence("a")])
+        tagger._thread.join(10)
+    assert tagger.answers([sentence("b")]) == [{"words": ["b"]}]

@@ -69,7 +69,7 @@ def context_features(probabilities: numpy.ndarray) -> list[numpy.ndarray]:
         *rivals,
         probabilities - numpy.maximum(*rivals),
         *map(shifted, steps),
-        numpy.add.reduce(list(map(shifted, near))),
+        numpy.stack(list(map(shifted, near))).sum(0),
     ]
 
 

@@ -294,7 +294,10 @@ class NefTagger(VersionedModel):
 
     @overrides
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
-        """The scores of all metrics; none where no gold tags or scores came since the last reset."""
+        """The scores of all metrics; none where no gold tags or scores came since the last reset.
+
+        Without `reset`, those that take long are left out: `best_threshold_word_qe` and `sentence_scores`.
+        """
         scores = {**self._tagging_metrics.scores(reset), **self._mean_steps.scores(reset)}
         if reset:
             self._unseen_labels.warn()

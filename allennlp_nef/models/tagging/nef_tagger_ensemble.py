@@ -108,5 +108,5 @@ class NefTaggerEnsemble(NefTagger):
         if "sentence_score" in outputs[0]:
             members = zip(self.weights, outputs)
             mean = sum(weight * output["sentence_score"] for weight, output in members)
-            logits = torch.logit(mean)
+            logits = torch.logit(mean.clamp(0, 1))  # weights may add up to more than 1 in float32
         return self._tagged(scores, outputs[0]["mask"], tags, metadata, logits, sentence_score)

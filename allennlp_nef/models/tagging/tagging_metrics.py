@@ -45,12 +45,15 @@ class TaggingMetrics:
     def scores(self, reset: bool) -> dict[str, float]:
         """The scores of all metrics; of tags none where no gold tags came since the last reset.
 
-        With `reset` of all processes together, which all have to call it: see `CountingMetric`.
+        With `reset` of all processes together, which all have to call it: see `CountingMetric`. Without it, slow
+        metrics are left out: AllenNLP asks for the scores after each batch, to show them.
         """
         if reset:
             self._has_gold = dist_reduce_sum(int(self._has_gold)) > 0
         scores: dict[str, float] = {}
         for metric in self._metrics:
+            if not reset and getattr(metric, "is_slow", False):
+                continue
             if self._has_gold or isinstance(metric, SentenceScoresMetric):
                 scores.update(metric.get_metric(reset))
         self._has_gold = self._has_gold and not reset

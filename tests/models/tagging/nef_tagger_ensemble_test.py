@@ -68,9 +68,18 @@ def test_sentence_score_is_the_weighted_mean():
     output = model(**batch)
     mean = sum(weight * each for weight, each in zip(weights, scores)) / 8
     torch.testing.assert_close(output["sentence_score"], mean)
-    assert model.get_metrics()["mae"] == pytest.approx((mean - gold).abs().mean().item(), abs=1e-6)
+    assert model.get_metrics(reset=True)["mae"] == pytest.approx(
+        (mean - gold).abs().mean().item(), abs=1e-6
+    )
     plain, _ = ensemble()
     assert "sentence_score" not in plain(**batch)
+
+
+def test_sentence_score_is_a_number_where_the_weights_add_up_to_more_than_one():
+    model, _ = ensemble([0] * 10, weights=[1.0] * 10, shared={"sentence_score": {}})
+    for member in model.members:
+        member.sentence_score.forward = lambda *inputs: torch.full((3,), 40.0)
+    assert model(**batch_of())["sentence_score"].tolist() == [1.0] * 3
 
 
 def test_answers_have_no_trace():
