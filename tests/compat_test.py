@@ -244,3 +244,26 @@ def test_tokenizer_and_embedder_of_allennlp_read_and_embed_words(tmp_path):
     tensors = batch.as_tensor_dict()["words"]["t"]
     embedder = PretrainedTransformerMismatchedEmbedder(folder, max_length=8, last_layer_only=False)
     assert embedder(**tensors).shape == (1, 3, 12)
+
+
+def test_oldest_transformers_pass_the_tests_of_the_transformer_parts(root, tmp_path):
+    oldest = {text.partition(">=")[0]: text.partition(">=")[2] for text in compat.OLDEST}
+    packages = [f"transformers=={oldest['transformers']}.*", "tokenizers<0.21", "huggingface_hub<1"]
+    variables = {name: value for name, value in os.environ.items() if name != "PIP_CONSTRAINT"}
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", tmp_path]
+    subprocess.run([*pip, *packages], env=variables, check=True)
+    tests = [
+        "tests/modules/input_representations/transformer_pair_test.py",
+        "tests/training_configs_transformer_test.py",
+        "tests/compat_test.py::test_tokenizer_and_embedder_of_allennlp_read_and_embed_words",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests],
+        cwd=str(root),
+        env={**variables, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert " passed" in done.stdout.splitlines()[-1]
