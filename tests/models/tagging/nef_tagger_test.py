@@ -1,4 +1,5 @@
 import json
+import logging
 from unittest.mock import MagicMock
 
 import pytest
@@ -149,6 +150,7 @@ class TestSentencesWithoutAlignments:
         return batch_of([instance])
 
     def test_a_model_that_takes_alignments_warns_once_that_it_ignores_the_source(self, caplog):
+        caplog.set_level(logging.WARNING)
         model = make()
         model(**self.batch([]))  # that nothing is aligned is known
         assert not caplog.messages
@@ -159,6 +161,7 @@ class TestSentencesWithoutAlignments:
         assert "`allennlp-nef align-words`" in message and "allennlp_nef[align]" in message
 
     def test_a_model_that_takes_none_does_not_warn(self, caplog):
+        caplog.set_level(logging.WARNING)
         model = make()
         model.input_representation.without_alignments = None
         model(**self.batch())
