@@ -32,7 +32,7 @@ from typing import Any
 
 WITHOUT_REQUIREMENTS = ("allennlp==2.10.1", "allennlp-server==1.0.0", "cached-path")
 """What is installed with `pip install --no-deps`."""
-OLDEST = ("torch>=2.6", "transformers>=4.46")
+OLDEST = ("torch>=2.8", "transformers>=4.46")
 """The oldest versions that work, as in pyproject.toml."""
 
 # The packages that get a placeholder, with the names that pip knows them by.

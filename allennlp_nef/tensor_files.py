@@ -1,13 +1,10 @@
 """Loads files that `torch.save` wrote, such as the weights of a model, and calls nothing that they name."""
 
-import inspect
 import os
 import pickle
 import re
 import tarfile
 import zipfile
-from collections import OrderedDict
-from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -15,13 +12,7 @@ import torch
 from allennlp_nef.errors import UserError
 
 _torch_load = torch.load
-_HAS_WEIGHTS_ONLY = "weights_only" in inspect.signature(torch.load).parameters  # torch 1.12 has not
-_ALLOWED = re.compile(
-    r"collections\.OrderedDict|torch\.Size|torch\._utils\._rebuild_(?:parameter|tensor|tensor_v2)"
-    r"|torch\.(?:Half|BFloat16|Float|Double|Byte|Char|Short|Int|Long|Bool)Storage"
-)
 _REFUSED = re.compile(r"GLOBAL (\S+)")
-_BASE: Any = pickle._Unpickler  # in Python: its instructions can be changed
 
 
 class TensorFileError(UserError):
@@ -46,9 +37,7 @@ def load_tensors(file: Any, map_location: Any = None, **options: Any) -> Any:
     """
     try:
         _check_container(file)
-        if _HAS_WEIGHTS_ONLY:
-            return _torch_load(file, map_location=map_location, weights_only=True)
-        return load_restricted(file, map_location)
+        return _torch_load(file, map_location=map_location, weights_only=True)
     except pickle.UnpicklingError as error:
         name = os.path.basename(os.fspath(file)) if _is_path(file) else "weights"
         found = _REFUSED.search(str(error))
@@ -58,36 +47,6 @@ def load_tensors(file: Any, map_location: Any = None, **options: Any) -> Any:
         ):  # torch's advice is to load the file all the same
             got = "another or a damaged file"
         raise TensorFileError(f"{name}: expected tensors only, got {got}") from error
-
-
-def load_restricted(file: Any, map_location: Any = None) -> Any:
-    """Does the work of `load_tensors` where torch cannot do it."""
-    options: dict[str, Any] = {"weights_only": False} if _HAS_WEIGHTS_ONLY else {}
-    return _torch_load(file, map_location=map_location, pickle_module=_PICKLE, **options)
-
-
-class _Unpickler(_BASE):
-    dispatch = dict(_BASE.dispatch)
-
-    def find_class(self, module: str, name: str) -> Any:
-        if _ALLOWED.fullmatch(f"{module}.{name}"):
-            return super().find_class(module, name)
-        raise pickle.UnpicklingError(f"GLOBAL {module}.{name}")
-
-    def load_build(self) -> None:
-        # It would set attributes of any object, such as a function of torch. State dicts have `_metadata`.
-        if type(self.stack[-2]) is not OrderedDict:
-            raise pickle.UnpicklingError(f"attributes of a {type(self.stack[-2]).__name__}")
-        super().load_build()
-
-    dispatch[pickle.BUILD[0]] = load_build
-
-
-def _load(file: Any, **options: Any) -> Any:
-    return _Unpickler(file, **options).load()
-
-
-_PICKLE = SimpleNamespace(__name__="restricted pickle", Unpickler=_Unpickler, load=_load)
 
 
 def _check_container(file: Any) -> None:

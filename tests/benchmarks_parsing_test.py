@@ -1,10 +1,6 @@
 """`benchmarks/parsing.py`: its trivial baseline and its tables. Its runs are those of `benchmarks/results.py`."""
 
-import sys
-
 import pytest
-
-pytestmark = pytest.mark.skipif(sys.version_info < (3, 10), reason="udtools needs Python 3.10")
 
 
 @pytest.fixture

@@ -2,17 +2,12 @@
 
 import importlib.util
 import re
-import sys
 
 import pytest
 
 from tests.docs_blocks import blocks_of
 from tests.docs_rounding import rounds_as_the_pages
 from tests.docs_session import PAGES, ROOT, Shared, read_page
-
-pytestmark = pytest.mark.skipif(
-    sys.version_info < (3, 11), reason="the pages show the modern stack"
-)
 
 
 @pytest.fixture(scope="session")

@@ -90,7 +90,7 @@ class TestMessages:
         [
             (
                 {"torch": "1.12.1"},
-                "needs torch>=2.6, got torch 1.12.1: pip install --upgrade 'torch>=2.6'",
+                "needs torch>=2.8, got torch 1.12.1: pip install --upgrade 'torch>=2.8'",
             ),
             ({"transformers": "4.20.0"}, "needs transformers>=4.46, got transformers 4.20.0"),
             ({"allennlp": "1.5.0"}, "got allennlp 1.5.0: pip install --no-deps 'allennlp==2.10.1'"),
@@ -100,7 +100,7 @@ class TestMessages:
     def test_wrong_version_is_an_error_in_one_line(self, versions, message, tmp_path):
         (tmp_path / "allennlp").mkdir()
         (tmp_path / "allennlp" / "__init__.py").touch()
-        for name, version in {"allennlp": "2.10.1", "torch": "2.6.0", **versions}.items():
+        for name, version in {"allennlp": "2.10.1", "torch": "2.8.0", **versions}.items():
             folder = tmp_path / f"{name}-{version}.dist-info"
             folder.mkdir()
             (folder / "METADATA").write_text(f"Name: {name}\nVersion: {version}\n")

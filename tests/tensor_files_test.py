@@ -9,10 +9,8 @@ import zipfile
 import pytest
 import torch
 
-from allennlp_nef.tensor_files import TensorFileError, load_restricted, load_tensors
+from allennlp_nef.tensor_files import TensorFileError, load_tensors
 from tests.models.tagging.small_tagger import make
-
-LOADERS = pytest.mark.parametrize("load", [load_tensors, load_restricted])
 
 
 @pytest.fixture
@@ -20,16 +18,15 @@ def path(tmp_path):
     return tmp_path / "weights.th"
 
 
-@LOADERS
 @pytest.mark.parametrize("is_new", [True, False])
-def test_weights_are_loaded_as_they_were_saved(path, load, is_new):
+def test_weights_are_loaded_as_they_were_saved(path, is_new):
     state = make().state_dict()
     kinds = (torch.half, torch.bfloat16, torch.double, torch.long, torch.int8, torch.bool)
     state.update({str(kind): torch.ones(2, dtype=kind) for kind in kinds})
     state["a parameter"] = torch.nn.Parameter(torch.zeros(0, 3))
     state["others"] = [1, 2.5, None, True, ("a", {"b": torch.Size([1])})]
     torch.save(state, str(path), _use_new_zipfile_serialization=is_new)
-    loaded = load(str(path), map_location="cpu")
+    loaded = load_tensors(str(path), map_location="cpu")
     assert loaded._metadata == state._metadata
     assert list(loaded) == list(state) and loaded.pop("others") == state.pop("others")
     for name, tensor in state.items():
@@ -72,12 +69,11 @@ UNSAFE = {
 }
 
 
-@LOADERS
 @pytest.mark.parametrize("data", UNSAFE.values(), ids=UNSAFE)
-def test_calls_and_attributes_are_refused(path, load, data):
+def test_calls_and_attributes_are_refused(path, data):
     path.write_bytes(container(data))
     with pytest.raises((TensorFileError, pickle.UnpicklingError)):
-        load(str(path))
+        load_tensors(str(path))
 
 
 def test_what_would_be_called_is_named(path):

@@ -69,7 +69,4 @@ def _is_autocast(device: torch.device) -> bool:
     """Whether autocast is on, under which products have another type than the weights."""
     if device.type not in ("cpu", "cuda"):
         return True  # not every version of torch says
-    try:
-        return torch.is_autocast_enabled(device.type)
-    except TypeError:  # torch 1.12
-        return torch.is_autocast_enabled() or torch.is_autocast_cpu_enabled()
+    return torch.is_autocast_enabled(device.type)
