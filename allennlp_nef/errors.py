@@ -1,7 +1,8 @@
 """Errors that a user can mend. Any module may import them; they need nothing but Python."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any
 
 
@@ -63,6 +64,14 @@ def quote(value: Any, length: int = 40) -> str:
     """`value` as it stands in a message: its `repr`, cut to `length` characters."""
     text = repr(value)
     return text if len(text) <= length else text[: length - 3] + "..."
+
+
+def unknown_option(place: str, name: str, options: Iterable[str]) -> str:
+    """The message for an option that does not exist: the nearest one, and all that do."""
+    known = sorted(options)
+    nearest = get_close_matches(name, known, 1)
+    hint = f"; did you mean {nearest[0]}?" if nearest else ""
+    return f"{place}: expected one of the options {', '.join(known)}, got {quote(name)}{hint}"
 
 
 def summary_of(error: BaseException) -> str:

@@ -1,13 +1,15 @@
 """Tells a mistake of the user from a bug."""
 
 import errno
+import inspect
 import re
 import traceback
+from collections.abc import Mapping
 from types import FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from allennlp_nef.commands.printing import error_message
-from allennlp_nef.errors import UserError, summary_of
+from allennlp_nef.errors import UserError, summary_of, unknown_option
 
 # By name: a command that does not need AllenNLP does not import them.
 _MISTAKES = (
@@ -27,12 +29,18 @@ _LOAD_ARCHIVE = "allennlp.models.archival.load_archive"
 _ARCHIVE_MODEL = "allennlp.models.archival.archive_model"
 _MAKE_PREDICTOR = "allennlp.predictors.predictor.from_archive"
 _FROM_PARAMS = "allennlp.common.from_params.from_params"
-_UNEXPECTED = "unexpected keyword argument"  # an option that a config has and a class has not
+_CREATE_KWARGS = "allennlp.common.from_params.create_kwargs"
+_ASSERT_EMPTY = "allennlp.common.params.assert_empty"
+# An option that a config has and a class has not.
+_UNEXPECTED = re.compile("unexpected keyword argument '([^']*)'")
+_COMPOSE = "allennlp.modules.seq2seq_encoders.compose_encoder.__init__"
 _HINT = "--traceback shows where"
 # AllenNLP's messages for a model that nobody registered.
 _OF_ALLENNLP_MODELS = re.compile(
     r"'?(biaffine_parser|esim)'? (?:not in acceptable choices|is not a registered name)"
 )
+
+Parameters = Mapping[str, inspect.Parameter]
 
 
 class Ending(NamedTuple):
@@ -64,8 +72,9 @@ def _is_interruption(error: BaseException | None) -> bool:
 
 
 def _message_of(error: Exception) -> str | None:
-    message = _message_of_cause(error)
     archive = _archive_of(error)
+    # An archive with an unknown option may be of another version, which `_message_of_cause` names.
+    message = (None if archive else _unknown_option(error)) or _message_of_cause(error)
     missing = _OF_ALLENNLP_MODELS.search(message or "")
     if missing:
         return (
@@ -101,6 +110,48 @@ def _message_of_cause(error: Exception) -> str | None:
     return _message_by_place(error)
 
 
+def _unknown_option(error: Exception) -> str | None:
+    """The message for an option of a config or of `--predictor-args` that its class does not have; None for others."""
+    frames = [(_call_of(frame), frame) for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if [call for call, _ in frames[-2:]] == [_CREATE_KWARGS, _ASSERT_EMPTY]:
+        values = frames[-2][1].f_locals
+        return _unknown_in_config(min(values["params"].keys()), values, values["parameters"])
+    unexpected = _UNEXPECTED.search(str(error))
+    if unexpected is None or not isinstance(error, TypeError):
+        return None
+    from allennlp.common.from_params import infer_constructor_params
+
+    name = unexpected[1]
+    for call, frame in reversed(frames):
+        values = frame.f_locals
+        if call == _FROM_PARAMS and name in values.get("kwargs", ()):
+            options = infer_constructor_params(values["cls"], values["constructor_to_inspect"])
+            return None if name in options else _unknown_in_config(name, values, options)
+        if call == _MAKE_PREDICTOR and name in (values["extra_args"] or ()):
+            # A class, or a class method that makes the predictor.
+            kind = getattr(values["predictor_class"], "__self__", values["predictor_class"])
+            constructors = [each.__init__ for each in kind.mro() if "__init__" in vars(each)]
+            known = set().union(
+                *(_names(inspect.signature(each).parameters) for each in constructors)
+            )
+            known -= {"model", "dataset_reader", "frozen"}
+            return None if name in known else unknown_option("--predictor-args", name, known)
+    return None
+
+
+def _unknown_in_config(name: str, values: dict[str, Any], parameters: Parameters) -> str:
+    """`values` are the variables of AllenNLP's function that builds a component."""
+    place = values["params"].history.rstrip(".") or "the config"
+    known = _names(parameters).difference(values["extras"])
+    return unknown_option(f"{place} ({values['cls'].__name__})", name, known)
+
+
+def _names(parameters: Parameters) -> set[str]:
+    """The options that the parameters of a constructor are."""
+    is_variable = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    return {n for n, each in parameters.items() if each.kind not in is_variable} - {"self"}
+
+
 def _message_by_place(error: Exception) -> str | None:
     """The message for an error that comes from a config, an archive or an argument of AllenNLP's commands.
 
@@ -121,12 +172,13 @@ def _message_by_place(error: Exception) -> str | None:
         return str(error) if isinstance(error, RuntimeError) else text  # Jsonnet's errors say where
     if _LOAD_ARCHIVE in calls:
         return f"{type(error).__name__}: {summary_of(error)}"
-    if _MAKE_PREDICTOR in calls and _UNEXPECTED in str(error):
-        return f"--predictor-args: expected options of the predictor, got {text}"
     if calls[-1] == _ARCHIVE_MODEL:
         return str(error)  # there are no weights: no epoch was finished
-    is_bug = calls[-1].startswith("allennlp_nef.") and _UNEXPECTED not in str(error)
-    if _FROM_PARAMS in calls and not is_bug:
+    if calls[-1] == _COMPOSE and "dimensions" in text:
+        encoders = frames[-1].f_locals["encoders"]
+        dims = ", ".join(f"{e.get_input_dim()} to {e.get_output_dim()}" for e in encoders)
+        return f"encoders: expected each input dimension to be the output dimension before it, got {dims}"
+    if _FROM_PARAMS in calls and not calls[-1].startswith("allennlp_nef."):
         last = len(calls) - 1 - calls[::-1].index(_FROM_PARAMS)
         built = frames[last].f_locals["cls"].__name__
         return f"{text} ({built} is built from the config; {_HINT})"

@@ -1,6 +1,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import wraps
+from inspect import signature
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ from allennlp.nn.util import dist_reduce_sum
 from allennlp.training import GradientDescentTrainer, Trainer
 from overrides import overrides
 
+from allennlp_nef.errors import unknown_option
 from allennlp_nef.metrics import CountingMetric
 from allennlp_nef.training.agreement import gather
 from allennlp_nef.training.fused_steps import fuse_steps
@@ -26,6 +28,9 @@ from allennlp_nef.training.processes import (
 )
 
 _construct: Any = GradientDescentTrainer.from_partial_objects
+# Options that AllenNLP's commands give a trainer, besides those of the config.
+_GIVEN = {"model", "serialization_dir", "data_loader", "validation_data_loader", "local_rank"}
+_GIVEN |= {"world_size", "distributed", "ddp_accelerator", "ddp_wrapped_model"}
 
 
 @Trainer.register("nef", constructor="from_partial_objects")
@@ -51,8 +56,8 @@ class NefTrainer(GradientDescentTrainer):
 
     # Raises
 
-    `ConfigurationError`: with several processes, fewer training sentences than processes, checkpoints of hosts that
-    differ, or `evaluate_on_test`.
+    `ConfigurationError`: an option that does not exist, which AllenNLP's ignores; with several processes, fewer
+    training sentences than processes, checkpoints of hosts that differ, or `evaluate_on_test`.
     """
 
     _losses = torch.zeros(2, dtype=torch.double)
@@ -63,6 +68,10 @@ class NefTrainer(GradientDescentTrainer):
     def from_partial_objects(  # type: ignore[override]
         cls, model: Model, serialization_dir: str, data_loader: DataLoader, **options: Any
     ) -> Trainer:
+        # The constructor of a subclass may have options of its own.
+        known = {*signature(_construct).parameters, *signature(cls).parameters} - {"kwargs"}
+        for name in sorted(options.keys() - known):
+            raise ConfigurationError(unknown_option("trainer", name, known - _GIVEN))
         if options.get("distributed"):
             close_at_exit()
             refuse_test_data(serialization_dir)

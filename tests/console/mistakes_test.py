@@ -73,6 +73,12 @@ class TestTraining:
         message = 'num_steps: expected an integer of at least 1 or "length", got 0'
         assert train(**{"model.decoder.num_steps": 0}) == message
 
+    def test_encoders_of_compose_that_do_not_fit_are_named_with_their_dimensions(self, train):
+        options = {"model.seq2seq_encoder.encoders.1.input_dim": 7}
+        assert train("training_configs/trec_nef_f.jsonnet", **options) == (
+            "encoders: expected each input dimension to be the output dimension before it, got 100 to 200, 7 to 57"
+        )
+
     def test_an_error_of_another_library_is_one_line(self, train):
         assert train(**{"trainer.optimizer.lr": -1}) == (
             "ValueError: Invalid learning rate: -1 (AdagradOptimizer is built from the config; "
@@ -87,8 +93,20 @@ class TestTraining:
         "name, message",
         [
             ("no_such.a", "--overrides: overrides dict contains unused keys: ['no_such.a']"),
-            ("model.decoder.no_such", "Extra parameters passed to NeuralEasyFirst: {'no_such': 1}"),
-            ("model.no_such", "unexpected keyword argument 'no_such' (NefTagger is built from the"),
+            (
+                "model.decoder.no_such",
+                "model.decoder (NeuralEasyFirst): expected one of the options attention, bidirectional, ",
+            ),
+            (
+                "model.no_such",
+                "model (NefTagger): expected one of the options calibration, decoder",
+            ),
+            ("model.decoder.skech_dim", "got 'skech_dim'; did you mean sketch_dim?"),
+            ("dataset_reader.max_token", "got 'max_token'; did you mean max_tokens?"),
+            ("trainer.num_epoch", "trainer: expected one of the options callbacks, checkpointer, "),
+            ("trainer.num_epoch", ", got 'num_epoch'; did you mean num_epochs?"),
+            ("trainer.checkpointr", "did you mean checkpointer?"),
+            ("data_loadr", "the config (TrainModel): expected one of the options batch_weight_key"),
         ],
     )
     def test_unknown_options_are_named(self, train, name, message):
@@ -226,7 +244,7 @@ class TestChecks:
             ),
             (
                 ["--predictor-args", '{"foo": 1}'],
-                "--predictor-args: expected options of the predictor, got TypeError: ",
+                "--predictor-args: expected one of the options attention, batch_size, ",
             ),
             (["--overrides", "[1]"], "--overrides: expected a JSON object, got '[1]'"),
             (["--cuda-device", 99], "--cuda-device: expected -1 or the number of a GPU, got 99"),
