@@ -3,7 +3,7 @@
 from typing import Any
 
 import torch
-from allennlp.common.checks import check_dimensions_match
+from allennlp.common.checks import ConfigurationError
 from allennlp.modules.seq2seq_encoders import ComposeEncoder, Seq2SeqEncoder
 
 from allennlp_nef.modules.input_representations import InputRepresentation
@@ -40,22 +40,22 @@ def states_dim_of(
     decoder: Seq2SeqEncoder | None,
 ) -> int:
     """The dimension of the states that the tag head takes. Raises `ConfigurationError` where two parts do not fit."""
-    check_dimensions_match(
-        input_representation.get_output_dim(),
-        encoder.get_input_dim(),
-        "dimension of input_representation",
-        "input dimension of encoder",
-    )
+    dim = input_representation.get_output_dim()
+    check_input_dim("encoder", encoder, dim, "input_representation")
     states_dim = encoder.get_output_dim()
     if decoder is None:
         return states_dim
-    check_dimensions_match(
-        states_dim,
-        decoder.get_input_dim(),
-        "output dimension of encoder",
-        "input dimension of decoder",
-    )
+    check_input_dim("decoder", decoder, states_dim, "encoder")
     return decoder.get_output_dim()
+
+
+def check_input_dim(name: str, encoder: Any, dim: int, source: str) -> None:
+    """Raises a `ConfigurationError` where the encoder does not take what `source` puts out, of dimension `dim`."""
+    if encoder.get_input_dim() != dim:
+        raise ConfigurationError(
+            f"{name}: expected input_size or input_dim {dim}, the output dimension of {source}, got "
+            f"{encoder.get_input_dim()}"
+        )
 
 
 def parts_of(encoder: Seq2SeqEncoder) -> list[Seq2SeqEncoder]:

@@ -1,7 +1,7 @@
 from typing import Any
 
 import torch
-from allennlp.common.checks import ConfigurationError, check_dimensions_match
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules import Embedding, Seq2SeqEncoder, TextFieldEmbedder
@@ -10,7 +10,7 @@ from allennlp.nn.util import get_text_field_mask
 from overrides import overrides
 
 from allennlp_nef.metrics import AttachmentScoresMetric
-from allennlp_nef.models.encoding import encode
+from allennlp_nef.models.encoding import check_input_dim, encode
 from allennlp_nef.models.parsing.arc_scores import ArcScores, LabelScores, margin_loss
 from allennlp_nef.models.versioned_model import VersionedModel
 from allennlp_nef.modules.checks import check_dropout, check_integers
@@ -95,10 +95,7 @@ class ArcMlpParser(VersionedModel):
         dim = text_field_embedder.get_output_dim()
         if pos_tag_embedding is not None:
             dim += pos_tag_embedding.get_output_dim()
-        check_dimensions_match(
-            *(dim, encoder.get_input_dim()),
-            *("dimension of the words and tags", "input dimension of encoder"),
-        )
+        check_input_dim("encoder", encoder, dim, "text_field_embedder and pos_tag_embedding")
         self.root = torch.nn.Parameter(torch.randn(dim))
         states_dim = encoder.get_output_dim()
         self.arcs = ArcScores(states_dim, arc_dim)

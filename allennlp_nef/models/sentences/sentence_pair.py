@@ -2,7 +2,7 @@ from typing import Any
 
 import torch
 from allennlp.common import Lazy
-from allennlp.common.checks import ConfigurationError, check_dimensions_match
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder, Seq2VecEncoder, TextFieldEmbedder
@@ -10,6 +10,7 @@ from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 from overrides import overrides
 
+from allennlp_nef.models.encoding import check_input_dim
 from allennlp_nef.models.sentences.pair_output import PairOutput
 from allennlp_nef.models.versioned_model import VersionedModel
 from allennlp_nef.modules.checks import check_dropout, check_integers
@@ -66,7 +67,7 @@ class SentencePair(VersionedModel):
         check_dropout(dropout)
         dim = text_field_embedder.get_output_dim()
         if seq2seq_encoder is not None:
-            _check_dimensions("text_field_embedder", dim, "seq2seq_encoder", seq2seq_encoder)
+            check_input_dim("seq2seq_encoder", seq2seq_encoder, dim, "text_field_embedder")
             dim = seq2seq_encoder.get_output_dim()
         last = "seq2seq_encoder" if seq2seq_encoder else "text_field_embedder"
         vector_encoder = seq2vec_encoder if tree_encoder is None else tree_encoder
@@ -76,7 +77,7 @@ class SentencePair(VersionedModel):
                 + ("both" if vector_encoder else "none")
             )
         name = "seq2vec_encoder" if tree_encoder is None else "tree_encoder"
-        _check_dimensions(last, dim, name, vector_encoder)
+        check_input_dim(name, vector_encoder, dim, last)
         self.text_field_embedder = text_field_embedder
         self.seq2seq_encoder = seq2seq_encoder
         self.seq2vec_encoder = seq2vec_encoder
@@ -149,10 +150,3 @@ class SentencePair(VersionedModel):
     @overrides
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         return self.output.get_metrics(reset)
-
-
-def _check_dimensions(name: str, dim: int, encoder_name: str, encoder: Any) -> None:
-    check_dimensions_match(
-        *(dim, encoder.get_input_dim()),
-        *(f"output dimension of {name}", f"input dimension of {encoder_name}"),
-    )

@@ -1,7 +1,6 @@
 from typing import Any
 
 import torch
-from allennlp.common.checks import check_dimensions_match
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules import TextFieldEmbedder
@@ -11,6 +10,7 @@ from allennlp.training.metrics import CategoricalAccuracy
 from overrides import overrides
 from torch.nn import functional
 
+from allennlp_nef.models.encoding import check_input_dim
 from allennlp_nef.models.versioned_model import VersionedModel
 from allennlp_nef.modules.checks import check_dropout
 from allennlp_nef.modules.tree_encoders import TreeEncoder
@@ -51,10 +51,8 @@ class TreeLstm(VersionedModel):
     ) -> None:
         super().__init__(vocab, **kwargs)
         check_dropout(dropout)
-        check_dimensions_match(
-            *(text_field_embedder.get_output_dim(), tree_encoder.get_input_dim()),
-            *("output dimension of text_field_embedder", "input dimension of tree_encoder"),
-        )
+        dim = text_field_embedder.get_output_dim()
+        check_input_dim("tree_encoder", tree_encoder, dim, "text_field_embedder")
         names = vocab.get_index_to_token_vocabulary("labels")
         self.names = [names[index] for index in range(len(names))]
         self.text_field_embedder = text_field_embedder

@@ -14,7 +14,6 @@ from allennlp_nef.modules.seq2seq_encoders.label_lstm import LabelLstm, LabelSta
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
     TagScorer,
     TracedEncoder,
-    without_padding,
 )
 from allennlp_nef.modules.traces import Decide, DecidingTrace, Decisions
 from allennlp_nef.nn.label_attention import label_scale
@@ -133,7 +132,7 @@ class LabelAttention(TracedEncoder):
         trace: bool = False,
         tag_scorer: TagScorer | None = None,
     ) -> tuple[torch.Tensor, LabelAttentionTrace | None]:
-        inputs, mask = without_padding(inputs, mask)
+        inputs, mask = self._without_padding(inputs, mask)
         lengths = mask.sum(-1)
         # Padding is left out, but for one word of a sentence without words, which an LSTM needs.
         packed = pack_padded_sequence(

@@ -25,7 +25,6 @@ from allennlp_nef.modules.seq2seq_encoders.easy_first_trace import (
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
     TagScorer,
     TracedEncoder,
-    without_padding,
 )
 from allennlp_nef.modules.traces import EncoderTrace
 from allennlp_nef.nn.numerics import float32_at_least
@@ -211,7 +210,7 @@ class NeuralEasyFirst(TracedEncoder):
             raise ConfigurationError(
                 "halting_rate: expected it in the decoder of the model nef_tagger, got it elsewhere"
             )
-        inputs, mask = without_padding(inputs, mask)
+        inputs, mask = self._without_padding(inputs, mask)
         preactivation = functional.linear(
             windows(inputs, self.context_size), self.input_weight, self.bias
         )

@@ -10,7 +10,6 @@ from allennlp_nef.modules.checks import check_dropout, check_integers
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
     TagScorer,
     TracedEncoder,
-    without_padding,
 )
 from allennlp_nef.modules.traces import Decide, EncoderTrace, FusionTrace, TracedSentence
 from allennlp_nef.nn.additive_scores import additive_scores
@@ -153,7 +152,7 @@ class PositionAwareSelfAttention(TracedEncoder):
         trace: bool = False,
         tag_scorer: TagScorer | None = None,
     ) -> tuple[torch.Tensor, SelfAttentionTrace | None]:
-        inputs, mask = without_padding(inputs, mask)
+        inputs, mask = self._without_padding(inputs, mask)
         attention = self._attention(inputs, mask)
         attended = self._dropout(attention.to(inputs.dtype) @ inputs)  # (batch, tokens, dim)
         fused = torch.tanh(self.fusion_2(torch.tanh(self.fusion_1(attended))))

@@ -1,8 +1,11 @@
 from collections.abc import Callable
 
 import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from overrides import overrides
 
+from allennlp_nef.modules.registered_name import registered_name
 from allennlp_nef.modules.seq2seq_encoders.sized_encoder import SizedEncoder
 from allennlp_nef.modules.traces import EncoderTrace
 from allennlp_nef.nn.numerics import zero_padding
@@ -49,11 +52,20 @@ class TracedEncoder(SizedEncoder):
     def forward(self, inputs: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
         return self.encode(inputs, mask)[0]
 
+    def _without_padding(
+        self, inputs: torch.Tensor, mask: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The inputs (batch, tokens, input_dim) with 0 in padding, and the mask; without a mask there is no padding.
 
-def without_padding(
-    inputs: torch.Tensor, mask: torch.Tensor | None
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """The inputs (batch, tokens, dim) with 0 in padding, and the mask; without a mask there is no padding."""
-    if mask is None:
-        mask = inputs.new_ones(inputs.shape[:2], dtype=torch.bool)
-    return zero_padding(inputs, mask), mask
+        # Raises
+
+        `ConfigurationError`: inputs of another dimension. AllenNLP's models do not check it.
+        """
+        if inputs.size(-1) != self._input_dim:
+            raise ConfigurationError(
+                f"{registered_name(Seq2SeqEncoder, self)}: expected input_dim {inputs.size(-1)}, the dimension of what "
+                f"comes before it, got {self._input_dim}"
+            )
+        if mask is None:
+            mask = inputs.new_ones(inputs.shape[:2], dtype=torch.bool)
+        return zero_padding(inputs, mask), mask

@@ -1,6 +1,7 @@
 from typing import cast
 
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.modules.seq2vec_encoders import Seq2VecEncoder
 from allennlp.nn.util import masked_softmax, weighted_sum
 from overrides import overrides
@@ -55,6 +56,11 @@ class AttentionPooling(Seq2VecEncoder):
         """
         if mask is None:
             mask = cast(torch.BoolTensor, states.new_ones(states.shape[:2], dtype=torch.bool))
+        if states.size(-1) != self._input_dim:
+            raise ConfigurationError(
+                f"attention_pooling: expected input_dim {states.size(-1)}, the dimension of what comes before it, got "
+                f"{self._input_dim}"
+            )
         states = zero_padding(states, mask)
         scores = self._scores(torch.tanh(self._hidden(states))).squeeze(-1)  # (batch, tokens)
         return weighted_sum(states, masked_softmax(scores, mask))

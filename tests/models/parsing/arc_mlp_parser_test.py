@@ -190,7 +190,7 @@ def test_training_data_without_trees_are_an_error():
 def test_wrong_options_are_errors():
     with pytest.raises(ConfigurationError, match="decoder: expected one of projective"):
         build(decoder="left")
-    with pytest.raises(ConfigurationError, match="dimension of the words and tags"):
+    with pytest.raises(ConfigurationError, match="encoder: .* of text_field_embedder and pos_tag_"):
         build(pos_tag_embedding=None)
     with pytest.raises(ConfigurationError, match="arc_dim: expected an integer of at least 1"):
         build(arc_dim=0)

@@ -109,6 +109,6 @@ def test_encoder_before_the_pooling_has_to_fit():
     model, batch = build("classes", **options)
     assert model(**batch)["loss"].item() > 0
     options["seq2seq_encoder"]["hidden_size"] = 7
-    message = "output dimension of seq2seq_encoder must match input dimension of seq2vec_encode"
+    message = "seq2vec_encoder: expected input_size or input_dim 7, .* of seq2seq_encoder, got 3"
     with pytest.raises(ConfigurationError, match=message):
         build("classes", **options)

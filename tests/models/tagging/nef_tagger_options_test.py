@@ -136,8 +136,14 @@ class TestOptions:
     @pytest.mark.parametrize(
         "options, message",
         [
-            ({"encoder": lstm(23)}, "input_representation.*24.*23"),
-            ({"decoder": decoder(input_dim=5)}, "output dimension of encoder.*6.*5"),
+            (
+                {"encoder": lstm(23)},
+                "encoder: expected input_size or input_dim 24, .* of input_representation, got 23",
+            ),
+            (
+                {"decoder": decoder(input_dim=5)},
+                "decoder: expected input_size or input_dim 6, .* of encoder, got 5",
+            ),
             ({"dropout": 1.0}, r"dropout: expected a number in \[0, 1\), got 1.0"),
             ({"dropout": -0.1}, "dropout: .* got -0.1"),
         ],

@@ -173,6 +173,11 @@ class TestConfiguration:
         with pytest.raises(ConfigurationError, match=message):
             NeuralEasyFirst(**{"input_dim": 3, **options})
 
+    def test_inputs_of_another_dimension_are_refused(self):
+        message = "neural_easy_first: expected input_dim 4, the dimension of what comes .* got 3"
+        with pytest.raises(ConfigurationError, match=message):
+            NeuralEasyFirst(3)(torch.zeros(2, 5, 4))
+
     def test_unknown_options_are_refused(self):
         params = Params({"type": "neural_easy_first", "input_dim": 3, "steps": 4})
         with pytest.raises(ConfigurationError, match="steps"):
