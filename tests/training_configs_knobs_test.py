@@ -77,6 +77,7 @@ BUILDERS = {
     *("token_indexers", "token_embedders", "input_dim", "encoder", "neural_easy_first"),
     *("reader", "metrics", "validation_metric", "crf"),
     *("encoders", "model_type", "sorting_keys", "states_encoder", "tag_embedding"),
+    "known_fields",
 }
 
 
@@ -130,6 +131,52 @@ def test_each_value_of_a_knob_changes_the_config(task):
 def test_knobs_that_contradict_each_other_are_an_error(task, knobs, message):
     with pytest.raises(RuntimeError, match=message):
         evaluate(snippet(task, knobs))
+
+
+def with_parts(first, *others):
+    return " + ".join(f"(import '{PARTS}/{name}.libsonnet')" for name in (first, *others))
+
+
+@pytest.mark.parametrize(
+    ("parts", "knob"),
+    [
+        *((["ner"], f"{name}: 7") for name in ("lstm_dimm", "num_epoch", "column")),
+        (["pos"], "tag_scheme:: 'BIOUL'"),
+        (["trec"], "max_tokens:: 7"),
+        (["qe"], "num_epochs:: 7"),
+        (["pos", "lan"], "num_head:: 7"),
+        (["ner", "psa"], "num_heads:: 7"),
+        *(
+            (["ner", "transformer"], f"{name}:: {value}")
+            for name, value in [
+                ("transformer_layers", 12),
+                ("frozen_layers", 1),
+                ("layer_decay", 0.5),
+                ("last_layers", 2),
+                ("pooling", "'mean'"),
+                ("warmup", 0.2),
+            ]
+        ),
+        # Knobs of qe that change nothing with a pretrained encoder.
+        *(
+            (["qe_transformer"], f"{name}:: 7")
+            for name in ("pool", "affix_dim", "embedding_dim", "lstm_dim", "min_count")
+        ),
+    ],
+    ids=str,
+)
+def test_a_knob_that_a_part_does_not_have_or_use_is_an_error_that_names_all(parts, knob):
+    name = knob.partition(":")[0]
+    with pytest.raises(RuntimeError, match=f"{name}: expected one of the knobs .*, batch_size, "):
+        evaluate(f"{with_parts(*parts)} + {{ {knob} }}")
+
+
+def test_fields_of_allennlp_and_knobs_of_joined_parts_are_taken():
+    knobs = "random_seed: 7, test_data_path: 'a', evaluate_on_test: true, transformer_dim: 6, lstm_dim: 5"
+    (config,) = evaluate(f"{with_parts('pos', 'transformer')} + {{ {knobs}, decoder: {NEF} }}")
+    assert config["random_seed"] == 7
+    assert config["model"]["encoder"]["input_size"] == 6
+    assert config["model"]["decoder"]["input_dim"] == 10
 
 
 def test_a_parser_without_tags_learns(build):

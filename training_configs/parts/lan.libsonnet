@@ -1,6 +1,6 @@
 // The settings of Cui & Zhang, "Hierarchically-Refined Label Attention Network for Sequence Labeling" (EMNLP 2019), to be
 // added to pos.libsonnet or ner.libsonnet: words and characters, layers of BiLSTM, label attention or another output, SGD.
-{
+(import 'knobs.libsonnet')({
   local knobs = self,
 
   // Knobs.
@@ -37,4 +37,4 @@
   trainer+: {
     learning_rate_scheduler: { type: 'inverse_time', rate: knobs.learning_rate_decay },
   },
-}
+})

@@ -1,6 +1,6 @@
 // Named entities, Section 5.2 of Martins & Kreutzer (EMNLP 2017), with the settings of its Section 5.
 // A config is `(import 'parts/ner.libsonnet') { ... }` with the few knobs (`::`) in which it differs.
-(import 'sentence.libsonnet') {
+(import 'knobs.libsonnet')((import 'sentence.libsonnet') {
   local knobs = self,
 
   tag_scheme:: 'BIO',  // or 'BIOUL'
@@ -15,4 +15,4 @@
 
   train_data_path: 'fixtures/ner/train.conll',
   validation_data_path: 'fixtures/ner/dev.conll',
-}
+})

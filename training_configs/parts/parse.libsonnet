@@ -1,6 +1,6 @@
 // Dependency parsing: words, their parts of speech, an encoder with two BiLSTM layers, and a parser over its states.
 // A config is `(import 'parts/parse.libsonnet') { ... }` with the few knobs (`::`) in which it differs.
-(import 'words.libsonnet') {
+(import 'knobs.libsonnet')((import 'words.libsonnet') {
   local knobs = self,
 
   // Knobs, besides those of words.libsonnet. Their values are those of Kiperwasser & Goldberg (TACL 2016).
@@ -51,4 +51,4 @@
     label_dim: knobs.hidden_dim,
     decoder: if knobs.projective then 'projective' else 'non_projective',
   },
-}
+})

@@ -1,6 +1,6 @@
 // Part-of-speech tagging, Section 5.1 of Martins & Kreutzer (EMNLP 2017), with the settings of its Section 5.
 // A config is `(import 'parts/pos.libsonnet') { ... }` with the few knobs (`::`) in which it differs.
-(import 'sentence.libsonnet') {
+(import 'knobs.libsonnet')((import 'sentence.libsonnet') {
   local knobs = self,
 
   column:: 'upos',  // or 'xpos', 'feats'
@@ -13,4 +13,4 @@
 
   train_data_path: 'fixtures/pos/train.conllu',
   validation_data_path: 'fixtures/pos/dev.conllu',
-}
+})

@@ -1,7 +1,7 @@
 // The settings of Wei et al., "Position-Aware Self-Attention based Neural Sequence Labeling", to be added to pos.libsonnet or
 // ner.libsonnet: words and characters, self-attention before and after a BiLSTM, a CRF, SGD. Other than in the paper, LSTMs and CRF
 // have PyTorch's initial weights.
-{
+(import 'knobs.libsonnet')({
   local knobs = self,
 
   // Knobs.
@@ -59,4 +59,4 @@
   trainer+: {
     learning_rate_scheduler: { type: 'inverse_time', rate: knobs.learning_rate_decay },
   },
-}
+})

@@ -2,7 +2,7 @@
 // Section 5. A config is `(import 'parts/qe.libsonnet') { ... }` with the few knobs (`::`) in which it differs.
 //
 // AllenNLP's --overrides act on the finished JSON: use them for paths, seeds and batch sizes, not for dimensions.
-(import 'decoder.libsonnet') {
+(import 'knobs.libsonnet')((import 'decoder.libsonnet') {
   local knobs = self,
 
   // Knobs.
@@ -138,4 +138,4 @@
   },
   evaluation: { type: 'nef' },
   include_in_archive: ['aligner.json.gz', 'examples.jsonl'],
-}
+})

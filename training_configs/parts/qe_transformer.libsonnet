@@ -1,9 +1,9 @@
 // Word-level quality estimation with a pretrained multilingual encoder, fine-tuned, that reads source and translation
-// together. A config is `(import 'parts/qe_transformer.libsonnet') { ... }`; knobs of qe.libsonnet about embeddings,
-// affixes, adjacent words and copied words have no effect.
+// together. A config is `(import 'parts/qe_transformer.libsonnet') { ... }`; it has no knobs about embeddings, affixes,
+// adjacent words and copied words.
 //
 // The learning rates are the usual ones for such encoders. They were not tuned.
-(import 'qe.libsonnet') {
+(import 'knobs.libsonnet')((import 'qe.libsonnet') {
   local knobs = self,
 
   // Knobs.
@@ -79,4 +79,13 @@
     callbacks+: [{ type: 'save_transformer' }],
   },
   include_in_archive+: ['transformer'],
-}
+}, unused=[
+  'affix_dim',
+  'alignment_dropout',
+  'embedding_dim',
+  'embedding_l2',
+  'lstm_dim',
+  'min_count',
+  'neighbours',
+  'word_similarity',
+])

@@ -1,7 +1,7 @@
 // Pairs of sentences, SICK or SNLI: entailment in 3 classes; of SICK also the relatedness from 1 to 5.
 // The output is that of Tai, Socher & Manning (ACL 2015), Section 4.2.
 // A config is `(import 'parts/sick.libsonnet') { ... }` with the few knobs (`::`) in which it differs.
-(import 'classes.libsonnet') {
+(import 'knobs.libsonnet')((import 'classes.libsonnet') {
   local knobs = self,
 
   relatedness:: false,  // true: the relatedness, not the classes
@@ -27,4 +27,4 @@
   },
   train_data_path: 'fixtures/sentences/pairs_train.txt',
   validation_data_path: 'fixtures/sentences/pairs_dev.txt',
-}
+})

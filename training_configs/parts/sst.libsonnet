@@ -1,6 +1,6 @@
 // Sentiment in 5 classes, the Stanford Sentiment Treebank (SST): the label of the root of each tree.
 // A config is `(import 'parts/sst.libsonnet') { ... }` with the few knobs (`::`) in which it differs.
-(import 'classes.libsonnet') {
+(import 'knobs.libsonnet')((import 'classes.libsonnet') {
   local knobs = self,
 
   layout:: 'trees',  // 'blank': a label, a blank and the sentence a line
@@ -8,4 +8,4 @@
 
   train_data_path: 'fixtures/sentences/reviews_train.txt',
   validation_data_path: 'fixtures/sentences/reviews_dev.txt',
-}
+})

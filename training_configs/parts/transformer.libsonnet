@@ -1,6 +1,6 @@
 // A pretrained transformer, fine-tuned, in place of words and affixes (or besides them, where their knobs are set):
 // `(import 'parts/ner.libsonnet') + (import 'parts/transformer.libsonnet') { ... }`.
-{
+(import 'knobs.libsonnet')({
   local knobs = self,
 
   // Knobs.
@@ -38,4 +38,4 @@
     learning_rate_scheduler: { type: 'slanted_triangular' },
     grad_norm: 1.0,
   },
-}
+})

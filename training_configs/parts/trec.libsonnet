@@ -1,6 +1,6 @@
 // Classes of questions, TREC: 6 coarse or 50 fine ones (Li & Roth, COLING 2002).
 // A config is `(import 'parts/trec.libsonnet') { ... }` with the few knobs (`::`) in which it differs.
-(import 'classes.libsonnet') {
+(import 'knobs.libsonnet')((import 'classes.libsonnet') {
   local knobs = self,
 
   fine_labels:: false,
@@ -8,4 +8,4 @@
 
   train_data_path: 'fixtures/sentences/questions_train.txt',
   validation_data_path: 'fixtures/sentences/questions_dev.txt',
-}
+})
