@@ -133,11 +133,12 @@ def tag_corpus(job: Job, say: Callable[[str], None]) -> Figures:
             seconds=seconds,
             sentences_per_second=sum(each.sentences for each in todo) / seconds if todo else None,
         )
+        messages = folder.messages()
+        if figures.errors == figures.sentences:
+            folder.clear()  # for the corrected command
+            raise UserError(f"{job.output}: no sentence could be tagged: {messages[0]}")
         if todo:
             folder.write({"figures": asdict(figures)})
-    messages = folder.messages()
-    if figures.errors == figures.sentences:
-        raise UserError(f"{job.output}: no sentence could be tagged: {messages[0]}")
     for message in messages:
         say(f"not tagged: {message}")
     if figures.errors > len(messages):

@@ -135,6 +135,15 @@ class OutputFolder:
         """The file with a line for each part that is there."""
         return self._path / PARTS
 
+    def clear(self) -> None:
+        """Removes the parts, the notes and the manifest."""
+        for path in (
+            *(self._path / name for name in self.records),
+            self.parts,
+            self._path / MANIFEST,
+        ):
+            path.unlink(missing_ok=True)
+
     def write(self, figures: Mapping[str, Any]) -> None:
         """Writes the manifest: the plan, and how the work ended."""
         content = {**self._plan, **figures}

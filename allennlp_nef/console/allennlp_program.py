@@ -3,8 +3,10 @@
 import argparse
 import json
 import os
-from collections.abc import Sequence
-from contextlib import ExitStack
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -82,6 +84,8 @@ def run_allennlp(program: str, arguments: Sequence[str]) -> None:
 
             stack.enter_context(checked_files())
         stack.enter_context(ending_together())
+        if name == "train":
+            stack.enter_context(_leaving_no_untrained_run(Path(args.serialization_dir)))
         result = args.func(args)
     if name == "evaluate" and not args.output_file:
         # AllenNLP shows the metrics only where it writes them to a file.
@@ -102,6 +106,34 @@ def load_safely(stack: ExitStack, all_is_archived: bool = False) -> None:
     stack.enter_context(safe_archives())
     if all_is_archived:
         stack.enter_context(only_registered())
+
+
+@contextmanager
+def _leaving_no_untrained_run(folder: Path) -> Iterator[None]:
+    """A context that removes what a failed training leaves in a folder that was new or empty, if nothing was trained.
+
+    So the corrected command is that of a new run. A training that SIGTERM ends is to go on with `--recover`.
+    """
+    from allennlp.common.util import SigTermReceived
+
+    is_new = not folder.exists()
+    is_empty = is_new or folder.is_dir() and not any(folder.iterdir())
+    try:
+        yield
+    except (SigTermReceived, SystemExit):
+        raise
+    except BaseException:
+        if is_empty and folder.is_dir() and not _has_trained(folder):
+            for path in folder.iterdir():
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            if is_new:
+                folder.rmdir()
+        raise
+
+
+def _has_trained(folder: Path) -> bool:
+    """Whether a run has weights, a checkpoint, or the scores of an epoch."""
+    return any(path.suffix == ".th" or path.match("metrics_epoch_*") for path in folder.iterdir())
 
 
 def _with_trainer_of_allennlp(overrides: str) -> str:

@@ -12,8 +12,9 @@ def check_arguments(args: argparse.Namespace) -> None:
 
     # Raises
 
-    `UserError`: a batch size below 1, a config that is a folder, predictor arguments or overrides that are not a JSON
-    object, a GPU that is not there, a port that cannot exist, a missing folder of static files.
+    `UserError`: a batch size below 1, a config that is a folder, a folder of another training, predictor arguments or
+    overrides that are not a JSON object, a GPU that is not there, a port that cannot exist, a missing folder of static
+    files.
     """
     given = vars(args)
     batch_size = given.get("batch_size")
@@ -22,6 +23,13 @@ def check_arguments(args: argparse.Namespace) -> None:
     config = given.get("param_path")
     if config is not None and os.path.isdir(config):
         raise UserError(f"{config}: expected a config file, got a folder")
+    if "recover" in given and not (args.recover or args.force):  # a training
+        run = args.serialization_dir
+        if os.path.isdir(run) and os.listdir(run):
+            raise UserError(
+                f"{run}: expected a new or empty folder, got one with files; -f replaces it, --recover goes on with "
+                "its training"
+            )
     for name in ("predictor_args", "overrides"):
         _check_object(f"--{name.replace('_', '-')}", given.get(name))
     if isinstance(given.get("cuda_device"), int):

@@ -102,6 +102,9 @@ def test_it_is_an_error_where_no_sentence_can_be_tagged(tag, tmp_path):
     assert status == 2
     got = "expected one of the fields sentence and tokens, got neither"
     assert err.splitlines()[-1].endswith(f"no sentence could be tagged: {path}:1: {got}")
+    assert not (tmp_path / "tagged").exists()
+    corrected = tag("pos_bilstm", path, "--columns", '{"sentence": "text"}')
+    assert corrected[0] == 0 and len(rows_of(corrected[1])) == 1
 
 
 def test_parquet_columns_stay_and_types_are_those_of_the_model(tag, tmp_path, sentences):

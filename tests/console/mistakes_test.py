@@ -58,10 +58,7 @@ class TestTraining:
         prefix = write_data(tmp_path, tags="OK BAD OK\nOK Bad\n")
         message = f"{prefix}.tags:2: expected OK or BAD, got 'Bad' as tag 2"
         assert train(train_data_path=str(prefix)) == message
-        # The log has the traceback.
-        log = (tmp_path / "run" / "out.log").read_text()
-        assert f"allennlp_nef.errors.DataFormatError: {message}" in log.splitlines()
-        assert "Traceback (most recent call last):" in log
+        assert not (tmp_path / "run").exists()
 
     def test_unreadable_data_of_a_worker_process_are_named(self, train, tmp_path):
         prefix = write_data(tmp_path, tags="OK BAD OK\nOK Bad\n")
@@ -129,7 +126,46 @@ class TestTraining:
     def test_a_run_is_not_overwritten_silently(self, train, tmp_path):
         (tmp_path / "run").mkdir()
         (tmp_path / "run" / "notes.txt").touch()
-        assert train().startswith(f"Serialization directory ({tmp_path / 'run'}) already exists")
+        assert train() == (
+            f"{tmp_path / 'run'}: expected a new or empty folder, got one with files; -f replaces it, --recover "
+            "goes on with its training"
+        )
+        assert [*(tmp_path / "run").iterdir()] == [tmp_path / "run" / "notes.txt"]
+
+    @pytest.mark.parametrize("options", [["-f"], ["--recover"]])
+    def test_a_mistake_removes_nothing_that_was_there(self, fail, tmp_path, options):
+        (tmp_path / "run").mkdir()
+        (tmp_path / "run" / "notes.txt").touch()
+        assert fail("train", "none.jsonnet", "-s", tmp_path / "run", *options)
+        assert (tmp_path / "run" / "notes.txt").exists()
+
+    @pytest.mark.parametrize("is_new", [True, False])
+    def test_after_a_mistake_the_corrected_command_works(
+        self, console, train, small, tmp_path, is_new
+    ):
+        run = tmp_path / "run"
+        if not is_new:
+            run.mkdir()
+        assert train(**{"trainer.patiense": 3}).startswith("trainer: expected one of the options")
+        assert run.exists() is not is_new
+        limits = {"validation_dataset_reader.max_instances": 4}
+        assert console("train", CONFIG, "-s", run, *small(8, epochs=1, **limits))[0] == 0
+        assert (run / "model.tar.gz").exists()
+
+    def test_a_failure_after_an_epoch_leaves_the_run(self, train, tmp_path, monkeypatch):
+        from allennlp_nef.training import NefTrainer
+
+        train_epoch = NefTrainer._train_epoch
+
+        def fail_in_the_second(self, epoch):
+            if epoch:
+                raise UserError("the second epoch")
+            return train_epoch(self, epoch)
+
+        monkeypatch.setattr(NefTrainer, "_train_epoch", fail_in_the_second)
+        assert train() == "the second epoch"
+        assert (tmp_path / "run" / "metrics_epoch_0.json").exists()
+        assert "the second epoch" in (tmp_path / "run" / "out.log").read_text()
 
     def test_too_little_memory_says_what_to_change(self, train, monkeypatch):
         from allennlp_nef.models import NefTagger
