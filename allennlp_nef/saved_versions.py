@@ -32,6 +32,15 @@ def record_versions(state: Any) -> None:
     state._metadata.setdefault("", {}).update(running_versions())
 
 
+def always_record_versions(model: torch.nn.Module) -> None:
+    """Records the versions in each state dict that the model makes from now on."""
+    model.register_state_dict_post_hook(_record_versions)
+
+
+def _record_versions(module: torch.nn.Module, state: Any, prefix: str, metadata: Any) -> None:
+    record_versions(state)
+
+
 def saved_versions(path: _PathLike) -> dict[str, str]:
     """
     The versions of `allennlp_nef` and `torch` that a model was saved with.
@@ -43,7 +52,8 @@ def saved_versions(path: _PathLike) -> dict[str, str]:
 
     # Returns
 
-    `dict[str, str]`, empty where none are recorded: version 0.2.0 was the first to record them.
+    `dict[str, str]`, empty where none are recorded: by versions before 0.2.0, and by other trainers than `nef` for
+    models of other packages.
 
     # Raises
 
@@ -71,10 +81,7 @@ def compared_versions(path: _PathLike) -> str:
     except Exception as error:  # noqa: BLE001  # the error in loading is reported, not this one
         told = f"The versions that the model was saved with cannot be read ({type(error).__name__})"
     else:
-        told = "The model was saved with " + (
-            _names(saved)
-            or "a version of allennlp_nef before 0.2.0, which did not record that of torch"
-        )
+        told = f"The model was saved with {_names(saved) or 'versions that it does not name'}"
     return f"{told}; this is {_names(running_versions())}."
 
 

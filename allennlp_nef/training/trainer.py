@@ -15,6 +15,7 @@ from overrides import overrides
 
 from allennlp_nef.errors import unknown_option
 from allennlp_nef.metrics import CountingMetric
+from allennlp_nef.saved_versions import always_record_versions
 from allennlp_nef.training.agreement import gather
 from allennlp_nef.training.fused_steps import fuse_steps
 from allennlp_nef.training.processes import (
@@ -72,6 +73,7 @@ class NefTrainer(GradientDescentTrainer):
         known = {*signature(_construct).parameters, *signature(cls).parameters} - {"kwargs"}
         for name in sorted(options.keys() - known):
             raise ConfigurationError(unknown_option("trainer", name, known - _GIVEN))
+        always_record_versions(model)  # also those of AllenNLP
         if options.get("distributed"):
             close_at_exit()
             refuse_test_data(serialization_dir)
