@@ -16,15 +16,20 @@ from allennlp.models.archival import CONFIG_NAME, get_weights_path
 
 from allennlp_nef.data.aligners import load_aligner
 from allennlp_nef.data.saved_examples import read_examples
-from allennlp_nef.errors import UserError, summary_of
-from allennlp_nef.predictors.config_checks import read_config
+from allennlp_nef.errors import UserError, quote, summary_of
+from allennlp_nef.predictors.config_checks import built_parts, items_of, read_config
 from allennlp_nef.predictors.safe_archives import check_config
 from allennlp_nef.predictors.unpacking import HINT, unpack
-from allennlp_nef.resources import ALIGNER_NAME
+from allennlp_nef.resources import ALIGNER_NAME, TRANSFORMER_NAME
 from allennlp_nef.saved_versions import versions_of
 from allennlp_nef.tensor_files import load_tensors
 from allennlp_nef.text import printable
 
+READERS = ("dataset_reader", "validation_dataset_reader")
+OF_TRANSFORMERS = ("transformer_pair", "word_pieces")
+"""The types that take the transformer of an archive."""
+FILE_OPTIONS = ("aligner", "archive_file", "override_weights_file", "pretrained_file")
+"""Those that name a file which is read where a component is built."""
 MAX_LABELS = 20
 """So many are printed as text."""
 
@@ -56,6 +61,8 @@ class _Report:
         """`archives` are those that the model is built from."""
         self.checks: dict[str, str | None] = {}
         """What is wrong, or None, by the name of the check."""
+        self._parsed: dict[str, Any] = {}
+        """The config."""
         with tempfile.TemporaryDirectory() as folder:
             if os.path.isdir(local):
                 folder = local
@@ -65,6 +72,7 @@ class _Report:
                     "vocabulary": self._vocabulary,
                     "weights": self._weights,
                     "other": self._other,
+                    "files": self._files,
                 }
                 for name, check in checks.items():
                     self._passes(name, partial(check, Path(folder)), folder)
@@ -131,6 +139,7 @@ class _Report:
             config = read_config(file.read_text(encoding="utf-8"))
         except ValueError:
             config = {}  # `check_config` says what is wrong
+        self._parsed = config
         for fact, name in (("model", "model"), ("reader", "dataset_reader")):
             part = config.get(name)
             self.facts[fact] = part.get("type") if isinstance(part, dict) else part
@@ -161,10 +170,41 @@ class _Report:
             load_aligner(str(folder / ALIGNER_NAME))
         read_examples(folder)
 
+    def _files(self, folder: Path) -> None:
+        transformer = folder / TRANSFORMER_NAME
+        held = {"aligner"} if (folder / ALIGNER_NAME).exists() else set()
+        if (transformer / CONFIG_NAME).exists() and any(transformer.glob("tokenizer*")):
+            held.add(TRANSFORMER_NAME)
+        built = built_parts(self._parsed)
+        parts = {name: built.get(name) for name in (*READERS, "model")}
+        for place, what in _outside_files(parts, held):
+            raise UserError(f"{place}: needs {what}, which is not in the archive")
+
+
+def _outside_files(config: Any, held: set[str], place: str = "") -> Iterator[tuple[str, str]]:
+    """Where a part of a config names something outside of an archive, and what.
+
+    # Parameters
+
+    config
+    held : `set[str]`
+        What the archive holds: "aligner" and `TRANSFORMER_NAME`.
+    """
+    if isinstance(config, dict):
+        kind = str(config.get("type"))
+        is_ours = kind in OF_TRANSFORMERS
+        if (is_ours and TRANSFORMER_NAME not in held) or (not is_ours and "model_name" in config):
+            name = quote(config["model_name"]) if "model_name" in config else "of its default"
+            yield f"{place}.model_name", f"the pretrained transformer {name}"
+        for option in {*FILE_OPTIONS} - held:
+            if isinstance(config.get(option), str):
+                yield f"{place}.{option}", f"the file {quote(config[option])}"
+    for key, part in items_of(config):
+        yield from _outside_files(part, held, f"{place}.{key}".lstrip("."))
+
 
 def _archive_files(config: Any) -> Iterator[str]:
     if isinstance(config, dict) and isinstance(config.get("archive_file"), str):
         yield config["archive_file"]
-    inner = config.values() if isinstance(config, dict) else config
-    for part in inner if isinstance(config, (dict, list)) else ():
+    for _, part in items_of(config):
         yield from _archive_files(part)

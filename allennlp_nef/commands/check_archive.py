@@ -15,6 +15,7 @@ saved it, and a line for each check:
     vocabulary  a folder of text files
     weights     tensors only
     other       meta.json, examples.jsonl and aligner.json.gz can be read
+    files       no file outside of the archive is needed, such as a pretrained transformer or another archive
 
     %(prog)s model.tar.gz
     %(prog)s runs/*/model.tar.gz --json

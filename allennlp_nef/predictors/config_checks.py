@@ -61,11 +61,7 @@ def problems_of(config: dict[str, Any]) -> Problems:
     """
     problems: Problems = {}
     try:
-        # AllenNLP builds the model of an archive without these.
-        remaining = Params(json.loads(json.dumps(config)))
-        if "model" in remaining:
-            remove_keys_from_params(remaining["model"])
-        built = remaining.as_dict(quiet=True)
+        built = built_parts(config)
         _check_values(config, "", problems)
         for name, kind in BUILT.items():
             _check_argument(built.get(name), kind, name, problems)
@@ -76,6 +72,15 @@ def problems_of(config: dict[str, Any]) -> Problems:
     return problems
 
 
+def built_parts(config: dict[str, Any]) -> dict[str, Any]:
+    """A copy of a config, without the options that AllenNLP leaves out where it builds the model of an archive."""
+    remaining = Params(json.loads(json.dumps(config)))
+    if "model" in remaining:
+        remove_keys_from_params(remaining["model"])
+    built: dict[str, Any] = remaining.as_dict(quiet=True)
+    return built
+
+
 def not_registered(kind: type, name: str) -> bool:
     """Whether a name stands for a class to import, or for one that runs programs."""
     registry = Registrable._registry.get(kind, {})
@@ -84,7 +89,7 @@ def not_registered(kind: type, name: str) -> bool:
 
 def _check_values(value: Any, place: str, problems: Problems) -> None:
     """What is refused wherever it stands."""
-    for key, item in _items(value):
+    for key, item in items_of(value):
         inner = f"{place}.{key}" if place else str(key)
         is_import = key == "type" and isinstance(item, str) and "." in item
         if is_import and not any(item in names for names in Registrable._registry.values()):
@@ -97,7 +102,7 @@ def _check_values(value: Any, place: str, problems: Problems) -> None:
 def _check_addresses(value: Any, place: str, problems: Problems) -> None:
     if isinstance(value, str) and _ADDRESS.search(value):
         problems[place] = f"expected a file, got the address {quote(value)}"
-    for key, item in _items(value):
+    for key, item in items_of(value):
         _check_addresses(item, f"{place}.{key}", problems)
 
 
@@ -115,7 +120,7 @@ def _check_argument(value: Any, annotation: Any, place: str, problems: Problems)
             _check_argument(item, kind, f"{place}.{index}", problems)
     elif origin is not None and kinds:
         is_mapping = isinstance(origin, type) and issubclass(origin, Mapping)
-        for key, item in _items(value):
+        for key, item in items_of(value):
             # Of an object in place of a list, AllenNLP takes the keys.
             argument = key if isinstance(value, dict) and not is_mapping else item
             _check_argument(argument, kinds[-1], f"{place}.{key}", problems)
@@ -153,7 +158,8 @@ def _expected_name(name: str) -> str:
     return f"expected {what}, got {quote(name)}"
 
 
-def _items(value: Any) -> Iterator[Any]:
+def items_of(value: Any) -> Iterator[Any]:
+    """The keys and values of an object, or of a list; of another value none."""
     if isinstance(value, dict):
         yield from value.items()
     elif isinstance(value, list):

@@ -11,7 +11,7 @@ from allennlp_nef.saved_versions import running_versions
 from tests.models.tagging.small_tagger import make
 from tests.predictors.small_archives import member, members_of, save_run, with_value, write_members
 
-CHECKS = ["members", "config", "vocabulary", "weights", "other"]
+CHECKS = ["members", "config", "vocabulary", "weights", "other", "files"]
 
 
 @pytest.fixture(scope="module")
@@ -92,3 +92,47 @@ def test_archives_that_the_model_is_built_from_are_listed(check, run):
     text = json.dumps(with_value(config, "model", start)).encode("utf-8")
     _, report = check(members_of(run, config_json=text))
     assert (report["model"], report["archives"]) == ("from_archive", ["runs/first/model.tar.gz"])
+    assert problems_of(report)["files"] == (
+        "model.archive_file: needs the file 'runs/first/model.tar.gz', which is not in the archive"
+    )
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "problem"),
+    [
+        (
+            "dataset_reader.target_token_indexers",
+            {"a": {"type": "word_pieces", "model_name": "bert"}},
+            "dataset_reader.target_token_indexers.a.model_name: needs the pretrained transformer 'bert'",
+        ),
+        (
+            "model.input_representation",
+            {"type": "transformer_pair"},
+            "model.input_representation.model_name: needs the pretrained transformer of its default",
+        ),
+        (
+            "model.input_representation",
+            {
+                "text_field_embedder": {
+                    "token_embedders": {
+                        "a": {"type": "pretrained_transformer_mismatched", "model_name": "bert"}
+                    }
+                }
+            },
+            "model.input_representation.text_field_embedder.token_embedders.a.model_name: needs the pretrained",
+        ),
+        (
+            "dataset_reader.aligner",
+            "a.json.gz",
+            "dataset_reader.aligner: needs the file 'a.json.gz'",
+        ),
+    ],
+    ids=["indexer", "representation", "allennlp", "aligner"],
+)
+def test_files_outside_of_an_archive_are_named(check, run, place, value, problem):
+    config = json.loads((run / "config.json").read_text(encoding="utf-8"))
+    changed = json.dumps(with_value(config, place, value)).encode("utf-8")
+    status, report = check(members_of(run, config_json=changed))
+    assert status == 1 and [*problems_of(report)] == ["files"]
+    assert problems_of(report)["files"].startswith(problem)
+    assert problems_of(report)["files"].endswith(", which is not in the archive")

@@ -128,8 +128,8 @@ class TestCheckArchive:
             f"{run}: {sum(file.is_file() for file in run.rglob('*'))} files, "
         )
         assert "  labels      2: OK, BAD" in lines
-        checks = ["members", "config", "vocabulary", "weights", "other"]
-        assert [line.split() for line in lines[-5:]] == [[name, "passed"] for name in checks]
+        checks = ["members", "config", "vocabulary", "weights", "other", "files"]
+        assert [line.split() for line in lines[-6:]] == [[name, "passed"] for name in checks]
 
     def test_a_truncated_archive_fails(self, console, evil, marker):
         evil.write_bytes(evil.read_bytes()[:-100])

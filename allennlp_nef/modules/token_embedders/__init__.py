@@ -1,3 +1,4 @@
 from allennlp_nef.modules.token_embedders.affixes import AffixesEmbedder
+from allennlp_nef.modules.token_embedders.word_pieces import WordPiecesEmbedder
 
-__all__ = ["AffixesEmbedder"]
+__all__ = ["AffixesEmbedder", "WordPiecesEmbedder"]

@@ -1,0 +1,102 @@
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch, Instance, Token, Vocabulary
+from allennlp.data.fields import TextField
+from allennlp.modules import TokenEmbedder
+
+from allennlp_nef.data.token_indexers import WordPiecesIndexer
+from tests.small_transformer import DIM, LENGTH, SAVE
+
+SENTENCES = ["She met Sheldon .", "a", "Yes \u200b ."]
+LONG = " ".join(f"word{i}" for i in range(40))
+
+
+@pytest.fixture(scope="module", params=sorted(SAVE))
+def folder(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("transformer") / request.param
+    SAVE[request.param](path)
+    return str(path)
+
+
+@pytest.fixture
+def make(folder):
+    def embedder(**options):
+        torch.manual_seed(1)
+        params = {"type": "word_pieces", "model_name": folder, **options}
+        return TokenEmbedder.from_params(Params(params)).eval()
+
+    return embedder
+
+
+@pytest.fixture
+def embed(folder):
+    """`embed(embedder, *sentences)`: the vectors."""
+
+    def run(embedder, *sentences):
+        indexers = {"word_pieces": WordPiecesIndexer(folder)}
+        fields = [TextField([*map(Token, text.split(" "))], indexers) for text in sentences]
+        batch = Batch([Instance({"tokens": field}) for field in fields])
+        batch.index_instances(Vocabulary())
+        return embedder(**batch.as_tensor_dict()["tokens"]["word_pieces"])
+
+    return run
+
+
+@pytest.mark.parametrize("pooling", ["first", "mean"])
+def test_vectors_are_those_of_the_pieces_of_the_sentence(make, embed, pooling):
+    embedder = make(pooling=pooling)
+    vectors = embed(embedder, "She met Sheldon")
+    assert vectors.shape == (1, 3, DIM) and embedder.get_output_dim() == DIM
+    inputs = embedder.tokenizer(
+        ["She", "met", "Sheldon"], is_split_into_words=True, return_tensors="pt"
+    )
+    states = embedder.transformer(**inputs).last_hidden_state[0]
+    for word, vector in enumerate(vectors[0]):
+        places = [place for place, index in enumerate(inputs.word_ids()) if index == word]
+        pieces = states[places]
+        torch.testing.assert_close(vector, pieces[0] if pooling == "first" else pieces.mean(0))
+
+
+def test_padding_does_not_change_the_vectors(make, embed):
+    embedder = make(pooling="mean", last_layers=2)
+    vectors = embed(embedder, *SENTENCES, LONG)
+    for row, sentence in zip(vectors, (*SENTENCES, LONG)):
+        alone = embed(embedder, sentence)[0]
+        torch.testing.assert_close(row[: len(alone)], alone)
+        assert (row[len(alone) :] == 0).all()
+
+
+def test_a_word_of_a_long_sentence_is_that_of_a_window_around_it(make, embed):
+    embedder = make()
+    words = LONG.split(" ")
+    vectors = embed(embedder, LONG)[0]
+    pieces = embedder.tokenizer(words, add_special_tokens=False)["input_ids"]
+    room = LENGTH - embedder._layout.num_special
+    assert sum(map(len, pieces)) > 2 * room
+    end = max(n for n in range(41) if sum(map(len, pieces[:n])) <= room)
+    # The first window.
+    expected = embed(embedder, " ".join(words[:end]))[0]
+    torch.testing.assert_close(vectors[:2], expected[:2])
+    assert not torch.allclose(
+        vectors[end - 1], expected[end - 1]
+    )  # it has more context in the next one
+
+
+def test_frozen_layers_get_no_gradients(make, embed):
+    embedder = make(frozen_layers=1).train()
+    embed(embedder, *SENTENCES).sum().backward()
+    with_gradient = {
+        name.split(".layer.")[1][0]
+        for name, parameter in embedder.named_parameters()
+        if parameter.grad is not None
+    }
+    assert with_gradient == {"1"}
+
+
+def test_wrong_options_are_errors(make):
+    with pytest.raises(ConfigurationError, match=f"max_length: .* and at most {LENGTH}, "):
+        make(max_length=LENGTH + 1)
+    with pytest.raises(ConfigurationError, match="pooling: expected first or mean"):
+        make(pooling="max")
