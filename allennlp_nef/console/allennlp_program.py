@@ -4,7 +4,7 @@ import argparse
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,6 +25,8 @@ LOADING = ("checklist", "diff", "evaluate", "find-lr", "predict", "serve", "trai
 """AllenNLP's commands that load archives, or may do so where the config says it."""
 FROM_ARCHIVES = ("diff", "evaluate")
 """Those that build all from an archive, also after they have loaded its model, or load weights alone."""
+BATCH_SIZE = 64
+"""That of `predict`, where none is given."""
 WITHOUT_OVERRIDES = ("build-vocab", "count-instances")
 """Those that have the option `--overrides`, and read a config without it."""
 
@@ -67,6 +69,8 @@ def run_allennlp(program: str, arguments: Sequence[str]) -> None:
         add_include_package(subparser)
     if name in LOADING:
         add_trust(subparser)
+    if name == "predict":
+        _document_batch_size(subparser)
     args: argparse.Namespace = parser.parse_args(arguments)
     check_arguments(args)
     if subcommand.requires_plugins and not has_plugins:
@@ -84,6 +88,8 @@ def run_allennlp(program: str, arguments: Sequence[str]) -> None:
 
             stack.enter_context(checked_files())
         stack.enter_context(ending_together())
+        if name == "predict":
+            stack.enter_context(_answering_in_batches(args))
         if name == "train":
             stack.enter_context(_leaving_no_untrained_run(Path(args.serialization_dir)))
         result = args.func(args)
@@ -106,6 +112,51 @@ def load_safely(stack: ExitStack, all_is_archived: bool = False) -> None:
     stack.enter_context(safe_archives())
     if all_is_archived:
         stack.enter_context(only_registered())
+
+
+def _document_batch_size(parser: argparse.ArgumentParser) -> None:
+    (option,) = (action for action in parser._actions if action.dest == "batch_size")
+    option.default = None
+    option.help = (
+        "The sentences that are read before their answers are written, and that go through the model together, fewer "
+        "where they are long; 1 answers each line at once. The answers are the same, to rounding. (default = "
+        f"{BATCH_SIZE}; 1 for the predictors of other packages)"
+    )
+
+
+@contextmanager
+def _answering_in_batches(args: argparse.Namespace) -> Iterator[None]:
+    """Lets `predict` write the answers of a batch one after the other, so that they need not fit into memory together.
+
+    Predictors of other packages may answer a list in another way than its requests. So they get one at a time, where no
+    batch size is given.
+    """
+    from allennlp.commands import predict
+
+    from allennlp_nef.predictors.checked_predictor import CheckedPredictor
+
+    is_given = args.batch_size is not None
+    args.batch_size = args.batch_size if is_given else BATCH_SIZE
+
+    def answering(of_allennlp: Callable[..., Iterator[str]]) -> Callable[..., Iterator[str]]:
+        def answers(self: Any, batch: list[Any]) -> Iterator[str]:
+            if isinstance(self._predictor, CheckedPredictor):
+                yield from map(self._predictor.dump_line, self._predictor.iterate_answers(batch))
+                return
+            for part in [batch] if is_given else [[sentence] for sentence in batch]:
+                yield from of_allennlp(self, part)
+
+        return answers
+
+    manager: Any = predict._PredictManager
+    methods = {name: getattr(manager, name) for name in ("_predict_json", "_predict_instances")}
+    for name, method in methods.items():
+        setattr(manager, name, answering(method))
+    try:
+        yield
+    finally:
+        for name, method in methods.items():
+            setattr(manager, name, method)
 
 
 @contextmanager

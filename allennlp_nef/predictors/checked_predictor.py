@@ -191,7 +191,7 @@ class CheckedPredictor(Predictor):
         if asks_for_description(inputs):
             return self.description()
         if self._skipped is not None and isinstance(inputs, LoadedRequest):
-            return self._skipped.answers([inputs], self._predict_list)[0]
+            return next(self._skipped.answers([inputs], self._predict_list))
         return super().predict_json(inputs)
 
     @overrides
@@ -199,11 +199,27 @@ class CheckedPredictor(Predictor):
         if self._skipped is not None and isinstance(inputs, list):
             lines = [item for item in inputs if isinstance(item, LoadedRequest)]
             if len(lines) == len(inputs):
-                return self._skipped.answers(lines, self._predict_list)
+                return list(self._skipped.answers(lines, self._predict_list))
         return self._predict_list(inputs)
 
     def _predict_list(self, inputs: Sequence[JsonDict]) -> list[JsonDict]:
         return self.predict_batch_instance(self.instances_of(inputs))
+
+    def iterate_answers(
+        self, sentences: Sequence[LoadedRequest] | Sequence[Instance]
+    ) -> Iterator[JsonDict]:
+        """The answers to lines that were loaded, or to instances, one after the other.
+
+        They need not fit into memory together. So there are no limits for all of them, as for a list of requests.
+        """
+        lines = [sentence for sentence in sentences if isinstance(sentence, LoadedRequest)]
+        if lines and self._skipped is not None:
+            return self._skipped.answers(lines, self._answers_to)
+        return self._answers_to(sentences)
+
+    def _answers_to(self, sentences: Iterable[Any]) -> Iterator[JsonDict]:
+        instances = map(self._json_to_instance, sentences)
+        return self._answers(map(self._prepared, instances))
 
     def instances_of(self, inputs: Any) -> list[Instance]:
         """The instances of a list of requests. Raises `request_error` for one that cannot be answered."""

@@ -2,7 +2,8 @@
 
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from allennlp.common.util import JsonDict
@@ -50,6 +51,10 @@ def _checked(request: Any, parse: Parse, where: str) -> LoadedRequest:
     return loaded
 
 
+Predict = Callable[[list[LoadedRequest]], Iterable[JsonDict]]
+"""What gives the answers to requests."""
+
+
 class SkippedLines:
     """Answers lines, with an object that has `error` in place of an answer where a line cannot be answered.
 
@@ -74,31 +79,33 @@ class SkippedLines:
     def answers(
         self,
         requests: Sequence[LoadedRequest],
-        predict: Callable[[list[LoadedRequest]], list[JsonDict]],
-    ) -> list[JsonDict]:
-        """The answers to lines. Where `predict` fails for all together, each request is tried alone."""
+        predict: Predict,
+    ) -> Iterator[JsonDict]:
+        """The answers to lines. Where `predict` fails for all together, each other request is tried alone."""
         good = [request for request in requests if request.error is None]
-        answers: dict[int, JsonDict] = {}
-        if len(good) > 1:
-            try:
-                answers = dict(zip(map(id, good), predict(good)))
-            except Exception:  # it comes again below, for the request that it belongs to
-                logger.debug("A batch of lines failed.", exc_info=True)
+        # `predict` is called with the first `next`.
+        together = chain.from_iterable(map(predict, [good])) if len(good) > 1 else None
         for request in requests:
-            if id(request) not in answers:
-                answers[id(request)] = self._answer(request, predict)
-        return [answers[id(request)] for request in requests]
+            if request.error is None and together is not None:
+                try:
+                    yield next(together)
+                    continue
+                except Exception:  # it comes again below, for the request that it belongs to
+                    logger.debug("A batch of lines failed.", exc_info=True)
+                    together = None
+            yield self._answer(request, predict)
 
     def _answer(
         self,
         request: LoadedRequest,
-        predict: Callable[[list[LoadedRequest]], list[JsonDict]],
+        predict: Predict,
     ) -> JsonDict:
         message, own_id = request.error, request.id
         if message is None:
             own_id = id_of(request)
             try:
-                return predict([request])[0]
+                (answer,) = predict([request])
+                return answer
             except Exception as error:  # noqa: BLE001  # whatever the model raises is the answer
                 message = request.where + failure_message(error)
         self.count += 1
