@@ -173,7 +173,8 @@ class TestConfigs:
         folder = tmp_path / "bert"
         save_bert(folder)
         (folder / "tokenization.py").write_text(
-            "import evil_module\nfrom transformers import BertTokenizer as Evil"
+            # A class of its own: transformers marks it as one with code of its own.
+            "import evil_module\nfrom transformers import BertTokenizer\nclass Evil(BertTokenizer): pass"
         )
         (folder / "tokenizer_config.json").write_text(json.dumps(TOKENIZER))
         value = {"type": "pretrained_transformer", "model_name": str(folder)}
