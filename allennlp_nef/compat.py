@@ -11,7 +11,7 @@ modules get what they expect from this one:
 
 Nothing else in the process changes: all other modules see the packages as they are. `_allennlp_nef_start.py`, outside
 the package, finds these modules with `find_spec`. It loads this file without the package, so the standard library
-alone is imported here.
+alone is imported here, and `allennlp_nef.errors` where a component cannot be built.
 """
 
 import builtins
@@ -19,12 +19,13 @@ import difflib
 import functools
 import hashlib
 import importlib.util
+import inspect
 import pickle
 import re
 import sys
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import metadata
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
@@ -169,6 +170,10 @@ def _numbers(version: str) -> list[int]:
 # Placeholders.
 
 
+class NotInstalledError(ModuleNotFoundError):
+    """A package is used that is not installed. The message says how to install it."""
+
+
 class _Placeholder:
     """A module that is not imported yet, or what a dotted name in it stands for.
 
@@ -213,7 +218,7 @@ def _resolve(placeholder: _Placeholder) -> Any:
 
     # Raises
 
-    `ModuleNotFoundError`: the package is not installed. The message says how to install it.
+    `NotInstalledError`: the package is not installed.
     """
     module, names = placeholder._placeholder
     try:
@@ -226,7 +231,7 @@ def _resolve(placeholder: _Placeholder) -> Any:
         package = str(_optional_package(module))
         if not f"{package}.".startswith(f"{error.name}."):
             raise
-        raise ModuleNotFoundError(
+        raise NotInstalledError(
             f"{'.'.join((module, *names))} is used here, and {package} is not installed: "
             f"pip install {_OPTIONAL[package]}",
             name=error.name,
@@ -308,6 +313,11 @@ def _infer_types_with_bars(module: Any) -> None:
     module.infer_method_params = functools.wraps(infer_method_params)(infer)
 
 
+def _change_from_params(module: Any) -> None:
+    _infer_types_with_bars(module)
+    _name_what_cannot_be_built(module)
+
+
 def _with_unions(annotation: Any) -> Any:
     """`typing.Union[X, Y]` for `X | Y`, also inside `list[X | Y]`, `Lazy[X | Y]` and the like."""
     args = typing.get_args(annotation)
@@ -379,10 +389,145 @@ def _import_plugins_quickly(module: Any) -> None:
     module.import_module_and_submodules = import_without_scripts
 
 
+# The types of simple values in configs.
+_KINDS = {int: "an integer", float: "a number", bool: "true or false", str: "a string"}
+# The classes of AllenNLP whose constructors check the values of a config, and the errors that they raise then.
+_CHECKING = tuple(
+    f"allennlp.{name}"
+    for name in ("data.token_indexers", "data.tokenizers", "modules", "training.optimizers")
+)
+_CHECKS = (AssertionError, OSError, ValueError)
+_OF_ALLENNLP_MODELS = ("biaffine_parser", "esim")
+
+
+class _WrongValue(TypeError):
+    """A value of a config is of another type than its option."""
+
+
+def _name_what_cannot_be_built(module: Any) -> None:
+    """Raises a `ConfigurationError` that names component and option where a config does not fit a component.
+
+    An error inside a constructor stays as it is: it may be a bug. Only those with which a constructor of AllenNLP
+    refuses values become a `ConfigurationError`.
+    """
+    construct, pop, create = (
+        module.construct_arg,
+        module.pop_and_construct_arg,
+        module.create_kwargs,
+    )
+    build = module.FromParams.from_params.__func__
+
+    # `/`, as the extras may have the same names.
+    def construct_arg(
+        class_name: str, name: str, value: Any, annotation: Any, default: Any, /, **extras: Any
+    ) -> Any:
+        expected = _expected(module, value, annotation)
+        try:
+            return construct(class_name, name, value, annotation, default, **extras)
+        except (TypeError, module.ConfigurationError):
+            if not expected:
+                raise
+            from allennlp_nef.errors import quote
+
+            raise _WrongValue(f"{name}: expected {expected}, got {quote(value)}") from None
+
+    def pop_and_construct_arg(
+        class_name: str, name: str, annotation: Any, default: Any, params: Any, /, **extras: Any
+    ) -> Any:
+        try:
+            return pop(class_name, name, annotation, default, params, **extras)
+        except _WrongValue as error:
+            raise module.ConfigurationError(f"{_place(params, class_name)}: {error}") from None
+
+    def create_kwargs(constructor: Any, cls: Any, params: Any, /, **extras: Any) -> Any:
+        options = module.infer_params(cls, constructor)
+        if not any(option.kind is option.VAR_KEYWORD for option in options.values()):
+            for name in sorted(params.keys() - options.keys()):
+                raise _unknown_option(module, name, options, extras, _place(params, cls.__name__))
+        return create(constructor, cls, params, **extras)
+
+    def from_params(
+        cls: Any,
+        params: Any,
+        constructor_to_call: Any = None,
+        constructor_to_inspect: Any = None,
+        **extras: Any,
+    ) -> Any:
+        if not isinstance(params, module.Params):
+            return build(cls, params, constructor_to_call, constructor_to_inspect, **extras)
+        if constructor_to_call is None:  # then AllenNLP looks up the type
+            name = params.get("type")
+            is_missing = name in _OF_ALLENNLP_MODELS and cls.__name__ == "Model"
+            if is_missing and name not in cls.list_available():
+                raise module.ConfigurationError(
+                    f"model: {name} needs allennlp-models: pip install --no-deps allennlp-models==2.10.1"
+                )
+            return build(cls, params, None, constructor_to_inspect, **extras)
+        place, given = _place(params, cls.__name__), set(params)
+
+        def call(**arguments: Any) -> Any:
+            try:
+                return constructor_to_call(**arguments)
+            except TypeError as error:
+                options = module.infer_params(cls, constructor_to_inspect)
+                for name in given - options.keys():
+                    if f"unexpected keyword argument {name!r}" in str(error):
+                        raise _unknown_option(module, name, options, extras, place) from error
+                raise
+            except _CHECKS as error:
+                from allennlp_nef.errors import UserError, summary_of
+
+                is_named = isinstance(error, UserError) or getattr(error, "filename", None)
+                if is_named or not str(error) or not cls.__module__.startswith(_CHECKING):
+                    raise
+                raise module.ConfigurationError(f"{place}: {summary_of(error)}") from error
+
+        return build(cls, params, call, constructor_to_inspect, **extras)
+
+    module.construct_arg = functools.wraps(construct)(construct_arg)
+    module.pop_and_construct_arg = functools.wraps(pop)(pop_and_construct_arg)
+    module.create_kwargs = functools.wraps(create)(create_kwargs)
+    module.FromParams.from_params = classmethod(functools.wraps(build)(from_params))
+
+
+def _expected(module: Any, value: Any, annotation: Any) -> str | None:
+    """What an annotation asks for, where AllenNLP builds no component to find out whether a value is that."""
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    kinds = args if origin is typing.Union else (annotation,)
+    if all(kind in _KINDS for kind in kinds):
+        return " or ".join(_KINDS[kind] for kind in kinds)
+    if hasattr(annotation, "from_params"):
+        return None if isinstance(value, (str, Mapping)) else "an object"
+    if isinstance(origin, type) and args and module.can_construct_from_params(args[-1]):
+        if issubclass(origin, Mapping):
+            return None if isinstance(value, Mapping) else "an object"
+        if issubclass(origin, Iterable):
+            return None if isinstance(value, Iterable) else "a list"
+    return None
+
+
+def _place(params: Any, class_name: str) -> str:
+    """A component in a config, for messages."""
+    return f"{params.history.rstrip('.') or 'the config'} ({class_name})"
+
+
+def _unknown_option(
+    module: Any, name: str, options: Any, extras: Mapping[str, Any], place: str
+) -> Exception:
+    """The error for an option that a component does not have. `extras` are arguments that no config gives."""
+    from allennlp_nef.errors import unknown_option
+
+    is_variable = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    known = {key for key, option in options.items() if option.kind not in is_variable}
+    message = unknown_option(place, name, known - {"self", *extras})
+    error: Exception = module.ConfigurationError(message)
+    return error
+
+
 # By module, what is called with the module when it has been executed.
 _CHANGES: dict[str, Callable[[Any], None]] = {
     "allennlp.common.cached_transformers": _get_tokenizer_of_today,
-    "allennlp.common.from_params": _infer_types_with_bars,
+    "allennlp.common.from_params": _change_from_params,
     "allennlp.common.plugins": _import_plugins_quickly,
     "allennlp.common.registrable": _suggest_without_nltk,
     "allennlp.common.util": _hash_without_dill,

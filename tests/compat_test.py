@@ -215,7 +215,7 @@ class TestOptimizer:
         assert isinstance(self.make(), torch.optim.AdamW)
 
     def test_uncorrected_bias_is_an_error(self):
-        with pytest.raises(ValueError, match="correct_bias: expected true, got false"):
+        with pytest.raises(ConfigurationError, match="correct_bias: expected true, got false"):
             self.make(correct_bias=False)
 
 

@@ -12,7 +12,7 @@ from allennlp_nef.resources import folders
 _SUMMARY = "Write the example configs, small data to try them on, and the demo page into a folder."
 _DETAILS = """
 Writes training_configs/ (one config for each experiment), fixtures/ (small data that the configs read) and demo/ (the
-page for `serve --static-dir demo`).
+page of `allennlp-nef serve`; `--static-dir demo` serves a changed one).
 
     %(prog)s examples
     cd examples

@@ -8,20 +8,15 @@ from overrides import overrides
 
 from allennlp_nef.commands import COMMANDS
 from allennlp_nef.commands.command import Command
-from allennlp_nef.commands.printing import error_message, print_error, print_lines
-from allennlp_nef.errors import UserError
+from allennlp_nef.commands.printing import print_lines
+from allennlp_nef.commands.reporting import status_of
 
 
 def _register(command: Command) -> None:
     def run(args: argparse.Namespace) -> None:
-        try:
-            print_lines(command.run(args))
-        except (UserError, OSError) as error:
-            print_error(error_message(error))
-            sys.exit(getattr(error, "exit_status", 2))
-        except KeyboardInterrupt:
-            print_error("interrupted")
-            sys.exit(130)
+        status = status_of(lambda: print_lines(command.run(args)))
+        if status:
+            sys.exit(status)
 
     @Subcommand.register(command.name)
     class CommandOfThisPackage(Subcommand):

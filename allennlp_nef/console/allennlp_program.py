@@ -16,8 +16,9 @@ from allennlp_nef.compat import WITHOUT_REQUIREMENTS, require_allennlp
 from allennlp_nef.console.checks import check_arguments
 from allennlp_nef.console.parser import Parser, add_include_package
 from allennlp_nef.console.processes import ending_together
-from allennlp_nef.errors import UserError
+from allennlp_nef.errors import UserError, quote, summary_of
 from allennlp_nef.packages import import_packages
+from allennlp_nef.resources import folders
 
 SERVER = f"pip install flask flask-cors gevent && pip install --no-deps {WITHOUT_REQUIREMENTS[1]}"
 INCLUDE = "--include-package"
@@ -27,8 +28,6 @@ FROM_ARCHIVES = ("diff", "evaluate")
 """Those that build all from an archive, also after they have loaded its model, or load weights alone."""
 BATCH_SIZE = 64
 """That of `predict`, where none is given."""
-WITHOUT_OVERRIDES = ("build-vocab", "count-instances")
-"""Those that have the option `--overrides`, and read a config without it."""
 
 
 def register_components(packages: Sequence[str] = ()) -> None:
@@ -76,13 +75,17 @@ def run_allennlp(program: str, arguments: Sequence[str]) -> None:
     if subcommand.requires_plugins and not has_plugins:
         import_plugins()
     import_packages(getattr(args, "include_package", []), INCLUDE)
-    if name == "find-lr":
-        args.overrides = _with_trainer_of_allennlp(args.overrides)
+    if name == "serve" and not (args.static_dir or args.field_names):
+        args.static_dir = str(folders()["demo"])
     with ExitStack() as stack:
-        if name in WITHOUT_OVERRIDES and args.overrides:
-            args.param_path = _overridden(stack, args.param_path, args.overrides)
-        if name in LOADING and not args.trust:
-            load_safely(stack, name in FROM_ARCHIVES)
+        if "param_path" in args:
+            args.param_path, args.overrides = _evaluated(stack, args, name), ""
+        if name in LOADING:
+            from allennlp_nef.console.archives import naming_archives
+
+            stack.enter_context(naming_archives())
+            if not args.trust:
+                load_safely(stack, name in FROM_ARCHIVES)
         if name == "predict":
             from allennlp_nef.console.predictions import checked_files
 
@@ -187,24 +190,39 @@ def _has_trained(folder: Path) -> bool:
     return any(path.suffix == ".th" or path.match("metrics_epoch_*") for path in folder.iterdir())
 
 
-def _with_trainer_of_allennlp(overrides: str) -> str:
-    """Overrides for a command that takes no other trainer."""
-    from allennlp.common.params import parse_overrides
+def _evaluated(stack: ExitStack, args: argparse.Namespace, command: str) -> str:
+    """The path of the evaluated config of a command, with its overrides. It is removed when the stack is closed."""
+    from allennlp_nef.commands.configs import config_of
 
-    values = parse_overrides(overrides)
-    if "trainer" not in values:
-        values.setdefault("trainer.type", "gradient_descent")
-    return json.dumps(values)
+    config = config_of(args.param_path, args.overrides)
+    trainer, distributed = config.get("trainer"), config.get("distributed") or {}
+    if command == "find-lr":
+        if not isinstance(trainer, dict):
+            raise UserError(f"{args.param_path}: trainer: expected an object, got {quote(trainer)}")
+        if distributed:
+            raise UserError(f"{args.param_path}: distributed: expected no such key for find-lr")
+        if trainer.get("type") == "nef":
+            trainer["type"] = "gradient_descent"  # it takes no other trainer
+    if command in ("find-lr", "train"):
+        place, number = "distributed.cuda_devices", distributed.get("cuda_devices")
+        if not distributed and isinstance(trainer, dict):
+            place, number = "trainer.cuda_device", trainer.get("cuda_device")
+        _check_device(f"{args.param_path}: {place}", number)
+    path = os.path.join(stack.enter_context(TemporaryDirectory()), "config.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(config, file)
+    return path
 
 
-def _overridden(stack: ExitStack, path: str, overrides: str) -> str:
-    """The path of a config with the overrides, which is removed when the stack is closed."""
-    from allennlp.common import Params
+def _check_device(place: str, value: Any) -> None:
+    from allennlp.common.checks import ConfigurationError, check_for_gpu
 
-    folder = stack.enter_context(TemporaryDirectory())
-    config = os.path.join(folder, "config.json")
-    Params.from_file(path, overrides).to_file(config)
-    return config
+    try:
+        check_for_gpu(value)
+    except (ConfigurationError, RuntimeError, TypeError) as error:  # torch raises the second
+        raise UserError(
+            f"{place}: expected -1 or the number of a GPU, got {quote(value)} ({summary_of(error)})"
+        ) from error
 
 
 def _import_allennlp() -> None:

@@ -3,8 +3,17 @@
 import argparse
 import json
 import os
+import socket
+from typing import Any
 
 from allennlp_nef.errors import UserError, quote
+
+_OBJECTS = (
+    "predictor_args",
+    "embedding_sources_mapping",
+    "task_suite_args",
+    "print_summary_args",
+)
 
 
 def check_arguments(args: argparse.Namespace) -> None:
@@ -12,17 +21,14 @@ def check_arguments(args: argparse.Namespace) -> None:
 
     # Raises
 
-    `UserError`: a batch size below 1, a config that is a folder, a folder of another training, predictor arguments or
-    overrides that are not a JSON object, a GPU that is not there, a port that cannot exist, a missing folder of static
-    files.
+    `UserError`: a batch size below 1, a folder of another training, arguments or overrides that are not a JSON object,
+    a GPU that is not there, a missing folder of static files, a port that cannot exist or is in use, output files of
+    `evaluate` for other inputs, an output of `build-vocab` that it would not write.
     """
     given = vars(args)
     batch_size = given.get("batch_size")
     if batch_size is not None and batch_size < 1:
         raise UserError(f"--batch-size: expected an integer of at least 1, got {batch_size}")
-    config = given.get("param_path")
-    if config is not None and os.path.isdir(config):
-        raise UserError(f"{config}: expected a config file, got a folder")
     if "recover" in given and not (args.recover or args.force):  # a training
         run = args.serialization_dir
         if os.path.isdir(run) and os.listdir(run):
@@ -30,28 +36,82 @@ def check_arguments(args: argparse.Namespace) -> None:
                 f"{run}: expected a new or empty folder, got one with files; -f replaces it, --recover goes on with "
                 "its training"
             )
-    for name in ("predictor_args", "overrides"):
+    for name in _OBJECTS:
         _check_object(f"--{name.replace('_', '-')}", given.get(name))
+    if given.get("overrides"):
+        from allennlp_nef.commands.configs import overrides_of
+
+        overrides_of(args.overrides)
     if isinstance(given.get("cuda_device"), int):
         from allennlp_nef.predictors.archives import check_device
 
         check_device(given["cuda_device"])
-    port = given.get("port")
-    if port is not None and not 0 <= port < 2**16:
-        raise UserError(f"--port: expected a number from 0 to 65535, got {port}")
     folder = given.get("static_dir")
     if folder is not None and not os.path.isdir(folder):
         raise UserError(f"--static-dir: expected a folder, got {quote(folder)}")
+    if "port" in given:
+        _check_port(args.host, args.port)
+    if "auto_names" in given:
+        _check_outputs(args)
+    if "output_path" in given:
+        _check_vocabulary(args.output_path, args.force)
 
 
-def _check_object(option: str, text: object) -> None:
-    if not isinstance(text, str) or not text.strip():
+def _check_object(option: str, text: str | None) -> None:
+    if not text or not text.strip():
         return
     try:
         value = json.loads(text)
     except ValueError as error:
-        if option == "--overrides":
-            return  # Jsonnet, which is more than JSON
         raise UserError(f"{option}: expected a JSON object, got {quote(text)} ({error})") from error
     if not isinstance(value, dict):
         raise UserError(f"{option}: expected a JSON object, got {quote(text)}")
+
+
+def _check_port(host: str, port: int) -> None:
+    if not 0 <= port < 2**16:
+        raise UserError(f"--port: expected a number from 0 to 65535, got {port}")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, port), family=family).close()
+    except socket.gaierror as error:
+        raise UserError(
+            f"--host: expected an address of this computer, got {quote(host)} ({error.strerror})"
+        ) from error
+    except OSError as error:
+        reason = os.strerror(error.errno or 0)
+        raise UserError(
+            f"--port: expected a port of {host} that is free, got {port} ({reason})"
+        ) from error
+
+
+def _check_outputs(args: argparse.Namespace) -> None:
+    """Checks that `evaluate` has as many output files as input files."""
+    inputs: list[Any]
+    try:
+        inputs = json.loads(f"[{args.input_file}]")
+    except ValueError:
+        inputs = args.input_file.split(",")
+    for option, text, names in (
+        ("--output-file", args.output_file, ("METRICS", "ALL")),
+        ("--predictions-output-file", args.predictions_output_file, ("PREDS", "ALL")),
+    ):
+        if not text:
+            continue
+        if args.auto_names in names:
+            if not all(isinstance(name, str) for name in inputs):
+                raise UserError(
+                    f"--auto-names: expected NONE for input that is JSON, got {args.auto_names}"
+                )
+        elif len(text.split(",")) != len(inputs):
+            raise UserError(
+                f"{option}: expected {len(inputs)} files, one for each input, separated by commas, got {quote(text)}"
+            )
+
+
+def _check_vocabulary(path: str, is_forced: bool) -> None:
+    """Checks the output of `build-vocab`."""
+    if not path.endswith(".tar.gz"):
+        raise UserError(f"output_path: expected a name that ends with .tar.gz, got {quote(path)}")
+    if os.path.exists(path) and not is_forced:
+        raise UserError(f"{path}: expected no such file, got one: --force writes over it")

@@ -3,15 +3,14 @@
 import logging
 import os
 import re
-import select
 import sys
 import warnings
-from collections.abc import Iterator
 
 from overrides import overrides
 from tqdm import tqdm  # type: ignore[import-untyped]
 
 from allennlp_nef.commands.printing import print_lines
+from allennlp_nef.commands.reporting import log_files
 
 # Warnings of other packages that a user can do nothing about: the beginning of the message, and the category.
 IGNORED_WARNINGS = (
@@ -87,7 +86,7 @@ class TerminalHandler(logging.Handler):
 
     @overrides
     def emit(self, record: logging.LogRecord) -> None:
-        for handler in _log_files():
+        for handler in log_files():
             handler.handle(record)
         handlers = logging.getLogger().handlers
         if all(isinstance(handler, logging.FileHandler) for handler in handlers):
@@ -101,30 +100,3 @@ class TerminalHandler(logging.Handler):
                     print_lines([f"{record.levelname.lower()}: {text}"], sys.stderr)
         elif (record.name, record.funcName) in _SHOWN_FUNCTIONS or record.msg in _SHOWN_MESSAGES:
             print_lines([text])
-
-
-def write_to_log_files(error: BaseException) -> None:
-    """Writes an error with its traceback to the log files, as AllenNLP does."""
-    information = (type(error), error, error.__traceback__)
-    record = logging.LogRecord(
-        "allennlp_nef", logging.CRITICAL, __file__, 0, "The program ended", (), information
-    )
-    for handler in _log_files():
-        handler.handle(record)
-
-
-def leave_closed_pipe() -> bool:
-    """Whether the program that read standard output, such as `head`, has ended. Further output then goes nowhere."""
-    pipe = select.poll()
-    pipe.register(sys.stdout.fileno(), 0)
-    is_closed = bool(pipe.poll(0))
-    if is_closed:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return is_closed
-
-
-def _log_files() -> Iterator[logging.Handler]:
-    """The log files of a training: those of the root logger."""
-    for handler in logging.getLogger().handlers:
-        if isinstance(handler, logging.FileHandler):
-            yield handler

@@ -2,28 +2,20 @@
 
 import argparse
 import platform
-import sys
-import traceback
 from collections.abc import Sequence
 from importlib import metadata
 from importlib.util import find_spec
 
 from allennlp_nef.commands import COMMANDS
 from allennlp_nef.commands.command import Command
-from allennlp_nef.commands.printing import print_error, print_lines
-from allennlp_nef.console.mistakes import ending_of
-from allennlp_nef.console.output import (
-    ignore_warnings,
-    leave_closed_pipe,
-    set_up_logging,
-    write_to_log_files,
-)
+from allennlp_nef.commands.printing import print_lines
+from allennlp_nef.commands.reporting import status_of
+from allennlp_nef.console.output import ignore_warnings, set_up_logging
 from allennlp_nef.console.parser import Parser, add_include_package
 from allennlp_nef.version import VERSION
 
 PROGRAM = "allennlp-nef"
 TRACEBACK = "--traceback"
-CLOSED_PIPE = 141  # 128 + SIGPIPE, as shells count
 ALLENNLP_COMMANDS = {
     "build-vocab": "Build a vocabulary from a config.",
     "cached-path": "Fetch remote files into AllenNLP's cache, list them, or remove them.",
@@ -42,36 +34,11 @@ SERVER_COMMANDS = {"serve": "Serve a trained model over HTTP."}
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Runs the program. A mistake of the user is printed on one line; an error that is a bug is raised.
-
-    # Returns
-
-    `int`
-        The exit status: 0; 2 for a mistake of the user; 130 and 143 where the program was interrupted or terminated;
-        141 where nothing reads its output any longer, as after `| head`.
-    """
+    """Runs the program, and returns its exit status: see `status_of`, which reports errors. A bug is raised."""
     ignore_warnings()
     set_up_logging()
-    try:
-        try:
-            _run_command([argument for argument in arguments if argument != TRACEBACK])
-        finally:
-            if sys.stdout is not None:
-                sys.stdout.flush()
-    except BaseException as error:
-        if isinstance(error, BrokenPipeError) and leave_closed_pipe():
-            return CLOSED_PIPE
-        ending = ending_of(error)
-        if ending is None:
-            raise
-        write_to_log_files(error)
-        if TRACEBACK in arguments:
-            traceback.print_exc()
-        # Ends progress bars, and their lines.
-        traceback.clear_frames(error.__traceback__)
-        print_error(ending.message)
-        return ending.status
-    return 0
+    words = [argument for argument in arguments if argument != TRACEBACK]
+    return status_of(lambda: _run_command(words), TRACEBACK in arguments)
 
 
 def _run_command(arguments: Sequence[str]) -> None:

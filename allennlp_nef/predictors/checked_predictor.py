@@ -1,7 +1,8 @@
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from inspect import signature
+from typing import Any, Self
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -13,6 +14,7 @@ from overrides import overrides
 from allennlp_nef.data.dataset_readers import TaggingReader
 from allennlp_nef.data.metadata import metadata_of
 from allennlp_nef.data.writers import Prediction
+from allennlp_nef.errors import unknown_option
 from allennlp_nef.modules.checks import check_integers
 from allennlp_nef.modules.traces import ReadableTrace
 from allennlp_nef.predictors.batches import batches_of
@@ -76,6 +78,20 @@ class CheckedPredictor(Predictor):
     """
 
     _dataset_reader: TaggingReader
+
+    def __new__(cls, *arguments: Any, **options: Any) -> Self:
+        # Constructors pass options that they do not have on to that of the base class.
+        constructors = (vars(base)["__init__"] for base in cls.mro() if "__init__" in vars(base))
+        known: set[str] = set()
+        for constructor in constructors:
+            parameters = signature(constructor).parameters
+            known.update(parameters)
+            if not any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+                break
+        for name in sorted(options.keys() - known):
+            known -= {"self", "model", "dataset_reader", "options"}
+            raise ConfigurationError(unknown_option(cls.__name__, name, known))
+        return super().__new__(cls)
 
     def __init__(
         self,

@@ -149,7 +149,7 @@ def test_options_are_those_of_the_predictor(baselines, word_qe):
         ({"columns": {"source": "a"}}, "columns: expected the columns of sentence, tokens, got"),
         ({"columns": "text"}, "columns: expected names by names, got 'text'"),
         ({"include_package": ["none"]}, "include_package: expected packages that can be imported"),
-        ({"threshold": 0.5}, "options: expected those of the predictor, got .*'threshold'"),
+        ({"threshold": 0.5}, "NefTaggerPredictor: expected one of the options .*'threshold'"),
     ],
 )
 def test_wrong_options_are_refused(baselines, options, message):

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from allennlp_nef.commands.align_words import ALIGN_WORDS
-from allennlp_nef.commands.printing import error_message
+from allennlp_nef.commands.reporting import error_message
 from allennlp_nef.data.aligners import load_aligner
 from allennlp_nef.errors import UserError
 

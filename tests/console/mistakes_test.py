@@ -4,13 +4,22 @@ import json
 import os
 import re
 import signal
+import subprocess
+import sys
 import tarfile
+from functools import wraps
 
 import pytest
+from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
 
+from allennlp_nef.commands import score_tags
+from allennlp_nef.commands.reporting import error_message
+from allennlp_nef.compat import NotInstalledError
 from allennlp_nef.console import allennlp_program
-from allennlp_nef.console.mistakes import ending_of
+from allennlp_nef.data import WmtWordQeReader
 from allennlp_nef.errors import DataFormatError, UserError
+from allennlp_nef.models import NefTagger
+from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst
 from tests.commands.train_test import write_data
 from tests.small_experiment import HAS_ALLENNLP_MODELS
 
@@ -51,7 +60,7 @@ class TestTraining:
     @pytest.mark.skipif(HAS_ALLENNLP_MODELS, reason="needs to be without allennlp-models")
     def test_model_of_allennlp_models_says_how_to_install_them(self, train):
         line = train("training_configs/parse_biaffine.jsonnet")
-        expected = "the config: biaffine_parser needs allennlp-models: pip install --no-deps"
+        expected = "model: biaffine_parser needs allennlp-models: pip install --no-deps"
         assert line.startswith(expected)
 
     def test_unreadable_data_are_named_with_file_and_line(self, train, tmp_path):
@@ -70,17 +79,57 @@ class TestTraining:
         message = 'num_steps: expected an integer of at least 1 or "length", got 0'
         assert train(**{"model.decoder.num_steps": 0}) == message
 
-    def test_encoders_of_compose_that_do_not_fit_are_named_with_their_dimensions(self, train):
-        options = {"model.seq2seq_encoder.encoders.1.input_dim": 7}
-        assert train("training_configs/trec_nef_f.jsonnet", **options) == (
-            "encoders: expected each input dimension to be the output dimension before it, got 100 to 200, 7 to 57"
-        )
+    @pytest.mark.parametrize(
+        "options, message",
+        [
+            (
+                {"trainer.optimizer.lr": -1},
+                "trainer.optimizer (AdagradOptimizer): Invalid learning rate: -1",
+            ),
+            (
+                {
+                    "model.encoder": {
+                        "type": "lstm",
+                        "input_size": 3,
+                        "hidden_size": 2,
+                        "dropout": 2,
+                    }
+                },
+                "model.encoder (LstmSeq2SeqEncoder): dropout should be a number in range [0, 1]",
+            ),
+            (
+                {"model.encoder": {"type": "compose", "encoders": []}},
+                "model.encoder (ComposeEncoder): All encoders need to match in bidirectionality.",
+            ),
+        ],
+    )
+    def test_a_value_that_a_component_of_allennlp_refuses_is_named(self, train, options, message):
+        assert train(**options).startswith(message)
 
-    def test_an_error_of_another_library_is_one_line(self, train):
-        assert train(**{"trainer.optimizer.lr": -1}) == (
-            "ValueError: Invalid learning rate: -1 (AdagradOptimizer is built from the config; "
-            "--traceback shows where)"
-        )
+    @pytest.mark.parametrize(
+        "options, message",
+        [
+            (
+                {"model.decoder.sketch_dim": "a"},
+                "model.decoder (NeuralEasyFirst): sketch_dim: expected an integer, got 'a'",
+            ),
+            (
+                {"model.encoder": {"type": "compose", "encoders": 3}},
+                "model.encoder (ComposeEncoder): encoders: expected a list, got 3",
+            ),
+            (
+                {"model.decoder.num_steps": 1, "model.metrics": 3},
+                "model (NefTagger): metrics: expected a list, got 3",
+            ),
+            ({"random_seed": "a"}, f"{CONFIG}: random_seed: expected an integer, got 'a'"),
+            (
+                {"trainer.cuda_device": 77},
+                f"{CONFIG}: trainer.cuda_device: expected -1 or the number of a GPU, got 77 (",
+            ),
+        ],
+    )
+    def test_wrong_types_are_named(self, train, options, message):
+        assert train(**options).startswith(message)
 
     def test_an_unknown_registered_name_is_named(self, train):
         message = train(**{"model.tag_head.type": "sotfmax"})
@@ -117,11 +166,13 @@ class TestTraining:
         path = tmp_path / "config.jsonnet"
         path.write_text("import 'none.libsonnet'")
         message = train(path)
-        assert message.startswith("RUNTIME ERROR: couldn't open import")
-        assert f"{path}:1:" in message
+        expected = f"{path}: expected a config in Jsonnet, got RUNTIME ERROR: couldn't open import"
+        assert message.startswith(expected)
+        path.write_text("[1]")
+        assert train(path) == f"{path}: expected an object, got [1]"
 
     def test_a_missing_config_is_named(self, train):
-        assert train("none.jsonnet") == "file none.jsonnet not found"
+        assert train("none.jsonnet") == "none.jsonnet: expected a config file, got no such file"
 
     def test_a_run_is_not_overwritten_silently(self, train, tmp_path):
         (tmp_path / "run").mkdir()
@@ -168,8 +219,6 @@ class TestTraining:
         assert "the second epoch" in (tmp_path / "run" / "out.log").read_text()
 
     def test_too_little_memory_says_what_to_change(self, train, monkeypatch):
-        from allennlp_nef.models import NefTagger
-
         def forward(self, *arguments, **fields):
             raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")
 
@@ -258,11 +307,17 @@ class TestArchives:
         fail("predict", archive_path, tmp_path / "none", "--use-dataset-reader", *arguments[3:])
         assert output.read_text() == "answers\n"
 
-    def test_an_assertion_of_allennlp_is_one_line(self, fail, archive_path):
+    def test_each_input_of_evaluate_needs_an_output(self, fail, archive_path):
         message = fail(
             *("evaluate", archive_path, "fixtures/qe/dev,fixtures/qe/test"), "--output-file", "one"
         )
-        assert message.startswith("AssertionError: The number of `metrics_output_file` paths must")
+        assert message == (
+            "--output-file: expected 2 files, one for each input, separated by commas, got 'one'"
+        )
+
+    def test_overrides_of_what_the_archive_lacks_are_named(self, fail, archive_path):
+        message = fail("evaluate", archive_path, "fixtures/qe/dev", "-o", '{"no_such.a": 1}')
+        assert message == "--overrides: overrides dict contains unused keys: ['no_such.a']"
 
 
 class TestChecks:
@@ -280,7 +335,7 @@ class TestChecks:
             ),
             (
                 ["--predictor-args", '{"foo": 1}'],
-                "--predictor-args: expected one of the options attention, batch_size, ",
+                "WordQePredictor: expected one of the options attention, batch_size, ",
             ),
             (["--overrides", "[1]"], "--overrides: expected a JSON object, got '[1]'"),
             (["--cuda-device", 99], "--cuda-device: expected -1 or the number of a GPU, got 99"),
@@ -294,6 +349,22 @@ class TestChecks:
         message = fail("train", "training_configs", "-s", tmp_path / "run")
         assert message == "training_configs: expected a config file, got a folder"
 
+    def test_the_output_of_build_vocab_is_checked(self, fail, tmp_path):
+        path = tmp_path / "words.tar.gz"
+        path.touch()
+        assert fail("build-vocab", CONFIG, path) == (
+            f"{path}: expected no such file, got one: --force writes over it"
+        )
+        message = "output_path: expected a name that ends with .tar.gz, got 'words'"
+        assert fail("build-vocab", CONFIG, "words") == message
+
+    def test_find_lr_needs_a_trainer_and_one_process(self, fail, tmp_path):
+        arguments = ("find-lr", CONFIG, "-s", tmp_path / "run", "-o")
+        message = f"{CONFIG}: distributed: expected no such key for find-lr"
+        assert fail(*arguments, '{"distributed": {"cuda_devices": [-1, -1]}}') == message
+        message = f"{CONFIG}: trainer: expected an object, got None"
+        assert fail(*arguments, '{"trainer": null}') == message
+
     def test_an_incomplete_archive_is_named(self, fail, archive_path, tmp_path):
         with tarfile.open(str(archive_path)) as archive:
             archive.extractall(str(tmp_path / "run"))
@@ -305,25 +376,87 @@ class TestChecks:
         assert message.startswith(f"{path}: expected the archive of a trained model, got ")
 
 
+PLUGIN_COMMAND = ("score-tags", "none", "--format", "conll", "--include-package", "allennlp_nef")
+BUG = """
+import sys
+import allennlp_nef_console as console
+console.imports_without_components = True  # it starts sooner
+from allennlp_nef.commands import score_tags
+score_tags._check = None
+sys.exit(console.main(["score-tags", "a", "--format", "conll"]))
+"""
+
+
+def broken(function, error):
+    """A function with the same signature that raises the error."""
+
+    @wraps(function)
+    def run(*arguments, **options):
+        raise error
+
+    return run
+
+
 class TestBugs:
+    LIMITS = ("-o", json.dumps({"dataset_reader.max_instances": 4}))
+
     def test_a_bug_is_raised(self, console, monkeypatch):
-        for error in (KeyError("x"), RuntimeError("y"), AssertionError()):
-
-            def run(*arguments, error=error):
-                raise error
-
-            monkeypatch.setattr(allennlp_program, "run_allennlp", run)
+        for error in (KeyError("x"), RuntimeError("y"), AssertionError(), OSError("z")):
+            monkeypatch.setattr(
+                allennlp_program, "run_allennlp", broken(allennlp_program.run_allennlp, error)
+            )
             with pytest.raises(type(error)):
                 console("train", "config")
 
-    def test_a_bug_of_this_package_is_raised(self, console, tmp_path, monkeypatch):
-        from allennlp_nef.models.tagging import nef_tagger
+    @pytest.mark.parametrize(
+        "place, name, error",
+        [
+            (NeuralEasyFirst, "__init__", ValueError("a bug")),
+            (NeuralEasyFirst, "__init__", AssertionError("a bug")),
+            (NefTagger, "__init__", TypeError("f() got an unexpected keyword argument 'a bug'")),
+            (WmtWordQeReader, "__init__", KeyError("a bug")),
+            (WmtWordQeReader, "examples", ValueError("a bug")),
+            (NefTagger, "_forward", LookupError("a bug")),
+        ],
+    )
+    def test_a_bug_in_a_component_is_raised(
+        self, console, tmp_path, monkeypatch, place, name, error
+    ):
+        monkeypatch.setattr(place, name, broken(getattr(place, name), error))
+        with pytest.raises(type(error), match="a bug"):
+            console("train", CONFIG, "-s", tmp_path / "run", *self.LIMITS)
 
-        monkeypatch.delattr(nef_tagger, "check_dropout")
-        with pytest.raises(NameError, match="check_dropout"):
-            console(
-                "train", CONFIG, "-s", tmp_path / "run", "-o", '{"dataset_reader.max_instances": 4}'
-            )
+    @pytest.mark.parametrize("name", ["__init__", "_forward"])
+    def test_a_bug_after_training_is_raised(self, console, archive_path, monkeypatch, name):
+        error = ValueError("a bug")
+        monkeypatch.setattr(NefTagger, name, broken(getattr(NefTagger, name), error))
+        with pytest.raises(ValueError, match="a bug"):
+            console("evaluate", archive_path, "fixtures/qe/dev")
+
+    def test_a_bug_shows_its_traceback_and_the_status_is_1(self, root):
+        done = subprocess.run(
+            [sys.executable, "-c", BUG],
+            env={**os.environ, "PYTHONPATH": str(root)},
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+        )
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith("Traceback (most recent call last):")
+        assert done.stderr.endswith("TypeError: 'NoneType' object is not callable\n")
+
+    def test_a_bug_is_raised_in_allennlps_program(self, allennlp, monkeypatch, capsys):
+        monkeypatch.setattr(score_tags, "_check", None)
+        with pytest.raises(TypeError):
+            allennlp(*PLUGIN_COMMAND)
+        assert "Traceback (most recent call last):" in capsys.readouterr().err
+
+
+def test_allennlps_program_reports_a_mistake_on_one_line(allennlp, capsys):
+    with pytest.raises(SystemExit) as end:
+        allennlp(*PLUGIN_COMMAND)
+    assert end.value.code == 2
+    assert capsys.readouterr().err == "error: none: expected a file, got no such file\n"
 
 
 class TestSignals:
@@ -362,12 +495,21 @@ class TestSignals:
             FileNotFoundError(2, "No such file", "x"),
             "x: expected a file or folder that can be used, got 'No such file'",
         ),
-        (OSError("Can't load the tokenizer"), "Can't load the tokenizer"),
+        (FileNotFoundError("file x not found"), "file x not found"),
+        (OSError(28, "No space left on device"), "[Errno 28] No space left on device"),
+        (
+            NotInstalledError("x is not installed: pip install x"),
+            "x is not installed: pip install x",
+        ),
+        (ProcessExitedException("killed", 0, 0, 9), "killed; a training goes on with --recover"),
+        (ProcessRaisedException("allennlp_nef.errors.UserError: x:1: y\n", 0, 1), "x:1: y"),
+        (ProcessRaisedException("ValueError: x\n", 0, 1), None),
+        (OSError("a bug"), None),
+        (ModuleNotFoundError("a bug"), None),
         (ValueError("a bug"), None),
         (SystemExit(3), None),
     ],
     ids=repr,
 )
-def test_messages_are_one_line(error, message):
-    ending = ending_of(error)
-    assert (ending and tuple(ending)) == (message and (2, message))
+def test_the_type_of_an_error_tells_a_mistake_from_a_bug(error, message):
+    assert error_message(error) == message

@@ -2,6 +2,7 @@
 
 import json
 import re
+import socket
 import sys
 
 import pytest
@@ -157,6 +158,32 @@ class TestAllenNlpsCommands:
         status, _, err = console("find-lr", "training_configs/pos_bilstm.jsonnet", *options)
         assert status == 0, err
         assert (tmp_path / "run" / "lr-losses.png").is_file()
+
+    def test_serve_has_the_page_of_the_package(self, console, root, archive_path, monkeypatch):
+        server = pytest.importorskip("allennlp_server.commands.server_simple")
+        pages = []
+
+        class Server:
+            def __init__(self, address, app):
+                self._client = app.test_client()
+
+            def serve_forever(self):
+                pages.extend(self._client.get(path).data for path in ("/", "/page.js"))
+
+        monkeypatch.setattr(server, "WSGIServer", Server)
+        arguments = ("serve", "--archive-path", archive_path, "--port", 0)
+        status, out, err = console(*arguments)
+        assert (status, out.count("\n"), err) == (0, 1, "")
+        demo = root / "allennlp_nef" / "demo"
+        assert pages == [(demo / name).read_bytes() for name in ("index.html", "page.js")]
+
+    def test_serve_names_a_port_that_is_in_use(self, console):
+        pytest.importorskip("allennlp_server")
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port = server.getsockname()[1]
+            status, out, err = console("serve", "--archive-path", "none", "--port", port)
+        message = f"error: --port: expected a port of 127.0.0.1 that is free, got {port} (Address already in use)"
+        assert (status, out, err) == (2, "", f"{message}\n")
 
     def test_serve_without_its_package_tells_how_to_install_it(self, console, monkeypatch):
         from allennlp.commands import Subcommand

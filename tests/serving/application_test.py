@@ -368,7 +368,7 @@ def test_wrong_options_are_errors(archive_path, tmp_path, monkeypatch):
     from allennlp_nef.serving import create_app
 
     path = str(archive_path)
-    with pytest.raises(UserError, match="options: expected those of the predictor, .*'max_token'"):
+    with pytest.raises(UserError, match="WordQePredictor: expected .*; did you mean max_tokens?"):
         create_app(path, max_token=200)
     with pytest.raises(UserError, match=r"static_dir: expected a folder with index\.html, got "):
         create_app(path, static_dir=str(tmp_path))

@@ -1,13 +1,12 @@
 import argparse
 import json
-import os
 from typing import Any, NamedTuple
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.params import parse_overrides, with_overrides
 from allennlp.data import DatasetReader
 
+from allennlp_nef.commands.configs import config_of, overridden
 from allennlp_nef.data.dataset_readers import TaggingReader, WmtWordQeReader
 from allennlp_nef.data.formats.data_paths import DataPath
 from allennlp_nef.errors import UserError, quote, summary_of
@@ -37,14 +36,9 @@ def splits_of(args: argparse.Namespace) -> tuple[dict[str, Any], list[Split]]:
         raise UserError(f"expected either a config or --reader, got {got}")
     given = {name: _path(getattr(args, name)) for name in NAMES if getattr(args, name)}
     if args.config is None:
-        config = {"dataset_reader": {"type": args.reader}}
-        config = with_overrides(config, parse_overrides(args.overrides))
+        config = overridden({"dataset_reader": {"type": args.reader}}, args.overrides)
     else:
-        if os.path.isdir(args.config):  # Jsonnet would end the process
-            raise UserError(f"{args.config}: expected a config file, got a folder")
-        config = Params.from_file(args.config, args.overrides).as_dict(quiet=True)
-        if not isinstance(config, dict):
-            raise UserError(f"{args.config}: expected an object, got {quote(config)}")
+        config = config_of(args.config, args.overrides)
     paths = {name: given.get(name, config.get(f"{name}_data_path")) for name in NAMES}
     splits = [
         Split(name, path, _reader(config, is_training=name == "train"))

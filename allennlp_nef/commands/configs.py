@@ -1,0 +1,64 @@
+"""The configs that commands read, and the overrides of their option."""
+
+import os
+from typing import Any
+
+from allennlp.common import Params
+from allennlp.common.params import parse_overrides, with_overrides
+
+from allennlp_nef.errors import UserError, quote
+
+# What AllenNLP takes from a config without a check.
+_KINDS = {
+    **dict.fromkeys(("random_seed", "numpy_seed", "pytorch_seed"), (int, "an integer")),
+    "distributed": (dict, "an object"),
+    "include_in_archive": (list, "a list"),
+}
+
+
+def config_of(path: str, overrides: str = "") -> dict[str, Any]:
+    """The config of a file with the overrides of `--overrides`.
+
+    # Raises
+
+    `UserError`: no file, a file that is not Jsonnet or cannot be evaluated, a value of a wrong type; and what
+    `overridden` raises.
+    """
+    if os.path.isdir(path):  # Jsonnet would end the process
+        raise UserError(f"{path}: expected a config file, got a folder")
+    try:
+        config = Params.from_file(path).params
+    except FileNotFoundError as error:
+        raise UserError(f"{path}: expected a config file, got no such file") from error
+    except (OSError, RuntimeError, ValueError) as error:  # Jsonnet raises the second
+        raise UserError(f"{path}: expected a config in Jsonnet, got {error}") from error
+    if not isinstance(config, dict):
+        raise UserError(f"{path}: expected an object, got {quote(config)}")
+    config = overridden(config, overrides)
+    for name, (kind, expected) in _KINDS.items():
+        value = config.get(name)
+        # Of an environment variable, a seed is a text.
+        is_number = kind is int and isinstance(value, str) and value.strip().isdecimal()
+        if not (value is None or isinstance(value, kind) or is_number):
+            raise UserError(f"{path}: {name}: expected {expected}, got {quote(value)}")
+    return config
+
+
+def overridden(config: dict[str, Any], overrides: str) -> dict[str, Any]:
+    """A config with the overrides. Raises a `UserError` where they are no object, or change what is not there."""
+    values = overrides_of(overrides)
+    try:
+        return with_overrides(config, values)
+    except ValueError as error:
+        raise UserError(f"--overrides: {error}") from error
+
+
+def overrides_of(text: str) -> dict[str, Any]:
+    """The value of `--overrides`. Raises a `UserError` where it is no object in Jsonnet."""
+    try:
+        values = parse_overrides(text)
+    except (RuntimeError, ValueError) as error:
+        raise UserError(f"--overrides: {error}") from error
+    if not isinstance(values, dict):
+        raise UserError(f"--overrides: expected a JSON object, got {quote(text)}")
+    return values
