@@ -524,6 +524,22 @@ def _unknown_option(
     return error
 
 
+def _name_dimensions(module: Any) -> None:
+    """Lets the error for encoders of `compose` that do not fit name their dimensions."""
+    construct = module.ComposeEncoder.__init__
+
+    def __init__(self: Any, encoders: Any) -> None:
+        dims = [(encoder.get_input_dim(), encoder.get_output_dim()) for encoder in encoders]
+        if any(before[1] != after[0] for before, after in zip(dims, dims[1:])):
+            got = ", ".join(f"{input_dim} to {output_dim}" for input_dim, output_dim in dims)
+            raise ValueError(
+                f"encoders: expected each input dimension to be the output dimension before it, got {got}"
+            )
+        construct(self, encoders)
+
+    module.ComposeEncoder.__init__ = functools.wraps(construct)(__init__)
+
+
 # By module, what is called with the module when it has been executed.
 _CHANGES: dict[str, Callable[[Any], None]] = {
     "allennlp.common.cached_transformers": _get_tokenizer_of_today,
@@ -531,4 +547,5 @@ _CHANGES: dict[str, Callable[[Any], None]] = {
     "allennlp.common.plugins": _import_plugins_quickly,
     "allennlp.common.registrable": _suggest_without_nltk,
     "allennlp.common.util": _hash_without_dill,
+    "allennlp.modules.seq2seq_encoders.compose_encoder": _name_dimensions,
 }

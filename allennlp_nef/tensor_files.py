@@ -32,19 +32,20 @@ def load_tensors(file: Any, map_location: Any = None, **options: Any) -> Any:
 
     # Raises
 
-    `TensorFileError`: a file that holds something else. `OSError` and other errors of `torch.load`: a file that is
-    damaged.
+    `TensorFileError`: a file that holds something else, or is damaged. `OSError`: a file that cannot be read.
     """
     try:
         _check_container(file)
         return _torch_load(file, map_location=map_location, weights_only=True)
-    except pickle.UnpicklingError as error:
+    except (EOFError, LookupError, RuntimeError, pickle.UnpicklingError) as error:
+        if isinstance(error, RuntimeError) and "PytorchStreamReader" not in str(error):
+            raise  # no memory, or no such device
         name = os.path.basename(os.fspath(file)) if _is_path(file) else "weights"
         found = _REFUSED.search(str(error))
-        got = found[1] if found else str(error).splitlines()[0]
-        if got.startswith(
-            "Weights only load failed"
-        ):  # torch's advice is to load the file all the same
+        got = found[1] if found else str(error).split("\n")[0]
+        is_restricted = isinstance(error, pickle.UnpicklingError)
+        # torch's advice is to load the file all the same
+        if not is_restricted or got.startswith("Weights only load failed"):
             got = "another or a damaged file"
         raise TensorFileError(f"{name}: expected tensors only, got {got}") from error
 

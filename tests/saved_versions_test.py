@@ -109,17 +109,10 @@ class TestLoadingErrors:
         assert "size mismatch" in lines[1]
         assert lines[-1] == EARLIER
 
-    @pytest.mark.parametrize(
-        ("part", "kind"),
-        [
-            ("model", TypeError),
-            ("model.decoder", ConfigurationError),
-            ("dataset_reader", TypeError),
-        ],
-    )
-    def test_option_that_is_not_known(self, run, part, kind):
+    @pytest.mark.parametrize("part", ["model", "model.decoder", "dataset_reader"])
+    def test_option_that_is_not_known(self, run, part):
         folder = run(saved_earlier)
-        lines = self.lines_of_error(kind, folder, {f"{part}.invented": 1})
+        lines = self.lines_of_error(ConfigurationError, folder, {f"{part}.invented": 1})
         assert "invented" in lines[0]
         assert lines[1:] == [EARLIER]
 
@@ -128,11 +121,11 @@ class TestLoadingErrors:
         (folder / "best.th").write_bytes(b"")
         lines = self.lines_of_error(EOFError, folder)
         assert lines[-1] == (
-            f"The versions that the model was saved with cannot be read (EOFError); {RUNNING}"
+            f"The versions that the model was saved with cannot be read (TensorFileError); {RUNNING}"
         )
 
     def test_error_before_a_training_stays_as_it_is(self, tmp_path):
         params = Params({"type": "wmt_word_qe", "invented": 1})
-        with pytest.raises(TypeError) as raised:
+        with pytest.raises(ConfigurationError) as raised:
             DatasetReader.from_params(params, serialization_dir=str(tmp_path))
         assert len(str(raised.value).splitlines()) == 1

@@ -91,6 +91,9 @@ def test_what_would_be_called_is_named(path):
         (container(b"", zipfile.ZIP_DEFLATED, zeros=bytes(9999)), "compressed data"),
         (bytes(1024), "a tar file"),
         (b"x", "another or a damaged file"),
+        (b"", "another or a damaged file"),
+        (b"hello world", "another or a damaged file"),
+        (container(b"")[:-50], "another or a damaged file"),
     ],
 )
 def test_other_containers_are_refused(path, content, got):

@@ -79,6 +79,13 @@ class TestTraining:
         message = 'num_steps: expected an integer of at least 1 or "length", got 0'
         assert train(**{"model.decoder.num_steps": 0}) == message
 
+    def test_encoders_of_compose_that_do_not_fit_are_named_with_their_dimensions(self, train):
+        options = {"model.seq2seq_encoder.encoders.1.input_dim": 7}
+        assert train("training_configs/trec_nef_f.jsonnet", **options) == (
+            "model.seq2seq_encoder (ComposeEncoder): encoders: expected each input dimension to be the output "
+            "dimension before it, got 100 to 200, 7 to 57"
+        )
+
     @pytest.mark.parametrize(
         "options, message",
         [

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Instance, Token, Vocabulary
 from allennlp.data.fields import SequenceLabelField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
@@ -69,7 +70,7 @@ def test_simple_tagger_learns_with_a_decoder():
 
 def test_encoders_have_to_agree_on_directions():
     unidirectional = encoders(bidirectional=False)
-    with pytest.raises(ValueError, match="bidirectionality"):
+    with pytest.raises(ConfigurationError, match="bidirectionality"):
         Seq2SeqEncoder.from_params(Params(unidirectional))
     agreeing = encoders(bidirectional=False)
     agreeing["encoders"][1]["bidirectional"] = False
