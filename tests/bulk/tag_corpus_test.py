@@ -299,7 +299,7 @@ def test_nothing_is_downloaded_to_find_the_format(tag, tmp_path):
         (
             "pos_bilstm",
             ["{}/a.jsonl", "--predictor-args", '{"x": 1}'],
-            "options: expected those of",
+            "NefTaggerPredictor: expected one of the options attention, ",
         ),
         (
             "pos_bilstm",

@@ -123,7 +123,7 @@ def test_aligner_aligns_without_eflomal(run, files, eflomal, tmp_path, monkeypat
     assert (tmp_path / "again").read_text().splitlines()[0] == "0-0 0-1 1-1 2-2"
     status, err = run(*files, "--output", links)
     assert status == 2
-    assert 'not installed: pip install "allennlp_nef[align]" (or give --aligner FILE)' in err
+    assert "align-words without --aligner: expected the extra align, which is not installed" in err
 
 
 def test_priors_reach_eflomal(run, files, eflomal, tmp_path):
@@ -180,7 +180,7 @@ def test_missing_eflomal_is_reported_with_the_command(run, files, monkeypatch, t
     monkeypatch.setitem(sys.modules, "eflomal", None)
     status, err = run(*files, "--output", tmp_path / "links")
     assert status == 2
-    assert "expected the package eflomal, which is not installed: pip install" in err
+    assert "expected the extra align, which is not installed: pip install" in err
 
 
 BAD_TEXT = [

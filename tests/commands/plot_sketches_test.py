@@ -541,7 +541,7 @@ class TestErrors:
     def test_without_matplotlib_the_error_tells_how_to_install_it(self, fail, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib", None)
         message = fail("archive", "input")
-        assert message.startswith("error: expected matplotlib: pip install matplotlib (")
+        assert message.startswith("error: plots: expected the extra plot, which is not installed: ")
 
 
 def test_no_module_imports_matplotlib_at_its_top(root):

@@ -56,7 +56,9 @@ def folder(tmp_path_factory):
 def config_with_small_transformer(name, folder):
     if not name.endswith("transformer"):
         return config_of(name)
-    sizes = f"transformer_dim:: {DIM}, transformer_layers:: {LAYERS}, transformer_length:: 64"
+    sizes = f"transformer_dim:: {DIM}"
+    if name.startswith("qe"):
+        sizes += f", transformer_layers:: {LAYERS}, transformer_length:: 64"
     changes = f"{{ transformer_model:: '{folder}/bert', {sizes} }}"
     return evaluate(f"(import '{CONFIGS}/{name}.jsonnet') + {changes}")[0]
 
