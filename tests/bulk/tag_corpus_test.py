@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import sys
 import time
 
 import pyarrow
@@ -370,4 +371,5 @@ def test_an_archive_that_names_a_file_elsewhere_needs_trust(tag, tmp_path):
     status, _, _, err = tag(archive, path)
     assert status == 2
     assert err.startswith(f"error: {archive}: expected names of members inside of a folder")
-    assert tag(archive, path, "--trust")[0] == 0
+    refused_by_python = sys.version_info >= (3, 14)
+    assert tag(archive, path, "--trust")[0] == (2 if refused_by_python else 0)

@@ -7,7 +7,7 @@ import random
 import sys
 import tarfile
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 
 import pytest
@@ -315,9 +315,13 @@ class TestOtherFiles:
         vocabulary = {"type": "from_files", "directory": directory}
         path = archive(config_json=with_value(config, "model.vocab", vocabulary))
         monkeypatch.setattr(file_utils, "CACHE_DIRECTORY", str(tmp_path / "cache"))
-        with pytest.raises(UserError, match="model.tar.gz: .*outside"):
+        refused = pytest.raises(UserError, match="model.tar.gz: .*outside")
+        # Python 3.14 changes such a link to one that stays inside.
+        with nullcontext() if sys.version_info >= (3, 14) else refused:
             load_predictor(str(path))
         assert not (tmp_path / "cache/marker").exists()
+        if sys.version_info >= (3, 14):
+            return
         load_predictor(str(path), trust=True)
         assert (tmp_path / "cache/marker").exists()
 

@@ -3,6 +3,7 @@
 import gzip
 import io
 import random
+import sys
 import tarfile
 import tempfile
 
@@ -63,6 +64,8 @@ def out_of(inside, kind):
 def test_members_outside_of_the_folder_are_refused(inside, monkeypatch, kind):
     members = out_of(inside, kind)
     path = refused(members, inside, "a: expected a" if "link" in kind else "expected names of")
+    if sys.version_info >= (3, 14):
+        return  # Python refuses them, too
     monkeypatch.setattr(tempfile, "mkdtemp", lambda: str(inside))
     with extracted_archive(path, cleanup=False):  # as AllenNLP does it
         assert not is_unchanged(inside)
@@ -99,7 +102,10 @@ class TestLimits:
         refused([member("c", bytes(size)), member("d", **link)], inside, message)
 
     def test_too_large_headers_are_refused(self, inside):
-        refused([member("a" * 2**21)], inside, "expected headers of at most 1 MiB")
+        # tarfile of Python 3.14 reads the name in parts; then it is too long for the file system.
+        is_read = sys.version_info >= (3, 14)
+        message = "expected an archive that can" if is_read else "expected headers of at most 1 MiB"
+        refused([member("a" * 2**21)], inside, message)
 
     def test_too_many_members_are_refused(self, inside, monkeypatch):
         monkeypatch.setattr(unpacking, "MAX_MEMBERS", 5)
