@@ -1,3 +1,4 @@
+import re
 import tarfile
 import zlib
 from collections.abc import Iterator
@@ -75,10 +76,6 @@ def load_predictor(
         return Predictor.from_archive(archive, chosen, extra_args=options)
     except ConfigurationError as error:
         raise UserError(f"{path}: {summary_of(error)}") from error
-    except TypeError as error:
-        if "unexpected keyword argument" not in str(error):
-            raise
-        raise UserError(f"options: expected those of the predictor, got {error}") from error
 
 
 @contextmanager
@@ -89,13 +86,15 @@ def naming_archive(path: str) -> Iterator[None]:
     except ArchiveError:
         raise
     except (*_CAUSED_BY_ARCHIVES, RuntimeError) as error:
-        if type(error) is RuntimeError and "in loading state_dict" not in str(error):
+        if type(error) is RuntimeError and not _DOES_NOT_FIT.search(str(error)):
             raise
         raise UserError(
             f"{path}: expected the archive of a trained model, got {type(error).__name__}: {summary_of(error)}"
         ) from error
 
 
+# The errors of torch and of AllenNLP for weights that do not fit the model.
+_DOES_NOT_FIT = re.compile("in loading state_dict|Error loading state dict for")
 # What fetching and unpacking an archive, reading its files, and building what its config names raise. A RuntimeError is
 # torch's, for weights that do not fit.
 _CAUSED_BY_ARCHIVES = (

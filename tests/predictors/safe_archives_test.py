@@ -1,5 +1,6 @@
 """Archives that run code where AllenNLP loads them, and that `load_predictor` refuses."""
 
+import io
 import json
 import os
 import pickle
@@ -386,3 +387,12 @@ def test_bug_in_a_model_that_is_loaded_is_no_mistake_of_the_user(archive, monkey
     monkeypatch.setattr("allennlp_nef.models.NefTagger.load_state_dict", fail)
     with pytest.raises(AttributeError, match="a bug"):
         load_predictor(str(archive()))
+
+
+def test_weights_without_a_parameter_are_a_mistake_in_the_archive(archive, run):
+    weights = torch.load(run / "best.th", weights_only=True)
+    weights.pop(min(weights))
+    stream = io.BytesIO()
+    torch.save(weights, stream)
+    with pytest.raises(UserError, match="model.tar.gz: expected the archive of a trained model"):
+        load_predictor(str(archive(weights_th=stream.getvalue())))
