@@ -14,7 +14,6 @@ from allennlp_nef.commands.reporting import log_files
 
 # Warnings of other packages that a user can do nothing about: the beginning of the message, and the category.
 IGNORED_WARNINGS = (
-    ("Failed to load image Python extension", UserWarning),
     ("`torch.cuda.amp.autocast(args...)` is deprecated", FutureWarning),
     ("User provided device_type of 'cuda'", UserWarning),
     ("You are using a non-supported Python version", FutureWarning),
