@@ -1,5 +1,7 @@
+import glob
 import os
 import time
+from collections.abc import Iterable
 
 from flask import Flask, Response, request
 from prometheus_client import (
@@ -8,6 +10,7 @@ from prometheus_client import (
     Counter,
     Gauge,
     Histogram,
+    Metric,
     generate_latest,
 )
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -73,5 +76,19 @@ class Metrics:
         registry = self._registry
         if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
             registry = CollectorRegistry()
-            MultiProcessCollector(registry)
+            _Collector(registry)
         return generate_latest(registry)
+
+
+class _Collector(MultiProcessCollector):
+    def collect(self) -> Iterable[Metric]:
+        # A process makes an empty file first, and then gives it a size. Prometheus' client fails to read an empty one.
+        paths = glob.glob(os.path.join(os.environ["PROMETHEUS_MULTIPROC_DIR"], "*.db"))
+        return self.merge([path for path in paths if _size(path)])
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except FileNotFoundError:  # a process that ended since
+        return 0
