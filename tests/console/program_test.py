@@ -4,6 +4,7 @@ import json
 import re
 import socket
 import sys
+from importlib.metadata import version
 
 import pytest
 
@@ -59,7 +60,6 @@ class TestHelp:
         assert "--include-package" in other
 
     def test_version_names_what_is_installed(self, console):
-        import torch
         from allennlp.version import VERSION
 
         import allennlp_nef
@@ -70,7 +70,7 @@ class TestHelp:
         assert out.splitlines() == [
             f"allennlp_nef {allennlp_nef.__version__}",
             f"AllenNLP {VERSION}",
-            f"torch {torch.__version__}",
+            f"torch {version('torch')}",
             f"Python {python}",
         ]
 
