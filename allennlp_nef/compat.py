@@ -396,12 +396,21 @@ _CHECKING = tuple(
     f"allennlp.{name}"
     for name in ("data.token_indexers", "data.tokenizers", "modules", "training.optimizers")
 )
+# Options of AllenNLP that have to be at least 1, which its components do not check, or not as errors of a config.
+_POSITIVE = (
+    *("batch_size", "embedding_dim", "keep_most_recent_by_count", "max_instances", "max_tokens"),
+    *("num_epochs", "num_gradient_accumulation_steps", "step_size"),
+)
 _CHECKS = (AssertionError, OSError, ValueError)
 _OF_ALLENNLP_MODELS = ("biaffine_parser", "esim")
 
 
 class _WrongValue(TypeError):
     """A value of a config is of another type than its option."""
+
+
+class _RefusedValue(ValueError):
+    """A constructor that also reads data refuses a value of a config."""
 
 
 def _name_what_cannot_be_built(module: Any) -> None:
@@ -421,8 +430,12 @@ def _name_what_cannot_be_built(module: Any) -> None:
     def construct_arg(
         class_name: str, name: str, value: Any, annotation: Any, default: Any, /, **extras: Any
     ) -> Any:
-        expected = _expected(module, value, annotation)
+        is_lazy = typing.get_origin(annotation) is module.Lazy and value is not default
+        built_later = typing.get_args(annotation)[0] if is_lazy else annotation
+        expected = _expected(module, value, built_later)
         try:
+            if is_lazy and expected:
+                raise TypeError
             return construct(class_name, name, value, annotation, default, **extras)
         except (TypeError, module.ConfigurationError):
             if not expected:
@@ -441,6 +454,12 @@ def _name_what_cannot_be_built(module: Any) -> None:
 
     def create_kwargs(constructor: Any, cls: Any, params: Any, /, **extras: Any) -> Any:
         options = module.infer_params(cls, constructor)
+        if cls.__module__.startswith("allennlp"):
+            for name in params.keys() & options.keys() & {*_POSITIVE}:
+                if isinstance(params[name], int) and params[name] < 1:
+                    raise module.ConfigurationError(
+                        f"{_place(params, cls.__name__)}: {name}: expected an integer of at least 1, got {params[name]}"
+                    )
         if not any(option.kind is option.VAR_KEYWORD for option in options.values()):
             for name in sorted(params.keys() - options.keys()):
                 raise _unknown_option(module, name, options, extras, _place(params, cls.__name__))
@@ -478,7 +497,8 @@ def _name_what_cannot_be_built(module: Any) -> None:
                 from allennlp_nef.errors import UserError, summary_of
 
                 is_named = isinstance(error, UserError) or getattr(error, "filename", None)
-                if is_named or not str(error) or not cls.__module__.startswith(_CHECKING):
+                is_check = cls.__module__.startswith(_CHECKING) or isinstance(error, _RefusedValue)
+                if is_named or not str(error) or not is_check:
                     raise
                 raise module.ConfigurationError(f"{place}: {summary_of(error)}") from error
 
@@ -540,6 +560,69 @@ def _name_dimensions(module: Any) -> None:
     module.ComposeEncoder.__init__ = functools.wraps(construct)(__init__)
 
 
+def _check_before_reading(module: Any) -> None:
+    """Lets a data loader check its values before it reads data, in which an error may be a bug."""
+    construct = module.MultiProcessDataLoader.__init__
+
+    def __init__(self: Any, *arguments: Any, **options: Any) -> None:
+        self.iter_instances = tuple  # reads nothing
+        try:
+            construct(self, *arguments, **options)
+        except ValueError as error:
+            raise _RefusedValue(str(error)) from error
+        del self.iter_instances
+        if self.max_instances_in_memory is None:
+            for _ in self.iter_instances():
+                pass
+
+    module.MultiProcessDataLoader.__init__ = functools.wraps(construct)(__init__)
+
+
+def _name_damaged_parts(module: Any) -> None:
+    """Raises a `ConfigurationError` where the config of an archive lacks a part, or its other file has no version.
+
+    The dataset reader may be a name alone, as in the config of the training.
+    """
+    load, from_path = module._load_dataset_readers, module.Meta.from_path
+
+    def load_readers(config: Any, folder: Any) -> Any:
+        for name in ("dataset_reader", "model"):
+            value = config.get(name) if isinstance(config.params, dict) else None
+            if isinstance(value, str):
+                config[name] = {"type": value}
+            elif not isinstance(value, Mapping):
+                raise module.ConfigurationError(
+                    f"config.json: expected an object with {name}, got {value}"
+                )
+        return load(config, folder)
+
+    def read_meta(path: Any) -> Any:
+        try:
+            meta = from_path(path)
+            module._parse_version(meta.version)
+        except (AttributeError, TypeError, ValueError) as error:
+            raise module.ConfigurationError(
+                f'meta.json: expected {{"version": "{module.VERSION}"}} or such, got {error}'
+            ) from error
+        return meta
+
+    module._load_dataset_readers = functools.wraps(load)(load_readers)
+    module.Meta.from_path = functools.wraps(from_path)(read_meta)
+
+
+def _name_damaged_weights(module: Any) -> None:
+    """Raises a `TensorFileError` for weights that torch cannot load."""
+    read = module.read_state_dict
+
+    def read_state_dict(path: Any, *arguments: Any, **options: Any) -> Any:
+        from allennlp_nef.tensor_files import explaining_weights
+
+        with explaining_weights(path):
+            return read(path, *arguments, **options)
+
+    module.read_state_dict = functools.wraps(read)(read_state_dict)
+
+
 # By module, what is called with the module when it has been executed.
 _CHANGES: dict[str, Callable[[Any], None]] = {
     "allennlp.common.cached_transformers": _get_tokenizer_of_today,
@@ -547,5 +630,8 @@ _CHANGES: dict[str, Callable[[Any], None]] = {
     "allennlp.common.plugins": _import_plugins_quickly,
     "allennlp.common.registrable": _suggest_without_nltk,
     "allennlp.common.util": _hash_without_dill,
+    "allennlp.data.data_loaders.multiprocess_data_loader": _check_before_reading,
+    "allennlp.models.archival": _name_damaged_parts,
     "allennlp.modules.seq2seq_encoders.compose_encoder": _name_dimensions,
+    "allennlp.nn.util": _name_damaged_weights,
 }

@@ -5,6 +5,8 @@ import pickle
 import re
 import tarfile
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -13,6 +15,7 @@ from allennlp_nef.errors import UserError
 
 _torch_load = torch.load
 _REFUSED = re.compile(r"GLOBAL (\S+)")
+_OF_FILES = re.compile("PytorchStreamReader|weights_only|Invalid argument$")  # the last: cut off
 
 
 class TensorFileError(UserError):
@@ -34,12 +37,19 @@ def load_tensors(file: Any, map_location: Any = None, **options: Any) -> Any:
 
     `TensorFileError`: a file that holds something else, or is damaged. `OSError`: a file that cannot be read.
     """
-    try:
+    with explaining_weights(file):
         _check_container(file)
         return _torch_load(file, map_location=map_location, weights_only=True)
-    except (EOFError, LookupError, RuntimeError, pickle.UnpicklingError) as error:
-        if isinstance(error, RuntimeError) and "PytorchStreamReader" not in str(error):
-            raise  # no memory, or no such device
+
+
+@contextmanager
+def explaining_weights(file: Any) -> Iterator[None]:
+    """A context in which torch loads a file. Raises a `TensorFileError` for what `load_tensors` raises it for."""
+    try:
+        yield
+    except (EOFError, LookupError, OSError, RuntimeError, pickle.UnpicklingError) as error:
+        if isinstance(error, (OSError, RuntimeError)) and not _OF_FILES.search(str(error)):
+            raise  # no such file, no memory, or no such device
         name = os.path.basename(os.fspath(file)) if _is_path(file) else "weights"
         found = _REFUSED.search(str(error))
         got = found[1] if found else str(error).split("\n")[0]

@@ -94,6 +94,7 @@ def test_what_would_be_called_is_named(path):
         (b"", "another or a damaged file"),
         (b"hello world", "another or a damaged file"),
         (container(b"")[:-50], "another or a damaged file"),
+        (container(b"")[:-5], "another or a damaged file"),
     ],
 )
 def test_other_containers_are_refused(path, content, got):

@@ -86,21 +86,24 @@ def naming_archive(path: str) -> Iterator[None]:
     except ArchiveError:
         raise
     except (*_CAUSED_BY_ARCHIVES, RuntimeError) as error:
-        if type(error) is RuntimeError and not _DOES_NOT_FIT.search(str(error)):
+        if type(error) is RuntimeError and not _RUNTIME_ERRORS.search(str(error)):
             raise
         raise UserError(
             f"{path}: expected the archive of a trained model, got {type(error).__name__}: {summary_of(error)}"
         ) from error
 
 
-# The errors of torch and of AllenNLP for weights that do not fit the model.
-_DOES_NOT_FIT = re.compile("in loading state_dict|Error loading state dict for")
+# The errors of torch and of AllenNLP for weights that do not fit the model, and those of Jsonnet for a config.
+_RUNTIME_ERRORS = re.compile(
+    "in loading state_dict|Error loading state dict for|^(STATIC|RUNTIME) ERROR: "
+)
 # What fetching and unpacking an archive, reading its files, and building what its config names raise. A RuntimeError is
-# torch's, for weights that do not fit.
+# torch's or Jsonnet's.
 _CAUSED_BY_ARCHIVES = (
     ConfigurationError,
     EOFError,
     OSError,
+    UnicodeDecodeError,
     UnpicklingError,
     UserError,
     tarfile.TarError,

@@ -181,7 +181,7 @@ def _restricted(step: Callable[..., Any]) -> Callable[..., Any]:
             with only_registered():
                 return step(*arguments)
         except TensorFileError as error:
-            raise ArchiveError(f"{name}: {str(error).splitlines()[0]}; {HINT}") from error
+            raise ArchiveError(f"{name}: {str(error).splitlines()[0]}") from error
         finally:
             _loading.name, _loading.depth = name, depth
 

@@ -285,8 +285,8 @@ class TestOtherFiles:
             if "weights_only" in torch.load.__code__.co_varnames:  # as in older versions of torch
                 patch.setattr(torch, "load", partial(torch.load, weights_only=False))
             attack(path, marker)
-            refused(path, marker, "weights.th: expected tensors only, got posix.system")
-        refused(path, marker, "weights.th: expected tensors only, got posix.system")
+            refused(path, marker, "weights.th: expected tensors only, got posix.system", "")
+        refused(path, marker, "weights.th: expected tensors only, got posix.system", "")
 
     def test_weights_in_the_folder_of_a_run_are_checked_too(self, archive, run, tmp_path):
         (tmp_path / "run").mkdir()
@@ -396,3 +396,33 @@ def test_weights_without_a_parameter_are_a_mistake_in_the_archive(archive, run):
     torch.save(weights, stream)
     with pytest.raises(UserError, match="model.tar.gz: expected the archive of a trained model"):
         load_predictor(str(archive(weights_th=stream.getvalue())))
+
+
+@pytest.mark.parametrize("trust", [False, True])
+@pytest.mark.parametrize(
+    "files, message",
+    [
+        ({"config_json": "{oops"}, "config.json:1:|config.json: expected plain JSON"),
+        (
+            {"config_json": {"model": {}}},
+            "config.json: expected an object with dataset_reader, got",
+        ),
+        (
+            {"config_json": {"dataset_reader": {}}},
+            "config.json: expected an object with model, got",
+        ),
+        ({"meta_json": b"{oops"}, "meta.json: expected .*, got Expecting property name"),
+        ({"meta_json": b"{}"}, "meta.json: expected .*, got "),
+        ({"weights_th": b"hello world"}, "weights.th: expected tensors only, got another or a dam"),
+        ({"vocabulary/labels_txt": b"\xff"}, "can't decode byte 0xff"),
+    ],
+    ids=repr,
+)
+def test_a_damaged_file_is_a_mistake_in_the_archive(archive, files, message, trust):
+    path = archive(**files)
+    with pytest.raises(UserError, match=f"^{path}: .*{message}"):
+        load_predictor(str(path), trust=trust)
+
+
+def test_a_dataset_reader_may_be_a_name_alone(archive, config):
+    load_predictor(str(archive(config_json={**config, "dataset_reader": "wmt_word_qe"})))
