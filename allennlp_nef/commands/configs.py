@@ -1,6 +1,7 @@
 """The configs that commands read, and the overrides of their option."""
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 from allennlp.common import Params
@@ -8,11 +9,33 @@ from allennlp.common.params import parse_overrides, with_overrides
 
 from allennlp_nef.errors import UserError, quote
 
+
+def _is_integer(value: Any) -> bool:
+    # Of an environment variable, a seed is a text.
+    is_number = isinstance(value, str) and value.strip().isdecimal()
+    return value is None or isinstance(value, int) or is_number
+
+
 # What AllenNLP takes from a config without a check.
-_KINDS = {
-    **dict.fromkeys(("random_seed", "numpy_seed", "pytorch_seed"), (int, "an integer")),
-    "distributed": (dict, "an object"),
-    "include_in_archive": (list, "a list"),
+_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    **dict.fromkeys(("random_seed", "pytorch_seed"), (_is_integer, "an integer")),
+    "numpy_seed": (
+        lambda value: _is_integer(value) and 0 <= int(value or 0) < 2**32,
+        f"an integer from 0 to {2**32 - 1}",
+    ),
+    **dict.fromkeys(
+        ("data_loader", "dataset_reader", "model", "trainer"),
+        (lambda value: isinstance(value, (dict, str)), "an object"),
+    ),
+    "distributed": (lambda value: value is None or isinstance(value, dict), "an object"),
+    "include_in_archive": (
+        lambda value: (
+            value is None
+            or isinstance(value, list)
+            and all(isinstance(name, str) for name in value)
+        ),
+        "a list of file names",
+    ),
 }
 
 
@@ -35,12 +58,9 @@ def config_of(path: str, overrides: str = "") -> dict[str, Any]:
     if not isinstance(config, dict):
         raise UserError(f"{path}: expected an object, got {quote(config)}")
     config = overridden(config, overrides)
-    for name, (kind, expected) in _KINDS.items():
-        value = config.get(name)
-        # Of an environment variable, a seed is a text.
-        is_number = kind is int and isinstance(value, str) and value.strip().isdecimal()
-        if not (value is None or isinstance(value, kind) or is_number):
-            raise UserError(f"{path}: {name}: expected {expected}, got {quote(value)}")
+    for name, (check, expected) in _CHECKS.items():
+        if name in config and not check(config[name]):
+            raise UserError(f"{path}: {name}: expected {expected}, got {quote(config[name])}")
     return config
 
 

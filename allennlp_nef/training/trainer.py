@@ -57,8 +57,8 @@ class NefTrainer(GradientDescentTrainer):
 
     # Raises
 
-    `ConfigurationError`: an option that does not exist, which AllenNLP's ignores; with several processes, fewer
-    training sentences than processes, checkpoints of hosts that differ, or `evaluate_on_test`.
+    `ConfigurationError`: an option that does not exist, which AllenNLP's ignores; `use_amp` without a GPU; with several
+    processes, fewer training sentences than processes, checkpoints of hosts that differ, or `evaluate_on_test`.
     """
 
     _losses = torch.zeros(2, dtype=torch.double)
@@ -73,6 +73,8 @@ class NefTrainer(GradientDescentTrainer):
         known = {*signature(_construct).parameters, *signature(cls).parameters} - {"kwargs"}
         for name in sorted(options.keys() - known):
             raise ConfigurationError(unknown_option("trainer", name, known - _GIVEN))
+        if options.get("use_amp") and not torch.cuda.is_available():
+            raise ConfigurationError("trainer: use_amp: expected a GPU, got none")
         always_record_versions(model)  # also those of AllenNLP
         if options.get("distributed"):
             close_at_exit()

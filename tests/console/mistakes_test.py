@@ -112,6 +112,19 @@ class TestTraining:
                 {"model.encoder": {"type": "compose", "encoders": []}},
                 "model.encoder (ComposeEncoder): All encoders need to match in bidirectionality.",
             ),
+            (
+                {"data_loader.num_workers": -1},
+                "data_loader (MultiProcessDataLoader): num_workers cannot be a negative number",
+            ),
+            (
+                {"data_loader": {"shuffle": True}},
+                "data_loader (MultiProcessDataLoader): batch_size is required when",
+            ),
+            (
+                {"data_loader.batch_sampler.batch_size": 0},
+                "data_loader.batch_sampler (BucketBatchSampler): batch_size: expected an integer of at least 1, got 0",
+            ),
+            ({"trainer.use_amp": True}, "trainer: use_amp: expected a GPU, got none"),
         ],
     )
     def test_a_value_that_a_component_of_allennlp_refuses_is_named(self, train, options, message):
@@ -132,7 +145,18 @@ class TestTraining:
                 {"model.decoder.num_steps": 1, "model.metrics": 3},
                 "model (NefTagger): metrics: expected a list, got 3",
             ),
+            ({"model.tag_head": 3}, "model (NefTagger): tag_head: expected an object, got 3"),
+            ({"model": None}, f"{CONFIG}: model: expected an object, got None"),
+            ({"train_data_path": 3}, "data path: expected a path, got 3"),
             ({"random_seed": "a"}, f"{CONFIG}: random_seed: expected an integer, got 'a'"),
+            (
+                {"numpy_seed": 2**32},
+                f"{CONFIG}: numpy_seed: expected an integer from 0 to 4294967295, got 4294967296",
+            ),
+            (
+                {"include_in_archive": [3]},
+                f"{CONFIG}: include_in_archive: expected a list of file names, got [3]",
+            ),
             (
                 {"trainer.cuda_device": 77},
                 f"{CONFIG}: trainer.cuda_device: expected -1 or the number of a GPU, got 77 (",

@@ -62,7 +62,7 @@ def test_max_tokens_that_leave_no_sentence_are_an_error(name, tmp_path):
 
 
 def test_max_tokens_below_1_is_refused(name):
-    with pytest.raises(ConfigurationError, match="max_tokens: expected at least 1 or null, got 0"):
+    with pytest.raises(ConfigurationError, match="max_tokens: expected an integer of at least 1"):
         make(name, max_tokens=0)
 
 
