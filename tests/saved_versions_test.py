@@ -11,6 +11,7 @@ from allennlp.data import DatasetReader
 from allennlp.models import load_archive
 
 from allennlp_nef.saved_versions import compared_versions, running_versions, saved_versions
+from allennlp_nef.tensor_files import TensorFileError
 from allennlp_nef.version import VERSION
 from tests.models.tagging.small_tagger import make
 
@@ -119,7 +120,7 @@ class TestLoadingErrors:
     def test_weights_that_cannot_be_read(self, run):
         folder = run(saved_earlier)
         (folder / "best.th").write_bytes(b"")
-        lines = self.lines_of_error(EOFError, folder)
+        lines = self.lines_of_error(TensorFileError, folder)
         assert lines[-1] == (
             f"The versions that the model was saved with cannot be read (TensorFileError); {RUNNING}"
         )

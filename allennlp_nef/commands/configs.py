@@ -47,6 +47,8 @@ def config_of(path: str, overrides: str = "") -> dict[str, Any]:
     `UserError`: no file, a file that is not Jsonnet or cannot be evaluated, a value of a wrong type; and what
     `overridden` raises.
     """
+    if not path:
+        raise UserError("CONFIG: expected the path of a config, got ''")
     if os.path.isdir(path):  # Jsonnet would end the process
         raise UserError(f"{path}: expected a config file, got a folder")
     try:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import os
 import socket
 from typing import Any
@@ -21,9 +22,10 @@ def check_arguments(args: argparse.Namespace) -> None:
 
     # Raises
 
-    `UserError`: a batch size below 1, a folder of another training, arguments or overrides that are not a JSON object,
-    a GPU that is not there, a missing folder of static files, a port that cannot exist or is in use, output files of
-    `evaluate` for other inputs, an output of `build-vocab` that it would not write.
+    `UserError`: a batch size below 1, a folder of another training, no input, arguments or overrides that are not a
+    JSON object, a GPU that is not there, a missing folder of static files or of runs, a port that cannot exist or is in
+    use, a learning rate that is not above 0, no metrics to print, output files of `evaluate` for other inputs, an
+    output of `build-vocab` that it would not write.
     """
     given = vars(args)
     batch_size = given.get("batch_size")
@@ -36,6 +38,8 @@ def check_arguments(args: argparse.Namespace) -> None:
                 f"{run}: expected a new or empty folder, got one with files; -f replaces it, --recover goes on with "
                 "its training"
             )
+    if not given.get("input_file", "a path").strip():  # evaluate would evaluate nothing
+        raise UserError(f"input_file: expected a path, got {args.input_file!r}")
     for name in _OBJECTS:
         _check_object(f"--{name.replace('_', '-')}", given.get(name))
     if given.get("overrides"):
@@ -51,6 +55,16 @@ def check_arguments(args: argparse.Namespace) -> None:
         raise UserError(f"--static-dir: expected a folder, got {quote(folder)}")
     if "port" in given:
         _check_port(args.host, args.port)
+    for name in ("start_lr", "end_lr"):
+        if not 0 < given.get(name, 1) < math.inf:
+            raise UserError(
+                f"--{name.replace('_', '-')}: expected a number above 0, got {given[name]}"
+            )
+    if "metrics_filename" in given:  # of print-results
+        if not args.keys:
+            raise UserError("--keys: expected the names of metrics, got none")
+        if not os.path.isdir(args.path):
+            raise UserError(f"{args.path}: expected a folder, got no such one")
     if "auto_names" in given:
         _check_outputs(args)
     if "output_path" in given:
@@ -69,6 +83,8 @@ def _check_object(option: str, text: str | None) -> None:
 
 
 def _check_port(host: str, port: int) -> None:
+    if not host:  # it would stand for all addresses
+        raise UserError("--host: expected an address of this computer, got ''")
     if not 0 <= port < 2**16:
         raise UserError(f"--port: expected a number from 0 to 65535, got {port}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

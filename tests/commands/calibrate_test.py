@@ -238,6 +238,11 @@ def test_report_is_a_table(allennlp, pos_archive, tmp_path, capsys):
 
 
 class TestErrors:
+    def test_an_empty_path_is_not_the_data_of_the_config(self, fail, archive_path, tmp_path):
+        assert "expected the files .src and .mt" in fail(
+            archive_path, "", "--output", tmp_path / "a"
+        )
+
     def test_output_may_not_be_the_archive_nor_the_plot(self, fail, archive_path, tmp_path):
         other = "expected another file than"
         assert f"--output: {other} ARCHIVE" in fail(archive_path, "--output", archive_path)

@@ -380,6 +380,30 @@ class TestChecks:
         requests = "fixtures/qe/test.src"
         assert fail("predict", archive_path, requests, *arguments).startswith(message)
 
+    @pytest.mark.parametrize(
+        "arguments, message",
+        [
+            (["evaluate", "none", ""], "input_file: expected a path, got ''"),
+            (["train", "", "-s", "none"], "CONFIG: expected the path of a config, got ''"),
+            (["check-data", ""], "CONFIG: expected the path of a config, got ''"),
+            (
+                ["find-lr", CONFIG, "-s", "none", "--start-lr", "nan"],
+                "--start-lr: expected a number above 0, got nan",
+            ),
+            (["print-results", "tests"], "--keys: expected the names of metrics, got none"),
+            (["print-results", "none", "-k", "f1"], "none: expected a folder, got no such one"),
+            (
+                ["serve", "--archive-path", "none", "--host", ""],
+                "--host: expected an address of this computer, got ''",
+            ),
+        ],
+    )
+    def test_wrong_arguments_of_other_commands_are_named(self, fail, arguments, message):
+        assert fail(*arguments) == message
+
+    def test_the_path_of_data_may_not_be_another_value(self, fail, archive_path):
+        assert fail("evaluate", archive_path, "3") == "data path: expected a path, got 3"
+
     def test_a_folder_is_not_a_config(self, fail, tmp_path):
         message = fail("train", "training_configs", "-s", tmp_path / "run")
         assert message == "training_configs: expected a config file, got a folder"

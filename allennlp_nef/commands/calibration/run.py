@@ -55,7 +55,7 @@ def calibrate(args: argparse.Namespace) -> Iterator[str]:
     old = head.calibration or Calibration()
     head.calibrate(None)
     config = read_config(args.archive)
-    data = args.data or config.get("validation_data_path")
+    data = config.get("validation_data_path") if args.data is None else args.data
     if not isinstance(data, (str, dict)):
         raise UserError("DEV: expected labeled data, since the config has no validation_data_path")
     _check_inputs_stay(args, data)

@@ -1,8 +1,7 @@
 import logging
 import signal
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from os import PathLike
 from typing import Any, ClassVar
 
 from allennlp.common import Params
@@ -16,7 +15,7 @@ from allennlp_nef.data.metadata import metadata_of
 from allennlp_nef.data.saved_examples import Request, read_examples
 from allennlp_nef.data.weighting import SentenceWeighting
 from allennlp_nef.data.writers import Writer
-from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
+from allennlp_nef.errors import DataFormatError, OnError, raise_error
 from allennlp_nef.saved_versions import naming_versions
 
 logger = logging.getLogger(__name__)
@@ -95,8 +94,6 @@ class TaggingReader(DatasetReader):
     @overrides(check_signature=False)
     def _read(self, file_path: str) -> Iterator[Instance]:
         """Raises `DataFormatError`, a `ValueError`."""
-        if not isinstance(file_path, (str, PathLike, Mapping)):  # a config may have anything
-            raise DataFormatError(f"data path: expected a path, got {quote(file_path)}")
         examples = self.examples(file_path)
         if self._max_tokens is not None:
             examples = self._leave_out_long(examples, self._max_tokens, file_path)

@@ -5,7 +5,13 @@ import os
 from collections.abc import Mapping, Sequence
 
 from allennlp_nef.data.formats.parallel_files import find_parallel_files
-from allennlp_nef.data.formats.text_files import FileSlice, TextPath, check_file, read_bytes
+from allennlp_nef.data.formats.text_files import (
+    FileSlice,
+    TextPath,
+    check_file,
+    path_name,
+    read_bytes,
+)
 from allennlp_nef.errors import DataFormatError, quote
 
 Path = str | os.PathLike[str]
@@ -17,14 +23,14 @@ def is_explicit(path: DataPath) -> bool:
     """Whether each part has a path of its own: in a dict, or in a `.json` file."""
     if isinstance(path, Mapping):
         return True
-    return os.fspath(path).endswith(".json") and os.path.isfile(path)
+    return path_name(path).endswith(".json") and os.path.isfile(path)
 
 
 def name_of(path: DataPath) -> str:
     """What a message calls the data: the prefix, the `.json` file, or of a dict the first path."""
     if isinstance(path, Mapping):
         return str(next(iter(path.values()), "{}"))
-    return os.fspath(path)
+    return path_name(path)
 
 
 def holds_paths(path: str) -> bool:

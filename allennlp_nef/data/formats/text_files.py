@@ -105,6 +105,13 @@ def check_encoding(encoding: str) -> None:
         ) from None
 
 
+def path_name(path: object) -> str:
+    """`os.fspath` of a path. Raises a `DataFormatError` for another value, which a config may have in its place."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise DataFormatError(f"data path: expected a path, got {quote(path)}")
+    return os.fspath(path)
+
+
 def check_file(path: str, expected: str = "a file") -> None:
     """Raises a `FileError` where there is no file. `expected` is what the message says of it."""
     try:
@@ -129,7 +136,7 @@ def file_error(path: str, error: OSError) -> FileError:
 
 def open_file(path: TextPath) -> BinaryIO:
     """The bytes of a file, or of a slice of it. Raises a `FileError` where it cannot be opened."""
-    name = os.fspath(path)
+    name = path_name(path)
     check_file(name)
     try:
         if not isinstance(path, FileSlice):
