@@ -1,8 +1,8 @@
-"""Adds `allennlp_nef.pth`, which Python reads when it starts, to what is installed; pyproject.toml has all else."""
+"""The packages, and `allennlp_nef.pth`, which Python reads when it starts; pyproject.toml has all else."""
 
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
 
 
@@ -20,4 +20,11 @@ class BuildWithStart(build_py):
         self.copy_file("allennlp_nef.pth", folder)
 
 
-setup(cmdclass={"build_py": BuildWithStart})
+# Folders without code, which wheels hold inside allennlp_nef.
+DATA = [f"allennlp_nef.examples.fixtures.{name}" for name in ("ner", "pos", "qe", "sentences")]
+DATA += [f"allennlp_nef.examples.training_configs{name}" for name in ("", ".parts")]
+
+setup(
+    packages=[*find_packages(include=["allennlp_nef*"]), "allennlp_nef.demo", *DATA],
+    cmdclass={"build_py": BuildWithStart},
+)

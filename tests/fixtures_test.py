@@ -1,4 +1,4 @@
-"""The committed fixtures are what their generators write, and a model of quality needs the source to learn from them."""
+"""The committed fixtures are what their generators write; a model of quality needs the source to learn from them."""
 
 import json
 import random
