@@ -24,9 +24,7 @@ SHARED = (
     "data/formats/characters.py",
     "data/formats/chunks.py",
     "data/formats/word_alignments.py",
-    "data/aligners/features.py",
     "data/aligners/lexical_aligner.py",
-    "data/aligners/lexicon.py",
 )
 """The modules outside of `runner` that the runner imports."""
 _IMPORT = re.compile(r"^from allennlp_nef\.(?:\w+\.)*(\w+) import", re.MULTILINE)

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy
 
-from allennlp_nef.data.aligners.lexical_aligner import LexicalAligner
-from allennlp_nef.data.aligners.lexicon import Lexicon
+from allennlp_nef.data.aligners.lexical_aligner import LexicalAligner, Lexicon
 from allennlp_nef.data.word_similarity import similarity_matrix
 from allennlp_nef.errors import UserError, summary_of
 from allennlp_nef.runner.head import Head, Tagging

@@ -18,8 +18,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp_nef.commands.check_data import CHECK_DATA
 from allennlp_nef.data import ConllTagsReader, ConlluTagsReader, WmtWordQeReader
 from allennlp_nef.data.aligners import LexicalAligner, load_aligner, save_aligner
-from allennlp_nef.data.aligners.lexical_aligner import NUM_WEIGHTS
-from allennlp_nef.data.aligners.lexicon import Lexicon
+from allennlp_nef.data.aligners.lexical_aligner import NUM_WEIGHTS, Lexicon
 from allennlp_nef.data.formats.error_spans import read_error_spans
 from allennlp_nef.data.formats.score_files import read_sentence_scores, read_word_scores
 from allennlp_nef.data.formats.tag_files import read_conllu_tags, read_tag_column

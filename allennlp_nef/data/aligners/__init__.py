@@ -1,8 +1,7 @@
-"""A word aligner that needs no other program and, but for `reader_aligner`, no AllenNLP."""
+"""A word aligner that needs neither another program nor AllenNLP."""
 
 from allennlp_nef.data.aligners.aligner_files import load_aligner, save_aligner
 from allennlp_nef.data.aligners.learning import learn_aligner
-from allennlp_nef.data.aligners.lexical_aligner import LexicalAligner
-from allennlp_nef.data.aligners.lexicon import AlignedPair
+from allennlp_nef.data.aligners.lexical_aligner import AlignedPair, LexicalAligner
 
 __all__ = ["AlignedPair", "LexicalAligner", "learn_aligner", "load_aligner", "save_aligner"]

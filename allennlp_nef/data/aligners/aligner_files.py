@@ -9,8 +9,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from allennlp_nef.data.aligners.lexical_aligner import NUM_WEIGHTS, LexicalAligner
-from allennlp_nef.data.aligners.lexicon import Lexicon
+from allennlp_nef.data.aligners.lexical_aligner import NUM_WEIGHTS, LexicalAligner, Lexicon
 from allennlp_nef.data.formats.text_files import check_file, read_bytes
 from allennlp_nef.errors import DataFormatError, quote
 from allennlp_nef.resources import ALIGNER_NAME

@@ -3,14 +3,15 @@ from itertools import islice
 
 import numpy
 
-from allennlp_nef.data.aligners.features import context_features
 from allennlp_nef.data.aligners.lexical_aligner import (
     NUM_ROUNDS,
+    AlignedPair,
     LexicalAligner,
+    Lexicon,
     WordPairFeatures,
+    context_features,
     probabilities_of,
 )
-from allennlp_nef.data.aligners.lexicon import AlignedPair, Lexicon
 from allennlp_nef.errors import DataFormatError
 
 MIN_PAIRS = 20

@@ -1,16 +1,242 @@
-from collections.abc import Iterator, Sequence
+"""A word aligner that needs nothing but NumPy: what it knows of words, and how it links them."""
+
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy
 
-from allennlp_nef.data.aligners.features import (
-    NUM_CONTEXT_FEATURES,
-    NUM_POSITION_FEATURES,
-    NUM_WORD_FEATURES,
-    context_features,
-    position_features,
-    word_features,
-)
-from allennlp_nef.data.aligners.lexicon import Lexicon, normalized
+MAX_LENGTH = 100
+"""Characters of a word that count; what follows is cut off."""
+MAX_PAIRS = 250_000
+"""Pairs of words that are stored: the most frequent ones. A million sentences have more."""
+STEM_LENGTH = 4
+MIN_TRANSLATED = 0.05
+"""Of the words of two languages, the share that has a known translation in its sentence; other languages have less."""
+
+
+class AlignedPair(NamedTuple):
+    """A sentence and its translation, with their alignment."""
+
+    source: Sequence[str]
+    target: Sequence[str]
+    links: Sequence[tuple[int, int]]
+    """Pairs (source index, target index), from 0."""
+
+
+class Lexicon:
+    """How often words occur in aligned sentences, and how often they are linked to each other.
+
+    # Parameters
+
+    source, target : `dict[str, int]`
+        The tokens of each word.
+    links : `dict[str, dict[str, int]]`
+        The links of each source word with each target word.
+    """
+
+    def __init__(
+        self, source: dict[str, int], target: dict[str, int], links: dict[str, dict[str, int]]
+    ) -> None:
+        self.source = source
+        self.target = target
+        self.links = links
+        self._source_links = {word: sum(others.values()) for word, others in links.items()}
+        self._target_links: dict[str, int] = {}
+        for others in links.values():
+            for word, count in others.items():
+                self._target_links[word] = self._target_links.get(word, 0) + count
+
+    @classmethod
+    def of(cls, pairs: Iterable[AlignedPair]) -> "Lexicon":
+        """Counts the words, in lower case."""
+        source: Counter[str] = Counter()
+        target: Counter[str] = Counter()
+        links: Counter[tuple[str, str]] = Counter()
+        for pair in pairs:
+            sources, targets = normalized(pair.source), normalized(pair.target)
+            source.update(sources)
+            target.update(targets)
+            links.update((sources[i], targets[j]) for i, j in pair.links)
+        most = sorted(links.items(), key=lambda item: (-item[1], item[0]))[:MAX_PAIRS]
+        return cls(source, target, _by_source(most))
+
+    def stems(self) -> "Lexicon":
+        """The same counts for the first letters of words, to know something of rare words."""
+        links: Counter[tuple[str, str]] = Counter()
+        for word, others in self.links.items():
+            for other, count in others.items():
+                links[word[:STEM_LENGTH], other[:STEM_LENGTH]] += count
+        return Lexicon(_stemmed(self.source), _stemmed(self.target), _by_source(links.items()))
+
+    def counts(self, sources: Sequence[str], targets: Sequence[str]) -> tuple[numpy.ndarray, ...]:
+        """Of words: the tokens (sources, 1) and (1, targets), and the links (sources, targets)."""
+        places: dict[str, list[int]] = {}
+        for column, word in enumerate(targets):
+            places.setdefault(word, []).append(column)
+        links = numpy.zeros((len(sources), len(targets)), dtype=numpy.float32)
+        for row, word in enumerate(sources):
+            known = self.links.get(word, {})
+            for other in known.keys() & places.keys():
+                links[row, places[other]] = known[other]
+        return _row(self.source, sources)[:, None], _row(self.target, targets)[None], links
+
+    def fertilities(
+        self, sources: Sequence[str], targets: Sequence[str]
+    ) -> tuple[numpy.ndarray, ...]:
+        """How many links words have in all: (sources, 1) and (1, targets)."""
+        return _row(self._source_links, sources)[:, None], _row(self._target_links, targets)[None]
+
+
+def normalized(words: Iterable[str]) -> list[str]:
+    """The words as a lexicon has them."""
+    return [word[:MAX_LENGTH].lower() for word in words]
+
+
+def _by_source(counts: Iterable[tuple[tuple[str, str], int]]) -> dict[str, dict[str, int]]:
+    links: dict[str, dict[str, int]] = {}
+    for (word, other), count in counts:
+        links.setdefault(word, {})[other] = count
+    return links
+
+
+def _stemmed(counts: dict[str, int]) -> dict[str, int]:
+    stems: Counter[str] = Counter()
+    for word, count in counts.items():
+        stems[word[:STEM_LENGTH]] += count
+    return stems
+
+
+def _row(counts: dict[str, int], words: Sequence[str]) -> numpy.ndarray:
+    return numpy.array([counts.get(word, 0) for word in words], dtype=numpy.float32)
+
+
+def translated_words(
+    known: Mapping[str, Container[str]], source: Sequence[str], target: Sequence[str]
+) -> tuple[int, int]:
+    """How many different target words have a known translation in their sentence, and how many there are.
+
+    It tells whether words are of the languages of a lexicon. Words that are equal on both sides, such as names, and
+    those without letters do not count: other languages share them.
+
+    # Parameters
+
+    known : `Mapping[str, Container[str]]`
+        The translations of each source word, in lower case.
+    source, target : `Sequence[str]`
+        Words.
+    """
+    sources, targets = (
+        {word.lower() for word in side if any(map(str.isalpha, word))} for side in (source, target)
+    )
+    found = sum(any(word in known.get(other, ()) for other in sources - {word}) for word in targets)
+    return found, len(targets)
+
+
+NUM_WORD_FEATURES = 15
+NUM_POSITION_FEATURES = 2
+NUM_CONTEXT_FEATURES = 13
+_BUCKETS = 512
+_SMOOTHING = 0.02
+
+
+def word_features(
+    words: Lexicon, stems: Lexicon, sources: Sequence[str], targets: Sequence[str]
+) -> list[numpy.ndarray]:
+    """Features of words, wherever they stand. Each can be broadcast to (sources, targets)."""
+    source_counts, target_counts, links = words.counts(sources, targets)
+    source_links, target_links = words.fertilities(sources, targets)
+    similarity = _similarity(sources, targets)
+    ids: dict[str, int] = {}
+    numbers = [
+        numpy.array([ids.setdefault(word, len(ids)) for word in side])
+        for side in (sources, targets)
+    ]
+    first_letters = [[word[:STEM_LENGTH] for word in side] for side in (sources, targets)]
+    return [
+        *_link_features(source_counts, target_counts, links),
+        *_link_features(*stems.counts(*first_letters)),
+        numpy.log((source_links + 1) / (source_counts + 2)),
+        numpy.log((target_links + 1) / (target_counts + 2)),
+        (source_counts == 0).astype(numpy.float32),
+        (target_counts == 0).astype(numpy.float32),
+        (numbers[0][:, None] == numbers[1]).astype(numpy.float32),
+        similarity,
+        numpy.maximum(similarity - 0.5, 0),
+    ]
+
+
+def position_features(num_sources: int, num_targets: int) -> list[numpy.ndarray]:
+    """The distance from the diagonal, in shares of the sentences, and its root."""
+    rows, columns = (
+        (numpy.arange(length, dtype=numpy.float32) + 0.5) / length
+        for length in (num_sources, num_targets)
+    )
+    distance = numpy.abs(rows[:, None] - columns)
+    return [distance, numpy.sqrt(distance)]
+
+
+def context_features(probabilities: numpy.ndarray) -> list[numpy.ndarray]:
+    """Of the probabilities of links in the round before: log odds, rivals in row and column, adjacent links."""
+    odds = numpy.log((probabilities + 1e-3) / (1 - probabilities + 1e-3))
+    rivals = [_rival(probabilities, axis) for axis in (1, 0)]
+    steps = [(1, 1), (-1, -1), (1, 0), (-1, 0), (0, 1), (0, -1), (2, 2), (-2, -2)]
+    near = [(1, 2), (2, 1), (-1, -2), (-2, -1)]
+    rows, columns = probabilities.shape
+    padded = numpy.zeros((rows + 4, columns + 4), probabilities.dtype)
+    padded[2:-2, 2:-2] = probabilities
+
+    def shifted(step: tuple[int, int]) -> numpy.ndarray:
+        """The value that is `step` rows and columns before each; 0 outside."""
+        row, column = 2 - step[0], 2 - step[1]
+        return padded[row : row + rows, column : column + columns]
+
+    return [
+        odds,
+        *rivals,
+        probabilities - numpy.maximum(*rivals),
+        *map(shifted, steps),
+        numpy.stack(list(map(shifted, near))).sum(0),
+    ]
+
+
+def _link_features(
+    source_counts: numpy.ndarray, target_counts: numpy.ndarray, links: numpy.ndarray
+) -> list[numpy.ndarray]:
+    """log p(t | s) and log p(s | t), smoothed; how often they were linked; how much it says that they never were."""
+    rarer = numpy.minimum(source_counts, target_counts)
+    return [
+        numpy.log((links + _SMOOTHING) / (source_counts + 1)),
+        numpy.log((links + _SMOOTHING) / (target_counts + 1)),
+        numpy.log1p(links),
+        numpy.where(links > 0, 0, numpy.log1p(rarer)),
+    ]
+
+
+def _similarity(sources: Sequence[str], targets: Sequence[str]) -> numpy.ndarray:
+    """The Dice coefficient of the words' pairs of letters, in [0, 1]."""
+    left, right = _letter_pairs(sources), _letter_pairs(targets)
+    return 2 * left @ right.T / (left.sum(1, keepdims=True) + right.sum(1))
+
+
+def _letter_pairs(words: Sequence[str]) -> numpy.ndarray:
+    """Whether words have the pairs of letters of each bucket: (words, buckets)."""
+    table = numpy.zeros((len(words), _BUCKETS), dtype=numpy.float32)
+    for row, word in enumerate(words):
+        letters = [ord(letter) for letter in f"^{word}$"]
+        table[row, [(31 * a + b) % _BUCKETS for a, b in zip(letters, letters[1:])]] = 1
+    return table
+
+
+def _rival(probabilities: numpy.ndarray, axis: int) -> numpy.ndarray:
+    """The highest of the other probabilities along an axis; 0 without others."""
+    if probabilities.shape[axis] == 1:
+        return numpy.zeros_like(probabilities)
+    second, first = numpy.split(
+        numpy.partition(probabilities, -2, axis).take([-2, -1], axis), 2, axis
+    )
+    return numpy.where(probabilities == first, second, first)
+
 
 NUM_ROUNDS = 3
 # A bias comes first. The first round has no context.

@@ -5,14 +5,26 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
 from overrides import overrides
 
-from allennlp_nef.data.dataset_readers.sentence_reader import SentenceReader
+from allennlp_nef.data.dataset_readers.sentence_reader import SentenceReader, format_with_tags
 from allennlp_nef.data.formats.characters import OddCharacters, check_labels, in_lines
 from allennlp_nef.data.formats.chunks import SCHEMES, convert_tags, split_tag
-from allennlp_nef.data.formats.conll_columns import ColumnSentence, check_separator, read_columns
+from allennlp_nef.data.formats.conll_columns import (
+    ColumnSentence,
+    as_column,
+    check_separator,
+    read_columns,
+)
 from allennlp_nef.data.formats.text_files import TextPath
-from allennlp_nef.data.writers import Writer
-from allennlp_nef.data.writers.columns import write_conll
+from allennlp_nef.data.writers import Prediction, Writer
 from allennlp_nef.errors import DataFormatError
+
+
+def write_conll(reader: "ConllTagsReader", prediction: Prediction) -> str:
+    """The columns of the input file other than the tag's (of a request, the words), and the tags; BIOUL as BIO."""
+    rows: list[Sequence[str]] = [[as_column(token)] for token in prediction.tokens]
+    if isinstance(prediction.sentence, ColumnSentence):
+        rows = [reader.without_tag(row) for row in prediction.sentence.rows]
+    return format_with_tags(rows, prediction, is_bioul=reader.tag_scheme == "BIOUL")
 
 
 @DatasetReader.register("conll_tags")

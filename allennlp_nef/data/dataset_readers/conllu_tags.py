@@ -1,4 +1,4 @@
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from allennlp.common.checks import ConfigurationError
@@ -7,11 +7,27 @@ from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.sentence_reader import SentenceReader
 from allennlp_nef.data.formats.characters import OddCharacters, check_labels, in_lines
-from allennlp_nef.data.formats.conllu import TAG_COLUMNS, UNKNOWN, ConlluSentence, read_conllu
+from allennlp_nef.data.formats.conllu import (
+    TAG_COLUMNS,
+    UNKNOWN,
+    ConlluSentence,
+    format_conllu,
+    read_conllu,
+)
 from allennlp_nef.data.formats.text_files import TextPath
-from allennlp_nef.data.writers import Writer
-from allennlp_nef.data.writers.conllu import write_conllu
+from allennlp_nef.data.writers import Prediction, Writer
 from allennlp_nef.errors import DataFormatError
+
+
+def write_conllu(reader: "ConlluTagsReader", prediction: Prediction) -> str:
+    """CoNLL-U: the sentence of the input file with the reader's column filled in, all else as it was."""
+    return filled_in(prediction, {reader.column: prediction.tags})
+
+
+def filled_in(prediction: Prediction, columns: Mapping[str, list[str]]) -> str:
+    if isinstance(prediction.sentence, ConlluSentence):
+        return prediction.sentence.with_columns(columns)
+    return format_conllu(prediction.tokens, columns)
 
 
 @DatasetReader.register("conllu_tags")

@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from html import escape
 from typing import Any, ClassVar
 
 from allennlp.common.checks import ConfigurationError
@@ -6,17 +7,50 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import MetadataField, SequenceLabelField
 from overrides import overrides
 
+from allennlp_nef.data.dataset_readers.conllu_tags import filled_in
 from allennlp_nef.data.dataset_readers.untagged_reader import Text, UntaggedReader
-from allennlp_nef.data.fields.tags_field import TagsField
+from allennlp_nef.data.fields import TagsField
 from allennlp_nef.data.formats.characters import OddCharacters, check_labels, in_lines
-from allennlp_nef.data.formats.conllu import TAG_COLUMNS, UNKNOWN, ConlluSentence, read_conllu
+from allennlp_nef.data.formats.conllu import (
+    TAG_COLUMNS,
+    UNKNOWN,
+    ConlluSentence,
+    read_conllu,
+)
 from allennlp_nef.data.formats.dependency_trees import DependencyTree, check_heads, tree_of
 from allennlp_nef.data.formats.text_files import TextPath
 from allennlp_nef.data.metadata import ParsingMetadata
-from allennlp_nef.data.writers import Writer
-from allennlp_nef.data.writers.conllu import write_conllu_tree
-from allennlp_nef.data.writers.tree_drawing import write_svg
-from allennlp_nef.errors import DataFormatError, quote
+from allennlp_nef.data.writers import Prediction, Writer
+from allennlp_nef.errors import DataFormatError, needing, quote
+
+
+def write_conllu_tree(reader: "ConlluTreesReader", prediction: Prediction) -> str:
+    """CoNLL-U: the sentence of the input file with HEAD and DEPREL filled in, all else as it was."""
+    answer = prediction.answer
+    columns = {"head": list(map(str, answer["heads"])), "deprel": answer["labels"]}
+    if prediction.sentence is None:
+        columns[reader.column] = prediction.tags
+    return filled_in(prediction, columns)
+
+
+def write_svg(reader: "ConlluTreesReader", prediction: Prediction) -> str:
+    """A drawing of the tree as an SVG element on one line. The root is the word without an arc to it."""
+    with needing("trees", "svg"):
+        from spacy.displacy import DependencyRenderer
+
+    # displaCy escapes the words, and not the rest.
+    tags = map(escape, prediction.tags)
+    words = [{"text": word, "tag": tag} for word, tag in zip(prediction.tokens, tags)]
+    arcs = []
+    answer = prediction.answer
+    for word, (head, label) in enumerate(zip(answer["heads"], answer["labels"])):
+        if head:
+            start, end = sorted((word, head - 1))
+            side = "left" if word == start else "right"
+            arcs.append({"start": start, "end": end, "label": escape(label), "dir": side})
+    renderer = DependencyRenderer({"compact": True, "distance": 110})
+    drawing = renderer.render_svg(f"tree-{prediction.number}", words, arcs)
+    return " ".join(drawing.split()) + "\n"
 
 
 class _InputTagsField(SequenceLabelField):

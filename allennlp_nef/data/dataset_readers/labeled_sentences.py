@@ -6,7 +6,7 @@ from allennlp.data import DatasetReader, Instance
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.untagged_reader import Text, UntaggedReader
-from allennlp_nef.data.fields.class_field import ClassField
+from allennlp_nef.data.fields import ClassField
 from allennlp_nef.data.formats.characters import OddCharacters, check_labels
 from allennlp_nef.data.formats.labeled_sentences import (
     LAYOUTS,

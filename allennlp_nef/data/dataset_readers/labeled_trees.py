@@ -6,7 +6,7 @@ from allennlp.data.fields import SequenceField, SequenceLabelField
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.untagged_reader import UntaggedReader
-from allennlp_nef.data.fields.tags_field import TagsField
+from allennlp_nef.data.fields import TagsField
 from allennlp_nef.data.formats.characters import OddCharacters, check_labels
 from allennlp_nef.data.formats.labeled_trees import (
     LabeledTree,

@@ -8,8 +8,7 @@ from allennlp.data.fields import SequenceLabelField
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.untagged_reader import Text, UntaggedReader
-from allennlp_nef.data.fields.class_field import ClassField
-from allennlp_nef.data.fields.number_field import NumberField
+from allennlp_nef.data.fields import ClassField, NumberField
 from allennlp_nef.data.formats.characters import OddCharacters, check_labels
 from allennlp_nef.data.formats.dependency_trees import check_heads
 from allennlp_nef.data.formats.pair_trees import Heads, with_heads

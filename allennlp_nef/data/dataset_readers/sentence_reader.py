@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from allennlp.common.checks import ConfigurationError
@@ -7,15 +8,30 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.tagging_reader import TaggingReader, token_of
-from allennlp_nef.data.fields.tags_field import TagsField
+from allennlp_nef.data.fields import TagsField
 from allennlp_nef.data.formats.characters import check_labels, check_words
-from allennlp_nef.data.formats.conll_columns import ColumnSentence
+from allennlp_nef.data.formats.chunks import convert_tags
+from allennlp_nef.data.formats.conll_columns import ColumnSentence, as_column, format_columns
 from allennlp_nef.data.formats.conllu import ConlluSentence
 from allennlp_nef.data.formats.text_files import check_encoding
 from allennlp_nef.data.metadata import TaggingMetadata
-from allennlp_nef.data.writers import Writer
-from allennlp_nef.data.writers.columns import write_words_and_tags
+from allennlp_nef.data.writers import Prediction, Writer
 from allennlp_nef.errors import DataFormatError, quote
+
+
+def write_words_and_tags(reader: "SentenceReader", prediction: Prediction) -> str:
+    """The words and the tags."""
+    return format_with_tags([[as_column(token)] for token in prediction.tokens], prediction)
+
+
+def format_with_tags(
+    rows: list[Sequence[str]], prediction: Prediction, is_bioul: bool = False
+) -> str:
+    for tags in (prediction.gold, prediction.tags):
+        if tags is not None:
+            tags = convert_tags(tags, "BIO") if is_bioul else tags
+            rows = [[*row, as_column(tag)] for row, tag in zip(rows, tags)]
+    return format_columns(rows)
 
 
 class SentenceReader(TaggingReader):

@@ -1,4 +1,7 @@
-from collections.abc import Iterator, Sequence
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from allennlp.common import Params
@@ -9,31 +12,158 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import Tokenizer
 from overrides import overrides
 
-from allennlp_nef.data.aligners import LexicalAligner
-from allennlp_nef.data.aligners.reader_aligner import ReaderAligner
+from allennlp_nef.data.aligners.aligner_files import load_aligner
+from allennlp_nef.data.aligners.lexical_aligner import (
+    MIN_TRANSLATED,
+    LexicalAligner,
+    translated_words,
+)
 from allennlp_nef.data.dataset_readers.tagging_reader import TaggingReader, token_of
 from allennlp_nef.data.fields import AlignmentField, NumberField, SimilarityField
 from allennlp_nef.data.formats.characters import check_words
 from allennlp_nef.data.formats.data_paths import DataPath
-from allennlp_nef.data.formats.error_spans import SEVERITIES
+from allennlp_nef.data.formats.error_spans import SEVERITIES, ErrorSpan, format_error_spans
+from allennlp_nef.data.formats.score_files import format_sentence_score
 from allennlp_nef.data.formats.span_examples import read_files_or_spans
 from allennlp_nef.data.formats.split_text import SplitText
 from allennlp_nef.data.formats.wmt_layouts import (
     EOS,
+    GAP,
     TAGGED,
     TAGS,
     check_eos,
     check_tags,
+    interleave,
     tagged_side,
     without_eos,
 )
+from allennlp_nef.data.formats.wmt_submissions import format_submission, format_tags
+from allennlp_nef.data.formats.wmt_tables import format_header
 from allennlp_nef.data.formats.wmt_word_qe import WordQeExample, check_alignments
 from allennlp_nef.data.metadata import TaggingMetadata, metadata_of
 from allennlp_nef.data.tokenizers import split_text
-from allennlp_nef.data.writers import Writer
-from allennlp_nef.data.writers.word_qe import WRITERS
+from allennlp_nef.data.writers import Prediction, Writer
 from allennlp_nef.errors import DataFormatError, quote
 from allennlp_nef.resources import ALIGNER_NAME, archived_path
+
+_KINDS = {"target": "mt", "gaps": "gap", "target_and_gaps": "mt", "source": "source"}
+
+
+def write_tags(reader: "WmtWordQeReader", prediction: Prediction) -> str:
+    """A line of tags, as in a `.tags` file of WMT. With words and gaps: gap, word, ..., gap."""
+    return format_tags(_without_severities(prediction)) + "\n"
+
+
+def write_submission(reader: "WmtWordQeReader", prediction: Prediction) -> str:
+    """Rows of a WMT submission: method, sentence, word index, word, tag. With words and gaps: of the words."""
+    return _rows(reader, prediction)
+
+
+def write_wmt20(reader: "WmtWordQeReader", prediction: Prediction) -> str:
+    """Rows of a submission to WMT20 or 21: seven columns, before the first sentence two header lines."""
+    return _seven_columns(reader, prediction, 2)
+
+
+def write_wmt20_gaps(reader: "WmtWordQeReader", prediction: Prediction) -> str:
+    """The rows of `wmt20` for the gaps, of a model of words and gaps."""
+    return _seven_columns(reader, prediction, 2, "gap")
+
+
+def write_wmt22(reader: "WmtWordQeReader", prediction: Prediction) -> str:
+    """Rows of a submission to WMT22 or 23: seven columns, before the first sentence three header lines."""
+    return _seven_columns(reader, prediction, 3)
+
+
+def write_sentence_scores(reader: "WmtWordQeReader", prediction: Prediction) -> str:
+    """A row of a submission of sentence scores to WMT22 or 23, before the first one three header lines."""
+    header = _header(prediction)
+    pair, score = prediction.language_pair or "", prediction.answer["sentence_score"]
+    return header + format_sentence_score(pair, prediction.method, prediction.number, score) + "\n"
+
+
+def write_text(reader: "WmtWordQeReader", prediction: Prediction) -> str:
+    """A line of words, `/BAD` or `/` and the severity after the bad ones, and `<gap>/BAD` for the bad gaps."""
+    tokens, tags = prediction.tokens, prediction.tags
+    if reader.tagged == "gaps":
+        words = tokens[:-1]
+        tokens, tags = interleave([GAP] * len(tags), words), interleave(tags, ["OK"] * len(words))
+    if "gaps" in reader.tagged:  # the good gaps, at even indices, are left out
+        shown = [i for i, tag in enumerate(tags) if i % 2 or tag == "BAD"]
+        tokens, tags = [tokens[i] for i in shown], [tags[i] for i in shown]
+    return " ".join(w if tag == "OK" else f"{w}/{tag}" for w, tag in zip(tokens, tags)) + "\n"
+
+
+def write_explanations(reader: "WmtWordQeReader", prediction: Prediction) -> str:
+    """A line of numbers, higher for worse words, as the explanations of WMT22: the probabilities of BAD by default."""
+    answer = prediction.answer
+    return " ".join(map(repr, answer.get("explanation", answer["bad_probabilities"]))) + "\n"
+
+
+def write_spans(reader: "WmtWordQeReader", prediction: Prediction) -> str:
+    """A row of a submission of error spans to WMT23; before the first sentence three header lines.
+
+    Tabs and line ends of the text, and surrogates, which UTF-8 lacks, are written as blanks: offsets stay right.
+    """
+    header = _header(prediction)
+    text = " ".join(prediction.tokens) if prediction.text is None else prediction.text
+    text = re.sub("[\t\r\n\ud800-\udfff]", " ", text)
+    spans = [
+        ErrorSpan(span["start"], span["end"], span["severity"])
+        for span in prediction.answer["spans"]
+    ]
+    pair = prediction.language_pair or ""
+    return header + format_error_spans(pair, prediction.method, prediction.number, text, spans)
+
+
+def _header(prediction: Prediction, lines: int = 3) -> str:
+    """The header lines before the first sentence; nothing before another."""
+    return "" if prediction.number else format_header(prediction.header[:lines])
+
+
+def _seven_columns(
+    reader: "WmtWordQeReader",
+    prediction: Prediction,
+    header_lines: int,
+    kind: str | None = None,
+) -> str:
+    header = _header(prediction, header_lines)
+    return header + _rows(reader, prediction, prediction.language_pair, kind)
+
+
+def _rows(
+    reader: "WmtWordQeReader",
+    prediction: Prediction,
+    language_pair: str | None = None,
+    kind: str | None = None,
+) -> str:
+    words, tags = prediction.tokens, _without_severities(prediction)
+    kind = kind or _KINDS[reader.tagged]
+    if reader.tagged == "target_and_gaps":
+        start = int(kind == "mt")
+        words, tags = words[start::2], tags[start::2]
+    if kind == "gap":
+        words = ["gap"] * len(tags)
+    method, number = prediction.method, prediction.number
+    return format_submission(method, number, words, tags, language_pair, kind) + "\n"
+
+
+def _without_severities(prediction: Prediction) -> list[str]:
+    """The tags, with BAD for minor and major."""
+    return ["OK" if tag == "OK" else "BAD" for tag in prediction.tags]
+
+
+WRITERS: dict[str, Writer] = {
+    "tags": write_tags,
+    "tsv": write_submission,
+    "text": write_text,
+    "wmt20": write_wmt20,
+    "wmt20_gaps": write_wmt20_gaps,
+    "wmt22": write_wmt22,
+    "wmt22-explanations": write_explanations,
+    "wmt23-spans": write_spans,
+    "wmt-sentences": write_sentence_scores,
+}
+"""The formats of word-level quality estimation, by name."""
 
 
 @DatasetReader.register("wmt_word_qe")
@@ -289,3 +419,71 @@ class WmtWordQeReader(TaggingReader):
         fields: Any = instance.fields
         fields["source"].token_indexers = self._source_token_indexers
         fields["target"].token_indexers = self._target_token_indexers
+
+
+LANGUAGE_WORDS = 100
+"""So many words are looked at to tell whether they are of the aligner's languages."""
+
+
+class ReaderAligner:
+    """The aligner of a dataset reader, for the sentences that come without alignments.
+
+    # Parameters
+
+    option : `bool` or `str`
+        The path of an aligner's file. True and False: there is no aligner.
+
+    # Raises
+
+    `ConfigurationError`: another option, no file of an aligner.
+    """
+
+    def __init__(self, option: bool | str) -> None:
+        self.aligner: LexicalAligner | None = None
+        self._checked_words = self._translated_words = 0
+        if isinstance(option, str):
+            try:
+                self.aligner = _loaded(option)
+            except (DataFormatError, OSError) as error:
+                raise ConfigurationError(f"aligner: {error}") from error
+        elif not isinstance(option, bool):
+            raise ConfigurationError(
+                f"aligner: expected true, false or the path of a file, got {option!r}"
+            )
+
+    def align(
+        self,
+        source: list[str],
+        target: list[str],
+        warn: Callable[..., None],
+    ) -> tuple[list[tuple[int, int]], str]:
+        """The links of two sentences, and where they come from: "computed", or "none" without an aligner.
+
+        `warn` is called once with a message and its values where the first words are not of the aligner's languages.
+        """
+        if self.aligner is None:
+            return [], "none"
+        if self._checked_words < LANGUAGE_WORDS:
+            found, words = translated_words(self.aligner.lexicon.links, source, target)
+            self._translated_words += found
+            self._checked_words += words
+            share = self._translated_words / max(1, self._checked_words)
+            if self._checked_words >= LANGUAGE_WORDS and share < MIN_TRANSLATED:
+                warn(
+                    "Of the first %d words that the model's aligner aligned, it knows a translation of %d: are they of "
+                    "the languages that the model was trained on?",
+                    self._checked_words,
+                    self._translated_words,
+                )
+        return self.aligner.align(source, target), "computed"
+
+
+def _loaded(path: str) -> LexicalAligner:
+    """The aligner of a file. An archive's two readers share it."""
+    status = os.stat(path) if os.path.isfile(path) else None
+    return _cached(path, status and (status.st_mtime_ns, status.st_size))
+
+
+@lru_cache(maxsize=1)
+def _cached(path: str, state: tuple[int, int] | None) -> LexicalAligner:
+    return load_aligner(path)

@@ -4,15 +4,15 @@ import numpy
 import pytest
 
 from allennlp_nef.data.aligners import AlignedPair, learn_aligner
-from allennlp_nef.data.aligners.features import (
+from allennlp_nef.data.aligners.lexical_aligner import (
     NUM_CONTEXT_FEATURES,
     NUM_POSITION_FEATURES,
     NUM_WORD_FEATURES,
+    Lexicon,
     context_features,
     position_features,
     word_features,
 )
-from allennlp_nef.data.aligners.lexicon import Lexicon
 from allennlp_nef.data.formats import read_examples
 from allennlp_nef.errors import DataFormatError
 

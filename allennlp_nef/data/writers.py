@@ -1,3 +1,5 @@
+"""What a format of output is given: each reader has a table of functions that format a predicted sentence."""
+
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
