@@ -29,8 +29,7 @@ from operating_points import PARTS, TASK, as_markdown
 from quality_tasks import add_run_options, finished_runs
 from results import ROOT, experiment, train
 
-from allennlp_nef.data.formats.conllu import read_conllu
-from allennlp_nef.data.formats.dependency_trees import tree_of
+from allennlp_nef.data.formats.conllu import read_conllu, tree_of
 from allennlp_nef.metrics.tree_scores import NAMES, TREES
 
 CONFIGS = ["parse_biaffine", "parse_biaffine_nef_f", "parse_arc_mlp", "parse_arc_mlp_nef_f"]
@@ -132,7 +131,7 @@ def most_frequent(train_path: str, path: str) -> list[list[int]]:
 
 def _as_tree(heads: list[int]) -> list[int]:
     """The same heads as far as they make a tree: other roots, and words of a cycle, hang on the first root."""
-    from allennlp_nef.data.formats.dependency_trees import find_cycle
+    from allennlp_nef.data.formats.conllu import find_cycle
 
     root = heads.index(0) + 1 if 0 in heads else 1
     heads = [0 if word == root else head or root for word, head in enumerate(heads, 1)]

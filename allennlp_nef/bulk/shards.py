@@ -8,8 +8,13 @@ from typing import NamedTuple
 
 from allennlp_nef.bulk.parquet_files import count_rows
 from allennlp_nef.data.formats.conll_columns import BOUNDARIES
-from allennlp_nef.data.formats.parallel_files import read_parallel_lines
-from allennlp_nef.data.formats.text_files import FileSlice, TextPath, check_file, open_file
+from allennlp_nef.data.formats.text_files import (
+    FileSlice,
+    TextPath,
+    check_file,
+    open_file,
+    read_parallel_lines,
+)
 from allennlp_nef.data.formats.wmt_word_qe import find_example_files
 from allennlp_nef.errors import DataFormatError
 

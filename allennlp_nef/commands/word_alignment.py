@@ -17,7 +17,7 @@ from allennlp_nef.data.aligners import (
 )
 from allennlp_nef.data.aligners.learning import MIN_PAIRS
 from allennlp_nef.data.aligners.lexical_aligner import MIN_TRANSLATED, translated_words
-from allennlp_nef.data.formats.parallel_files import read_parallel_lines
+from allennlp_nef.data.formats.text_files import read_parallel_lines
 from allennlp_nef.data.formats.wmt_layouts import without_eos
 from allennlp_nef.errors import DataFormatError, UserError
 

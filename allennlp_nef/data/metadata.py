@@ -7,8 +7,8 @@ from allennlp.data import Instance
 
 from allennlp_nef.data.formats.conll_columns import ColumnSentence
 from allennlp_nef.data.formats.conllu import ConlluSentence
-from allennlp_nef.data.formats.split_text import SplitText, find_words
 from allennlp_nef.data.formats.wmt_layouts import EOS
+from allennlp_nef.data.formats.words import SplitText, find_words
 
 
 @dataclass

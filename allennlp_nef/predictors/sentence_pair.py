@@ -6,7 +6,7 @@ from allennlp.predictors import Predictor
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers import SentencePairsReader, UntaggedReader
-from allennlp_nef.data.formats.dependency_trees import check_heads
+from allennlp_nef.data.formats.conllu import check_heads
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.predictors.errors import request_error
 from allennlp_nef.predictors.requests import check_fields

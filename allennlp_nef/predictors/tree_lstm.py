@@ -7,7 +7,7 @@ from allennlp.predictors import Predictor
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers import LabeledTreesReader, UntaggedReader
-from allennlp_nef.data.formats.labeled_trees import LabeledTree, check_binary, parse_tree
+from allennlp_nef.data.formats.labeled_sentences import LabeledTree, check_binary, parse_tree
 from allennlp_nef.models import TreeLstm
 from allennlp_nef.predictors.checked_predictor import Answer
 from allennlp_nef.predictors.errors import describe, request_error

@@ -7,8 +7,10 @@ require_allennlp()
 from allennlp_nef.data.dataset_readers.conll_tags import ConllTagsReader
 from allennlp_nef.data.dataset_readers.conllu_tags import ConlluTagsReader
 from allennlp_nef.data.dataset_readers.conllu_trees import ConlluTreesReader
-from allennlp_nef.data.dataset_readers.labeled_sentences import LabeledSentencesReader
-from allennlp_nef.data.dataset_readers.labeled_trees import LabeledTreesReader
+from allennlp_nef.data.dataset_readers.labeled_sentences import (
+    LabeledSentencesReader,
+    LabeledTreesReader,
+)
 from allennlp_nef.data.dataset_readers.sentence_pairs import SentencePairsReader
 from allennlp_nef.data.dataset_readers.sentence_reader import SentenceReader
 from allennlp_nef.data.dataset_readers.tagging_reader import TaggingReader

@@ -10,15 +10,17 @@ from overrides import overrides
 from allennlp_nef.data.dataset_readers.conllu_tags import filled_in
 from allennlp_nef.data.dataset_readers.untagged_reader import Text, UntaggedReader
 from allennlp_nef.data.fields import TagsField
-from allennlp_nef.data.formats.characters import OddCharacters, check_labels, in_lines
 from allennlp_nef.data.formats.conllu import (
     TAG_COLUMNS,
     UNKNOWN,
     ConlluSentence,
+    DependencyTree,
+    check_heads,
     read_conllu,
+    tree_of,
 )
-from allennlp_nef.data.formats.dependency_trees import DependencyTree, check_heads, tree_of
 from allennlp_nef.data.formats.text_files import TextPath
+from allennlp_nef.data.formats.words import OddCharacters, check_labels, in_lines
 from allennlp_nef.data.metadata import ParsingMetadata
 from allennlp_nef.data.writers import Prediction, Writer
 from allennlp_nef.errors import DataFormatError, needing, quote

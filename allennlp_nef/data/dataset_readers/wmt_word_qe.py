@@ -20,12 +20,10 @@ from allennlp_nef.data.aligners.lexical_aligner import (
 )
 from allennlp_nef.data.dataset_readers.tagging_reader import TaggingReader, token_of
 from allennlp_nef.data.fields import AlignmentField, NumberField, SimilarityField
-from allennlp_nef.data.formats.characters import check_words
 from allennlp_nef.data.formats.data_paths import DataPath
 from allennlp_nef.data.formats.error_spans import SEVERITIES, ErrorSpan, format_error_spans
 from allennlp_nef.data.formats.score_files import format_sentence_score
 from allennlp_nef.data.formats.span_examples import read_files_or_spans
-from allennlp_nef.data.formats.split_text import SplitText
 from allennlp_nef.data.formats.wmt_layouts import (
     EOS,
     GAP,
@@ -40,6 +38,7 @@ from allennlp_nef.data.formats.wmt_layouts import (
 from allennlp_nef.data.formats.wmt_submissions import format_submission, format_tags
 from allennlp_nef.data.formats.wmt_tables import format_header
 from allennlp_nef.data.formats.wmt_word_qe import WordQeExample, check_alignments
+from allennlp_nef.data.formats.words import SplitText, check_words
 from allennlp_nef.data.metadata import TaggingMetadata, metadata_of
 from allennlp_nef.data.tokenizers import split_text
 from allennlp_nef.data.writers import Prediction, Writer

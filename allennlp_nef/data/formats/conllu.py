@@ -3,16 +3,15 @@ CoNLL-U (Universal Dependencies, https://universaldependencies.org/format.html),
 
 A sentence has its text, so that it can be written back with other columns and all other bytes as they were. The words
 are those with an integer ID. Multiword tokens (`3-4`) and empty nodes (`5.1`) are no words; they are written back.
+Its dependency tree, in the columns HEAD and DEPREL, is checked when it is asked for (`tree_of`).
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import conllu.parser
-
-from allennlp_nef.data.formats.characters import check_words, in_lines
 from allennlp_nef.data.formats.text_files import Block, TextPath, is_blank, read_blocks
+from allennlp_nef.data.formats.words import check_words, in_lines
 from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
 
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -33,7 +32,7 @@ class ConlluSentence(NamedTuple):
     first_line: int
     """Line of `text[0]`, from 1."""
     comments: dict[str, str | None]
-    """The comments of the form `# key = value` (`sent_id`, `text`, ...)."""
+    """The comments of the form `# key = value` (`sent_id`, `text`, ...), and `newdoc` and `newpar` without a value."""
     path: str
     """The file, as messages name it."""
 
@@ -126,7 +125,9 @@ def _parse(block: Block, path: TextPath) -> ConlluSentence:
         if is_blank(line) and "\t" not in line:
             continue
         if line.startswith("#"):
-            comments.update(conllu.parser.parse_comment_line(line))
+            key, equals, value = (part.strip() for part in line[1:].partition("="))
+            if key in ("newdoc", "newpar") or (key and value):
+                comments[key] = value if equals else None
             continue
         location = f"{path}:{number}"
         columns, _ = _split_line(line)
@@ -183,3 +184,72 @@ class _Ids:
                 f"{location}: expected the ID {following}{a_range} or {empty_node}, got {quote(text)}"
             )
         return False
+
+
+class DependencyTree(NamedTuple):
+    """The basic dependencies of a sentence."""
+
+    heads: list[int]
+    """Of each word: the number of its head, from 1; 0 for the root."""
+    labels: list[str]
+    """Of each word: its DEPREL."""
+
+
+def tree_of(sentence: ConlluSentence, path: TextPath) -> DependencyTree:
+    """
+    The tree of a sentence that was read from a file.
+
+    # Raises
+
+    `DataFormatError`, with file and line: a HEAD that is no word of the sentence, a DEPREL that is empty, no root or
+    several, a cycle.
+    """
+    heads: list[int] = []
+    labels = sentence.column("deprel")
+    for head, label, line in zip(sentence.column("head"), labels, sentence.lines):
+        # Python reads no numbers of thousands of digits.
+        is_number = head.isascii() and head.isdigit() and len(head) < 10
+        if not is_number or int(head) > len(labels):
+            raise DataFormatError(
+                f"{path}:{line}: expected a HEAD from 0 to {len(labels)}, got {quote(head)}"
+            )
+        if label == UNKNOWN:
+            raise DataFormatError(f"{path}:{line}: expected a DEPREL, got {UNKNOWN!r}")
+        heads.append(int(head))
+    roots = [index for index, head in enumerate(heads) if head == 0]
+    if len(roots) != 1:
+        line = sentence.lines[roots[1] if roots else 0]
+        raise DataFormatError(f"{path}:{line}: expected one word with HEAD 0, got {len(roots)}")
+    cycle = find_cycle(heads)
+    if cycle:
+        words = ", ".join(map(str, cycle))
+        line = sentence.lines[cycle[0] - 1]
+        raise DataFormatError(f"{path}:{line}: expected a tree, got a cycle of the words {words}")
+    return DependencyTree(heads, labels)
+
+
+def check_heads(heads: Sequence[Any], count: int, name: str) -> None:
+    """Raises a `DataFormatError` where numbers from Python are not the heads of a tree of so many words."""
+    are_numbers = isinstance(heads, list) and all(type(head) is int for head in heads)
+    if not are_numbers or len(heads) != count or not all(0 <= head <= count for head in heads):
+        raise DataFormatError(
+            f"{name}: expected {count} numbers from 0 to {count}, one a word, got {quote(heads)}"
+        )
+    if heads.count(0) != 1 or find_cycle(heads):
+        raise DataFormatError(f"{name}: expected a tree with one root, got {quote(heads)}")
+
+
+def find_cycle(heads: Sequence[int]) -> list[int] | None:
+    """The words of a cycle, numbers from 1 in ascending order; None where there is none."""
+    reaches_root = [True, *[False] * len(heads)]
+    for start in range(1, len(heads) + 1):
+        path: list[int] = []
+        word = start
+        while not reaches_root[word]:
+            if word in path:
+                return sorted(path[path.index(word) :])
+            path.append(word)
+            word = heads[word - 1]
+        for word in path:
+            reaches_root[word] = True
+    return None

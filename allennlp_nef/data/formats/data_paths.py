@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 
-from allennlp_nef.data.formats.parallel_files import find_parallel_files
 from allennlp_nef.data.formats.text_files import (
     FileSlice,
     TextPath,
@@ -12,7 +11,7 @@ from allennlp_nef.data.formats.text_files import (
     path_name,
     read_bytes,
 )
-from allennlp_nef.errors import DataFormatError, quote
+from allennlp_nef.errors import DataFormatError, FileError, quote
 
 Path = str | os.PathLike[str]
 DataPath = Path | Mapping[str, Path]
@@ -102,6 +101,44 @@ def find_data_files(
     }
 
 
+def find_parallel_files(
+    prefix: str, required: Mapping[str, str], optional: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
+    """
+    The file of each part: the required ones, and of the optional ones those that exist.
+
+    # Parameters
+
+    prefix : `str`
+        What the paths of all files begin with: folder and stem.
+    required : `Mapping[str, str]`
+        The file ending of each part that has to be there.
+    optional : `Mapping[str, Sequence[str]]`
+        File endings of each part that may be missing, the preferred one first.
+
+    # Raises
+
+    `DataFormatError`: a required file is missing. The message names what was looked for.
+    """
+    paths = {part: prefix + ending for part, ending in required.items()}
+    endings = [*required.values(), *(e for several in optional.values() for e in several)]
+    for ending in endings:
+        path = prefix + ending
+        if os.path.lexists(path):
+            check_file(path)
+    missing = [path for path in paths.values() if not os.path.isfile(path)]
+    if missing:
+        raise FileError(
+            f"{missing[0]}: expected the files {' and '.join(paths.values())}, "
+            f"got no {' and no '.join(missing)}{_hint(prefix, endings)}"
+        )
+    for part, several in optional.items():
+        found = [prefix + ending for ending in several if os.path.isfile(prefix + ending)]
+        if found:
+            paths[part] = found[0]
+    return paths
+
+
 def _load(path: str) -> tuple[Mapping[str, Path], str]:
     data = read_bytes(path)
     try:
@@ -115,3 +152,19 @@ def _load(path: str) -> tuple[Mapping[str, Path], str]:
     folder = os.path.dirname(path)
     paths = {p: os.path.join(folder, f) if isinstance(f, str) else f for p, f in parts.items()}
     return paths, path
+
+
+def _hint(prefix: str, endings: Sequence[str]) -> str:
+    """What may be wrong with a prefix whose files are missing; "" where nothing is known."""
+    folder = os.path.dirname(prefix)
+    if os.path.isfile(prefix):
+        stems = [prefix[: -len(ending)] for ending in endings if prefix.endswith(ending)]
+        advice = f": {stems[0]}" if stems else ""
+        return f" (the path is a prefix{advice}, and {prefix} is a file)"
+    if os.path.isdir(prefix):
+        return f" (the path is a prefix such as {os.path.join(prefix, 'train')}, not a folder)"
+    if prefix.endswith(".json") and (not folder or os.path.isdir(folder)):
+        return f" (there is no file {prefix})"
+    if folder and not os.path.isdir(folder):
+        return f" (there is no folder {folder})"
+    return ""

@@ -12,7 +12,6 @@ import logging
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from allennlp_nef.data.formats.split_text import find_words
 from allennlp_nef.data.formats.text_files import is_whole_number
 from allennlp_nef.data.formats.wmt_tables import (
     Layout,
@@ -21,6 +20,7 @@ from allennlp_nef.data.formats.wmt_tables import (
     read_table,
     same_system,
 )
+from allennlp_nef.data.formats.words import find_words
 from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
 
 logger = logging.getLogger(__name__)

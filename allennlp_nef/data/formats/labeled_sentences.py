@@ -7,16 +7,121 @@ Sentences that have one label each, a sentence a line. Empty lines are no senten
 | `blank` | label, blank, sentence: the Stanford Sentiment Treebank (SST) without its trees | `3 a good film` |
 | `trec` | coarse and fine label with a colon between, blank, question: TREC | `LOC:city What city is it ?` |
 | `trees` | a tree in brackets, with a label at each node; that of the root counts: SST | `(3 (2 a) (4 good))` |
+
+Trees with all their labels are read by `read_trees`: a bracket has a label, and one word or two trees.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from allennlp_nef.data.formats.characters import check_labels
-from allennlp_nef.data.formats.labeled_trees import parse_tree
 from allennlp_nef.data.formats.text_files import TextPath, first_line_of, is_blank, iterate_lines
+from allennlp_nef.data.formats.words import check_labels
 from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
+
+
+class LabeledTree(NamedTuple):
+    """A tree. Its nodes are in the order in which their brackets are closed, so the root is the last one."""
+
+    words: list[str]
+    labels: list[str]
+    """Of each node."""
+    heads: list[int]
+    """The parent of each node, from 1; 0 for the root."""
+    leaves: list[int]
+    """Of each node: the index of its word, from 0; -1 where it has none."""
+
+    @property
+    def label(self) -> str:
+        """That of the root."""
+        return self.labels[-1]
+
+    def as_text(self, labels: list[str]) -> str:
+        """The tree in brackets, with other labels."""
+        texts: list[list[str]] = [[] for _ in self.heads]
+        for node, (head, leaf) in enumerate(zip(self.heads, self.leaves)):
+            inside = self.words[leaf] if leaf >= 0 else " ".join(texts[node])
+            text = f"({labels[node]} {inside})"
+            if head == 0:
+                return text
+            texts[head - 1].append(text)
+        raise ValueError("a tree has a root")
+
+
+def read_trees(
+    path: TextPath, encoding: str = "utf-8", on_error: OnError = raise_error
+) -> Iterator[tuple[int, LabeledTree]]:
+    """
+    The trees of a file, each after its line.
+
+    # Raises
+
+    `DataFormatError`: what `iterate_lines` raises, a line that is no tree, a node with other than two parts, a file
+    without trees.
+    """
+    has_tree = False
+    for number, line in enumerate(iterate_lines(path, encoding), first_line_of(path)):
+        if is_blank(line):
+            continue
+        has_tree = True
+        try:
+            tree = parse_tree(line.rstrip("\r\n"))
+            check_binary(tree)
+        except ValueError as error:
+            on_error(DataFormatError(f"{path}:{number}: {error}"))
+            continue
+        yield number, tree
+    if not has_tree:
+        raise DataFormatError(
+            f"{path}:{first_line_of(path)}: expected at least one tree, got an empty file"
+        )
+
+
+def parse_tree(line: str) -> LabeledTree:
+    """The tree of a line. Raises a `ValueError` for what is none."""
+    tree = LabeledTree([], [], [], [])
+    # In each open bracket: its label and its words, and its nodes. The first one holds the whole line.
+    texts: list[list[str]] = [[]]
+    nodes: list[list[int]] = [[]]
+    for token in re.findall(r"[()]|[^ \t()]+", line):
+        if token == "(":
+            texts.append([])
+            nodes.append([])
+        elif token != ")":
+            # A word after a tree is no label and no word of its own.
+            texts[-1].append(token if not nodes[-1] else "")
+        elif len(texts) == 1:
+            raise ValueError(f"expected a bracket ( for each ), got {quote(line)}")
+        else:
+            text, parts = texts.pop(), nodes.pop()
+            if "" in text or len(text) + bool(parts) != 2:
+                raise ValueError(
+                    f"expected in each bracket a label and one word, or a label and trees, got {quote(line)}"
+                )
+            for part in parts:
+                tree.heads[part] = len(tree.heads) + 1
+            nodes[-1].append(len(tree.heads))
+            tree.labels.append(text[0])
+            tree.heads.append(0)
+            tree.leaves.append(-1 if parts else len(tree.words))
+            tree.words.extend(text[1:])
+    if len(texts) > 1:
+        raise ValueError(f"expected a bracket ) for each (, got {quote(line)}")
+    if texts != [[]] or len(nodes[0]) != 1:
+        raise ValueError(f"expected one tree in brackets, got {quote(line)}")
+    return tree
+
+
+def check_binary(tree: LabeledTree) -> None:
+    """Raises a `ValueError` where a node has neither a word nor two parts."""
+    counts = Counter(tree.heads)
+    for node, leaf in enumerate(tree.leaves, 1):
+        if leaf < 0 and counts[node] != 2:
+            raise ValueError(
+                f"expected nodes with a word or two parts, got one with {counts[node]}"
+            )
+
 
 Split = Callable[[str], list[str]]
 

@@ -5,13 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Any, NamedTuple
 
-from allennlp_nef.data.formats.characters import OddCharacters
 from allennlp_nef.data.formats.data_paths import DataPath, find_data_files, has_part, name_of
 from allennlp_nef.data.formats.error_spans import project_onto_places, read_spanned
-from allennlp_nef.data.formats.parallel_files import read_parallel_lines
-from allennlp_nef.data.formats.split_text import Split, SplitText, split_on_whitespace
+from allennlp_nef.data.formats.text_files import read_parallel_lines
 from allennlp_nef.data.formats.wmt_layouts import EOS, check_eos, without_eos
 from allennlp_nef.data.formats.wmt_word_qe import WordQeExample, parse_alignments, read_examples
+from allennlp_nef.data.formats.words import OddCharacters, Split, SplitText, split_on_whitespace
 from allennlp_nef.errors import DataFormatError, OnError, raise_error
 
 logger = logging.getLogger(__name__)

@@ -1,11 +1,24 @@
+"""
+The lines of text files, for every reader of the package.
+
+A line ends at `\\n` or `\\r\\n` and at nothing else (not at U+2028, U+0085 or a form feed, where `str.splitlines` would
+cut). The last line may lack its end. A byte order mark at the start of a file is dropped. A carriage return that ends
+no line is an error, and so are bytes that are not in the encoding.
+
+`iterate_lines` and `read_lines` give the lines of one file, `read_blocks` those between empty lines, and
+`read_parallel_lines` those of several UTF-8 files in lock-step.
+"""
+
 import io
 import math
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
+from contextlib import ExitStack
+from itertools import count
 from typing import BinaryIO, NamedTuple
 
-from allennlp_nef.errors import DataFormatError, FileError, quote
+from allennlp_nef.errors import DataFormatError, FileError, OnError, quote, raise_error
 
 _SIGNATURES = {
     b"\xff\xfe": "UTF-16",
@@ -50,17 +63,41 @@ class Block(NamedTuple):
     """The number of the first, from 1."""
 
 
-def read_blocks(path: TextPath, encoding: str = "utf-8") -> Iterator[Block]:
-    """
-    The blocks of a text file that empty lines (or lines of blanks) separate, in the order of the file.
+def read_lines(path: TextPath, encoding: str = "utf-8") -> list[str]:
+    """The lines that `iterate_lines` gives, in memory. Raises its `DataFormatError`."""
+    return list(iterate_lines(path, encoding))
 
-    A line ends at `\\n` or `\\r\\n`, and at nothing else. The blocks of a file, joined, are the file without a byte
-    order mark.
+
+def iterate_lines(path: TextPath, encoding: str = "utf-8") -> Iterator[str]:
+    """The lines of a text file, with their ends; the last one may have none.
 
     # Raises
 
-    `DataFormatError`: no such file, an unknown encoding, undecodable bytes, a carriage return within a line, a file of
-    nothing but empty lines.
+    `DataFormatError`: no such file, an unknown encoding, undecodable bytes, a carriage return within a line.
+    """
+    check_encoding(encoding)
+    try:
+        with io.TextIOWrapper(open_file(path), encoding, newline="\n") as lines:
+            for number, line in enumerate(lines, first_line_of(path)):
+                if number == 1:
+                    line = line.removeprefix("\ufeff")
+                _check_line_end(line, path, number)
+                if line:
+                    yield line
+    except UnicodeError:
+        raise undecodable(path, encoding) from None
+    except OSError as error:
+        raise file_error(str(path), error) from error
+
+
+def read_blocks(path: TextPath, encoding: str = "utf-8") -> Iterator[Block]:
+    """
+    The blocks of a text file that empty lines (or lines of blanks) separate, in the order of the file. Joined, they are
+    the file without a byte order mark.
+
+    # Raises
+
+    `DataFormatError`: that of `iterate_lines`, a file of nothing but empty lines.
     """
     lines: list[str] = []
     first, has_text, is_complete = first_line_of(path), False, False
@@ -75,6 +112,53 @@ def read_blocks(path: TextPath, encoding: str = "utf-8") -> Iterator[Block]:
     if not has_text:
         raise DataFormatError(f"{path}:1: expected at least one sentence, got an empty file")
     yield Block(lines, first)
+
+
+def read_parallel_lines(
+    paths: Mapping[str, TextPath],
+    may_be_empty: Container[str] = (),
+    on_error: OnError = raise_error,
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """
+    Reads UTF-8 files in lock-step: yields the line number, from 1, and the line of each file, without its end.
+
+    # Parameters
+
+    paths : `Mapping[str, TextPath]`
+        The file of each part, or the slice of it: slices that begin at the same line.
+    may_be_empty : `Container[str]`
+        Parts whose lines may be empty. If all other files lack the last line end, such a file may
+        lack its empty last line: nothing but a line end would have shown it.
+    on_error : `OnError`, optional (default = `raise_error`)
+        What to do with lines that cannot be decoded.
+
+    # Raises
+
+    `DataFormatError`: no lines at all, different line counts, invalid UTF-8, a carriage return within a line.
+    """
+    with ExitStack() as stack:
+        files = {part: stack.enter_context(open_file(path)) for part, path in paths.items()}
+        previous: dict[str, bytes] = dict.fromkeys(paths, b"\n")
+        first = max(map(first_line_of, paths.values()))
+        for number in count(first):
+            lines = {part: _next_line(file, paths[part], number) for part, file in files.items()}
+            if not any(lines.values()):
+                break
+            unfinished = not any(line.endswith(b"\n") for line in lines.values())
+            for part, line in lines.items():
+                may_end = unfinished and part in may_be_empty and previous[part].endswith(b"\n")
+                if not line and not may_end:
+                    raise _different_counts(paths, files, lines, part, number)
+            previous = lines
+            try:
+                texts = {part: _decode(line, paths[part], number) for part, line in lines.items()}
+            except DataFormatError as error:
+                on_error(error)
+                continue
+            yield number, texts
+        if number == first:
+            path = next(iter(paths.values()))
+            raise DataFormatError(f"{path}:{first}: expected at least one line, got an empty file")
 
 
 def is_blank(line: str) -> bool:
@@ -93,6 +177,11 @@ def number_of(text: str) -> float:
         return math.nan if "_" in text else float(text)  # Python takes 1_000 for a number
     except ValueError:
         return math.nan
+
+
+def first_line_of(path: TextPath) -> int:
+    """The number of the first line that is read of a file."""
+    return path.line if isinstance(path, FileSlice) else 1
 
 
 def check_encoding(encoding: str) -> None:
@@ -148,11 +237,6 @@ def open_file(path: TextPath) -> BinaryIO:
         raise file_error(name, error) from error
 
 
-def first_line_of(path: TextPath) -> int:
-    """The number of the first line that is read of a file."""
-    return path.line if isinstance(path, FileSlice) else 1
-
-
 def read_bytes(path: TextPath) -> bytes:
     """The content of a file, or of a slice of it. Raises a `FileError` where it cannot be read."""
     with open_file(path) as file:
@@ -160,51 +244,6 @@ def read_bytes(path: TextPath) -> bytes:
             return file.read()
         except OSError as error:
             raise file_error(os.fspath(path), error) from error
-
-
-def hint_at_kind(data: bytes) -> str:
-    """What the end of a message says about data that begin as a file of another kind does; "" for other data."""
-    kind = next((kind for start, kind in _SIGNATURES.items() if data.startswith(start)), None)
-    return f" (the file begins as one in {kind} does)" if kind else ""
-
-
-def read_lines(path: TextPath, encoding: str = "utf-8") -> list[str]:
-    """The lines that `iterate_lines` gives, in memory. Raises its `DataFormatError`."""
-    return list(iterate_lines(path, encoding))
-
-
-def iterate_lines(path: TextPath, encoding: str = "utf-8") -> Iterator[str]:
-    """The lines of a text file, with their ends; the last one may have none.
-
-    # Raises
-
-    `DataFormatError`: that of `read_blocks`, other than for a file of empty lines.
-    """
-    check_encoding(encoding)
-    number = first_line_of(path)
-    try:
-        with io.TextIOWrapper(open_file(path), encoding, newline="\n") as lines:
-            for line in lines:
-                if number == 1 and line.startswith("\ufeff"):
-                    line = line[1:]
-                check_line_end(line, path, number)
-                if line:
-                    yield line
-                number += 1
-    except UnicodeError:
-        raise undecodable(path, encoding) from None
-    except OSError as error:
-        raise file_error(str(path), error) from error
-
-
-def check_line_end(line: str, path: TextPath, number: int) -> None:
-    """Raises a `DataFormatError` for a carriage return within a line: other programs would count two lines."""
-    place = line.find("\r", 0, -2 if line.endswith("\n") else -1)
-    if place >= 0:
-        raise DataFormatError(
-            f"{path}:{number}: expected lines that end in a line feed, or a carriage return and one, got a carriage "
-            f"return as character {place + 1} of the line"
-        )
 
 
 def undecodable(path: TextPath, encoding: str) -> DataFormatError:
@@ -223,8 +262,65 @@ def undecodable(path: TextPath, encoding: str) -> DataFormatError:
             line = data[:position].count(b"\n")
         return DataFormatError(
             f"{path}:{line + first_line_of(path)}: expected {encoding}, got byte 0x{data[position]:02x} as byte "
-            f"{before + position + 1} of the file{hint_at_kind(data)}"
+            f"{before + position + 1} of the file{_hint_at_kind(data)}"
         )
     except UnicodeError as error:  # of codecs that do not say where
         reason = str(error).splitlines()[0]
     return DataFormatError(f"{path}: expected {encoding}, got bytes that are not ({reason})")
+
+
+def _hint_at_kind(data: bytes) -> str:
+    """What the end of a message says about data that begin as a file of another kind does; "" for other data."""
+    kind = next((kind for start, kind in _SIGNATURES.items() if data.startswith(start)), None)
+    return f" (the file begins as one in {kind} does)" if kind else ""
+
+
+def _check_line_end(line: str, path: TextPath, number: int) -> None:
+    """Raises a `DataFormatError` for a carriage return within a line: other programs would count two lines."""
+    place = line.find("\r", 0, -2 if line.endswith("\n") else -1)
+    if place >= 0:
+        raise DataFormatError(
+            f"{path}:{number}: expected lines that end in a line feed, or a carriage return and one, got a carriage "
+            f"return as character {place + 1} of the line"
+        )
+
+
+def _next_line(file: BinaryIO, path: TextPath, number: int) -> bytes:
+    """The next line with its end, empty at the end of the file."""
+    try:
+        line = file.readline()
+    except OSError as error:
+        raise file_error(str(path), error) from error
+    return line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+
+
+def _decode(line: bytes, path: TextPath, number: int) -> str:
+    """The text of a line, without its end."""
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataFormatError(
+            f"{path}:{number}: expected UTF-8, "
+            f"got byte 0x{line[error.start]:02x} as byte {error.start + 1} of the line"
+            f"{_hint_at_kind(line) if number == 1 else ''}"
+        ) from None
+    _check_line_end(text, path, number)
+    return text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text
+
+
+def _different_counts(
+    paths: Mapping[str, TextPath],
+    files: Mapping[str, BinaryIO],
+    lines: Mapping[str, bytes],
+    ended: str,
+    number: int,
+) -> DataFormatError:
+    """The error for a file without line `number`, which the longest file has."""
+    counts = {
+        part: number - 1 + bool(lines[part]) + sum(1 for _ in file) for part, file in files.items()
+    }
+    longest = max(counts, key=lambda part: counts[part])
+    return DataFormatError(
+        f"{paths[ended]}:{number}: expected a line for each of the {counts[longest]} lines of "
+        f"{paths[longest]}, got the end of the file after {counts[ended]}"
+    )

@@ -5,14 +5,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from allennlp_nef.data.formats.characters import (
-    OddCharacters,
-    name_of_character,
-    other_separator,
-)
-from allennlp_nef.data.formats.parallel_files import read_parallel_lines
-from allennlp_nef.data.formats.split_text import Split
-from allennlp_nef.data.formats.text_files import TextPath, number_of
+from allennlp_nef.data.formats.text_files import TextPath, number_of, read_parallel_lines
 from allennlp_nef.data.formats.wmt_layouts import (
     EOS,
     check_eos,
@@ -22,6 +15,12 @@ from allennlp_nef.data.formats.wmt_layouts import (
     without_eos,
 )
 from allennlp_nef.data.formats.word_alignments import parse_alignments
+from allennlp_nef.data.formats.words import (
+    OddCharacters,
+    Split,
+    name_of_character,
+    other_separator,
+)
 from allennlp_nef.errors import DataFormatError, OnError, quote
 
 logger = logging.getLogger(__name__)

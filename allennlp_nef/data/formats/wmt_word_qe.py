@@ -10,7 +10,7 @@ each file may be given: see `find_data_files`. Line k of each file is about sent
   UTF-8; a byte order mark at the start of a file is dropped, and is a character like others elsewhere. A carriage
   return that ends no line is an error.
 - Words and tags are split on any whitespace (`str.split`, so no-break spaces separate words too, and each of these
-  words has a tag). The module `characters` says which characters a word may have.
+  words has a tag). The module `words` says which characters a word may have.
 - Tags are `OK` or `BAD`, in one of the layouts of `wmt_layouts`. The number of tags of a line tells its
   layout; all lines of a file have the same one. Source tags are one a source word.
 - Alignments are Pharaoh pairs `i-j`, source index and target index from 0. A line may be empty.
@@ -22,7 +22,6 @@ import logging
 from collections.abc import Iterator
 
 from allennlp_nef.data.formats.data_paths import DataPath, find_data_files, is_explicit, name_of
-from allennlp_nef.data.formats.split_text import Split
 from allennlp_nef.data.formats.text_files import TextPath
 from allennlp_nef.data.formats.wmt_layouts import (
     check_tags,
@@ -30,6 +29,7 @@ from allennlp_nef.data.formats.wmt_layouts import (
 from allennlp_nef.data.formats.wmt_lines import WordQeExample, parse_lines
 from allennlp_nef.data.formats.wmt_submissions import format_submission, format_tags
 from allennlp_nef.data.formats.word_alignments import check_alignments, parse_alignments
+from allennlp_nef.data.formats.words import Split
 from allennlp_nef.errors import DataFormatError, OnError, raise_error
 
 __all__ = [

@@ -12,7 +12,6 @@ Words and tags of the WMT shared tasks on word-level quality estimation, in colu
 from collections.abc import Sequence
 from itertools import takewhile
 
-from allennlp_nef.data.formats.characters import check_words
 from allennlp_nef.data.formats.tag_files import TaggedSentence
 from allennlp_nef.data.formats.text_files import read_lines
 from allennlp_nef.data.formats.wmt_layouts import check_tags
@@ -26,6 +25,7 @@ from allennlp_nef.data.formats.wmt_tables import (
     same_system,
     table_of,
 )
+from allennlp_nef.data.formats.words import check_words
 from allennlp_nef.errors import DataFormatError, quote
 
 _COLUMNS = ("language pair", "system", "kind", "sentence", "word index", "word", "tag")

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from allennlp_nef.data.formats.characters import refused_word
 from allennlp_nef.data.formats.conllu import COLUMNS, TAG_COLUMNS, format_conllu, read_conllu
+from allennlp_nef.data.formats.words import refused_word
 
 # What a column may hold: all but tabs and line ends. Spaces, NBSP, and what Python takes for line ends besides.
 CHARACTERS = st.characters(blacklist_categories=("Cs",), blacklist_characters="\t\r\n\ufeff")

@@ -13,7 +13,7 @@ from allennlp_nef.data.formats.span_examples import (
     join_bad_words,
     read_span_examples,
 )
-from allennlp_nef.data.formats.split_text import SplitText, find_words, split_on_whitespace
+from allennlp_nef.data.formats.words import SplitText, find_words, split_on_whitespace
 from allennlp_nef.errors import DataFormatError
 
 DEV = "mt_system\tdoc_id\tseg_id\tannotator_id\tsource\ttarget\tstart_ids\tend_ids\terrors\n"

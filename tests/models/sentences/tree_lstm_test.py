@@ -9,7 +9,7 @@ from allennlp.data import Batch, Vocabulary
 from allennlp.models import Model
 
 from allennlp_nef.data.dataset_readers import LabeledTreesReader, SentencePairsReader
-from allennlp_nef.data.formats.labeled_trees import check_binary, parse_tree
+from allennlp_nef.data.formats.labeled_sentences import check_binary, parse_tree
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.predictors import SentencePairPredictor, TreeLstmPredictor
 

@@ -5,7 +5,7 @@ import itertools
 import numpy
 import pytest
 
-from allennlp_nef.data.formats.dependency_trees import find_cycle
+from allennlp_nef.data.formats.conllu import find_cycle
 from allennlp_nef.modules.spanning_trees import spanning_tree_heads
 from allennlp_nef.nn.parsing import projective_heads
 

@@ -1,5 +1,6 @@
 """
-The characters that words and labels may have: one set of rules for all readers, the files of `score-tags` and requests.
+The words of a text: where they stand, and which characters they and their labels may have. One set of rules for all
+readers, the files of `score-tags` and requests.
 
 A word may have every character but those that would break the lines of a file: tabs, line separators (those of
 `str.splitlines`, such as U+2028), blanks at its ends, and surrogates that are not in pairs, which no encoding has.
@@ -28,6 +29,39 @@ _COUNTED = re.compile("[\x00-\x1f\x7f-\x9f\ufeff\ufffd-\uffff]")
 _OTHER_WHITESPACE = re.compile(r"[^\S \t\r\n]")
 
 
+class SplitText(NamedTuple):
+    """A text and its words."""
+
+    text: str
+    words: list[str]
+    offsets: list[tuple[int, int]]
+    """The start and the end of each word, in characters from 0. The end is the character after it."""
+
+
+Split = Callable[[str], SplitText]
+
+
+def split_on_whitespace(text: str) -> SplitText:
+    """The words of a text that `str.split` gives."""
+    matches = list(re.finditer(r"\S+", text))
+    return SplitText(text, [m.group() for m in matches], [m.span() for m in matches])
+
+
+def find_words(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
+    """The start and the end of each word of a text. Raises `DataFormatError` for a word that does not follow in it."""
+    offsets, end = [], 0
+    for number, word in enumerate(words):
+        start = text.find(word, end)
+        if start < 0 or text[end:start].strip():
+            raise DataFormatError(
+                f"words: expected a word that the text has next, {quote(text[end:].strip())}, "
+                f"got {quote(word)} as word {number}"
+            )
+        end = start + len(word)
+        offsets.append((start, end))
+    return offsets
+
+
 def in_lines(path: object, lines: Sequence[int]) -> Where:
     """The places of words that stand in these lines of a file."""
     return lambda index: f"{path}:{lines[index]}"
@@ -42,31 +76,24 @@ class RefusedWord(NamedTuple):
     """Such as `expected a word without line separators and tabs, got ...`."""
 
 
-def name_of_character(character: str) -> str:
-    """Such as `U+200B ZERO WIDTH SPACE`."""
-    name = unicodedata.name(character, "")
-    return f"U+{ord(character):04X} {name}".strip()
-
-
 def refused_word(words: Sequence[str]) -> RefusedWord | None:
     """The first word that is empty, or has a character that no word may have; None where there is none."""
     text = " ".join(words)
-    is_plain = text.isprintable() and "  " not in text and text[:1] != " " != text[-1:]
-    if is_plain and text:
-        return None
+    if text.isprintable() and "  " not in text and text[:1] != " " != text[-1:] and text:
+        return None  # most sentences
     for index, word in enumerate(words):
         if not word:
             return RefusedWord(index, "expected a word, got an empty one")
         match = _REFUSED.search(word)
         if match:
-            expected, got = "line separators and tabs", name_of_character(match.group())
-            if match.group() == " ":
+            character = match.group()
+            expected = "line separators and tabs"
+            if character == " ":
                 expected = "blanks at its ends"
-            elif unicodedata.category(match.group()) == "Cs":
+            elif unicodedata.category(character) == "Cs":
                 expected = "surrogates that are not in pairs"
-            return RefusedWord(
-                index, f"expected a word without {expected}, got {quote(word)} with {got}"
-            )
+            got = f"{quote(word)} with {name_of_character(character)}"
+            return RefusedWord(index, f"expected a word without {expected}, got {got}")
     return None
 
 
@@ -120,12 +147,17 @@ class OddCharacters:
 
     def warn(self, warn: Callable[..., None]) -> None:
         """Hands a message and its values to a function: what was counted, each kind with its first place."""
-        if self._counts:
-            listed = (
-                f"{place}: {what} (the first of {self._counts[what]})"
-                for what, place in self._first.items()
-            )
-            warn("Odd characters: %s.", "; ".join(listed))
+        kinds = [
+            f"{place}: {what} (the first of {self._counts[what]})"
+            for what, place in self._first.items()
+        ]
+        if kinds:
+            warn("Odd characters: %s.", "; ".join(kinds))
+
+
+def name_of_character(character: str) -> str:
+    """Such as `U+200B ZERO WIDTH SPACE`."""
+    return f"U+{ord(character):04X} {unicodedata.name(character, '')}".strip()
 
 
 def other_separator(line: str) -> str | None:
