@@ -56,8 +56,7 @@ def read(archive: Path, files: dict[str, Any]) -> dict[str, Part]:
 
 def counts_of(part: Part, threshold: float, severity: str, left_out: list[int]) -> numpy.ndarray:
     """The counts of `SPANS` for each sentence."""
-    from allennlp_nef.data.formats.error_spans import ErrorSpan, severities_of
-    from allennlp_nef.data.formats.span_examples import join_bad_words
+    from allennlp_nef.data.formats.error_spans import ErrorSpan, join_bad_words, severities_of
 
     gold, predicted = [], []
     start = 0

@@ -123,7 +123,7 @@ def trivial_tags(
     task: str, files: dict[str, str]
 ) -> Iterator[tuple[str, Callable[[Any], list[str]]]]:
     """The names of the trivial taggers, and functions from an example to its tags."""
-    from allennlp_nef.data.formats.wmt_word_qe import read_examples
+    from allennlp_nef.data.formats.wmt_word_qe import ReadOptions, read_examples
 
     def words_of(example: Any) -> list[str]:
         if task == "source":
@@ -131,7 +131,7 @@ def trivial_tags(
         return example.target if task == "words" else [*example.target, ""]
 
     tagged = "target" if task == "words" else task
-    examples = read_examples(files["train"], tagged=tagged)
+    examples = read_examples(files["train"], ReadOptions(tagged=tagged))
     tag_of = most_frequent_tags(
         [Sentence(words_of(each), each.tags_of(tagged) or []) for each in examples]
     )
@@ -166,13 +166,13 @@ def unaligned_gaps(example: Any) -> list[str]:
 
 def trivial_rows(task: str, files: dict[str, str]) -> dict[str, dict[str, numpy.ndarray]]:
     """The counts of the trivial taggers for dev and test."""
-    from allennlp_nef.data.formats.wmt_word_qe import read_examples
+    from allennlp_nef.data.formats.wmt_word_qe import ReadOptions, read_examples
 
     tagged = "target" if task == "words" else task
     rows: dict[str, dict[str, numpy.ndarray]] = {}
     for name, tags_of in trivial_tags(task, files):
         for part in PARTS:
-            examples = list(read_examples(files[part], tagged=tagged))
+            examples = list(read_examples(files[part], ReadOptions(tagged=tagged)))
             gold = [each.tags_of(tagged) or [] for each in examples]
             counts = WORD_QE.count(gold, [tags_of(each) for each in examples])
             rows.setdefault(name, {})[part] = counts.sentences

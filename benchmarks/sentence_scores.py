@@ -32,9 +32,11 @@ COMPARISONS = [
 
 def hter_of(path: str) -> list[float]:
     """The gold scores of a data set."""
-    from allennlp_nef.data.formats.wmt_word_qe import read_examples
+    from allennlp_nef.data.formats.wmt_word_qe import ReadOptions, read_examples
 
-    return [float(each.hter or 0) for each in read_examples(path, sentence_scores=True)]
+    return [
+        float(each.hter or 0) for each in read_examples(path, ReadOptions(sentence_scores=True))
+    ]
 
 
 def run_one(params: Any, files: dict[str, str], folder: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from allennlp_nef.data.formats.tag_files import TagFile
-from allennlp_nef.data.formats.wmt_tables import HEADER
+from allennlp_nef.data.formats.wmt_layouts import HEADER
 from allennlp_nef.metrics.significance import Comparison, compare
 from allennlp_nef.metrics.tag_scores import CHUNKS, Scorer, TagCounts, TypeCounts
 from allennlp_nef.metrics.tree_scores import NAMES as TREE_NAMES

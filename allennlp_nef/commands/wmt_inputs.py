@@ -7,6 +7,7 @@ from dataclasses import replace
 from allennlp_nef.data.formats.error_spans import SpannedText, read_error_spans, severities_of
 from allennlp_nef.data.formats.score_files import read_sentence_scores, read_word_scores
 from allennlp_nef.data.formats.tag_files import TagFile, TaggedSentence
+from allennlp_nef.data.formats.wmt_layouts import kinds_in
 from allennlp_nef.data.formats.wmt_tag_files import (
     check_sentences,
     check_systems,
@@ -16,7 +17,6 @@ from allennlp_nef.data.formats.wmt_tag_files import (
     read_text,
     with_words,
 )
-from allennlp_nef.data.formats.wmt_words import kinds_in
 from allennlp_nef.errors import DataFormatError, UserError, quote
 from allennlp_nef.metrics.tag_scores import WORD_QE, Scorer
 from allennlp_nef.metrics.wmt_scores import CORRELATIONS, EXPLANATIONS, SPANS

@@ -9,8 +9,7 @@ from allennlp.predictors import Predictor
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers import WmtWordQeReader
-from allennlp_nef.data.formats.error_spans import SEVERITIES, has_severities
-from allennlp_nef.data.formats.span_examples import join_bad_words
+from allennlp_nef.data.formats.error_spans import SEVERITIES, has_severities, join_bad_words
 from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.models.tagging.description import description_of
 from allennlp_nef.modules.checks import check_integers

@@ -22,10 +22,11 @@ from allennlp_nef.data.aligners.lexical_aligner import NUM_WEIGHTS, Lexicon
 from allennlp_nef.data.formats.error_spans import read_error_spans
 from allennlp_nef.data.formats.score_files import read_sentence_scores, read_word_scores
 from allennlp_nef.data.formats.tag_files import read_conllu_tags, read_tag_column
-from allennlp_nef.data.formats.wmt_submissions import format_submission
-from allennlp_nef.data.formats.wmt_tables import read_left_out
+from allennlp_nef.data.formats.wmt_layouts import (
+    format_submission,
+    read_left_out,
+)
 from allennlp_nef.data.formats.wmt_tag_files import read_tags, read_text
-from allennlp_nef.data.formats.wmt_words import GOLD_NAMES, format_gold
 from allennlp_nef.data.saved_examples import read_examples
 from allennlp_nef.errors import DataCheckError, UserError
 from tests.fuzz import cases
@@ -137,7 +138,7 @@ def check_message(message, folder, files):
 
 
 def check_sentence(words, tags):
-    """By other means than those of `characters`."""
+    """By other means than those of `words`."""
     if words is not None:
         assert tags is None or len(words) == len(tags)
         assert words
@@ -192,12 +193,10 @@ def columns(root, **options):
     return "".join(f"{row}\n" for row in rows)
 
 
-def gold_2023():
-    rows = [format_gold("en-de", 0, "a b", ["a", "b", "<EOS>"], ["OK", "BAD", "OK"])]
-    rows += [format_gold("en-de", 1, "c", [], None), format_gold("en-de", 2, "d", ["d"], ["BAD"])]
-    return GOLD_NAMES + "".join(rows)
-
-
+GOLD_2023 = (
+    "lp\tgold\tsid\tmt\tmttok\ttags\nen-de\tgold\t0\ta b\ta b <EOS>\tOK BAD OK\n"
+    "en-de\tgold\t1\tc\thallucination\thallucination\nen-de\tgold\t2\td\td\tBAD\n"
+)
 ANSWERS = "".join(
     json.dumps(
         {
@@ -277,7 +276,7 @@ def targets(root):
         "score-tags, tags": file(qe["x.tags"], read_tags),
         "score-tags, WMT16": file(columns(root), read_tags),
         "score-tags, WMT22": file("100\n10\n1\n" + columns(root, language_pair="en-de"), read_tags),
-        "score-tags, WMT23": file(gold_2023(), read_tags),
+        "score-tags, WMT23": file(GOLD_2023, read_tags),
         "score-tags, text": Target(
             {"x": qe["x.mt"]},
             lambda path: [(s.words, None) for s in read_text(path).sentences if s.words],

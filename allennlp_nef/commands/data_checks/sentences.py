@@ -14,9 +14,8 @@ from allennlp_nef.data.dataset_readers import (
     WmtWordQeReader,
 )
 from allennlp_nef.data.formats.data_paths import DataPath, name_of
-from allennlp_nef.data.formats.span_examples import span_files
 from allennlp_nef.data.formats.wmt_layouts import tagged_side, without_eos
-from allennlp_nef.data.formats.wmt_word_qe import find_example_files
+from allennlp_nef.data.formats.wmt_word_qe import find_example_files, span_files
 from allennlp_nef.data.metadata import metadata_of
 
 

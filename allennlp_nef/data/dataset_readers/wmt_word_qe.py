@@ -1,6 +1,7 @@
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -23,7 +24,6 @@ from allennlp_nef.data.fields import AlignmentField, NumberField, SimilarityFiel
 from allennlp_nef.data.formats.data_paths import DataPath
 from allennlp_nef.data.formats.error_spans import SEVERITIES, ErrorSpan, format_error_spans
 from allennlp_nef.data.formats.score_files import format_sentence_score
-from allennlp_nef.data.formats.span_examples import read_files_or_spans
 from allennlp_nef.data.formats.wmt_layouts import (
     EOS,
     GAP,
@@ -31,13 +31,19 @@ from allennlp_nef.data.formats.wmt_layouts import (
     TAGS,
     check_eos,
     check_tags,
+    format_header,
+    format_submission,
+    format_tags,
     interleave,
     tagged_side,
     without_eos,
 )
-from allennlp_nef.data.formats.wmt_submissions import format_submission, format_tags
-from allennlp_nef.data.formats.wmt_tables import format_header
-from allennlp_nef.data.formats.wmt_word_qe import WordQeExample, check_alignments
+from allennlp_nef.data.formats.wmt_word_qe import (
+    ReadOptions,
+    WordQeExample,
+    check_alignments,
+    read_examples,
+)
 from allennlp_nef.data.formats.words import SplitText, check_words
 from allennlp_nef.data.metadata import TaggingMetadata, metadata_of
 from allennlp_nef.data.tokenizers import split_text
@@ -286,9 +292,7 @@ class WmtWordQeReader(TaggingReader):
 
     @overrides(check_signature=False)
     def examples(self, file_path: DataPath) -> Iterator[WordQeExample]:
-        unaligned = "words are aligned by the model's aligner" if self.aligner else None
-        return read_files_or_spans(
-            file_path,
+        options = ReadOptions(
             tagged=self.tagged,
             eos=self.eos,
             split_source=self.split_source if self.source_tokenizer else None,
@@ -296,9 +300,12 @@ class WmtWordQeReader(TaggingReader):
             severities=self._severities,
             clip_spans=self._clip_spans,
             sentence_scores=self._sentence_scores,
-            without_alignments=unaligned,
             on_error=self.on_error,
         )
+        if self.aligner:
+            without = "words are aligned by the model's aligner"
+            options = replace(options, without_alignments=without)
+        return read_examples(file_path, options)
 
     def split_source(self, text: str) -> SplitText:
         """The words of a raw source text."""

@@ -12,15 +12,10 @@ import logging
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
+from allennlp_nef.data.formats.tag_files import SystemInfo
 from allennlp_nef.data.formats.text_files import is_whole_number
-from allennlp_nef.data.formats.wmt_tables import (
-    Layout,
-    Row,
-    SystemInfo,
-    read_table,
-    same_system,
-)
-from allennlp_nef.data.formats.words import find_words
+from allennlp_nef.data.formats.wmt_layouts import SPAN_LAYOUTS, Row, read_table
+from allennlp_nef.data.formats.words import SplitText, find_words
 from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
 
 logger = logging.getLogger(__name__)
@@ -29,28 +24,7 @@ SEVERITIES = ("minor", "major")
 """From the lighter to the more severe."""
 NO_ERROR = "no-error"
 BOTH = "minor+major"
-_COLUMNS = ("lp", "gold", "sid", "mt", "start_id", "end_id", "error")
-_DEV = (
-    "mt_system",
-    "doc_id",
-    "seg_id",
-    "annotator_id",
-    "source",
-    "target",
-    "start_ids",
-    "end_ids",
-    "errors",
-)
-LAYOUTS = (
-    Layout("WMT23 gold spans", _COLUMNS, 0, "lp"),
-    Layout(
-        "WMT23 submission of spans",
-        ("language pair", "system", "sentence", "text", "starts", "ends", "severities"),
-        3,
-    ),
-    Layout("WMT23 development spans", _DEV, 0, "mt_system"),
-)
-GOLD_NAMES = "\t".join(_COLUMNS) + "\n"
+GOLD_NAMES = "\t".join(SPAN_LAYOUTS[0].columns) + "\n"
 """The first line of a gold file."""
 
 
@@ -76,6 +50,19 @@ class ErrorSpan(NamedTuple):
     """One of `SEVERITIES`."""
 
 
+class PredictedSpan(NamedTuple):
+    """An error that a model found in a translation."""
+
+    start: int
+    """In characters of the text, from 0."""
+    end: int
+    """The character after it; the start, for an omission."""
+    text: str
+    severity: str
+    probability: float
+    """The mean of the probabilities of BAD of its words."""
+
+
 class SpannedText(NamedTuple):
     """A translation and its errors."""
 
@@ -90,7 +77,7 @@ def read_error_spans(
     path: str, clip_spans: bool = False, encoding: str = "utf-8"
 ) -> tuple[SystemInfo, list[SpannedText]]:
     """
-    The sentences of a file in one of the `LAYOUTS`, and its system.
+    The sentences of a file in one of the `SPAN_LAYOUTS`, and its system.
 
     # Parameters
 
@@ -116,7 +103,7 @@ def read_spanned(
     on_error: OnError = raise_error,
 ) -> tuple[SystemInfo, list[SpannedText | None]]:
     """As `read_error_spans`, but an error in the spans of a sentence goes to `on_error`, and the sentence is None."""
-    table = read_table(path, LAYOUTS, encoding)
+    table = read_table(path, SPAN_LAYOUTS, encoding)
 
     def read(column: int) -> list[SpannedText | None]:
         sentences: list[SpannedText | None] = []
@@ -128,17 +115,12 @@ def read_spanned(
                 sentences.append(None)
         return sentences
 
-    if table.layout.columns == _DEV:
+    if "source" in table.layout.columns:
         return SystemInfo("gold"), read(5)
-    same_system(path, table, [0, 1])
-    for number, (line, cells) in enumerate(table.rows):
-        if cells[2] != str(number):
-            raise DataFormatError(
-                f"{path}:{line}: expected the sentence {number}, got {quote(cells[2])}"
-            )
-    language_pair, name = table.rows[0].cells[:2]
-    system = SystemInfo(name, language_pair, None, table.header)
-    return system, read(3)
+    table.check_same([0, 1])
+    for number in range(len(table.rows)):
+        table.check_number(number)
+    return table.system(), read(3)
 
 
 def format_error_spans(
@@ -227,6 +209,40 @@ def project_onto_places(
             ranks[i] = max(ranks[i], rank)
     names = ("OK", *(SEVERITIES if severities else ("BAD", "BAD")))
     return [names[rank] for rank in ranks]
+
+
+def join_bad_words(
+    split: SplitText, severities: Sequence[str | None], probabilities: Sequence[float]
+) -> list[PredictedSpan]:
+    """
+    The error spans of tagged words: adjacent BAD words of the same severity are one span, with what is between them.
+
+    A word without characters, such as `<EOS>`, is an empty span, and joined with no other.
+
+    # Parameters
+
+    split : `SplitText`
+    severities : `Sequence[str | None]`
+        That of each word; None for one that is OK.
+    probabilities : `Sequence[float]`
+        Of BAD, of each word.
+    """
+    groups: list[list[int]] = []
+    for i, (severity, (start, end)) in enumerate(zip(severities, split.offsets)):
+        if severity is None:
+            continue
+        last = groups[-1][-1] if groups and start < end else None
+        if last is not None and last == i - 1 and severities[last] == severity:
+            groups[-1].append(i)
+        else:
+            groups.append([i])
+    spans = []
+    for group in groups:
+        start, end = split.offsets[group[0]][0], split.offsets[group[-1]][1]
+        probability = sum(probabilities[i] for i in group) / len(group)
+        severity = severities[group[0]] or ""
+        spans.append(PredictedSpan(start, end, split.text[start:end], severity, probability))
+    return spans
 
 
 def _spanned(path: str, row: Row, column: int, clip_spans: bool) -> SpannedText:

@@ -8,16 +8,9 @@ from typing import Any
 
 from allennlp_nef.data.formats.tag_files import TagFile, TaggedSentence
 from allennlp_nef.data.formats.text_files import is_blank, number_of, read_lines
-from allennlp_nef.data.formats.wmt_tables import Layout, SystemInfo, read_table, same_system
+from allennlp_nef.data.formats.wmt_layouts import SCORE_LAYOUTS, read_table
 from allennlp_nef.data.formats.words import check_words
 from allennlp_nef.errors import DataFormatError, quote
-
-_COLUMNS = ("language pair", "system", "sentence", "score")
-SENTENCE_LAYOUTS = (
-    Layout("WMT23 gold scores", _COLUMNS, 0, "lp"),
-    Layout("WMT20 and 21 submission of scores", _COLUMNS, 2),
-    Layout("WMT22 and 23 submission of scores", _COLUMNS, 3),
-)
 
 
 def read_word_scores(
@@ -62,7 +55,7 @@ def read_word_scores(
 
 def read_sentence_scores(path: str, encoding: str = "utf-8") -> TagFile:
     """
-    A number for each sentence: a number a line, or one of the `SENTENCE_LAYOUTS`.
+    A number for each sentence: a number a line, or one of the `SCORE_LAYOUTS`.
 
     # Raises
 
@@ -75,17 +68,13 @@ def read_sentence_scores(path: str, encoding: str = "utf-8") -> TagFile:
             raise DataFormatError(f"{path}:1: expected at least one sentence, got an empty file")
         scores = [_number(line.strip(), f"{path}:{i}") for i, line in enumerate(lines, 1)]
         return TagFile(path, [TaggedSentence([x], [i], None) for i, x in enumerate(scores, 1)])
-    table = read_table(path, SENTENCE_LAYOUTS, encoding)
-    same_system(path, table, [0, 1])
+    table = read_table(path, SCORE_LAYOUTS, encoding)
+    table.check_same([0, 1])
     sentences = []
     for number, (line, cells) in enumerate(table.rows):
-        if cells[2] != str(number):
-            raise DataFormatError(
-                f"{path}:{line}: expected the sentence {number}, got {quote(cells[2])}"
-            )
+        table.check_number(number)
         sentences.append(TaggedSentence([_number(cells[3], f"{path}:{line}")], [line], None))
-    language_pair, name = table.rows[0].cells[:2]
-    return TagFile(path, sentences, system=SystemInfo(name, language_pair, None, table.header))
+    return TagFile(path, sentences, system=table.system())
 
 
 def format_sentence_score(

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 from allennlp_nef.data.formats.chunks import split_tag
 from allennlp_nef.data.formats.conll_columns import read_columns
 from allennlp_nef.data.formats.conllu import UNKNOWN, read_conllu, tree_of
-from allennlp_nef.data.formats.wmt_tables import SystemInfo
 from allennlp_nef.data.formats.words import check_labels, check_words, in_lines
 from allennlp_nef.errors import DataFormatError, quote
 
@@ -20,6 +19,17 @@ class TaggedSentence(NamedTuple):
     """The line of each tag, from 1."""
     words: list[str] | None
     """One a tag; None where the file has none."""
+
+
+class SystemInfo(NamedTuple):
+    """What a file of the WMT shared tasks says about its system."""
+
+    name: str
+    language_pair: str | None = None
+    kind: str | None = None
+    """What is tagged: "mt" (words), "gap" or "source"."""
+    header: tuple[int, ...] = ()
+    """The numbers of the header lines of a submission; `wmt_layouts.HEADER` has their names."""
 
 
 class TagFile(NamedTuple):

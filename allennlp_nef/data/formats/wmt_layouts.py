@@ -1,5 +1,7 @@
 """
-What is tagged in word-level quality estimation, and the layouts of a line of tags, for n words of a translation.
+The layouts of the files of the WMT shared tasks on quality estimation, with their readers and writers.
+
+A line of tags, for n words of a translation (`split_tags`; `format_tags` writes it):
 
 | layout | tags | since |
 |---|---|---|
@@ -8,11 +10,36 @@ What is tagged in word-level quality estimation, and the layouts of a line of ta
 | words and `<EOS>` | n+1: an omission is marked on the word to its right | WMT22 |
 
 `<EOS>` is a token at the end of the translation, and no word: no aligner sees it.
+
+Columns that tabs separate (`read_table`), in the order of `WORD_LAYOUTS`, `SPAN_LAYOUTS` and `SCORE_LAYOUTS`:
+
+| layout | before the rows | a row |
+|---|---|---|
+| WMT16 to 19 | | method, sentence, word index, word, tag |
+| WMT20 to 22 gold | | language pair, system, kind, sentence, word index, word, tag |
+| WMT20 and 21 submission | 2 header lines | the same |
+| WMT22 and 23 submission | 3 header lines | the same |
+| WMT23 gold | names of the columns | lp, gold, sid, mt, mttok, tags: a sentence |
+| spans, WMT23 gold | names of the columns | lp, gold, sid, mt, start_id, end_id, error |
+| spans, WMT23 submission | 3 header lines | language pair, system, sentence, text, starts, ends, severities |
+| spans, WMT23 development | names of the columns | mt_system, ..., source, target, start_ids, end_ids, errors |
+| scores, WMT23 gold | names of the columns | language pair, system, sentence, score |
+| scores, submission | 2 or 3 header lines | the same |
+
+A header line has one number: the bytes on disk and the number of parameters (WMT20 and 21), and the number of models in
+the ensemble (from WMT22). The kind is `mt` (words of the translation), `gap` (the gaps between them) or `source`. From
+WMT22 on the translation ends in the word `<EOS>`. A file may have several kinds, such as three files one after the
+other, with their header lines or with those of the first one alone. In gold files of WMT23 a sentence that is left out
+has the word and the tag `hallucination`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from itertools import takewhile
 from typing import NamedTuple
 
+from allennlp_nef.data.formats.tag_files import SystemInfo, TaggedSentence
+from allennlp_nef.data.formats.text_files import is_whole_number, read_lines
+from allennlp_nef.data.formats.words import check_words
 from allennlp_nef.errors import DataFormatError, quote
 
 EOS = "<EOS>"
@@ -27,6 +54,64 @@ TAGGED = {
     "source": "source word",
 }
 """What can be tagged, and what has a tag then."""
+KINDS = ("mt", "gap", "source")
+"""What the tags of a file in seven columns are of: words of the translation, gaps, source words."""
+HEADER = ("disk_footprint", "parameters", "ensemble_size")
+"""What the header lines of a submission are, in their order; the first is in bytes."""
+LEFT_OUT = "hallucination"
+"""The word and the tag of a sentence that is left out, in gold files of WMT23."""
+
+
+class Layout(NamedTuple):
+    """A layout in columns."""
+
+    name: str
+    columns: tuple[str, ...]
+    header_lines: int = 0
+    first_name: str | None = None
+    """The name of the first column, where the first line has the names of the columns."""
+
+    def __str__(self) -> str:
+        before = f", after {self.header_lines} header lines" if self.header_lines else ""
+        names = ", after a line of column names" if self.first_name else ""
+        return f"{self.name}: {len(self.columns)} columns{before}{names}"
+
+    def fits(self, header_lines: int, first: Sequence[str]) -> bool:
+        """Whether a file may have it, by the number of its header lines and the cells of the first line after them."""
+        columns = len(first) - (not first[-1] and len(first) > len(self.columns))
+        return (self.header_lines, len(self.columns)) == (header_lines, columns) and (
+            self.first_name in (None, first[0])
+        )
+
+
+_WORD = ("language pair", "system", "kind", "sentence", "word index", "word", "tag")
+_SPANS = ("language pair", "system", "sentence", "text", "starts", "ends", "severities")
+_SCORE = ("language pair", "system", "sentence", "score")
+_GOLD = ("lp", "gold", "sid", "mt", "mttok", "tags")
+_GOLD_SPANS = ("lp", "gold", "sid", "mt", "start_id", "end_id", "error")
+_ORIGIN = ("mt_system", "doc_id", "seg_id", "annotator_id")
+_DEV_SPANS = (*_ORIGIN, "source", "target", "start_ids", "end_ids", "errors")
+WORD_LAYOUTS = (
+    Layout("WMT16 to 19", ("method", *_WORD[3:])),
+    Layout("WMT20 to 22 gold", _WORD),
+    Layout("WMT20 and 21 submission", _WORD, 2),
+    Layout("WMT22 and 23 submission", _WORD, 3),
+    Layout("WMT23 gold", _GOLD, 0, "lp"),
+)
+SPAN_LAYOUTS = (
+    Layout("WMT23 gold spans", _GOLD_SPANS, 0, "lp"),
+    Layout("WMT23 submission of spans", _SPANS, 3),
+    Layout("WMT23 development spans", _DEV_SPANS, 0, "mt_system"),
+)
+SCORE_LAYOUTS = (
+    Layout("WMT23 gold scores", _SCORE, 0, "lp"),
+    Layout("WMT20 and 21 submission of scores", _SCORE, 2),
+    Layout("WMT22 and 23 submission of scores", _SCORE, 3),
+)
+_HALLUCINATIONS = (Layout("WMT23 hallucinations", ("language pair", "sentence"), 0, "lp"),)
+
+
+# Lines of tags
 
 
 class LineTags(NamedTuple):
@@ -121,18 +206,29 @@ def split_tags(text: str, target: list[str], location: str, eos: bool = False) -
     if len(tags) == number and not (eos or has_eos):
         check_tags(tags, location)
         return LineTags(tags, None, "n tags (one a target word)")
-    raise DataFormatError(f"{location}: {_expected(number, has_eos, eos)}, got {len(tags)}")
-
-
-def _expected(number: int, has_eos: bool, eos: bool) -> str:
-    """The layouts that a line may have."""
-    with_eos = f"{number + 1} (with {EOS}"
+    with_eos = f"{number + 1} tags (one a target word and one for {EOS}"
     with_gaps = f"{2 * number + 1} (with gaps)"
     if eos:
-        return f"expected {number + 1} tags (one a target word and one for {EOS}) or {with_gaps}, as eos is true"
-    if has_eos:
-        return f"expected {number + 1} tags (one a target word and one for {EOS}, in which the translation ends)"
-    return f"expected {number} tags (one a target word), {with_gaps} or, where eos is true, {with_eos})"
+        expected = f"{with_eos}) or {with_gaps}, as eos is true"
+    elif has_eos:
+        expected = f"{with_eos}, in which the translation ends)"
+    else:
+        expected = f"{number} tags (one a target word), {with_gaps} or, where eos is true, {number + 1} (with {EOS})"
+    raise DataFormatError(f"{location}: expected {expected}, got {len(tags)}")
+
+
+def format_tags(tags: Sequence[str]) -> str:
+    """
+    A line of a `.tags` file, without its line end: `OK BAD OK`.
+
+    # Raises
+
+    `DataFormatError`: no tags, or one that is neither OK nor BAD.
+    """
+    if not tags:
+        raise DataFormatError("tags: expected at least one tag, got none")
+    check_tags(tags)
+    return " ".join(tags)
 
 
 def tagged_side(
@@ -168,3 +264,325 @@ def tagged_side(
 def interleave(gaps: list[str], words: list[str]) -> list[str]:
     """Gap, word, gap, ..., word, gap: of the n+1 items of gaps and the n items of words."""
     return [item for pair in zip(gaps, words) for item in pair] + gaps[-1:]
+
+
+# Columns
+
+
+Line = tuple[int, str]
+"""The number of a line in its file, from 1, and its text."""
+
+
+class Row(NamedTuple):
+    """A row of a table."""
+
+    line: int
+    """From 1."""
+    cells: list[str]
+
+
+class Table(NamedTuple):
+    """A file that was read."""
+
+    path: str
+    layout: Layout
+    header: tuple[int, ...]
+    rows: list[Row]
+
+    def check_same(self, columns: Sequence[int]) -> None:
+        """Raises a `DataFormatError` at the first row whose cells in `columns` differ from those of the first row."""
+        first = self.rows[0]
+        for row in self.rows:
+            for column in columns:
+                if row.cells[column] != first.cells[column]:
+                    raise DataFormatError(
+                        f"{self.path}:{row.line}: expected the {self.layout.columns[column]} "
+                        f"{quote(first.cells[column])}, as in line {first.line}, got {quote(row.cells[column])}"
+                    )
+
+    def check_number(self, index: int) -> None:
+        """Raises a `DataFormatError` where the third cell of a row is not the number of its sentence, from 0."""
+        line, cells = self.rows[index]
+        if cells[2] != str(index):
+            raise DataFormatError(
+                f"{self.path}:{line}: expected the sentence {index}, got {quote(cells[2])}"
+            )
+
+    def system(self) -> SystemInfo:
+        """The system of a table that begins with the columns language pair and system."""
+        language_pair, name = self.rows[0].cells[:2]
+        return SystemInfo(name, language_pair, None, self.header)
+
+
+def read_table(path: str, layouts: Sequence[Layout], encoding: str = "utf-8") -> Table:
+    """The `table_of` the lines of a file. Raises the `DataFormatError` of `read_lines`, too."""
+    return table_of(path, layouts, list(enumerate(read_lines(path, encoding), 1)))
+
+
+def table_of(path: str, layouts: Sequence[Layout], lines: Sequence[Line]) -> Table:
+    """
+    The table of lines in one of the layouts, which the header lines and the first row tell.
+
+    A row may have an empty cell more than the layout has columns.
+
+    # Raises
+
+    `DataFormatError`: no rows, none of the layouts, a header line that is no number, a row with another number of
+    columns, columns in another order.
+    """
+    lines = [(number, line.rstrip("\r\n")) for number, line in lines]
+    count = next((i for i, (_, line) in enumerate(lines) if "\t" in line), None)
+    if count is None:
+        raise DataFormatError(f"{path}:1: expected columns separated by tabs, got none")
+    first_line, text = lines[count]
+    first = text.split("\t")
+    layout = next((layout for layout in layouts if layout.fits(count, first)), None)
+    if layout is None:
+        raise DataFormatError(
+            f"{path}:{first_line}: expected a layout that is known ({'; '.join(map(str, layouts))}), "
+            f"got {len(first)} columns after {count} header lines"
+        )
+    for name, (number, line) in zip(HEADER, lines[:count]):
+        if not is_whole_number(line.strip(" ")):
+            raise DataFormatError(
+                f"{path}:{number}: expected {name.replace('_', ' ')}, an integer, got {quote(line)}"
+            )
+    header = tuple(int(line) for _, line in lines[:count])
+    rows = []
+    for number, line in lines[count:]:
+        cells = line.split("\t")
+        if len(cells) == len(layout.columns) + 1 and not cells[-1]:
+            del cells[-1]
+        if len(cells) != len(layout.columns):
+            *others, last = layout.columns
+            raise DataFormatError(
+                f"{path}:{number}: expected {', '.join(others)} and {last}, separated by tabs, "
+                f"got {quote(line.rstrip())}"
+            )
+        rows.append(Row(number, cells))
+    if layout.first_name:
+        names = rows.pop(0)
+        for number, (name, expected) in enumerate(zip(names.cells, layout.columns), 1):
+            if name != expected and name in layout.columns:
+                raise DataFormatError(
+                    f"{path}:{names.line}: expected the columns {', '.join(layout.columns)}, "
+                    f"got {name} as column {number}"
+                )
+    if not rows:
+        raise DataFormatError(f"{path}:{lines[-1][0]}: expected at least one row, got none")
+    return Table(path, layout, header, rows)
+
+
+def format_header(header: Sequence[int]) -> str:
+    """The header lines of a submission, with their line ends: two numbers (WMT20 and 21) or three; `HEADER` says which.
+
+    # Raises
+
+    `DataFormatError`: another number of numbers, one that is no integer of at least 0.
+    """
+    if len(header) not in (2, 3) or not all(type(each) is int and each >= 0 for each in header):
+        raise DataFormatError(
+            f"header: expected two or three integers of at least 0 ({', '.join(HEADER)}), got {quote(list(header))}"
+        )
+    return "".join(f"{number}\n" for number in header)
+
+
+# Words and tags in columns
+
+
+def kinds_in(path: str, encoding: str = "utf-8") -> list[str]:
+    """The kinds of tags in a file, in the order of `KINDS`; none where it has no seven columns."""
+    kinds = {_kind_of(line) for line in read_lines(path, encoding)}
+    return [kind for kind in KINDS if kind in kinds]
+
+
+def read_words(
+    path: str, encoding: str = "utf-8", kind: str | None = None
+) -> tuple[SystemInfo, list[TaggedSentence]]:
+    """
+    The sentences of a file in one of the `WORD_LAYOUTS`, and its system. A sentence that is left out has no tags.
+
+    # Parameters
+
+    path : `str`
+    encoding : `str`, optional (default = `"utf-8"`)
+    kind : `str`, optional (default = `None`, the file has one kind)
+        One of `KINDS`: the rows of the others are left out.
+
+    # Raises
+
+    `DataFormatError`: that of `read_table`, rows out of order, another language pair, system or kind than that of the
+    first row, an unknown kind, a tag that is neither OK nor BAD, a word that `check_words` refuses, not as many
+    words as tags.
+    """
+    lines = list(enumerate(read_lines(path, encoding), 1))
+    table = table_of(path, WORD_LAYOUTS, lines if kind is None else _of_kind(lines, kind))
+    if table.layout.columns == _GOLD:
+        return _read_gold(table)
+    before = len(table.layout.columns) - 4
+    table.check_same(range(before))
+    sentences: list[TaggedSentence] = []
+    for row in table.rows:
+        _add_row(sentences, path, row)
+    first = table.rows[0]
+    if before == 1:
+        return SystemInfo(first.cells[0]), sentences
+    language_pair, name, first_kind = first.cells[:before]
+    if first_kind.lower() not in KINDS:
+        raise DataFormatError(
+            f"{path}:{first.line}: expected the kind {', '.join(KINDS)}, got {quote(first_kind)}"
+        )
+    return SystemInfo(name, language_pair, first_kind.lower(), table.header), sentences
+
+
+def format_submission(
+    method: str,
+    sentence_index: int,
+    words: Sequence[str],
+    tags: Sequence[str],
+    language_pair: str | None = None,
+    kind: str = "mt",
+) -> str:
+    """
+    Rows of a WMT word-level submission, one a target word: method, sentence, word index, word and tag, separated by
+    tabs. Indices are from 0. Rows are joined by line ends, the last has none.
+
+    # Parameters
+
+    method : `str`
+        The name of the system.
+    sentence_index : `int`
+    words, tags : `Sequence[str]`
+        For gaps, each word is `gap`.
+    language_pair : `str`, optional (default = `None`)
+        Such as "en-de". With it the rows are those of WMT20 and later: language pair, method, kind, sentence, word
+        index, word and tag.
+    kind : `str`, optional (default = `"mt"`)
+        One of `KINDS`; with a language pair only.
+
+    # Raises
+
+    `DataFormatError`: different numbers of words and tags, no words, an unknown tag or kind, an empty method, language
+    pair or word, or one that contains a tab or a line end.
+    """
+    if len(words) != len(tags) or not words:
+        raise DataFormatError(
+            f"tags: expected one tag for each of at least one word, "
+            f"got {len(words)} words and {len(tags)} tags"
+        )
+    check_tags(tags)
+    if kind not in KINDS:
+        raise DataFormatError(f"kind: expected {', '.join(KINDS)}, got {quote(kind)}")
+    names = [("method", method)]
+    if language_pair is not None:
+        names.insert(0, ("language_pair", language_pair))
+    for name, text in (*names, *(("word", word) for word in words)):
+        if not text or any(character in text for character in "\t\r\n"):
+            raise DataFormatError(
+                f"{name}: expected text without tabs and line ends, got {quote(text)}"
+            )
+    before = method if language_pair is None else f"{language_pair}\t{method}\t{kind}"
+    return "\n".join(
+        f"{before}\t{sentence_index}\t{index}\t{word}\t{tag}"
+        for index, (word, tag) in enumerate(zip(words, tags))
+    )
+
+
+def read_left_out(path: str, language_pair: str | None, encoding: str = "utf-8") -> frozenset[int]:
+    """
+    The sentences of a language pair, from 0, that a list of hallucinations of WMT23 leaves out.
+
+    # Raises
+
+    `DataFormatError`: that of `read_table`, a sentence that is no number, and where `language_pair` is None, a list of
+    several language pairs.
+    """
+    table = read_table(path, _HALLUCINATIONS, encoding)
+    if language_pair is None:
+        table.check_same([0])
+    numbers = set()
+    for line, (pair, sentence) in table.rows:
+        if not is_whole_number(sentence):
+            raise DataFormatError(
+                f"{path}:{line}: expected a sentence, from 0, got {quote(sentence)}"
+            )
+        if language_pair in (None, pair):
+            numbers.add(int(sentence))
+    return frozenset(numbers)
+
+
+def check_left_out(path: str, numbers: Set[int], sentences: int) -> None:
+    """Raises a `DataFormatError` where a sentence to leave out is not among so many sentences."""
+    if numbers and max(numbers) >= sentences:
+        raise DataFormatError(
+            f"{path}: expected sentences below {sentences}, as many as the gold file has, got {max(numbers)}"
+        )
+
+
+def _kind_of(line: str) -> str | None:
+    """The kind of a row of seven columns; None where the line is none, or has an unknown kind."""
+    cells = line.split("\t")
+    kind = cells[2].lower() if len(cells) >= len(_WORD) else None
+    return kind if kind in KINDS else None
+
+
+def _of_kind(lines: Sequence[Line], kind: str) -> list[Line]:
+    """The lines without the rows of other kinds, and without the header lines before these.
+
+    A kind without header lines of its own gets those at the start of the file. All else stays, and is an error later.
+    """
+    first_header = list(takewhile(lambda line: "\t" not in line[1], lines))
+    part: list[Line] = []
+    header: list[Line] = []
+    for line in lines:
+        if "\t" not in line[1]:
+            header.append(line)
+            continue
+        if _kind_of(line[1]) in (None, kind):
+            part += [*(header or ([] if part else first_header)), line]
+        header = []
+    return part + header
+
+
+def _read_gold(table: Table) -> tuple[SystemInfo, list[TaggedSentence]]:
+    """The sentences of a gold file of WMT23."""
+    table.check_same([0])
+    sentences = []
+    for number, (line, (*_, text, tag_text)) in enumerate(table.rows):
+        location = f"{table.path}:{line}"
+        table.check_number(number)
+        words, tags = text.split(" "), tag_text.split(" ")
+        if tags == [LEFT_OUT]:
+            sentences.append(TaggedSentence([], [line], []))
+            continue
+        if len(words) != len(tags):
+            raise DataFormatError(
+                f"{location}: expected {len(words)} tags, one a word, got {len(tags)}"
+            )
+        check_tags(tags, location)
+        check_words(words, location)
+        sentences.append(TaggedSentence(tags, [line] * len(tags), words))
+    return SystemInfo("gold", table.rows[0].cells[0], "mt"), sentences
+
+
+def _add_row(sentences: list[TaggedSentence], path: str, row: Row) -> None:
+    """Adds a row to the last sentence, or begins another."""
+    location = f"{path}:{row.line}"
+    sentence, index, word, tag = row.cells[-4:]
+    following = [(str(len(sentences)), "0")]
+    if sentences:
+        following.insert(0, (str(len(sentences) - 1), str(len(sentences[-1].tags))))
+    if (sentence, index) not in following:
+        expected = " or ".join(" ".join(numbers) for numbers in following)
+        raise DataFormatError(
+            f"{location}: expected the sentence and word {expected}, got {quote(f'{sentence} {index}')}"
+        )
+    check_tags([tag], location)
+    check_words([word], location)
+    if index == "0":
+        sentences.append(TaggedSentence([], [], []))
+    last = sentences[-1]
+    last.tags.append(tag)
+    last.lines.append(row.line)
+    if last.words is not None:
+        last.words.append(word)

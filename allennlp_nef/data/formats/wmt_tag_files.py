@@ -1,7 +1,7 @@
 """
 Word-level quality estimation tags of the WMT shared tasks, to be compared sentence by sentence.
 
-A file is either a `.tags` file, a sentence a line, or has columns that tabs separate (`wmt_words`). With n words, a
+A file is either a `.tags` file, a sentence a line, or has columns that tabs separate (`wmt_layouts`). With n words, a
 line of a `.tags` file has n tags, or 2n+1 with those of the gaps (gap, word, gap, ..., word, gap). Without the words, n
 is known only where files differ: see `line_up`.
 """
@@ -11,9 +11,13 @@ from collections.abc import Sequence, Set
 
 from allennlp_nef.data.formats.tag_files import TagFile, TaggedSentence
 from allennlp_nef.data.formats.text_files import read_blocks, read_lines
-from allennlp_nef.data.formats.wmt_layouts import TAGS, check_tags
-from allennlp_nef.data.formats.wmt_tables import check_left_out, read_left_out
-from allennlp_nef.data.formats.wmt_words import read_words
+from allennlp_nef.data.formats.wmt_layouts import (
+    TAGS,
+    check_left_out,
+    check_tags,
+    read_left_out,
+    read_words,
+)
 from allennlp_nef.data.formats.words import check_words
 from allennlp_nef.errors import DataFormatError, quote
 
@@ -21,13 +25,6 @@ logger = logging.getLogger(__name__)
 
 MIN_LINES = 20
 """All of fewer lines may have an odd number of words by chance."""
-
-
-def read_word_qe_tags(
-    paths: Sequence[str], gaps: bool | None = None, encoding: str = "utf-8"
-) -> list[TagFile]:
-    """The tags in each file, the first of which is the gold file: `read_tags` of each, lined up by `line_up`."""
-    return line_up(leave_out([read_tags(path, encoding) for path in paths]), gaps)
 
 
 def read_tags(path: str, encoding: str = "utf-8", kind: str | None = None) -> TagFile:

@@ -1,4 +1,4 @@
-"""Error spans of WMT23: read, written, as severities of characters, and projected onto words."""
+"""Error spans of WMT23: read, written, as severities of characters, projected onto words, and made of words."""
 
 import random
 
@@ -7,12 +7,16 @@ import pytest
 from allennlp_nef.data.formats.error_spans import (
     GOLD_NAMES,
     ErrorSpan,
+    PredictedSpan,
     format_error_spans,
+    join_bad_words,
+    project_onto_places,
     project_spans,
     read_error_spans,
     severities_of,
 )
-from allennlp_nef.data.formats.wmt_tables import SystemInfo, format_header
+from allennlp_nef.data.formats.wmt_layouts import SystemInfo, format_header
+from allennlp_nef.data.formats.words import split_on_whitespace
 from allennlp_nef.errors import DataFormatError
 
 TEXTS = [
@@ -165,3 +169,58 @@ def test_spans_can_be_clipped_with_a_warning(path, caplog):
 def test_a_span_outside_of_the_text_is_not_written():
     with pytest.raises(DataFormatError, match="spans: expected a span within the 2 characters"):
         format_error_spans("en-de", "s", 0, "ja", [ErrorSpan(0, 3, "minor")])
+
+
+def test_words_have_the_more_severe_error_that_touches_them():
+    spans = [ErrorSpan(1, 5, "major"), ErrorSpan(0, 9, "minor"), ErrorSpan(9, 9, "minor")]
+    words = ["ab", "cde", "f"]
+    assert project_spans("ab cde  f", spans, words, True) == ["major", "major", "minor", "minor"]
+    assert project_spans("ab cde  f", spans, words) == ["BAD"] * 4
+
+
+@pytest.mark.parametrize(
+    "span, message",
+    [
+        (ErrorSpan(2, 4, "minor"), "spans: expected a span within the 3 characters .*, got 2 to 4"),
+        (ErrorSpan(5, 5, "minor"), "spans: expected a span within the 3 characters .*, got 5 to 5"),
+        (ErrorSpan(2, 1, "minor"), "spans: expected a span within the 3 characters .*, got 2 to 1"),
+        (ErrorSpan(0, 1, "Major"), "spans: expected a severity, minor or major, got 'Major'"),
+    ],
+)
+def test_spans_that_cannot_be_projected_are_errors(span, message):
+    with pytest.raises(DataFormatError, match=message):
+        project_spans("a b", [span], ["a", "b"])
+
+
+def test_span_of_characters_of_no_word_is_an_omission():
+    assert project_spans("a \x00 b", [ErrorSpan(2, 3, "minor")], ["a", "\x00", "b"])[1] == "BAD"
+    offsets = [(0, 1), (4, 5)]
+    assert project_onto_places("a \x00 b", [ErrorSpan(2, 3, "minor")], offsets) == [
+        "OK",
+        "BAD",
+        "OK",
+    ]
+
+
+class TestJoinBadWords:
+    TEXT = split_on_whitespace("Er  geht nun .")
+
+    def spans(self, severities, offsets=None):
+        split = self.TEXT if offsets is None else self.TEXT._replace(offsets=offsets)
+        return join_bad_words(split, severities, [0.5, 0.7, 0.9, 0.1, 0.3])
+
+    def test_adjacent_words_are_one_span(self):
+        assert self.spans(["major", "major", None, "major"]) == [
+            PredictedSpan(0, 8, "Er  geht", "major", 0.6),
+            PredictedSpan(13, 14, ".", "major", 0.1),
+        ]
+        assert self.spans([None] * 4) == []
+
+    def test_another_severity_begins_a_span(self):
+        got = [span[:4] for span in self.spans(["minor", "major", "major", None])]
+        assert got == [(0, 2, "Er", "minor"), (4, 12, "geht nun", "major")]
+
+    def test_eos_is_an_empty_span_of_its_own(self):
+        offsets = [*self.TEXT.offsets, (14, 14)]
+        got = self.spans([None, None, None, "major", "major"], offsets)
+        assert got == [(13, 14, ".", "major", 0.1), (14, 14, "", "major", 0.3)]

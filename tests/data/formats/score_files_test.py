@@ -5,7 +5,7 @@ import json
 import pytest
 
 from allennlp_nef.data.formats.score_files import read_sentence_scores, read_word_scores
-from allennlp_nef.data.formats.wmt_tables import SystemInfo
+from allennlp_nef.data.formats.wmt_layouts import SystemInfo
 from allennlp_nef.errors import DataFormatError
 
 ANSWER = {

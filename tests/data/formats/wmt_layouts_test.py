@@ -1,14 +1,40 @@
-from itertools import chain
-from pathlib import Path
+"""The layouts of WMT16 to 23: lines of tags, and columns, read, written, recognized, and refused."""
+
 from typing import Any
 
 import pytest
 
-from allennlp_nef.data.formats.wmt_layouts import EOS, split_tags, tagged_side
-from allennlp_nef.data.formats.wmt_word_qe import DataFormatError, read_examples
-from tests.data.formats.wmt_word_qe_test import write
+from allennlp_nef.data.formats.tag_files import SystemInfo
+from allennlp_nef.data.formats.wmt_layouts import (
+    EOS,
+    format_header,
+    format_submission,
+    format_tags,
+    read_words,
+    split_tags,
+    tagged_side,
+)
+from allennlp_nef.errors import DataFormatError
 
-DATA = Path(__file__).resolve().parents[4] / "shared" / "data" / "qe" / "mlqe-pe-en-de"
+GOLD_NAMES = "lp\tgold\tsid\tmt\tmttok\ttags\n"
+WORDS = [["das", "Haus\u00a0a", "<EOS>"], ["x"]]
+TAGS = [["OK", "BAD", "OK"], ["BAD"]]
+ROW = "en-de\ts\tmt\t0\t0\tw\tOK\n"
+
+
+@pytest.fixture
+def path(tmp_path):
+    def path(text, name="f"):
+        file = tmp_path / name
+        file.write_bytes(text.encode("utf-8"))
+        return str(file)
+
+    return path
+
+
+def rows(words, tags, **options):
+    pairs = enumerate(zip(words, tags))
+    return "".join(format_submission("a b", i, *pair, **options) + "\n" for i, pair in pairs)
 
 
 @pytest.mark.parametrize(
@@ -64,81 +90,109 @@ def test_tokens_of_what_is_tagged() -> None:
     assert set(linked) == {(0, 2), (0, 3), (0, 4), (2, 0), (2, 1), (2, 2)}
 
 
-SENTENCE = {"src": "a b\n", "mt": "A B <EOS>\n", "tags": "OK OK BAD\n", "align": "1-1\n"}
+def test_tags_are_a_line() -> None:
+    assert format_tags(["OK", "BAD"]) == "OK BAD"
+    with pytest.raises(ValueError, match="expected OK or BAD, got 'bad' as tag 2"):
+        format_tags(["OK", "bad"])
+    with pytest.raises(ValueError, match="expected at least one tag, got none"):
+        format_tags([])
 
 
-@pytest.mark.parametrize("eos", [True, False])
-def test_eos_is_a_token_that_is_not_aligned(tmp_path: Path, eos: bool) -> None:
-    (example,) = read_examples(write(tmp_path, SENTENCE), eos=eos)
-    assert (example.target, example.tags) == (["A", "B", EOS], ["OK", "OK", "BAD"])
-
-
-def test_eos_is_added_where_it_is_missing(tmp_path: Path) -> None:
-    files = {"src": "a\na\n", "mt": "A\nB <EOS>\n", "tags": "OK BAD\nBAD OK\n"}
-    examples = list(read_examples(write(tmp_path, files), eos=True))
-    assert [example.target for example in examples] == [["A", EOS], ["B", EOS]]
-
-
-NO_EOS = "expected <EOS> only after the last word, got it as word"
+def test_submission_has_a_row_for_each_word() -> None:
+    assert format_submission("nef f", 3, ["Das", "Haus"], ["OK", "BAD"]) == (
+        "nef f\t3\t0\tDas\tOK\nnef f\t3\t1\tHaus\tBAD"
+    )
 
 
 @pytest.mark.parametrize(
-    "ending, line, tagged, message",
+    "method, words, tags, message",
     [
-        ("src", "a <EOS>", "target", "expected no <EOS> in the source, got it as word 2"),
-        ("mt", "A <EOS> B", "target", f"{NO_EOS} 2 of 3"),
-        ("mt", "A <EOS> <EOS>", "target", f"{NO_EOS} 2 of 3"),
-        ("mt", "<EOS>", "target", f"{NO_EOS} 1 of 1"),
-        ("mt", "A B <EOS>", "gaps", "expected no <EOS> where gaps are tagged, got it as word 3"),
-        ("align", "0-2", "target", "expected target indices from 0 to 1, got 2 in 0-2"),
+        ("a\tb", ["A"], ["OK"], "method: expected text without tabs and line ends, got 'a\\\\tb'"),
+        ("a\n", ["A"], ["OK"], "method: expected"),
+        ("", ["A"], ["OK"], "method: expected"),
+        ("m", ["A\r"], ["OK"], "word: expected"),
+        ("m", ["A", "B"], ["OK"], "got 2 words and 1 tags"),
+        ("m", [], [], "got 0 words and 0 tags"),
+        ("m", ["A"], ["ok"], "expected OK or BAD, got 'ok'"),
     ],
 )
-def test_eos_elsewhere_is_an_error(
-    tmp_path: Path, ending: str, line: str, tagged: str, message: str
+def test_submission_refuses_bad_words_and_tags(
+    method: str, words: list[str], tags: list[str], message: str
 ) -> None:
-    prefix = write(tmp_path, {**SENTENCE, ending: line + "\n"})
-    for eos in {False, tagged == "target"}:
-        with pytest.raises(DataFormatError) as info:
-            list(read_examples(prefix, tagged=tagged, eos=eos))
-        assert str(info.value) == f"{prefix}.{ending}:1: {message}"
+    with pytest.raises(ValueError, match=message):
+        format_submission(method, 0, words, tags)
+
+
+@pytest.mark.parametrize("kind", ["mt", "gap", "source"])
+@pytest.mark.parametrize("header", [(), (10**10, 2), (10**10, 2, 3)])
+def test_what_is_written_in_seven_columns_is_read(path, kind, header):
+    text = (format_header(header) if header else "") + rows(
+        WORDS, TAGS, language_pair="en-de", kind=kind
+    )
+    assert text.splitlines()[len(header)] == f"en-de\ta b\t{kind}\t0\t0\tdas\tOK"
+    system, sentences = read_words(path(text.replace(f"\t{kind}\t", f"\t{kind.upper()}\t")))
+    assert system == SystemInfo("a b", "en-de", kind, header)
+    assert [sentence.words for sentence in sentences] == WORDS
+    assert [sentence.tags for sentence in sentences] == TAGS
+    first = len(header) + 1
+    assert [s.lines for s in sentences] == [[first, first + 1, first + 2], [first + 3]]
+
+
+KNOWN = "expected a layout that is known (WMT16 to 19: 5 columns; WMT20 to 22 gold: 7 columns; "
 
 
 @pytest.mark.parametrize(
-    "files, tagged, message",
+    "text, message",
     [
-        ({}, "gaps", ".tags:1: expected 5 tags (with gaps), as tagged is gaps, got 2"),
-        ({}, "target_and_gaps", ".tags:1: expected 5 tags (with gaps), as tagged is target_and_gaps, got 2"),
-        ({}, "source", ".tags: expected a file of source_tags too, as tagged is source, got no {}.source_tags"),
+        ("a\tb\n", "1: " + KNOWN),
+        ("1\n" + ROW, "2: " + KNOWN),
+        ("1\n2\n3\n4\n" + ROW, "WMT22 and 23 submission: 7 columns, after 3 header lines; "),
+        ("1\n" + ROW, "got 7 columns after 1 header lines"),
+        ("x\ty\tz\ta\tb\tc\n", "got 6 columns after 0 header lines"),
+        ("1\n2.2 GB\n" + ROW, "2: expected parameters, an integer, got '2.2 GB'"),
+        (5000 * "1" + "\n2\n" + ROW, "1: expected disk footprint, an integer, got '111"),
+        (ROW + "en-de\ts\n", "2: expected language pair, system, kind, sentence, word index, word"),
         (
-            {"tags": None, "source_tags": "OK OK\n"},
-            "gaps",
-            ".source_tags: expected a file of tags too, as tagged is gaps, got no {}.tags",
+            ROW + "de-en\ts\tmt\t0\t1\tw\tOK\n",
+            "2: expected the language pair 'en-de', as in line 1, got 'de-en'",
+        ),
+        (ROW + "en-de\tt\tmt\t0\t1\tw\tOK\n", "2: expected the system 's', as in line 1, got 't'"),
+        (
+            ROW + "en-de\ts\tgap\t1\t0\tw\tOK\n",
+            "2: expected the kind 'mt', as in line 1, got 'gap'",
+        ),
+        (ROW.replace("mt", "tgt"), "1: expected the kind mt, gap, source, got 'tgt'"),
+        (
+            ROW + "en-de\ts\tmt\t2\t0\tw\tOK\n",
+            "2: expected the sentence and word 0 1 or 1 0, got '2 0'",
+        ),
+        (ROW.replace("OK", "ok"), "1: expected OK or BAD, got 'ok' as tag 1"),
+        (GOLD_NAMES, "1: expected at least one row, got none"),
+        (GOLD_NAMES + "a\tg\t1\tx\tx\tOK\n", "2: expected the sentence 0, got '1'"),
+        (GOLD_NAMES + "a\tg\t0\tx\tx y\tOK\n", "2: expected 2 tags, one a word, got 1"),
+        (
+            GOLD_NAMES + "a\tg\t0\tx\tx\tOK\nb\tg\t1\tx\tx\tOK\n",
+            "3: expected the lp 'a', as in line 2, got 'b'",
         ),
     ],
-)  # fmt: skip
-def test_missing_tags_of_what_is_tagged_are_an_error(
-    tmp_path: Path, files: dict[str, Any], tagged: str, message: str
-) -> None:
-    every: dict[str, Any] = {"src": "a b\n", "mt": "A B\n", "tags": "OK OK\n", **files}
-    prefix = write(tmp_path, {end: text for end, text in every.items() if text})
-    with pytest.raises(DataFormatError) as info:
-        list(read_examples(prefix, tagged=tagged))
-    assert str(info.value) == prefix + message.format(prefix)
+)
+def test_other_files_are_an_error_with_its_line(path, text, message):
+    file = path(text)
+    with pytest.raises(DataFormatError) as error:
+        read_words(file)
+    assert str(error.value).startswith(f"{file}:")
+    assert message in str(error.value)
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="needs the data of MLQE-PE")
-@pytest.mark.parametrize("part", ["train", "dev", "test20"])
-def test_tags_with_eos_are_those_of_wmt22(part: str) -> None:
-    paths = {
-        "source": DATA / f"{part}.src",
-        **{
-            name: DATA / "wmt22" / f"{part}.word_level.2022.{ending}"
-            for name, ending in (("target", "mt"), ("tags", "tags"))
-        },
-    }
-    ours, theirs = (
-        [(e.target, e.tags) for e in read_examples(path, eos=True)] for path in (DATA / part, paths)
-    )
-    assert ours == theirs
-    tags: list[str] = list(chain.from_iterable(tags or [] for _, tags in ours))
-    assert 0.1 < tags.count("BAD") / len(tags) < 0.4
+@pytest.mark.parametrize(
+    "write, message",
+    [
+        (lambda: format_header((1,)), "header: expected two or three integers of at least 0"),
+        (lambda: format_header((1, -2, 1)), r"got \[1, -2, 1\]"),
+        (lambda: rows(WORDS, TAGS, language_pair=""), "language_pair: expected text without tabs"),
+        (lambda: rows(WORDS, TAGS, language_pair="a", kind="x"), "kind: expected mt, gap, source"),
+    ],
+)
+def test_what_cannot_be_read_back_is_not_written(write, message):
+    with pytest.raises(DataFormatError, match=message):
+        write()

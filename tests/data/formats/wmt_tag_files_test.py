@@ -1,10 +1,22 @@
+"""Tags of several files, lined up: words and gaps, sentences that are left out, words from a text."""
+
 import logging
 
 import pytest
 
 from allennlp_nef.data.formats import format_submission
-from allennlp_nef.data.formats.wmt_tag_files import MIN_LINES, read_word_qe_tags
+from allennlp_nef.data.formats.tag_files import SystemInfo
+from allennlp_nef.data.formats.wmt_layouts import read_left_out
+from allennlp_nef.data.formats.wmt_tag_files import (
+    MIN_LINES,
+    leave_out,
+    line_up,
+    read_tags,
+    read_text,
+    with_words,
+)
 from allennlp_nef.errors import DataFormatError
+from tests.data.formats.wmt_layouts_test import GOLD_NAMES, ROW, TAGS, WORDS, rows
 
 LINES = [["OK", "BAD"], ["BAD"], ["OK", "OK", "BAD"]]
 
@@ -31,11 +43,12 @@ def read(tmp_path):
             path = tmp_path / str(number)
             path.write_text(content, encoding="utf-8")
             paths.append(str(path))
-        return read_word_qe_tags(paths, **options)
+        return line_up(leave_out([read_tags(path) for path in paths]), **options)
 
     return read
 
 
+GAPS = [["BAD", "OK", "OK", "OK"], ["OK", "BAD"]]
 GAPPED = text(map(with_gaps, LINES))
 
 
@@ -155,3 +168,98 @@ def test_submission_has_words_and_lines(read):
     file = read(text(lines), submission(lines, [["a b", "b"], ["c"]]))[1]
     assert [sentence.words for sentence in file.sentences] == [["a b", "b"], ["c"]]
     assert [sentence.lines for sentence in file.sentences] == [[1, 2], [3]]
+
+
+@pytest.fixture
+def path(tmp_path):
+    def path(text, name="f"):
+        file = tmp_path / name
+        file.write_bytes(text.encode("utf-8"))
+        return str(file)
+
+    return path
+
+
+def test_gold_of_2023_leaves_sentences_out(path):
+    gold_rows = (
+        f"en-de\tgold\t0\tdas Haus\t{' '.join(WORDS[0])}\tOK BAD OK\n"
+        "en-de\tgold\t1\tso so\thallucination\thallucination\nen-de\tgold\t2\tx\tx\tBAD\n"
+    )
+    gold = read_tags(path(GOLD_NAMES + gold_rows))
+    assert gold.system == SystemInfo("gold", "en-de", "mt")
+    submission = rows(
+        [WORDS[0], ["y"] * 5, WORDS[1]], [TAGS[0], ["OK"] * 5, TAGS[1]], language_pair="en-de"
+    )
+    files = line_up(leave_out([gold, read_tags(path(submission, "s"))]))
+    for file in files:
+        assert file.tags == TAGS
+        assert [sentence.words for sentence in file.sentences] == WORDS
+
+
+def test_a_list_of_hallucinations_leaves_sentences_out(path):
+    listed = path("lp\tsid\nen-de\t1\nde-en\t0\n", "listed")
+    assert read_left_out(listed, "en-de") == {1}
+    files = [read_tags(path(rows(WORDS, TAGS, language_pair="en-de")))] * 2
+    assert [file.tags for file in leave_out(files, listed)] == [TAGS[:1]] * 2
+    with pytest.raises(
+        DataFormatError, match="listed:3: expected the language pair 'en-de', as in"
+    ):
+        read_left_out(listed, None)
+    one = path("lp\tsid\nen-de\t2\n", "listed")
+    with pytest.raises(DataFormatError, match="listed: expected sentences below 2, .*, got 2$"):
+        leave_out(files, one)
+
+
+def test_gaps_of_tags_files_line_up_with_those_in_columns(path):
+    lines = [
+        [t for pair in zip(gaps, [*tags, ""]) for t in pair][:-1] for gaps, tags in zip(GAPS, TAGS)
+    ]
+    both = read_tags(path("".join(" ".join(tags) + "\n" for tags in lines), "tags"))
+    gaps = rows([["gap"] * len(tags) for tags in GAPS], GAPS, language_pair="en-de", kind="gap")
+    columns = read_tags(path(gaps, "gaps"))
+    for files in ([both, columns], [columns, both], [columns, columns]):
+        assert [file.tags for file in line_up(files)] == [GAPS] * 2
+    assert [file.tags for file in line_up([both, both], only_gaps=True)] == [GAPS] * 2
+    words = read_tags(path("".join(" ".join(tags) + "\n" for tags in TAGS), "words"))
+    for files, message in (
+        ([words, columns], "words:1: expected 4 tags of gaps, or 7 tags of gaps and words, got 3"),
+        ([words, words], "words:2: expected 3 tags of gaps and words, got 1"),
+    ):
+        with pytest.raises(DataFormatError, match=message):
+            line_up(files, only_gaps=True)
+
+
+def test_words_come_from_a_text(path):
+    gold = read_tags(path("OK BAD\nOK\n"))
+    named = with_words(gold, read_text(path("a b\nc\n", "t")))
+    assert [sentence.words for sentence in named.sentences] == [["a", "b"], ["c"]]
+    for file, lines, message in (
+        (
+            gold,
+            "a b\n",
+            "t:2: expected a sentence, as in .*f:2, got the end of the file after 1 of 2",
+        ),
+        (gold, "a b\nc d\n", "t:2: expected 1 words, one a tag of .*f:2, got 2"),
+        (named, "a x\nc\n", "t:1: expected the words of .*f:1, got 'a x'"),
+    ):
+        with pytest.raises(DataFormatError, match=message):
+            with_words(file, read_text(path(lines, "t")))
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ("de-en\ts\tmt", "b: expected the language pair 'en-de', as in .*a, got 'de-en'"),
+        ("en-de\ts\tsource", "b: expected the kind of tags 'mt', as in .*a, got 'source'"),
+    ],
+)
+def test_files_of_another_pair_or_kind_do_not_line_up(path, change, message):
+    files = [read_tags(path(ROW, "a")), read_tags(path(ROW.replace("en-de\ts\tmt", change), "b"))]
+    with pytest.raises(DataFormatError, match=message):
+        line_up(files)
+
+
+def test_all_sentences_left_out_is_an_error(path):
+    file = read_tags(path(GOLD_NAMES + "a\tgold\t0\tx\thallucination\thallucination\n"))
+    with pytest.raises(DataFormatError, match="expected sentences that are not left out, got none"):
+        leave_out([file])

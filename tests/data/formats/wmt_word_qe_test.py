@@ -1,15 +1,23 @@
+"""Sentences of word-level quality estimation, from files of lines and of error spans."""
+
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from allennlp_nef.data.formats.error_spans import GOLD_NAMES
+from allennlp_nef.data.formats.wmt_layouts import EOS
 from allennlp_nef.data.formats.wmt_word_qe import (
     DataFormatError,
-    format_submission,
+    ReadOptions,
     format_tags,
     read_examples,
 )
+from allennlp_nef.data.formats.words import SplitText, find_words
 
 SOURCE, TARGET, TAGS, LINKS, SOURCE_TAGS = "src", "mt", "tags", "src-mt.alignments", "source_tags"
 
@@ -76,9 +84,13 @@ def test_hter_is_read_on_request(tmp_path: Path) -> None:
     files = {**good_files(), "hter": "0.25\n1e-1 \n1.5\n"}
     prefix = write(tmp_path, files)
     assert [e.hter for e in read_examples(prefix)] == [None] * 3
-    assert [e.hter for e in read_examples(prefix, sentence_scores=True)] == [0.25, 0.1, 1.5]
+    assert [e.hter for e in read_examples(prefix, ReadOptions(sentence_scores=True))] == [
+        0.25,
+        0.1,
+        1.5,
+    ]
     os.remove(f"{prefix}.hter")
-    assert [e.hter for e in read_examples(prefix, sentence_scores=True)] == [None] * 3
+    assert [e.hter for e in read_examples(prefix, ReadOptions(sentence_scores=True))] == [None] * 3
 
 
 @pytest.mark.parametrize("line", ["x", "", "nan", "inf", "-0.5", "0.1 0.2", "1_0"])
@@ -86,7 +98,7 @@ def test_hter_is_a_number_of_at_least_0(tmp_path: Path, line: str) -> None:
     prefix = write(tmp_path, {**good_files(), "hter": f"0\n{line}\n1\n"})
     message = f"{prefix}.hter:2: expected HTER, a number of at least 0, got {line!r}"
     with pytest.raises(DataFormatError, match=re.escape(message)):
-        list(read_examples(prefix, sentence_scores=True))
+        list(read_examples(prefix, ReadOptions(sentence_scores=True)))
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
@@ -150,7 +162,7 @@ def test_missing_alignments_are_one_warning(
     del files[LINKS]
     prefix = write(tmp_path, files)
     assert [e.alignments for e in read_examples(prefix)] == [None] * 3
-    list(read_examples(prefix, "words are aligned"))
+    list(read_examples(prefix, ReadOptions(without_alignments="words are aligned")))
     assert [record.getMessage() for record in caplog.records] == [
         f"There is neither {prefix}.src-mt.alignments nor {prefix}.align: {rest}."
         for rest in ("every target word counts as unaligned", "words are aligned")
@@ -299,34 +311,240 @@ def test_message_says_that_the_path_is_a_prefix(tmp_path: Path) -> None:
     assert error_of(str(tmp_path / "y")) == missing(str(tmp_path / "y"), both, "")
 
 
-def test_tags_are_a_line() -> None:
-    assert format_tags(["OK", "BAD"]) == "OK BAD"
-    with pytest.raises(ValueError, match="expected OK or BAD, got 'bad' as tag 2"):
-        format_tags(["OK", "bad"])
-    with pytest.raises(ValueError, match="expected at least one tag, got none"):
-        format_tags([])
+SENTENCE = {"src": "a b\n", "mt": "A B <EOS>\n", "tags": "OK OK BAD\n", "align": "1-1\n"}
 
 
-def test_submission_has_a_row_for_each_word() -> None:
-    assert format_submission("nef f", 3, ["Das", "Haus"], ["OK", "BAD"]) == (
-        "nef f\t3\t0\tDas\tOK\nnef f\t3\t1\tHaus\tBAD"
-    )
+@pytest.mark.parametrize("eos", [True, False])
+def test_eos_is_a_token_that_is_not_aligned(tmp_path: Path, eos: bool) -> None:
+    (example,) = read_examples(write(tmp_path, SENTENCE), ReadOptions(eos=eos))
+    assert (example.target, example.tags) == (["A", "B", EOS], ["OK", "OK", "BAD"])
+
+
+def test_eos_is_added_where_it_is_missing(tmp_path: Path) -> None:
+    files = {"src": "a\na\n", "mt": "A\nB <EOS>\n", "tags": "OK BAD\nBAD OK\n"}
+    examples = list(read_examples(write(tmp_path, files), ReadOptions(eos=True)))
+    assert [example.target for example in examples] == [["A", EOS], ["B", EOS]]
+
+
+NO_EOS = "expected <EOS> only after the last word, got it as word"
 
 
 @pytest.mark.parametrize(
-    "method, words, tags, message",
+    "ending, line, tagged, message",
     [
-        ("a\tb", ["A"], ["OK"], "method: expected text without tabs and line ends, got 'a\\\\tb'"),
-        ("a\n", ["A"], ["OK"], "method: expected"),
-        ("", ["A"], ["OK"], "method: expected"),
-        ("m", ["A\r"], ["OK"], "word: expected"),
-        ("m", ["A", "B"], ["OK"], "got 2 words and 1 tags"),
-        ("m", [], [], "got 0 words and 0 tags"),
-        ("m", ["A"], ["ok"], "expected OK or BAD, got 'ok'"),
+        ("src", "a <EOS>", "target", "expected no <EOS> in the source, got it as word 2"),
+        ("mt", "A <EOS> B", "target", f"{NO_EOS} 2 of 3"),
+        ("mt", "A <EOS> <EOS>", "target", f"{NO_EOS} 2 of 3"),
+        ("mt", "<EOS>", "target", f"{NO_EOS} 1 of 1"),
+        ("mt", "A B <EOS>", "gaps", "expected no <EOS> where gaps are tagged, got it as word 3"),
+        ("align", "0-2", "target", "expected target indices from 0 to 1, got 2 in 0-2"),
     ],
 )
-def test_submission_refuses_bad_words_and_tags(
-    method: str, words: list[str], tags: list[str], message: str
+def test_eos_elsewhere_is_an_error(
+    tmp_path: Path, ending: str, line: str, tagged: str, message: str
 ) -> None:
-    with pytest.raises(ValueError, match=message):
-        format_submission(method, 0, words, tags)
+    prefix = write(tmp_path, {**SENTENCE, ending: line + "\n"})
+    for eos in {False, tagged == "target"}:
+        with pytest.raises(DataFormatError) as info:
+            list(read_examples(prefix, ReadOptions(tagged=tagged, eos=eos)))
+        assert str(info.value) == f"{prefix}.{ending}:1: {message}"
+
+
+@pytest.mark.parametrize(
+    "files, tagged, message",
+    [
+        ({}, "gaps", ".tags:1: expected 5 tags (with gaps), as tagged is gaps, got 2"),
+        ({}, "target_and_gaps", ".tags:1: expected 5 tags (with gaps), as tagged is target_and_gaps, got 2"),
+        ({}, "source", ".tags: expected a file of source_tags too, as tagged is source, got no {}.source_tags"),
+        (
+            {"tags": None, "source_tags": "OK OK\n"},
+            "gaps",
+            ".source_tags: expected a file of tags too, as tagged is gaps, got no {}.tags",
+        ),
+    ],
+)  # fmt: skip
+def test_missing_tags_of_what_is_tagged_are_an_error(
+    tmp_path: Path, files: dict[str, Any], tagged: str, message: str
+) -> None:
+    every: dict[str, Any] = {"src": "a b\n", "mt": "A B\n", "tags": "OK OK\n", **files}
+    prefix = write(tmp_path, {end: text for end, text in every.items() if text})
+    with pytest.raises(DataFormatError) as info:
+        list(read_examples(prefix, ReadOptions(tagged=tagged)))
+    assert str(info.value) == prefix + message.format(prefix)
+
+
+DEV = "mt_system\tdoc_id\tseg_id\tannotator_id\tsource\ttarget\tstart_ids\tend_ids\terrors\n"
+
+
+def dev_row(source="so it is", target="so  ist es", spans="4 6 10\t9 7 10\tminor major major"):
+    return f"A\td\t0\tx\t{source}\t{target}\t{spans}\n"
+
+
+class TestErrorSpans:
+    @pytest.fixture
+    def write(self, tmp_path):
+        def write(name, text):
+            (tmp_path / name).write_text(text, encoding="utf-8")
+            return str(tmp_path / name)
+
+        return write
+
+    def test_development_data_become_sentences(self, write):
+        path = write("a.tsv", DEV + dev_row() + dev_row("yes", "ja", "-1\t-1\tno-error"))
+        first, second = read_examples(path, ReadOptions(severities=True))
+        assert (first.source, first.target) == (["so", "it", "is"], ["so", "ist", "es"])
+        assert first.tags == ["OK", "major", "minor"]
+        assert (first.text, first.offsets) == ("so  ist es", [(0, 2), (4, 7), (8, 10)])
+        assert first.spans == [(4, 9, "minor"), (6, 7, "major"), (10, 10, "major")]
+        assert (second.tags, second.spans, second.line) == (["OK"], [], 3)
+        assert next(read_examples(path)).tags == ["OK", "BAD", "BAD"]
+
+    def test_omission_at_the_end_is_the_tag_of_eos(self, write):
+        path = write("a.tsv", DEV + dev_row())
+        (sentence,) = read_examples(path, ReadOptions(severities=True, eos=True))
+        assert sentence.target == ["so", "ist", "es", "<EOS>"]
+        assert sentence.tags == ["OK", "major", "minor", "major"]
+
+    def test_source_alignments_and_splits_can_be_given(self, write):
+        gold = write("gold.tsv", GOLD_NAMES + "en-de\tgold\t0\tja!\t2\t3\tmajor\n")
+        source, links = write("a.src", "yes!\n"), write("a.align", "1-1\n")
+
+        def split(text):
+            words = [text[:-1], text[-1]]
+            return SplitText(text, words, find_words(text, words))
+
+        (sentence,) = read_examples(
+            {"spans": gold, "source": source, "alignments": links},
+            ReadOptions(split_source=split, split_target=split),
+        )
+        assert (sentence.source, sentence.target) == (["yes", "!"], ["ja", "!"])
+        assert (sentence.tags, sentence.alignments) == (["OK", "BAD"], [(1, 1)])
+        (sentence,) = read_examples({"spans": gold, "source": source})
+        assert (sentence.target, sentence.tags) == (["ja!"], ["BAD"])
+
+    SPAN = "expected a span within the 10 characters of the text, its start not after its end, got "
+
+    @pytest.mark.parametrize(
+        "row, message",
+        [
+            (dev_row(spans="0\t11\tminor"), SPAN + "0 to 11"),
+            (dev_row(spans="3\t2\tminor"), SPAN + "3 to 2"),
+            (
+                dev_row(spans="0\t1\tcritical"),
+                "expected a severity, minor or major, got 'critical'",
+            ),
+            (dev_row(target=" ", spans="-1\t-1\tno-error"), "expected target words, got none"),
+            (dev_row(source=" "), "expected source words, got none"),
+            (
+                dev_row(source="a <EOS>"),
+                "source: expected no <EOS> in the source, got it as word 2",
+            ),
+            (
+                dev_row(target="so <EOS> ist"),
+                "target: expected <EOS> only after the last word, got",
+            ),
+        ],
+    )
+    def test_bad_rows_are_errors_with_their_line(self, write, row, message):
+        path = write("a.tsv", DEV + dev_row() + row)
+        with pytest.raises(DataFormatError) as error:
+            list(read_examples(path))
+        assert str(error.value).startswith(f"{path}:3: {message}")
+
+    def test_byte_order_marks_within_files_are_part_of_words(self, write):
+        path = write("a.tsv", "\ufeff" + DEV + dev_row() + "\ufeff" + dev_row(source="\ufeff yes"))
+        first, second = read_examples(path)
+        assert second.source == ["\ufeff", "yes"]
+        assert second.target == first.target
+
+    def test_columns_in_another_order_are_an_error(self, write):
+        path = write("a.tsv", DEV.replace("source\ttarget", "target\tsource") + dev_row())
+        with pytest.raises(
+            DataFormatError, match=r"a.tsv:1: expected the columns .*, got target as "
+        ):
+            list(read_examples(path))
+
+    def test_spans_can_be_clipped(self, write, caplog):
+        path = write("a.tsv", DEV + dev_row(spans="8\t11\tminor"))
+        assert next(read_examples(path, ReadOptions(clip_spans=True))).tags == ["OK", "OK", "BAD"]
+        assert "the span 8 to 11 is cut at 10" in caplog.text
+
+    def test_source_is_needed_and_has_a_line_for_each_sentence(self, write):
+        gold = write("gold.tsv", GOLD_NAMES + "en-de\tgold\t0\tja\t-1\t-1\tno-error\n")
+        with pytest.raises(
+            DataFormatError, match=r"gold.tsv:2: expected a file with source sentences"
+        ):
+            list(read_examples(gold))
+        with pytest.raises(
+            DataFormatError, match=r"a.src: expected 1 lines, one for each .*, got 2$"
+        ):
+            list(read_examples({"spans": gold, "source": write("a.src", "yes\nno\n")}))
+        with pytest.raises(DataFormatError, match=r"b.src:1: expected source words, got none"):
+            list(read_examples({"spans": gold, "source": write("b.src", "\n")}))
+
+
+# Neither whitespace nor the byte order mark.
+CHARACTERS = st.characters(
+    blacklist_categories=("Cs", "Zs", "Zl", "Zp", "Cc"), blacklist_characters="\ufeff"
+)
+WORD_LISTS = st.lists(
+    st.text(CHARACTERS, min_size=1),
+    min_size=1,
+    max_size=6,
+)
+
+
+@st.composite
+def sentences(draw: st.DrawFn, has_gaps: bool) -> dict:
+    source, target = draw(WORD_LISTS), draw(WORD_LISTS)
+    tag = st.sampled_from(["OK", "BAD"])
+    gaps = st.lists(tag, min_size=len(target) + 1, max_size=len(target) + 1)
+    pair = st.tuples(st.integers(0, len(source) - 1), st.integers(0, len(target) - 1))
+    return {
+        "source": source,
+        "target": target,
+        "tags": draw(st.lists(tag, min_size=len(target), max_size=len(target))),
+        "gap_tags": draw(gaps) if has_gaps else None,
+        "alignments": draw(st.lists(pair, max_size=8)),
+    }
+
+
+def tags_line(sentence: dict) -> str:
+    if sentence["gap_tags"] is None:
+        return format_tags(sentence["tags"])
+    tags = [tag for pair in zip(sentence["gap_tags"], sentence["tags"]) for tag in pair]
+    return format_tags([*tags, sentence["gap_tags"][-1]])
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    data=st.booleans().flatmap(lambda gaps: st.lists(sentences(gaps), min_size=1, max_size=4)),
+    line_end=st.sampled_from(["\n", "\r\n"]),
+    last_end=st.booleans(),
+    mark=st.booleans(),
+)
+def test_what_is_written_is_read(
+    tmp_path: Path, data: list[dict], line_end: str, last_end: bool, mark: bool
+) -> None:
+    def text(lines: list[str]) -> bytes:
+        joined = line_end.join(lines) + (line_end if last_end else "")
+        return joined.encode("utf-8-sig" if mark else "utf-8")
+
+    files = {
+        "src": [" ".join(s["source"]) for s in data],
+        "mt": [" ".join(s["target"]) for s in data],
+        "tags": [tags_line(s) for s in data],
+        "align": [" ".join(f"{i}-{j}" for i, j in s["alignments"]) for s in data],
+    }
+    for ending, lines in files.items():
+        (tmp_path / f"x.{ending}").write_bytes(text(lines))
+    examples = list(read_examples(tmp_path / "x"))
+    assert [example.line for example in examples] == list(range(1, len(data) + 1))
+    for example, sentence in zip(examples, data):
+        for name, value in sentence.items():
+            assert getattr(example, name) == value
