@@ -1,6 +1,7 @@
 """The layers of the package: imports flow one way."""
 
 import ast
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,21 @@ def test_every_subpackage_has_a_layer():
 def test_imports_flow_one_way():
     found = {name_of(path): violations_of(path) for path in LAYERED}
     assert {module: names for module, names in found.items() if names} == {}
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    """Not even for types."""
+    names = {name_of(path): path for path in MODULES}
+
+    def module_of(name):
+        return name if name in names or "." not in name else module_of(name.rpartition(".")[0])
+
+    graph = {}
+    for name, path in names.items():
+        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+        imported = map(module_of, imports_of(path.read_text(encoding="utf-8"), package))
+        graph[name] = {other for other in imported if other in names} - {name}
+    TopologicalSorter(graph).prepare()  # raises a CycleError, which names the modules
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,8 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 from overrides import overrides
 
-from allennlp_nef.data.dataset_readers import TaggingReader
+from allennlp_nef.data.dataset_readers import Prediction, TaggingReader
 from allennlp_nef.data.metadata import metadata_of
-from allennlp_nef.data.writers import Prediction
 from allennlp_nef.errors import unknown_option
 from allennlp_nef.modules.checks import check_integers
 from allennlp_nef.modules.traces import ReadableTrace

@@ -1,8 +1,7 @@
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader
 
-from allennlp_nef.data.dataset_readers import TaggingReader
-from allennlp_nef.data.writers import Writer
+from allennlp_nef.data.dataset_readers import TaggingReader, Writer
 
 
 def writer_of(reader: TaggingReader, output_format: str) -> Writer | None:

@@ -6,9 +6,8 @@ from allennlp.data import Instance
 from allennlp.models import Model
 from overrides import overrides
 
-from allennlp_nef.data.dataset_readers import TaggingReader
+from allennlp_nef.data.dataset_readers import Prediction, TaggingReader
 from allennlp_nef.data.metadata import TaggingMetadata, metadata_of
-from allennlp_nef.data.writers import Prediction
 from allennlp_nef.figures.display import Display
 from allennlp_nef.models import NefTagger
 from allennlp_nef.models.tagging.description import description_of

@@ -1,9 +1,9 @@
 import pytest
 
 from allennlp_nef.data import ConllTagsReader, ConlluTagsReader, WmtWordQeReader
+from allennlp_nef.data.dataset_readers import Prediction
 from allennlp_nef.data.formats.conll_columns import ColumnSentence
 from allennlp_nef.data.formats.conllu import read_conllu
-from allennlp_nef.data.writers import Prediction
 
 LINES = [
     "# sent_id = 1",

@@ -13,7 +13,7 @@ from allennlp_nef.data.dataset_readers.labeled_sentences import (
 )
 from allennlp_nef.data.dataset_readers.sentence_pairs import SentencePairsReader
 from allennlp_nef.data.dataset_readers.sentence_reader import SentenceReader
-from allennlp_nef.data.dataset_readers.tagging_reader import TaggingReader
+from allennlp_nef.data.dataset_readers.tagging_reader import Prediction, TaggingReader, Writer
 from allennlp_nef.data.dataset_readers.untagged_reader import UntaggedReader
 from allennlp_nef.data.dataset_readers.wmt_word_qe import WmtWordQeReader
 
@@ -23,9 +23,11 @@ __all__ = [
     "ConlluTreesReader",
     "LabeledSentencesReader",
     "LabeledTreesReader",
+    "Prediction",
     "SentencePairsReader",
     "SentenceReader",
     "TaggingReader",
     "UntaggedReader",
     "WmtWordQeReader",
+    "Writer",
 ]

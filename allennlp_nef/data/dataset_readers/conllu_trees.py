@@ -8,6 +8,7 @@ from allennlp.data.fields import MetadataField, SequenceLabelField
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.conllu_tags import filled_in
+from allennlp_nef.data.dataset_readers.tagging_reader import Prediction, Writer
 from allennlp_nef.data.dataset_readers.untagged_reader import Text, UntaggedReader
 from allennlp_nef.data.fields import TagsField
 from allennlp_nef.data.formats.conllu import (
@@ -22,7 +23,6 @@ from allennlp_nef.data.formats.conllu import (
 from allennlp_nef.data.formats.text_files import TextPath
 from allennlp_nef.data.formats.words import OddCharacters, check_labels, in_lines
 from allennlp_nef.data.metadata import ParsingMetadata
-from allennlp_nef.data.writers import Prediction, Writer
 from allennlp_nef.errors import DataFormatError, needing, quote
 
 

@@ -1,8 +1,8 @@
 import logging
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -10,15 +10,45 @@ from allennlp.data import DatasetReader, Instance, Token
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 from overrides import overrides
 
+from allennlp_nef.data.formats.conll_columns import ColumnSentence
+from allennlp_nef.data.formats.conllu import ConlluSentence
 from allennlp_nef.data.formats.data_paths import name_of
 from allennlp_nef.data.metadata import metadata_of
 from allennlp_nef.data.saved_examples import Request, read_examples
 from allennlp_nef.data.weighting import SentenceWeighting
-from allennlp_nef.data.writers import Writer
 from allennlp_nef.errors import DataFormatError, OnError, raise_error
 from allennlp_nef.saved_versions import naming_versions
 
 logger = logging.getLogger(__name__)
+
+
+class Prediction(NamedTuple):
+    """A sentence that a model has tagged."""
+
+    number: int
+    """Its number in the output, from 0."""
+    tokens: list[str]
+    """The words that are tagged."""
+    tags: list[str]
+    """The predicted tags, one a word."""
+    gold: list[str] | None = None
+    """The gold tags, where known."""
+    sentence: ColumnSentence | ConlluSentence | None = None
+    """The sentence as it stood in its file, where it came from one."""
+    method: str = "allennlp_nef"
+    """The name of the method, in formats that have one."""
+    language_pair: str | None = None
+    """Such as "en-de", in formats that have one."""
+    header: tuple[int, ...] = ()
+    """Bytes on disk, parameters, models in the ensemble: the header lines of formats that have them."""
+    text: str | None = None
+    """The original text, where known."""
+    answer: Mapping[str, Any] = {}
+    """The answer in JSON, for formats that write more than tags."""
+
+
+Writer = Callable[[Any, Prediction], str]
+"""The dataset reader of the tags, and a sentence -> the text of the sentence, with its line end."""
 
 
 class TaggingReader(DatasetReader):

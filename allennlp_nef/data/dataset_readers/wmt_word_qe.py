@@ -19,7 +19,12 @@ from allennlp_nef.data.aligners.lexical_aligner import (
     LexicalAligner,
     translated_words,
 )
-from allennlp_nef.data.dataset_readers.tagging_reader import TaggingReader, token_of
+from allennlp_nef.data.dataset_readers.tagging_reader import (
+    Prediction,
+    TaggingReader,
+    Writer,
+    token_of,
+)
 from allennlp_nef.data.fields import AlignmentField, NumberField, SimilarityField
 from allennlp_nef.data.formats.data_paths import DataPath
 from allennlp_nef.data.formats.error_spans import SEVERITIES, ErrorSpan, format_error_spans
@@ -47,7 +52,6 @@ from allennlp_nef.data.formats.wmt_word_qe import (
 from allennlp_nef.data.formats.words import SplitText, check_words
 from allennlp_nef.data.metadata import TaggingMetadata, metadata_of
 from allennlp_nef.data.tokenizers import split_text
-from allennlp_nef.data.writers import Prediction, Writer
 from allennlp_nef.errors import DataFormatError, quote
 from allennlp_nef.resources import ALIGNER_NAME, archived_path
 
