@@ -12,7 +12,7 @@ from allennlp.data.data_loaders import MultiProcessDataLoader, SimpleDataLoader
 from allennlp_nef.data import WmtWordQeReader
 from allennlp_nef.data.aligners import learn_aligner, save_aligner
 from allennlp_nef.data.metadata import TaggingMetadata
-from tests.data.aligners.lexical_aligner_test import pairs_of
+from tests.data.aligners_test import pairs_of
 from tests.data.dataset_readers.reader_files import write_word_qe
 
 

@@ -1,3 +1,6 @@
+"""Token indexers: affixes, cases of words, word pieces."""
+
+import json
 import pickle
 
 import pytest
@@ -7,9 +10,60 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Instance, Token, TokenIndexer, Vocabulary
 from allennlp.data.fields import ListField, TextField
 from allennlp.nn.util import get_text_field_mask
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from allennlp_nef.data.affixes import CASES
+from allennlp_nef.data.affixes import CASES, affix_namespaces, case_of
 from allennlp_nef.data.token_indexers import AffixesIndexer
+from allennlp_nef.pretrained import load_tokenizer
+from tests.small_transformer import SAVE
+
+
+@pytest.mark.parametrize(
+    "case, words",
+    [
+        ("lower", ["a", "word", "jean-paul", "l'", "straße", "ñandú", "e\u0301te\u0301", "d.c."]),
+        ("upper", ["EU", "U.S.", "ÉTÉ", "GROSSE", "E\u0301TE\u0301", "AT&T", "ΕΕ"]),
+        (
+            "capitalized",
+            ["A", "É", "E\u0301", "A.", "Word", "Éte\u0301", "Mc-", "\u01c5ep", "Ünder"],
+        ),
+        ("mixed", ["McDonald", "iPhone", "eBay", "Jean-Paul", "O'Neill", "'Tis", "aB", "ABc"]),
+        ("number", ["1", "1,000.5", "-3", "10%", "1\xa0000", "١٢", "(2)", "²"]),
+        ("alphanumeric", ["A4", "1st", "mp3", "2中", "x-1", "1990s"]),
+        (
+            "other",
+            [
+                "",
+                ".",
+                "--",
+                "...",
+                "\u4e2d\u6587",
+                "\u0639\u0631\u0628\u064a",
+                "\U00020000",
+                "\U0001f600",
+            ],
+        ),
+    ],
+)
+def test_case_of_a_word(case, words):
+    assert {word: case_of(word) for word in words} == dict.fromkeys(words, case)
+
+
+def test_there_are_seven_cases():
+    assert len(CASES) == len(set(CASES)) == 7
+
+
+@settings(deadline=None, derandomize=True)
+@given(st.text())
+def test_any_text_has_a_case(word):
+    assert case_of(word) in CASES
+
+
+def test_each_length_and_side_has_a_namespace():
+    prefixes, suffixes = affix_namespaces("x", 3)
+    assert prefixes == ["x_prefix_1", "x_prefix_2", "x_prefix_3"]
+    assert suffixes == ["x_suffix_1", "x_suffix_2", "x_suffix_3"]
 
 
 def make(**options):
@@ -218,3 +272,79 @@ class TestBatches:
         assert affixes_of(indexer, vocab, "b", "suffix") == ["@@UNKNOWN@@"] * 4
         vocab.extend_from_instances([instance_of(["b"], a=indexer)])
         assert affixes_of(indexer, vocab, "b", "suffix") == ["b"] * 4
+
+
+WORDS = ["Sheldon", "met", "\u200b", "a", "é\u200b", "<EOS>", "n't"]
+
+
+@pytest.fixture(params=sorted(SAVE))
+def folder(request, tmp_path):
+    SAVE[request.param](tmp_path / request.param)
+    return tmp_path / request.param
+
+
+def word_pieces(folder):
+    return TokenIndexer.from_params(Params({"type": "word_pieces", "model_name": str(folder)}))
+
+
+def tensors_of_pieces(indexer, *sentences):
+    fields = [TextField([Token(word) for word in words], {"a": indexer}) for words in sentences]
+    batch = Batch([Instance({"tokens": field}) for field in fields])
+    batch.index_instances(Vocabulary.from_instances(batch))
+    return batch.as_tensor_dict()["tokens"]
+
+
+def test_pieces_are_those_of_the_tokenizer_for_the_whole_sentence(folder):
+    tokenizer = load_tokenizer(str(folder))
+    encoded = tokenizer(WORDS, is_split_into_words=True, add_special_tokens=False)
+    words = [encoded.word_ids().count(place) for place in range(len(WORDS))]
+    expected = encoded["input_ids"]
+    if words[2] == 0:  # transformers before 5 have none for XLM-R either
+        expected.insert(sum(words[:2]), tokenizer.unk_token_id)
+        words[2] = 1
+    (counts,), (pieces,) = tensors_of_pieces(word_pieces(folder), WORDS)["a"].values()
+    assert (counts.tolist(), pieces.tolist()) == (words, expected)
+
+
+def test_padding_has_no_pieces_and_the_mask_is_that_of_the_words(folder):
+    tensors = tensors_of_pieces(word_pieces(folder), WORDS, WORDS[:2])
+    assert tensors["a"]["counts"][1, 2:].sum() == 0
+    assert get_text_field_mask(tensors).tolist() == [[True] * 7, [True] * 2 + [False] * 5]
+    assert tensors["a"]["pieces"].size(1) == tensors["a"]["counts"].sum(-1).max()
+
+
+def test_indexer_is_pickled_and_sentences_may_be_empty(folder):
+    indexer = pickle.loads(pickle.dumps(word_pieces(folder)))
+    assert tensors_of_pieces(indexer, WORDS, [])["a"]["counts"][1].tolist() == [0] * 7
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_error_names_the_option_in_one_line(exists, tmp_path):
+    folder = tmp_path / "none"
+    if exists:
+        folder.mkdir()  # empty
+    with pytest.raises(ConfigurationError, match="model_name: expected the folder of") as caught:
+        word_pieces(folder)
+    assert len(str(caught.value).splitlines()) == 1 and repr(str(folder)) in str(caught.value)
+
+
+def test_tokenizer_without_a_layout_for_pairs_is_an_error(tmp_path):
+    from tokenizers import Tokenizer, models
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.WordLevel({"a": 0, "[UNK]": 1}, unk_token="[UNK]"))
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(str(tmp_path / "b"))
+    with pytest.raises(ConfigurationError, match="whose tokenizer joins two sentences"):
+        word_pieces(tmp_path / "b")
+
+
+def test_words_of_byte_level_tokenizers_follow_a_blank(tmp_path):
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", "a", "Ġ", "Ġa"]
+    (tmp_path / "vocab.json").write_text(
+        json.dumps({piece: i for i, piece in enumerate(pieces)}), encoding="utf-8"
+    )
+    (tmp_path / "merges.txt").write_text("#version: 0.2\nĠ a\n", encoding="utf-8")
+    (tmp_path / "config.json").write_text('{"model_type": "roberta"}')
+    assert tensors_of_pieces(word_pieces(tmp_path), ["a", "aa"])["a"]["pieces"].tolist() == [
+        [7, 7, 5]
+    ]

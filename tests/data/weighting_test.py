@@ -1,3 +1,5 @@
+"""Weights of training sentences."""
+
 import numpy
 import pytest
 from allennlp.common import Params

@@ -1,0 +1,134 @@
+"""Fields: their tensors, their padding, and their pickles."""
+
+import copy
+import pickle
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch, Instance, Token, Vocabulary
+from allennlp.data.fields import SequenceLabelField, TensorField, TextField
+
+from allennlp_nef.data.fields import UNSEEN, AlignmentField, SimilarityField, TagsField
+
+
+def field(labels, namespace="labels"):
+    return TagsField(labels, TextField([Token("x")] * len(labels), {}), namespace)
+
+
+def vocabulary(*labels, namespace="labels"):
+    return Vocabulary.from_instances([Instance({"tags": field(list(labels), namespace)})])
+
+
+def test_unseen_labels_are_minus_1():
+    vocab = vocabulary("A", "A", "B")
+    batch = Batch([Instance({"tags": field(labels)}) for labels in (["B", "C", "A"], ["D"])])
+    batch.index_instances(vocab)
+    assert UNSEEN == -1
+    assert batch.as_tensor_dict()["tags"].tolist() == [[1, -1, 0], [-1, 0, 0]]
+    assert vocab.get_vocab_size("labels") == 2
+
+
+def test_known_labels_are_as_in_a_sequence_label_field():
+    labels = ["B", "A", "A"]
+    mine, theirs = field(labels), SequenceLabelField(labels, field(labels).sequence_field)
+    vocab = vocabulary("A", "A", "B")
+    for each in (mine, theirs):
+        each.index(vocab)
+    padding = {"num_tokens": 5}
+    assert mine.as_tensor(padding).tolist() == theirs.as_tensor(padding).tolist()
+
+
+def test_unseen_labels_are_not_the_unknown_token():
+    """In a namespace with an unknown token."""
+    vocab = vocabulary("A", namespace="words")
+    made = field(["A", "B"], "words")
+    made.index(vocab)
+    assert made.as_tensor({"num_tokens": 2}).tolist() == [2, -1]
+
+
+def test_labels_of_an_unknown_namespace_are_unseen():
+    made = field(["A"], "other_labels")
+    made.index(vocabulary("A"))
+    assert made.as_tensor({"num_tokens": 1}).tolist() == [-1]
+
+
+def test_indices_stay():
+    made = field([3, 0])
+    made.index(vocabulary("A"))
+    assert made.as_tensor({"num_tokens": 2}).tolist() == [3, 0]
+
+
+def test_field_can_be_pickled():
+    made = field(["B", "C"])
+    made.index(vocabulary("A", "B"))
+    copied = pickle.loads(pickle.dumps(made))
+    assert isinstance(copied, TagsField)
+    assert copied.as_tensor({"num_tokens": 2}).tolist() == [1, -1]
+
+
+def test_other_numbers_of_labels_are_refused():
+    with pytest.raises(ConfigurationError, match="length"):
+        TagsField(["A"], TextField([Token("x")] * 2, {}))
+
+
+def test_target_words_are_rows() -> None:
+    field = AlignmentField([(2, 0), (0, 1), (0, 1)], target_length=2, source_length=3)
+    assert isinstance(field, TensorField)
+    assert field.tensor.dtype is torch.bool
+    assert field.tensor.tolist() == [[False, False, True], [True, False, False]]
+
+
+def test_a_batch_is_padded_with_false() -> None:
+    fields = [
+        AlignmentField([(0, 0), (1, 0)], 1, 2),
+        AlignmentField([(0, 2)], 3, 1),
+        AlignmentField([], 2, 4),
+    ]
+    tensor = Batch([Instance({"alignments": f}) for f in fields]).as_tensor_dict()["alignments"]
+    assert isinstance(tensor, torch.Tensor)
+    assert tensor.dtype is torch.bool
+    assert tensor.shape == (3, 3, 4)
+    assert tensor.nonzero().tolist() == [[0, 0, 0], [0, 0, 1], [1, 2, 0]]
+
+
+@pytest.mark.parametrize("copied", [lambda f: pickle.loads(pickle.dumps(f)), copy.deepcopy])
+def test_copies_are_equal(copied) -> None:
+    field = AlignmentField([(1, 0)], 3, 2)
+    assert copied(field) == field
+    assert copied(field).padding_value == field.padding_value
+    assert field != AlignmentField([(1, 1)], 3, 2)
+
+
+def test_is_pickled_without_its_tensor() -> None:
+    # Of the size of the pairs, and no shared memory when sent between processes.
+    assert len(pickle.dumps(AlignmentField([(5, 5)], 500, 500))) < 1000
+
+
+def test_same_words_and_same_prefixes_are_told_apart_without_case():
+    field = SimilarityField(["Prag", "Praha", "haus", "Hau", ","], ["prag", "Haus", ",", "Hau"])
+    assert field.tensor.dtype is torch.int8
+    assert field.tensor.tolist() == [
+        [2, 0, 0, 0],
+        [0, 0, 0, 0],
+        [0, 2, 0, 0],
+        [0, 0, 0, 2],
+        [0, 0, 2, 0],
+    ]
+    assert SimilarityField(["Pragmatic"], ["prague", "Prag", "pra"]).tensor.tolist() == [[1, 1, 0]]
+
+
+def test_batch_is_padded_with_0():
+    fields = [SimilarityField(["a"], ["a", "b"]), SimilarityField(["a", "b", "c"], ["c"])]
+    tensor = Batch([Instance({"similarity": each}) for each in fields]).as_tensor_dict()
+    assert tensor["similarity"].tolist() == [[[2, 0], [0, 0], [0, 0]], [[0, 0], [0, 0], [2, 0]]]
+
+
+def test_is_pickled_as_its_words():
+    field = SimilarityField(["a"] * 500, ["b", "a"] * 250)
+    assert len(pickle.dumps(field)) < 5000
+    assert pickle.loads(pickle.dumps(field)) == field
+
+
+def test_long_words_and_sentences_need_little_memory():
+    SimilarityField(["x" * 100_000, *"abc"] * 250, ["y" * 100_000] * 1000)
