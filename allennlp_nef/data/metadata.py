@@ -5,10 +5,10 @@ from typing import Any, ClassVar
 import torch
 from allennlp.data import Instance
 
+from allennlp_nef.data.formats.characters import SplitText, find_words
 from allennlp_nef.data.formats.conll_columns import ColumnSentence
 from allennlp_nef.data.formats.conllu import ConlluSentence
 from allennlp_nef.data.formats.wmt_layouts import EOS
-from allennlp_nef.data.formats.words import SplitText, find_words
 
 
 @dataclass

@@ -7,8 +7,8 @@ from allennlp.data import Token
 from allennlp.data.tokenizers import Tokenizer
 from overrides import overrides
 
+from allennlp_nef.data.formats.characters import SplitText, split_on_whitespace
 from allennlp_nef.data.formats.wmt_layouts import EOS
-from allennlp_nef.data.formats.words import SplitText, split_on_whitespace
 from allennlp_nef.errors import needing, quote
 
 # Punctuation and symbols. `\\w` would not do: it lacks the vowel signs of many scripts.

@@ -21,7 +21,7 @@ SHARED = (
     "errors.py",
     "data/affixes.py",
     "data/word_similarity.py",
-    "data/formats/words.py",
+    "data/formats/characters.py",
     "data/formats/chunks.py",
     "data/formats/word_alignments.py",
     "data/aligners/lexical_aligner.py",

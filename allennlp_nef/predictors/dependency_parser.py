@@ -8,8 +8,8 @@ from allennlp.predictors import Predictor
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers import ConlluTreesReader, Prediction, UntaggedReader
+from allennlp_nef.data.formats.characters import check_labels
 from allennlp_nef.data.formats.conllu import UNKNOWN
-from allennlp_nef.data.formats.words import check_labels
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.models import ArcMlpParser
 from allennlp_nef.models.encoding import parts_of

@@ -13,7 +13,7 @@ from allennlp.predictors import Predictor
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers import SentenceReader, WmtWordQeReader
-from allennlp_nef.data.formats.words import SplitText
+from allennlp_nef.data.formats.characters import SplitText
 from allennlp_nef.data.tokenizers import PunctuationTokenizer, split_text
 from allennlp_nef.modules.traces import ReadableTrace
 from allennlp_nef.predictors.batches import metadata_of

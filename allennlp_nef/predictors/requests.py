@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_nef.data.formats.words import Split, SplitText, refused_word
+from allennlp_nef.data.formats.characters import Split, SplitText, refused_word
 from allennlp_nef.predictors.errors import describe, request_error
 
 CHARACTERS_A_WORD = 1000

@@ -1,8 +1,8 @@
 from typing import Any, NamedTuple
 
+from allennlp_nef.data.formats.characters import Split, split_on_whitespace
 from allennlp_nef.data.formats.wmt_layouts import check_eos, tagged_side, without_eos
 from allennlp_nef.data.formats.wmt_word_qe import DataFormatError, parse_alignments
-from allennlp_nef.data.formats.words import Split, split_on_whitespace
 from allennlp_nef.predictors.errors import describe, request_error
 from allennlp_nef.predictors.requests import (
     THRESHOLD,

@@ -1,7 +1,7 @@
 from typing import Any, NamedTuple
 
+from allennlp_nef.data.formats.characters import refused_word
 from allennlp_nef.data.formats.word_alignments import check_alignments, parse_alignments
-from allennlp_nef.data.formats.words import refused_word
 from allennlp_nef.errors import UserError, quote
 
 MAX_TOKENS = 1000

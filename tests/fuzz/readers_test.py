@@ -138,7 +138,7 @@ def check_message(message, folder, files):
 
 
 def check_sentence(words, tags):
-    """By other means than those of `words`."""
+    """By other means than those of `characters`."""
     if words is not None:
         assert tags is None or len(words) == len(tags)
         assert words

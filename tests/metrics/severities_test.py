@@ -5,8 +5,8 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
+from allennlp_nef.data.formats.characters import split_on_whitespace
 from allennlp_nef.data.formats.error_spans import ErrorSpan, join_bad_words, severities_of
-from allennlp_nef.data.formats.words import split_on_whitespace
 from allennlp_nef.metrics.thresholds import SpanParts
 from allennlp_nef.metrics.wmt_scores import count_spans, span_scores
 from tests.metrics.word_qe_test import make, vocabulary

@@ -7,7 +7,7 @@ from typing import Any
 
 from allennlp_nef.commands.data_checks.chunk_checks import ChunkChecks
 from allennlp_nef.commands.data_checks.sentences import Sentence
-from allennlp_nef.data.formats.words import is_odd, name_of_character
+from allennlp_nef.data.formats.characters import is_odd, name_of_character
 
 QUANTILES = {"median": 0.5, "quantile_90": 0.9, "quantile_99": 0.99}
 

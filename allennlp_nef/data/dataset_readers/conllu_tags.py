@@ -7,6 +7,7 @@ from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.sentence_reader import SentenceReader
 from allennlp_nef.data.dataset_readers.tagging_reader import Prediction, Writer
+from allennlp_nef.data.formats.characters import OddCharacters, check_labels, in_lines
 from allennlp_nef.data.formats.conllu import (
     TAG_COLUMNS,
     UNKNOWN,
@@ -15,7 +16,6 @@ from allennlp_nef.data.formats.conllu import (
     read_conllu,
 )
 from allennlp_nef.data.formats.text_files import TextPath
-from allennlp_nef.data.formats.words import OddCharacters, check_labels, in_lines
 from allennlp_nef.errors import DataFormatError
 
 

@@ -11,6 +11,7 @@ from allennlp_nef.data.dataset_readers.conllu_tags import filled_in
 from allennlp_nef.data.dataset_readers.tagging_reader import Prediction, Writer
 from allennlp_nef.data.dataset_readers.untagged_reader import Text, UntaggedReader
 from allennlp_nef.data.fields import TagsField
+from allennlp_nef.data.formats.characters import OddCharacters, check_labels, in_lines
 from allennlp_nef.data.formats.conllu import (
     TAG_COLUMNS,
     UNKNOWN,
@@ -21,7 +22,6 @@ from allennlp_nef.data.formats.conllu import (
     tree_of,
 )
 from allennlp_nef.data.formats.text_files import TextPath
-from allennlp_nef.data.formats.words import OddCharacters, check_labels, in_lines
 from allennlp_nef.data.metadata import ParsingMetadata
 from allennlp_nef.errors import DataFormatError, needing, quote
 

@@ -8,6 +8,7 @@ from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.untagged_reader import Text, UntaggedReader
 from allennlp_nef.data.fields import ClassField, TagsField
+from allennlp_nef.data.formats.characters import OddCharacters, check_labels
 from allennlp_nef.data.formats.labeled_sentences import (
     LAYOUTS,
     LabeledSentence,
@@ -18,7 +19,6 @@ from allennlp_nef.data.formats.labeled_sentences import (
     read_trees,
 )
 from allennlp_nef.data.formats.text_files import TextPath
-from allennlp_nef.data.formats.words import OddCharacters, check_labels
 from allennlp_nef.errors import DataFormatError
 
 

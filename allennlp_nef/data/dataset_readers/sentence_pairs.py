@@ -9,6 +9,7 @@ from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.untagged_reader import Text, UntaggedReader
 from allennlp_nef.data.fields import ClassField, NumberField
+from allennlp_nef.data.formats.characters import OddCharacters, check_labels
 from allennlp_nef.data.formats.conllu import check_heads
 from allennlp_nef.data.formats.sentence_pairs import (
     MAX_SCORE,
@@ -20,7 +21,6 @@ from allennlp_nef.data.formats.sentence_pairs import (
     with_heads,
 )
 from allennlp_nef.data.formats.text_files import TextPath
-from allennlp_nef.data.formats.words import OddCharacters, check_labels
 from allennlp_nef.errors import DataFormatError, quote
 
 

@@ -14,11 +14,11 @@ from allennlp_nef.data.dataset_readers.tagging_reader import (
     token_of,
 )
 from allennlp_nef.data.fields import TagsField
+from allennlp_nef.data.formats.characters import check_labels, check_words
 from allennlp_nef.data.formats.chunks import convert_tags
 from allennlp_nef.data.formats.conll_columns import ColumnSentence, as_column, format_columns
 from allennlp_nef.data.formats.conllu import ConlluSentence
 from allennlp_nef.data.formats.text_files import check_encoding
-from allennlp_nef.data.formats.words import check_labels, check_words
 from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.errors import DataFormatError, quote
 

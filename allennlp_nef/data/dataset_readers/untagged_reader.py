@@ -8,8 +8,8 @@ from allennlp.data.tokenizers import Tokenizer, WhitespaceTokenizer
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.tagging_reader import TaggingReader, token_of
+from allennlp_nef.data.formats.characters import check_words
 from allennlp_nef.data.formats.text_files import check_encoding
-from allennlp_nef.data.formats.words import check_words
 from allennlp_nef.data.metadata import SentencesMetadata
 from allennlp_nef.errors import DataFormatError, quote
 

@@ -26,6 +26,7 @@ from allennlp_nef.data.dataset_readers.tagging_reader import (
     token_of,
 )
 from allennlp_nef.data.fields import AlignmentField, NumberField, SimilarityField
+from allennlp_nef.data.formats.characters import SplitText, check_words
 from allennlp_nef.data.formats.data_paths import DataPath
 from allennlp_nef.data.formats.error_spans import SEVERITIES, ErrorSpan, format_error_spans
 from allennlp_nef.data.formats.score_files import format_sentence_score
@@ -49,7 +50,6 @@ from allennlp_nef.data.formats.wmt_word_qe import (
     check_alignments,
     read_examples,
 )
-from allennlp_nef.data.formats.words import SplitText, check_words
 from allennlp_nef.data.metadata import TaggingMetadata, metadata_of
 from allennlp_nef.data.tokenizers import split_text
 from allennlp_nef.errors import DataFormatError, quote

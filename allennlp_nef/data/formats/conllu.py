@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from allennlp_nef.data.formats.characters import check_words, in_lines
 from allennlp_nef.data.formats.text_files import Block, TextPath, is_blank, read_blocks
-from allennlp_nef.data.formats.words import check_words, in_lines
 from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
 
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")

@@ -12,10 +12,10 @@ import logging
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
+from allennlp_nef.data.formats.characters import SplitText, find_words
 from allennlp_nef.data.formats.tag_files import SystemInfo
 from allennlp_nef.data.formats.text_files import is_whole_number
 from allennlp_nef.data.formats.wmt_layouts import SPAN_LAYOUTS, Row, read_table
-from allennlp_nef.data.formats.words import SplitText, find_words
 from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
 
 logger = logging.getLogger(__name__)

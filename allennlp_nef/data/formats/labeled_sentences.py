@@ -16,8 +16,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from allennlp_nef.data.formats.characters import check_labels
 from allennlp_nef.data.formats.text_files import TextPath, first_line_of, is_blank, iterate_lines
-from allennlp_nef.data.formats.words import check_labels
 from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
 
 

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from allennlp_nef.data.formats.characters import check_words
 from allennlp_nef.data.formats.tag_files import TagFile, TaggedSentence
 from allennlp_nef.data.formats.text_files import is_blank, number_of, read_lines
 from allennlp_nef.data.formats.wmt_layouts import SCORE_LAYOUTS, read_table
-from allennlp_nef.data.formats.words import check_words
 from allennlp_nef.errors import DataFormatError, quote
 
 

@@ -16,9 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from allennlp_nef.data.formats.characters import check_labels
 from allennlp_nef.data.formats.conllu import ConlluSentence, read_conllu, tree_of
 from allennlp_nef.data.formats.text_files import TextPath, is_blank, iterate_lines, number_of
-from allennlp_nef.data.formats.words import check_labels
 from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
 
 MIN_SCORE, MAX_SCORE = 1, 5

@@ -3,10 +3,10 @@
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
+from allennlp_nef.data.formats.characters import check_labels, check_words, in_lines
 from allennlp_nef.data.formats.chunks import split_tag
 from allennlp_nef.data.formats.conll_columns import read_columns
 from allennlp_nef.data.formats.conllu import UNKNOWN, read_conllu, tree_of
-from allennlp_nef.data.formats.words import check_labels, check_words, in_lines
 from allennlp_nef.errors import DataFormatError, quote
 
 

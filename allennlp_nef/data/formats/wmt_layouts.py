@@ -37,9 +37,9 @@ from collections.abc import Sequence, Set
 from itertools import takewhile
 from typing import NamedTuple
 
+from allennlp_nef.data.formats.characters import check_words
 from allennlp_nef.data.formats.tag_files import SystemInfo, TaggedSentence
 from allennlp_nef.data.formats.text_files import is_whole_number, read_lines
-from allennlp_nef.data.formats.words import check_words
 from allennlp_nef.errors import DataFormatError, quote
 
 EOS = "<EOS>"

@@ -9,6 +9,7 @@ is known only where files differ: see `line_up`.
 import logging
 from collections.abc import Sequence, Set
 
+from allennlp_nef.data.formats.characters import check_words
 from allennlp_nef.data.formats.tag_files import TagFile, TaggedSentence
 from allennlp_nef.data.formats.text_files import read_blocks, read_lines
 from allennlp_nef.data.formats.wmt_layouts import (
@@ -18,7 +19,6 @@ from allennlp_nef.data.formats.wmt_layouts import (
     read_left_out,
     read_words,
 )
-from allennlp_nef.data.formats.words import check_words
 from allennlp_nef.errors import DataFormatError, quote
 
 logger = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ each file may be given: see `find_data_files`. Line k of each file is about sent
 
 - The encoding is UTF-8. The module `text_files` says what a line is.
 - Words and tags are split on any whitespace (`str.split`, so no-break spaces separate words too, and each of these
-  words has a tag). The module `words` says which characters a word may have.
+  words has a tag). The module `characters` says which characters a word may have.
 - Tags are `OK` or `BAD`, in one of the layouts of `wmt_layouts`. The number of tags of a line tells its
   layout; all lines of a file have the same one. Source tags are one a source word.
 - Alignments are Pharaoh pairs `i-j`, source index and target index from 0. A line may be empty.
@@ -27,6 +27,13 @@ from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import NamedTuple
 
+from allennlp_nef.data.formats.characters import (
+    OddCharacters,
+    Split,
+    name_of_character,
+    other_separator,
+    split_on_whitespace,
+)
 from allennlp_nef.data.formats.data_paths import (
     DataPath,
     find_data_files,
@@ -47,13 +54,6 @@ from allennlp_nef.data.formats.wmt_layouts import (
     without_eos,
 )
 from allennlp_nef.data.formats.word_alignments import check_alignments, parse_alignments
-from allennlp_nef.data.formats.words import (
-    OddCharacters,
-    Split,
-    name_of_character,
-    other_separator,
-    split_on_whitespace,
-)
 from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
 
 __all__ = [

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from allennlp_nef.data.formats import DataFormatError
+from allennlp_nef.data.formats.characters import refused_word
 from allennlp_nef.data.formats.conllu import COLUMNS, TAG_COLUMNS, format_conllu, read_conllu
-from allennlp_nef.data.formats.words import refused_word
 
 TEXT = """\
 # newdoc id = d1

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from allennlp_nef.data.formats.characters import split_on_whitespace
 from allennlp_nef.data.formats.error_spans import (
     GOLD_NAMES,
     ErrorSpan,
@@ -16,7 +17,6 @@ from allennlp_nef.data.formats.error_spans import (
     severities_of,
 )
 from allennlp_nef.data.formats.wmt_layouts import SystemInfo, format_header
-from allennlp_nef.data.formats.words import split_on_whitespace
 from allennlp_nef.errors import DataFormatError
 
 TEXTS = [

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from allennlp_nef.data.formats.characters import SplitText, find_words
 from allennlp_nef.data.formats.error_spans import GOLD_NAMES
 from allennlp_nef.data.formats.wmt_layouts import EOS
 from allennlp_nef.data.formats.wmt_word_qe import (
@@ -17,7 +18,6 @@ from allennlp_nef.data.formats.wmt_word_qe import (
     format_tags,
     read_examples,
 )
-from allennlp_nef.data.formats.words import SplitText, find_words
 
 SOURCE, TARGET, TAGS, LINKS, SOURCE_TAGS = "src", "mt", "tags", "src-mt.alignments", "source_tags"
 

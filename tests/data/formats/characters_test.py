@@ -5,15 +5,15 @@ import logging
 import pytest
 
 from allennlp_nef.data import ConllTagsReader, ConlluTagsReader, WmtWordQeReader
-from allennlp_nef.data.formats.score_files import read_word_scores
-from allennlp_nef.data.formats.tag_files import read_conllu_tags, read_tag_column
-from allennlp_nef.data.formats.wmt_tag_files import read_tags, read_text
-from allennlp_nef.data.formats.words import (
+from allennlp_nef.data.formats.characters import (
     OddCharacters,
     check_labels,
     check_words,
     refused_word,
 )
+from allennlp_nef.data.formats.score_files import read_word_scores
+from allennlp_nef.data.formats.tag_files import read_conllu_tags, read_tag_column
+from allennlp_nef.data.formats.wmt_tag_files import read_tags, read_text
 from allennlp_nef.errors import DataFormatError
 
 REFUSED = {
