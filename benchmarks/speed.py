@@ -20,15 +20,10 @@ from typing import Any, NamedTuple
 
 import torch
 from allennlp.version import VERSION
-from speed_additive import additive
-from speed_baselines import baselines
 from speed_commands import commands
-from speed_functions import attention, chain
-from speed_harness import Case, Row, Settings, steady_allocator
-from speed_parsing import parsing
-from speed_scaling import scaling
-from speed_taggers import inference, product_rate, training_steps
-from speed_trees import trees
+from speed_functions import additive, attention, chain, trees
+from speed_models import baselines, inference, parsing, product_rate, scaling, training_steps
+from timing import Case, Row, Settings, steady_allocator
 from tqdm import tqdm
 
 from allennlp_nef.data.formats.conllu import read_conllu
@@ -116,24 +111,12 @@ def main() -> None:
     )
     parser.add_argument("--json", type=Path, help="file for all measurements")
     parser.add_argument("--data", type=Path, help="CoNLL-U file for part 6 (default: the fixtures)")
-    parser.add_argument(
-        "--threads",
-        type=int,
-        default=1,
-        choices=range(1, 65),
-        metavar="N",
-        help="threads of torch (default 1)",
-    )
-    parser.add_argument(
-        "--cpu-time",
-        action="store_true",
-        help="measure CPU time, for a machine that runs other programs too (not on CUDA)",
-    )
-    parser.add_argument(
-        "--quick",
-        action="store_true",
-        help="measure everything once, to test that the program runs",
-    )
+    threads = {"type": int, "default": 1, "choices": range(1, 65), "metavar": "N"}
+    parser.add_argument("--threads", **threads, help="threads of torch (default 1)")
+    text = "measure CPU time, for a machine that runs other programs too (not on CUDA)"
+    parser.add_argument("--cpu-time", action="store_true", help=text)
+    text = "measure everything once, to test that the program runs"
+    parser.add_argument("--quick", action="store_true", help=text)
     args = parser.parse_args()
     if args.data and not args.data.is_file():
         parser.error(f"--data: expected a CoNLL-U file, got {args.data}")

@@ -6,18 +6,15 @@ because its default predictor loads a spaCy model. Everything else is the same.
 """
 
 import json
-import os
 import resource
-import subprocess
-import sys
 import time
 from copy import deepcopy
 from functools import partial
 from itertools import cycle, islice
 from typing import Any
 
-from speed_harness import ROOT, Case, Row, Settings, Target, paired
-from speed_taggers import BASELINE, Decoder, config, nef_tagger, simple_tagger
+from speed_models import BASELINE, Decoder, config, nef_tagger, simple_tagger
+from timing import ROOT, Case, Row, Settings, Target, allennlp, paired
 
 from allennlp_nef.data.formats.conllu import UNKNOWN, read_conllu
 
@@ -78,18 +75,8 @@ def write_configs(settings: Settings) -> None:
 
 def run(settings: Settings, name: str, *arguments: str) -> float:
     """Runs an `allennlp` command, with its output in a log; returns its seconds."""
-    log = settings.folder / f"{name}.log"
-    command = [sys.executable, "-m", "allennlp", *arguments, "--include-package", "allennlp_nef"]
-    threads = str(settings.threads)
-    environment = {**os.environ, "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
     begin, used = time.perf_counter(), _cpu_time_of_children()
-    with log.open("w") as stream:
-        status = subprocess.call(
-            command, stdout=stream, stderr=stream, cwd=str(ROOT), env=environment
-        )
-    if status:
-        end = "\n".join(log.read_text(encoding="utf-8").splitlines()[-20:])
-        raise RuntimeError(f"{' '.join(command)} ended with status {status}:\n{end}")
+    allennlp(settings.folder / f"{name}.log", *arguments, threads=settings.threads)
     return _cpu_time_of_children() - used if settings.cpu_time else time.perf_counter() - begin
 
 

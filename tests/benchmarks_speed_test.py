@@ -3,7 +3,7 @@
 import gc
 import json
 import math
-from copy import deepcopy
+import sys
 from functools import partial
 from types import SimpleNamespace
 
@@ -22,7 +22,7 @@ def benchmarks(monkeypatch, root):
 
 @pytest.fixture
 def settings(benchmarks, tmp_path):
-    from speed_harness import Settings
+    from timing import Settings
 
     return Settings(tmp_path, quick=True, seconds=0)
 
@@ -30,11 +30,19 @@ def settings(benchmarks, tmp_path):
 @pytest.fixture
 def speed(benchmarks, monkeypatch, root):
     """`speed(*arguments)`: runs the program in this process; its exit status."""
-    import speed_harness
+    import timing
 
-    monkeypatch.setattr(speed_harness, "steady_allocator", lambda: None)  # it cannot be undone
+    monkeypatch.setattr(timing, "steady_allocator", lambda: None)  # it cannot be undone
     yield partial(run_script, root / "benchmarks" / "speed.py")
     gc.unfreeze()
+
+
+def allennlp_in_process(log, *arguments, threads):
+    """A stand-in for `timing.allennlp`."""
+    with log.open("w") as stream:
+        assert not call_in_process(
+            [sys.executable, "-m", "allennlp", *arguments], stream, stream, ".", None
+        )
 
 
 @pytest.fixture
@@ -42,7 +50,7 @@ def run_parts(speed, monkeypatch, capsys, tmp_path):
     """`run_parts(*arguments)`: the lines that a quick run prints, and its JSON."""
     import speed_commands
 
-    monkeypatch.setattr(speed_commands, "subprocess", SimpleNamespace(call=call_in_process))
+    monkeypatch.setattr(speed_commands, "allennlp", allennlp_in_process)
 
     def run(*arguments):
         path = tmp_path / "report.json"
@@ -77,22 +85,9 @@ def test_quick_run_has_the_rows_and_targets_of_each_part(run_parts):
     assert bool(data["parts"]["10"]["rows"]) is HAS_ALLENNLP_MODELS
     assert data["machine"]["threads"] == 1 and data["machine"]["clock"] == "CPU time"
 
-    for number in (1, 2):
-        rows = rows_of(data, number)
-        for form in ("NEF-F", "NEF-S"):
-            for steps in ("5", "10", "L"):
-                for attention in ("csoftmax", "softmax"):
-                    row = rows[f"{form} N={steps}, {attention}", "simple_tagger"]
-                    assert bool(row["target"]) is (number == 1 and steps != "10")
-        assert ("no decoder", "simple_tagger") in rows
     target = rows_of(data, 1)["NEF-F N=5, csoftmax", "simple_tagger"]["target"]
     assert target == {"at_most": 1.6, "aim": 1.5}
 
-    rows = rows_of(data, 3)
-    for shape in ("32x25", "32x100", "256x50", "8x1000"):
-        for moment in ("fresh", "half-way", "late"):
-            assert rows[f"csoftmax {shape}, {moment}", "sparsemax"]["target"]["at_most"] == 1
-            assert not rows[f"csoftmax {shape}, {moment}", "softmax"]["target"]
     assert rows_of(data, 4)["CRF Viterbi, 45 tags", "AllenNLP's"]["target"]["at_most"] == 0.12
     assert {what for what, _ in rows_of(data, 5)} == {
         f"{what}{steps}{words}"
@@ -103,14 +98,8 @@ def test_quick_run_has_the_rows_and_targets_of_each_part(run_parts):
         )
     }
     rows = rows_of(data, 7)
-    for kind, target in (
-        ("training", {"at_most": 0.95, "aim": 0.89}),
-        ("decoding", {"at_most": 1, "aim": 1}),
-    ):
-        baseline = "BiLSTM-CRF" if kind == "training" else "BiLSTM-CRF without marginals"
-        assert rows[f"LAN, {kind}, 45 tags", baseline]["target"] == target
-        assert not rows[f"LAN, {kind}, 45 tags", "BiLSTM with AllenNLP's CRF"]["target"]
-        assert bool(rows[f"PSA, {kind}", "BiLSTM-CRF"]["target"]) is (kind == "training")
+    assert rows["LAN, training, 45 tags", "BiLSTM-CRF"]["target"] == {"at_most": 0.95, "aim": 0.89}
+    assert not rows["LAN, decoding, 45 tags", "BiLSTM with AllenNLP's CRF"]["target"]
     assert ("peak memory of additive scores, 100 words of 600 numbers", None) in rows
 
 
@@ -129,7 +118,7 @@ def test_part_of_whole_commands_trains_and_predicts(run_parts):
         (["--data", "nowhere.conllu"], "expected a CoNLL-U file, got nowhere.conllu"),
         (["--cpu-time", "--threads", "2"], "expected --threads 1"),
         (["--json", "nowhere/report.json"], "expected a file in a folder that exists, got nowhere"),
-        (["--data", __file__], "benchmarks_test.py:1: expected"),
+        (["--data", __file__], "benchmarks_speed_test.py:1: expected"),
     ],
 )
 def test_wrong_argument_is_an_error_with_status_2(speed, capsys, arguments, message):
@@ -138,11 +127,11 @@ def test_wrong_argument_is_an_error_with_status_2(speed, capsys, arguments, mess
 
 
 def test_pairs_take_turns_after_a_warm_up(settings, monkeypatch):
-    import speed_harness
-    from speed_harness import compare
+    import timing
+    from timing import compare
 
     calls, now = [], [0.0]
-    monkeypatch.setattr(speed_harness, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    monkeypatch.setattr(timing, "time", SimpleNamespace(perf_counter=lambda: now[0]))
 
     def wait(name, seconds):
         calls.append(name)
@@ -157,20 +146,11 @@ def test_pairs_take_turns_after_a_warm_up(settings, monkeypatch):
 
 
 def test_exponents_are_slopes_of_the_logarithms(benchmarks):
-    from speed_scaling import exponents
+    from timing import exponents
 
     lengths = [16, 64, 256]
     rounds = [[3 * length**1.5 for length in lengths], [0.1 * length for length in lengths]]
     assert exponents(lengths, rounds) == pytest.approx([1.5, 1])
-
-
-def test_upper_bounds_after_steps_sum_to_what_is_left(benchmarks):
-    from speed_functions import bounds_after
-
-    torch.manual_seed(0)
-    bounds = bounds_after(4, (3, 10), torch.device("cpu"))
-    assert bounds.min() >= 0
-    assert bounds.sum(-1).tolist() == pytest.approx([6] * 3, abs=1e-5)
 
 
 def test_both_crfs_compute_the_same(benchmarks):
@@ -195,59 +175,23 @@ def test_part_8_has_its_rows_also_on_a_cpu(settings):
     assert all(row.values[0] > 0 and row.target is None for row in rows)
     names = [row.what for row in rows]
     assert names[0] == "no decoder (training step, batch 32, float32)"
-    assert names[-4:] == [
+    assert names[-3:] == [
         "checked csoftmax 8x1000, late (bfloat16)",
         "PSA, decoding (float32)",
-        "floor of PSA: BiLSTM-CRF and its products, decoding (float32)",
         "PSA, decoding (float32)",
     ]
 
 
 def test_both_additive_scores_have_the_same_values_and_gradients(settings):
-    from speed_additive import additive_scores, inputs_of, plain, step
+    from speed_functions import additive_inputs, additive_scores, additive_step, plain_scores
 
-    inputs = inputs_of(settings, 2, 5, 7)
-    torch.testing.assert_close(additive_scores(*inputs), plain(*inputs))
-    step(plain, inputs)
+    inputs = additive_inputs(settings, 2, 5, 7)
+    torch.testing.assert_close(additive_scores(*inputs), plain_scores(*inputs))
+    additive_step(plain_scores, inputs)
     expected = [tensor.grad for tensor in inputs]
-    step(additive_scores, inputs)
+    additive_step(additive_scores, inputs)
     for tensor, gradient in zip(inputs, expected):
         torch.testing.assert_close(tensor.grad, gradient)
-
-
-def test_baselines_have_three_layers_or_the_crf_of_allennlp(benchmarks):
-    import speed_baselines
-    from allennlp.common import Params
-    from allennlp.models import Model
-    from speed_taggers import vocabulary
-
-    settings = speed_baselines.Settings(None)
-    layers = "{ num_layers:: 3 }"
-    lan = speed_baselines.Tagger(speed_baselines.experiment("pos_lan"))
-    crf = speed_baselines.Tagger(speed_baselines.experiment("pos_lan_bilstm_crf", layers))
-    first, second = (
-        Model.from_params(Params(deepcopy(tagger.experiment["model"])), vocab=vocabulary())
-        for tagger in (lan, crf.with_head(speed_baselines.AllenNlpCrf.name))
-    )
-    assert len(first.encoder.layers) == 2 and first.encoder.last_lstm is not None
-    assert second.encoder._module.num_layers == 3
-    batch = speed_baselines.random_batch(settings, lan.labels)
-    for model in (first, second):
-        assert model(**batch)["loss"] > 0
-        assert model.eval()(tokens=batch["tokens"])["tag_ids"].shape == batch["tags"].shape
-
-
-@pytest.mark.parametrize(
-    "labels, training, decoding", [(17, 6, 2), (45, 6, 2), (90, 6, 3), (425, 6, 4)]
-)
-def test_label_attention_counts_the_products_of_each_layer(benchmarks, labels, training, decoding):
-    """Of two layers; in training each product has two more for its gradients."""
-    import speed_baselines
-
-    settings = speed_baselines.Settings(None)
-    tagger = speed_baselines.Tagger(speed_baselines.experiment("pos_lan"), labels)
-    assert len(speed_baselines.label_products(settings, tagger, True)) == 2 * 3 * training
-    assert len(speed_baselines.label_products(settings, tagger, False)) == 2 * decoding
 
 
 def test_baseline_learns_from_the_same_sentences(settings):
