@@ -78,7 +78,11 @@ class Good(NamedTuple):
 def good_requests(count: int, seed: int) -> list[Good]:
     """Sentences of 1 to `LONGEST` words; each tenth request is a list of up to `LARGEST_LIST` of them."""
     rng = random.Random(seed)
-    words = {side: _vocabulary(side) + UNUSUAL for side in ("src", "mt")}
+    texts = {side: ROOT / "fixtures" / "qe" / f"train.{side}" for side in ("src", "mt")}
+    words = {
+        side: sorted(set(path.read_text(encoding="utf-8").split())) + UNUSUAL
+        for side, path in texts.items()
+    }
 
     def item(length: int) -> dict[str, Any]:
         source = rng.choices(words["src"], k=rng.randint(1, LONGEST))
@@ -88,8 +92,8 @@ def good_requests(count: int, seed: int) -> list[Good]:
             separator = rng.choice([" ", "  ", "\t", "\n"])
             made[name] = side if rng.random() < 0.5 else separator.join(side)
         pairs = sorted({(rng.randrange(len(source)), rng.randrange(length)) for _ in range(length)})
-        texts = [f"{i}-{j}" for i, j in pairs]
-        form = rng.choice([None, list(map(list, pairs)), texts, " ".join(texts)])
+        links = [f"{i}-{j}" for i, j in pairs]
+        form = rng.choice([None, list(map(list, pairs)), links, " ".join(links)])
         if form is not None:
             made["alignments"] = form
         for name in ("attention", "trace"):
@@ -149,11 +153,6 @@ def more_bad_requests() -> list[Request]:
         Request("no such path", "/predictions", b"{}", MESSAGE, (404,)),
         Request("wrong method", "/healthz", b"{}", MESSAGE, (405,)),
     ]
-
-
-def _vocabulary(ending: str) -> list[str]:
-    path = ROOT / "fixtures" / "qe" / f"train.{ending}"
-    return sorted(set(path.read_text(encoding="utf-8").split()))
 
 
 def _bad_kinds() -> list[Request]:
@@ -302,16 +301,6 @@ def differences(requests: Sequence[Request], responses: Sequence[Response]) -> l
     ]
 
 
-def memory_problems(before: float, after: float, bound: float) -> list[str]:
-    """A problem if the memory, in MB, grew by more than the bound; otherwise none."""
-    if after - before <= bound:
-        return []
-    return [
-        f"memory: expected at most {bound:g} MB more than {before:.1f} MB after the same requests again, "
-        f"got {after:.1f} MB"
-    ]
-
-
 def _exchange(connection: http.client.HTTPConnection, request: Request) -> Response:
     begin = time.perf_counter()
     try:
@@ -351,20 +340,16 @@ SERVERS = ("allennlp", "gunicorn")
 BOUND, WORKER_BOUND = 5.0, 10.0
 """MB by which the memory of `allennlp serve`, or of each worker, may grow while it answers all requests again."""
 ROUNDS = 3
-SMALL = {"dataset_reader.max_instances": 200, "trainer.num_epochs": 3}
 SHOWN = 20
 """The maximum number of problems that are printed."""
 
 
-class Report(NamedTuple):
-    problems: list[str]
-    figures: dict[str, Any]
-
-
 def measure(
     args: argparse.Namespace, server: str, archive: Path, folder: Path, requests: Sequence[Request]
-) -> Report:
+) -> tuple[list[str], dict[str, Any]]:
     """Starts one of `SERVERS`, sends it the requests several times, and checks responses, memory and log.
+
+    Returns the problems and the figures.
 
     `archive` is that of a quality estimator; the log is written into `folder`. The requests have the answers of
     `allennlp serve`.
@@ -387,7 +372,11 @@ def measure(
             found += [f"round {number + 1}: {each}" for each in problems(requests, responses)]
         status = process.poll()
     bound = BOUND if server == "allennlp" else WORKER_BOUND * args.workers
-    found += memory_problems(memory[-2], memory[-1], bound)
+    if memory[-1] - memory[-2] > bound:
+        found.append(
+            f"memory: expected at most {bound:g} MB more than {memory[-2]:.1f} MB after the same requests again, "
+            f"got {memory[-1]:.1f} MB"
+        )
     if status is not None:
         found.append(f"the server ended with status {status}")
     if "Traceback" in (folder / f"{server}.log").read_text(encoding="utf-8"):
@@ -401,7 +390,7 @@ def measure(
         "equal_to_the_bit": sum(value == 0 for value in apart),
         "largest_difference": max(apart, default=None),
     }
-    return Report([f"{server}: {each}" for each in found], figures)
+    return [f"{server}: {each}" for each in found], figures
 
 
 def make_requests(archive: Path, folder: Path, count: int, seed: int = 0) -> list[Request]:
@@ -457,8 +446,9 @@ def serving(args: argparse.Namespace, server: str, archive: Path, folder: Path) 
 
 def train(folder: Path) -> Path:
     """Trains a quality estimator on 200 sentences; its archive."""
-    arguments = ["-s", str(folder / "run"), "-o", json.dumps(SMALL)]
-    allennlp(folder / "train.log", "train", "training_configs/qe_nef_f.jsonnet", *arguments)
+    small = json.dumps({"dataset_reader.max_instances": 200, "trainer.num_epochs": 3})
+    options = ["-s", str(folder / "run"), "-o", small]
+    allennlp(folder / "train.log", "train", "training_configs/qe_nef_f.jsonnet", *options)
     return folder / "run" / "model.tar.gz"
 
 
@@ -502,10 +492,9 @@ def main() -> None:
         malformed = sum(request.statuses != (200,) for request in requests)
         print(f"{count} requests, {malformed} malformed, over {args.connections} connections")
         for server in SERVERS if args.server == "both" else [args.server]:
-            report = measure(args, server, archive, folder, requests)
-            found += report.problems
-            figures[server] = report.figures
-            print(_summary(server, report.figures, count - malformed), flush=True)
+            wrong, figures[server] = measure(args, server, archive, folder, requests)
+            found += wrong
+            print(_summary(server, figures[server], count - malformed), flush=True)
     speedup = None
     if args.server == "both":
         first, second = (figures[server]["requests_per_second"] for server in SERVERS)
