@@ -601,8 +601,9 @@ def _name_damaged_parts(module: Any) -> None:
             meta = from_path(path)
             module._parse_version(meta.version)
         except (AttributeError, TypeError, ValueError) as error:
+            got = "other fields" if isinstance(error, TypeError) else error
             raise module.ConfigurationError(
-                f'meta.json: expected {{"version": "{module.VERSION}"}} or such, got {error}'
+                f'meta.json: expected {{"version": "{module.VERSION}"}} or such, got {got}'
             ) from error
         return meta
 

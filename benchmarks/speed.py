@@ -12,26 +12,36 @@ import gc
 import json
 import os
 import platform
+import resource
 import tempfile
+import time
 from collections.abc import Callable
+from copy import deepcopy
 from functools import partial
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from allennlp.version import VERSION
-from speed_additive import additive
-from speed_baselines import baselines
-from speed_commands import commands
-from speed_functions import attention, chain
-from speed_harness import Case, Row, Settings, steady_allocator
-from speed_parsing import parsing
-from speed_scaling import scaling
-from speed_taggers import inference, product_rate, training_steps
-from speed_trees import trees
+from speed_functions import additive, attention, chain, trees
+from speed_models import (
+    BASELINE,
+    Decoder,
+    baselines,
+    config,
+    inference,
+    nef_tagger,
+    parsing,
+    product_rate,
+    scaling,
+    simple_tagger,
+    training_steps,
+)
+from timing import ROOT, Case, Row, Settings, Target, allennlp, paired, steady_allocator
 from tqdm import tqdm
 
-from allennlp_nef.data.formats.conllu import read_conllu
+from allennlp_nef.data.formats.conllu import UNKNOWN, read_conllu
 
 
 def on_cuda(settings: Settings) -> list[Case]:
@@ -58,6 +68,104 @@ def on_device(settings: Settings, device: torch.device) -> list[Case]:
     in_float32 = settings._replace(device=device, seconds=1)
     cases += [partial(case, "float32", inner) for inner in baselines(in_float32)]
     return cases
+
+
+def write_data(settings: Settings) -> tuple[int, int]:
+    """Writes the repeated sentences of a file in both formats; returns the numbers of sentences and words.
+
+    The first tenth is also written to a file for validation.
+    """
+    path = settings.data or ROOT / "fixtures" / "pos" / "train.conllu"
+    sentences = [
+        sentence for sentence in read_conllu(str(path)) if UNKNOWN not in sentence.column("upos")
+    ]
+    if not sentences:
+        raise ValueError(f"{path}: expected sentences with tags in upos, got none")
+    wanted = 50 if settings.quick else 5000
+    sentences = list(islice(cycle(sentences), wanted))
+    for name, some in (("all", sentences), ("dev", sentences[: wanted // 10])):
+        conllu = "".join(
+            sentence.with_columns({"upos": sentence.column("upos")}) for sentence in some
+        )
+        (settings.folder / f"{name}.conllu").write_text(conllu, encoding="utf-8")
+        lines = [
+            "\t".join(map("###".join, zip(sentence.column("form"), sentence.column("upos")))) + "\n"
+            for sentence in some
+        ]
+        (settings.folder / f"{name}.txt").write_text("".join(lines), encoding="utf-8")
+    return len(sentences), sum(len(sentence.words) for sentence in sentences)
+
+
+def write_configs(settings: Settings) -> None:
+    """Writes `ours.json` and `theirs.json`: one epoch over all sentences."""
+    ours = deepcopy(config())
+    ours["model"] = nef_tagger(Decoder("full", 5, "csoftmax"), dropout=ours["model"]["dropout"])
+    ours["trainer"]["num_epochs"] = 1
+    ours["dataset_reader"]["max_tokens"] = None
+    theirs = deepcopy(ours)
+    theirs["model"] = simple_tagger()
+    for reader in ("dataset_reader", "validation_dataset_reader"):
+        indexers = theirs[reader]["token_indexers"]
+        options = {"token_delimiter": "\t", "token_indexers": indexers}
+        theirs[reader] = {"type": "sequence_tagging", **options}
+    for name, experiment, ending in (("ours", ours, "conllu"), ("theirs", theirs, "txt")):
+        for key, data in (("train_data_path", "all"), ("validation_data_path", "dev")):
+            experiment[key] = str(settings.folder / f"{data}.{ending}")
+        (settings.folder / f"{name}.json").write_text(json.dumps(experiment))
+
+
+def run(settings: Settings, name: str, *arguments: str) -> float:
+    """Runs an `allennlp` command, with its output in a log; returns its seconds."""
+    begin, used = time.perf_counter(), _cpu_time_of_children()
+    allennlp(settings.folder / f"{name}.log", *arguments, threads=settings.threads)
+    return _cpu_time_of_children() - used if settings.cpu_time else time.perf_counter() - begin
+
+
+def _cpu_time_of_children() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def train(settings: Settings, name: str) -> float:
+    folder = settings.folder / name
+    return run(settings, name, "train", f"{folder}.json", "-f", "-s", str(folder))
+
+
+def predict(settings: Settings, name: str) -> float:
+    """AllenNLP's plain `Predictor` writes the answers of the baseline: its default predictor loads a spaCy model."""
+    folder, ending = settings.folder, "conllu" if name == "ours" else "txt"
+    options = ["--use-dataset-reader", "--batch-size", "64", "--silent"]
+    options += ["--output-file", str(folder / f"{name}.jsonl")]
+    if name == "theirs":
+        options += ["--predictor", "allennlp.predictors.predictor.Predictor"]
+    paths = folder / name / "model.tar.gz", folder / f"all.{ending}"
+    return run(settings, name, "predict", *map(str, paths), *options)
+
+
+def commands(settings: Settings) -> list[Case]:
+    """Part 6, as programs: one epoch of training, then prediction with the trained model; NEF-F, N = 5.
+
+    `nef_tagger` reads CoNLL-U and has the dropout of its config. `simple_tagger` reads the same words and tags with
+    AllenNLP's `sequence_tagging`. Everything else is the same.
+    """
+    counts: dict[str, Any] = {}
+
+    def case(what: str, command: Any, *target: Target) -> list[Row]:
+        if not counts:
+            write_configs(settings)
+            counts["sentences"], counts["words"] = write_data(settings)
+        pairs = [
+            (command(settings, "ours"), command(settings, "theirs"))
+            for _ in range(settings.rounds(3))
+        ]
+        title = f"{what} {counts['sentences']:,} sentences, NEF-F N=5"
+        row = paired(title, BASELINE, pairs, *target)
+        return [row._replace(details={**(row.details or {}), **counts})]
+
+    return [
+        partial(case, "allennlp train, one epoch of", train),
+        partial(case, "allennlp predict of", predict, Target(1.3, 1.2)),
+    ]
 
 
 class Part(NamedTuple):
@@ -116,24 +224,12 @@ def main() -> None:
     )
     parser.add_argument("--json", type=Path, help="file for all measurements")
     parser.add_argument("--data", type=Path, help="CoNLL-U file for part 6 (default: the fixtures)")
-    parser.add_argument(
-        "--threads",
-        type=int,
-        default=1,
-        choices=range(1, 65),
-        metavar="N",
-        help="threads of torch (default 1)",
-    )
-    parser.add_argument(
-        "--cpu-time",
-        action="store_true",
-        help="measure CPU time, for a machine that runs other programs too (not on CUDA)",
-    )
-    parser.add_argument(
-        "--quick",
-        action="store_true",
-        help="measure everything once, to test that the program runs",
-    )
+    threads = {"type": int, "default": 1, "choices": range(1, 65), "metavar": "N"}
+    parser.add_argument("--threads", **threads, help="threads of torch (default 1)")
+    text = "measure CPU time, for a machine that runs other programs too (not on CUDA)"
+    parser.add_argument("--cpu-time", action="store_true", help=text)
+    text = "measure everything once, to test that the program runs"
+    parser.add_argument("--quick", action="store_true", help=text)
     args = parser.parse_args()
     if args.data and not args.data.is_file():
         parser.error(f"--data: expected a CoNLL-U file, got {args.data}")

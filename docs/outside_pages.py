@@ -10,8 +10,6 @@ OUTSIDE = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
-    "benchmarks/RESULTS.md": "benchmark-results.md",
-    "benchmarks/SPEED.md": "benchmark-speed.md",
 }
 """The place of each page in the repository, and in the site."""
 INSIDE = {place: outside for outside, place in OUTSIDE.items()}

@@ -1,10 +1,15 @@
-"""Shared by the parts of `speed.py`: settings, the timing of two functions in turn, and rows of the table."""
+"""The harness of `speed.py` and `serving.py`: two functions timed in turn, memory, programs, rows of a table."""
 
 import ctypes
 import gc
 import math
+import multiprocessing
+import os
+import resource
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -111,17 +116,12 @@ def measure(settings: Settings, function: Callable[[], Any], calls: int = 1) -> 
     return (settings.clock() - begin) / calls
 
 
-def no() -> bool:
-    return False
-
-
 def without_kernels(function: Callable[[], Any]) -> Callable[[], Any]:
     """A function that runs as if numba were not installed."""
-
     is_available = kernels.is_available
 
     def run() -> Any:
-        kernels.is_available = no  # quicker than unittest.mock
+        kernels.is_available = bool  # False, and quicker than unittest.mock
         try:
             return function()
         finally:
@@ -172,3 +172,115 @@ def paired(
 def _synchronize(settings: Settings) -> None:
     if settings.device.type == "cuda":
         torch.cuda.synchronize(settings.device)
+
+
+def rounds_of(settings: Settings, functions: Sequence[Callable[[], Any]]) -> list[list[float]]:
+    """The seconds of each function, in several rounds after a warm-up."""
+    calls = [warm_up(settings, function) for function in functions]
+    return [
+        [measure(settings, function, count) for function, count in zip(functions, calls)]
+        for _ in range(settings.rounds(5))
+    ]
+
+
+def exponents(lengths: Sequence[int], rounds: Sequence[Sequence[float]]) -> list[float]:
+    """The least-squares slope of the logarithms of each round; a round has a value for each length."""
+    logs = numpy.log(lengths)
+    return [float(numpy.polyfit(logs, numpy.log(values), 1)[0]) for values in rounds]
+
+
+def exponent_row(
+    what: str,
+    lengths: Sequence[int],
+    rounds: list[list[float]],
+    least: int = 0,
+    target: Target | None = None,
+) -> Row | None:
+    """The row of the exponent over lengths of at least `least`; None for fewer than two lengths."""
+    which = [i for i, length in enumerate(lengths) if length >= least]
+    if len(which) < 2:
+        return None
+    slopes = exponents([lengths[i] for i in which], [[row[i] for i in which] for row in rounds])
+    if least > lengths[0]:
+        what = f"{what}, from {least} words"
+    return Row(what, "", slopes, target, "exponent", {"lengths": lengths, "rounds": rounds})
+
+
+def peak_above(function: Callable[[], Any]) -> float:
+    """The peak memory of a call minus the peak before it, in MB."""
+    try:
+        with open("/proc/self/clear_refs", "w") as file:
+            file.write("5")  # resets the peak
+    except OSError:
+        pass  # elsewhere than on Linux the peak of loading hides smaller peaks
+
+    def peak() -> float:
+        unit = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
+
+    before = peak()
+    function()
+    return peak() - before
+
+
+def in_new_processes(
+    function: Callable[..., float], jobs: Sequence[tuple[Any, ...]]
+) -> list[float]:
+    """The result of a function for the arguments of each job, each in a new process, one after the other."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["allennlp_nef"])  # imported once for all processes
+    with context.Pool(1, maxtasksperchild=1) as pool:
+        return pool.starmap(function, jobs, chunksize=1)
+
+
+def memory_of(process: int) -> float:
+    """The memory of a process and of those that it started, in MB (10^6 bytes).
+
+    Of a page that several processes share, each counts a part.
+    """
+    return sum(map(_proportional_mb, _tree(process)))
+
+
+def _tree(process: int) -> Iterator[int]:
+    """A process and all below it."""
+    yield process
+    for thread in Path(f"/proc/{process}/task").glob("*"):
+        try:
+            children = (thread / "children").read_text(encoding="ascii").split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # the thread has just ended
+        for child in map(int, children):
+            yield from _tree(child)
+
+
+def start(log: Path, *arguments: str, threads: int = 1) -> "subprocess.Popen[bytes]":
+    """Starts a module of Python's as a program in the checkout; its output goes to the log."""
+    numbers = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
+    environment = {**os.environ, **numbers, "PYTHONIOENCODING": "utf-8"}
+    command = [sys.executable, "-m", *arguments]
+    with log.open("wb") as stream:
+        streams: Any = {"stdin": subprocess.DEVNULL, "stdout": stream, "stderr": stream}
+        return subprocess.Popen(command, cwd=str(ROOT), env=environment, **streams)
+
+
+def allennlp(log: Path, *arguments: str, threads: int = 1) -> None:
+    """Runs an AllenNLP command as a program to its end; `RuntimeError` if it fails."""
+    process = start(
+        log, "allennlp", *arguments, "--include-package", "allennlp_nef", threads=threads
+    )
+    if process.wait():
+        raise RuntimeError(failure(process, log))
+
+
+def failure(process: "subprocess.Popen[bytes]", log: Path) -> str:
+    end = "\n".join(log.read_text(encoding="utf-8").splitlines()[-20:])
+    return f"{' '.join(map(str, process.args))} ended with status {process.poll()}:\n{end}"
+
+
+def _proportional_mb(process: int) -> float:
+    try:
+        text = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii")
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0  # the process has just ended
+    sizes = (line.split()[1] for line in text.splitlines() if line.startswith("Pss:"))
+    return sum(map(int, sizes)) * 1024 / 1e6
