@@ -335,7 +335,10 @@ def _get_tokenizer_of_today(module: Any) -> None:
     get_tokenizer = module.get_tokenizer
 
     def get(model_name: str, add_special_tokens: bool = True, **options: Any) -> Any:
-        tokenizer = get_tokenizer(model_name, **options)
+        from allennlp_nef.pretrained import explaining
+
+        with explaining(model_name):
+            tokenizer = get_tokenizer(model_name, **options)
         if not hasattr(tokenizer, "encode_plus"):
             tokenizer.encode_plus = tokenizer.__call__
         if not hasattr(tokenizer, "build_inputs_with_special_tokens"):
@@ -493,6 +496,12 @@ def _name_what_cannot_be_built(module: Any) -> None:
                     if f"unexpected keyword argument {name!r}" in str(error):
                         raise _unknown_option(module, name, options, extras, place) from error
                 raise
+            except module.ConfigurationError as error:
+                from allennlp_nef.pretrained import TransformerError
+
+                if not isinstance(error, TransformerError):
+                    raise
+                raise module.ConfigurationError(f"{place}: {error}") from error
             except _CHECKS as error:
                 from allennlp_nef.errors import UserError, summary_of
 
@@ -624,15 +633,77 @@ def _name_damaged_weights(module: Any) -> None:
     module.read_state_dict = functools.wraps(read)(read_state_dict)
 
 
+def _suggest_choice(module: Any) -> None:
+    """Raises a `ConfigurationError` that names the place and the nearest one for a registered name that is unknown."""
+    pop_choice = module.Params.pop_choice
+
+    def pop(self: Any, key: str, choices: list[str], *arguments: Any, **options: Any) -> Any:
+        from allennlp_nef.errors import unknown_option
+
+        name = self.get(key)
+        if isinstance(name, str) and name not in choices and "." not in name:
+            message = unknown_option(f"{self.history}{key}", name, choices, "names")
+            raise module.ConfigurationError(f"{message} (--include-package loads further ones)")
+        return pop_choice(self, key, choices, *arguments, **options)
+
+    module.Params.pop_choice = functools.wraps(pop_choice)(pop)
+
+
+def _name_namespaces(module: Any) -> None:
+    """Raises a `ConfigurationError` that names the option for a `min_count` of a namespace that no data have."""
+    extend = module.Vocabulary._extend
+
+    def extended(
+        self: Any, counter: Any = None, min_count: Any = None, *args: Any, **kw: Any
+    ) -> Any:
+        from allennlp_nef.errors import unknown_option
+
+        for name in min_count or ():
+            if name not in (counter or {}):
+                message = unknown_option("vocabulary.min_count", name, counter or (), "namespaces")
+                raise module.ConfigurationError(message)
+        return extend(self, counter, min_count, *args, **kw)
+
+    module.Vocabulary._extend = functools.wraps(extend)(extended)
+
+
+def _name_validation_metric(module: Any) -> None:
+    """Lets the errors for `validation_metric` name it, and the metrics that there are."""
+    construct, combined = module.MetricTracker.__init__, module.MetricTracker.combined_score
+    place = "trainer.validation_metric"
+
+    def __init__(self: Any, metric_name: Any, *arguments: Any, **options: Any) -> None:
+        for name in [metric_name] if isinstance(metric_name, str) else metric_name:
+            if not name.startswith(("+", "-")):
+                raise module.ConfigurationError(
+                    f"{place}: expected + (higher is better) or - and the name of a metric, got {name!r}"
+                )
+        construct(self, metric_name, *arguments, **options)
+
+    def combined_score(self: Any, metrics: Any) -> Any:
+        from allennlp_nef.errors import unknown_option
+
+        for _, name in self.tracked_metrics:
+            if name not in metrics:
+                raise module.ConfigurationError(unknown_option(place, name, metrics, "metrics"))
+        return combined(self, metrics)
+
+    module.MetricTracker.__init__ = functools.wraps(construct)(__init__)
+    module.MetricTracker.combined_score = functools.wraps(combined)(combined_score)
+
+
 # By module, what is called with the module when it has been executed.
 _CHANGES: dict[str, Callable[[Any], None]] = {
     "allennlp.common.cached_transformers": _get_tokenizer_of_today,
     "allennlp.common.from_params": _change_from_params,
+    "allennlp.common.params": _suggest_choice,
     "allennlp.common.plugins": _import_plugins_quickly,
     "allennlp.common.registrable": _suggest_without_nltk,
     "allennlp.common.util": _hash_without_dill,
     "allennlp.data.data_loaders.multiprocess_data_loader": _check_before_reading,
+    "allennlp.data.vocabulary": _name_namespaces,
     "allennlp.models.archival": _name_damaged_parts,
     "allennlp.modules.seq2seq_encoders.compose_encoder": _name_dimensions,
     "allennlp.nn.util": _name_damaged_weights,
+    "allennlp.training.metric_tracker": _name_validation_metric,
 }

@@ -27,6 +27,10 @@ class DataCheckError(UserError):
     exit_status = 1
 
 
+class MissingExtraError(UserError):
+    """An extra of this package is not installed."""
+
+
 class FileError(DataFormatError):
     """A file that is missing or cannot be opened. The message is `path: expected a file, got ...`."""
 
@@ -54,7 +58,7 @@ def needing(extra: str, what: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise UserError(
+        raise MissingExtraError(
             f"{what}: expected the extra {extra}, which is not installed: pip install 'allennlp_nef[{extra}]' "
             f"({error})"
         ) from error
@@ -66,12 +70,12 @@ def quote(value: Any, length: int = 40) -> str:
     return text if len(text) <= length else text[: length - 3] + "..."
 
 
-def unknown_option(place: str, name: str, options: Iterable[str]) -> str:
-    """The message for an option that does not exist: the nearest one, and all that do."""
+def unknown_option(place: str, name: str, options: Iterable[str], kind: str = "options") -> str:
+    """The message for an option, or another kind of name, that does not exist: the nearest one, and all that do."""
     known = sorted(options)
     nearest = get_close_matches(name, known, 1)
     hint = f"; did you mean {nearest[0]}?" if nearest else ""
-    return f"{place}: expected one of the options {', '.join(known)}, got {quote(name)}{hint}"
+    return f"{place}: expected one of the {kind} {', '.join(known)}, got {quote(name)}{hint}"
 
 
 def summary_of(error: BaseException) -> str:

@@ -11,6 +11,10 @@ from allennlp.common.checks import ConfigurationError
 from allennlp_nef.errors import summary_of
 
 
+class TransformerError(ConfigurationError):
+    """A transformer cannot be found or read."""
+
+
 def load_tokenizer(model_name: str) -> Any:
     """The tokenizer of a transformer. Callers with the same name share it: do not change it.
 
@@ -26,7 +30,7 @@ def load_tokenizer(model_name: str) -> Any:
 def _cached(model_name: str, modified: int | None) -> Any:
     from transformers import AutoTokenizer
 
-    with _explaining(model_name):
+    with explaining(model_name):
         # Byte-level tokenizers (RoBERTa) have other pieces for a word that follows a blank; the rest ignore the option.
         tokenizer = AutoTokenizer.from_pretrained(
             model_name, add_prefix_space=True, trust_remote_code=False
@@ -47,7 +51,7 @@ def load_transformer(model_name: str, load_weights: bool = True) -> Any:
     """
     from transformers import AutoConfig, AutoModel
 
-    with _explaining(model_name):
+    with explaining(model_name):
         if load_weights:
             transformer = AutoModel.from_pretrained(model_name, trust_remote_code=False)
         else:
@@ -59,12 +63,12 @@ def load_transformer(model_name: str, load_weights: bool = True) -> Any:
 
 
 @contextmanager
-def _explaining(model_name: str) -> Iterator[None]:
+def explaining(model_name: str) -> Iterator[None]:
     """A context whose errors say which option to change."""
     try:
         yield
     except (ImportError, KeyError, OSError, ValueError) as error:
-        raise ConfigurationError(
+        raise TransformerError(
             "model_name: expected the folder of a pretrained transformer, or the name of one that can be downloaded "
             f"from huggingface.co, got {model_name!r} ({summary_of(error)})"
         ) from error

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from allennlp_nef.errors import MissingExtraError
 from allennlp_nef.tensor_files import load_tensors
 from allennlp_nef.version import VERSION
 
@@ -98,6 +99,8 @@ def naming_versions(folder: _PathLike | None, weights: _PathLike | None = None) 
     """
     try:
         yield
+    except MissingExtraError:
+        raise
     except Exception as error:
         path = weights or (folder and _weights_in(Path(folder)))
         if path:

@@ -204,6 +204,25 @@ def test_nearest_registered_name_is_suggested():
         Base.by_name("prat")
 
 
+def test_a_validation_metric_that_the_model_does_not_give_is_named():
+    from allennlp.training.metric_tracker import MetricTracker
+
+    message = (
+        "trainer.validation_metric: expected one of the metrics f1-all, loss, got 'f1-al'; did"
+    )
+    with pytest.raises(ConfigurationError, match=message):
+        MetricTracker("+f1-al").add_metrics({"f1-all": 1.0, "loss": 2.0})
+
+
+@pytest.mark.parametrize("kind", ["pretrained_transformer_mismatched", "word_pieces"])
+def test_a_missing_transformer_is_named_with_its_place(kind):
+    from allennlp.data import TokenIndexer
+
+    params = Params({"type": kind, "model_name": "./none"}, "dataset_reader.tokens.")
+    with pytest.raises(ConfigurationError, match=r"^dataset_reader.tokens \(\w+\): .*'./none'"):
+        TokenIndexer.from_params(params)
+
+
 class TestOptimizer:
     parameter = torch.nn.Parameter(torch.ones(2))
 

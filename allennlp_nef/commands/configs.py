@@ -1,7 +1,9 @@
 """The configs that commands read, and the overrides of their option."""
 
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 from typing import Any
 
 from allennlp.common import Params
@@ -72,7 +74,17 @@ def overridden(config: dict[str, Any], overrides: str) -> dict[str, Any]:
     try:
         return with_overrides(config, values)
     except ValueError as error:
-        raise UserError(f"--overrides: {error}") from error
+        keys = list(_keys_of(config))
+        near = [get_close_matches(key, keys, 1) for key in values if repr(key) in str(error)]
+        hint = f"; did you mean {', '.join(sum(near, []))}?" if any(near) else ""
+        raise UserError(f"--overrides: {error}{hint}") from error
+
+
+def _keys_of(value: Any, prefix: str = "") -> Iterator[str]:
+    """All keys in a config, with dots."""
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        yield f"{prefix}{key}"
+        yield from _keys_of(inner, f"{prefix}{key}.")
 
 
 def overrides_of(text: str) -> dict[str, Any]:
@@ -80,7 +92,9 @@ def overrides_of(text: str) -> dict[str, Any]:
     try:
         values = parse_overrides(text)
     except (RuntimeError, ValueError) as error:
-        raise UserError(f"--overrides: {error}") from error
+        hint = """; a key with dots needs quotes, as in {"trainer.num_epochs": 1}"""
+        end = hint if re.search(r"[{,]\s*\w+\.", text) else ""
+        raise UserError(f"--overrides: {str(error).rstrip()}{end}") from error
     if not isinstance(values, dict):
         raise UserError(f"--overrides: expected a JSON object, got {quote(text)}")
     return values

@@ -70,7 +70,9 @@ def run_allennlp(program: str, arguments: Sequence[str]) -> None:
         add_trust(subparser)
     if name == "predict":
         _document_batch_size(subparser)
-    args: argparse.Namespace = parser.parse_args(arguments)
+    args, others = parser.parse_known_args(arguments)
+    if others:
+        subparser.error(f"unrecognized arguments: {' '.join(others)}")
     check_arguments(args)
     if subcommand.requires_plugins and not has_plugins:
         import_plugins()
@@ -86,6 +88,10 @@ def run_allennlp(program: str, arguments: Sequence[str]) -> None:
             stack.enter_context(naming_archives())
             if not args.trust:
                 load_safely(stack, name in FROM_ARCHIVES)
+        if name == "serve":
+            from allennlp_nef.console.server import ending_quietly
+
+            stack.enter_context(ending_quietly())
         if name == "predict":
             from allennlp_nef.console.predictions import checked_files
 

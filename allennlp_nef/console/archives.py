@@ -43,6 +43,9 @@ def naming_archives() -> Iterator[None]:
     def make(cls: Any, archive: Any, predictor_name: str | None = None, **options: Any) -> Any:
         name = predictor_name or archive.model.default_predictor
         if name is not None:
+            known = Predictor.list_available()
+            if name not in known and "." not in name:
+                raise UserError(unknown_option("--predictor", name, known, "predictors"))
             _check_options(name, options.get("extra_args") or {})
         return from_archive.__func__(cls, archive, predictor_name, **options)
 

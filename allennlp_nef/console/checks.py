@@ -2,12 +2,16 @@
 
 import argparse
 import json
+import logging
 import math
 import os
 import socket
+from pathlib import Path
 from typing import Any
 
-from allennlp_nef.errors import UserError, quote
+from allennlp_nef.errors import UserError, quote, unknown_option
+
+logger = logging.getLogger(__name__)
 
 _OBJECTS = (
     "predictor_args",
@@ -22,21 +26,21 @@ def check_arguments(args: argparse.Namespace) -> None:
 
     # Raises
 
-    `UserError`: a batch size below 1, a folder of another training, no input, arguments or overrides that are not a
+    `UserError`: a batch size below 1, a folder of another run, no input, arguments or overrides that are not a
     JSON object, a GPU that is not there, a missing folder of static files or of runs, a port that cannot exist or is in
-    use, a learning rate that is not above 0, no metrics to print, output files of `evaluate` for other inputs, an
-    output of `build-vocab` that it would not write.
+    use, learning rates that are not above 0 or not in order, no metrics to print, output files of `evaluate` for other
+    inputs or in no folder, an output of `build-vocab` that it would not write.
     """
     given = vars(args)
     batch_size = given.get("batch_size")
     if batch_size is not None and batch_size < 1:
         raise UserError(f"--batch-size: expected an integer of at least 1, got {batch_size}")
-    if "recover" in given and not (args.recover or args.force):  # a training
+    if {"force", "serialization_dir"} <= given.keys() and not (args.force or given.get("recover")):
         run = args.serialization_dir
         if os.path.isdir(run) and os.listdir(run):
+            goes_on = ", --recover goes on with its training" if "recover" in given else ""
             raise UserError(
-                f"{run}: expected a new or empty folder, got one with files; -f replaces it, --recover goes on with "
-                "its training"
+                f"{run}: expected a new or empty folder, got one with files; -f replaces it{goes_on}"
             )
     if not given.get("input_file", "a path").strip():  # evaluate would evaluate nothing
         raise UserError(f"input_file: expected a path, got {args.input_file!r}")
@@ -60,11 +64,16 @@ def check_arguments(args: argparse.Namespace) -> None:
             raise UserError(
                 f"--{name.replace('_', '-')}: expected a number above 0, got {given[name]}"
             )
+    if "start_lr" in given and args.start_lr >= args.end_lr:
+        raise UserError(
+            f"--end-lr: expected a number above --start-lr, {args.start_lr}, got {args.end_lr}"
+        )
     if "metrics_filename" in given:  # of print-results
         if not args.keys:
             raise UserError("--keys: expected the names of metrics, got none")
         if not os.path.isdir(args.path):
             raise UserError(f"{args.path}: expected a folder, got no such one")
+        _check_keys(args.keys, Path(args.path), args.metrics_filename)
     if "auto_names" in given:
         _check_outputs(args)
     if "output_path" in given:
@@ -101,8 +110,19 @@ def _check_port(host: str, port: int) -> None:
         ) from error
 
 
+def _check_keys(keys: list[str], folder: Path, name: str) -> None:
+    """Warns of metrics that no run has."""
+    paths = [path for path in folder.rglob("*") if path.name == name]
+    if not paths:
+        logger.warning("%s: expected files %s in its folders, got none", folder, name)
+    known = {key for path in paths for key in json.loads(path.read_text(encoding="utf-8"))}
+    for key in keys:
+        if paths and key not in known:
+            logger.warning(unknown_option("--keys", key, known, "metrics"))
+
+
 def _check_outputs(args: argparse.Namespace) -> None:
-    """Checks that `evaluate` has as many output files as input files."""
+    """Checks that `evaluate` has as many output files as input files, in folders that exist."""
     inputs: list[Any]
     try:
         inputs = json.loads(f"[{args.input_file}]")
@@ -123,6 +143,10 @@ def _check_outputs(args: argparse.Namespace) -> None:
             raise UserError(
                 f"{option}: expected {len(inputs)} files, one for each input, separated by commas, got {quote(text)}"
             )
+        else:
+            for path in text.split(","):
+                if not os.path.isdir(os.path.dirname(path) or "."):
+                    raise UserError(f"{option}: expected a file in a folder, got {quote(path)}")
 
 
 def _check_vocabulary(path: str, is_forced: bool) -> None:

@@ -72,6 +72,15 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         self.model_name = model_name
         self.tokenizer = load_tokenizer(model_name)
         self.transformer = load_transformer(model_name, load_weights)
+        num_ids, num_rows = (
+            len(self.tokenizer),
+            self.transformer.get_input_embeddings().num_embeddings,
+        )
+        if num_ids > num_rows:
+            raise ConfigurationError(
+                f"model_name: expected a transformer with an embedding for each piece of its tokenizer, got {num_rows} "
+                f"embeddings for {num_ids} pieces in {model_name!r}"
+            )
         self.pooling = pooling
         num_layers = self.transformer.config.num_hidden_layers
         check_integers(last_layers=last_layers)

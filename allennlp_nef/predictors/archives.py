@@ -10,7 +10,7 @@ from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.models import Model, load_archive
 from allennlp.predictors import Predictor
 
-from allennlp_nef.errors import ArchiveError, UserError, summary_of
+from allennlp_nef.errors import ArchiveError, MissingExtraError, UserError, summary_of
 from allennlp_nef.models import NefTagger
 from allennlp_nef.modules.registered_name import registered_name
 from allennlp_nef.predictors.checked_predictor import CheckedPredictor
@@ -83,7 +83,7 @@ def naming_archive(path: str) -> Iterator[None]:
     """A context in which an archive is loaded. What its files or its config cause is a `UserError` that names it."""
     try:
         yield
-    except ArchiveError:
+    except (ArchiveError, MissingExtraError):
         raise
     except (*_CAUSED_BY_ARCHIVES, RuntimeError) as error:
         if type(error) is RuntimeError and not _RUNTIME_ERRORS.search(str(error)):

@@ -145,6 +145,7 @@ class NefTaggerPredictor(TaggingPredictor):
     def predict(
         self,
         sentence: str | list[str],
+        *,
         attention: bool = False,
         min_probability: float | None = None,
         max_steps: int | None = None,

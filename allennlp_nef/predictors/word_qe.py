@@ -195,6 +195,7 @@ class WordQePredictor(TaggingPredictor):
         source: str | list[str],
         target: str | list[str],
         alignments: None | str | list[Any] = None,
+        *,
         attention: bool = False,
         threshold: float | None = None,
         max_steps: int | None = None,

@@ -1,5 +1,8 @@
 import http.client
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -74,3 +77,18 @@ def test_the_server_answers_good_and_bad_requests(serve, archive_path, word_qe, 
         assert process.poll() is None
     output = (tmp_path / "stdout.txt").read_text() + (tmp_path / "stderr.txt").read_text()
     assert "Traceback" not in output
+
+
+def test_sigterm_stops_the_server_quietly(root, archive_path):
+    command = [sys.executable, "-um", "allennlp_nef_console", "serve", "--port", "0"]
+    process = subprocess.Popen(
+        [*command, "--archive-path", str(archive_path)],
+        env={**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    with process:
+        assert process.stdout.readline().startswith("Model loaded")
+        process.terminate()
+        assert (process.stdout.read(), process.wait(60)) == ("", 0)

@@ -124,6 +124,14 @@ class TestTraining:
                 {"data_loader.batch_sampler.batch_size": 0},
                 "data_loader.batch_sampler (BucketBatchSampler): batch_size: expected an integer of at least 1, got 0",
             ),
+            (
+                {"vocabulary": {"min_count": {"token": 2}}},
+                "vocabulary.min_count: expected one of the namespaces labels, source_tokens, target_tokens, got ",
+            ),
+            (
+                {"trainer.validation_metric": "f1"},
+                "trainer.validation_metric: expected + (higher is better) or - and the name of a metric, got 'f1'",
+            ),
             ({"trainer.use_amp": True}, "trainer: use_amp: expected a GPU, got none"),
         ],
     )
@@ -168,12 +176,14 @@ class TestTraining:
 
     def test_an_unknown_registered_name_is_named(self, train):
         message = train(**{"model.tag_head.type": "sotfmax"})
-        assert message.startswith("sotfmax not in acceptable choices for model.tag_head.type: [")
+        assert message.startswith("model.tag_head.type: expected one of the names ")
+        assert "got 'sotfmax'; did you mean softmax? (--include-package loads" in message
 
     @pytest.mark.parametrize(
         "name, message",
         [
             ("no_such.a", "--overrides: overrides dict contains unused keys: ['no_such.a']"),
+            ("trainr.num_epochs", "['trainr.num_epochs']; did you mean trainer.num_epochs?"),
             (
                 "model.decoder.no_such",
                 "model.decoder (NeuralEasyFirst): expected one of the options attention, bidirectional, ",
@@ -195,7 +205,9 @@ class TestTraining:
 
     def test_overrides_that_are_not_json_are_named(self, fail, tmp_path):
         message = fail("train", CONFIG, "-s", tmp_path / "run", "-o", "{no")
-        assert message.startswith("--overrides: STATIC ERROR: 1:")
+        assert message.startswith("--overrides: STATIC ERROR: 1:") and "quotes" not in message
+        message = fail("train", CONFIG, "-s", tmp_path / "run", "-o", "{trainer.num_epochs: 1}")
+        assert message.endswith('a key with dots needs quotes, as in {"trainer.num_epochs": 1}')
 
     def test_a_config_that_is_not_jsonnet_is_named(self, train, tmp_path):
         path = tmp_path / "config.jsonnet"
@@ -217,6 +229,10 @@ class TestTraining:
             "goes on with its training"
         )
         assert [*(tmp_path / "run").iterdir()] == [tmp_path / "run" / "notes.txt"]
+
+    def test_find_lr_names_its_own_option_for_a_used_folder(self, fail, root):
+        message = fail("find-lr", CONFIG, "-s", root / "tests")
+        assert message.endswith("got one with files; -f replaces it")
 
     @pytest.mark.parametrize("options", [["-f"], ["--recover"]])
     def test_a_mistake_removes_nothing_that_was_there(self, fail, tmp_path, options):
@@ -272,6 +288,10 @@ class TestArguments:
         "arguments, message",
         [
             (["--nope"], "unrecognized arguments: --nope (allennlp-nef --help shows the options)"),
+            (
+                ["predict", "a", "b", "--nope"],
+                "unrecognized arguments: --nope (allennlp-nef predict --help shows the options)",
+            ),
             (
                 ["score-tags", "a", "--format", "x"],
                 "argument --format: invalid choice: 'x' (choose",
@@ -349,6 +369,13 @@ class TestArchives:
         assert message == (
             "--output-file: expected 2 files, one for each input, separated by commas, got 'one'"
         )
+        message = fail("evaluate", archive_path, "fixtures/qe/dev", "--output-file", "none/a.json")
+        assert message == "--output-file: expected a file in a folder, got 'none/a.json'"
+
+    def test_an_unknown_predictor_is_named(self, fail, archive_path):
+        message = fail("predict", archive_path, "none", "--predictor", "word_qa")
+        assert message.startswith("--predictor: expected one of the predictors ")
+        assert message.endswith(", got 'word_qa'; did you mean word_qe?")
 
     def test_overrides_of_what_the_archive_lacks_are_named(self, fail, archive_path):
         message = fail("evaluate", archive_path, "fixtures/qe/dev", "-o", '{"no_such.a": 1}')
@@ -389,6 +416,10 @@ class TestChecks:
             (
                 ["find-lr", CONFIG, "-s", "none", "--start-lr", "nan"],
                 "--start-lr: expected a number above 0, got nan",
+            ),
+            (
+                ["find-lr", CONFIG, "-s", "none", "--start-lr", 1, "--end-lr", 0.1],
+                "--end-lr: expected a number above --start-lr, 1.0, got 0.1",
             ),
             (["print-results", "tests"], "--keys: expected the names of metrics, got none"),
             (["print-results", "none", "-k", "f1"], "none: expected a folder, got no such one"),

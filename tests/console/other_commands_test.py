@@ -55,3 +55,7 @@ def test_print_results_prints_a_line_for_each_run(console, archive_path):
         "model_run, best_validation_f1_mult",
         f"{folder / 'metrics.json'}, {best}",
     ]
+    status, _, err = console("print-results", folder.parent, "-k", "best_validation_f1_mul")
+    assert status == 0
+    assert err.startswith("warning: --keys: expected one of the metrics ")
+    assert err.endswith("got 'best_validation_f1_mul'; did you mean best_validation_f1_mult?\n")

@@ -19,11 +19,12 @@ from allennlp.data import Tokenizer
 from allennlp.models import Model, load_archive
 from transformers import dynamic_module_utils
 
-from allennlp_nef.errors import ArchiveError, UserError
-from allennlp_nef.predictors.archives import load_predictor
+from allennlp_nef.errors import ArchiveError, UserError, needing
+from allennlp_nef.predictors.archives import load_predictor, naming_archive
 from allennlp_nef.predictors.config_checks import problems_of
 from allennlp_nef.predictors.safe_archives import only_registered, safe_archives
 from allennlp_nef.pretrained import load_tokenizer, load_transformer
+from allennlp_nef.saved_versions import naming_versions
 from tests.predictors.small_archives import (
     REQUEST,
     member,
@@ -426,3 +427,13 @@ def test_a_damaged_file_is_a_mistake_in_the_archive(archive, files, message, tru
 
 def test_a_dataset_reader_may_be_a_name_alone(archive, config):
     load_predictor(str(archive(config_json={**config, "dataset_reader": "wmt_word_qe"})))
+
+
+def test_a_missing_extra_is_told_as_it_is(run):
+    with (
+        pytest.raises(UserError, match=r"^sacremoses: expected the extra tokenize.*\(none\)$"),
+        naming_archive(str(run)),
+        naming_versions(run),
+        needing("tokenize", "sacremoses"),
+    ):
+        raise ImportError("none")

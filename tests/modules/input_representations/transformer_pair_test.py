@@ -206,6 +206,13 @@ def test_values_out_of_range_are_errors(make, option, message):
         make(**option)
 
 
+def test_a_tokenizer_with_more_pieces_than_embeddings_is_an_error(make, monkeypatch):
+    make().tokenizer  # noqa: B018  # in the cache
+    monkeypatch.setattr(type(make().tokenizer), "__len__", lambda self: 999)
+    with pytest.raises(ConfigurationError, match=r"got \d+ embeddings for 999 pieces in '/.*'"):
+        make()
+
+
 def test_word_similarity_of_the_reader_is_an_error(make, batch):
     fields = {**batch(PAIRS[0]), "similarity": torch.zeros(1, 5, 4)}
     with pytest.raises(ConfigurationError, match="word_similarity: expected false in a reader for"):
