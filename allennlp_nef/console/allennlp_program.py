@@ -89,7 +89,7 @@ def run_allennlp(program: str, arguments: Sequence[str]) -> None:
             if not args.trust:
                 load_safely(stack, name in FROM_ARCHIVES)
         if name == "serve":
-            from allennlp_nef.console.server import ending_quietly
+            from allennlp_nef.console._server import ending_quietly
 
             stack.enter_context(ending_quietly())
         if name == "predict":

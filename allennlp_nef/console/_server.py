@@ -12,7 +12,7 @@ from gevent.pool import Pool  # type: ignore[import-untyped]
 from gevent.pywsgi import WSGIServer  # type: ignore[import-untyped]
 
 
-class _Server(WSGIServer):  # type: ignore[misc]
+class _Server(WSGIServer):  # type: ignore[misc,unused-ignore]
     """Answers the requests in flight before it ends."""
 
     def __init__(self, address: tuple[str, int], app: Callable[..., Any]) -> None:
