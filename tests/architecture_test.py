@@ -12,7 +12,6 @@ PACKAGE = "allennlp_nef"
 LAYERS = [
     {
         "nn",
-        "compat",
         "errors",
         "packages",
         "pretrained",
@@ -22,7 +21,7 @@ LAYERS = [
         "text",
         "version",
     },
-    {"figures"},
+    {"compat", "figures"},
     {"data", "modules", "metrics"},
     {"models"},
     {"predictors", "training"},
