@@ -201,7 +201,7 @@ class TestExtendedVocabulary:
 class TestErrors:
     @pytest.mark.parametrize("options", [{"embedding_dim": 0}, {"case_dim": -1}])
     def test_dimension_out_of_range_is_an_error(self, options):
-        with pytest.raises(ConfigurationError, match="embedding_dim, case_dim: expected at least"):
+        with pytest.raises(ConfigurationError, match="embedding_dim.*: expected "):
             make(vocabulary(), **options)
 
     @pytest.mark.parametrize("indexer, embedder", [(4, 3), (3, 4)])
