@@ -26,6 +26,7 @@ ENVIRONMENT = {
     "ALLENNLP_NEF_NUMBA": "0",  # the digits on the pages are those of torch
     "MPLBACKEND": "agg",
     "TQDM_DISABLE": "1",  # no progress bars
+    "PYTHONWARNINGS": "ignore:resource_tracker",  # Python 3.14: of a fork that ends at once
 }
 PROGRAM = """#!/bin/sh
 exec '{python}' -ES '{folder}/client.py' {name} "$@"

@@ -253,7 +253,7 @@ def test_missing_extra_of_a_function_is_told_in_the_last_line(extra, code, insta
         installed, "other/examples", "python", "-c", f"import allennlp_nef\n{code}", status=1
     )
     last = output.splitlines()[-1]
-    assert last.startswith("allennlp_nef.errors.UserError: ")
+    assert last.startswith("allennlp_nef.errors.MissingExtraError: ")
     assert (
         f": expected the extra {extra}, which is not installed: pip install 'allennlp_nef[{extra}]' ("
         in last
