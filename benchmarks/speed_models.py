@@ -44,7 +44,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from allennlp_nef.models import NefTagger
 from allennlp_nef.modules.tag_heads import AffineTagHead, CrfTagHead, TagHead
-from allennlp_nef.training.fused_steps import fuse_steps
+from allennlp_nef.training.trainer import fuse_steps
 
 TOKENS = 25
 LABELS = 17

@@ -18,7 +18,7 @@ from allennlp.common import Registrable
 import allennlp_nef  # noqa: F401  # registers
 from allennlp_nef.commands import COMMANDS
 from allennlp_nef.commands.command import Command
-from allennlp_nef.console.parser import Parser
+from allennlp_nef.console.output import Parser
 
 PAGE = Path(__file__).resolve().parent / "reference.md"
 TITLES = {

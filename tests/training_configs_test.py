@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from allennlp_nef.predictors.config_checks import problems_of
+from allennlp_nef.predictors.archives import problems_of
 from tests.small_experiment import (
     CONFIGS,
     ROOT,

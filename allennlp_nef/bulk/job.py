@@ -11,8 +11,14 @@ from typing import Any
 import torch
 from tqdm import tqdm  # type: ignore[import-untyped]
 
-from allennlp_nef.bulk.manifest import OutputFolder, Plan, Record, digest_of_archive, locked
-from allennlp_nef.bulk.parts import part_name
+from allennlp_nef.bulk.manifest import (
+    OutputFolder,
+    Plan,
+    Record,
+    digest_of_archive,
+    locked,
+    part_name,
+)
 from allennlp_nef.bulk.ray_workers import ray_records
 from allennlp_nef.bulk.shard_tagger import ShardTagger
 from allennlp_nef.bulk.shards import Input, Shard, plan

@@ -6,8 +6,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
 
-from allennlp_nef.bulk.answers import Item
-from allennlp_nef.bulk.row_tagger import RowTagger
+from allennlp_nef.bulk.row_tagger import Item, RowTagger
 from allennlp_nef.bulk.shards import Shard, sentences_of
 from allennlp_nef.data.dataset_readers import (
     ConllTagsReader,
@@ -17,8 +16,7 @@ from allennlp_nef.data.dataset_readers import (
 )
 from allennlp_nef.data.formats.text_files import FileSlice, first_line_of, is_blank, iterate_lines
 from allennlp_nef.errors import DataFormatError, UserError
-from allennlp_nef.predictors.errors import describe, request_error
-from allennlp_nef.predictors.lines import LoadedRequest, load_request
+from allennlp_nef.predictors.requests import LoadedRequest, describe, load_request, request_error
 
 T = TypeVar("T")
 Slices = dict[str, FileSlice]

@@ -5,14 +5,25 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-from allennlp_nef.bulk.answers import Item, Outcome, frozen_objects
-from allennlp_nef.bulk.columns import ERROR, with_columns
-from allennlp_nef.bulk.manifest import Record, digest_of_archive
-from allennlp_nef.bulk.parquet_files import ParquetRows
-from allennlp_nef.bulk.parts import json_line, part_name, untagged, writing_file
-from allennlp_nef.bulk.row_tagger import RowTagger, values_in
+from allennlp_nef.bulk.manifest import (
+    Record,
+    digest_of_archive,
+    json_line,
+    part_name,
+    untagged,
+    writing_file,
+)
+from allennlp_nef.bulk.row_tagger import (
+    ERROR,
+    Item,
+    Outcome,
+    RowTagger,
+    frozen_objects,
+    values_in,
+    with_columns,
+)
 from allennlp_nef.bulk.sentences import READERS, read_instances, read_rows, warn_about
-from allennlp_nef.bulk.shards import Input, Shard, sentences_of
+from allennlp_nef.bulk.shards import Input, ParquetRows, Shard, sentences_of
 from allennlp_nef.data.formats.text_files import FileSlice
 from allennlp_nef.errors import UserError
 

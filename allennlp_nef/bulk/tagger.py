@@ -8,9 +8,15 @@ from typing import (
     TypeVar,
 )
 
-from allennlp_nef.bulk.answers import frozen_objects
-from allennlp_nef.bulk.columns import ERROR, names_of, values_of, with_columns
-from allennlp_nef.bulk.row_tagger import RowTagger, values_in
+from allennlp_nef.bulk.row_tagger import (
+    ERROR,
+    RowTagger,
+    frozen_objects,
+    names_of,
+    values_in,
+    values_of,
+    with_columns,
+)
 from allennlp_nef.errors import UserError
 
 if TYPE_CHECKING:

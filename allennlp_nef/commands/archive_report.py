@@ -17,9 +17,14 @@ from allennlp.models.archival import CONFIG_NAME, get_weights_path
 from allennlp_nef.data.aligners import load_aligner
 from allennlp_nef.data.saved_examples import read_examples
 from allennlp_nef.errors import UserError, quote, summary_of
-from allennlp_nef.predictors.config_checks import built_parts, items_of, read_config
-from allennlp_nef.predictors.safe_archives import check_config
-from allennlp_nef.predictors.unpacking import HINT, unpack
+from allennlp_nef.predictors.archives import (
+    HINT,
+    built_parts,
+    check_config,
+    items_of,
+    read_config,
+    unpack,
+)
 from allennlp_nef.resources import ALIGNER_NAME, TRANSFORMER_NAME
 from allennlp_nef.saved_versions import versions_of
 from allennlp_nef.tensor_files import load_tensors

@@ -1,8 +1,7 @@
 import argparse
 from collections.abc import Iterator
 
-from allennlp_nef.commands.arguments import add_trust, integer, number
-from allennlp_nef.commands.command import Command
+from allennlp_nef.commands.command import Command, add_trust, integer, number
 
 _SUMMARY = (
     "Calibrate the probabilities of a tagger, and choose the threshold of a quality estimator."

@@ -1,8 +1,7 @@
 import argparse
 from collections.abc import Iterator
 
-from allennlp_nef.commands.arguments import integer
-from allennlp_nef.commands.command import Command
+from allennlp_nef.commands.command import Command, integer
 
 _SUMMARY = "Check the data of a config, or other files, before a training."
 _DETAILS = """
@@ -47,7 +46,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace) -> Iterator[str]:
-    from allennlp_nef.commands.data_checks.run import check_data
+    from allennlp_nef.commands.data_checks import check_data
 
     return check_data(args)
 

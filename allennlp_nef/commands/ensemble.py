@@ -1,8 +1,7 @@
 import argparse
 from collections.abc import Iterator
 
-from allennlp_nef.commands.arguments import add_trust, number
-from allennlp_nef.commands.command import Command
+from allennlp_nef.commands.command import Command, add_trust, number
 
 _SUMMARY = "Join several trained taggers into one archive, which averages their probabilities."
 _DETAILS = """

@@ -1,8 +1,7 @@
 import argparse
 from collections.abc import Iterator
 
-from allennlp_nef.commands.arguments import add_trust
-from allennlp_nef.commands.command import Command
+from allennlp_nef.commands.command import Command, add_trust
 
 _SUMMARY = "Export a tagger as ONNX and torch.export, with a program that tags without torch."
 _DETAILS = """

@@ -1,8 +1,7 @@
 import argparse
 from collections.abc import Iterator
 
-from allennlp_nef.commands.arguments import add_trust, number
-from allennlp_nef.commands.command import Command
+from allennlp_nef.commands.command import Command, add_trust, number
 from allennlp_nef.commands.output_files import FORMATS
 
 _SUMMARY = "Plot the label embeddings of a model with label attention, and export them."

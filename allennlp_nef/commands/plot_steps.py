@@ -1,8 +1,7 @@
 import argparse
 from collections.abc import Iterator
 
-from allennlp_nef.commands.arguments import add_trust, integer
-from allennlp_nef.commands.command import Command
+from allennlp_nef.commands.command import Command, add_trust, integer
 from allennlp_nef.commands.output_files import FORMATS
 
 _SUMMARY = "Measure how good a tagger is after how many steps, and how long it takes."

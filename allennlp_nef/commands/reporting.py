@@ -9,8 +9,8 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 
+from allennlp_nef.commands.command import print_lines
 from allennlp_nef.commands.output_files import reason_of
-from allennlp_nef.commands.printing import print_lines
 from allennlp_nef.errors import UserError
 from allennlp_nef.text import printable
 

@@ -3,8 +3,7 @@ import json
 import logging
 from collections.abc import Iterator, Sequence
 
-from allennlp_nef.commands.arguments import integer
-from allennlp_nef.commands.command import Command
+from allennlp_nef.commands.command import Command, integer
 from allennlp_nef.commands.score_report import Report, evaluate
 from allennlp_nef.commands.wmt_inputs import kinds_of, read_wmt_files, scorer_of
 from allennlp_nef.data.formats.chunks import convert_tags

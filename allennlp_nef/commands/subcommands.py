@@ -7,8 +7,7 @@ from allennlp.commands.subcommand import Subcommand
 from overrides import overrides
 
 from allennlp_nef.commands import COMMANDS
-from allennlp_nef.commands.command import Command
-from allennlp_nef.commands.printing import print_lines
+from allennlp_nef.commands.command import Command, print_lines
 from allennlp_nef.commands.reporting import status_of
 
 

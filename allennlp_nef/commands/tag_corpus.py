@@ -1,8 +1,7 @@
 import argparse
 from collections.abc import Iterator
 
-from allennlp_nef.commands.arguments import add_trust, integer
-from allennlp_nef.commands.command import Command
+from allennlp_nef.commands.command import Command, add_trust, integer
 
 _SUMMARY = (
     "Tag large files in parts, on several processes or hosts, and go on after an interruption."

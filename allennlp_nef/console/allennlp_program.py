@@ -1,24 +1,332 @@
-"""AllenNLP's own program with the components of this package."""
+"""Archives and predictors of AllenNLP's commands: what is wrong with them is named."""
 
 import argparse
 import json
+import logging
+import math
+import multiprocessing
 import os
 import shutil
+import signal
+import socket
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from inspect import signature
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from allennlp_nef.commands.arguments import add_trust
-from allennlp_nef.commands.printing import print_lines
+from allennlp.commands import predict
+from allennlp.common import params
+from allennlp.models import archival
+from allennlp.predictors import Predictor
+from overrides import overrides
+
+from allennlp_nef.commands.command import add_trust, print_lines
 from allennlp_nef.compat import WITHOUT_REQUIREMENTS, require_allennlp
-from allennlp_nef.console.checks import check_arguments
-from allennlp_nef.console.parser import Parser, add_include_package
-from allennlp_nef.console.processes import ending_together
-from allennlp_nef.errors import UserError, quote, summary_of
+from allennlp_nef.console.output import Parser, add_include_package
+from allennlp_nef.data.formats.text_files import undecodable
+from allennlp_nef.errors import DataFormatError, UserError, quote, summary_of, unknown_option
 from allennlp_nef.packages import import_packages
+from allennlp_nef.predictors.archives import naming_archive
 from allennlp_nef.resources import folders
+
+
+class _OverridesError(Exception):
+    """Overrides change what the config of an archive does not have."""
+
+
+@contextmanager
+def naming_archives() -> Iterator[None]:
+    """A context in which AllenNLP's commands raise a `UserError` for archives, overrides and predictor arguments.
+
+    They name an archive that cannot be loaded, and an option that the predictor does not have before it is built.
+    """
+    load_archive, with_overrides = archival.load_archive, params.with_overrides
+    from_archive = vars(Predictor)["from_archive"]
+
+    def load(archive_file: Any, *arguments: Any, **options: Any) -> Any:
+        try:
+            with naming_archive(str(archive_file)):
+                return load_archive(archive_file, *arguments, **options)
+        except _OverridesError as error:
+            raise UserError(f"--overrides: {error}") from error
+
+    def override(original: Any, overrides: Any, prefix: str = "") -> Any:
+        try:
+            return with_overrides(original, overrides, prefix)
+        except ValueError as error:
+            raise _OverridesError(str(error)) from error
+
+    def make(cls: Any, archive: Any, predictor_name: str | None = None, **options: Any) -> Any:
+        name = predictor_name or archive.model.default_predictor
+        if name is not None:
+            known = Predictor.list_available()
+            if name not in known and "." not in name:
+                raise UserError(unknown_option("--predictor", name, known, "predictors"))
+            _check_options(name, options.get("extra_args") or {})
+        return from_archive.__func__(cls, archive, predictor_name, **options)
+
+    replacements: list[tuple[Any, str, Any]] = [
+        (params, "with_overrides", override),
+        (Predictor, "from_archive", classmethod(make)),
+        # The modules of AllenNLP that have imported the function, and its own.
+        *(
+            (module, "load_archive", load)
+            for name, module in sys.modules.items()
+            if name.startswith("allennlp.") and vars(module).get("load_archive") is load_archive
+        ),
+    ]
+    with ExitStack() as stack:
+        for owner, name, value in replacements:
+            stack.callback(setattr, owner, name, vars(owner)[name])
+            setattr(owner, name, value)
+        yield
+
+
+def _check_options(predictor: str, options: dict[str, Any]) -> None:
+    """Raises a `UserError` for an option of `--predictor-args` that a predictor does not have.
+
+    Those that take any are not checked here; those of this package check themselves.
+    """
+    kind, constructor = Predictor.resolve_class_name(predictor)
+    parameters = signature(getattr(kind, constructor or "__init__")).parameters
+    known = parameters.keys() - {"self", "model", "dataset_reader"}
+    if not any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+        for name in sorted(options.keys() - known):
+            raise UserError(unknown_option("--predictor-args", name, known))
+
+
+logger = logging.getLogger(__name__)
+
+_OBJECTS = (
+    "predictor_args",
+    "embedding_sources_mapping",
+    "task_suite_args",
+    "print_summary_args",
+)
+
+
+def check_arguments(args: argparse.Namespace) -> None:
+    """Checks what AllenNLP's commands would drop, ignore or end badly with.
+
+    # Raises
+
+    `UserError`: a batch size below 1, a folder of another run, no input, arguments or overrides that are not a
+    JSON object, a GPU that is not there, a missing folder of static files or of runs, a port that cannot exist or is in
+    use, learning rates that are not above 0 or not in order, no metrics to print, output files of `evaluate` for other
+    inputs or in no folder, an output of `build-vocab` that it would not write.
+    """
+    given = vars(args)
+    batch_size = given.get("batch_size")
+    if batch_size is not None and batch_size < 1:
+        raise UserError(f"--batch-size: expected an integer of at least 1, got {batch_size}")
+    if {"force", "serialization_dir"} <= given.keys() and not (args.force or given.get("recover")):
+        run = args.serialization_dir
+        if os.path.isdir(run) and os.listdir(run):
+            goes_on = ", --recover goes on with its training" if "recover" in given else ""
+            raise UserError(
+                f"{run}: expected a new or empty folder, got one with files; -f replaces it{goes_on}"
+            )
+    if not given.get("input_file", "a path").strip():  # evaluate would evaluate nothing
+        raise UserError(f"input_file: expected a path, got {args.input_file!r}")
+    for name in _OBJECTS:
+        _check_object(f"--{name.replace('_', '-')}", given.get(name))
+    if given.get("overrides"):
+        from allennlp_nef.commands.configs import overrides_of
+
+        overrides_of(args.overrides)
+    if isinstance(given.get("cuda_device"), int):
+        from allennlp_nef.predictors.archives import check_device
+
+        check_device(given["cuda_device"])
+    folder = given.get("static_dir")
+    if folder is not None and not os.path.isdir(folder):
+        raise UserError(f"--static-dir: expected a folder, got {quote(folder)}")
+    if "port" in given:
+        _check_port(args.host, args.port)
+    for name in ("start_lr", "end_lr"):
+        if not 0 < given.get(name, 1) < math.inf:
+            raise UserError(
+                f"--{name.replace('_', '-')}: expected a number above 0, got {given[name]}"
+            )
+    if "start_lr" in given and args.start_lr >= args.end_lr:
+        raise UserError(
+            f"--end-lr: expected a number above --start-lr, {args.start_lr}, got {args.end_lr}"
+        )
+    if "metrics_filename" in given:  # of print-results
+        if not args.keys:
+            raise UserError("--keys: expected the names of metrics, got none")
+        if not os.path.isdir(args.path):
+            raise UserError(f"{args.path}: expected a folder, got no such one")
+        _check_keys(args.keys, Path(args.path), args.metrics_filename)
+    if "auto_names" in given:
+        _check_outputs(args)
+    if "output_path" in given:
+        _check_vocabulary(args.output_path, args.force)
+
+
+def _check_object(option: str, text: str | None) -> None:
+    if not text or not text.strip():
+        return
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise UserError(f"{option}: expected a JSON object, got {quote(text)} ({error})") from error
+    if not isinstance(value, dict):
+        raise UserError(f"{option}: expected a JSON object, got {quote(text)}")
+
+
+def _check_port(host: str, port: int) -> None:
+    if not host:  # it would stand for all addresses
+        raise UserError("--host: expected an address of this computer, got ''")
+    if not 0 <= port < 2**16:
+        raise UserError(f"--port: expected a number from 0 to 65535, got {port}")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, port), family=family).close()
+    except socket.gaierror as error:
+        raise UserError(
+            f"--host: expected an address of this computer, got {quote(host)} ({error.strerror})"
+        ) from error
+    except OSError as error:
+        reason = os.strerror(error.errno or 0)
+        raise UserError(
+            f"--port: expected a port of {host} that is free, got {port} ({reason})"
+        ) from error
+
+
+def _check_keys(keys: list[str], folder: Path, name: str) -> None:
+    """Warns of metrics that no run has."""
+    paths = [path for path in folder.rglob("*") if path.name == name]
+    if not paths:
+        logger.warning("%s: expected files %s in its folders, got none", folder, name)
+    known = {key for path in paths for key in json.loads(path.read_text(encoding="utf-8"))}
+    for key in keys:
+        if paths and key not in known:
+            logger.warning(unknown_option("--keys", key, known, "metrics"))
+
+
+def _check_outputs(args: argparse.Namespace) -> None:
+    """Checks that `evaluate` has as many output files as input files, in folders that exist."""
+    inputs: list[Any]
+    try:
+        inputs = json.loads(f"[{args.input_file}]")
+    except ValueError:
+        inputs = args.input_file.split(",")
+    for option, text, names in (
+        ("--output-file", args.output_file, ("METRICS", "ALL")),
+        ("--predictions-output-file", args.predictions_output_file, ("PREDS", "ALL")),
+    ):
+        if not text:
+            continue
+        if args.auto_names in names:
+            if not all(isinstance(name, str) for name in inputs):
+                raise UserError(
+                    f"--auto-names: expected NONE for input that is JSON, got {args.auto_names}"
+                )
+        elif len(text.split(",")) != len(inputs):
+            raise UserError(
+                f"{option}: expected {len(inputs)} files, one for each input, separated by commas, got {quote(text)}"
+            )
+        else:
+            for path in text.split(","):
+                if not os.path.isdir(os.path.dirname(path) or "."):
+                    raise UserError(f"{option}: expected a file in a folder, got {quote(path)}")
+
+
+def _check_vocabulary(path: str, is_forced: bool) -> None:
+    """Checks the output of `build-vocab`."""
+    if not path.endswith(".tar.gz"):
+        raise UserError(f"output_path: expected a name that ends with .tar.gz, got {quote(path)}")
+    if os.path.exists(path) and not is_forced:
+        raise UserError(f"{path}: expected no such file, got one: --force writes over it")
+
+
+_COMPRESSED = (".gz", ".bz2")
+_Manager: Any = predict._PredictManager
+
+
+class _CheckedManager(_Manager):
+    """Opens the output when the first sentence has been read. Raises a `DataFormatError` where there is none."""
+
+    def __init__(
+        self, predictor: Any, input_file: str, output_file: str | None, *arguments: Any
+    ) -> None:
+        super().__init__(predictor, input_file, None, *arguments)
+        self._output_path = output_file
+        self._name = "standard input" if input_file == "-" else input_file
+
+    @overrides(check_signature=False)
+    def _get_json_data(self) -> Iterator[Any]:
+        try:
+            yield from self._opening_output(super()._get_json_data())
+        except UnicodeDecodeError as error:
+            if os.path.isfile(self._input_file) and not self._input_file.endswith(_COMPRESSED):
+                raise undecodable(self._input_file, "utf-8") from error  # it says in which line
+            raise DataFormatError(
+                f"{self._name}: expected UTF-8, got byte 0x{error.object[error.start]:02x}"
+            ) from error
+
+    @overrides(check_signature=False)
+    def _get_instance_data(self) -> Iterator[Any]:
+        yield from self._opening_output(super()._get_instance_data())
+
+    def _opening_output(self, sentences: Iterator[Any]) -> Iterator[Any]:
+        """The sentences. Opens the output after the first one."""
+        first = next(sentences, None)
+        if first is None:
+            raise DataFormatError(f"{self._name}: expected at least one sentence, got none")
+        if self._output_path is not None:
+            self._output_file = open(self._output_path, "w", encoding="utf-8")  # noqa: SIM115  # `run` closes it
+        yield from chain([first], sentences)
+
+
+@contextmanager
+def checked_files() -> Iterator[None]:
+    """Lets AllenNLP's command read its input first."""
+    module: Any = predict
+    module._PredictManager = _CheckedManager
+    try:
+        yield
+    finally:
+        module._PredictManager = _Manager
+
+
+TERMINATED = 143
+"""The status of a process that got SIGTERM, wrote a checkpoint, and reported it."""
+
+
+@contextmanager
+def ending_together() -> Iterator[None]:
+    """A context in which SIGTERM also ends the processes that this one has started.
+
+    # Raises
+
+    `SystemExit`, with the status `TERMINATED`, where one of them ended with it.
+    """
+    from allennlp.common.util import SigTermReceived
+    from torch.multiprocessing import ProcessExitedException
+
+    try:
+        yield
+    except SigTermReceived:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it may come again
+        processes = multiprocessing.active_children()
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.join()
+        if TERMINATED in [process.exitcode for process in processes]:
+            sys.exit(TERMINATED)
+        raise
+    except ProcessExitedException as error:
+        if error.exit_code == TERMINATED:
+            sys.exit(TERMINATED)
+        raise
+
 
 SERVER = f"pip install flask flask-cors gevent && pip install --no-deps {WITHOUT_REQUIREMENTS[1]}"
 INCLUDE = "--include-package"
@@ -83,7 +391,7 @@ def run_allennlp(program: str, arguments: Sequence[str]) -> None:
         if "param_path" in args:
             args.param_path, args.overrides = _evaluated(stack, args, name), ""
         if name in LOADING:
-            from allennlp_nef.console.archives import naming_archives
+            from allennlp_nef.console.allennlp_program import naming_archives
 
             stack.enter_context(naming_archives())
             if not args.trust:
@@ -93,7 +401,7 @@ def run_allennlp(program: str, arguments: Sequence[str]) -> None:
 
             stack.enter_context(ending_quietly())
         if name == "predict":
-            from allennlp_nef.console.predictions import checked_files
+            from allennlp_nef.console.allennlp_program import checked_files
 
             stack.enter_context(checked_files())
         stack.enter_context(ending_together())
@@ -116,7 +424,7 @@ def load_safely(stack: ExitStack, all_is_archived: bool = False) -> None:
     all_is_archived : `bool`, optional (default = `False`)
         Whether all that is built meanwhile comes from archives, nothing from a config of the user's.
     """
-    from allennlp_nef.predictors.safe_archives import only_registered, safe_archives
+    from allennlp_nef.predictors.archives import only_registered, safe_archives
 
     stack.enter_context(safe_archives())
     if all_is_archived:

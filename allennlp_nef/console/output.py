@@ -1,16 +1,45 @@
 """What reaches the terminal: scores, and warnings that a user can act on."""
 
+import argparse
 import logging
 import os
 import re
 import sys
 import warnings
+from typing import Any
 
 from overrides import overrides
 from tqdm import tqdm  # type: ignore[import-untyped]
 
-from allennlp_nef.commands.printing import print_lines
+from allennlp_nef.commands.command import print_lines
 from allennlp_nef.commands.reporting import log_files
+from allennlp_nef.errors import UserError
+
+
+class Parser(argparse.ArgumentParser):
+    """An `ArgumentParser` that raises a `UserError`, and shows default values as AllenNLP's does."""
+
+    def add_argument(self, *names: Any, **options: Any) -> Any:
+        default = options.get("default")
+        is_switch = str(options.get("action")).startswith("store_") or default == argparse.SUPPRESS
+        if default not in (None, "", [], ()) and not is_switch:
+            options["help"] = f"{options.get('help', '')} (default = {default})"
+        return super().add_argument(*names, **options)
+
+    def error(self, message: str) -> Any:
+        raise UserError(f"{message} ({self.prog} --help shows the options)")
+
+
+def add_include_package(parser: argparse.ArgumentParser) -> None:
+    """Adds the option that AllenNLP's commands have."""
+    parser.add_argument(
+        "--include-package",
+        type=str,
+        action="append",
+        default=[],
+        help="additional packages to include",
+    )
+
 
 # Warnings of other packages that a user can do nothing about: the beginning of the message, and the category.
 IGNORED_WARNINGS = (

@@ -7,11 +7,9 @@ from importlib import metadata
 from importlib.util import find_spec
 
 from allennlp_nef.commands import COMMANDS
-from allennlp_nef.commands.command import Command
-from allennlp_nef.commands.printing import print_lines
+from allennlp_nef.commands.command import Command, print_lines
 from allennlp_nef.commands.reporting import status_of
-from allennlp_nef.console.output import ignore_warnings, set_up_logging
-from allennlp_nef.console.parser import Parser, add_include_package
+from allennlp_nef.console.output import Parser, add_include_package, ignore_warnings, set_up_logging
 from allennlp_nef.version import VERSION
 
 PROGRAM = "allennlp-nef"

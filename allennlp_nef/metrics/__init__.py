@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from allennlp_nef.metrics.best_threshold import BestThresholdWordQe
     from allennlp_nef.metrics.calibration import CalibrationMetric
     from allennlp_nef.metrics.conlleval import ConllEvalMetric
-    from allennlp_nef.metrics.counting_metric import CountingMetric
-    from allennlp_nef.metrics.probability_metric import ProbabilityMetric
+    from allennlp_nef.metrics.counting_metric import CountingMetric, ProbabilityMetric
     from allennlp_nef.metrics.sentence_scores import SentenceScoresMetric
     from allennlp_nef.metrics.tag_accuracy import TagAccuracy
     from allennlp_nef.metrics.word_qe import WordQeMetric
@@ -39,7 +38,7 @@ _MODULES = {
     "CalibrationMetric": "calibration",
     "ConllEvalMetric": "conlleval",
     "CountingMetric": "counting_metric",
-    "ProbabilityMetric": "probability_metric",
+    "ProbabilityMetric": "counting_metric",
     "SentenceScoresMetric": "sentence_scores",
     "TagAccuracy": "tag_accuracy",
     "WordQeMetric": "word_qe",

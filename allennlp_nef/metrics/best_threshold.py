@@ -7,9 +7,9 @@ from allennlp.data import Vocabulary
 from allennlp.training.metrics import Metric
 from overrides import overrides
 
-from allennlp_nef.metrics.bad_labels import BadLabels
-from allennlp_nef.metrics.probability_metric import ProbabilityMetric
+from allennlp_nef.metrics.counting_metric import ProbabilityMetric
 from allennlp_nef.metrics.thresholds import OBJECTIVES, threshold_scores
+from allennlp_nef.metrics.word_qe import BadLabels
 
 # Thresholds whose logits lie 0.0016 apart. The first and the last one are 1e-7 and 1 - 1e-7.
 _THRESHOLDS = 1 / (1 + numpy.exp(-numpy.linspace(-16, 16, 20_001)))

@@ -4,7 +4,7 @@ import torch
 from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_nef.modules.learned_halting import halting_divergence
+from allennlp_nef.modules.halting import halting_divergence
 from allennlp_nef.modules.seq2seq_encoders.neural_easy_first import NeuralEasyFirstTrace
 from allennlp_nef.modules.tag_heads import TagHead
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import torch
 from torch.nn import functional
 
+from allennlp_nef.nn.constrained_softmax import apply_with_upper_bounds
 from allennlp_nef.nn.numerics import differentiable_once, float32_at_least
-from allennlp_nef.nn.upper_bounds import apply_with_upper_bounds
 
 
 class SparseSolution(NamedTuple):

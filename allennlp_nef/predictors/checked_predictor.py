@@ -6,27 +6,46 @@ from typing import Any, Self
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
-from allennlp.data import Instance
+from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 from overrides import overrides
 
-from allennlp_nef.data.dataset_readers import Prediction, TaggingReader
+from allennlp_nef.data.dataset_readers import Prediction, TaggingReader, Writer
 from allennlp_nef.data.metadata import metadata_of
 from allennlp_nef.errors import unknown_option
-from allennlp_nef.modules.checks import check_integers
+from allennlp_nef.modules.options import check_integers
 from allennlp_nef.modules.traces import ReadableTrace
-from allennlp_nef.predictors.batches import batches_of
-from allennlp_nef.predictors.errors import request_error
-from allennlp_nef.predictors.lines import (
+from allennlp_nef.predictors.requests import (
     LoadedRequest,
     SkippedLines,
+    asks_for_description,
+    batches_of,
+    check_list,
     id_of,
     load_request,
     read_json,
+    request_error,
 )
-from allennlp_nef.predictors.output_formats import writer_of
-from allennlp_nef.predictors.requests import asks_for_description, check_list
+
+
+def writer_of(reader: TaggingReader, output_format: str) -> Writer | None:
+    """The writer of a format; None for "json". Raises `ConfigurationError` where the reader has no such writer."""
+    if output_format == "json" or output_format in reader.writers:
+        return reader.writers.get(output_format)
+    readers = {name: DatasetReader.by_name(name) for name in DatasetReader.list_available()}
+    others = [
+        name for name, each in readers.items() if output_format in getattr(each, "writers", ())
+    ]
+    if others:
+        raise ConfigurationError(
+            f"output_format: {output_format} needs a model whose dataset_reader is {' or '.join(others)}, got "
+            f"{type(reader).__name__}"
+        )
+    raise ConfigurationError(
+        f"output_format: expected one of {', '.join(['json', *reader.writers])}, got {output_format!r}"
+    )
+
 
 TEXT_HINT = """; for lines of plain text: --predictor-args '{"input_format": "text"}'"""
 """The end of a message for a line that is no JSON."""

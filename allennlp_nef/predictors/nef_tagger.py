@@ -16,11 +16,12 @@ from allennlp_nef.data.dataset_readers import SentenceReader, WmtWordQeReader
 from allennlp_nef.data.formats.characters import SplitText
 from allennlp_nef.data.tokenizers import PunctuationTokenizer, split_text
 from allennlp_nef.modules.traces import ReadableTrace
-from allennlp_nef.predictors.batches import metadata_of
-from allennlp_nef.predictors.errors import describe, request_error
 from allennlp_nef.predictors.requests import (
     MIN_PROBABILITY,
     check_fields,
+    describe,
+    metadata_of,
+    request_error,
     split_words_of,
     trace_flags,
     words_of,

@@ -1,15 +1,73 @@
-"""Checks of requests, decoded from JSON.
+"""Requests: their fields, checks and batches."""
 
-Each error is that of `request_error`: it names the field, what was expected and what came. `where` begins its message.
-"""
-
-from collections.abc import Callable, Sequence
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import JsonDict
+from allennlp.data import Instance
 
 from allennlp_nef.data.formats.characters import Split, SplitText, refused_word
-from allennlp_nef.predictors.errors import describe, request_error
+from allennlp_nef.data.metadata import ParsingMetadata, metadata_of
+from allennlp_nef.errors import UserError, summary_of
+
+
+def request_error(message: str) -> UserError:
+    """The exception for a request that cannot be answered, with the message for whoever sent it.
+
+    A `UserError`. Where allennlp-server is loaded it is a `ServerError` too, which the server answers with status 400
+    and a JSON object that holds the message; any other exception would be a bare status 500. The server package
+    is optional, so it is never imported here.
+    """
+    server = sys.modules.get("allennlp_server.commands.server_simple")
+    if server is None:
+        return UserError(message)
+    return _request_error_class(server.ServerError)(message)
+
+
+@cache
+def _request_error_class(server_error: type[Exception]) -> type[UserError]:
+    class RequestError(server_error, UserError):  # type: ignore[valid-type,misc]
+        __qualname__ = "RequestError"
+
+        def __init__(self, message: str) -> None:
+            super().__init__(message, status_code=400)  # type: ignore[call-arg]
+            self.args = (message,)  # ServerError puts itself there, and would print itself for ever
+
+        def __str__(self) -> str:
+            return self.args[0]
+
+    return RequestError
+
+
+def failure_message(error: Exception) -> str:
+    """What an error says that ended the work on a sentence; with its type, where it is not one of the user's."""
+    is_known = isinstance(error, (UserError, ConfigurationError))
+    return summary_of(error) if is_known else f"{type(error).__name__}: {summary_of(error)}"
+
+
+def describe(value: Any, length: int = 60) -> str:
+    """A JSON value for a message: as JSON, in ASCII, on one line, cut to `length` characters.
+
+    A deep or large value costs no more: only what is shown is written.
+    """
+    if isinstance(value, (int, float)) and type(value) not in (bool, int, float):
+        return f"<{type(value).__name__}>"  # from Python: one of NumPy's
+    text = ""
+    try:
+        for piece in json.JSONEncoder().iterencode(value):
+            text += piece
+            if len(text) > length:
+                return text[: length - 3] + "..."
+    except (TypeError, ValueError):  # from Python: an object, an integer of thousands of digits
+        return f"<{type(value).__name__}>"
+    return text
+
 
 CHARACTERS_A_WORD = 1000
 """A sentence has at most this many characters times `max_tokens`, each word counted as long as the longest."""
@@ -147,3 +205,152 @@ class Fraction(NamedTuple):
 
 THRESHOLD = Fraction("threshold", False)
 MIN_PROBABILITY = Fraction("min_probability", True)
+
+
+MAX_WORDS = 2**14
+"""Of a batch, padding included."""
+MAX_CHARACTERS = 10**6
+"""Of a batch, with the padding of embedders of characters: each word has as many as the longest."""
+MAX_STEPS = 10**6
+"""Of a batch with traces: sentences x steps x words, where a sentence has as many steps as words; and of a batch with
+arcs: sentences x words x words."""
+
+
+def batches_of(instances: Iterable[Instance], batch_size: int) -> Iterator[list[Instance]]:
+    """Splits instances, in their order, into batches of at most `batch_size`, at least one.
+
+    A batch has fewer, so that memory does not run out, where it would have more words than `MAX_WORDS`, more characters
+    than `MAX_CHARACTERS`, or traces or arcs of more than `MAX_STEPS`. Instances with and without a trace go apart.
+    """
+    batch: list[Instance] = []
+    longest = widest = 0
+    is_traced = False
+    for instance in instances:
+        metadata: Any = metadata_of(instance)
+        is_square = metadata.is_traced or isinstance(metadata, ParsingMetadata)
+        sides = metadata.sides
+        length, width = max(map(len, sides)), max(len(word) for side in sides for word in side)
+        longest, widest = max(longest, length), max(widest, width)
+        count = len(batch) + 1
+        words = count * longest
+        fits = (
+            count <= batch_size
+            and words <= MAX_WORDS
+            and words * widest <= MAX_CHARACTERS
+            and metadata.is_traced == is_traced
+            and not (is_square and words * longest > MAX_STEPS)
+        )
+        if batch and not fits:
+            yield batch
+            batch, longest, widest = [], length, width
+        is_traced = metadata.is_traced
+        batch.append(instance)
+    if batch:
+        yield batch
+
+
+logger = logging.getLogger(__name__)
+Parse = Callable[[Any, str], Any]
+Read = Callable[[str, str], Any]
+"""What gives the request of a line. It takes the beginning of messages, too."""
+
+
+class LoadedRequest(dict[str, Any]):
+    """The request of a line: a JSON object, not to be changed, with what `parse` returned for it."""
+
+    parsed: Any = None
+    where: str = ""
+    """Which request it is: the beginning of a message about it."""
+    error: str | None = None
+    """Why there is no request in the line, which is then the value of `line`."""
+    id: Any = None
+    """That of a request with an error."""
+
+
+def read_json(line: str, where: str, hint: str = "") -> Any:
+    """The value of a line of JSON. Raises `request_error`, its message between `where` and `hint`."""
+    try:
+        return json.loads(line.lstrip("\ufeff"))
+    except (ValueError, RecursionError) as error:
+        raise request_error(
+            f"{where}expected a JSON object on one line, got {describe(line.strip())} ({error}){hint}"
+        ) from error
+
+
+def load_request(line: str, parse: Parse, where: str, read: Read = read_json) -> LoadedRequest:
+    """The request of a line. Raises `request_error`, its message after `where`."""
+    return _checked(read(line, where), parse, where)
+
+
+def _checked(request: Any, parse: Parse, where: str) -> LoadedRequest:
+    parsed = parse(request, where)
+    loaded = LoadedRequest(request)
+    loaded.parsed, loaded.where = parsed, where
+    return loaded
+
+
+Predict = Callable[[list[LoadedRequest]], Iterable[JsonDict]]
+"""What gives the answers to requests."""
+
+
+class SkippedLines:
+    """Answers lines, with an object that has `error` in place of an answer where a line cannot be answered.
+
+    A warning for each of these has their number so far.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def load(self, line: str, parse: Parse, where: str, read: Read = read_json) -> LoadedRequest:
+        """The request of a line, or what stands for it."""
+        request = None
+        try:
+            request = read(line, where)
+            return _checked(request, parse, where)
+        except UserError as error:
+            loaded = LoadedRequest(line=line.strip())
+            loaded.error = str(error)
+            loaded.id = id_of(request)
+            return loaded
+
+    def answers(
+        self,
+        requests: Sequence[LoadedRequest],
+        predict: Predict,
+    ) -> Iterator[JsonDict]:
+        """The answers to lines. Where `predict` fails for all together, each other request is tried alone."""
+        good = [request for request in requests if request.error is None]
+        # `predict` is called with the first `next`.
+        together = chain.from_iterable(map(predict, [good])) if len(good) > 1 else None
+        for request in requests:
+            if request.error is None and together is not None:
+                try:
+                    yield next(together)
+                    continue
+                except Exception:  # it comes again below, for the request that it belongs to
+                    logger.debug("A batch of lines failed.", exc_info=True)
+                    together = None
+            yield self._answer(request, predict)
+
+    def _answer(
+        self,
+        request: LoadedRequest,
+        predict: Predict,
+    ) -> JsonDict:
+        message, own_id = request.error, request.id
+        if message is None:
+            own_id = id_of(request)
+            try:
+                (answer,) = predict([request])
+                return answer
+            except Exception as error:  # noqa: BLE001  # whatever the model raises is the answer
+                message = request.where + failure_message(error)
+        self.count += 1
+        logger.warning("%s (skipped, %d so far)", message, self.count)
+        return {**({} if own_id is None else {"id": own_id}), "error": message}
+
+
+def id_of(request: Any) -> Any:
+    """The field `id` of a request, which its answer has too; None where it has none."""
+    return request.get("id") if isinstance(request, dict) else None

@@ -6,10 +6,10 @@ from allennlp.common.checks import ConfigurationError
 from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.errors import summary_of
 from allennlp_nef.models import NefTagger
-from allennlp_nef.models.tagging.steps import check_can_halt, has_steps
-from allennlp_nef.modules.checks import is_integer
+from allennlp_nef.models.nef_tagger import check_can_halt, has_steps
 from allennlp_nef.modules.halting import Halting
-from allennlp_nef.predictors.errors import describe, request_error
+from allennlp_nef.modules.options import is_integer
+from allennlp_nef.predictors.requests import describe, request_error
 
 
 class StepLimits(NamedTuple):

@@ -10,12 +10,11 @@ from allennlp_nef.data.dataset_readers import Prediction, TaggingReader
 from allennlp_nef.data.metadata import TaggingMetadata, metadata_of
 from allennlp_nef.figures.display import Display
 from allennlp_nef.models import NefTagger
-from allennlp_nef.models.tagging.description import description_of
+from allennlp_nef.models.nef_tagger_ensemble import description_of
 from allennlp_nef.modules.traces import ReadableTrace
 from allennlp_nef.predictors.checked_predictor import Answer, CheckedPredictor
-from allennlp_nef.predictors.errors import request_error
 from allennlp_nef.predictors.interpretation import InterpretablePredictor
-from allennlp_nef.predictors.lines import load_request
+from allennlp_nef.predictors.requests import load_request, request_error
 from allennlp_nef.predictors.step_limits import StepLimits
 from allennlp_nef.predictors.tag_colors import tag_colors
 

@@ -4,7 +4,7 @@ from typing import Any
 from flask import abort, current_app, request
 from werkzeug.exceptions import HTTPException
 
-from allennlp_nef.predictors.errors import describe
+from allennlp_nef.predictors.requests import describe
 
 
 def read_json(max_depth: int) -> Any:

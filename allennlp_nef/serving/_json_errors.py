@@ -6,7 +6,7 @@ from werkzeug.exceptions import ClientDisconnected, HTTPException, MethodNotAllo
 from werkzeug.wsgi import get_input_stream
 
 from allennlp_nef.errors import UserError
-from allennlp_nef.predictors.errors import describe
+from allennlp_nef.predictors.requests import describe
 
 logger = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from allennlp_nef.errors import UserError, needing
-from allennlp_nef.modules.checks import check_integers
+from allennlp_nef.modules.options import check_integers
 from allennlp_nef.packages import import_packages
 from allennlp_nef.predictors.archives import load_predictor
 from allennlp_nef.predictors.checked_predictor import CheckedPredictor

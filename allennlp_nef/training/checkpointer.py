@@ -12,13 +12,23 @@ from allennlp.training.trainer import TrainerCheckpoint
 from overrides import overrides
 
 from allennlp_nef.errors import UserError
-from allennlp_nef.modules.checks import check_integers
-from allennlp_nef.training.agreement import gather, in_any_process
-from allennlp_nef.training.checkpoint_files import BEST, MODEL, TRAINING, CheckpointFiles, Point
-from allennlp_nef.training.durable_files import link, replacing
-from allennlp_nef.training.metric_counts import decode, encode
-from allennlp_nef.training.resumption import Resumption, calling_trainer
-from allennlp_nef.training.termination import exit_terminated
+from allennlp_nef.modules.options import check_integers
+from allennlp_nef.training.recovery import (
+    BEST,
+    MODEL,
+    TRAINING,
+    CheckpointFiles,
+    Point,
+    Resumption,
+    calling_trainer,
+    decode,
+    encode,
+    exit_terminated,
+    gather,
+    in_any_process,
+    link,
+    replacing,
+)
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ import pytest
 from pyarrow.parquet import read_table, write_table
 
 from allennlp_nef.bulk import shard_tagger
-from allennlp_nef.bulk.parts import writing_file
+from allennlp_nef.bulk.manifest import writing_file
 from allennlp_nef.bulk.shard_tagger import ShardTagger
 from allennlp_nef.bulk.shards import plan
 from allennlp_nef.commands.output_files import writing

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from allennlp_nef.commands.data_checks.chunk_checks import ChunkChecks
+from allennlp_nef.commands.data_checks import ChunkChecks
 from tests.data.dataset_readers.reader_files import READERS, write
 from tests.small_experiment import config_of
 

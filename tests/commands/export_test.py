@@ -13,9 +13,7 @@ import torch
 from allennlp.modules.seq2seq_encoders import PassThroughEncoder
 
 from allennlp_nef.errors import UserError
-from allennlp_nef.exporting.plain_tagger import PlainTagger
-from allennlp_nef.exporting.recurrent import PlainRecurrent
-from allennlp_nef.exporting.sketching import PlainSketching
+from allennlp_nef.exporting.plain_tagger import PlainRecurrent, PlainSketching, PlainTagger
 from allennlp_nef.modules.attention_transforms import SparsemaxTransform
 from allennlp_nef.modules.halting import FixedHalting
 from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst

@@ -3,8 +3,7 @@
 import numpy
 import pytest
 
-from allennlp_nef.commands.plots.label_map import label_map, label_positions
-from allennlp_nef.commands.plots.labels import embeddings_of
+from allennlp_nef.commands.plots.labels import embeddings_of, label_map, label_positions
 from allennlp_nef.figures.style import drawing
 
 FILES = {"labels.png", "labels.svg", "metadata.tsv", "vectors.tsv"}

@@ -15,8 +15,7 @@ import torch
 from allennlp.interpret.saliency_interpreters import SimpleGradient
 
 from allennlp_nef.commands.plots import sketches
-from allennlp_nef.commands.plots.saliency import check_saliency
-from allennlp_nef.commands.sketch_summary import as_text
+from allennlp_nef.commands.plots.sketches import as_text, check_saliency
 from allennlp_nef.commands.sketched_sentences import SketchModel, load_models, read_answers
 from allennlp_nef.errors import DataFormatError, UserError
 from tests.commands.sketch_answers import DESCRIPTION, random_answer

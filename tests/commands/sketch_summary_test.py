@@ -5,8 +5,13 @@ import json
 import numpy
 import pytest
 
-from allennlp_nef.commands.plots.sketch_summary_plot import MAX_TAGS, summary_plot
-from allennlp_nef.commands.sketch_summary import NAMES, SketchSummary, as_text
+from allennlp_nef.commands.plots.sketches import (
+    MAX_TAGS,
+    NAMES,
+    SketchSummary,
+    as_text,
+    summary_plot,
+)
 from allennlp_nef.figures.style import drawing
 from tests.commands.sketch_answers import COLORS, answer_of, random_answer
 

@@ -106,7 +106,7 @@ def test_spawned_processes_know_the_components_are_safe_and_quiet(start, tmp_pat
     assert out[-4:] == [
         "light True",
         "registered NefTagger",
-        "safe allennlp_nef.predictors.safe_archives",
+        "safe allennlp_nef.predictors.archives",
         "quiet [True]",
     ]
     assert not err  # warnings of other packages too, on a stack that has some
@@ -139,7 +139,7 @@ def test_functions_with_upper_bounds_need_torch_alone(start):
     imported = out[-1].replace("allennlp_nef.nn.", "")
     assert imported == (
         "imported ['allennlp_nef', 'allennlp_nef.compat', 'allennlp_nef.nn', '_kernels', 'constrained_softmax', "
-        "'constrained_sparsemax', 'numerics', 'upper_bounds', 'allennlp_nef.version']"
+        "'constrained_sparsemax', 'numerics', 'allennlp_nef.version']"
     )
 
 

@@ -7,10 +7,10 @@ import numpy
 import pytest
 
 from allennlp_nef.commands.output_files import save_figure
-from allennlp_nef.figures.arrangement import MAX_WIDTH
 from allennlp_nef.figures.heat_maps import (
     CELL,
     MAX_SIDE,
+    MAX_WIDTH,
     TICKS,
     UNKNOWN,
     heat_map,

@@ -5,8 +5,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from allennlp_nef.figures import replay_page
-from allennlp_nef.figures.replay_page import page_of
+from allennlp_nef.figures import display as replay_page
+from allennlp_nef.figures.display import page_of
 
 ASSETS = ("style.css", *replay_page.SCRIPTS)
 ODD = "</script><script>alert(1)</script> <!-- & \u2028 \u2029 \ud800 $x ${y} \\u003c ü"

@@ -5,7 +5,7 @@ import pickle
 import pytest
 import torch
 
-from allennlp_nef.modules.cache import Cache
+from allennlp_nef.modules.seq2seq_encoders.label_attention import Cache
 
 
 class Doubled:

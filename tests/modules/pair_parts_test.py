@@ -3,7 +3,7 @@ from itertools import accumulate
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_nef.modules.pair_parts import (
+from allennlp_nef.modules.pretrained_transformer import (
     MIN_ROOM,
     PairLayout,
     best_part,

@@ -166,7 +166,7 @@ def test_chains_with_gradients_are_in_torch():
 
 @pytest.mark.parametrize("tags", [1, 2, 9, 40])
 def test_the_likelihood_and_its_gradient_are_those_of_pytorch_crf(tags):
-    from allennlp_nef.nn.linear_chain_likelihood import LogLikelihood
+    from allennlp_nef.nn.linear_chain import LogLikelihood
 
     torch.manual_seed(0)
     crf = torchcrf.CRF(tags, batch_first=True)
@@ -196,7 +196,7 @@ def test_the_likelihood_and_its_gradient_are_those_of_pytorch_crf(tags):
 
 
 def test_a_tag_that_is_none_is_an_error():
-    from allennlp_nef.nn.linear_chain_likelihood import LogLikelihood
+    from allennlp_nef.nn.linear_chain import LogLikelihood
 
     chain, mask = (torch.zeros(2, 2), torch.zeros(2), torch.zeros(2)), torch.ones(1, 2) > 0
     with pytest.raises(IndexError, match="expected indices from 0 to 1, got 0 to 2"):
@@ -219,7 +219,7 @@ class TestMisuse:
     )
     def test_shapes_that_do_not_agree_are_an_error(self, scores, mask, tags):
         from allennlp_nef.nn import linear_chain
-        from allennlp_nef.nn.linear_chain_likelihood import LogLikelihood
+        from allennlp_nef.nn.linear_chain import LogLikelihood
 
         mask, gold = torch.ones(mask, dtype=torch.bool), torch.zeros(tags, dtype=torch.long)
         with pytest.raises(ValueError, match="expected emissions"):
@@ -230,7 +230,7 @@ class TestMisuse:
                     function(torch.zeros(scores), mask, *self.chain)
 
     def test_a_change_before_the_backward_pass_is_an_error(self):
-        from allennlp_nef.nn.linear_chain_likelihood import LogLikelihood
+        from allennlp_nef.nn.linear_chain import LogLikelihood
 
         for changed in range(4):
             inputs = [torch.zeros(1, 3, 2), *self.chain]
@@ -243,7 +243,7 @@ class TestMisuse:
                 found.backward()
 
     def test_a_gradient_of_the_gradient_is_an_error(self):
-        from allennlp_nef.nn.linear_chain_likelihood import LogLikelihood
+        from allennlp_nef.nn.linear_chain import LogLikelihood
 
         scores = torch.zeros(1, 3, 2, requires_grad=True)
         gold = torch.zeros(1, 3, dtype=torch.long)

@@ -3,8 +3,8 @@ from allennlp.data import Instance
 from allennlp.data.fields import MetadataField
 
 from allennlp_nef.data.metadata import ParsingMetadata, TaggingMetadata
-from allennlp_nef.predictors import batches
-from allennlp_nef.predictors.batches import batches_of
+from allennlp_nef.predictors import requests as batches
+from allennlp_nef.predictors.requests import batches_of
 
 
 def sentence(length, width=1, source=None, **wanted):

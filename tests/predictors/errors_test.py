@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from allennlp_nef.errors import UserError
-from allennlp_nef.predictors.errors import describe, request_error
+from allennlp_nef.predictors.requests import describe, request_error
 
 SERVER = "allennlp_server.commands.server_simple"
 

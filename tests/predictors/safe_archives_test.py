@@ -20,9 +20,13 @@ from allennlp.models import Model, load_archive
 from transformers import dynamic_module_utils
 
 from allennlp_nef.errors import ArchiveError, UserError, needing
-from allennlp_nef.predictors.archives import load_predictor, naming_archive
-from allennlp_nef.predictors.config_checks import problems_of
-from allennlp_nef.predictors.safe_archives import only_registered, safe_archives
+from allennlp_nef.predictors.archives import (
+    load_predictor,
+    naming_archive,
+    only_registered,
+    problems_of,
+    safe_archives,
+)
 from allennlp_nef.pretrained import load_tokenizer, load_transformer
 from allennlp_nef.saved_versions import naming_versions
 from tests.predictors.small_archives import (

@@ -11,9 +11,8 @@ import pytest
 from allennlp.models.archival import extracted_archive
 
 from allennlp_nef.errors import ArchiveError, UserError
-from allennlp_nef.predictors import unpacking
-from allennlp_nef.predictors.archives import load_predictor
-from allennlp_nef.predictors.unpacking import LIMIT_VARIABLE, unpack
+from allennlp_nef.predictors import archives as unpacking
+from allennlp_nef.predictors.archives import LIMIT_VARIABLE, load_predictor, unpack
 from tests.predictors.small_archives import member, write_members
 
 
@@ -143,7 +142,7 @@ class TestDamage:
         def fail(file, *arguments):
             raise PermissionError(13, "Permission denied", str(path))
 
-        monkeypatch.setattr("allennlp_nef.predictors.unpacking.open", fail, raising=False)
+        monkeypatch.setattr("allennlp_nef.predictors.archives.open", fail, raising=False)
         message = "expected an archive that can be unpacked, got 'Permission denied'"
         with pytest.raises(ArchiveError, match=f"^{path}: {message}$"):
             load_predictor(str(path))

@@ -9,7 +9,7 @@ from allennlp.data.tokenizers import LettersDigitsTokenizer
 from allennlp.models import load_archive
 from allennlp.predictors import Predictor
 
-from allennlp_nef.predictors.mean_steps import mean_steps
+from allennlp_nef.predictors.word_qe import mean_steps
 
 SOURCE = "the doctors see three cups ."
 TARGET = " die Schwestern\u00a0 sehen drei\tTassen.\u200b"

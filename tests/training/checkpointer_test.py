@@ -10,8 +10,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.training import ResumableCheckpointer
-from allennlp_nef.training.resumption import Resumption
-from allennlp_nef.training.termination import Termination
+from allennlp_nef.training.recovery import Resumption, Termination
 from tests.small_experiment import experiment
 
 CONFIG = Path(__file__).with_name("recovery.json")

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from allennlp_nef.training import trainer
-from allennlp_nef.training.fused_steps import fuse_steps
+from allennlp_nef.training.trainer import fuse_steps
 
 pytestmark = pytest.mark.skipif(
     tuple(map(int, torch.__version__.split(".")[:2])) < (2, 4), reason="torch has no fused form"

@@ -7,7 +7,7 @@ import torch
 import torch.distributed
 from allennlp.data.data_loaders import MultiProcessDataLoader
 
-from allennlp_nef.training.processes import accelerator
+from allennlp_nef.training.trainer import accelerator
 from tests.processes import in_two_processes
 from tests.small_experiment import CONFIGS, ROOT, can_be_built, config_of, evaluate, experiment
 from tests.small_transformer import DIM, LAYERS, save_bert

@@ -6,7 +6,7 @@ import torch
 from allennlp.data import Vocabulary
 from allennlp.training.metrics import CategoricalAccuracy, F1Measure, SpanBasedF1Measure
 
-from allennlp_nef.training.metric_counts import counts_of, decode, encode, set_counts
+from allennlp_nef.training.recovery import counts_of, decode, encode, set_counts
 
 
 class Model(torch.nn.Module):

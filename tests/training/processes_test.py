@@ -9,7 +9,7 @@ from allennlp.common.checks import ConfigurationError
 from torch.nn.parallel import DistributedDataParallel
 
 from allennlp_nef.training import NefTrainer
-from allennlp_nef.training.processes import close_group, refuse_test_data, share_cores, share_evenly
+from allennlp_nef.training.trainer import close_group, refuse_test_data, share_cores, share_evenly
 from tests.processes import in_two_processes
 
 

@@ -3,7 +3,7 @@ import random
 import numpy
 import torch
 
-from allennlp_nef.training.random_states import random_states, set_random_states
+from allennlp_nef.training.recovery import random_states, set_random_states
 
 
 def draw():

@@ -1,13 +1,183 @@
-"""Chooses when sentences halt."""
+"""How good the tags of labeled sentences are after each step, and after how many steps they would halt."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy
-from allennlp.common import Params
+import torch
+from allennlp.common import Params, Tqdm
+from allennlp.data import Batch, Instance
+from allennlp.nn.util import move_to_device
 
-from allennlp_nef.commands.calibration.step_table import Outcome, StepTable
-from allennlp_nef.errors import UserError
-from allennlp_nef.modules.halting import FixedHalting, Halting
+from allennlp_nef.data.formats.chunks import chunks_of
+from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.errors import DataFormatError, UserError
+from allennlp_nef.metrics.ratios import precision_recall_f1
+from allennlp_nef.metrics.word_qe_counts import word_qe_score_arrays
+from allennlp_nef.models import NefTagger
+from allennlp_nef.modules.halting import FixedHalting, Halting, Progress, ProgressTracker
+from allennlp_nef.predictors.requests import batches_of, metadata_of
+from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
+
+SCORES = {"accuracy": "accuracy", "f1": "F1", "mcc": "MCC"}
+"""The kinds of scores, with their names for a reader."""
+
+
+class Outcome(NamedTuple):
+    """What a halting makes of sentences."""
+
+    mean_steps: float
+    score: float
+    """A fraction of 1."""
+
+
+class StepTable:
+    """The steps of labeled sentences, in arrays (sentences, steps); the last values of a sentence are repeated.
+
+    # Parameters
+
+    kind : `str`
+        What `score` is: "accuracy", of the words; "f1", of chunks; "mcc", in quality estimation.
+    num_steps : `numpy.ndarray`, (sentences,)
+        How many steps each sentence can do.
+    confidence, unchanged : `numpy.ndarray`, (sentences, steps)
+        See `Progress`.
+    halted : `numpy.ndarray`, (sentences, steps), optional (default = `None`)
+        See `Progress`; None for zeros.
+    counts : `numpy.ndarray`, (sentences, steps, any)
+        What the score is made of, summed over sentences.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        num_steps: numpy.ndarray,
+        confidence: numpy.ndarray,
+        unchanged: numpy.ndarray,
+        counts: numpy.ndarray,
+        halted: numpy.ndarray | None = None,
+    ) -> None:
+        self.kind = kind
+        self.num_steps = num_steps
+        self.confidence = confidence
+        self.unchanged = unchanged
+        self.counts = counts
+        self.halted = numpy.zeros_like(confidence) if halted is None else halted
+
+    def __len__(self) -> int:
+        return len(self.num_steps)
+
+    def part(self, rows: slice) -> "StepTable":
+        """The table of some of the sentences."""
+        arrays = self.num_steps, self.confidence, self.unchanged, self.counts, self.halted
+        return StepTable(self.kind, *(array[rows] for array in arrays))
+
+    def steps_of(self, halting: Halting) -> numpy.ndarray:
+        """The number of steps of each sentence with a halting: (sentences,)."""
+        steps = self.num_steps
+        if halting.max_steps is not None:
+            steps = steps.clip(max=halting.max_steps)
+        arrays = self.confidence, self.unchanged, self.halted
+        tensors = map(torch.from_numpy, arrays)
+        halts = halting.halts(Progress(*tensors)).numpy()
+        first = numpy.where(halts.any(1), halts.argmax(1) + 1, steps)
+        return numpy.minimum(steps, first)
+
+    def outcome(self, halting: Halting) -> Outcome:
+        """The mean number of steps, and the score of the tags."""
+        steps = self.steps_of(halting)
+        counts = self.counts[numpy.arange(len(steps)), steps - 1].sum(0)
+        return Outcome(float(steps.mean()), self._score(counts))
+
+    def _score(self, counts: numpy.ndarray) -> float:
+        if self.kind == "mcc":
+            return float(word_qe_score_arrays(counts)["mcc"])
+        if self.kind == "f1":
+            return float(precision_recall_f1(*counts.astype(float))[2])
+        right, words = counts
+        return float(right / words)
+
+
+def labeled_steps(
+    predictor: TaggingPredictor, instances: Sequence[Instance], path: str, batch_size: int
+) -> StepTable:
+    """Puts instances through the model, which has `neural_easy_first` as its decoder, with a progress bar.
+
+    # Raises
+
+    `DataFormatError`: fewer than two sentences, or one without gold tags.
+    """
+    model = predictor._model
+    if len(instances) < 2:
+        raise DataFormatError(f"{path}: expected at least 2 sentences, got {len(instances)}")
+    for number, instance in enumerate(instances, 1):
+        predictor._dataset_reader.apply_token_indexers(instance)
+        if metadata_of(instance).tags is None:
+            raise DataFormatError(f"{path}: expected gold tags, got none for sentence {number}")
+    kind = "mcc" if model.tag_head.is_word_qe else "f1" if model.has_chunks else "accuracy"
+    rows: list[Any] = []
+    with torch.no_grad(), Tqdm.tqdm(total=len(instances), desc="steps") as progress:
+        for group in batches_of(instances, batch_size):
+            rows += _rows_of(model, group, kind)
+            progress.update(len(group))
+    count = max(len(row[0]) for row in rows)
+    confidence, unchanged, counts, halted = (
+        numpy.stack([row[[*range(len(row)), *[-1] * (count - len(row))]] for row in column])
+        for column in zip(*rows)
+    )
+    num_steps = numpy.array([len(row[0]) for row in rows])
+    return StepTable(kind, num_steps, confidence, unchanged, counts, halted)
+
+
+def _rows_of(model: NefTagger, group: Sequence[Instance], kind: str) -> list[Any]:
+    """For each sentence confidence, unchanged (steps,), counts (steps, any) and halted (steps,)."""
+    metadata = [metadata_of(instance) for instance in group]
+    before = [(item.trace, item.max_steps, item.halting) for item in metadata]
+    for item in metadata:
+        item.trace, item.max_steps, item.halting = True, None, None
+    halting, model.halting = model.halting, None
+    try:
+        batch = Batch(group)
+        batch.index_instances(model.vocab)
+        inputs: Any = move_to_device(batch.as_tensor_dict(), model._get_prediction_device())
+        inputs.pop("tags", None)
+        output = model(**inputs)
+    finally:
+        model.halting = halting
+        for item, (trace, max_steps, own) in zip(metadata, before):
+            item.trace, item.max_steps, item.halting = trace, max_steps, own
+    mask, steps, head = output["mask"], output["trace"], model.tag_head
+    tracker = ProgressTracker(mask)
+    everyone = torch.arange(len(mask), device=mask.device)
+    columns = []
+    for step in range(int(steps.num_steps.max())):
+        scores = head.scores(steps.outputs(everyone, torch.full_like(everyone, step)))
+        tags = head.tags(scores, mask, [item.threshold for item in metadata])
+        logits = None if steps.halting_logits is None else steps.halting_logits[:, step]
+        seen = (*tracker.after(scores, logits), tags)
+        columns.append([each.cpu().numpy() for each in seen])
+    confidence, unchanged, halted, tag_ids = (numpy.stack(column, 1) for column in zip(*columns))
+    rows = []
+    for i, (item, count) in enumerate(zip(metadata, steps.num_steps.tolist())):
+        words = tag_ids[i, :count, : len(item.tokens)]
+        counts = [_counts(kind, item, [head.labels[tag] for tag in row]) for row in words]
+        found = confidence[i, :count], unchanged[i, :count], numpy.array(counts)
+        rows.append((*found, halted[i, :count]))
+    return rows
+
+
+def _counts(kind: str, metadata: TaggingMetadata, tags: list[str]) -> list[int]:
+    """What the score of the tags of a sentence is made of."""
+    gold = metadata.tags or []
+    if kind == "f1":
+        found, wanted = set(chunks_of(tags)), set(chunks_of(gold))
+        return [len(found & wanted), len(found), len(wanted)]
+    if kind == "mcc":
+        pairs = [(g != "OK", t != "OK") for g, t in zip(gold, tags)]
+        values = (True, False)
+        return [pairs.count((is_bad, tagged)) for is_bad in values for tagged in values]
+    return [sum(g == t for g, t in zip(gold, tags)), len(gold)]
+
 
 KINDS = ("fixed", "confident", "settled", "learned")
 """The haltings that can be chosen, by their registered names."""

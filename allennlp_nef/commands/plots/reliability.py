@@ -11,7 +11,7 @@ from allennlp_nef.figures.style import INK, LINE, SOFT, drawing, literal, shown
 from allennlp_nef.predictors.tag_colors import BLUE, GRAY, RED
 
 if TYPE_CHECKING:
-    from allennlp_nef.commands.calibration.measures import Confidences
+    from allennlp_nef.commands.calibration.fitting import Confidences
 
 _WIDTH, _HEIGHT = 5.0, 6.4  # in inches
 _SERIES = (("before", GRAY, "o", "--"), ("after", BLUE, "s", "-"))

@@ -1,31 +1,80 @@
-"""The work of `plot-steps`."""
+"""The plot of `plot-steps`."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from allennlp_nef.commands.calibration.halting import SCORES
+from allennlp_nef.figures.style import INK, LINE, literal, shown
+from allennlp_nef.predictors.tag_colors import BLUE, GREEN, RED
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 import argparse
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import torch
 from allennlp.common import Params, Tqdm
 from allennlp.data import Batch, Instance
 from allennlp.nn.util import move_to_device
 
-from allennlp_nef.commands.calibration.step_table import SCORES, StepTable, labeled_steps
+from allennlp_nef.commands.calibration.halting import StepTable, labeled_steps
+from allennlp_nef.commands.command import percent, table_text
 from allennlp_nef.commands.output_files import check_folder, formats_of, save_figure, writing
-from allennlp_nef.commands.plots.steps_plot import steps_plot
 from allennlp_nef.commands.sketched_sentences import instances_of
-from allennlp_nef.commands.tables import percent, table_text
 from allennlp_nef.errors import UserError
 from allennlp_nef.figures.style import check_installed, drawing
 from allennlp_nef.models import NefTagger
-from allennlp_nef.models.tagging.steps import has_steps
+from allennlp_nef.models.nef_tagger import has_steps
 from allennlp_nef.modules.halting import FixedHalting, Halting
-from allennlp_nef.modules.registered_name import registered_name
+from allennlp_nef.modules.options import registered_name
 from allennlp_nef.predictors.archives import check_device, load_predictor
-from allennlp_nef.predictors.batches import batches_of, metadata_of
+from allennlp_nef.predictors.requests import batches_of, metadata_of
+
+_SERIES = (
+    ("fixed", BLUE, "o", "-"),
+    ("confident", GREEN, "s", "--"),
+    ("settled", RED, "^", ":"),
+    ("learned", INK, "D", "-."),
+)
+
+
+def steps_plot(results: Mapping[str, Any]) -> "Figure":
+    """The score over the mean steps, and over the time of a sentence. Call it, and save it, within `drawing`."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure: Any = Figure(figsize=(9, 3.6))
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2, sharey=True)
+    full = next(row for row in results["rows"] if row["halting"] is None)
+    for axes, name, label in (
+        (left, "mean_steps", "mean steps"),
+        (right, "milliseconds", "milliseconds a sentence"),
+    ):
+        axes.axhline(100 * full["score"], color=LINE, linewidth=1, zorder=1)
+        for kind, color, marker, line in _SERIES:
+            rows = [row for row in results["rows"] if (row["halting"] or {}).get("type") == kind]
+            rows.sort(key=lambda row: row[name])
+            axes.plot(
+                [row[name] for row in rows],
+                [100 * row["score"] for row in rows],
+                **{"color": color, "marker": marker, "linestyle": line, "markersize": 4.5},
+                label=kind,
+            )
+        point = {"marker": "*", "markersize": 10, "linestyle": "none", "label": "all steps"}
+        axes.plot([full[name]], [100 * full["score"]], color=INK, **point)
+        axes.set_xlabel(label)
+        axes.set_xlim(left=0)
+    left.set_ylabel(f"{SCORES[results['score']]} %")
+    left.legend(loc="lower right", labelcolor=INK)
+    literal(left.set_title(shown(results["title"], 60)))
+    figure.subplots_adjust(left=0.08, right=0.98, top=0.9, bottom=0.14, wspace=0.08)
+    return figure
+
 
 MAX_STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 100)
 THRESHOLDS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)

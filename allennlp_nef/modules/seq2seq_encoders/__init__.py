@@ -1,10 +1,9 @@
-from allennlp_nef.modules.seq2seq_encoders.dropout import DropoutEncoder
 from allennlp_nef.modules.seq2seq_encoders.label_attention import LabelAttention
 from allennlp_nef.modules.seq2seq_encoders.neural_easy_first import NeuralEasyFirst
 from allennlp_nef.modules.seq2seq_encoders.position_aware_self_attention import (
     PositionAwareSelfAttention,
 )
-from allennlp_nef.modules.seq2seq_encoders.traced_encoder import TracedEncoder
+from allennlp_nef.modules.seq2seq_encoders.traced_encoder import DropoutEncoder, TracedEncoder
 
 __all__ = [
     "DropoutEncoder",

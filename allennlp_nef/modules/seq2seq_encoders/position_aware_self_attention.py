@@ -6,7 +6,7 @@ import torch
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from overrides import overrides
 
-from allennlp_nef.modules.checks import check_dropout, check_integers
+from allennlp_nef.modules.options import check_dropout, check_integers
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
     TagScorer,
     TracedEncoder,

@@ -5,10 +5,30 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from overrides import overrides
 
-from allennlp_nef.modules.registered_name import registered_name
-from allennlp_nef.modules.seq2seq_encoders.sized_encoder import SizedEncoder
+from allennlp_nef.modules.options import check_dropout, check_integers, registered_name
 from allennlp_nef.modules.traces import EncoderTrace
 from allennlp_nef.nn.numerics import zero_padding
+
+
+class SizedEncoder(Seq2SeqEncoder):
+    """A `Seq2SeqEncoder` with its sizes in `_input_dim` and `_output_dim`, and a `_bidirectional` flag."""
+
+    _input_dim: int
+    _output_dim: int
+    _bidirectional = True
+
+    @overrides
+    def get_input_dim(self) -> int:
+        return self._input_dim
+
+    @overrides
+    def get_output_dim(self) -> int:
+        return self._output_dim
+
+    @overrides
+    def is_bidirectional(self) -> bool:
+        return self._bidirectional
+
 
 TagScorer = Callable[[torch.Tensor], torch.Tensor]
 """Output of the encoder (batch, tokens, output_dim) -> a score for each tag (batch, tokens, tags)."""
@@ -69,3 +89,32 @@ class TracedEncoder(SizedEncoder):
         if mask is None:
             mask = inputs.new_ones(inputs.shape[:2], dtype=torch.bool)
         return zero_padding(inputs, mask), mask
+
+
+@Seq2SeqEncoder.register("dropout")
+class DropoutEncoder(SizedEncoder):
+    """Dropout as an encoder, for use between the encoders that `compose` joins.
+
+    Registered as a `Seq2SeqEncoder` with name "dropout".
+
+    # Parameters
+
+    input_dim : `int`
+    dropout : `float`
+        In [0, 1).
+    bidirectional : `bool`, optional (default = `True`)
+        What `is_bidirectional()` says: `compose` wants all its encoders to agree.
+    """
+
+    def __init__(self, input_dim: int, dropout: float, bidirectional: bool = True) -> None:
+        super().__init__()
+        check_integers(input_dim=input_dim)
+        check_dropout(dropout)
+        self._input_dim = self._output_dim = input_dim
+        self._bidirectional = bidirectional
+        self._dropout = torch.nn.Dropout(dropout)
+
+    @overrides(check_signature=False)
+    def forward(self, inputs: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+        """(batch, tokens, input_dim) -> the same."""
+        return self._dropout(inputs)

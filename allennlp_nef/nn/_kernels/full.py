@@ -7,8 +7,16 @@ both ends, (sentences * (tokens + 2 * context), sketch_dim).
 
 from typing import Any
 
-from allennlp_nef.nn._kernels.arithmetic import ONE, compiled, compiled_sums
-from allennlp_nef.nn._kernels.rows import add_product, copy, dot, tanh_gradient, tanh_row
+from allennlp_nef.nn._kernels.arithmetic import (
+    ONE,
+    add_product,
+    compiled,
+    compiled_sums,
+    copy,
+    dot,
+    tanh_gradient,
+    tanh_row,
+)
 
 
 @compiled

@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allennlp_nef.nn._kernels.arithmetic import ZERO, compiled, exp
-from allennlp_nef.nn._kernels.rows import copy
+from allennlp_nef.nn._kernels.arithmetic import ZERO, compiled, copy, exp
 
 MINUS_INFINITY = np.float32(-np.inf)
 

@@ -6,10 +6,13 @@ numbers, are the attention's, and the others the sketch's.
 
 from typing import Any
 
-from allennlp_nef.nn._kernels.arithmetic import ONE, ZERO, compiled, compiled_sums
-from allennlp_nef.nn._kernels.rows import (
+from allennlp_nef.nn._kernels.arithmetic import (
+    ONE,
+    ZERO,
     add_product,
     add_tanh_gradient,
+    compiled,
+    compiled_sums,
     copy,
     dot,
     tanh_gradient,

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from allennlp_nef.nn._kernels import full as kernels
-from allennlp_nef.nn.sketching.fused_full import FusedFullRecursion
+from allennlp_nef.nn.sketching.fused_recursion import FusedFullRecursion
 
 
 class CompiledFullRecursion(FusedFullRecursion):

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from allennlp_nef.nn._kernels import single as kernels
-from allennlp_nef.nn.sketching.fused_single import FusedSingleRecursion
+from allennlp_nef.nn.sketching.fused_recursion import FusedSingleRecursion
 
 
 class CompiledSingleRecursion(FusedSingleRecursion):

@@ -38,9 +38,11 @@ import torch
 
 from allennlp_nef.nn._kernels import have_kernels
 from allennlp_nef.nn.numerics import differentiable_once, full_precision
-from allennlp_nef.nn.sketching.fused_full import FusedFullRecursion
-from allennlp_nef.nn.sketching.fused_recursion import FusedRecursion
-from allennlp_nef.nn.sketching.fused_single import FusedSingleRecursion
+from allennlp_nef.nn.sketching.fused_recursion import (
+    FusedFullRecursion,
+    FusedRecursion,
+    FusedSingleRecursion,
+)
 from allennlp_nef.nn.sketching.stepwise_attention import MakeAttention
 
 RECURSIONS: dict[str, type[FusedRecursion]] = {

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from allennlp_nef.commands.calibration.fitting import adapt, fit
-from allennlp_nef.metrics.calibration_scores import calibration_bins, expected_calibration_error
+from allennlp_nef.metrics.calibration import calibration_bins, expected_calibration_error
 from allennlp_nef.modules.calibration import Calibration
 
 LABELS = ["A", "B", "C"]

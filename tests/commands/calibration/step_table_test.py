@@ -3,8 +3,7 @@
 import numpy
 import pytest
 
-from allennlp_nef.commands.calibration.halting import candidates, choose, chosen_halting
-from allennlp_nef.commands.calibration.step_table import StepTable
+from allennlp_nef.commands.calibration.halting import StepTable, candidates, choose, chosen_halting
 from allennlp_nef.errors import UserError
 from allennlp_nef.modules.halting import ConfidentHalting, FixedHalting, SettledHalting
 

@@ -1,9 +1,9 @@
 import pytest
 import torch
 
-from allennlp_nef.models.tagging.description import description_of
+from allennlp_nef.models.nef_tagger_ensemble import description_of
 from allennlp_nef.modules.attention_transforms import AttentionTransform
-from allennlp_nef.modules.registered_name import registered_name
+from allennlp_nef.modules.options import registered_name
 from tests.models.tagging.small_encoders import HEAD, compose, label_attention, self_attention
 from tests.models.tagging.small_tagger import decoder, lstm, make
 

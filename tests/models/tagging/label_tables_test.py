@@ -9,7 +9,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.modules.seq2seq_encoders import ComposeEncoder, LstmSeq2SeqEncoder
 
-from allennlp_nef.models.tagging.label_tables import shared_label_table
+from allennlp_nef.models.nef_tagger import shared_label_table
 from allennlp_nef.modules.seq2seq_encoders import LabelAttention, PositionAwareSelfAttention
 from allennlp_nef.modules.tag_heads import LabelAttentionTagHead
 from tests.models.tagging.small_encoders import HEAD, STACK, compose, label_attention, spread

@@ -8,8 +8,10 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
-from allennlp_nef.modules.halting import ConfidentHalting, FixedHalting, LearnedHalting
-from allennlp_nef.modules.learned_halting import (
+from allennlp_nef.modules.halting import (
+    ConfidentHalting,
+    FixedHalting,
+    LearnedHalting,
     LearnedHaltingHead,
     geometric_log_prior,
     halting_divergence,

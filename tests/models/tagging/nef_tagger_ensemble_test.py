@@ -6,7 +6,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.models import Model
 
-from allennlp_nef.models.tagging.description import description_of
+from allennlp_nef.models.nef_tagger_ensemble import description_of
 from tests.models.tagging.small_tagger import VOCAB, batch_of, config_of, decoder, instances, make
 
 OPTIONS = [

@@ -2,7 +2,7 @@
 
 import torch
 
-from allennlp_nef.models.tagging.label_tables import shared_label_table
+from allennlp_nef.models.nef_tagger import shared_label_table
 from tests.models.tagging.small_tagger import lstm
 
 HEAD = {"type": "label_attention"}

@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 
-from allennlp_nef.modules.label_table import LabelTable
+from allennlp_nef.modules.seq2seq_encoders.label_attention import LabelTable
 from tests.modules.seq2seq_encoders.small_label_attention import HIDDEN_DIM, batch_of, make
 
 LABELS = 2

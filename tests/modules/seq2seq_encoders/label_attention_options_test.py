@@ -7,8 +7,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
-from allennlp_nef.modules.label_table import LABEL_SCALE
 from allennlp_nef.modules.seq2seq_encoders import LabelAttention
+from allennlp_nef.modules.seq2seq_encoders.label_attention import LABEL_SCALE
 from tests.modules.seq2seq_encoders.small_label_attention import (
     HIDDEN_DIM,
     INPUT_DIM,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allennlp_nef.data.formats.chunks import convert_tags
-from allennlp_nef.modules.tag_heads.constraints import forbidden_transitions
+from allennlp_nef.modules.tag_heads import forbidden_transitions
 from tests import oracles
 from tests.modules.tag_heads.small_head import LABELS, SCHEMES, batch_of, make
 

@@ -6,7 +6,7 @@ from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.data.formats.chunks import chunks_of, is_allowed
 from allennlp_nef.modules.calibration import Calibration
-from allennlp_nef.modules.tag_heads.ensemble import EnsembleTagHead
+from allennlp_nef.modules.tag_heads import EnsembleTagHead
 from tests.modules.tag_heads.small_head import LABELS, QE_LABELS, batch_of, make, vocabulary
 
 LENGTHS = [4, 1, 0, 3]

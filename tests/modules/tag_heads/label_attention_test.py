@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.autograd import gradcheck
 
-from allennlp_nef.modules.label_table import LABEL_SCALE, LabelTable
+from allennlp_nef.modules.seq2seq_encoders.label_attention import LABEL_SCALE, LabelTable
 from allennlp_nef.modules.tag_heads import LabelAttentionTagHead, SoftmaxTagHead, TagHead
 from tests import oracles
 from tests.modules.tag_heads.small_head import DIM, QE_LABELS, batch_of, vocabulary

@@ -5,8 +5,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.modules.calibration import Calibration
-from allennlp_nef.modules.tag_heads import CrfTagHead, SoftmaxTagHead
-from allennlp_nef.modules.tag_heads.ensemble import EnsembleTagHead
+from allennlp_nef.modules.tag_heads import CrfTagHead, EnsembleTagHead, SoftmaxTagHead
 from tests.metrics.word_qe_test import vocabulary
 
 LABELS = ("minor", "OK", "major")

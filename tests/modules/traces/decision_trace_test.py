@@ -2,7 +2,7 @@ import json
 
 import numpy
 
-from allennlp_nef.modules.traces.decision_trace import decision_trace
+from allennlp_nef.modules.traces import decision_trace
 
 
 def test_trace_follows_from_attention_and_tags():

@@ -1,0 +1,249 @@
+"""Traces: what an encoder or a decoder did, for whoever asks for it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy
+import torch
+
+from allennlp_nef.figures.display import Display
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+from overrides import overrides
+
+
+class Decision(NamedTuple):
+    """The tags that a model chooses for a batch."""
+
+    tag_ids: torch.Tensor
+    """(batch, tokens), long."""
+    probabilities: torch.Tensor
+    """Of all labels: (batch, tokens, labels)."""
+
+    def chosen_probabilities(self) -> torch.Tensor:
+        """Those of the chosen tags: (batch, tokens)."""
+        return self.probabilities.gather(-1, self.tag_ids.unsqueeze(-1)).squeeze(-1)
+
+
+Decide = Callable[[torch.Tensor], Decision]
+"""Output of the encoder (batch, tokens, output_dim) -> the tags that the model chooses for it."""
+
+
+class TracedSentence(NamedTuple):
+    """A sentence whose trace is wanted."""
+
+    position: int
+    """In the batch, from 0."""
+    tokens: list[str]
+    """The words; empty where they are not known."""
+    tags: list[str]
+    """The predicted labels, one a word."""
+
+
+@dataclass(eq=False)
+class ReadableTrace:
+    """How a model came to the tags of one sentence: as data, as a plot, and in notebooks as a page."""
+
+    tokens: list[str]
+    """The words; empty where they are not known."""
+    tags: list[str]
+    """The predicted labels."""
+    attention: numpy.ndarray | None
+    """The attention to the words: (rows, words); None where rows attend to no words."""
+    display: Display | None = field(default=None, init=False, repr=False)
+    """What `plot` and a notebook show; the trace of a predictor has it."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The trace as a JSON object, its numbers rounded to 6 decimals."""
+        return {name: as_json(value) for name, value in self._written().items()}
+
+    def _written(self) -> dict[str, Any]:
+        """The fields that JSON has."""
+        return {name: value for name, value in vars(self).items() if name != "display"}
+
+    def plot(self) -> "Figure":
+        """The heat map of the sentence, as `plot-sketches` draws it: a figure of matplotlib.
+
+        # Raises
+
+        `UserError`: matplotlib is not installed; `ValueError`: the trace is not that of a predictor.
+        """
+        if self.display is None:
+            raise ValueError("plot: expected the trace of a predictor, got one without its answer")
+        return self.display.plot()
+
+    def _repr_html_(self) -> str | None:
+        """The page that replays the steps, for notebooks; None where the trace is not that of a predictor."""
+        return None if self.display is None else self.display.html()
+
+
+@dataclass(eq=False)
+class EncoderTrace:
+    """How an encoder came to its output, for a batch. Each traced encoder has a class of its own."""
+
+    attention: torch.Tensor | None
+    """The attention to the words: (batch, rows, tokens); None where rows attend to no words."""
+    num_steps: torch.Tensor
+    """(batch,): the rows of each sentence; the rows after them are padding."""
+
+    def attention_of(self, position: int, length: int) -> numpy.ndarray | None:
+        """The attention in the sentence at a position, of `length` words: (rows, words), or None."""
+        return None if self.attention is None else self.rows_of(self.attention, position, length)
+
+    def rows_of(
+        self, table: torch.Tensor, position: int, length: int | None = None
+    ) -> numpy.ndarray:
+        """The rows of the sentence in a table (batch, rows, tokens, ...), without padding."""
+        return array_of(table[position, : int(self.num_steps[position]), :length])
+
+    def readable(
+        self, sentences: Sequence[TracedSentence], decide: Decide, labels: Sequence[str]
+    ) -> Sequence[ReadableTrace]:
+        """The trace of each of these sentences, for a reader.
+
+        # Parameters
+
+        sentences : `Sequence[TracedSentence]`
+        decide : `Decide`
+            The output layer of the model.
+        labels : `Sequence[str]`
+            By index.
+        """
+        raise NotImplementedError
+
+
+def array_of(tensor: torch.Tensor) -> numpy.ndarray:
+    """The tensor as an array; float16 and bfloat16 as float32."""
+    tensor = tensor.detach().cpu()
+    return (tensor.float() if tensor.is_floating_point() else tensor).numpy()
+
+
+def as_json(value: Any) -> Any:
+    """An array as lists, its numbers rounded to 6 decimals; anything else as it is."""
+    if not isinstance(value, numpy.ndarray):
+        return value
+    if value.dtype.kind == "f":
+        value = value.astype(float).round(6)  # in float64, which has these decimals
+    return value.tolist()
+
+
+@dataclass(eq=False)
+class DecisionTrace(ReadableTrace):
+    """The decisions for one sentence, after each step of `neural_easy_first` or each layer of `label_attention`.
+
+    What Figures 2 to 4 of Martins & Kreutzer (EMNLP 2017) and Figure 1 of Cui & Zhang (EMNLP 2019) show. Steps and
+    words count from 0 in the arrays, steps from 1 in their values. `attention` is alpha,
+    (steps, words); None for layers.
+    """
+
+    coverage: numpy.ndarray | None
+    """beta after each step, the sum of the attention so far: (steps, words); or None."""
+    provisional_tags: list[list[str]]
+    """The labels if each step were the last one: steps x words. After a step of `neural_easy_first` they are those of
+    the output layer on [h; s^n]; after a layer of `label_attention` the most probable ones of its attention, the mean
+    of its heads."""
+    provisional_probabilities: numpy.ndarray
+    """The probabilities of those: (steps, words)."""
+    settled_at: numpy.ndarray
+    """The first step after which a word's label no longer changes, from 1: (words,)."""
+    most_attended_at: numpy.ndarray | None
+    """The step of a word's largest attention, from 1, the first of several: (words,); or None."""
+    distributions: numpy.ndarray | None = None
+    """Of `label_attention`: the probabilities of the labels in each layer, the mean of its heads, and in the output:
+    (layers, words, labels), the labels in the order of the vocabulary; else None."""
+
+    @overrides
+    def _written(self) -> dict[str, Any]:
+        written = super()._written()
+        del written["distributions"]
+        return written
+
+
+class Decisions(NamedTuple):
+    """The tags after each row of a trace, for a batch."""
+
+    tag_ids: torch.Tensor
+    """(batch, rows, tokens), long."""
+    probabilities: torch.Tensor
+    """Of these labels: (batch, rows, tokens)."""
+    distributions: torch.Tensor | None = None
+    """Of all labels: (batch, rows, tokens, labels), where the rows are layers."""
+
+
+class DecidingTrace(EncoderTrace):
+    """An `EncoderTrace` whose rows give tags. Implement `decisions`."""
+
+    def decisions(self, decide: Decide) -> Decisions:
+        """The tags after each row, if it were the last one."""
+        raise NotImplementedError
+
+    def readable(
+        self, sentences: Sequence[TracedSentence], decide: Decide, labels: Sequence[str]
+    ) -> list[DecisionTrace]:
+        tag_ids, probabilities, distributions = self.decisions(decide)
+        traces = []
+        for position, tokens, tags in sentences:
+            length = len(tags)
+            traces.append(
+                decision_trace(
+                    tokens,
+                    self.attention_of(position, length),
+                    self.rows_of(tag_ids, position, length),
+                    self.rows_of(probabilities, position, length),
+                    labels,
+                    None
+                    if distributions is None
+                    else self.rows_of(distributions, position, length),
+                )
+            )
+        return traces
+
+
+def decision_trace(
+    tokens: list[str],
+    attention: numpy.ndarray | None,
+    tag_ids: numpy.ndarray,
+    probabilities: numpy.ndarray,
+    labels: Sequence[str],
+    distributions: numpy.ndarray | None = None,
+) -> DecisionTrace:
+    """The trace of a sentence, from its attention, tags and their probabilities, (steps, words) each, and the
+    distributions (steps, words, labels) of layers."""
+    tags = [[labels[tag] for tag in row] for row in tag_ids.tolist()]
+    return DecisionTrace(
+        tokens,
+        tags[-1],
+        attention,
+        None if attention is None else attention.cumsum(0),
+        tags,
+        probabilities,
+        _settled_at(tag_ids),
+        None if attention is None else attention.argmax(0) + 1,
+        distributions,
+    )
+
+
+def _settled_at(tag_ids: numpy.ndarray) -> numpy.ndarray:
+    """(steps, words) -> the first step, from 1, from which on a word's tag is the last one."""
+    is_other = tag_ids != tag_ids[-1]
+    # Counted from the end: the steps since the last one with another tag.
+    same = numpy.cumprod(~is_other[::-1], axis=0).sum(0)
+    return len(tag_ids) - same + 1
+
+
+@dataclass(eq=False)
+class FusionTrace(ReadableTrace):
+    """Where the words of one sentence looked, in `position_aware_self_attention`: Wei et al., Figure 6.
+
+    `attention` is a: (words, words); row i holds what word i attends to. In JSON, `gates` has the mean of each word.
+    """
+
+    attention: numpy.ndarray
+    gates: numpy.ndarray
+    """lambda, the share of each number of its own vector that a word keeps: (words, dim)."""
+
+    @overrides
+    def _written(self) -> dict[str, Any]:
+        return {**super()._written(), "gates": self.gates.mean(1)}

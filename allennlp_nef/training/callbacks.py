@@ -1,0 +1,219 @@
+"""Callbacks of trainings."""
+
+import logging
+import os
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.training.callbacks import TrainerCallback
+from overrides import overrides
+
+from allennlp_nef.data.aligners import AlignedPair, learn_aligner, save_aligner
+from allennlp_nef.data.dataset_readers import WmtWordQeReader
+from allennlp_nef.data.formats.data_paths import DataPath
+from allennlp_nef.data.formats.wmt_layouts import without_eos
+from allennlp_nef.data.metadata import TaggingMetadata, tagging_metadata
+from allennlp_nef.data.saved_examples import FILE_NAME, Request, request_of, write_examples
+from allennlp_nef.errors import DataFormatError, quote
+from allennlp_nef.models.out_of_memory import (
+    OutOfMemoryError,
+    is_out_of_memory,
+    out_of_memory_error,
+)
+from allennlp_nef.modules.options import check_integers
+from allennlp_nef.modules.pretrained_transformer import PretrainedTransformer
+from allennlp_nef.resources import ALIGNER_NAME, TRANSFORMER_NAME
+
+logger = logging.getLogger(__name__)
+
+
+@TrainerCallback.register("learn_aligner")
+class LearnAligner(TrainerCallback):
+    """Learns a word aligner from the alignments of the training data, for sentences that come without alignments.
+
+    It writes `aligner.json.gz` into the folder of the run before the training begins, and always the same file for the
+    same data. With the file in `include_in_archive` of the config the archive holds the aligner, and the reader of the
+    archive uses it. An aligner that the training data's reader was given (`aligner`) is written as it is. Where there
+    are no alignments to learn from it writes nothing, and a line of the log says so.
+
+    It learns from all sentences of the training data (from the first `max_instances`, where the reader has that limit),
+    also from those that `max_tokens` leaves out, in the first process of a distributed training.
+
+    Registered as a `TrainerCallback` with name "learn_aligner". It does not change the checkpoints.
+    """
+
+    @overrides(check_signature=False)
+    def on_start(self, trainer: Any, is_primary: bool = True, **kwargs: Any) -> None:
+        super().on_start(trainer, is_primary, **kwargs)
+        reader = getattr(trainer.data_loader, "reader", None)
+        if not is_primary or not isinstance(reader, WmtWordQeReader):
+            return
+        path = os.path.join(self.serialization_dir, ALIGNER_NAME)
+        aligner = reader.aligner
+        if aligner is None:
+            pairs: Iterable[AlignedPair] = _AlignedPairs(reader, trainer.data_loader.data_path)
+            if getattr(trainer.data_loader, "max_instances_in_memory", None) is None:
+                pairs = list(pairs)
+            try:
+                aligner = learn_aligner(pairs)
+            except DataFormatError as error:
+                logger.info("The archive will have no aligner: %s", error)
+                return
+        save_aligner(aligner, path)
+
+
+class _AlignedPairs:
+    """The aligned sentences of the training data, read anew each time."""
+
+    def __init__(self, reader: WmtWordQeReader, data_path: DataPath) -> None:
+        self._reader = reader
+        self._data_path = data_path
+
+    def __iter__(self) -> Iterator[AlignedPair]:
+        limit: int | None = self._reader.max_instances
+        for example in islice(self._reader.examples(self._data_path), limit):
+            if example.alignments is not None:
+                yield AlignedPair(example.source, without_eos(example.target), example.alignments)
+
+
+@TrainerCallback.register("save_examples")
+class SaveExamples(TrainerCallback):
+    """Keeps a few sentences of the validation data with the model, as examples for the page that shows it.
+
+    It writes them as requests into `examples.jsonl` in the folder of the run, before the first epoch. The config's
+    `include_in_archive: ["examples.jsonl"]` puts the file into the archive. The lengths of the sentences are spread
+    over the quantiles of those with at most `max_words` words; of sentences of a length it takes the first ones.
+    Sentences with a blank in a word are left out: the page splits at blanks.
+
+    Registered as a `TrainerCallback` with name "save_examples".
+
+    # Parameters
+
+    count : `int`, optional (default = `5`)
+        At least 1. How many sentences; fewer where the data have fewer.
+    max_words : `int`, optional (default = `25`)
+        At least 1. In quality estimation of either side.
+    """
+
+    def __init__(self, serialization_dir: str, count: int = 5, max_words: int = 25) -> None:
+        super().__init__(serialization_dir)
+        check_integers(count=count, max_words=max_words)
+        self.count = count
+        self.max_words = max_words
+
+    @overrides(check_signature=False)
+    def on_start(self, trainer: Any, is_primary: bool = True, *args: Any, **kwargs: Any) -> None:
+        # At the start, so that the file is there however the training ends.
+        if not is_primary:
+            return
+        loader = trainer._validation_data_loader
+        if loader is None:
+            logger.warning("There are no validation data: %s is not written.", FILE_NAME)
+            return
+        sentences = tagging_metadata(
+            getattr(instance.fields.get("metadata"), "metadata", None)
+            for instance in loader.iter_instances()
+        )
+        known = [sentence for sentence in sentences if sentence is not None]
+        if len(known) < len(sentences):
+            logger.warning(
+                "The validation data are of a dataset reader of another package: %s is not written.",
+                FILE_NAME,
+            )
+            return
+        reader = getattr(loader, "reader", None)
+        tokenizers = (getattr(reader, f"{side}_tokenizer", None) for side in ("source", "target"))
+        requests = self.choose(known, any(tokenizers))
+        if not requests:
+            logger.warning(
+                "The validation data have no sentence of at most %d words (max_words of save_examples): "
+                "%s has no examples.",
+                *(self.max_words, FILE_NAME),
+            )
+        write_examples(self.serialization_dir, requests)
+
+    def choose(self, sentences: Iterable[TaggingMetadata], as_lists: bool = False) -> list[Request]:
+        """The requests for the sentences that are chosen, the shortest one first."""
+        first: dict[int, list[Request]] = defaultdict(list)
+        counts: dict[int, int] = defaultdict(int)
+        for sentence in sentences:
+            sides = [sentence.target or sentence.tokens, sentence.source or []]
+            length = max(map(len, sides))
+            if length > self.max_words or any(word.split() != [word] for word in sum(sides, [])):
+                continue
+            counts[length] += 1
+            if len(first[length]) < self.count:
+                first[length].append(request_of(sentence, as_lists))
+        lengths = [length for length in sorted(counts) for _ in range(counts[length])]
+        number = min(self.count, len(lengths))
+        # The middle of each of `number` equal parts.
+        chosen = [lengths[(2 * i + 1) * len(lengths) // (2 * number)] for i in range(number)]
+        return [first[length].pop(0) for length in chosen]
+
+
+@TrainerCallback.register("save_transformer")
+class SaveTransformer(TrainerCallback):
+    """Keeps the configuration and the tokenizer of `transformer_pair` or `word_pieces` with the model, which has only
+    the weights.
+
+    It writes them into `transformer` in the folder of the run, before the first epoch. With that folder in
+    `include_in_archive` of the config, the archive needs neither a download nor the folder of the pretrained
+    transformer. For other models it writes nothing.
+
+    Registered as a `TrainerCallback` with name "save_transformer".
+
+    # Raises
+
+    `ConfigurationError`: a model with transformers of several names.
+    """
+
+    @overrides(check_signature=False)
+    def on_start(self, trainer: Any, is_primary: bool = True, **kwargs: Any) -> None:
+        super().on_start(trainer, is_primary, **kwargs)
+        transformers = {
+            module.model_name: module
+            for module in trainer.model.modules()
+            if isinstance(module, PretrainedTransformer)
+        }
+        if len(transformers) > 1:
+            names = " and ".join(map(quote, transformers))
+            raise ConfigurationError(
+                f"model_name: expected one transformer in a model, got {names}"
+            )
+        for module in transformers.values() if is_primary else ():
+            folder = os.path.join(self.serialization_dir, TRANSFORMER_NAME)
+            module.transformer.config.save_pretrained(folder)
+            module.tokenizer.save_pretrained(folder)
+
+
+@TrainerCallback.register("explain_out_of_memory")
+class ExplainOutOfMemory(TrainerCallback):
+    """Explains an error for lack of memory in training: which batch was too large, and what to change.
+
+    It covers the whole training step. The model itself explains such errors in its forward pass only.
+
+    Registered as a `TrainerCallback` with name "explain_out_of_memory". It does not change the checkpoints.
+
+    # Raises
+
+    `OutOfMemoryError`, in place of torch's.
+    """
+
+    @overrides(check_signature=False)
+    def on_start(self, trainer: Any, *args: Any, **kwargs: Any) -> None:
+        self._handled = sys.exc_info()[
+            1
+        ]  # an exception of the caller, who may train in an `except` clause
+
+    @overrides(check_signature=False)
+    def on_end(self, trainer: Any, *args: Any, **kwargs: Any) -> None:
+        error = sys.exc_info()[1]  # the trainer calls this after an exception, too
+        if error is self._handled or isinstance(error, OutOfMemoryError):
+            return
+        if is_out_of_memory(error):
+            shape = getattr(trainer.model, "batch_shape", None)
+            raise out_of_memory_error(error, shape, training=True) from error
