@@ -1,4 +1,4 @@
-"""The parts of the output."""
+"""The parts of the output, and the record of those that are done."""
 
 import fcntl
 import hashlib

@@ -1,35 +1,28 @@
-"""Answers to any number of sentences, each with an answer or a message."""
+"""Columns of sentences in, columns of answers out, each with an answer or a message."""
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+import os
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy
+import torch
 from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 
 from allennlp_nef.data.metadata import metadata_of
-from allennlp_nef.errors import UserError
+from allennlp_nef.errors import UserError, quote
+from allennlp_nef.modules.options import is_integer
+from allennlp_nef.packages import import_packages
+from allennlp_nef.predictors import WordQePredictor
+from allennlp_nef.predictors.archives import load_predictor
 from allennlp_nef.predictors.requests import failure_message
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 
 if TYPE_CHECKING:
     import pyarrow
-import os
-from collections.abc import Container
-from typing import (
-    TYPE_CHECKING,
-)
-
-import torch
-
-from allennlp_nef.errors import quote
-from allennlp_nef.modules.options import is_integer
-from allennlp_nef.packages import import_packages
-from allennlp_nef.predictors import WordQePredictor
-from allennlp_nef.predictors.archives import load_predictor
 
 WINDOW = 4096
 """How many instances are in memory at once."""

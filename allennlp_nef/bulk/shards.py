@@ -1,28 +1,25 @@
-"""Rows of Parquet files, in their order."""
+"""Shards: where each part of the input begins and ends, in files of text and of Parquet."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
-from allennlp_nef.data.formats.text_files import FileSlice
-from allennlp_nef.errors import DataFormatError, needing, summary_of
-
-if TYPE_CHECKING:
-    import pyarrow
-    from pyarrow.parquet import ParquetFile
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from allennlp_nef.data.formats.conll_columns import BOUNDARIES
 from allennlp_nef.data.formats.text_files import (
+    FileSlice,
     TextPath,
     check_file,
     open_file,
     read_parallel_lines,
 )
 from allennlp_nef.data.formats.wmt_word_qe import find_example_files
+from allennlp_nef.errors import DataFormatError, needing, summary_of
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyarrow.parquet import ParquetFile
 
 _BATCH_SIZE = 1024
 """How many rows are decoded at a time."""

@@ -1,4 +1,4 @@
-"""Tables of text."""
+"""What all commands share: their type, options, tables and output."""
 
 import argparse
 import math

@@ -1,4 +1,4 @@
-"""The package eflomal (Östling and Tiedemann 2016), which is optional."""
+"""The work of `align-words`, with the package eflomal (Östling and Tiedemann 2016), which is optional."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""Archives and predictors of AllenNLP's commands: what is wrong with them is named."""
+"""AllenNLP's commands in `allennlp-nef`: checks before they run, archives, processes, predictions."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""What reaches the terminal: scores, and warnings that a user can act on."""
+"""What reaches the terminal: the parser of the command line, scores, and warnings that a user can act on."""
 
 import argparse
 import logging

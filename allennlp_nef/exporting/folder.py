@@ -1,4 +1,4 @@
-"""What the runner has to know of a tagger besides its scores: `tagger.json`."""
+"""The folder of an exported tagger, and `tagger.json`, which says what the runner has to know besides the scores."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The input representation of a tagger that is exported: what it takes, and the module."""
+"""A tagger as one module of torch that can be exported: input, encoder, decoder and scores."""
 
 import copy
 import math

@@ -1,4 +1,4 @@
-"""The page that replays the steps of taggers, as one file that needs no other file and no network."""
+"""Figures for notebooks and browsers, and the page that replays the steps, as one file that needs no network."""
 
 import io
 import json

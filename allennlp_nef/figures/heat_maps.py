@@ -1,27 +1,26 @@
-"""The places of the parts of a figure of heat maps."""
+"""Heat maps of attention, and the places of their parts."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from allennlp_nef.figures.style import DPI, Sides, place
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
 from allennlp_nef.figures.style import (
+    DPI,
     INK,
     LINE,
+    Sides,
     literal,
     overhang,
+    place,
     shown,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # In inches.
 MAX_WIDTH = 20.0  # of maps side by side; wider ones stand below each other

@@ -1,4 +1,4 @@
-"""How far probabilities are from what happens. This module needs nothing but NumPy."""
+"""How far probabilities are from what happens. The functions need nothing but NumPy."""
 
 from typing import Any
 

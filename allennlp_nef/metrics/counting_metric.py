@@ -1,3 +1,5 @@
+"""Metrics that are sums of counts, and those of probabilities."""
+
 from typing import Any
 
 import torch

@@ -1,3 +1,5 @@
+"""Scores of word-level quality estimation, and which labels mean BAD."""
+
 from collections.abc import Mapping
 from typing import Any
 

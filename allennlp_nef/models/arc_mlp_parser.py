@@ -1,4 +1,4 @@
-"""The scores of arcs and of their labels (Kiperwasser & Goldberg, TACL 2016, Section 4)."""
+"""A dependency parser with scores of arcs and of their labels (Kiperwasser and Goldberg, TACL 2016, Section 4)."""
 
 from typing import Any
 

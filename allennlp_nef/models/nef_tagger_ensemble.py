@@ -1,4 +1,4 @@
-"""What a tagger is, in words for a reader."""
+"""Ensembles of taggers, and what a tagger is, in words for a reader."""
 
 from typing import Any, NamedTuple, cast
 

@@ -1,3 +1,5 @@
+"""Models of one sentence or of two, and what they predict: a class or a score."""
+
 from typing import Any, ClassVar
 
 import torch

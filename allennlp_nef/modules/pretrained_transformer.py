@@ -1,4 +1,4 @@
-"""What a transformer reads of a pair of sentences: pieces with the special ones, in parts where the pair is long."""
+"""Pretrained transformers: what they read of a pair of sentences, in parts where it is long, and their states."""
 
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain, islice

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 import torch
+from overrides import overrides
 
 from allennlp_nef.figures.display import Display
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-from overrides import overrides
 
 
 class Decision(NamedTuple):

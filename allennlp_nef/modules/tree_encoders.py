@@ -1,3 +1,5 @@
+"""Encoders of trees: Tree-LSTMs (Tai, Socher and Manning, 2015)."""
+
 import torch
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError

@@ -1,4 +1,4 @@
-"""What the public functions with upper bounds share: checks, masks, types and dimensions."""
+"""Constrained softmax, with the checks, masks, types and dimensions that functions with upper bounds share."""
 
 from typing import Any, NamedTuple
 

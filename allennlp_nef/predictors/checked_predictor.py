@@ -1,3 +1,5 @@
+"""A predictor that checks requests, reports errors by item, and writes the formats of its reader."""
+
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial

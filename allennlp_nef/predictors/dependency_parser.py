@@ -1,4 +1,4 @@
-"""The trees of allennlp-models' `biaffine_parser` with their probabilities, which its output does not have."""
+"""Predictors of trees, also of allennlp-models' `biaffine_parser` with the probabilities that its output lacks."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar

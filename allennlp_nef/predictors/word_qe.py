@@ -1,3 +1,5 @@
+"""The predictor of quality estimation: its requests, options and answers."""
+
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

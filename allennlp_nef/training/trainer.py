@@ -1,4 +1,4 @@
-"""What the processes of a distributed training do together before the first epoch."""
+"""The trainer `nef`, and what the processes of a distributed training do together before the first epoch."""
 
 import atexit
 import gc

@@ -1,4 +1,4 @@
-"""The uncalibrated probabilities of the words of data, from a model."""
+"""Temperatures and thresholds, fitted to the uncalibrated probabilities of labeled data, and how good they are."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

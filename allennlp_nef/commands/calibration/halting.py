@@ -1,4 +1,4 @@
-"""How good the tags of labeled sentences are after each step, and after how many steps they would halt."""
+"""The tags of labeled sentences after each step, and the halting that keeps their score."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

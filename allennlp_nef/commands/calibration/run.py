@@ -1,4 +1,4 @@
-"""The figures of `calibrate`, as text."""
+"""The work of `calibrate`, and its report."""
 
 import argparse
 import json

@@ -1,24 +1,21 @@
 """Label embeddings in two dimensions, as in Figure 4 of Cui & Zhang (EMNLP 2019)."""
 
-from collections.abc import Mapping, Sequence
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from allennlp_nef.figures.style import SOFT, literal, shown
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-import argparse
-from collections.abc import Iterator
-from pathlib import Path
-
 from allennlp_nef.commands.output_files import check_folder, formats_of, save_figure, writing
 from allennlp_nef.errors import UserError
-from allennlp_nef.figures.style import check_installed, drawing
+from allennlp_nef.figures.style import SOFT, check_installed, drawing, literal, shown
 from allennlp_nef.modules.seq2seq_encoders.label_attention import LabelTable
 from allennlp_nef.predictors.archives import load_predictor
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _SIDE, _MARGIN = 6.0, 0.25  # of the plot, in inches
 _MAX_NAME_LENGTH = 40

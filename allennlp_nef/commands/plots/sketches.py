@@ -1,29 +1,19 @@
-"""Counts over a corpus: where the first step looks, when tags settle, and the attention on words with wrong tags."""
+"""The work of `plot-sketches`: heat maps, saliency, and the summary of a corpus with its plot."""
 
+import argparse
+import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy
-
-from allennlp_nef.commands.command import percent, table_text
-from allennlp_nef.figures.style import INK, LINE, SOFT, literal, overhang, place, shown
-from allennlp_nef.predictors.tag_colors import GREEN, RED
-from allennlp_nef.text import printable
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-import argparse
-import json
-from collections.abc import Iterator
-from itertools import islice
-from pathlib import Path
-
 from allennlp.common import Tqdm
 from allennlp.common.checks import ConfigurationError
 from allennlp.interpret.saliency_interpreters import SimpleGradient
 
+from allennlp_nef.commands.command import percent, table_text
 from allennlp_nef.commands.output_files import check_folder, formats_of, save_figure, writing
 from allennlp_nef.commands.sketched_sentences import (
     SketchedAnswer,
@@ -35,7 +25,23 @@ from allennlp_nef.data.metadata import metadata_of
 from allennlp_nef.errors import UserError
 from allennlp_nef.figures.display import page_of
 from allennlp_nef.figures.heat_maps import heat_map
-from allennlp_nef.figures.style import check_installed, drawing
+from allennlp_nef.figures.style import (
+    INK,
+    LINE,
+    SOFT,
+    check_installed,
+    drawing,
+    literal,
+    overhang,
+    place,
+    shown,
+)
+from allennlp_nef.predictors.tag_colors import GREEN, RED
+from allennlp_nef.text import printable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 ENDS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 50)
 """The last step of each row of a summary; one more row has all later steps."""

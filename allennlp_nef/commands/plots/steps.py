@@ -1,38 +1,34 @@
-"""The plot of `plot-steps`."""
+"""The work of `plot-steps`, and its plot."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
-from allennlp_nef.commands.calibration.halting import SCORES
-from allennlp_nef.figures.style import INK, LINE, literal, shown
-from allennlp_nef.predictors.tag_colors import BLUE, GREEN, RED
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 import argparse
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
+from typing import TYPE_CHECKING, Any
 
 import torch
 from allennlp.common import Params, Tqdm
 from allennlp.data import Batch, Instance
 from allennlp.nn.util import move_to_device
 
-from allennlp_nef.commands.calibration.halting import StepTable, labeled_steps
+from allennlp_nef.commands.calibration.halting import SCORES, StepTable, labeled_steps
 from allennlp_nef.commands.command import percent, table_text
 from allennlp_nef.commands.output_files import check_folder, formats_of, save_figure, writing
 from allennlp_nef.commands.sketched_sentences import instances_of
 from allennlp_nef.errors import UserError
-from allennlp_nef.figures.style import check_installed, drawing
+from allennlp_nef.figures.style import INK, LINE, check_installed, drawing, literal, shown
 from allennlp_nef.models import NefTagger
 from allennlp_nef.models.nef_tagger import has_steps
 from allennlp_nef.modules.halting import FixedHalting, Halting
 from allennlp_nef.modules.options import registered_name
 from allennlp_nef.predictors.archives import check_device, load_predictor
 from allennlp_nef.predictors.requests import batches_of, metadata_of
+from allennlp_nef.predictors.tag_colors import BLUE, GREEN, RED
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _SERIES = (
     ("fixed", BLUE, "o", "-"),

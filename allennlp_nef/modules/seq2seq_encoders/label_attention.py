@@ -1,3 +1,5 @@
+"""Label attention (Cui and Zhang, EMNLP 2019): its table of labels, layers and LSTM."""
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

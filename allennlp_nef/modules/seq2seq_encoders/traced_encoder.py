@@ -1,3 +1,5 @@
+"""Encoders that know their size, that can trace what they do, and that apply dropout to another one."""
+
 from collections.abc import Callable
 
 import torch

@@ -1,4 +1,4 @@
-"""What NEF-S and NEF-F share in the fused recursion: the order of the steps, the cache, and the checkpoints."""
+"""The fused recursion of NEF-F and NEF-S: the order of the steps, the cache, the checkpoints, and the steps of each."""
 
 import math
 from collections.abc import Sequence
