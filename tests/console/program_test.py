@@ -160,7 +160,9 @@ class TestAllenNlpsCommands:
         assert (tmp_path / "run" / "lr-losses.png").is_file()
 
     def test_serve_has_the_page_of_the_package(self, console, root, archive_path, monkeypatch):
-        server = pytest.importorskip("allennlp_server.commands.server_simple")
+        pytest.importorskip("allennlp_server")
+        from allennlp_nef.console import _server
+
         pages = []
 
         class Server:
@@ -170,7 +172,7 @@ class TestAllenNlpsCommands:
             def serve_forever(self):
                 pages.extend(self._client.get(path).data for path in ("/", "/page.js"))
 
-        monkeypatch.setattr(server, "WSGIServer", Server)
+        monkeypatch.setattr(_server, "_Server", Server)
         arguments = ("serve", "--archive-path", archive_path, "--port", 0)
         status, out, err = console(*arguments)
         assert (status, out.count("\n"), err) == (0, 1, "")
