@@ -19,7 +19,6 @@ from timing import (
     in_new_processes,
     peak_above,
     rounds_of,
-    without_kernels,
 )
 
 from allennlp_nef.modules.tag_heads import CrfTagHead
@@ -80,9 +79,6 @@ def attention(settings: Settings) -> list[Case]:
             ("csoftmax", run, "softmax", over_softmax, None),
             ("checked csoftmax", checked, "sparsemax", over_sparsemax, None),
         ]
-        if settings.has_kernels:
-            title = "csoftmax without kernels"
-            rows.append((title, without_kernels(run), "sparsemax", over_sparsemax, None))
         size = f"{shape[0]}x{shape[1]}, {moment}"
         return [
             compare(settings, f"{title} {size}", name, ours, theirs, target)
@@ -154,9 +150,6 @@ def chain(settings: Settings) -> list[Case]:
         rows = []
         for what, name, run, baseline, target in crf_functions(ours, theirs, scores, tags):
             rows.append(compare(settings, f"{what}, {size} tags", name, run, baseline, target))
-            if settings.has_kernels:
-                title = f"{what} without kernels, {size} tags"
-                rows.append(compare(settings, title, name, without_kernels(run), baseline))
         return rows
 
     return [partial(case, size) for size in (CRF_SIZES[:2] if settings.quick else CRF_SIZES)]

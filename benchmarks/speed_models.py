@@ -38,7 +38,6 @@ from timing import (
     peak_above,
     rounds_of,
     warm_up,
-    without_kernels,
 )
 from torch.nn.utils.rnn import pad_sequence
 
@@ -256,10 +255,6 @@ def _cases(settings: Settings, action: Action, targets: dict) -> list[Case]:
         target = targets.get((decoder.sketch_update, decoder.num_steps))
         model = nef_tagger(decoder)
         cases.append(partial(_case, settings, action, decoder.title, model, target))
-        rows_in_torch = DECODERS[:1] if settings.quick else DECODERS[::2]
-        if settings.has_kernels and decoder in rows_in_torch:
-            what = f"{decoder.title}, without kernels"
-            cases.append(partial(_case, settings, action, what, model, in_torch=True))
     return cases
 
 
@@ -270,11 +265,9 @@ def _case(
     model: dict[str, Any],
     target: Target | None = None,
     baseline: tuple[str, dict[str, Any]] | None = None,
-    in_torch: bool = False,
 ) -> list[Row]:
     name, other = baseline or (BASELINE, simple_tagger())
     ours, theirs = (started(settings, action, each) for each in (model, other))
-    ours = without_kernels(ours) if in_torch else ours
     return [compare(settings, what, name, ours, theirs, target)]
 
 

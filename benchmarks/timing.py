@@ -17,8 +17,6 @@ from typing import Any, NamedTuple
 import numpy
 import torch
 
-from allennlp_nef.nn import _kernels as kernels
-
 ROOT = Path(__file__).resolve().parent.parent
 SHORTEST = 0.005
 """The minimum seconds of one measurement; a faster function is called several times in one measurement."""
@@ -84,11 +82,6 @@ class Settings(NamedTuple):
     """Whether to compute in bfloat16."""
 
     @property
-    def has_kernels(self) -> bool:
-        """Whether the decoder runs with kernels that numba compiles."""
-        return self.device.type == "cpu" and not self.low_precision and kernels.is_available()
-
-    @property
     def clock(self) -> Callable[[], float]:
         on_cpu = self.device.type == "cpu"
         return time.process_time if self.cpu_time and on_cpu else time.perf_counter
@@ -114,20 +107,6 @@ def measure(settings: Settings, function: Callable[[], Any], calls: int = 1) -> 
         function()
     _synchronize(settings)
     return (settings.clock() - begin) / calls
-
-
-def without_kernels(function: Callable[[], Any]) -> Callable[[], Any]:
-    """A function that runs as if numba were not installed."""
-    is_available = kernels.is_available
-
-    def run() -> Any:
-        kernels.is_available = bool  # False, and quicker than unittest.mock
-        try:
-            return function()
-        finally:
-            kernels.is_available = is_available
-
-    return run
 
 
 def warm_up(settings: Settings, function: Callable[[], Any]) -> int:

@@ -252,14 +252,3 @@ def predictor_of():
 def word_qe(archive_path, predictor_of):
     """`word_qe(**arguments)`: the predictor "word_qe" of the quality estimator."""
     return partial(predictor_of, archive_path, "word_qe")
-
-
-@pytest.fixture(params=["kernels", "torch"])
-def with_and_without_kernels(request, monkeypatch):
-    """Float32 once in compiled kernels, where there are any, and once in torch."""
-    from allennlp_nef.nn import _kernels as kernels
-
-    if request.param == "torch":
-        monkeypatch.setattr(kernels, "is_available", lambda: False)
-    elif not kernels.is_available():
-        pytest.skip("needs numba")

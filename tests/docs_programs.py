@@ -23,7 +23,6 @@ NAMES = ("allennlp-nef", "allennlp", "python")
 ENVIRONMENT = {
     "PYTHONIOENCODING": "utf-8",
     "OMP_NUM_THREADS": "1",
-    "ALLENNLP_NEF_NUMBA": "0",  # the digits on the pages are those of torch
     "MPLBACKEND": "agg",
     "TQDM_DISABLE": "1",  # no progress bars
     "PYTHONWARNINGS": "ignore:resource_tracker",  # Python 3.14: of a fork that ends at once

@@ -14,8 +14,8 @@ from allennlp_nef.nn.constrained_softmax import ConstrainedSoftmaxFunction
 from allennlp_nef.nn.constrained_sparsemax import ConstrainedSparsemaxFunction
 from allennlp_nef.nn.numerics import exclude_scores
 from allennlp_nef.nn.sketching import SketchState
-from allennlp_nef.nn.sketching._compiled_attention import constrained_softmax_steps
 from allennlp_nef.nn.sketching.stepwise_attention import (
+    ConstrainedSoftmaxSteps,
     ConstrainedSparsemaxSteps,
     MakeAttention,
     RecordedAttention,
@@ -222,7 +222,7 @@ class ConstrainedSoftmaxTransform(BoundedAttentionTransform):
     @overrides
     def stepwise(self) -> MakeAttention | None:
         return self._stepwise_of(
-            ConstrainedSoftmaxTransform, self._with_options(constrained_softmax_steps)
+            ConstrainedSoftmaxTransform, self._with_options(ConstrainedSoftmaxSteps)
         )
 
 

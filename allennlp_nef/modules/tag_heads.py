@@ -16,10 +16,8 @@ from allennlp_nef.data.formats.chunks import Chunk, chunks_of, is_allowed, split
 from allennlp_nef.data.formats.error_spans import SEVERITIES, is_word_qe
 from allennlp_nef.modules.calibration import Calibration
 from allennlp_nef.modules.seq2seq_encoders.label_attention import LabelTable
-from allennlp_nef.nn._kernels import have_kernels
 from allennlp_nef.nn.linear_chain import (
-    LogLikelihood,
-    check_chain,
+    log_likelihoods,
     token_marginals,
     transition_probabilities,
     viterbi,
@@ -467,8 +465,8 @@ class CrfTagHead(AffineTagHead):
     Label weights are those of the authors' implementation: at every word log(weight of the gold label) is added to the
     emission of every other label, in the partition function only. Decoding is unweighted.
 
-    Masks have padding at the end only. The module `chain` of pytorch-crf has the parameters. With compiled kernels it
-    is not called, so its hooks do not run.
+    Masks have padding at the end only. The module `chain` of pytorch-crf holds the parameters. It is not called, so its
+    hooks do not run.
 
     With label weights w the marginals q of the chain are not the probabilities of the labels. Where a word is
     independent of the others, the loss is least where p_k is proportional to q_k (1 - q_k + q_k / w_k). These are the
@@ -513,22 +511,13 @@ class CrfTagHead(AffineTagHead):
         self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor
     ) -> torch.Tensor:
         tags = tags.masked_fill(~mask, 0)
-        scores = zero_padding(in_float32_at_least(scores), mask)
         if self.is_weighted:
+            scores = in_float32_at_least(scores)
             # The emission of the gold label does not change, hence the score of the gold path does not.
             margins = self.label_weights.log()[tags].unsqueeze(-1).expand_as(scores)
             scores = scores + zero_padding(margins.scatter(-1, tags.unsqueeze(-1), 0), mask)
         chain = self.chain.transitions, self.chain.start_transitions, self.chain.end_transitions
-        check_chain(mask, scores, *chain, tags=tags)
-        if have_kernels(scores, *chain):
-            return -LogLikelihood.apply(scores, *chain, mask, tags)
-        # pytorch-crf raises an error for rows without words, and reads the padding.
-        rows = mask.any(-1)
-        losses = scores.new_zeros(len(mask))
-        if not rows.any():
-            return losses + scores.sum()
-        found = -self.chain(scores[rows], tags[rows], mask[rows], reduction="none")
-        return losses.masked_scatter(rows, found)
+        return -log_likelihoods(scores, mask, *chain, tags)
 
     @overrides
     def step_losses(

@@ -4,7 +4,6 @@ from typing import Any
 
 import torch
 
-from allennlp_nef.nn._kernels import have_kernels
 from allennlp_nef.nn.numerics import differentiable_once, float32_at_least, full_precision
 
 MAX_NUMBERS = 2**22
@@ -24,8 +23,7 @@ def additive_scores(
     n * m, not with n * m * dim.
 
     tanh(q + k) = 1 - 2 r with r = 1 / (1 + exp(2 q) exp(2 k)). On a CPU this takes two exponentials a word and one
-    reciprocal a pair: a third of the time of one tanh a pair, forward and backward. In kernels, which keep nothing of a
-    pair, it takes less than half of that.
+    reciprocal a pair: a third of the time of one tanh a pair, forward and backward.
 
     # Parameters
 
@@ -63,7 +61,7 @@ class _AdditiveScores(torch.autograd.Function):
         ctx: Any, queries: torch.Tensor, keys: torch.Tensor, vector: torch.Tensor
     ) -> torch.Tensor:
         with full_precision(queries.device):
-            ctx.layer = _hidden_layer(queries, keys, vector)
+            ctx.layer = _hidden_layer(queries, keys)
             # Queries and keys, too, so that a change of them before the backward pass is an error.
             ctx.save_for_backward(vector, queries, keys)
             scores = ctx.layer.scores(vector, any(ctx.needs_input_grad))
@@ -128,38 +126,11 @@ class _HiddenLayer:
         return (queries + keys).mul_(-2).sigmoid_()
 
 
-class _CompiledLayer:
-    """The same in kernels, from exp(2 q) and exp(2 k): nothing is kept of a pair."""
-
-    def __init__(self, queries: torch.Tensor, keys: torch.Tensor) -> None:
-        self._words = queries.contiguous().numpy(), keys.contiguous().numpy()
-
-    def scores(self, vector: torch.Tensor, keep: bool) -> torch.Tensor:
-        from allennlp_nef.nn._kernels import additive
-
-        scores = vector.new_empty(*self._words[0].shape[:2], self._words[1].shape[1])
-        additive.scores(*self._words, vector.detach().contiguous().numpy(), scores.numpy())
-        return scores
-
-    def gradients(self, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        from allennlp_nef.nn._kernels import additive
-
-        shapes = self._words[0].shape, self._words[1].shape, self._words[0].shape[-1:]
-        sums = [grad.new_zeros(shape) for shape in shapes]
-        arrays = [each.numpy() for each in sums]
-        additive.add_gradients(*self._words, grad.contiguous().numpy(), *arrays)
-        return sums[0], sums[1], sums[2]
-
-
-def _hidden_layer(
-    queries: torch.Tensor, keys: torch.Tensor, vector: torch.Tensor
-) -> _HiddenLayer | _CompiledLayer:
+def _hidden_layer(queries: torch.Tensor, keys: torch.Tensor) -> _HiddenLayer:
     # On other devices tanh costs no more, and finding the largest number would need synchronization.
     is_small = queries.device.type == "cpu" and _is_small(queries) and _is_small(keys)
     if is_small:
         queries, keys = (2 * queries).exp_(), (2 * keys).exp_()
-        if have_kernels(queries, keys, vector):
-            return _CompiledLayer(queries, keys)
     return _HiddenLayer(queries, keys, is_small)
 
 

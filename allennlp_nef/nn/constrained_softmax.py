@@ -2,10 +2,8 @@
 
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 
-from allennlp_nef.nn._kernels import have_kernels
 from allennlp_nef.nn.numerics import differentiable_once, exclude_scores, float32_at_least
 
 
@@ -113,10 +111,6 @@ class ConstrainedSoftmaxFunction(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, scores: torch.Tensor, upper_bounds: torch.Tensor) -> torch.Tensor:
-        ctx.arrays = None
-        if _have_kernel(scores, upper_bounds):
-            weights, *ctx.arrays = _compiled(scores, upper_bounds)
-            return torch.from_numpy(weights)
         compute_dtype = float32_at_least(scores.dtype)
         u = upper_bounds.to(compute_dtype)
         solution = solve(scores.to(compute_dtype), u, u <= 0)
@@ -127,8 +121,6 @@ class ConstrainedSoftmaxFunction(torch.autograd.Function):
     @staticmethod
     @differentiable_once("constrained_softmax")
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
-        if ctx.arrays is not None:
-            return _compiled_gradients(grad, *ctx.arrays)
         shares, mass, closed = ctx.saved_tensors
         solution = Solution(shares, shares, mass, closed)
         grad_scores, grad_bounds = gradients(solution, grad.to(shares.dtype))
@@ -146,60 +138,19 @@ def solve(z: torch.Tensor, u: torch.Tensor, closed: torch.Tensor | None) -> Solu
     z, u : `torch.Tensor`, (..., n)
         Finite scores; bounds in [0, 1]. In float32 at least.
     closed : `torch.BoolTensor`, (..., n), or None
-        Where bounds are 0; None if nowhere. Not used by kernels.
+        Where bounds are 0; None if nowhere.
     """
-    if _have_kernel(z, u):
-        return Solution(*map(torch.from_numpy, _compiled(z, u)))
     return (_by_rounds if z.device.type == "cpu" else _by_order)(z, u, closed)
 
 
 def gradients(solution: Solution, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
     """The gradient of the weights -> those of the scores and of the bounds (Alg. 4). None stands for zeros."""
     _, shares, mass, closed = solution
-    if mass is not None and closed is not None and _have_kernel(shares, grad):
-        return _compiled_gradients(grad, shares.numpy(), mass.numpy(), closed.numpy())
     centered = grad - (shares * grad).sum(-1, keepdim=True)  # Eqs. 12 and 13: d alpha - m
     grad_scores = shares * centered
     if mass is not None:
         grad_scores *= mass
     return grad_scores, None if closed is None else centered * closed
-
-
-def _have_kernel(*tensors: torch.Tensor) -> bool:
-    return bool(tensors[0].numel()) and have_kernels(*tensors)
-
-
-def _compiled(z: torch.Tensor, u: torch.Tensor) -> tuple[np.ndarray, ...]:
-    """`_by_rounds` of one row after the other, in a kernel: the parts of a `Solution`.
-
-    Arrays of NumPy take a third of the time of tensors to make.
-    """
-    from allennlp_nef.nn._kernels import csoftmax
-
-    shape, rows = z.shape, (-1, z.size(-1))
-    z_rows = z.contiguous().numpy().reshape(rows)
-    u_rows = u.expand(shape).contiguous().numpy().reshape(rows)
-    weights, shares = np.empty_like(z_rows), np.empty_like(z_rows)
-    masses, closed = np.empty((len(z_rows), 1), z_rows.dtype), np.empty(z_rows.shape, bool)
-    csoftmax.solve(z_rows, u_rows, SLACK, weights, shares, masses, closed)
-    mass = masses.reshape(*shape[:-1], 1)
-    return weights.reshape(shape), shares.reshape(shape), mass, closed.reshape(shape)
-
-
-def _compiled_gradients(
-    grad: torch.Tensor, shares: np.ndarray, mass: np.ndarray, closed: np.ndarray
-) -> tuple[torch.Tensor, torch.Tensor]:
-    from allennlp_nef.nn._kernels import csoftmax
-
-    shape, rows = grad.shape, (-1, grad.size(-1))
-    grad_rows = grad.contiguous().numpy().reshape(rows)
-    solution = shares.reshape(rows), mass.reshape(-1, 1), closed.reshape(rows)
-    grad_scores, grad_bounds = np.empty_like(grad_rows), np.empty_like(grad_rows)
-    csoftmax.gradients(*solution, grad_rows, grad_scores, grad_bounds)
-    return (
-        torch.from_numpy(grad_scores.reshape(shape)),
-        torch.from_numpy(grad_bounds.reshape(shape)),
-    )
 
 
 def _by_rounds(z: torch.Tensor, u: torch.Tensor, closed: torch.Tensor | None) -> Solution:

@@ -1,4 +1,4 @@
-"""Inference in a linear-chain conditional random field: the best tagging, and marginal probabilities.
+"""The linear-chain conditional random field: log-likelihood, the best tagging, and marginal probabilities.
 
 The score of a tagging y of L words is
 ``start[y_1] + sum_i emissions[i, y_i] + sum_i transitions[y_(i-1), y_i] + end[y_L]``, its probability proportional to
@@ -19,14 +19,10 @@ fewest forbidden transitions are the best, and share the probability. Each funct
 synchronizes a device.
 """
 
-from typing import Any
-
-import numpy as np
 import torch
 from torch.nn import functional
 
-from allennlp_nef.nn._kernels import have_kernels
-from allennlp_nef.nn.numerics import differentiable_once, float32_at_least, zero_padding
+from allennlp_nef.nn.numerics import float32_at_least, zero_padding
 
 FORBIDDEN = -1e30
 # On a CPU the sums of a word in Viterbi's algorithm are computed for at most this many numbers at once: its cache.
@@ -54,8 +50,6 @@ def viterbi(
         return torch.zeros_like(mask, dtype=torch.long)
     with torch.no_grad():
         chain = _prepared(emissions, mask, transitions, start, end)
-        if _have_kernels(chain):
-            return _compiled_viterbi(mask, chain)
         emissions, transitions, start, end = chain
         tokens, tags = emissions.shape[1:]
         extra = -tags % ROW_MULTIPLE
@@ -145,6 +139,42 @@ def transition_probabilities(
     return _marginals(mask, forward, backward), following
 
 
+def log_likelihoods(
+    emissions: torch.Tensor,
+    mask: torch.Tensor,
+    transitions: torch.Tensor,
+    start: torch.Tensor,
+    end: torch.Tensor,
+    tags: torch.Tensor,
+) -> torch.Tensor:
+    """log P(tags | words) of each sentence: the score of the tags less the logarithm of the sum over all taggings.
+
+    # Parameters
+
+    tags : `torch.LongTensor`, (batch, tokens)
+        In padding, any index.
+
+    # Returns
+
+    `torch.Tensor`, (batch,); 0 without words.
+    """
+    if not mask.numel():
+        return emissions.sum((1, 2))
+    emissions, transitions, start, end = _prepared(emissions, mask, transitions, start, end)
+    rows = torch.arange(len(mask), device=mask.device)
+    last = (mask.sum(-1) - 1).clamp(min=0)
+    gold = zero_padding(emissions.gather(-1, tags.unsqueeze(-1)), mask).sum((1, 2))
+    steps = transitions[tags[:, :-1], tags[:, 1:]].masked_fill(~mask[:, 1:], 0).sum(-1)
+    gold = gold + start[tags[:, 0]] + steps + end[tags[rows, last]]
+    message = start + emissions[:, 0]
+    for i in range(1, emissions.size(1)):
+        # (batch, from, 1) + (from, to), summed over from
+        following = _log_sum_exp(message.unsqueeze(2) + transitions, 1) + emissions[:, i]
+        message = torch.where(mask[:, i, None], following, message)
+    # A sentence without words has no gradient either.
+    return (gold - _log_sum_exp(message + end, -1)).masked_fill(~mask[:, 0], 0)
+
+
 def _prepared(emissions: torch.Tensor, mask: torch.Tensor, *parameters: torch.Tensor) -> Tensors:
     """All tensors in one type, float32 at least: zeros in padding, finite numbers for forbidden transitions."""
     check_chain(mask, emissions, *parameters)
@@ -163,27 +193,25 @@ def check_chain(
     mask: torch.Tensor,
     emissions: torch.Tensor,
     *parameters: torch.Tensor,
-    tags: torch.Tensor | None = None,
 ) -> None:
-    """Raises a `ValueError` where shapes do not agree, which kernels do not check, or a word comes after padding.
+    """Raises a `ValueError` where shapes do not agree, or a word comes after padding.
 
     The latter is not checked on other devices than CPUs, since it would synchronize them.
     """
-    tagged = mask.shape if tags is None else tags.shape
     count = emissions.shape[-1]
     shapes = [tuple(each.shape) for each in parameters]
     is_right = (
         emissions.dim() == 3
-        and emissions.shape[:2] == mask.shape == tagged
+        and emissions.shape[:2] == mask.shape
         and mask.dtype == torch.bool
         and count > 0
         and shapes == [(count, count), (count,), (count,)]
     )
     if not is_right:
         raise ValueError(
-            "expected emissions (batch, tokens, tags), a Boolean mask and tags (batch, tokens), transitions (tags, "
-            f"tags), start and end (tags,); got {tuple(emissions.shape)}, {mask.dtype} {tuple(mask.shape)}, "
-            f"{tuple(tagged)}, {', '.join(map(str, shapes))}"
+            "expected emissions (batch, tokens, tags), a Boolean mask (batch, tokens), transitions (tags, tags), "
+            f"start and end (tags,); got {tuple(emissions.shape)}, {mask.dtype} {tuple(mask.shape)}, "
+            f"{', '.join(map(str, shapes))}"
         )
     if mask.device.type == "cpu":
         has_gap = (mask[:, 1:] & ~mask[:, :-1]).any(-1)
@@ -194,35 +222,11 @@ def check_chain(
             )
 
 
-def _have_kernels(chain: Tensors) -> bool:
-    needs_gradient = torch.is_grad_enabled() and any(each.requires_grad for each in chain)
-    return not needs_gradient and have_kernels(*chain)
-
-
-def _compiled_viterbi(mask: torch.Tensor, chain: Tensors) -> torch.Tensor:
-    from allennlp_nef.nn._kernels import linear_chain
-
-    path = torch.zeros(mask.shape, dtype=torch.long)
-    linear_chain.viterbi(mask.sum(-1).numpy(), *_arrays(chain), path.numpy())
-    return path
-
-
-def _arrays(tensors: Tensors) -> list[np.ndarray]:
-    return [tensor.detach().contiguous().numpy() for tensor in tensors]
-
-
 def _messages(mask: torch.Tensor, chain: Tensors) -> Tensors:
     """Forward and backward, (batch, tokens, tags) each, from the emissions, transitions, start and end."""
     emissions, transitions, start, end = chain
-    if not _have_kernels(chain):
-        forward = _forward(emissions, transitions, start)
-        return forward, _backward(emissions, mask, transitions, end)
-    from allennlp_nef.nn._kernels import linear_chain
-
-    forward, backward = emissions.new_zeros(emissions.shape), emissions.new_zeros(emissions.shape)
-    lengths = mask.sum(-1).numpy()
-    linear_chain.messages(lengths, *_arrays(chain), forward.numpy(), backward.numpy())
-    return forward, backward
+    forward = _forward(emissions, transitions, start)
+    return forward, _backward(emissions, mask, transitions, end)
 
 
 def _forward(
@@ -260,67 +264,3 @@ def _log_sum_exp(scores: torch.Tensor, dim: int) -> torch.Tensor:
     """`torch.logsumexp` without exponentials that underflow: they add nothing, and are very slow on a CPU."""
     highest = scores.detach().amax(dim, keepdim=True)
     return (scores - highest).clamp(min=-80).exp().sum(dim).log() + highest.squeeze(dim)
-
-
-class LogLikelihood(torch.autograd.Function):
-    """log P(tags | words) of each sentence in the linear chain of `nn.linear_chain`, (batch,); 0 without words.
-
-    It is what pytorch-crf computes. The gradient is in closed form: gold tags less marginal probabilities. It is
-    differentiable once.
-
-    # Parameters
-
-    emissions : `torch.FloatTensor`, (batch, tokens, tags)
-        On a CPU, as the other three. Values in padding have no effect, NaN included.
-    transitions : `torch.FloatTensor`, (tags, tags)
-        From the tag of the row to the tag of the column.
-    start, end : `torch.FloatTensor`, (tags,)
-    mask : `torch.BoolTensor`, (batch, tokens)
-        True = keep; padding at the end.
-    tags : `torch.LongTensor`, (batch, tokens)
-        In padding, too, an index of a tag.
-
-    # Raises
-
-    `IndexError`: a tag is not an index of a tag. `ValueError`: the shapes do not agree, or a word comes after padding.
-    `RuntimeError`, in the backward pass: a gradient that can be differentiated again was asked for.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        emissions: torch.Tensor,
-        transitions: torch.Tensor,
-        start: torch.Tensor,
-        end: torch.Tensor,
-        mask: torch.Tensor,
-        tags: torch.Tensor,
-    ) -> torch.Tensor:
-        from allennlp_nef.nn._kernels import linear_chain
-
-        check_chain(mask, emissions, transitions, start, end, tags=tags)
-        if tags.numel():
-            lowest, highest = int(tags.min()), int(tags.max())
-            if lowest < 0 or highest >= len(start):
-                raise IndexError(
-                    f"tags: expected indices from 0 to {len(start) - 1}, got {lowest} to {highest}"
-                )
-        forward, constants = torch.empty_like(emissions), emissions.new_empty(mask.shape)
-        result = emissions.new_empty(len(mask))
-        needed = mask.sum(-1), tags, emissions, transitions, start, end, forward, constants
-        tensors = [tensor.detach().contiguous() for tensor in needed]
-        linear_chain.log_likelihoods(*(each.numpy() for each in tensors), result.numpy())
-        # Those that the caller has, so that a change of them before the backward pass is an error.
-        ctx.save_for_backward(emissions, transitions, start, end, *tensors)
-        return result
-
-    @staticmethod
-    @differentiable_once("The loss of the CRF", ". ALLENNLP_NEF_NUMBA=0 gives one with more")
-    def backward(ctx: Any, grad: torch.Tensor) -> tuple[Any, ...]:
-        from allennlp_nef.nn._kernels import linear_chain
-
-        tensors = ctx.saved_tensors[4:]
-        grads = [torch.zeros_like(tensor) for tensor in tensors[2:6]]
-        arrays = [each.detach().numpy() for each in (*tensors, grad.contiguous(), *grads)]
-        linear_chain.gradients(*arrays)
-        return *grads, None, None

@@ -54,7 +54,6 @@ def assert_all_close(found, expected, tolerance):
         torch.testing.assert_close(ours.double(), other.double(), rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.usefixtures("with_and_without_kernels")
 @settings(
     max_examples=30,
     deadline=None,
@@ -85,7 +84,6 @@ def test_gradients_are_those_of_finite_differences(monkeypatch, max_numbers, sca
     assert gradcheck(additive_scores, tensors)
 
 
-@pytest.mark.usefixtures("with_and_without_kernels")
 class TestRange:
     @pytest.mark.parametrize(
         "largest", [39.9, MAX_EXPONENT, 40.1, 44.0, 45.0, 88.0, 100.0, 200.0, 1e4]
@@ -123,7 +121,6 @@ class TestRange:
         torch.testing.assert_close(scores[:, kept], expected[:, kept])
 
 
-@pytest.mark.usefixtures("with_and_without_kernels")
 class TestPrecision:
     def test_bfloat16_has_the_error_of_its_inputs(self):
         """Only the rounding of the inputs."""

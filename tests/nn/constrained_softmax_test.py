@@ -3,7 +3,6 @@ import math
 import pytest
 import torch
 
-from allennlp_nef.nn._kernels import is_available
 from allennlp_nef.nn.constrained_softmax import (
     ConstrainedSoftmaxFunction,
     _by_order,
@@ -11,11 +10,9 @@ from allennlp_nef.nn.constrained_softmax import (
     constrained_softmax,
     gradients,
 )
-from allennlp_nef.nn.constrained_softmax import solve as solve_in_kernel
 from tests.nn.csoftmax_problems import FLOATS, KINDS, rows_by_oracle, values_of
 
 SOLVERS = [_by_rounds, _by_order]
-IN_FLOAT32 = SOLVERS + [solve_in_kernel] * is_available()
 LOW_PRECISION = [torch.bfloat16, torch.float16]
 
 
@@ -114,7 +111,7 @@ class TestShapesAndTypes:
         for length in (1, 2, 7, 60):
             z, u = (tensor.to(dtype) for tensor in values_of(kind, length, seed=7, batch=20))
             gradient = torch.randn(z.shape, generator=torch.Generator().manual_seed(8)).to(dtype)
-            solvers = IN_FLOAT32 if dtype == torch.float32 else SOLVERS
+            solvers = SOLVERS
             solutions = [solve(z, u, u <= 0) for solve in solvers]
             results = [(one.weights, *gradients(one, gradient)) for one in solutions]
             for first, *others in zip(*results):
@@ -128,7 +125,7 @@ class TestShapesAndTypes:
         z, u = (tensor.to(dtype) for tensor in values_of("tight", 7, seed=7, batch=20))
         u[3] *= total / u[3].sum()
         gradient = torch.randn(z.shape, generator=torch.Generator().manual_seed(8)).to(dtype)
-        for solve in IN_FLOAT32 if dtype == torch.float32 else SOLVERS:
+        for solve in SOLVERS:
             solution = solve(z, u, u <= 0)
             assert torch.equal(solution.weights[3], u[3])
             grad_scores, grad_bounds = gradients(solution, gradient)
@@ -145,7 +142,7 @@ class TestShapesAndTypes:
         assert solution.closed is None and gradients(solution, z)[1] is None
 
     @pytest.mark.parametrize("shift", [1e4, -1e4])
-    @pytest.mark.parametrize("solve", IN_FLOAT32)
+    @pytest.mark.parametrize("solve", SOLVERS)
     @pytest.mark.parametrize("kind", KINDS)
     def test_large_scores_have_the_error_of_rounding(self, kind, solve, shift):
         """Scores that float32 holds exactly. A word without weight has a score that is higher still."""

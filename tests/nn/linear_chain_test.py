@@ -104,7 +104,6 @@ NUMBERS = st.integers(-2, 2).map(float)
 STEPS = st.one_of(NUMBERS, st.just(-math.inf))
 
 
-@pytest.mark.usefixtures("with_and_without_kernels")
 @settings(
     deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -125,7 +124,6 @@ def test_ties_go_to_the_lowest_index_of_the_last_word_first(data, tags, tokens):
         assert all(0 <= tag < tags for tag in path)
 
 
-@pytest.mark.usefixtures("with_and_without_kernels")
 @pytest.mark.parametrize("tags", [2, 33, 64])
 def test_viterbi_agrees_with_pytorch_crf(tags):
     torch.manual_seed(0)
@@ -161,7 +159,6 @@ def test_empty_batches_work(shape):
     assert following.shape == (shape[0], max(shape[1] - 1, 0), 2)
 
 
-@pytest.mark.usefixtures("with_and_without_kernels")
 def test_the_fewest_forbidden_transitions_win_where_all_are_forbidden():
     """Tag 0 starts no sentence; the one transition is 0 to 0: every tagging breaks a rule, 0 0 0 only once."""
     transitions = torch.tensor([[0.0, -math.inf], [-math.inf, -math.inf]])
@@ -182,7 +179,6 @@ def test_the_fewest_forbidden_transitions_win_where_all_are_forbidden():
         torch.testing.assert_close(marginals[0], expected / len(fewest))
 
 
-@pytest.mark.usefixtures("with_and_without_kernels")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("forbidden", [-math.inf, -1e4])
 def test_low_precision_has_the_error_of_its_inputs(dtype, forbidden):

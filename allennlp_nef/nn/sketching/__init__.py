@@ -2,7 +2,6 @@
 
 - `reference`: the recursion in its plain form, with autograd and with a trace.
 - `fused`: the same mathematics with a hand-written backward pass, for training and for inference without a trace.
-- `_compiled_full` and `_compiled_single`: the same where numba is installed, in float32 on CPUs.
 - `halted`: the same recursion where sentences leave the batch before their last step.
 - `stepwise_attention`: the attention of one step after the other, as the fused recursion calls it.
 """

@@ -36,7 +36,6 @@ from typing import Any
 
 import torch
 
-from allennlp_nef.nn._kernels import have_kernels
 from allennlp_nef.nn.numerics import differentiable_once, full_precision
 from allennlp_nef.nn.sketching.fused_recursion import (
     FusedFullRecursion,
@@ -49,16 +48,6 @@ RECURSIONS: dict[str, type[FusedRecursion]] = {
     "full": FusedFullRecursion,
     "single": FusedSingleRecursion,
 }
-
-
-def recursion_of(sketch_update: str, *inputs: torch.Tensor) -> type[FusedRecursion]:
-    """The form of the recursion for inputs of their types, on their device: with kernels where there are some."""
-    if have_kernels(*inputs):
-        from allennlp_nef.nn.sketching._compiled_full import CompiledFullRecursion
-        from allennlp_nef.nn.sketching._compiled_single import CompiledSingleRecursion
-
-        return CompiledFullRecursion if sketch_update == "full" else CompiledSingleRecursion
-    return RECURSIONS[sketch_update]
 
 
 def fused_sketches(
@@ -133,7 +122,7 @@ def _run(
         steps = num_steps[order].tolist()
         preactivation, mask = preactivation[order], mask[order]
     inputs = preactivation, sketch_weight, attention_vector
-    kind = recursion_of(sketch_update, preactivation, sketch_weight, attention_vector)
+    kind = RECURSIONS[sketch_update]
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs):
         rest = make_attention, mask, steps, context_size, keep_history
         results = _FusedSketches.apply(*inputs, kind, *rest)

@@ -5,7 +5,7 @@ from typing import Protocol
 import torch
 
 from allennlp_nef.nn.numerics import full_precision
-from allennlp_nef.nn.sketching.fused import recursion_of
+from allennlp_nef.nn.sketching.fused import RECURSIONS
 from allennlp_nef.nn.sketching.stepwise_attention import MakeAttention
 
 MAX_LEFT_SHARE = 0.75
@@ -57,7 +57,7 @@ def halted_sketches(
     is_active = torch.ones_like(rows, dtype=torch.bool)
     left, first_end, count = len(rows), int(limits.min()), int(limits.max())
     inputs = preactivation, sketch_weight, attention_vector
-    recursion = recursion_of(sketch_update, *inputs)(
+    recursion = RECURSIONS[sketch_update](
         *inputs, make_attention, mask, [count] * left, context_size
     )
     with full_precision(mask.device):

@@ -46,20 +46,6 @@ class StepwiseAttention:
         """
         return None
 
-    def forward_array(self, step: int, scores: np.ndarray, use_cache: bool) -> np.ndarray:
-        """`forward` of arrays in float32, which kernels take."""
-        return self.forward(step, torch.from_numpy(scores), use_cache).contiguous().numpy()
-
-    def backward_array(self, step: int, grad: np.ndarray) -> np.ndarray | None:
-        """`backward` of arrays in float32."""
-        grad_scores = self.backward(step, torch.from_numpy(grad))
-        return None if grad_scores is None else grad_scores.contiguous().numpy()
-
-    def open_array(self, size: int) -> np.ndarray | None:
-        """`open_words` as an array."""
-        words = self.open_words(size)
-        return None if words is None else words.numpy()
-
     def keep(self, rows: torch.Tensor) -> None:
         """Leaves the other sentences out of all further steps, without a backward pass; see `FusedRecursion.keep`."""
         raise NotImplementedError
@@ -284,11 +270,6 @@ def open_words_of(closed: torch.Tensor | None, size: int) -> torch.Tensor | None
     # On other devices than a CPU their number is not known without synchronization.
     if closed is None or closed.device.type != "cpu":
         return None
-    words = open_array_of(closed[:size].numpy())  # a third of the time of torch's
-    return None if words is None else torch.from_numpy(words)
-
-
-def open_array_of(closed: np.ndarray) -> np.ndarray | None:
-    """The result of `open_array`, from the words (sentences, tokens) that are closed."""
-    words = np.flatnonzero(~closed)
-    return words if len(words) < MAX_OPEN_SHARE * closed.size else None
+    # A third of the time of torch's `nonzero`.
+    words = torch.from_numpy(np.flatnonzero(~closed[:size].numpy()))
+    return words if len(words) < MAX_OPEN_SHARE * closed[:size].numel() else None

@@ -27,7 +27,6 @@ def paths_of(head, scores):
     return oracles.path_scores(scores.numpy(), *(p.detach().numpy() for p in parameters))
 
 
-@pytest.mark.usefixtures("with_and_without_kernels")
 @pytest.mark.parametrize("seed", range(2))
 class TestAgainstAllPaths:
     def test_loss_is_the_likelihood_over_all_taggings(self, seed):
@@ -85,7 +84,6 @@ def test_gradients_are_numerically_right():
     assert gradcheck(lambda x, *_: head.loss(x, mask, tags), (scores, *head.chain.parameters()))
 
 
-@pytest.mark.usefixtures("with_and_without_kernels")
 def test_gradient_is_expected_minus_observed():
     """d loss / d score = marginal - [gold], summed over the batch's sentences and divided by them."""
     head, scores, mask, tags = example()
@@ -96,7 +94,6 @@ def test_gradient_is_expected_minus_observed():
     torch.testing.assert_close(scores.grad, expected.detach(), rtol=0, atol=1e-6)
 
 
-@pytest.mark.usefixtures("with_and_without_kernels")
 def test_a_word_after_padding_is_an_error():
     head, scores, mask, tags = example()
     mask[2, 1] = False
