@@ -214,6 +214,22 @@ def test_a_validation_metric_that_the_model_does_not_give_is_named():
         MetricTracker("+f1-al").add_metrics({"f1-all": 1.0, "loss": 2.0})
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"start_method": "spam", "num_workers": 1}, "start_method: expected fork.*, got 'spam'"),
+        ({"cuda_device": "no"}, r"cuda_device: expected a device of torch, got 'no' \("),
+        ({"batch_size": 0}, "batch_size: expected an integer of at least 1, got 0"),
+    ],
+)
+def test_a_data_loader_checks_its_options_before_it_reads(options, message):
+    from allennlp.data import DataLoader
+
+    params = Params({"batch_size": 2, **options}, "data_loader.")
+    with pytest.raises(ConfigurationError, match=rf"^data_loader \(\w+\): {message}"):
+        DataLoader.from_params(params, reader=None, data_path="none")
+
+
 @pytest.mark.parametrize("kind", ["pretrained_transformer_mismatched", "word_pieces"])
 def test_a_missing_transformer_is_named_with_its_place(kind):
     from allennlp.data import TokenIndexer
