@@ -26,8 +26,8 @@ LAYERS = [
     {"models"},
     {"predictors", "training"},
     {"runner"},
-    {"bulk", "exporting", "serving"},
-    {"commands"},
+    {"corpora", "exporting", "serving"},
+    {"bulk", "commands"},
     {"components"},
     {"console"},
 ]
