@@ -25,7 +25,6 @@ LAYERS = [
     {"data", "modules", "metrics"},
     {"models"},
     {"predictors", "training"},
-    {"runner"},
     {"corpora", "exporting", "serving"},
     {"bulk", "commands"},
     {"components"},
