@@ -9,7 +9,14 @@ pytestmark = pytest.mark.browser
 
 
 def test_markup_in_words_is_shown_as_text(open_page):
-    words = ["<img", "src=x", "onerror=window.ran=1>", "<script>window.ran=1</script>", "&amp;", "<b>"]
+    words = [
+        "<img",
+        "src=x",
+        "onerror=window.ran=1>",
+        "<script>window.ran=1</script>",
+        "&amp;",
+        "<b>",
+    ]
     browser = open_page("word_qe")
     submit(browser, source="<i>x</i>", target=" ".join(words))
     assert browser.texts(".chip .word") == words
