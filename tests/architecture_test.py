@@ -18,7 +18,6 @@ LAYERS = [
         "resources",
         "saved_versions",
         "tensor_files",
-        "text",
         "version",
     },
     {"compat", "figures"},

@@ -286,12 +286,13 @@ def test_oldest_transformers_pass_the_tests_of_the_transformer_parts(root, tmp_p
     oldest = {text.partition(">=")[0]: text.partition(">=")[2] for text in compat.OLDEST}
     packages = [f"transformers=={oldest['transformers']}.*", "tokenizers<0.21", "huggingface_hub<1"]
     variables = {name: value for name, value in os.environ.items() if name != "PIP_CONSTRAINT"}
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", tmp_path]
-    subprocess.run([*pip, *packages], env=variables, check=True)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile"]
+    subprocess.run([*pip, "--target", tmp_path, *packages], env=variables, check=True)
     tests = [
         "tests/modules/input_representations/transformer_pair_test.py",
         "tests/training_configs_transformer_test.py",
         "tests/compat_test.py::test_tokenizer_and_embedder_of_allennlp_read_and_embed_words",
+        *("-k", "learn_in_one_step or archive_needs or vectors or long_pair or read_and_embed"),
     ]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests],
