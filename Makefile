@@ -123,7 +123,7 @@ test: lint browser
 
 test-spark: install
 	$(PIP) 'pyspark>=3.5,<5'
-	OMP_NUM_THREADS=1 "$(VENV)/bin/python" -m pytest tests/bulk/spark_test.py
+	OMP_NUM_THREADS=1 "$(VENV)/bin/python" -m pytest tests/corpora/spark_test.py
 
 docs: install
 	"$(VENV)/bin/python" docs/make_reference.py --check

@@ -579,7 +579,16 @@ def _check_before_reading(module: Any) -> None:
             construct(self, *arguments, **options)
         except ValueError as error:
             raise _RefusedValue(str(error)) from error
+        except RuntimeError as error:
+            got = f"{options.get('cuda_device')!r} ({error})"
+            raise _RefusedValue(f"cuda_device: expected a device of torch, got {got}") from error
         del self.iter_instances
+        # A lock of AllenNLP's loader is made in the way that is Python's default.
+        methods = {"fork": None, module.mp.get_start_method(): None}
+        if self.num_workers and self.start_method not in methods:
+            raise _RefusedValue(
+                f"start_method: expected {' or '.join(methods)}, got {self.start_method!r}"
+            )
         if self.max_instances_in_memory is None:
             for _ in self.iter_instances():
                 pass

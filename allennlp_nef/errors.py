@@ -1,5 +1,6 @@
-"""Errors that a user can mend. Any module may import them; they need nothing but Python."""
+"""Errors that a user can mend, and their messages. Any module may import them; they need nothing but Python."""
 
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -82,3 +83,19 @@ def summary_of(error: BaseException) -> str:
     """The first and the last line of an error's message, or the name of its type where it has no message."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return "; ".join(dict.fromkeys([*lines[:1], *lines[-1:]])) or type(error).__name__
+
+
+# Categories and characters that XML or UTF-8 does not have.
+_CONTROL = ("Cc", "Cs")
+_NO_CHARACTERS = "\ufffe\uffff"
+
+
+def printable(text: str) -> str:
+    """A text on one line, with escapes for what cannot be printed."""
+    return "".join(map(_printable, text))
+
+
+def _printable(letter: str) -> str:
+    if unicodedata.category(letter) in _CONTROL or letter in _NO_CHARACTERS:
+        return letter.encode("unicode_escape").decode("ascii")
+    return letter

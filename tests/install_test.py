@@ -1,11 +1,16 @@
-"""The package's metadata, what it says where AllenNLP cannot be imported, and the Makefile."""
+"""The package's metadata and distributions, what it says where AllenNLP cannot be imported, and the Makefile.
+
+`readme_install_test.py` uses what is installed.
+"""
 
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -14,6 +19,7 @@ from packaging.utils import canonicalize_name
 
 from allennlp_nef.compat import OLDEST, WITHOUT_REQUIREMENTS, install_commands
 from allennlp_nef.version import VERSION
+from tests.readme_install_test import copy_checkout
 
 ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -190,3 +196,78 @@ class TestMakefile:
         )
         assert code == 0, output
         assert 'echo "make test took' in output.splitlines()[-1]
+
+
+def files_in(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def build(kind, source, output):
+    """The wheel or the source distribution of a folder, made as pip makes it, with the setuptools that is here."""
+    code = f"from setuptools import build_meta; build_meta.build_{kind}({str(output)!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=str(source), capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode("utf-8", "replace")
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    """A copy of the checkout: a build leaves files in its folder."""
+    folder = tmp_path_factory.mktemp("source")
+    copy_checkout(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def unpacked(source, tmp_path_factory):
+    """The files of the source distribution."""
+    folder = tmp_path_factory.mktemp("sdist")
+    files = set(files_in(source))
+    build("sdist", source, folder)
+    with tarfile.open(str(folder / f"allennlp_nef-{VERSION}.tar.gz")) as archive:
+        archive.extractall(str(folder))
+    return folder / f"allennlp_nef-{VERSION}", files
+
+
+@pytest.fixture(scope="module")
+def wheel(unpacked, tmp_path_factory):
+    """The wheel that is built from the source distribution."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build("wheel", unpacked[0], folder)
+    return folder / f"allennlp_nef-{VERSION}-py3-none-any.whl"
+
+
+def test_source_distribution_has_the_files_of_the_checkout(unpacked):
+    folder, files = unpacked
+    assert {
+        "pyproject.toml",
+        "training_configs/qe_nef_f.jsonnet",
+        "fixtures/generate_qe.py",
+    } <= files
+    assert sorted(files - set(files_in(folder))) == [".gitignore"]
+
+
+def test_wheel_has_the_package_the_examples_and_the_page(wheel):
+    """A new subpackage has to be listed in pyproject.toml."""
+    expected = {
+        f"allennlp_nef/{name}": content for name, content in files_in(ROOT / "allennlp_nef").items()
+    }
+    for name in ("_allennlp_nef_start.py", "allennlp_nef.pth", "allennlp_nef_console.py"):
+        expected[name] = (ROOT / name).read_bytes()
+    fixtures = (f"fixtures/{name}" for name in ("ner", "pos", "qe", "sentences"))
+    for folder in ("training_configs", *fixtures):
+        for name, content in files_in(ROOT / folder).items():
+            expected[f"allennlp_nef/examples/{folder}/{name}"] = content
+    with zipfile.ZipFile(str(wheel)) as archive:
+        installed = {
+            name: archive.read(name)
+            for name in archive.namelist()
+            if not name.startswith(f"allennlp_nef-{VERSION}.dist-info/")
+        }
+    assert sorted(installed) == sorted(expected)
+    assert installed == expected

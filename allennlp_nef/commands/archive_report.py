@@ -16,7 +16,7 @@ from allennlp.models.archival import CONFIG_NAME, get_weights_path
 
 from allennlp_nef.data.aligners import load_aligner
 from allennlp_nef.data.saved_examples import read_examples
-from allennlp_nef.errors import UserError, quote, summary_of
+from allennlp_nef.errors import UserError, printable, quote, summary_of
 from allennlp_nef.predictors.archives import (
     HINT,
     built_parts,
@@ -28,7 +28,6 @@ from allennlp_nef.predictors.archives import (
 from allennlp_nef.resources import ALIGNER_NAME, TRANSFORMER_NAME
 from allennlp_nef.saved_versions import versions_of
 from allennlp_nef.tensor_files import load_tensors
-from allennlp_nef.text import printable
 
 READERS = ("dataset_reader", "validation_dataset_reader")
 OF_TRANSFORMERS = ("transformer_pair", "word_pieces")

@@ -9,12 +9,12 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from allennlp_nef.bulk.job import Job, tag_corpus
-from allennlp_nef.bulk.row_tagger import RowTagger
-from allennlp_nef.bulk.sentences import READERS
-from allennlp_nef.bulk.shard_tagger import ROW_FORMATS
 from allennlp_nef.commands.command import print_lines
 from allennlp_nef.commands.output_files import check_folder
+from allennlp_nef.corpora.job import Job, tag_corpus
+from allennlp_nef.corpora.parts import ROW_FORMATS
+from allennlp_nef.corpora.shards import READERS
+from allennlp_nef.corpora.tagger import RowTagger
 from allennlp_nef.errors import UserError, quote
 from allennlp_nef.predictors.archives import check_device, load_predictor
 

@@ -13,11 +13,10 @@ from allennlp_nef.commands.request_files import holds_requests
 from allennlp_nef.commands.sketched_sentences import instances_of
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.exporting.folder import write_folder
+from allennlp_nef.exporting.runner import ExportedTagger, Sentence
 from allennlp_nef.metrics.tag_scores import CHUNKS, TAGS, WORD_QE
 from allennlp_nef.predictors.archives import load_predictor
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
-from allennlp_nef.runner import ExportedTagger
-from allennlp_nef.runner.requests import Sentence
 
 SCORERS = {"chunks": CHUNKS, "tags": TAGS, "word_qe": WORD_QE}
 

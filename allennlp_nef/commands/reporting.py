@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 
 from allennlp_nef.commands.command import print_lines
 from allennlp_nef.commands.output_files import reason_of
-from allennlp_nef.errors import UserError
-from allennlp_nef.text import printable
+from allennlp_nef.errors import UserError, printable
 
 CLOSED_PIPE = 141  # 128 and the number of the signal, as shells count
 # Types by their names: not every command imports their modules.

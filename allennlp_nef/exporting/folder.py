@@ -119,7 +119,14 @@ SHARED = (
     "data/formats/word_alignments.py",
     "data/aligners/lexical_aligner.py",
 )
-"""The modules outside of `runner` that the runner imports."""
+"""The modules that `runner` imports."""
+PROGRAM = f"""import sys
+from pathlib import Path
+
+from {RUNNER} import main
+
+sys.exit(main(Path(__file__).resolve().parent))
+"""
 _IMPORT = re.compile(r"^from allennlp_nef\.(?:\w+\.)*(\w+) import", re.MULTILINE)
 
 
@@ -197,11 +204,13 @@ def write_runner(folder: Path) -> None:
     """Writes the runner, a package without imports of allennlp_nef, and the program that Python runs for a folder."""
     package = folder / RUNNER
     package.mkdir(exist_ok=True)
-    runner = sorted((PACKAGE / "runner").glob("*.py"))
-    for path in [*runner, *(PACKAGE / name for name in SHARED)]:
-        text = _IMPORT.sub(rf"from {RUNNER}.\1 import", path.read_text(encoding="utf-8"))
-        place = folder if path.name == "__main__.py" else package
-        (place / path.name).write_text(text, encoding="utf-8")
+    for name in ("exporting/runner.py", *SHARED):
+        text = _IMPORT.sub(
+            rf"from {RUNNER}.\1 import", (PACKAGE / name).read_text(encoding="utf-8")
+        )
+        copy = package / Path(name).name.replace("runner.py", "__init__.py")
+        copy.write_text(text, encoding="utf-8")
+    (folder / "__main__.py").write_text(PROGRAM, encoding="utf-8")
 
 
 def _check_packages() -> None:

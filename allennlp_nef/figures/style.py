@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from allennlp_nef.errors import needing
-from allennlp_nef.text import printable
+from allennlp_nef.errors import needing, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

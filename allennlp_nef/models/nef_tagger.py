@@ -463,7 +463,7 @@ class BadWords:
             )
 
 
-class TaggingMetrics:
+class TaggingMetrics(Metric):
     """Calls the metrics of a tagger, and collects their scores. `SentenceScores` calls those of sentence scores.
 
     # Parameters
@@ -673,7 +673,7 @@ def batch_halting(
     )
 
 
-class MeanSteps:
+class MeanSteps(Metric):
     """Counts the steps of sentences that may halt, for a score."""
 
     def __init__(self) -> None:

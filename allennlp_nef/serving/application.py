@@ -56,8 +56,7 @@ def create_app(
         from flask import Flask, Response, jsonify, send_from_directory
         from werkzeug.exceptions import MethodNotAllowed
 
-        from allennlp_nef.serving._bodies import read_json
-        from allennlp_nef.serving._json_errors import answer_errors_in_json
+        from allennlp_nef.serving._http import answer_errors_in_json, read_json
         from allennlp_nef.serving._metrics import Metrics
 
     check_integers(max_bytes=max_bytes, max_depth=max_depth)

@@ -1,53 +1,58 @@
+"""The checkpointer `resumable`, and the files that it writes."""
+
+import errno
+import glob
 import logging
 import os
+import re
+import shutil
 import time
-from contextlib import suppress
-from functools import partial
-from typing import Any
+import uuid
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, BinaryIO
 
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.nn.util import dist_reduce_sum
 from allennlp.training import Checkpointer
 from allennlp.training.trainer import TrainerCheckpoint
 from overrides import overrides
 
 from allennlp_nef.errors import UserError
 from allennlp_nef.modules.options import check_integers
-from allennlp_nef.training.recovery import (
-    BEST,
-    MODEL,
-    TRAINING,
-    CheckpointFiles,
-    Point,
-    Resumption,
-    calling_trainer,
-    decode,
-    encode,
-    exit_terminated,
-    gather,
-    in_any_process,
-    link,
-    replacing,
-)
+from allennlp_nef.training.recovery import decode, encode, gather
 
 logger = logging.getLogger(__name__)
+
+Point = tuple[int, int]
+"""When a checkpoint was written: the epochs that were finished, and the batches of the next one."""
+MODEL, BEST, TRAINING = KINDS = ("model", "best", "training")
+"""The files of a checkpoint: the weights, those of the best epoch so far, if there is one, and last the state of the
+training, which makes it complete."""
+UNUSABLE = ".unusable"
+"""The ending of files that were set aside."""
+TEMPORARY = ".tmp"
+"""The ending of files that are being written."""
+_FILE = re.compile(rf"(?:{'|'.join(KINDS)})_state_e(\d+)_b(\d+)\.th$")
 
 
 @Checkpointer.register("resumable")
 class ResumableCheckpointer(Checkpointer):
     """Checkpoints from which `train --recover` goes on as if the training had never stopped, wherever it was killed.
 
-    The weights, the scores and the archive are then those of a training without a stop, bit for bit. The page on
-    recovery says what that needs. It works with the trainer `gradient_descent` and those derived from it, and not with
-    sharded models.
+    With the trainer `nef` the weights, the scores and the archive are then those of a training without a stop, bit for
+    bit. The page on recovery says what that needs. With AllenNLP's `gradient_descent` the files are as safe, but random
+    states and the scores of a half epoch are lost, and SIGTERM ends the training at once. Sharded models are refused.
 
-    - A checkpoint has the random states of Python, NumPy and torch (on CPUs and GPUs) of all processes. Of an epoch
-      that was not finished it has the losses and the counts of the metrics.
+    - With `nef` a checkpoint has the random states of Python, NumPy and torch (on CPUs and GPUs) of all processes. Of
+      an epoch that was not finished it has the losses and the counts of the metrics.
     - Its files are written under other names, and renamed once they are on the disk: `model_state_*.th` and
       `training_state_*.th`, as AllenNLP's, and `best_state_*.th`, the weights of the best epoch so far, by a link.
     - On recovery a checkpoint with a file that is missing, incomplete or damaged is set aside: its files get the ending
       `.unusable`, a warning names it, and the one before it is used. `best.th` becomes what it was then.
-    - On SIGTERM the training finishes its batch, writes a checkpoint, and exits with status 143, in all processes.
+    - On SIGTERM `nef` finishes its batch, writes a checkpoint, and exits with status 143, in all processes.
 
     Registered as a `Checkpointer` with name "resumable".
 
@@ -90,43 +95,49 @@ class ResumableCheckpointer(Checkpointer):
             keep_most_recent_by_count=keep_most_recent_by_count,
             keep_most_recent_by_age=keep_most_recent_by_age,  # type: ignore[arg-type]
         )
-        self._files = CheckpointFiles(self._serialization_dir)
         self._best_path = os.path.join(self._serialization_dir, "best.th")
-        self._resumption: Resumption | None = None
+        # Of the processes of each host one writes.
+        processes = int(os.environ.get("ALLENNLP_PROCS_PER_NODE", "1"))
+        self._writes = self._rank % processes == 0
+        self._has_warned = False
+        self.recovered: dict[str, Any] | None = None
+        """The state of the trainer `nef` in the checkpoint that was loaded."""
+
+    def path(self, kind: str, point: Point) -> str:
+        """The path of a file of a checkpoint, as AllenNLP names it."""
+        return os.path.join(self._serialization_dir, f"{kind}_state_e{point[0]}_b{point[1]}.th")
 
     @overrides
     def maybe_save_checkpoint(
         self, trainer: Any, num_epochs_completed: int, num_batches_in_epoch_completed: int
     ) -> bool:
-        """Writes a checkpoint where it is time.
-
-        Returns `False`: the trainer then writes `best.th` by `_save_best`, and not by removing and linking it.
-        """
+        """Writes a checkpoint where it is time, and after a SIGTERM ends the process."""
         point = (num_epochs_completed, num_batches_in_epoch_completed)
         is_saved = super().maybe_save_checkpoint(trainer, *point)
-        termination = self._resumption_of(trainer).termination
-        if in_any_process(termination.requested):
-            termination.requested = False
+        recovery = getattr(trainer, "_recovery", None)
+        if recovery is None:
+            return is_saved
+        termination = recovery.termination
+        if dist_reduce_sum(int(termination.is_requested)) > 0:
             if not is_saved:
                 self.save_checkpoint(trainer)
-            exit_terminated(trainer._primary, self._files.path(TRAINING, point))
-        return False
+            termination.exit(self.path(TRAINING, point), trainer._primary)
+        return False  # the trainer then writes best.th by `save_best`, and not by removing it first
 
     @overrides
     def save_checkpoint(self, trainer: Any) -> None:
         point = (trainer._epochs_completed, trainer._batches_in_epoch_completed)
-        resumption = self._resumption_of(trainer)
-        resumption.collect(trainer)
+        checkpoint = trainer.get_checkpoint_state()
         problem: str | None = None
-        if trainer._primary:
+        if checkpoint is not None:  # only the first process of a host has one
             try:
-                self._write(trainer, point, resumption)
+                self._write(trainer, point, checkpoint)
             except UserError as error:
-                self._files.remove(point)
+                self._remove(point)
                 problem = str(error)
         for message in filter(None, gather(problem)):
             raise UserError(message)
-        if trainer._primary:  # now every host has the new one
+        if checkpoint is not None:  # now every host has the new one
             self._remove_old()
         self._note_saved(point)
 
@@ -136,49 +147,89 @@ class ResumableCheckpointer(Checkpointer):
             raise ConfigurationError(
                 "checkpointer: expected the type 'default' for a sharded model, got 'resumable'"
             )
-        trainer = calling_trainer()
-        resumption = self._resumption_of(trainer)
-        point = self._choose(trainer._primary)
+        point = self._choose()
         if point is None:
             return None
         self._note_saved(point)
         model_state, training_state = super().load_checkpoint()  # type: ignore[misc]
-        training_state["callbacks"].insert(0, {})  # where `resumption` is now
-        if "resumption" in training_state:
-            resumption.restore(training_state["resumption"])
-            training_state["best_model_filename"] = self._restore_best(point, trainer._primary)
-        else:
+        self.recovered = training_state.pop("recovery", None)
+        if self.recovered is None:
             logger.warning(
                 "%s has no random states: the training goes on, but not as it would have without a stop.",
-                self._files.path(TRAINING, point),
+                self.path(TRAINING, point),
             )
+        if os.path.exists(self.path(BEST, point)) or self.recovered is not None:
+            training_state["best_model_filename"] = self._restore_best(point)
         return TrainerCheckpoint(model_state, training_state)
+
+    def save_best(self, trainer: Any, path: str) -> None:
+        """Writes the weights of the best epoch, which the trainer has just finished."""
+        best_path = self.path(BEST, (trainer._epochs_completed, 0))
+        if os.path.exists(best_path):
+            link(best_path, path)
+        else:  # checkpoints are written at other times only
+            _save(weights_of(trainer), path)
 
     @overrides
     def _find_all_checkpoints(self) -> set[Point]:
-        return set(self._files.points())
+        return set(self._points())
 
-    def _resumption_of(self, trainer: Any) -> Resumption:
-        if self._resumption is None:
-            self._resumption = Resumption(self._serialization_dir)
-            self._resumption.attach(trainer)
-            trainer._save_model_state = partial(self._save_best, trainer)
-        return self._resumption
+    def _points(self) -> list[Point]:
+        """Those of all files, the newest one first."""
+        matches = map(_FILE.match, os.listdir(self._serialization_dir))
+        return sorted({(int(match[1]), int(match[2])) for match in matches if match}, reverse=True)
 
-    def _choose(self, is_primary: bool) -> Point | None:
+    def _existing(self, point: Point) -> list[str]:
+        paths = (self.path(kind, point) for kind in KINDS)
+        return [path for path in paths if os.path.exists(path)]
+
+    def _choose(self) -> Point | None:
         """The newest checkpoint that all hosts have. What is newer is set aside."""
-        newest = self._files.newest() if is_primary else None
-        points = [point for is_host, point in gather((is_primary, newest)) if is_host]
+        newest = self._newest() if self._writes else None
+        points = [point for is_host, point in gather((self._writes, newest)) if is_host]
         chosen = None if None in points else min(points)
-        for point in self._files.points() if is_primary else ():
+        for point in self._points() if self._writes else ():
             if chosen is None or point > chosen:
-                self._files.set_aside(point, "other hosts do not have it")
+                self._set_aside(point, "other hosts do not have it")
         gather(None)  # no process reads before this
         return chosen
 
-    def _write(self, trainer: Any, point: Point, resumption: Resumption) -> None:
-        model_state, training_state = trainer.get_checkpoint_state()
-        model_path, best_path = self._files.path(MODEL, point), self._files.path(BEST, point)
+    def _newest(self) -> Point | None:
+        """The newest checkpoint that is whole. Newer ones are set aside; what was being written is removed."""
+        for path in glob.iglob(f"{glob.escape(self._serialization_dir)}/*.th.*{TEMPORARY}"):
+            with suppress(FileNotFoundError):
+                os.remove(path)
+        for point in self._points():
+            needed = [self.path(MODEL, point), self.path(TRAINING, point)]
+            for path in dict.fromkeys([*needed, *self._existing(point)]):
+                damage = damage_of(path)
+                if damage is not None:
+                    self._set_aside(point, f"{os.path.basename(path)} {damage}")
+                    break
+            else:
+                return point
+        return None
+
+    def _set_aside(self, point: Point, problem: str) -> None:
+        """Renames the files of a checkpoint that is not used, and warns."""
+        logger.warning(
+            "The checkpoint %s is not used: %s. Its files are renamed to end in %s, and the checkpoint before it, if "
+            "there is one, is used.",
+            *(self.path(TRAINING, point), problem, UNUSABLE),
+        )
+        for path in self._existing(point):
+            with suppress(FileNotFoundError):  # another host may do the same
+                os.replace(path, path + UNUSABLE)
+
+    def _write(self, trainer: Any, point: Point, checkpoint: TrainerCheckpoint) -> None:
+        model_state, training_state = checkpoint
+        if "recovery" not in training_state and not self._has_warned:
+            self._has_warned = True
+            logger.warning(
+                "checkpointer: expected the trainer 'nef' for the type 'resumable', got another: its checkpoints have "
+                "no random states, and a training that is recovered goes on otherwise than without a stop."
+            )
+        model_path, best_path = self.path(MODEL, point), self.path(BEST, point)
         _save(model_state, model_path)
         is_best = trainer._should_validate_this_epoch and trainer._metric_tracker.is_best_so_far()
         if point[1] > 0 or not is_best:
@@ -189,47 +240,124 @@ class ResumableCheckpointer(Checkpointer):
         else:
             trainer._moving_average.assign_average_value()
             try:
-                _save(trainer.get_checkpoint_state().model_state, best_path)
+                _save(weights_of(trainer), best_path)
             finally:
                 trainer._moving_average.restore()
-        training_state["callbacks"].pop(0)  # that of `resumption`
-        training_state["resumption"] = resumption.state()
         # NumPy's numbers, which other packages return as metrics, could be saved but not loaded.
         training_state["metric_tracker"] = decode(encode(training_state["metric_tracker"]))
-        _save(training_state, self._files.path(TRAINING, point))
+        _save(training_state, self.path(TRAINING, point))
 
-    def _save_best(self, trainer: Any, path: str) -> None:
-        """In place of the trainer's function, which overwrites the file."""
-        best_path = self._files.path(BEST, (trainer._epochs_completed, 0))
-        if os.path.exists(best_path):
-            link(best_path, path)
-        else:  # checkpoints are written at other times only
-            _save(trainer.get_checkpoint_state().model_state, path)
-
-    def _restore_best(self, point: Point, is_primary: bool) -> str | None:
+    def _restore_best(self, point: Point) -> str | None:
         """Makes `best.th` what it was at a checkpoint, and returns its path; None where there was none."""
-        best_path = self._files.path(BEST, point)
+        best_path = self.path(BEST, point)
         if not os.path.exists(best_path):
             with suppress(FileNotFoundError):
                 os.remove(self._best_path)
             return None
-        if is_primary:
+        if self._writes:
             link(best_path, self._best_path)
         return self._best_path
 
+    def _remove(self, point: Point) -> None:
+        for path in self._existing(point):
+            with suppress(FileNotFoundError):
+                os.remove(path)
+
     def _remove_old(self) -> None:
         count, age = self._keep_most_recent_by_count, self._keep_most_recent_by_age
-        for place, point in enumerate(self._files.points()):
+        for place, point in enumerate(self._points()):
             is_recent = count is not None and place < count
-            is_young = age is not None and self._files.age_of(point) <= age
+            written = max(map(os.path.getmtime, self._existing(point)))
+            is_young = age is not None and time.time() - written <= age
             if not (is_recent or is_young or count is age is None):
-                self._files.remove(point)
+                self._remove(point)
 
     def _note_saved(self, point: Point) -> None:
         self._last_save_time = time.time()
         self._last_save_num_epochs_completed, self._last_save_num_batches_in_epoch_completed = point
 
 
+def weights_of(trainer: Any) -> dict[str, torch.Tensor]:
+    """The weights that a trainer saves."""
+    weights: dict[str, torch.Tensor] = (trainer._ddp_wrapped_model or trainer.model).state_dict()
+    return weights
+
+
 def _save(state: Any, path: str) -> None:
     with replacing(path) as file:
         torch.save(state, file)
+
+
+@contextmanager
+def replacing(path: str) -> Iterator[BinaryIO]:
+    """A file to write, which takes the place of `path` once it is on the disk. Where that fails, `path` is as before.
+
+    # Raises
+
+    `UserError`: the file cannot be written, such as on a full disk.
+    """
+    temporary = _temporary(path)
+    try:
+        with open(temporary, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        _put(temporary, path)
+    except (OSError, RuntimeError) as error:
+        reason = _system_error(error)
+        if reason is None:
+            raise
+        with suppress(FileNotFoundError):
+            os.remove(temporary)
+        free = shutil.disk_usage(os.path.dirname(path)).free / 2**20
+        raise UserError(
+            f"{path}: the file could not be written: {os.strerror(reason)} ({free:,.0f} MB are free); the checkpoints "
+            "before it are kept, and the same command with --recover goes on from the last one"
+        ) from error
+
+
+def link(source: str, path: str) -> None:
+    """Makes `path` a hard link to a file, or a copy where the file system has no links."""
+    if os.path.exists(path) and os.path.samefile(source, path):
+        return  # the temporary link would not be renamed
+    temporary = _temporary(path)
+    try:
+        os.link(source, temporary)
+    except OSError as error:
+        if error.errno not in (errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.EMLINK):
+            raise
+        with open(source, "rb") as original, replacing(path) as copy:
+            shutil.copyfileobj(original, copy)
+    else:
+        _put(temporary, path)
+
+
+def damage_of(path: str) -> str | None:
+    """What is wrong with a file of `torch.save`: it is missing, or not what was written. None where it is whole."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return None if archive.testzip() is None else "is damaged"
+    except FileNotFoundError:
+        return "is missing"
+    except zipfile.BadZipFile:
+        return "is incomplete"
+
+
+def _temporary(path: str) -> str:
+    return f"{path}.{uuid.uuid4().hex}{TEMPORARY}"  # another host may write the same file
+
+
+def _put(temporary: str, path: str) -> None:
+    os.replace(temporary, path)
+    folder = os.open(os.path.dirname(path), os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _system_error(error: BaseException | None) -> int | None:
+    """The number of the system's error; `torch.save` raises a `RuntimeError` of its own after it."""
+    while error is not None and not (isinstance(error, OSError) and error.errno):
+        error = error.__context__
+    return error.errno if isinstance(error, OSError) else None

@@ -23,13 +23,15 @@ from allennlp.models.archival import CONFIG_NAME
 from allennlp.nn.parallel import TorchDdpAccelerator
 from allennlp.nn.util import dist_reduce_sum
 from allennlp.training import GradientDescentTrainer, Trainer
+from allennlp.training.trainer import TrainerCheckpoint
 from overrides import overrides
 
 from allennlp_nef.errors import unknown_option
 from allennlp_nef.metrics import CountingMetric
 from allennlp_nef.modules.input_representations import RareWords
 from allennlp_nef.saved_versions import always_record_versions
-from allennlp_nef.training.recovery import gather
+from allennlp_nef.training.checkpointer import ResumableCheckpointer
+from allennlp_nef.training.recovery import Recovery, gather
 
 
 def fuse_steps(optimizer: torch.optim.Optimizer, model: torch.nn.Module) -> None:
@@ -185,8 +187,12 @@ class NefTrainer(GradientDescentTrainer):
     processes, fewer training sentences than processes, checkpoints of hosts that differ, or `evaluate_on_test`.
     """
 
-    _losses = torch.zeros(2, dtype=torch.double)
-    """The weighted sum of the losses of an epoch so far, and the sum of the weights."""
+    _serialization_dir: str | None
+    _losses = torch.zeros(4, dtype=torch.double)
+    """Of an epoch so far: the weighted sum of the losses and the sum of the weights; the sum of the penalties of
+    regularization, one an update, and the number of updates that have one."""
+    _recovery: Recovery | None = None
+    """Where the checkpointer is `resumable`."""
 
     @classmethod
     @wraps(_construct.__func__)  # AllenNLP reads the options off the signature
@@ -219,7 +225,9 @@ class NefTrainer(GradientDescentTrainer):
         if "loss" in outputs:
             weight = getattr(self.model, "loss_weight", None)
             weight = 1.0 if weight is None else weight.item()
-            added = [weight * outputs["loss"].item(), weight]
+            added = [weight * outputs["loss"].item(), weight, 0.0, 0.0]
+            if "reg_loss" in outputs and self._losses[3] == self._batches_in_epoch_completed:
+                added[2:] = outputs["reg_loss"].item(), 1.0  # the first batch of an update
             self._losses = self._losses + torch.tensor(added, dtype=torch.double)
         return outputs
 
@@ -227,25 +235,40 @@ class NefTrainer(GradientDescentTrainer):
     def _try_train(self) -> tuple[dict[str, Any], int]:
         # A checkpoint that was restored may be from another device.
         fuse_steps(self.optimizer, self.model)
-        result: tuple[dict[str, Any], int] = super()._try_train()
-        return result
+        metrics, epoch = super()._try_train()
+        if "epoch" not in metrics:  # all epochs were finished before the recovery
+            last = f"metrics_epoch_{self._epochs_completed - 1}.json"
+            path = os.path.join(str(self._serialization_dir), last)
+            if os.path.exists(path):
+                with open(path, encoding="utf-8") as file:
+                    metrics = {**json.load(file), **metrics}
+        return metrics, epoch
 
     @overrides
     def _train_epoch(self, epoch: int) -> dict[str, float]:
-        self._losses = torch.zeros(2, dtype=torch.double)
-        metrics: dict[str, float] = super()._train_epoch(epoch)
+        self._losses = torch.zeros(4, dtype=torch.double)
+        loader = self.data_loader
+        if self._recovery is not None:
+            batches: Any = _Batches(self._recovery.batches(loader), len(loader))
+            self.data_loader = batches
+        try:
+            metrics: dict[str, float] = super()._train_epoch(epoch)
+        finally:
+            self.data_loader = loader
         if "loss" in metrics:  # not in an epoch that was done before a recovery
-            total, weight = dist_reduce_sum(self._losses).tolist()
+            total, weight, penalty, updates = dist_reduce_sum(self._losses).tolist()
             metrics["loss"] = total / weight if weight else 0.0
+            if updates:
+                metrics["reg_loss"] = penalty / updates
         return metrics
 
     @overrides(check_signature=False)
     def _validation_loss(self, epoch: int) -> tuple[torch.Tensor, float | None, torch.Tensor]:
         """The weighted sum of the losses, and the sum of the weights, which AllenNLP divides it by."""
-        self._losses = torch.zeros(2, dtype=torch.double)
+        self._losses = torch.zeros(4, dtype=torch.double)
         with self._independently():
             _, regularization, _ = super()._validation_loss(epoch)
-        total, weight = self._losses
+        total, weight = self._losses[:2]
         return total, regularization, weight
 
     @contextmanager
@@ -268,21 +291,62 @@ class NefTrainer(GradientDescentTrainer):
             self._distributed, self._ddp_wrapped_model = distributed, wrapped
 
     @overrides
+    def get_checkpoint_state(self) -> TrainerCheckpoint | None:
+        """As AllenNLP's, and the state of `Recovery`. All processes have to call this."""
+        recovery = None if self._recovery is None else self._recovery.state()
+        checkpoint = super().get_checkpoint_state()
+        if checkpoint is not None and recovery is not None:
+            checkpoint.trainer_state["recovery"] = recovery
+        return checkpoint
+
+    @overrides
+    def _save_model_state(self, path: str) -> None:
+        if isinstance(self._checkpointer, ResumableCheckpointer):
+            self._checkpointer.save_best(self, path)
+        else:
+            super()._save_model_state(path)
+
+    @overrides
+    def train(self) -> dict[str, Any]:
+        try:
+            metrics: dict[str, Any] = super().train()
+            return metrics
+        finally:
+            if self._recovery is not None:
+                self._recovery.termination.stop()
+
+    @overrides
     def _maybe_restore_checkpoint(self) -> None:
         super()._maybe_restore_checkpoint()
+        if isinstance(self._checkpointer, ResumableCheckpointer):
+            self._recovery = Recovery(self)
+            if self._checkpointer.recovered is not None:
+                self._recovery.restore(self._checkpointer.recovered)
         if not self._distributed:
             return
-        batches, epochs = (
-            self._start_after_batches_in_epoch_completed,
-            self._start_after_epochs_completed,
+        points = gather(
+            (self._start_after_epochs_completed, self._start_after_batches_in_epoch_completed)
         )
-        found = gather((epochs, batches))
-        if len(set(found)) > 1:
+        if len(set(points)) > 1:
             names = (
                 f"_e{epochs}_b{batches}.th of process {i}"
-                for i, (epochs, batches) in enumerate(found)
+                for i, (epochs, batches) in enumerate(points)
             )
             raise ConfigurationError(
                 "expected the same checkpoint in the folders of all hosts, got "
                 f"{', '.join(names)}: copy model_state and training_state of the newest one"
             )
+
+
+class _Batches:
+    """The batches of an epoch, where a data loader is expected."""
+
+    def __init__(self, batches: Iterator[Any], number: int) -> None:
+        self._batches = batches
+        self._number = number
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._batches
+
+    def __len__(self) -> int:
+        return self._number

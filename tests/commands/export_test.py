@@ -14,10 +14,10 @@ from allennlp.modules.seq2seq_encoders import PassThroughEncoder
 
 from allennlp_nef.errors import UserError
 from allennlp_nef.exporting.plain_tagger import PlainRecurrent, PlainSketching, PlainTagger
+from allennlp_nef.exporting.runner import parse_request
 from allennlp_nef.modules.attention_transforms import SparsemaxTransform
 from allennlp_nef.modules.halting import FixedHalting
 from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst
-from allennlp_nef.runner.requests import parse_request
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
@@ -55,7 +55,7 @@ def ner_folder(exported, ner_archive, root):
 def test_answers_are_those_of_the_predictor(
     request, exported, ner_folder, predictor_of, root, archive, data
 ):
-    from allennlp_nef.runner import ExportedTagger
+    from allennlp_nef.exporting.runner import ExportedTagger
 
     path = request.getfixturevalue(archive)
     predictor = predictor_of(path)
@@ -129,7 +129,7 @@ def test_the_program_needs_neither_torch_nor_this_package(ner_folder, tmp_path):
 
 
 def test_a_damaged_export_and_wrong_options_are_errors(ner_folder, tmp_path):
-    from allennlp_nef.runner import ExportedTagger
+    from allennlp_nef.exporting.runner import ExportedTagger
 
     with pytest.raises(UserError, match="threads: expected an integer of at least 1, got 0"):
         ExportedTagger(str(ner_folder), threads=0)

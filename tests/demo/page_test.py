@@ -39,12 +39,6 @@ def test_each_step_shows_the_tags_and_the_attention_of_the_answer(open_page, sit
         )
         assert sorted(settled) == [[i, n] for i, n in enumerate(trace["settled_at"])]
         assert browser.texts(".chip .tag") == answer["tags"]
-
-
-@pytest.mark.parametrize("task", EXAMPLES)
-def test_page_fits_its_width_and_its_controls_have_names(open_page, task):
-    browser = open_page(task)
-    click_example(browser, 2)
     for size in (WIDE, NARROW):
         browser.resize(size)
         assert browser.run("return document.documentElement.scrollWidth") <= size[0]
@@ -56,10 +50,8 @@ def test_page_fits_its_width_and_its_controls_have_names(open_page, task):
     assert [field.get_attribute("id") for field in fields] == wanted
 
 
-@pytest.mark.parametrize("task", ["word_qe", "tags"])
-def test_examples_are_those_of_the_model_where_it_has_some(browser, request, predictor_of, task):
-    archive = request.getfixturevalue("archive_path" if task == "word_qe" else "pos_archive")
-    predictor = predictor_of(archive)
+def test_examples_are_those_of_the_model_where_it_has_some(browser, archive_path, predictor_of):
+    predictor = predictor_of(archive_path)
     examples = predictor.description()["examples"]
     with served(predictor) as address:
         browser.driver.get(address)
@@ -69,16 +61,12 @@ def test_examples_are_those_of_the_model_where_it_has_some(browser, request, pre
             [span.text for span in button.find_elements("css selector", "span")]
             for button in browser.all("#example-list button")
         ]
-        if task == "word_qe":
-            assert shown_examples == [[one["source"], one["target"]] for one in examples]
-        else:
-            assert shown_examples == [[" ".join(one["tokens"])] for one in examples]
+        assert shown_examples == [[one["source"], one["target"]] for one in examples]
         click_example(browser, 2)
         answer = predictor.predict_json(examples[2])
         assert browser.texts(".chip .word") == answer["tokens"]
         assert browser.texts(".chip .tag") == answer["tags"]
-        if task == "word_qe":
-            assert browser.one("#alignments").get_attribute("value") == examples[2]["alignments"]
+        assert browser.one("#alignments").get_attribute("value") == examples[2]["alignments"]
     assert browser.errors() == []
 
 
@@ -110,23 +98,6 @@ def test_word_under_the_pointer_or_with_focus_marks_its_source_words_and_its_col
     browser.press(Keys.TAB)
     assert browser.run(lit) == []
     assert browser.driver.switch_to.active_element == browser.one(".threshold input")
-
-
-def test_entities_of_the_answer_are_underlined(open_page, sites):
-    browser = open_page("chunks")
-    click_example(browser, 1)
-    answer = sites["chunks"].predictor.predict_json(dict(EXAMPLES["chunks"][1]))
-    assert answer["spans"]
-    classes = browser.run(
-        "return [...document.querySelectorAll('.chip')].map((e) => [...e.classList])"
-    )
-    begins = [i for i, names in enumerate(classes) if "span-begins" in names]
-    ends = [i + 1 for i, names in enumerate(classes) if "span-ends" in names]
-    inside = {i for i, names in enumerate(classes) if "span" in names}
-    spans = [(span["start"], span["end"]) for span in answer["spans"]]
-    assert list(zip(begins, ends)) == spans
-    assert inside == {i for start, end in spans for i in range(start, end)}
-    assert browser.texts(".spans bdi") == [span["text"] for span in answer["spans"]]
 
 
 @pytest.mark.parametrize("task, name", [("layers", "layer"), ("self-attention", "word")])

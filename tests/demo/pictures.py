@@ -13,7 +13,7 @@ from allennlp.predictors import Predictor
 from PIL import Image
 
 from tests.demo.chromium import chromium
-from tests.demo.server import ROOT, served
+from tests.demo.server import DEMO, ROOT, served
 
 CONFIGS = {
     "word_qe": ("qe_nef_f", {}),
@@ -57,7 +57,7 @@ def main():
     parser.add_argument("--output", type=Path, default=ROOT / "docs" / "pictures")
     output = parser.parse_args().output
     output.mkdir(parents=True, exist_ok=True)
-    examples = json.loads((ROOT / "demo" / "examples.json").read_text(encoding="utf-8"))
+    examples = json.loads((DEMO / "examples.json").read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         archives = {}

@@ -33,7 +33,7 @@ from tests.fuzz import cases
 from tests.fuzz.mutations import mutate
 
 ROOT = Path(__file__).resolve().parents[2]
-CASES = 300
+CASES = 120
 """Of each target."""
 SENTENCES = 6
 WORD_QE = ("src", "mt", "tags", "src-mt.alignments", "source_tags", "hter")

@@ -14,7 +14,7 @@ from tests.fuzz import cases
 from tests.fuzz.mutations import ODD, mutate
 from tests.fuzz.readers_test import check_sentence
 
-CASES = 1000
+CASES = 300
 """Of each predictor and way in."""
 FIELDS = (
     *("sentence", "tokens", "source", "target", "alignments", "attention", "trace", "threshold"),

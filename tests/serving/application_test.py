@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.errors import UserError
 from tests.small_experiment import CONFIGS, ROOT, evaluate, experiment
@@ -134,43 +135,13 @@ def test_models_without_tags_answer_as_their_predictors_do(folders, apps, kind):
 @pytest.mark.parametrize(
     ("kind", "changes", "message"),
     [
-        ("class", {"sentence": []}, "sentence: expected at least one word, got []"),
-        ("class", {"sentence": ["a"] * 10_000}, "sentence: expected at most 50 words, got 10000"),
-        ("class", {"sentence": "\ud800"}, "sentence: expected a word without surrogates"),
-        (
-            "class",
-            {"sentence": [float("nan")]},
-            "sentence: expected words without whitespace, got NaN",
-        ),
-        ("pair", {"first": None}, "first: expected a string or a list of words, got null"),
-        ("pair", {"second": "b c"}, "second_heads: expected 2 numbers from 0 to 2"),
-        ("pair", {"first_heads": [0, 1, 4]}, "first_heads: expected 3 numbers from 0 to 3"),
-        ("pair", {"first_heads": [0, 3, 2]}, "first_heads: expected a tree with one root"),
+        ("class", {"sentence": "a " * 51}, "sentence: expected at most 50 words, got 51"),
         ("pair", {"first_heads": [0, 1, float("inf")]}, "first_heads: expected 3 numbers from 0"),
         ("tree", {"tree": "(0 " * 2000}, "tree: expected a bracket ) for each ("),
-        ("tree", {"tree": "(0 (0 a))"}, "tree: expected nodes with a word or two parts"),
-        (
-            "tree",
-            {"tree": "(0 (0 a) " * 50 + "(0 a)" + ")" * 50},
-            "tree: expected at most 50 words",
-        ),
-        (
-            "tree",
-            {"tree": f"(0 {'x' * 50_001})"},
-            "tree: expected words of at most 50000 characters",
-        ),
-        ("tree", {"tree": "(0 \ud800)"}, "tree: expected a word without surrogates"),
         ("dependencies", {"tags": ["DET"]}, "tags: expected 3 tags, one a word, got 1"),
-        ("dependencies", {"tags": ["DET", "DET", "\ud800"]}, "tags: expected a label without"),
-        ("dependencies", {"trace": 1}, "trace: expected true or false, got 1"),
-        (
-            "dependencies",
-            {"heads": [0]},
-            "expected the fields sentence and tags (optional: trace, id), got",
-        ),
     ],
 )
-def test_each_wrong_field_of_models_without_tags_gets_its_message(apps, kind, changes, message):
+def test_a_wrong_field_of_models_without_tags_gets_its_message(apps, kind, changes, message):
     client, good = apps[kind].test_client(), KINDS[kind][2][0]
     wrong = {**good, **changes}
     for path, body, start in (
@@ -198,37 +169,15 @@ def test_requests_at_the_same_time_get_their_own_answers(app, word_qe):
 @pytest.mark.parametrize(
     ("body", "status", "message"),
     [
-        (b"", 400, 'expected JSON, got "" (Expecting value: line 1 column 1 (char 0))'),
         (b'{"source"', 400, 'expected JSON, got "{\\"source\\"" (Expecting'),
         (b'"d\xe4s"', 400, 'expected JSON, got "\\"d\\\\xe4s\\"" (\'utf-8\' codec'),
         (b"9" * 5000, 400, 'expected JSON, got "99999'),
-        (b"\x00" * 9, 400, "expected JSON, got "),
         (nested(20), 400, "expected an object with the fields source and target, got [[["),
         (nested(21), 400, "expected JSON of at most 20 levels, got more"),
         (b'{"a":' * 20 + b"[]" + b"}" * 20, 400, "expected JSON of at most 20 levels, got more"),
-        (nested(LIMIT // 2), 400, "expected JSON of at most 20 levels, got more"),
         (b"[" * LIMIT, 400, "expected JSON"),
-        (b'{"source":' * 1500, 400, "expected JSON"),
         (b" " * (LIMIT + 1), 413, f"expected a body of at most {LIMIT} bytes"),
-        (b"null", 400, "expected an object with the fields source and target, got null"),
         (b"NaN", 400, "expected an object with the fields source and target, got NaN"),
-        (b"-Infinity", 400, "expected an object with the fields source and target, got -Infinity"),
-        (b"[]", 400, "expected an object with the fields source and target, got []"),
-        (
-            json.dumps({**GOOD, "threshold": 10**400}).encode(),
-            400,
-            "threshold: expected a number above 0",
-        ),
-        (
-            json.dumps({**GOOD, "source": "a " * 51}).encode(),
-            400,
-            "source: expected at most 50 words, got 51",
-        ),
-        (
-            json.dumps({**GOOD, "target": "\ud800"}).encode(),
-            400,
-            "target: expected a word without surrogates that are not in pairs",
-        ),
     ],
 )
 def test_each_wrong_body_gets_its_message(client, body, status, message):
@@ -292,7 +241,7 @@ def test_no_changed_body_is_a_server_error(client):
     ]
     pieces += [nested(30), b"{}", b'{"describe": true}', b"9" * 4400, b"\xef\xbb\xbf", b'"\\u0000"']
     statuses = set()
-    for _ in range(1000):
+    for _ in range(300):
         body = rng.choice(bodies)
         for _ in range(rng.randint(1, 3)):
             begin = rng.randrange(len(body) + 1)
@@ -363,19 +312,17 @@ def test_predictors_of_other_packages_are_refused(folders, archive_path):
 
 
 def test_wrong_options_are_errors(archive_path, tmp_path, monkeypatch):
-    from allennlp.common.checks import ConfigurationError
-
     from allennlp_nef.serving import create_app
 
     path = str(archive_path)
-    with pytest.raises(UserError, match="WordQePredictor: expected .*; did you mean max_tokens?"):
-        create_app(path, max_token=200)
-    with pytest.raises(UserError, match=r"static_dir: expected a folder with index\.html, got "):
-        create_app(path, static_dir=str(tmp_path))
-    with pytest.raises(UserError, match="'nobody' is not a registered name for 'Predictor'"):
-        create_app(path, predictor="nobody")
-    with pytest.raises(UserError, match="include_package: expected packages that can be imported"):
-        create_app(path, include_package=["none"])
+    for options, message in (
+        ({"max_token": 200}, "WordQePredictor: expected .*; did you mean max_tokens?"),
+        ({"static_dir": str(tmp_path)}, r"static_dir: expected a folder with index\.html, got "),
+        ({"predictor": "nobody"}, "'nobody' is not a registered name for 'Predictor'"),
+        ({"include_package": ["none"]}, "include_package: expected packages that can be imported"),
+    ):
+        with pytest.raises(UserError, match=message):
+            create_app(path, **options)
     with pytest.raises(ConfigurationError, match="max_depth: expected an integer of at least 1"):
         create_app(path, max_depth=0)
     monkeypatch.setitem(sys.modules, "prometheus_client", None)

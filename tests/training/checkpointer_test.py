@@ -1,16 +1,30 @@
 """The checkpointer in this process; `recovery_test.py` has trainings that are killed."""
 
+import io
 import multiprocessing
 import os
+import random
 import signal
 import time
 from pathlib import Path
 
+import numpy
 import pytest
+import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.training.metrics import CategoricalAccuracy, F1Measure, SpanBasedF1Measure
 
 from allennlp_nef.training import ResumableCheckpointer
-from allennlp_nef.training.recovery import Resumption, Termination
+from allennlp_nef.training.recovery import (
+    Termination,
+    counts_of,
+    decode,
+    encode,
+    random_states,
+    set_counts,
+    set_random_states,
+)
 from tests.small_experiment import experiment
 
 CONFIG = Path(__file__).with_name("recovery.json")
@@ -93,17 +107,103 @@ def test_sigterm_is_noted_by_this_process_and_ends_its_forks(sigterm):
     assert started.wait(60)
     fork.terminate()
     fork.join()
-    assert fork.exitcode == -signal.SIGTERM and not termination.requested
+    assert fork.exitcode == -signal.SIGTERM and not termination.is_requested
     os.kill(os.getpid(), signal.SIGTERM)
-    termination.stop()
-    assert termination.requested and not sigterm
-    os.kill(os.getpid(), signal.SIGTERM)
+    assert termination.is_requested and not sigterm
+    termination.stop()  # it came after the last checkpoint, and is not lost
     assert sigterm
 
 
-def test_sigterm_after_the_last_checkpoint_is_not_lost(sigterm, tmp_path):
-    resumption = Resumption(str(tmp_path))
-    resumption.termination.start()
-    os.kill(os.getpid(), signal.SIGTERM)
-    resumption.on_end(None, metrics={"epoch": 0})
-    assert sigterm
+def draw():
+    return (
+        random.random(),
+        random.gauss(0, 1),
+        numpy.random.rand(),
+        numpy.random.randn(),
+        torch.rand(1).item(),
+    )
+
+
+def test_random_numbers_are_drawn_again():
+    draw()  # one of two normal numbers is kept for the next draw
+    states = random_states()
+    numbers = draw()
+    assert draw() != numbers
+    set_random_states(states)
+    assert draw() == numbers
+
+
+def test_gpus_have_states_too(monkeypatch):
+    states = [torch.tensor([1]), torch.tensor([2])]
+    restored = {}
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_rng_state_all", lambda: states)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(
+        torch.cuda, "set_rng_state", lambda state, device: restored.update({device: state})
+    )
+    set_random_states(random_states())
+    assert restored == {0: states[0]}
+
+
+class Model(torch.nn.Module):
+    """With metrics as an attribute, in a dictionary, and in a list of a module in it."""
+
+    def __init__(self):
+        super().__init__()
+        vocab = Vocabulary()
+        for label in ("O", "B-X", "I-X"):
+            vocab.add_token_to_namespace(label, "labels")
+        self.accuracy = CategoricalAccuracy()
+        self.by_name = {"f1": F1Measure(1)}
+        self.module = torch.nn.Identity()
+        self.module.in_list = [SpanBasedF1Measure(vocab, "labels")]
+
+    @property
+    def all_metrics(self):
+        return [self.accuracy, *self.by_name.values(), *self.module.in_list]
+
+    def count(self, gold):
+        scores = torch.eye(3)[torch.tensor([[0, 1, 2, 0]])]
+        for metric in self.all_metrics:
+            metric(scores, torch.tensor([gold]))
+
+    def scores(self):
+        return [metric.get_metric() for metric in self.all_metrics]
+
+
+def saved_and_loaded(value):
+    file = io.BytesIO()
+    torch.save(value, file)
+    file.seek(0)
+    return torch.load(file)
+
+
+def test_metrics_go_on_counting_where_others_stopped():
+    whole, first, second = Model(), Model(), Model()
+    batches = [[0, 1, 2, 0], [1, 2, 0, 0], [1, 1, 2, 0]]
+    for gold in batches:
+        whole.count(gold)
+    first.count(batches[0])
+    set_counts(second, saved_and_loaded(counts_of(first)))
+    for gold in batches[1:]:
+        second.count(gold)
+    assert second.scores() == whole.scores()
+
+
+def test_encoded_data_are_loaded_as_they_were():
+    data = {
+        "a": [1, 2.5, None, "x", True],
+        ("b", 1): {3},
+        "c": numpy.arange(3),
+        "d": numpy.float64(0.1),
+    }
+    result = decode(saved_and_loaded(encode(data)))
+    assert (result["c"] == data["c"]).all() and result["c"].dtype == data["c"].dtype
+    assert type(result["d"]) is float
+    assert {**result, "c": 0} == {**data, "c": 0}
+
+
+def test_what_is_no_data_is_not_encoded():
+    with pytest.raises(TypeError, match="expected data, got <class 'function'>"):
+        encode([saved_and_loaded])

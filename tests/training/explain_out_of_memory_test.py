@@ -1,5 +1,4 @@
 import re
-import shutil
 
 import pytest
 import torch
@@ -66,29 +65,10 @@ def test_backward_pass_out_of_memory_names_the_options_that_help(train, monkeypa
     assert isinstance(raised.value.__cause__, RuntimeError)
 
 
-def test_training_state_of_finished_epochs_is_kept(train, monkeypatch, tmp_path):
-    with monkeypatch.context() as patch:
-        batches = fail_in_backward_pass(patch, after=10**9)
-        train()
-    a_batch_of_the_second_epoch = len(batches) // 2
-    shutil.rmtree(tmp_path / "run")
-    fail_in_backward_pass(monkeypatch, after=a_batch_of_the_second_epoch)
-    with pytest.raises(OutOfMemoryError, match=ADVICE):
-        train()
-    (state,) = (tmp_path / "run").glob("training_state_e*.th")
-    assert "_e1_" in state.name
-
-
 def test_training_again_in_the_except_clause_succeeds(train, monkeypatch):
     try:
         raise RuntimeError(CUDA)
     except RuntimeError:
-        train()
-
-
-def test_other_errors_of_a_training_stay_as_they_are(train, monkeypatch):
-    monkeypatch.setattr(NefTagger, "forward", lambda *args, **kwargs: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
         train()
 
 
@@ -107,14 +87,6 @@ def test_error_is_explained_once():
     with pytest.raises(OutOfMemoryError) as raised, explaining_memory((3, 4), training=True):
         raise first
     assert raised.value is first
-
-
-def test_other_runtime_errors_are_not_recognized():
-    with (
-        pytest.raises(RuntimeError, match="^shapes differ$"),
-        explaining_memory((3, 4), training=True),
-    ):
-        raise RuntimeError("shapes differ")
 
 
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("std::bad_alloc")])

@@ -1,17 +1,9 @@
 import json
-import tarfile
 
 from allennlp.models import load_archive
 
 from allennlp_nef.data.aligners import load_aligner
-from allennlp_nef.resources import extra_files
 from tests.commands.train_test import CONFIG, write_data
-
-
-def test_archive_holds_the_aligner_of_the_run(archive_path):
-    (path,) = [each for each in extra_files(archive_path.parent) if "aligner" in each.name]
-    with tarfile.open(str(archive_path)) as archive:
-        assert archive.extractfile("aligner.json.gz").read() == path.read_bytes()
 
 
 def test_readers_of_the_archive_share_its_aligner(archive_path):

@@ -23,24 +23,27 @@ TWO = {
     "trainer.moving_average": {"type": "resumable_exponential", "decay": 0.9},
 }
 POINTS = {
-    "before the first checkpoint": ["forward 5"],
-    "in an epoch": ["forward 12"],
-    "in an epoch, and in it again": ["forward 12", "forward 3"],
-    "half of the weights written": ["save model_state_e2_b0.th"],
-    "half of the state of the training written": ["save training_state_e2_b0.th"],
-    "state of the training without its name": ["replace training_state_e2_b0.th"],
-    "checkpoint written, best.th is older": ["replace best.th", "replace best.th"],
-    "old checkpoint half removed": ["remove training_state_e2_b0.th"],
-    "while a checkpoint is set aside": [
+    "before the first checkpoint, within epochs, while a checkpoint is written": [
+        "forward 5",
+        "forward 12",
+        "forward 3",
+        "save model_state_e2_b0.th",
+        "replace training_state_e2_b0.th",
+    ],
+    "best.th is older, while checkpoints are set aside and removed, while the archive is written": [
+        "replace best.th",
+        "replace best.th",
         "replace best_state_e2_b0.th",
         "replace model_state_e2_b0.th.unusable",
+        "remove training_state_e2_b0.th",
+        "archive vocabulary",
     ],
-    "after the last checkpoint, half of the archive written": ["archive vocabulary"],
 }
 POINTS_OF_TWO = {
-    "in an epoch": ["forward 12"],
-    "half of the averaged weights written": ["save best_state_e2_b0.th"],
-    "checkpoint written, best.th is older": ["replace best.th", "replace best.th"],
+    "half of the averaged weights written, and in an epoch": [
+        "save best_state_e2_b0.th",
+        "forward 3",
+    ],
 }
 if os.environ.get("RECOVERY_TESTS") == "all":
     POINTS_OF_TWO = {**POINTS, **POINTS_OF_TWO}
@@ -163,13 +166,10 @@ def test_a_checkpoint_within_an_epoch_recovers_bit_for_bit(
     assert weights_and_scores(result) == weights_and_scores(one)
 
 
-def test_the_trainer_of_allennlp_and_a_loader_that_shuffles_in_place_recover_bit_for_bit(
-    trainings, tmp_path
-):
+def test_a_loader_that_shuffles_in_place_recovers_bit_for_bit(trainings, tmp_path):
     """The order of such a loader comes from all epochs before."""
     overrides = {
         "data_loader": {"type": "simple", "batch_size": 4, "shuffle": True},
-        "trainer.type": "gradient_descent",
         "trainer.checkpointer.save_every_num_batches": 2,
     }
     whole = trainings.finish(tmp_path / "whole", **overrides)
@@ -178,16 +178,26 @@ def test_the_trainer_of_allennlp_and_a_loader_that_shuffles_in_place_recover_bit
     assert trainings.finish(tmp_path / "killed", "--recover", **overrides) == whole
 
 
-@pytest.mark.parametrize("program", ["allennlp", "allennlp-nef"])
-def test_sigterm_ends_a_training_after_its_batch(trainings, one, tmp_path, program):
-    status, lines = trainings.train(tmp_path, event="term:forward 3", program=program)
+def test_the_trainer_of_allennlp_goes_on_from_whole_checkpoints_with_a_warning(trainings, tmp_path):
+    overrides = {"trainer.type": "gradient_descent"}
+    trainings.kill(tmp_path, "save training_state_e2_b0.th", **overrides)
+    status, lines = trainings.train(tmp_path, "--recover", **overrides)
+    warnings = [line for line in lines if line.startswith("warning: ")]
+    assert status == 0 and len(warnings) == 3
+    assert "training_state_e2_b0.th is missing" in warnings[0]
+    assert f"{tmp_path}/training_state_e1_b0.th has no random states" in warnings[1]
+    assert "checkpointer: expected the trainer 'nef' for the type 'resumable'" in warnings[2]
+
+
+def test_sigterm_ends_a_training_after_its_batch(trainings, one, tmp_path):
+    status, lines = trainings.train(tmp_path, event="term:forward 3", program="allennlp")
     # The third batch is the first one of the second update.
     path = tmp_path / "training_state_e0_b2.th"
     assert status == 143
     assert lines[-1].endswith(
         f"terminated: {path} is written, and the same command with --recover goes on from there"
     )
-    assert trainings.finish(tmp_path, "--recover", program=program) == one
+    assert trainings.finish(tmp_path, "--recover") == one
 
 
 def test_sigterm_ends_a_training_on_two_processes_after_the_same_batch(trainings, two, tmp_path):
@@ -225,19 +235,15 @@ def test_a_damaged_checkpoint_is_set_aside_and_the_one_before_is_used(trainings,
     assert weights_and_scores(result) == weights_and_scores(one)
 
 
-@pytest.mark.parametrize("overrides", [{}, TWO], ids=["one process", "two processes"])
-def test_a_full_disk_is_the_last_line_and_earlier_checkpoints_stay(
-    trainings, request, tmp_path, overrides
-):
+def test_a_full_disk_is_the_last_line_and_earlier_checkpoints_stay(trainings, two, tmp_path):
     event = "full:save training_state_e2_b0.th"
-    status, lines = trainings.train(tmp_path, event=event, **overrides)
+    status, lines = trainings.train(tmp_path, event=event, **TWO)
     assert status == 2
     assert lines[-1].startswith(
         f"error: {tmp_path}/training_state_e2_b0.th: the file could not be written: File too large ("
     )
     assert not list(tmp_path.glob("*_e2_*"))
-    result = trainings.finish(tmp_path, "--recover", **overrides)
-    assert result == request.getfixturevalue("two" if overrides else "one")
+    assert trainings.finish(tmp_path, "--recover", **TWO) == two
 
 
 def test_a_training_with_the_checkpointer_of_allennlp_can_go_on_with_this_one(trainings, tmp_path):

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 import pytest
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Instance
 from allennlp.data.tokenizers import LettersDigitsTokenizer
 from allennlp.models import load_archive
 
@@ -90,13 +89,6 @@ def test_only_the_primary_process_writes_and_data_are_needed(tmp_path, caplog):
     callback.on_start(trainer, is_primary=True)
     assert read_examples(tmp_path) == [{"source": "a", "target": "b", "alignments": "0-0"}]
     assert [path.name for path in tmp_path.iterdir()] == ["examples.jsonl"]
-
-
-def test_instances_of_other_readers_give_no_examples(tmp_path, caplog):
-    loader = SimpleNamespace(iter_instances=lambda: iter([Instance({})]))
-    SaveExamples(str(tmp_path)).on_start(SimpleNamespace(_validation_data_loader=loader))
-    assert "of another package: examples.jsonl is not written." in caplog.text
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("options", [{"count": 0}, {"max_words": True}])

@@ -36,14 +36,13 @@ from allennlp_nef.commands.output_files import FORMATS
 from allennlp_nef.commands.request_files import holds_requests
 from allennlp_nef.commands.sketched_sentences import instances_of
 from allennlp_nef.data.formats.data_paths import DataPath, files_of, name_of
-from allennlp_nef.errors import DataFormatError, UserError
+from allennlp_nef.errors import DataFormatError, UserError, printable
 from allennlp_nef.metrics.thresholds import best_threshold
 from allennlp_nef.models.nef_tagger import has_steps, learned_rate
 from allennlp_nef.modules.calibration import Calibration
 from allennlp_nef.modules.halting import Halting
 from allennlp_nef.predictors.archives import check_device, load_predictor
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
-from allennlp_nef.text import printable
 
 _OBJECTIVES = {"mcc": "MCC", "f1_mult": "F1-MULT", "span_f1": "F1 of characters"}
 # Names of figures, heads of their columns, and whether they are percentages.

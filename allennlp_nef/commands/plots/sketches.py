@@ -22,7 +22,7 @@ from allennlp_nef.commands.sketched_sentences import (
     read_answers,
 )
 from allennlp_nef.data.metadata import metadata_of
-from allennlp_nef.errors import UserError
+from allennlp_nef.errors import UserError, printable
 from allennlp_nef.figures.display import page_of
 from allennlp_nef.figures.heat_maps import heat_map
 from allennlp_nef.figures.style import (
@@ -37,7 +37,6 @@ from allennlp_nef.figures.style import (
     shown,
 )
 from allennlp_nef.predictors.tag_colors import GREEN, RED
-from allennlp_nef.text import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from allennlp_nef.bulk import Tagger
+from allennlp_nef.corpora import Tagger
 from tests.conftest import ROOT
 
 pytest.importorskip("pyspark")

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from allennlp_nef.bulk import Tagger
+from allennlp_nef.corpora import Tagger
 
 pytest.importorskip("ray.data")
-from tests.bulk.tag_corpus_test import write_rows
+from tests.corpora.tag_corpus_test import write_rows
 
 # A node is dead after a second without a sign of life, in place of 15.
 QUICK = {

@@ -4,6 +4,6 @@ from allennlp_nef.compat import require_allennlp
 
 require_allennlp()
 
-from allennlp_nef.bulk.tagger import Tagger
+from allennlp_nef.corpora.tagger import Tagger
 
 __all__ = ["Tagger"]

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow.parquet import write_table
 
-from allennlp_nef.bulk.shards import FORMATS, ParquetRows, plan, sentences_of, split_file
+from allennlp_nef.corpora.shards import FORMATS, ParquetRows, plan, sentences_of, split_file
 from allennlp_nef.data.formats.conll_columns import read_columns
 from allennlp_nef.data.formats.conllu import read_conllu
 from allennlp_nef.data.formats.text_files import FileSlice

@@ -12,9 +12,8 @@ from typing import Any
 import numpy
 from allennlp.common.plugins import import_plugins
 
-from allennlp_nef.bulk.manifest import Record
-from allennlp_nef.bulk.shard_tagger import ShardTagger
-from allennlp_nef.bulk.shards import Shard
+from allennlp_nef.corpora.parts import Record, ShardTagger
+from allennlp_nef.corpora.shards import Shard
 from allennlp_nef.errors import UserError, needing, summary_of
 
 _OBJECT_STORE = 100 * 2**20

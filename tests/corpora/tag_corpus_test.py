@@ -12,11 +12,10 @@ import pyarrow
 import pytest
 from pyarrow.parquet import read_table, write_table
 
-from allennlp_nef.bulk import shard_tagger
-from allennlp_nef.bulk.manifest import writing_file
-from allennlp_nef.bulk.shard_tagger import ShardTagger
-from allennlp_nef.bulk.shards import plan
 from allennlp_nef.commands.output_files import writing
+from allennlp_nef.corpora import parts
+from allennlp_nef.corpora.parts import ShardTagger, writing_file
+from allennlp_nef.corpora.shards import plan
 from allennlp_nef.errors import UserError
 from tests.conftest import ROOT
 from tests.predictors.small_archives import member, members_of, save_run, write_members
@@ -171,24 +170,26 @@ def interrupted(tag, tmp_path, sentences):
 
 def test_after_a_kill_only_what_is_missing_is_tagged(tag, interrupted, tmp_path):
     path, folder = interrupted
-    parts = [json.loads(line)["part"] for line in (folder / "_parts.jsonl").open()]
-    assert 3 <= len(parts) < 40
-    (folder / parts.pop()).write_text("cut")
-    times = {name: (folder / name).stat().st_mtime_ns for name in parts}
+    names = [json.loads(line)["part"] for line in (folder / "_parts.jsonl").open()]
+    assert 3 <= len(names) < 40
+    (folder / names.pop()).write_text("cut")
+    times = {name: (folder / name).stat().st_mtime_ns for name in names}
     (folder / ".draft-part-00039.jsonl-1").write_text("cut")
-    with (folder / "_parts.jsonl").open("a") as notes:
-        notes.write('{"part": "part-000')
+    with (folder / "_parts.jsonl").open("ab") as notes:
+        notes.write(b'{\n\0\xff\n{}\n[]\n{"part": 1}\n{"part": "part-000')
     arguments = ("pos_bilstm", path, "--shard-size", "10")
     status, text, out, err = tag(*arguments)
     assert status == 0 and "400 sentences in 40 parts" in out
-    assert f"{len(parts)} of 40 parts are there, tagging the other {40 - len(parts)}" in err
-    assert times == {name: (folder / name).stat().st_mtime_ns for name in parts}
+    assert f"{len(names)} of 40 parts are there, tagging the other {40 - len(names)}" in err
+    assert times == {name: (folder / name).stat().st_mtime_ns for name in names}
     assert not list(folder.glob(".*"))
     assert text == tag(*arguments, folder=tmp_path / "other")[1]
     assert [len(row["tags"]) for row in rows_of(text)] == [
         len(json.loads(line)["tokens"]) for line in path.open()
     ]
     assert "40 of 40 parts are there, nothing is missing" in tag(*arguments)[3]
+    last = (folder / "_parts.jsonl").read_bytes().splitlines()[-1]
+    assert json.loads(last)["part"] == "part-00039.jsonl"
 
 
 def test_another_plan_over_old_parts_is_refused(tag, baselines, tmp_path, sentences):
@@ -221,11 +222,12 @@ def test_folders_of_others_are_refused(tag, tmp_path):
     folder.mkdir()
     (folder / "mine.txt").write_text("")
     assert "expected a new or empty folder" in tag("pos_bilstm", path)[3]
-    (folder / "_manifest.json").write_text("{}")
-    assert "_manifest.json: expected a manifest of tag-corpus" in tag("pos_bilstm", path)[3]
+    for manifest in ("{}", '{"archive": 1, "inputs": 2, "settings": 3}', "[" * 99_999):
+        (folder / "_manifest.json").write_text(manifest)
+        assert "_manifest.json: expected a manifest of tag-corpus" in tag("pos_bilstm", path)[3]
     for name in os.listdir(str(folder)):
         (folder / name).unlink()
-    with open(folder / "_lock", "a") as file:
+    with open(folder / "_parts.jsonl", "a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         assert "expected a folder that no other run writes to" in tag("pos_bilstm", path)[3]
         assert folder.exists()  # the other run has not written anything yet
@@ -239,7 +241,7 @@ def test_parts_of_another_plan_stay_where_their_notes_are_lost(tag, tmp_path):
     (folder / "_parts.jsonl").write_text("")
     output = tag("pos_bilstm", path, "--predictor-args", '{"min_probability": 0.5}')[3]
     assert "expected min_probability null, as for the parts in the folder" in output
-    assert part.exists() and not (folder / "_lock").exists()
+    assert part.exists()
 
 
 def test_error_in_reading_another_file_is_not_that_of_the_output(tmp_path):
@@ -337,13 +339,22 @@ def test_a_part_that_cannot_be_written_is_named(tag, tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     path = write_rows(tmp_path / "a.jsonl", [{"sentence": "a"}] * 3)
-    monkeypatch.setattr(shard_tagger, "json_line", full)
+    monkeypatch.setattr(parts, "json_line", full)
     status, text, _, err = tag("pos_bilstm", path)
     assert (status, text) == (2, b"")
     expected = "tagged/part-00000.jsonl: expected a file that can be written, got 'No space left on"
     assert expected in err
     monkeypatch.undo()
     assert tag("pos_bilstm", path)[0] == 0
+
+
+def test_the_config_of_a_run_has_to_be_json(tag, tmp_path):
+    path = write_rows(tmp_path / "a.jsonl", [{"sentence": "a"}])
+    (tmp_path / "run").mkdir()
+    for text in ("[1]", "{", '{"model": 1}'):
+        (tmp_path / "run/config.json").write_text(text)
+        status, _, _, err = tag(str(tmp_path / "run"), path)
+        assert status == 2 and err.count("\n") == 1 and f"{tmp_path}/run" in err
 
 
 def test_an_input_or_an_archive_that_changes_meanwhile_is_an_error(baselines, tmp_path):

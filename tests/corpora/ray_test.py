@@ -9,7 +9,7 @@ pytest.importorskip("ray.data")
 def test_a_cluster_of_ray_tags_like_one_process(root):
     """In a process of its own: threads that Ray leaves behind may stop the forks of other tests."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    command += [str(root / "tests" / "bulk" / "ray_cluster.py")]
+    command += [str(root / "tests" / "corpora" / "ray_cluster.py")]
     done = subprocess.run(command, cwd=str(root), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     assert "2 passed" in done.stdout

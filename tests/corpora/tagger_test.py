@@ -7,8 +7,8 @@ import pandas
 import pyarrow
 import pytest
 
-from allennlp_nef.bulk import Tagger, tagger
-from allennlp_nef.bulk.row_tagger import plain
+from allennlp_nef.corpora import Tagger, tagger
+from allennlp_nef.corpora.tagger import plain
 from allennlp_nef.errors import UserError
 
 BAD = [None, "", 7, ["a b"], ["a", None], []]
