@@ -3,7 +3,7 @@
 import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import torch
 from allennlp.common import Lazy
@@ -19,16 +19,17 @@ from overrides import overrides
 
 from allennlp_nef.data.fields import UNSEEN
 from allennlp_nef.data.formats.chunks import are_chunk_tags, chunks_of
-from allennlp_nef.data.metadata import (
-    TaggingMetadata,
-    tagging_metadata,
-    thresholds_of,
-    weights_of,
-)
+from allennlp_nef.data.metadata import TaggingMetadata, tagging_metadata, weights_of
 from allennlp_nef.metrics import ProbabilityMetric, SentenceScoresMetric, TagAccuracy
-from allennlp_nef.models.encoding import encode, parts_of, states_dim_of
+from allennlp_nef.models.base import (
+    DecodeOptions,
+    VersionedModel,
+    check_input_dim,
+    encode,
+    parts_of,
+    thresholds_of,
+)
 from allennlp_nef.models.out_of_memory import BatchShape, batch_shape, explaining_memory
-from allennlp_nef.models.versioned_model import VersionedModel
 from allennlp_nef.modules.calibration import Calibration
 from allennlp_nef.modules.halting import BatchHalting, Halting
 from allennlp_nef.modules.input_representations import InputRepresentation
@@ -104,7 +105,12 @@ class NefTagger(VersionedModel):
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
-        states_dim = states_dim_of(input_representation, encoder, decoder)
+        dim = input_representation.get_output_dim()
+        check_input_dim("encoder", encoder, dim, "input_representation")
+        states_dim = encoder.get_output_dim()
+        if decoder is not None:
+            check_input_dim("decoder", decoder, states_dim, "encoder")
+            states_dim = decoder.get_output_dim()
         check_dropout(dropout)
         check_label_namespace(vocab, label_namespace)
         self.input_representation = input_representation
@@ -163,6 +169,7 @@ class NefTagger(VersionedModel):
         metadata: list[Any] | None = None,
         sentence_score: torch.Tensor | None = None,
         ignore_loss_on_o_tags: bool = False,
+        options: list[DecodeOptions] | None = None,
         **inputs: Any,
     ) -> dict[str, Any]:
         """
@@ -172,11 +179,13 @@ class NefTagger(VersionedModel):
             The gold labels, where known; -1 for a label that the vocabulary lacks. No prediction is right for it, its
             sentence is left out of the loss, and a warning counts it.
         metadata : `list[TaggingMetadata]`, optional (default = `None`)
-            Its `attention` and `trace` ask for the trace of an instance. Metadata of other readers are passed on.
+            Metadata of other readers are passed on.
         sentence_score : `torch.Tensor`, (batch,), optional (default = `None`)
             The gold scores of the sentences.
         ignore_loss_on_o_tags : `bool`, optional (default = `False`)
             Whether the tags are predictions to explain: then the loss is their `explained_loss`.
+        options : `list[DecodeOptions]`, optional (default = `None`)
+            What the requests want.
         inputs
             The fields that the input representation takes.
 
@@ -199,11 +208,13 @@ class NefTagger(VersionedModel):
             gold = None if ignore_loss_on_o_tags else tags
             items = tagging_metadata(metadata)
             self._alignment_check.add(self, items)
-            output = self._forward(inputs, gold, sentence_score, items)
+            output = self._forward(inputs, gold, sentence_score, items, options)
         if ignore_loss_on_o_tags and tags is not None:
             output["loss"] = explained_loss(self.tag_head, output["scores"], output["mask"], tags)
         if metadata is not None:
             output["metadata"] = metadata
+        if options is not None:
+            output["options"] = options
         return output
 
     def _forward(
@@ -212,24 +223,25 @@ class NefTagger(VersionedModel):
         tags: torch.Tensor | None,
         sentence_score: torch.Tensor | None,
         metadata: list[TaggingMetadata | None],
+        options: list[DecodeOptions] | None,
     ) -> dict[str, Any]:
         vectors, mask = self.input_representation(**inputs)
         vectors = self.dropout(zero_padding(vectors, mask))
-        is_traced = any(item is not None and item.is_traced for item in metadata)
+        is_traced = any(each.is_traced for each in options or ())
         states, trace = encode(self.encoder, vectors, mask, is_traced and self.decoder is None)
         states = self.dropout(zero_padding(states, mask))
         halting = None
         if self.decoder is not None:
-            options: dict[str, Any] = {}
+            wanted: dict[str, Any] = {}
             if self.training:
-                options["step_outputs"] = self.step_loss is not None
+                wanted["step_outputs"] = self.step_loss is not None
             else:
-                options["halting"] = halting = batch_halting(self.halting, metadata, mask)
+                wanted["halting"] = halting = batch_halting(self.halting, options, mask)
             head = self.tag_head
-            states, trace = encode(self.decoder, states, mask, is_traced, head.scores, **options)
+            states, trace = encode(self.decoder, states, mask, is_traced, head.scores, **wanted)
         scores = self.tag_head.scores(states)
         logits = self._sentence_scores.logits(states, mask, scores)
-        output = self._tagged(scores, mask, tags, metadata, logits, sentence_score, trace)
+        output = self._tagged(scores, mask, tags, metadata, options, logits, sentence_score, trace)
         if is_traced and trace is not None:
             output["trace"] = trace
         if halting is not None and trace is not None:
@@ -244,6 +256,7 @@ class NefTagger(VersionedModel):
         mask: torch.BoolTensor,
         tags: torch.Tensor | None,
         metadata: list[TaggingMetadata | None],
+        options: list[DecodeOptions] | None,
         sentence_logits: torch.Tensor | None,
         sentence_score: torch.Tensor | None,
         trace: EncoderTrace | None = None,
@@ -268,7 +281,7 @@ class NefTagger(VersionedModel):
         if self.training and is_distributed():
             output["loss"] = connected(output["loss"], self.parameters())
         with torch.no_grad():
-            output["tag_ids"] = self.tag_head.tags(scores, mask, thresholds_of(metadata))
+            output["tag_ids"] = self.tag_head.tags(scores, mask, thresholds_of(options))
         if not self.training:
             output["scores"] = scores
         if tags is not None:
@@ -656,21 +669,15 @@ def has_steps(decoder: Seq2SeqEncoder | None) -> bool:
 
 
 def batch_halting(
-    own: Halting | None, metadata: Sequence[TaggingMetadata | None], mask: torch.Tensor
+    own: Halting | None, options: Sequence[DecodeOptions] | None, mask: torch.Tensor
 ) -> BatchHalting | None:
-    """The halting of each sentence: that of its metadata or the model's own. None where no sentence has one."""
-    if own is None and all(
-        item is None or (item.halting is None and item.max_steps is None) for item in metadata
-    ):
+    """The halting of each sentence: that of its options or the model's own. None where no sentence has one."""
+    items = options or [DecodeOptions()] * len(mask)
+    haltings = [each.halting or own for each in items]
+    limits = [each.max_steps for each in items]
+    if not any(haltings) and not any(limits):
         return None
-    items = metadata or [None] * len(mask)
-    haltings = [
-        own if item is None or item.halting is None else cast(Halting, item.halting)
-        for item in items
-    ]
-    return BatchHalting(
-        haltings, [None if item is None else item.max_steps for item in items], mask
-    )
+    return BatchHalting(haltings, limits, mask)
 
 
 class MeanSteps:
@@ -753,7 +760,8 @@ def readable_output(tag_head: TagHead, output: dict[str, Any], has_chunks: bool)
         tokens = readable.get("tokens")
         readable.update(readable_probabilities(tag_head, output, tags, tokens, has_chunks))
     if "trace" in output:
-        readable.update(readable_trace(output["trace"], tag_head, mask, tags, items))
+        options = output["options"]
+        readable.update(readable_trace(output["trace"], tag_head, mask, tags, items, options))
     return readable
 
 
@@ -823,22 +831,24 @@ def readable_trace(
     mask: torch.Tensor,
     tags: Sequence[list[str]],
     metadata: Sequence[TaggingMetadata | None],
+    options: Sequence[DecodeOptions],
 ) -> Entries:
     """`attention` and `trace`, with None for the sentences that do not want it."""
 
     def decide(output: torch.Tensor) -> Decision:
         scores = tag_head.scores(output)
-        tag_ids = tag_head.tags(scores, mask, thresholds_of(metadata))
+        tag_ids = tag_head.tags(scores, mask, thresholds_of(options))
         return Decision(tag_ids, tag_head.probabilities(scores, mask))
 
     attention: list[list[list[float]] | None] = [None] * len(tags)
     wanted = []
-    for position, (item, each) in enumerate(zip(metadata, tags)):
-        if item is not None and item.attention:
+    items = metadata or [None] * len(tags)
+    for position, (wish, item, each) in enumerate(zip(options, items, tags)):
+        if wish.attention:
             weights = trace.attention_of(position, len(each))
             attention[position] = None if weights is None else weights.tolist()
-        if item is not None and item.trace:
-            wanted.append(TracedSentence(position, item.tokens, each))
+        if wish.trace:
+            wanted.append(TracedSentence(position, item.tokens if item else [], each))
     traces: list[ReadableTrace | None] = [None] * len(tags)
     if wanted:
         for sentence, readable in zip(wanted, trace.readable(wanted, decide, tag_head.labels)):

@@ -12,9 +12,8 @@ from allennlp.training.metrics import Metric
 from overrides import overrides
 
 from allennlp_nef.data.metadata import TaggingMetadata
-from allennlp_nef.models.encoding import parts_of
+from allennlp_nef.models.base import DecodeOptions, VersionedModel, parts_of
 from allennlp_nef.models.nef_tagger import NefTagger
-from allennlp_nef.models.versioned_model import VersionedModel
 from allennlp_nef.modules.calibration import Calibration
 from allennlp_nef.modules.options import registered_name
 from allennlp_nef.modules.seq2seq_encoders import DropoutEncoder, TracedEncoder
@@ -100,6 +99,7 @@ class NefTaggerEnsemble(NefTagger):
         tags: torch.Tensor | None,
         sentence_score: torch.Tensor | None,
         metadata: list[TaggingMetadata | None],
+        options: list[DecodeOptions] | None,
     ) -> dict[str, Any]:
         if self.training:
             raise ConfigurationError(
@@ -114,7 +114,8 @@ class NefTaggerEnsemble(NefTagger):
             members = zip(self.weights, outputs)
             mean = sum(weight * output["sentence_score"] for weight, output in members)
             logits = torch.logit(mean.clamp(0, 1))  # weights may add up to more than 1 in float32
-        return self._tagged(scores, outputs[0]["mask"], tags, metadata, logits, sentence_score)
+        mask = outputs[0]["mask"]
+        return self._tagged(scores, mask, tags, metadata, options, logits, sentence_score)
 
 
 class Description(NamedTuple):
