@@ -11,6 +11,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance
 from allennlp.data.fields import MetadataField
 from allennlp.models import Model
+from allennlp.modules import Embedding
 from allennlp.modules.seq2seq_encoders import ComposeEncoder, Seq2SeqEncoder
 from overrides import overrides
 
@@ -140,3 +141,18 @@ def parts_of(encoder: Seq2SeqEncoder) -> list[Seq2SeqEncoder]:
     if not isinstance(encoder, ComposeEncoder):
         return [encoder]
     return [part for inner in encoder.encoders for part in parts_of(inner)]
+
+
+def check_namespaces(model: Model) -> None:
+    """Raises a `ConfigurationError` where the words of an embedding are those of a namespace that the vocabulary lacks.
+
+    Without this, the first word of a batch would be out of its range.
+    """
+    known = model.vocab.get_namespaces()
+    for name, module in model.named_modules():
+        is_embedding = isinstance(module, Embedding)
+        namespace = getattr(module, "_vocab_namespace", None) if is_embedding else None
+        if namespace is not None and namespace not in known:
+            raise ConfigurationError(
+                f"{name}: vocab_namespace: expected one of {', '.join(sorted(known))}, got {namespace!r}"
+            )

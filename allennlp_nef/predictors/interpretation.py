@@ -14,9 +14,8 @@ from allennlp.predictors import Predictor
 from overrides import overrides
 
 from allennlp_nef.data.fields import AlignmentField, SimilarityField, TagsField
-from allennlp_nef.data.formats.chunks import chunks_of
+from allennlp_nef.data.formats.chunks import OUTSIDE, chunks_of
 from allennlp_nef.models.base import OPTIONS, options_of
-from allennlp_nef.models.nef_tagger import OUTSIDE
 from allennlp_nef.modules.input_representations import (
     AlignedPairRepresentation,
     SentenceRepresentation,

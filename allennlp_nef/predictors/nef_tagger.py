@@ -206,7 +206,7 @@ class NefTaggerPredictor(TaggingPredictor):
         elif limit is not None:
             values = enumerate(answer["probabilities"])
             answer["uncertain"] = [index for index, value in values if value < limit]
-        calibration = self._model.tag_head.calibration
+        calibration = self._model.tag_decoder.calibration
         if calibration is not None and calibration.base_rate is not None:
             answer["base_rate"] = calibration.base_rate
         if output["metadata"].offsets is not None:

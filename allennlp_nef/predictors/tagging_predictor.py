@@ -11,7 +11,6 @@ from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.figures.display import Display
 from allennlp_nef.models import NefTagger
 from allennlp_nef.models.base import options_of, with_options
-from allennlp_nef.models.nef_tagger_ensemble import description_of
 from allennlp_nef.modules.traces import ReadableTrace
 from allennlp_nef.predictors.base import Answer, CheckedPredictor
 from allennlp_nef.predictors.interpretation import InterpretablePredictor
@@ -96,14 +95,13 @@ class TaggingPredictor(InterpretablePredictor, CheckedPredictor):
         `threshold`, the probability of BAD from which on a word is tagged so, or null where there is no such number;
         `examples`, requests from the validation data of the model, or null where the archive has none.
         """
-        description = description_of(self._model)
         return {
             **super().description(),
-            "title": description.title,
-            "labels": description.labels,
-            "colours": tag_colors(description.labels),
-            "step_name": description.step_name,
-            "threshold": self.options.threshold or self._model.tag_head.threshold,
+            "title": self._model.title,
+            "labels": self._model.tag_head.labels,
+            "colours": tag_colors(self._model.tag_head.labels),
+            "step_name": self._model.step_name,
+            "threshold": self.options.threshold or self._model.tag_decoder.threshold,
             "examples": self._dataset_reader.saved_examples,
         }
 

@@ -18,7 +18,6 @@ from allennlp_nef.data.formats.wmt_layouts import check_eos, tagged_side, withou
 from allennlp_nef.data.formats.wmt_word_qe import DataFormatError, parse_alignments
 from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.models.base import DecodeOptions, with_options
-from allennlp_nef.models.nef_tagger_ensemble import description_of
 from allennlp_nef.modules.options import check_integers
 from allennlp_nef.modules.traces import ReadableTrace
 from allennlp_nef.predictors.requests import (
@@ -276,10 +275,10 @@ class WordQePredictor(TaggingPredictor):
             raise ConfigurationError(
                 f"explanation: expected bad_probability or attention, got {explanation!r}"
             )
-        if explanation == "attention" and description_of(self._model).step_name != "step":
+        if explanation == "attention" and self._model.step_name != "step":
             raise ConfigurationError(
                 "explanation: expected a model whose steps attend to words (neural_easy_first) for attention, got "
-                + description_of(self._model).title
+                + self._model.title
             )
         return explanation == "attention"
 
@@ -352,8 +351,8 @@ class WordQePredictor(TaggingPredictor):
     def to_answer(self, output: dict[str, Any]) -> JsonDict:
         metadata: TaggingMetadata = output["metadata"]
         options: DecodeOptions = output["options"]
-        head = self._model.tag_head
-        bad = head.bad_probabilities(torch.from_numpy(output["label_probabilities"])).tolist()
+        decoder = self._model.tag_decoder
+        bad = decoder.bad_probabilities(torch.from_numpy(output["label_probabilities"])).tolist()
         severities = [
             None if tag == "OK" else tag if tag in SEVERITIES else self.severity
             for tag in output["tags"]
@@ -363,7 +362,7 @@ class WordQePredictor(TaggingPredictor):
             "tokens": output["tokens"],
             "tags": output["tags"],
             "bad_probabilities": bad,
-            "threshold": head.threshold if options.threshold is None else options.threshold,
+            "threshold": decoder.threshold if options.threshold is None else options.threshold,
             "alignments": [
                 list(pair) for pair in sorted(set(map(tuple, metadata.alignments or ())))
             ],
@@ -372,8 +371,8 @@ class WordQePredictor(TaggingPredictor):
         if self._dataset_reader.tagged == "target":
             spans = join_bad_words(metadata.split_text(), severities, bad)
             answer["spans"] = [span._asdict() for span in spans]
-        if head.calibration is not None and head.calibration.base_rate is not None:
-            base_rate = head.calibration.base_rate
+        if decoder.calibration is not None and decoder.calibration.base_rate is not None:
+            base_rate = decoder.calibration.base_rate
             answer["base_rate"] = sum(base_rate[label] for label in base_rate if label != "OK")
         answer["sentence_score"] = output.get("sentence_score", share)
         if "sentence_score" in output:

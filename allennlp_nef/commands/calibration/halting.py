@@ -115,7 +115,7 @@ def labeled_steps(
         predictor._dataset_reader.apply_token_indexers(instance)
         if metadata_of(instance).tags is None:
             raise DataFormatError(f"{path}: expected gold tags, got none for sentence {number}")
-    kind = "mcc" if model.tag_head.is_word_qe else "f1" if model.has_chunks else "accuracy"
+    kind = "mcc" if model.tag_decoder.is_word_qe else "f1" if model.has_chunks else "accuracy"
     rows: list[Any] = []
     with torch.no_grad(), Tqdm.tqdm(total=len(instances), desc="steps") as progress:
         for group in batches_of(instances, batch_size):
@@ -148,7 +148,7 @@ def _rows_of(model: NefTagger, group: Sequence[Instance], kind: str) -> list[Any
     columns = []
     for step in range(int(steps.num_steps.max())):
         scores = head.scores(steps.outputs(everyone, torch.full_like(everyone, step)))
-        tags = head.tags(scores, mask)
+        tags = model.tag_decoder(scores, mask).tag_ids
         logits = None if steps.halting_logits is None else steps.halting_logits[:, step]
         seen = (*tracker.after(scores, logits), tags)
         columns.append([each.cpu().numpy() for each in seen])
