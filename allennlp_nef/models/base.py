@@ -1,5 +1,6 @@
 """What the models share: recorded versions, options of a request, encoders with or without their traces."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from os import PathLike
@@ -20,6 +21,7 @@ from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst, TracedEncoder
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import TagScorer
 from allennlp_nef.modules.traces import EncoderTrace
 from allennlp_nef.saved_versions import naming_versions, record_versions
+from allennlp_nef.tensor_files import TensorFileError, load_tensors
 
 
 class VersionedModel(Model):
@@ -44,7 +46,17 @@ class VersionedModel(Model):
         cuda_device: int = -1,
     ) -> Model:
         with naming_versions(serialization_dir, weights_file):
-            return super()._load(config, serialization_dir, weights_file, cuda_device)
+            try:
+                return super()._load(config, serialization_dir, weights_file, cuda_device)
+            except AttributeError as error:
+                path = weights_file or os.path.join(serialization_dir, "weights.th")
+                weights = load_tensors(path, "cpu")
+                if isinstance(weights, dict):
+                    raise
+                raise TensorFileError(
+                    f"{os.path.basename(path)}: expected tensors by the names of parameters, got "
+                    f"{type(weights).__name__}"
+                ) from error
 
 
 @dataclass(frozen=True)
