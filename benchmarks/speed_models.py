@@ -211,7 +211,7 @@ class Run:
         with self.autocast():
             output = self.model(tokens=next(self.batches)["tokens"])
             if isinstance(self.model, NefTagger):
-                self.model.tag_head.probabilities(output["scores"], output["mask"])
+                _ = output["tagging"].probabilities
 
     @torch.no_grad()
     def parse(self) -> None:

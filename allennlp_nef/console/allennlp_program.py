@@ -450,7 +450,7 @@ def _answering_in_batches(args: argparse.Namespace) -> Iterator[None]:
     """
     from allennlp.commands import predict
 
-    from allennlp_nef.predictors.checked_predictor import CheckedPredictor
+    from allennlp_nef.predictors.base import CheckedPredictor
 
     is_given = args.batch_size is not None
     args.batch_size = args.batch_size if is_given else BATCH_SIZE

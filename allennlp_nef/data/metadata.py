@@ -1,6 +1,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from allennlp.data import Instance
@@ -31,20 +31,8 @@ class TaggingMetadata:
     alignments_from: str | None = None
     """Where the alignments come from: "given"; "computed" by the model's aligner; "none", there are none. None without
     a source."""
-    attention: bool = False
-    """Whether the attention is wanted in the output."""
-    trace: bool = False
-    """Whether the trace is wanted in the output."""
     weight: float = 1.0
     """The weight of the sentence in the loss."""
-    threshold: float | None = None
-    """Of the probability of BAD, in place of the model's."""
-    min_probability: float | None = None
-    """Below it, a chunk is left out of the answer, or a word is listed as uncertain."""
-    max_steps: int | None = None
-    """The largest number of steps, in place of that of the halting."""
-    halting: object | None = None
-    """When the sentence halts, in place of the model's: a `Halting`, which this layer does not know."""
     text: str | None = None
     """The original text of what is tagged; of a list of words, the words joined by single blanks."""
     offsets: list[tuple[int, int]] | None = None
@@ -75,11 +63,6 @@ class TaggingMetadata:
         """The tokens, and in quality estimation the words of both sides."""
         return [side for side in (self.tokens, self.source, self.target) if side]
 
-    @property
-    def is_traced(self) -> bool:
-        """Whether the model has to give a trace: the attention is a part of it."""
-        return self.attention or self.trace
-
     def split_text(self) -> SplitText:
         """The text and the place of each token; of an `<EOS>` that the text lacks, an empty one at its end."""
         text = " ".join(self.tokens) if self.text is None else self.text
@@ -101,7 +84,6 @@ class SentencesMetadata:
 
     sides: list[list[str]]
     """The words of the sentence, or of both sentences of a pair."""
-    is_traced: ClassVar[bool] = False
     id: Any = field(default=None, kw_only=True)
     """That of the request, a JSON value; None where it has none."""
 
@@ -122,12 +104,6 @@ class ParsingMetadata(SentencesMetadata):
     """The part of speech of each word; "_" where it is not known."""
     sentence: ConlluSentence | None = None
     """The sentence as it stood in its file, where it came from one."""
-    trace: bool = False
-    """Whether the model says at which step the head of each word settled."""
-
-    @property
-    def is_traced(self) -> bool:  # type: ignore[override]
-        return self.trace
 
     def __getitem__(self, name: str) -> list[str]:
         """The words and the tags, under the names that AllenNLP's parser asks for: "words" and "pos"."""
@@ -149,8 +125,3 @@ def weights_of(metadata: Iterable[TaggingMetadata | None]) -> torch.Tensor | Non
     """The weights of the sentences of a batch, (batch,); None where all are 1."""
     weights = [1.0 if item is None else item.weight for item in metadata]
     return None if all(weight == 1 for weight in weights) else torch.tensor(weights)
-
-
-def thresholds_of(metadata: Sequence[TaggingMetadata | None]) -> list[float | None] | None:
-    """The threshold of each instance of a batch; None where there are no metadata."""
-    return [None if item is None else item.threshold for item in metadata] or None

@@ -17,7 +17,8 @@ from allennlp_nef.data.dataset_readers import WmtWordQeReader
 from allennlp_nef.data.token_indexers import AffixesIndexer
 from allennlp_nef.errors import UserError, needing
 from allennlp_nef.exporting.plain_tagger import PlainTagger, PlainWords, unsupported
-from allennlp_nef.modules.tag_heads import CrfTagHead, TagHead
+from allennlp_nef.modules.tag_decoder import TagDecoder
+from allennlp_nef.modules.tag_heads import CrfTagHead
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 
 
@@ -44,7 +45,7 @@ def settings_of(predictor: TaggingPredictor, tagger: PlainTagger) -> dict[str, A
             name: _indices(words, indexers[name], model.vocab)
             for name, words in tagger.words.items()
         },
-        "head": _head(model.tag_head),
+        "head": _head(model.tag_decoder),
         "aligner": aligner,
     }
 
@@ -84,17 +85,18 @@ def _is_plain(indexer: Any) -> bool:
     )
 
 
-def _head(head: TagHead) -> dict[str, Any]:
+def _head(decoder: TagDecoder) -> dict[str, Any]:
+    head = decoder.head
     chain = head._allowed_chain() if isinstance(head, CrfTagHead) else None
-    calibration = head.calibration
+    calibration = decoder.calibration
     biases = calibration and [calibration.biases.get(label, 0.0) for label in head.labels]
     return {
         "labels": head.labels,
-        "bad_ids": head.bad_ids if head.is_word_qe else [],
+        "bad_ids": decoder.bad_ids if decoder.is_word_qe else [],
         "label_weights": head.label_weights.tolist(),
         "chain": chain and [scores.clamp(min=-1e30).tolist() for scores in chain],
         "calibration": calibration and {"temperature": calibration.temperature, "biases": biases},
-        "threshold": head.threshold,
+        "threshold": decoder.threshold,
         "decides_by_threshold": calibration is not None and calibration.threshold is not None,
     }
 

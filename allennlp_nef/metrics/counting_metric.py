@@ -21,7 +21,7 @@ class CountingMetric(Metric):
     is_slow = False
     """Whether the scores take too long to be shown after each batch of a training."""
     counts: Any
-    """The counts since the last reset."""
+    """The counts since the last reset: a tensor on the device of the batches, so that no batch waits for them."""
 
     def no_counts(self) -> Any:
         """The counts of no data: an array of zeros, int64 or float64, of any shape."""
@@ -33,11 +33,11 @@ class CountingMetric(Metric):
 
     def over_processes(self, counts: Any) -> Any:
         """The counts of all processes together, from those of this process."""
-        return dist_reduce_sum(torch.from_numpy(counts)).cpu().numpy()
+        return dist_reduce_sum(counts)
 
     def add(self, counts: torch.Tensor) -> None:
         """Adds the counts of a batch, in the shape of `no_counts`."""
-        self.counts = self.counts + counts.cpu().numpy()
+        self.counts = self.counts.to(counts.device) + counts
 
     @overrides
     def get_metric(self, reset: bool = False) -> dict[str, float]:
@@ -45,11 +45,11 @@ class CountingMetric(Metric):
         if reset:
             counts = self.over_processes(counts)
             self.reset()
-        return self.scores(counts)
+        return self.scores(counts.cpu().numpy())
 
     @overrides
     def reset(self) -> None:
-        self.counts = self.no_counts()
+        self.counts = torch.from_numpy(self.no_counts())
 
 
 class ProbabilityMetric(CountingMetric):

@@ -32,12 +32,19 @@ class SentenceScoresMetric(CountingMetric):
     @overrides(check_signature=False)
     def __call__(self, predictions: torch.Tensor, gold: torch.Tensor) -> None:
         """Predicted and gold scores: each (batch,)."""
-        pairs = torch.stack([predictions, gold], -1).detach().double().cpu().numpy()
-        self.counts.append(pairs)
+        self.counts.append(torch.stack([predictions, gold], -1).detach().double())
 
     @overrides
-    def no_counts(self) -> list[numpy.ndarray]:
-        return []  # of each batch the predicted and the gold scores, (batch, 2)
+    def reset(self) -> None:
+        self.counts = []  # of each batch the predicted and the gold scores, (batch, 2)
+
+    @overrides
+    def get_metric(self, reset: bool = False) -> dict[str, float]:
+        counts = [batch.cpu().numpy() for batch in self.counts]
+        if reset:
+            counts = self.over_processes(counts)
+            self.reset()
+        return self.scores(counts)
 
     @overrides
     def over_processes(self, counts: Any) -> Any:

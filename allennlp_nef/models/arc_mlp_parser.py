@@ -12,8 +12,7 @@ from allennlp.nn.util import get_text_field_mask
 from overrides import overrides
 
 from allennlp_nef.metrics import AttachmentScoresMetric
-from allennlp_nef.models.encoding import check_input_dim, encode
-from allennlp_nef.models.versioned_model import VersionedModel
+from allennlp_nef.models.base import DecodeOptions, VersionedModel, check_input_dim, encode
 from allennlp_nef.modules.input_representations import RareWords
 from allennlp_nef.modules.options import check_dropout, check_integers
 from allennlp_nef.modules.seq2seq_encoders.neural_easy_first import NeuralEasyFirstTrace
@@ -178,6 +177,7 @@ class ArcMlpParser(VersionedModel):
         metadata: list[Any] | None = None,
         head_tags: torch.Tensor | None = None,
         head_indices: torch.Tensor | None = None,
+        options: list[DecodeOptions] | None = None,
     ) -> dict[str, torch.Tensor]:
         """
         # Parameters
@@ -185,9 +185,11 @@ class ArcMlpParser(VersionedModel):
         words : `TextFieldTensors`
         pos_tags : `torch.LongTensor`, (batch, words)
         metadata : `list[Any]`, optional (default = `None`)
-            Those of `conllu_trees`, whose `trace` asks for `head_steps`.
+            Not used.
         head_tags, head_indices : `torch.LongTensor`, (batch, words), optional (default = `None`, not known)
             The labels, and the heads from 1, with 0 for the root. Both give the loss.
+        options : `list[DecodeOptions]`, optional (default = `None`)
+            What the requests want: `trace` asks for `head_steps`.
 
         # Returns
 
@@ -208,9 +210,7 @@ class ArcMlpParser(VersionedModel):
                 "of train_data_path have HEAD and DEPREL?"
             )
         mask = get_text_field_mask(words)
-        is_traced = not self.training and any(
-            getattr(item, "trace", False) for item in metadata or ()
-        )
+        is_traced = not self.training and any(each.trace for each in options or ())
         states, trace = self._states(words, pos_tags, mask, is_traced)
         scores = self._arc_scores(states, mask)
         output: dict[str, torch.Tensor] = {}

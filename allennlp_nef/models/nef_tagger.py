@@ -2,9 +2,10 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
+import numpy
 import torch
 from allennlp.common import Lazy
 from allennlp.common.checks import ConfigurationError
@@ -13,35 +14,67 @@ from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 from allennlp.nn import InitializerApplicator
-from allennlp.nn.util import dist_reduce_sum, masked_mean
+from allennlp.nn.util import masked_mean
 from allennlp.training.metrics import Metric
 from overrides import overrides
 
 from allennlp_nef.data.fields import UNSEEN
-from allennlp_nef.data.formats.chunks import are_chunk_tags, chunks_of
-from allennlp_nef.data.metadata import (
-    TaggingMetadata,
-    tagging_metadata,
-    thresholds_of,
-    weights_of,
+from allennlp_nef.data.formats.chunks import OUTSIDE, chunks_of
+from allennlp_nef.data.metadata import TaggingMetadata, tagging_metadata, weights_of
+from allennlp_nef.metrics import (
+    CountingMetric,
+    ProbabilityMetric,
+    SentenceScoresMetric,
+    TagAccuracy,
 )
-from allennlp_nef.metrics import ProbabilityMetric, SentenceScoresMetric, TagAccuracy
-from allennlp_nef.models.encoding import encode, parts_of, states_dim_of
+from allennlp_nef.models.base import (
+    DecodeOptions,
+    VersionedModel,
+    check_input_dim,
+    check_namespaces,
+    encode,
+    parts_of,
+    thresholds_of,
+)
 from allennlp_nef.models.out_of_memory import BatchShape, batch_shape, explaining_memory
-from allennlp_nef.models.versioned_model import VersionedModel
 from allennlp_nef.modules.calibration import Calibration
 from allennlp_nef.modules.halting import BatchHalting, Halting
 from allennlp_nef.modules.input_representations import InputRepresentation
 from allennlp_nef.modules.options import check_dropout, registered_name
 from allennlp_nef.modules.sentence_score_head import SentenceScoreHead
-from allennlp_nef.modules.seq2seq_encoders import LabelAttention, NeuralEasyFirst
+from allennlp_nef.modules.seq2seq_encoders import (
+    DropoutEncoder,
+    LabelAttention,
+    NeuralEasyFirst,
+    TracedEncoder,
+)
 from allennlp_nef.modules.seq2seq_encoders.label_attention import LabelTable
 from allennlp_nef.modules.seq2seq_encoders.neural_easy_first import NeuralEasyFirstTrace
 from allennlp_nef.modules.step_loss import StepLoss
-from allennlp_nef.modules.tag_heads import ChainProbabilities, SoftmaxTagHead, TagHead
+from allennlp_nef.modules.tag_decoder import TagDecoder, Tagging
+from allennlp_nef.modules.tag_heads import (
+    CrfTagHead,
+    LabelAttentionTagHead,
+    SoftmaxTagHead,
+    TagHead,
+)
 from allennlp_nef.modules.traces import Decision, EncoderTrace, ReadableTrace, TracedSentence
 from allennlp_nef.nn.connected import connected
 from allennlp_nef.nn.numerics import zero_padding
+
+logger = logging.getLogger(__name__)
+
+
+class Encoded(NamedTuple):
+    """What a tagger makes of a batch before the loss and the answers."""
+
+    tagging: Tagging
+    """The scores of the tags, and what they stand for."""
+    score_logits: torch.Tensor | None = None
+    """Of the scores of the sentences, before the sigmoid: (batch,); None where the model does not predict them."""
+    trace: EncoderTrace | None = None
+    steps: list[int | None] | None = None
+    """The number of steps of each sentence that may halt, None for others; None where none may."""
 
 
 @Model.register("nef_tagger")
@@ -104,13 +137,17 @@ class NefTagger(VersionedModel):
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
-        states_dim = states_dim_of(input_representation, encoder, decoder)
+        dim = input_representation.get_output_dim()
+        check_input_dim("encoder", encoder, dim, "input_representation")
+        states_dim = encoder.get_output_dim()
+        if decoder is not None:
+            check_input_dim("decoder", decoder, states_dim, "encoder")
+            states_dim = decoder.get_output_dim()
         check_dropout(dropout)
         check_label_namespace(vocab, label_namespace)
         self.input_representation = input_representation
         self.encoder = encoder
         self.decoder = decoder
-        self.label_namespace = label_namespace
         self.dropout = torch.nn.Dropout(dropout)
         label_table = shared_label_table(label_namespace, encoder, decoder)
         head = tag_head.construct(
@@ -123,38 +160,40 @@ class NefTagger(VersionedModel):
             None if sentence_score is None else sentence_score.construct(input_dim=states_dim)
         )
         check_step_options(decoder, step_loss, halting)
-        self._use_head(head, calibration, metrics, step_loss, halting)
+        self.step_loss = step_loss
+        self.halting = halting
+        self._use_head(head, label_namespace, calibration, metrics)
+        check_namespaces(self)
         initializer(self)
 
     def _use_head(
         self,
         tag_head: TagHead,
+        label_namespace: str,
         calibration: Calibration | None,
         metrics: list[Lazy[Metric]] | None,
-        step_loss: StepLoss | None = None,
-        halting: Halting | None = None,
     ) -> None:
-        """The part of the constructor after the scores."""
+        """The part of the constructor after the scores of the tags, which an ensemble has, too."""
+        self.label_namespace = label_namespace
         self.tag_head = tag_head
-        self.step_loss = step_loss
-        self.halting = halting
-        self._mean_steps = MeanSteps()
-        self.tag_head.calibrate(calibration)
+        self.tag_decoder = TagDecoder(tag_head, calibration)
         self.metrics = [
-            metric.construct(vocab=self.vocab, label_namespace=self.label_namespace)
+            metric.construct(vocab=self.vocab, label_namespace=label_namespace)
             for metric in metrics or [Lazy(TagAccuracy)]
         ]
-        self._tagging_metrics = TaggingMetrics(self.metrics, tag_head)
-        self._sentence_scores = SentenceScores(tag_head, self.sentence_score, self.metrics)
-        self.has_chunks = are_chunk_tags(tag_head.labels)
-        """Whether the labels are those of chunks, such as entities."""
+        has_scores = any(isinstance(metric, SentenceScoresMetric) for metric in self.metrics)
+        if (self.sentence_score or has_scores) and not self.tag_decoder.is_word_qe:
+            name = "sentence_score" if self.sentence_score else "metrics: sentence_scores"
+            raise ConfigurationError(
+                f"{name}: expected the labels OK and BAD, got {', '.join(tag_head.labels)}"
+            )
+        self._seen = SeenMetric()
+        self._unseen_labels: Counter[str] = Counter()
+        self._warned_of_alignments = False
         self.batch_shape: BatchShape | None = None
         """The shape of the last batch."""
         self.loss_weight: torch.Tensor | None = None
         """The weight of the loss of the last batch with gold tags, a scalar: see `TagHead.loss_weight`."""
-        self._unseen_labels = UnseenLabels()
-        self._bad_words = BadWords(self.tag_head)
-        self._alignment_check = AlignmentCheck()
 
     @overrides(check_signature=False)
     def forward(
@@ -163,6 +202,7 @@ class NefTagger(VersionedModel):
         metadata: list[Any] | None = None,
         sentence_score: torch.Tensor | None = None,
         ignore_loss_on_o_tags: bool = False,
+        options: list[DecodeOptions] | None = None,
         **inputs: Any,
     ) -> dict[str, Any]:
         """
@@ -172,110 +212,147 @@ class NefTagger(VersionedModel):
             The gold labels, where known; -1 for a label that the vocabulary lacks. No prediction is right for it, its
             sentence is left out of the loss, and a warning counts it.
         metadata : `list[TaggingMetadata]`, optional (default = `None`)
-            Its `attention` and `trace` ask for the trace of an instance. Metadata of other readers are passed on.
+            Metadata of other readers are passed on.
         sentence_score : `torch.Tensor`, (batch,), optional (default = `None`)
             The gold scores of the sentences.
         ignore_loss_on_o_tags : `bool`, optional (default = `False`)
             Whether the tags are predictions to explain: then the loss is their `explained_loss`.
+        options : `list[DecodeOptions]`, optional (default = `None`)
+            What the requests want.
         inputs
             The fields that the input representation takes.
 
         # Returns
 
         `dict[str, Any]`
-            - `tag_ids`: (batch, tokens), the predicted labels.
             - `mask`: (batch, tokens), bool.
-            - `scores`: (batch, tokens, labels); not while training.
             - `loss`: scalar, if `tags` are given; 0 where every sentence is left out of it.
             - `sentence_score`: (batch,), if the model predicts it.
-            - `metadata`, if given.
+            - `metadata`, `options`, if given.
             - `steps`: the number of steps of each sentence that may halt, None for others; if any may.
             - `trace`: an `EncoderTrace`, if any instance wants it and the model has one.
+
+            Not while training:
+
+            - `tag_ids`: (batch, tokens), the predicted labels.
+            - `scores`: (batch, tokens, labels).
+            - `tagging`: a `Tagging`, which has the probabilities.
         """
         if self.training:
             check_is_labeled(tags, sentence_score, self.sentence_score is not None)
         self.batch_shape = batch_shape(inputs)
+        items = tagging_metadata(metadata)
+        self._warn_of_alignments(items)
         with explaining_memory(self.batch_shape, self.training):
+            encoded = self.encode(inputs, options)
+            tagging = encoded.tagging
+            output: dict[str, Any] = {"mask": tagging.mask}
+            if encoded.score_logits is not None:
+                output["sentence_score"] = encoded.score_logits.sigmoid()
+            if tags is not None and ignore_loss_on_o_tags:
+                output["loss"] = explained_loss(tagging, tags)
+            elif tags is not None:
+                output["loss"] = self._loss(encoded, tags, sentence_score, items)
             gold = None if ignore_loss_on_o_tags else tags
-            items = tagging_metadata(metadata)
-            self._alignment_check.add(self, items)
-            output = self._forward(inputs, gold, sentence_score, items)
-        if ignore_loss_on_o_tags and tags is not None:
-            output["loss"] = explained_loss(self.tag_head, output["scores"], output["mask"], tags)
-        if metadata is not None:
-            output["metadata"] = metadata
-        return output
+            with torch.no_grad():
+                self._count(tagging, gold, output.get("sentence_score"), sentence_score)
+                if not self.training:
+                    output.update(tag_ids=tagging.tag_ids, scores=tagging.scores, tagging=tagging)
+        trace = encoded.trace if is_traced(options) else None
+        others = {"metadata": metadata, "options": options, "steps": encoded.steps, "trace": trace}
+        return {**output, **{name: value for name, value in others.items() if value is not None}}
 
-    def _forward(
-        self,
-        inputs: dict[str, Any],
-        tags: torch.Tensor | None,
-        sentence_score: torch.Tensor | None,
-        metadata: list[TaggingMetadata | None],
-    ) -> dict[str, Any]:
+    def encode(self, inputs: dict[str, Any], options: list[DecodeOptions] | None) -> Encoded:
+        """The scores of a batch, from its fields and the options of its sentences."""
         vectors, mask = self.input_representation(**inputs)
         vectors = self.dropout(zero_padding(vectors, mask))
-        is_traced = any(item is not None and item.is_traced for item in metadata)
-        states, trace = encode(self.encoder, vectors, mask, is_traced and self.decoder is None)
+        traced = is_traced(options)
+        states, trace = encode(self.encoder, vectors, mask, traced and self.decoder is None)
         states = self.dropout(zero_padding(states, mask))
         halting = None
         if self.decoder is not None:
-            options: dict[str, Any] = {}
+            how: dict[str, Any] = {}
             if self.training:
-                options["step_outputs"] = self.step_loss is not None
+                how["step_outputs"] = self.step_loss is not None
             else:
-                options["halting"] = halting = batch_halting(self.halting, metadata, mask)
-            head = self.tag_head
-            states, trace = encode(self.decoder, states, mask, is_traced, head.scores, **options)
+                how["halting"] = halting = batch_halting(self.halting, options, mask)
+            states, trace = encode(self.decoder, states, mask, traced, self.tag_head.scores, **how)
         scores = self.tag_head.scores(states)
-        logits = self._sentence_scores.logits(states, mask, scores)
-        output = self._tagged(scores, mask, tags, metadata, logits, sentence_score, trace)
-        if is_traced and trace is not None:
-            output["trace"] = trace
+        tagging = self.tag_decoder(scores, mask, thresholds_of(options))
+        score_logits = steps = None
+        if self.sentence_score is not None:
+            # Not calibrated: what the head has learned goes with these.
+            bad = self.tag_decoder.bad_probabilities(tagging.uncalibrated)
+            score_logits = self.sentence_score(states, mask, bad)
         if halting is not None and trace is not None:
-            self._mean_steps.add(trace.num_steps)
-            steps = zip(trace.num_steps.tolist(), halting.is_limited)
-            output["steps"] = [count if is_limited else None for count, is_limited in steps]
-        return output
+            self._seen.add_steps(trace.num_steps)
+            counts = zip(trace.num_steps.tolist(), halting.is_limited)
+            steps = [count if is_limited else None for count, is_limited in counts]
+        return Encoded(tagging, score_logits, trace, steps)
 
-    def _tagged(
+    def _loss(
         self,
-        scores: torch.Tensor,
-        mask: torch.BoolTensor,
-        tags: torch.Tensor | None,
-        metadata: list[TaggingMetadata | None],
-        sentence_logits: torch.Tensor | None,
-        sentence_score: torch.Tensor | None,
-        trace: EncoderTrace | None = None,
-    ) -> dict[str, Any]:
-        """What the tag head makes of scores; updates the metrics. The step loss, in training, needs the trace."""
-        output: dict[str, Any] = {"mask": mask}
-        weights, in_loss = weights_of(metadata), None
-        if tags is not None:
-            # A sentence with a label that the vocabulary lacks has no likelihood.
-            is_unseen = (tags < 0) & mask
-            has_loss = mask & ~is_unseen.any(-1, keepdim=True)
-            in_loss = has_loss.any(-1)
-            known = tags.clamp(min=0)
-            rest = has_loss, known, weights
-            if self.training and self.step_loss and isinstance(trace, NeuralEasyFirstTrace):
-                output["loss"] = self.step_loss.total(trace, self.tag_head, scores, *rest)
-            else:
-                output["loss"] = self.tag_head.loss(scores, *rest)
-            self.loss_weight = self.tag_head.loss_weight(has_loss)
-            self._unseen_labels.add(is_unseen, metadata)
-        self._sentence_scores.add(output, sentence_logits, scores, sentence_score, weights, in_loss)
+        encoded: Encoded,
+        tags: torch.Tensor,
+        gold_scores: torch.Tensor | None,
+        metadata: Sequence[TaggingMetadata | None],
+    ) -> torch.Tensor:
+        """The loss of the tags, and that of the scores of the sentences, where the model predicts them: a scalar."""
+        scores, mask, trace = encoded.tagging.scores, encoded.tagging.mask, encoded.trace
+        # A sentence with a label that the vocabulary lacks has no likelihood.
+        is_unseen = (tags < 0) & mask
+        self._count_unseen(is_unseen, metadata)
+        has_loss = mask & ~is_unseen.any(-1, keepdim=True)
+        weights = weights_of(metadata)
+        gold = has_loss, tags.clamp(min=0), weights
+        if self.training and self.step_loss and isinstance(trace, NeuralEasyFirstTrace):
+            loss = self.step_loss.total(trace, self.tag_head, scores, *gold)
+        else:
+            loss = self.tag_head.loss(scores, *gold)
+        self.loss_weight = self.tag_head.loss_weight(has_loss)
+        if encoded.score_logits is not None and gold_scores is not None and self.sentence_score:
+            rows = has_loss.any(-1)
+            chosen = None if weights is None else weights.to(scores)[rows]
+            loss = loss + self.sentence_score.loss(
+                encoded.score_logits[rows], gold_scores[rows], chosen
+            )
         if self.training and is_distributed():
-            output["loss"] = connected(output["loss"], self.parameters())
-        with torch.no_grad():
-            output["tag_ids"] = self.tag_head.tags(scores, mask, thresholds_of(metadata))
-        if not self.training:
-            output["scores"] = scores
+            loss = connected(loss, self.parameters())
+        return loss
+
+    def _count(
+        self,
+        tagging: Tagging,
+        tags: torch.Tensor | None,
+        scores: torch.Tensor | None,
+        gold_scores: torch.Tensor | None,
+    ) -> None:
+        """Gives a batch to the metrics. Tags and probabilities are computed only where one of them takes these.
+
+        The score of a sentence that the model does not predict is the expected share of BAD words.
+        """
+        mask: Any = tagging.mask
+        for metric in self.metrics:
+            if isinstance(metric, SentenceScoresMetric):
+                if gold_scores is None:
+                    continue
+                if scores is None:
+                    bad = self.tag_decoder.bad_probabilities(tagging.probabilities)
+                    scores = masked_mean(bad, mask, -1)
+                metric(scores, gold_scores)
+            elif tags is None:
+                continue
+            elif isinstance(metric, ProbabilityMetric):
+                metric(tagging.tag_ids, tags, mask, tagging.probabilities)
+            else:
+                metric(tagging.tag_ids, tags, mask)
         if tags is not None:
-            if not self.training:
-                self._bad_words.add(output["tag_ids"], mask)
-            self._tagging_metrics.add(output["tag_ids"], tags, mask, scores)
-        return output
+            calibration = self.tag_decoder.calibration
+            has_threshold = calibration is not None and calibration.threshold is not None
+            ok = tagging.decoder.labels.index("OK") if has_threshold else None
+            self._seen.add_batch(
+                None if self.training or ok is None else tagging.tag_ids != ok, mask
+            )
 
     @overrides(check_signature=False)
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
@@ -290,23 +367,242 @@ class NefTagger(VersionedModel):
           `FusionTrace`), if there is a trace; None where it was not wanted.
         - `loss`, where it has a gradient: a scalar, for `allennlp.interpret`.
         """
+        names = ("sentence_score", "steps", "metadata")
+        readable = {name: output_dict[name] for name in names if name in output_dict}
+        if "sentence_score" in readable:
+            readable["sentence_score"] = readable["sentence_score"].tolist()
+        if "loss" in output_dict and output_dict["loss"].requires_grad:
+            readable["loss"] = output_dict["loss"]
+        items = tagging_metadata(output_dict.get("metadata"))
+        if items and all(items):
+            readable["tokens"] = [item.tokens for item in items if item]
+        tagging: Tagging = output_dict["tagging"]
         with torch.no_grad(), explaining_memory(self.batch_shape, self.training):
-            return readable_output(self.tag_head, output_dict, self.has_chunks)
+            lengths = tagging.mask.sum(-1).tolist()
+            rows = zip(tagging.tag_ids.tolist(), lengths)
+            readable["tags"] = [[self.tag_head.labels[tag] for tag in row[:n]] for row, n in rows]
+            if self.has_chunks:
+                readable["spans"] = self._spans(tagging, readable["tags"], readable.get("tokens"))
+            # Of a chain, the same ones as those of the chunks.
+            table = (tagging.chain.words if self.has_chunks else tagging.probabilities).float()
+            chosen = table.gather(-1, tagging.tag_ids.unsqueeze(-1)).squeeze(-1).tolist()
+            readable["probabilities"] = [row[:n] for row, n in zip(chosen, lengths)]
+            tables = zip(table.cpu().numpy(), lengths)
+            readable["label_probabilities"] = [words[:n] for words, n in tables]
+            if "trace" in output_dict:
+                readable.update(self._readable_trace(output_dict, readable["tags"], items))
+        return readable
+
+    def _spans(
+        self,
+        tagging: Tagging,
+        tags: Sequence[list[str]],
+        tokens: Sequence[list[str]] | None,
+    ) -> list[list[dict[str, Any]]]:
+        """The predicted chunks of each sentence, as JSON objects; `tokens` are the words, where known."""
+        chunks = [chunks_of(sentence) for sentence in tags]
+        probabilities = self.tag_decoder.chunk_probabilities(
+            tagging.chain, tagging.mask, tagging.tag_ids, chunks
+        )
+        return [
+            [
+                {
+                    **chunk._asdict(),
+                    **({"text": " ".join(words[chunk.start : chunk.end])} if words else {}),
+                    "probability": probability,
+                }
+                for chunk, probability in zip(*sentence)
+            ]
+            for words, *sentence in zip(tokens or [[]] * len(chunks), chunks, probabilities)
+        ]
+
+    def _readable_trace(
+        self,
+        output: dict[str, Any],
+        tags: Sequence[list[str]],
+        metadata: Sequence[TaggingMetadata | None],
+    ) -> dict[str, list[Any]]:
+        """`attention` and `trace`, with None for the sentences that do not want it."""
+        trace: EncoderTrace = output["trace"]
+        options: list[DecodeOptions] = output["options"]
+
+        def decide(states: torch.Tensor) -> Decision:
+            scores = self.tag_head.scores(states)
+            tagging = self.tag_decoder(scores, output["mask"], thresholds_of(options))
+            return Decision(tagging.tag_ids, tagging.probabilities)
+
+        items = metadata or [None] * len(tags)
+        sentences = [
+            TracedSentence(position, item.tokens if item else [], tags[position])
+            for position, item in enumerate(items)
+            if options[position].trace
+        ]
+        traces: list[ReadableTrace | None] = [None] * len(tags)
+        if sentences:
+            readable = trace.readable(sentences, decide, self.tag_head.labels)
+            for sentence, each in zip(sentences, readable):
+                traces[sentence.position] = each
+        attention = [
+            trace.attention_of(position, len(each)) if options[position].attention else None
+            for position, each in enumerate(tags)
+        ]
+        return {"attention": [_as_lists(each) for each in attention], "trace": traces}
 
     @overrides
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         """The scores of all metrics; none where no gold tags or scores came since the last reset.
 
-        Without `reset`, those that take long are left out: `best_threshold_word_qe` and `sentence_scores`.
+        Without `reset`, those that take long are left out: `best_threshold_word_qe` and `sentence_scores`. With it they
+        are those of all processes together, which all have to call this: see `CountingMetric`.
         """
-        scores = {**self._tagging_metrics.scores(reset), **self._mean_steps.scores(reset)}
+        seen = self._seen.get_metric(reset)
+        scores: dict[str, float] = {}
+        for metric in self.metrics:
+            if not reset and getattr(metric, "is_slow", False):
+                continue
+            if seen["batches"] or isinstance(metric, SentenceScoresMetric):
+                scores.update(metric.get_metric(reset))
+        if "mean_steps" in seen:
+            scores["mean_steps"] = seen["mean_steps"]
         if reset:
-            self._unseen_labels.warn()
-            self._bad_words.warn()
+            self._warn_of_unseen_labels()
+            self._warn_of_bad_words(seen.get("bad_share"))
+        return scores
+
+    @property
+    def has_chunks(self) -> bool:
+        """Whether the labels are those of chunks, such as entities."""
+        return self.tag_decoder.has_chunks
+
+    @property
+    def title(self) -> str:
+        """What the tagger is, for a reader, such as "NEF-F csoftmax, N = 5"."""
+        parts = self._parts()
+        if isinstance(parts[-1], TracedEncoder):
+            title = parts[-1].title
+        else:
+            kept = (part for part in parts if not isinstance(part, DropoutEncoder))
+            title = " + ".join(registered_name(Seq2SeqEncoder, part) for part in kept)
+            if isinstance(self.tag_head, LabelAttentionTagHead):
+                title += " + label attention"
+        return f"{title} + CRF" if isinstance(self.tag_head, CrfTagHead) else title
+
+    @property
+    def step_name(self) -> str | None:
+        """What a row of its trace is; None where it has no trace."""
+        last = self._parts()[-1]
+        return last.step_name if isinstance(last, TracedEncoder) else None
+
+    def _parts(self) -> list[Seq2SeqEncoder]:
+        decoders = [] if self.decoder is None else parts_of(self.decoder)
+        return [*parts_of(self.encoder), *decoders]
+
+    def _warn_of_alignments(self, metadata: Sequence[TaggingMetadata | None]) -> None:
+        """Warns once where sentences come without word alignments, and the input representation takes them."""
+        if self._warned_of_alignments or not any(
+            item and item.alignments_from == "none" for item in metadata
+        ):
+            return
+        self._warned_of_alignments = True
+        parts = (part for part in self.modules() if isinstance(part, InputRepresentation))
+        effect = next((part.without_alignments for part in parts if part.without_alignments), None)
+        if effect:
+            logger.warning(
+                "Some sentences have no word alignments, and there is no aligner to find them: for these, %s. "
+                "`allennlp-nef align-words` aligns data; it needs the extra align: pip install "
+                '"allennlp_nef[align]"',
+                effect,
+            )
+
+    def _count_unseen(
+        self, is_unseen: torch.Tensor, metadata: Sequence[TaggingMetadata | None]
+    ) -> None:
+        """Counts the gold tags that the vocabulary lacks, (batch, tokens); their names are in the metadata."""
+        for row, word in is_unseen.nonzero().tolist():
+            item = metadata[row] if metadata else None
+            self._unseen_labels[item.tags[word] if item and item.tags else "?"] += 1
+
+    def _warn_of_unseen_labels(self) -> None:
+        if not self._unseen_labels:
+            return
+        labels = [f"{label} ({count})" for label, count in self._unseen_labels.most_common()]
+        others = len(labels) - MAX_LISTED
+        logger.warning(
+            "%d gold tags are labels that the vocabulary lacks: no prediction is right for them, and their "
+            "sentences are left out of the loss. They are %s.",
+            sum(self._unseen_labels.values()),
+            ", ".join(labels[:MAX_LISTED]) + (f" and {others} others" if others > 0 else ""),
+        )
+        self._unseen_labels.clear()
+
+    def _warn_of_bad_words(self, share: float | None) -> None:
+        """Warns where a threshold tags far more or fewer words BAD than on the data that it was chosen on."""
+        calibration = self.tag_decoder.calibration
+        if share is None or calibration is None or calibration.tagged_share is None:
+            return
+        expected = calibration.tagged_share
+        if max(expected, share) > MAX_RATIO * min(expected, share):
+            names = {"mcc": "MCC", "f1_mult": "F1-MULT", "span_f1": "F1 of characters"}
+            goal = names.get(str(calibration.objective))
+            logger.warning(
+                "%.1f%% of the words are tagged BAD, but %.1f%% of those on which the threshold %.4g was chosen%s. "
+                "These data are unlike those, and another threshold may be better: calibrate the model on data like "
+                "these, or with `allennlp-nef calibrate --adapt-to` these data, which need no tags.",
+                100 * share,
+                100 * expected,
+                calibration.threshold,
+                f" for the highest {goal}" if goal else "",
+            )
+
+
+MAX_LISTED = 20
+"""Labels in a warning."""
+MAX_RATIO = 1.5
+"""Of the share of words that are tagged BAD, and of that on the data on which the threshold was chosen."""
+
+
+class SeenMetric(CountingMetric):
+    """Counts the batches with gold tags, the steps of sentences that may halt, and the words that a threshold tags BAD.
+
+    `batches`; `mean_steps` and `bad_share`, where there are such sentences and words.
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def add_batch(self, is_bad: torch.Tensor | None, mask: torch.Tensor) -> None:
+        """A batch with gold tags; which of its words, (batch, tokens), a threshold tags BAD, if there is one."""
+        none = mask.new_zeros((), dtype=torch.long)
+        bad, words = (none, none) if is_bad is None else ((is_bad & mask).sum(), mask.sum())
+        self.add(torch.stack([none + 1, none, none, bad, words]))
+
+    def add_steps(self, num_steps: torch.Tensor) -> None:
+        """The numbers of steps of the sentences of a batch: (batch,)."""
+        none = torch.zeros_like(num_steps.sum())
+        self.add(torch.stack([none, num_steps.sum(), none + len(num_steps), none, none]))
+
+    @overrides
+    def no_counts(self) -> numpy.ndarray:
+        return numpy.zeros(5, dtype=numpy.int64)  # batches; steps, sentences; BAD words, words
+
+    @overrides
+    def scores(self, counts: Any) -> dict[str, float]:
+        batches, steps, sentences, bad, words = counts.tolist()
+        scores = {"batches": batches}
+        if sentences:
+            scores["mean_steps"] = steps / sentences
+        if words:
+            scores["bad_share"] = bad / words
         return scores
 
 
-logger = logging.getLogger(__name__)
+def is_traced(options: Sequence[DecodeOptions] | None) -> bool:
+    """Whether a sentence of a batch wants the trace, or the attention."""
+    return any(each.is_traced for each in options or ())
+
+
+def _as_lists(array: numpy.ndarray | None) -> list[list[float]] | None:
+    return None if array is None else array.tolist()
 
 
 def check_is_labeled(
@@ -325,65 +621,13 @@ def check_is_labeled(
         )
 
 
-class AlignmentCheck:
-    """Warns once where sentences come without word alignments, and the input representation of a model takes them."""
-
-    def __init__(self) -> None:
-        self._is_done = False
-
-    def add(self, model: torch.nn.Module, metadata: Iterable[TaggingMetadata | None]) -> None:
-        """Looks at the sentences of a batch."""
-        if self._is_done or not any(item and item.alignments_from == "none" for item in metadata):
-            return
-        self._is_done = True
-        parts = (part for part in model.modules() if isinstance(part, InputRepresentation))
-        effect = next((part.without_alignments for part in parts if part.without_alignments), None)
-        if effect:
-            logger.warning(
-                "Some sentences have no word alignments, and there is no aligner to find them: for these, %s. "
-                "`allennlp-nef align-words` aligns data; it needs the extra align: pip install "
-                '"allennlp_nef[align]"',
-                effect,
-            )
-
-
-MAX_LISTED = 20
-"""Labels in a warning."""
-
-
-class UnseenLabels:
-    """Counts the gold tags that the vocabulary lacks, for a warning."""
-
-    def __init__(self) -> None:
-        self._counts: Counter = Counter()
-
-    def add(self, is_unseen: torch.Tensor, metadata: list[TaggingMetadata | None]) -> None:
-        """Counts a batch: `is_unseen` is bool, (batch, tokens); the names of the tags are in the metadata."""
-        for row, word in is_unseen.nonzero().tolist():
-            item = metadata[row] if metadata else None
-            self._counts[item.tags[word] if item and item.tags else "?"] += 1
-
-    def warn(self) -> None:
-        """Logs what was counted, and starts again."""
-        if not self._counts:
-            return
-        labels = [f"{label} ({count})" for label, count in self._counts.most_common()]
-        others = len(labels) - MAX_LISTED
-        logger.warning(
-            "%d gold tags are labels that the vocabulary lacks: no prediction is right for them, and their "
-            "sentences are left out of the loss. They are %s.",
-            sum(self._counts.values()),
-            ", ".join(labels[:MAX_LISTED]) + (f" and {others} others" if others > 0 else ""),
-        )
-        self._counts.clear()
-
-
 def check_label_namespace(vocab: Vocabulary, label_namespace: str) -> None:
     """Raises a `ConfigurationError` for a namespace without labels, or one with a padding symbol."""
-    if not vocab.get_vocab_size(label_namespace):
+    if label_namespace not in vocab.get_namespaces() or not vocab.get_vocab_size(label_namespace):
+        names = ", ".join(sorted(vocab.get_namespaces())) or "none"
         raise ConfigurationError(
             f"label_namespace: no label is known in {label_namespace!r}; the training data hold no tags, or the "
-            "reader puts them in another namespace"
+            f"reader puts them in another namespace (those of the vocabulary: {names})"
         )
     if vocab.is_padded(label_namespace):
         raise ConfigurationError(
@@ -418,201 +662,11 @@ def shared_label_table(
     return tables[0] if tables else None
 
 
-MAX_RATIO = 1.5
-"""Of the share of words that are tagged BAD, and of that on the data on which the threshold was chosen."""
-
-
-class BadWords:
-    """Counts the words that a threshold tags BAD, for a warning where they are far more or fewer than expected.
-
-    # Parameters
-
-    tag_head : `TagHead`
-        With the calibration that has the threshold.
-    """
-
-    def __init__(self, tag_head: TagHead) -> None:
-        self._tag_head = tag_head
-        self._bad = self._words = 0
-
-    def add(self, tag_ids: torch.Tensor, mask: torch.Tensor) -> None:
-        """Counts a batch of predicted tags; both are (batch, tokens)."""
-        calibration = self._tag_head.calibration
-        if calibration is not None and calibration.threshold is not None:
-            self._bad += int((mask & (tag_ids != self._tag_head.labels.index("OK"))).sum())
-            self._words += int(mask.sum())
-
-    def warn(self) -> None:
-        """Logs a warning where the shares differ by more than `MAX_RATIO`, and starts again."""
-        calibration, bad, words = self._tag_head.calibration, self._bad, self._words
-        self._bad = self._words = 0
-        if calibration is None or calibration.tagged_share is None or not words:
-            return
-        expected, share = calibration.tagged_share, bad / words
-        if max(expected, share) > MAX_RATIO * min(expected, share):
-            names = {"mcc": "MCC", "f1_mult": "F1-MULT", "span_f1": "F1 of characters"}
-            goal = names.get(str(calibration.objective))
-            logger.warning(
-                "%.1f%% of the words are tagged BAD, but %.1f%% of those on which the threshold %.4g was chosen%s. "
-                "These data are unlike those, and another threshold may be better: calibrate the model on data like "
-                "these, or with `allennlp-nef calibrate --adapt-to` these data, which need no tags.",
-                100 * share,
-                100 * expected,
-                calibration.threshold,
-                f" for the highest {goal}" if goal else "",
-            )
-
-
-class TaggingMetrics(Metric):
-    """Calls the metrics of a tagger, and collects their scores. `SentenceScores` calls those of sentence scores.
-
-    # Parameters
-
-    metrics : `Sequence[Metric]`
-    tag_head : `TagHead`
-        Gives the probabilities that a `ProbabilityMetric` takes.
-    """
-
-    def __init__(self, metrics: Sequence[Metric], tag_head: TagHead) -> None:
-        self._metrics = metrics
-        self._tag_head = tag_head
-        self._has_gold = False
-
-    def add(
-        self,
-        tag_ids: torch.Tensor,
-        tags: torch.Tensor,
-        mask: torch.BoolTensor,
-        scores: torch.Tensor,
-    ) -> None:
-        """Adds a batch with gold tags: predicted and gold tags (batch, tokens), scores (batch, tokens, labels)."""
-        self._has_gold = True
-        probabilities: torch.Tensor | None = None
-        if any(isinstance(metric, ProbabilityMetric) for metric in self._metrics):
-            with torch.no_grad():
-                probabilities = self._tag_head.probabilities(scores, mask)
-        for metric in self._metrics:
-            if isinstance(metric, ProbabilityMetric):
-                metric(tag_ids, tags, mask, probabilities)
-            elif not isinstance(metric, SentenceScoresMetric):
-                metric(tag_ids, tags, mask)
-
-    def scores(self, reset: bool) -> dict[str, float]:
-        """The scores of all metrics; of tags none where no gold tags came since the last reset.
-
-        With `reset` of all processes together, which all have to call it: see `CountingMetric`. Without it, slow
-        metrics are left out: AllenNLP asks for the scores after each batch, to show them.
-        """
-        if reset:
-            self._has_gold = dist_reduce_sum(int(self._has_gold)) > 0
-        scores: dict[str, float] = {}
-        for metric in self._metrics:
-            if not reset and getattr(metric, "is_slow", False):
-                continue
-            if self._has_gold or isinstance(metric, SentenceScoresMetric):
-                scores.update(metric.get_metric(reset))
-        self._has_gold = self._has_gold and not reset
-        return scores
-
-
-class SentenceScores:
-    """The scores of sentences in word-level quality estimation: their place in the output, in the loss and in metrics.
-
-    The score is what a head predicts. Without a head it is the expected share of BAD words, the mean of the words'
-    probabilities of BAD.
-
-    # Parameters
-
-    tag_head : `TagHead`
-    head : `SentenceScoreHead`, optional
-    metrics : `list[Metric]`
-        Of these, `SentenceScoresMetric`s are called.
-
-    # Raises
-
-    `ConfigurationError`: a head, or a metric of such scores, where the labels are others than OK and BAD.
-    """
-
-    def __init__(
-        self, tag_head: TagHead, head: SentenceScoreHead | None, metrics: list[Metric]
-    ) -> None:
-        self._tag_head = tag_head
-        self._head = head
-        self._metrics = [each for each in metrics if isinstance(each, SentenceScoresMetric)]
-        if (head is not None or self._metrics) and not tag_head.is_word_qe:
-            name = "sentence_score" if head is not None else "metrics: sentence_scores"
-            raise ConfigurationError(
-                f"{name}: expected the labels OK and BAD, got {', '.join(tag_head.labels)}"
-            )
-
-    def logits(
-        self, states: torch.Tensor, mask: torch.BoolTensor, scores: torch.Tensor
-    ) -> torch.Tensor | None:
-        """What the head predicts, (batch,), before the sigmoid; None without a head.
-
-        # Parameters
-
-        states : `torch.Tensor`, (batch, tokens, dim)
-        mask : `torch.BoolTensor`, (batch, tokens)
-        scores : `torch.Tensor`, (batch, tokens, labels)
-            Those of the tag head.
-        """
-        if self._head is None:
-            return None
-        # Not calibrated: what the head has learned goes with these.
-        table = self._tag_head.uncalibrated_probabilities(scores, mask)
-        return self._head(states, mask, self._tag_head.bad_probabilities(table))
-
-    def add(
-        self,
-        output: dict[str, Any],
-        logits: torch.Tensor | None,
-        scores: torch.Tensor,
-        gold: torch.Tensor | None,
-        weights: torch.Tensor | None,
-        in_loss: torch.Tensor | None,
-    ) -> None:
-        """Adds a batch: to the output `sentence_score`, (batch,), where there are logits, and its loss to `loss`.
-
-        # Parameters
-
-        output : `dict[str, Any]`
-            With `mask`, and with `loss` where there are gold tags.
-        logits : `torch.Tensor`, (batch,), optional
-            Predicted, before the sigmoid.
-        scores : `torch.Tensor`, (batch, tokens, labels)
-            Those of the tag head.
-        gold : `torch.Tensor`, (batch,), optional
-            The gold scores of the sentences.
-        weights : `torch.Tensor`, (batch,), optional
-            Those of the sentences in the loss.
-        in_loss : `torch.BoolTensor`, (batch,), optional
-            Which sentences are in the loss, where there are gold tags.
-        """
-        if logits is not None:
-            output["sentence_score"] = logits.sigmoid()
-            if gold is not None and in_loss is not None and self._head is not None:
-                chosen = None if weights is None else weights.to(logits)[in_loss]
-                loss = self._head.loss(logits[in_loss], gold[in_loss], chosen)
-                output["loss"] = output["loss"] + loss
-        if gold is not None and self._metrics:
-            predicted = output.get("sentence_score")
-            if predicted is None:
-                with torch.no_grad():
-                    table = self._tag_head.probabilities(scores, output["mask"])
-                    bad = self._tag_head.bad_probabilities(table)
-                    predicted = masked_mean(bad, output["mask"], -1)
-            for metric in self._metrics:
-                metric(predicted, gold)
-
-
 def check_has_steps(option: str, decoder: Seq2SeqEncoder | None) -> None:
     """Raises a `ConfigurationError` for an option of the model where its decoder has no steps, or one."""
-    if decoder is None:
-        raise ConfigurationError(f"{option}: expected the decoder neural_easy_first, got none")
-    last = parts_of(decoder)[-1]
-    if not isinstance(last, NeuralEasyFirst):
-        got = registered_name(Seq2SeqEncoder, last)
+    last = easy_first_of(decoder)
+    if last is None:
+        got = "none" if decoder is None else registered_name(Seq2SeqEncoder, parts_of(decoder)[-1])
         raise ConfigurationError(f"{option}: expected the decoder neural_easy_first, got {got}")
     if last.num_steps == 1:
         raise ConfigurationError(f"{option}: expected a decoder with num_steps of 2 or more, got 1")
@@ -637,9 +691,8 @@ def check_step_options(
 
 def learned_rate(decoder: Seq2SeqEncoder | None) -> float | None:
     """The `halting_rate` of a decoder, if it has one."""
-    last = None if decoder is None else parts_of(decoder)[-1]
-    head = last.halting if isinstance(last, NeuralEasyFirst) else None
-    return None if head is None else head.rate
+    last = easy_first_of(decoder)
+    return None if last is None or last.halting is None else last.halting.rate
 
 
 def check_can_halt(halting: Halting | None, decoder: Seq2SeqEncoder | None) -> None:
@@ -652,63 +705,35 @@ def check_can_halt(halting: Halting | None, decoder: Seq2SeqEncoder | None) -> N
 
 def has_steps(decoder: Seq2SeqEncoder | None) -> bool:
     """Whether the sentences of a decoder can halt."""
-    return decoder is not None and isinstance(parts_of(decoder)[-1], NeuralEasyFirst)
+    return easy_first_of(decoder) is not None
+
+
+def easy_first_of(decoder: Seq2SeqEncoder | None) -> NeuralEasyFirst | None:
+    """The `neural_easy_first` that a decoder is, or ends with; None where there is none."""
+    last = None if decoder is None else parts_of(decoder)[-1]
+    return last if isinstance(last, NeuralEasyFirst) else None
 
 
 def batch_halting(
-    own: Halting | None, metadata: Sequence[TaggingMetadata | None], mask: torch.Tensor
+    own: Halting | None, options: Sequence[DecodeOptions] | None, mask: torch.Tensor
 ) -> BatchHalting | None:
-    """The halting of each sentence: that of its metadata or the model's own. None where no sentence has one."""
-    if own is None and all(
-        item is None or (item.halting is None and item.max_steps is None) for item in metadata
-    ):
+    """The halting of each sentence: that of its options or the model's own. None where no sentence has one."""
+    items = options or [DecodeOptions()] * len(mask)
+    haltings = [each.halting or own for each in items]
+    limits = [each.max_steps for each in items]
+    if not any(haltings) and not any(limits):
         return None
-    items = metadata or [None] * len(mask)
-    haltings = [
-        own if item is None or item.halting is None else cast(Halting, item.halting)
-        for item in items
-    ]
-    return BatchHalting(
-        haltings, [None if item is None else item.max_steps for item in items], mask
-    )
+    return BatchHalting(haltings, limits, mask)
 
 
-class MeanSteps(Metric):
-    """Counts the steps of sentences that may halt, for a score."""
-
-    def __init__(self) -> None:
-        self._steps = self._sentences = 0
-
-    def add(self, num_steps: torch.Tensor) -> None:
-        """Adds a batch: (batch,)."""
-        self._steps += int(num_steps.sum())
-        self._sentences += len(num_steps)
-
-    def scores(self, reset: bool) -> dict[str, float]:
-        """`mean_steps`, if there are sentences. With `reset` of all processes together, which all have to call it."""
-        steps, sentences = self._steps, self._sentences
-        if reset:
-            steps, sentences = int(dist_reduce_sum(steps)), int(dist_reduce_sum(sentences))
-            self._steps = self._sentences = 0
-        return {"mean_steps": steps / sentences} if sentences else {}
-
-
-OUTSIDE = "O"
-"""The label of words whose tags are not explained."""
-
-
-def explained_loss(
-    tag_head: TagHead, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor
-) -> torch.Tensor:
+def explained_loss(tagging: Tagging, tags: torch.Tensor) -> torch.Tensor:
     """Minus the log-odds of the tags other than O, summed over their words.
 
     It is what `allennlp.interpret` differentiates. Log-odds have a gradient also where the model is certain.
 
     # Parameters
 
-    tag_head : `TagHead`
-    scores : `torch.Tensor`, (batch, tokens, labels)
-    mask : `torch.BoolTensor`, (batch, tokens)
+    tagging : `Tagging`
     tags : `torch.LongTensor`, (batch, tokens)
         `UNSEEN` where the vocabulary lacks the label, as it may lack O.
 
@@ -716,131 +741,13 @@ def explained_loss(
 
     `torch.Tensor`: a scalar.
     """
-    is_explained = mask & (tags != UNSEEN)
-    if OUTSIDE in tag_head.labels:
-        is_explained &= tags != tag_head.labels.index(OUTSIDE)
-    table = tag_head.probabilities(scores, mask)[is_explained]  # (words, labels)
+    is_explained = tagging.mask & (tags != UNSEEN)
+    labels = tagging.decoder.labels
+    if OUTSIDE in labels:
+        is_explained &= tags != labels.index(OUTSIDE)
+    table = tagging.probabilities[is_explained]  # (words, labels)
     is_own = torch.nn.functional.one_hot(tags[is_explained], table.size(-1)).bool()
     tiny = torch.finfo(table.dtype).tiny
     own = table[is_own].clamp(min=tiny)
     others = table.masked_fill(is_own, 0).sum(-1).clamp(min=tiny)
     return (others.log() - own.log()).sum()
-
-
-Entries = dict[str, list[Any]]
-"""Values by name, one a sentence."""
-
-
-def readable_output(tag_head: TagHead, output: dict[str, Any], has_chunks: bool) -> dict[str, Any]:
-    """What `NefTagger.make_output_human_readable` makes of an output."""
-    mask, labels = output["mask"], tag_head.labels
-    rows = zip(output["tag_ids"].tolist(), mask.sum(-1).tolist())
-    tags = [[labels[tag] for tag in row[:length]] for row, length in rows]
-    readable: dict[str, Any] = {"tags": tags}
-    if "sentence_score" in output:
-        readable["sentence_score"] = output["sentence_score"].tolist()
-    if "steps" in output:
-        readable["steps"] = output["steps"]
-    if "loss" in output and output["loss"].requires_grad:
-        readable["loss"] = output["loss"]
-    metadata = output.get("metadata")
-    if metadata is not None:
-        readable["metadata"] = metadata
-    items = tagging_metadata(metadata)
-    if items and all(items):
-        readable["tokens"] = [item.tokens for item in items if item]
-    if "scores" in output:
-        tokens = readable.get("tokens")
-        readable.update(readable_probabilities(tag_head, output, tags, tokens, has_chunks))
-    if "trace" in output:
-        readable.update(readable_trace(output["trace"], tag_head, mask, tags, items))
-    return readable
-
-
-def readable_probabilities(
-    tag_head: TagHead,
-    output: dict[str, Any],
-    tags: Sequence[list[str]],
-    tokens: Sequence[list[str]] | None,
-    has_chunks: bool,
-) -> Entries:
-    """`probabilities`, `label_probabilities` and, if the tags are those of chunks, `spans`.
-
-    # Parameters
-
-    tag_head : `TagHead`
-    output : `dict[str, Any]`
-        With `scores`, `mask` and `tag_ids`.
-    tags : `Sequence[list[str]]`
-        The predicted labels of each sentence.
-    tokens : `Sequence[list[str]]`
-        The words of each sentence, where known.
-    has_chunks : `bool`
-    """
-    scores, mask, tag_ids = output["scores"], output["mask"], output["tag_ids"]
-    if has_chunks:
-        chain = tag_head.chain_probabilities(scores, mask, tag_ids)
-        table = chain.words.float()
-    else:
-        table = tag_head.probabilities(scores, mask).float()
-    chosen = table.gather(-1, tag_ids.unsqueeze(-1)).squeeze(-1).tolist()
-    entries: Entries = {
-        "probabilities": [row[: len(each)] for row, each in zip(chosen, tags)],
-        "label_probabilities": [rows[: len(each)] for rows, each in zip(table.cpu().numpy(), tags)],
-    }
-    if has_chunks:
-        entries["spans"] = _spans(tag_head, chain, mask, tag_ids, tags, tokens)
-    return entries
-
-
-def _spans(
-    tag_head: TagHead,
-    chain: ChainProbabilities,
-    mask: torch.Tensor,
-    tag_ids: torch.Tensor,
-    tags: Sequence[list[str]],
-    tokens: Sequence[list[str]] | None,
-) -> list[list[dict[str, Any]]]:
-    """The predicted chunks of each sentence, as JSON objects."""
-    chunks = [chunks_of(each) for each in tags]
-    probabilities = tag_head.chunk_probabilities(chain, mask, tag_ids, chunks)
-    return [
-        [
-            {
-                **chunk._asdict(),
-                **({"text": " ".join(words[chunk.start : chunk.end])} if words else {}),
-                "probability": probability,
-            }
-            for chunk, probability in zip(*sentence)
-        ]
-        for words, *sentence in zip(tokens or [[]] * len(chunks), chunks, probabilities)
-    ]
-
-
-def readable_trace(
-    trace: EncoderTrace,
-    tag_head: TagHead,
-    mask: torch.Tensor,
-    tags: Sequence[list[str]],
-    metadata: Sequence[TaggingMetadata | None],
-) -> Entries:
-    """`attention` and `trace`, with None for the sentences that do not want it."""
-
-    def decide(output: torch.Tensor) -> Decision:
-        scores = tag_head.scores(output)
-        tag_ids = tag_head.tags(scores, mask, thresholds_of(metadata))
-        return Decision(tag_ids, tag_head.probabilities(scores, mask))
-
-    attention: list[list[list[float]] | None] = [None] * len(tags)
-    wanted = []
-    for position, (item, each) in enumerate(zip(metadata, tags)):
-        if item is not None and item.attention:
-            weights = trace.attention_of(position, len(each))
-            attention[position] = None if weights is None else weights.tolist()
-        if item is not None and item.trace:
-            wanted.append(TracedSentence(position, item.tokens, each))
-    traces: list[ReadableTrace | None] = [None] * len(tags)
-    if wanted:
-        for sentence, readable in zip(wanted, trace.readable(wanted, decide, tag_head.labels)):
-            traces[sentence.position] = readable
-    return {"attention": attention, "trace": traces}

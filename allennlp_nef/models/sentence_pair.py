@@ -16,8 +16,7 @@ from torch.nn import functional
 
 from allennlp_nef.data.formats.sentence_pairs import MAX_SCORE, MIN_SCORE
 from allennlp_nef.metrics import SentenceScoresMetric
-from allennlp_nef.models.encoding import check_input_dim
-from allennlp_nef.models.versioned_model import VersionedModel
+from allennlp_nef.models.base import VersionedModel, check_input_dim
 from allennlp_nef.modules.options import check_dropout, check_integers
 from allennlp_nef.modules.tree_encoders import TreeEncoder
 

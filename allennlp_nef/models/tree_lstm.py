@@ -10,8 +10,7 @@ from allennlp.training.metrics import CategoricalAccuracy
 from overrides import overrides
 from torch.nn import functional
 
-from allennlp_nef.models.encoding import check_input_dim
-from allennlp_nef.models.versioned_model import VersionedModel
+from allennlp_nef.models.base import VersionedModel, check_input_dim
 from allennlp_nef.modules.options import check_dropout
 from allennlp_nef.modules.tree_encoders import TreeEncoder
 from allennlp_nef.nn.numerics import zero_padding

@@ -1,7 +1,7 @@
 """Tag heads: from encoded words to tags, losses and probabilities."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -12,9 +12,8 @@ from allennlp.data import Vocabulary
 from overrides import overrides
 from torch.nn import functional
 
-from allennlp_nef.data.formats.chunks import Chunk, chunks_of, is_allowed, split_tag
+from allennlp_nef.data.formats.chunks import is_allowed, split_tag
 from allennlp_nef.data.formats.error_spans import SEVERITIES, is_word_qe
-from allennlp_nef.modules.calibration import Calibration
 from allennlp_nef.modules.seq2seq_encoders.label_attention import LabelTable
 from allennlp_nef.nn.linear_chain import (
     log_likelihoods,
@@ -35,10 +34,16 @@ class ChainProbabilities(NamedTuple):
     the next word is padding."""
 
 
+def bad_ids_of(labels: Sequence[str]) -> list[int]:
+    """The labels of words that are not OK, in quality estimation, by their indices."""
+    return [index for index, label in enumerate(labels) if label in ("BAD", *SEVERITIES)]
+
+
 class TagHead(torch.nn.Module, Registrable):
     """The output layer of a tagger: scores, loss, decoding and probabilities.
 
-    A subclass implements `scores`, `sentence_losses`, `decode` and `uncalibrated_probabilities`.
+    What answers make of them with a calibration, a threshold or chunks is the work of a `TagDecoder`. A subclass
+    implements `scores`, `sentence_losses`, `decode` and `probabilities`.
 
     # Parameters
 
@@ -79,12 +84,6 @@ class TagHead(torch.nn.Module, Registrable):
         names = vocab.get_index_to_token_vocabulary(label_namespace)
         self.num_labels = len(names)
         self.labels = [names[index] for index in range(self.num_labels)]
-        self.is_word_qe = is_word_qe(self.labels)
-        """Whether the labels are those of word-level quality estimation: OK and BAD, or OK and severities."""
-        self.bad_ids = [i for i, label in enumerate(self.labels) if label in ("BAD", *SEVERITIES)]
-        """The labels of words that are not OK, in quality estimation."""
-        self.calibration: Calibration | None = None
-        self._continues: torch.Tensor | None = None
         weights = torch.ones(self.num_labels)
         labels = vocab.get_token_to_index_vocabulary(label_namespace)
         for label, weight in (label_weights or {}).items():
@@ -143,172 +142,29 @@ class TagHead(torch.nn.Module, Registrable):
         """The best tags by the scores (batch, tokens); 0 in padding."""
         raise NotImplementedError
 
-    def uncalibrated_probabilities(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    def probabilities(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """The probability of each label of each word (batch, tokens, labels); 0 in padding.
 
         Label weights in the loss do not change what it is on average.
         """
         raise NotImplementedError
 
-    def uncalibrated_chain_probabilities(
+    def chain_probabilities(
         self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor
     ) -> ChainProbabilities:
-        """Those of `chain_probabilities`, without the calibration. In this class, words are independent."""
-        probabilities = self.uncalibrated_probabilities(scores, mask)
+        """The `probabilities`, and those of the next word given that this word has the label in `tags`.
+
+        In this class, words are independent.
+        """
+        probabilities = self.probabilities(scores, mask)
         return ChainProbabilities(probabilities, probabilities[:, 1:])
 
-    def bad_probabilities(self, probabilities: torch.Tensor) -> torch.Tensor:
-        """Probabilities (..., labels) -> those of BAD, or of all severities together (...); 0 without such labels."""
-        return probabilities[..., self.bad_ids].sum(-1)
-
     def decode_threshold(self) -> float | None:
-        """For the labels of quality estimation: the uncalibrated probability of BAD from which on `decode` tags a word
-        BAD.
+        """For the labels of quality estimation: the probability of BAD from which on `decode` tags a word BAD.
 
         None where there is no such number, as here.
         """
         return None
-
-    def probabilities(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """The calibrated probability of each label of each word (batch, tokens, labels); 0 in padding."""
-        return self._calibrated(self.uncalibrated_probabilities(scores, mask))
-
-    def chain_probabilities(
-        self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor
-    ) -> ChainProbabilities:
-        """The `probabilities`, and those of the next word given that this word has the label in `tags`."""
-        chain = self.uncalibrated_chain_probabilities(scores, mask, tags)
-        return ChainProbabilities(*map(self._calibrated, chain))
-
-    def _calibrated(self, probabilities: torch.Tensor) -> torch.Tensor:
-        if self.calibration is None:
-            return probabilities
-        return self.calibration.apply(probabilities, self.labels)
-
-    def calibrate(self, calibration: Calibration | None) -> None:
-        """Uses a calibration from now on, or none. Raises `ConfigurationError` where it is of other labels."""
-        if calibration is not None:
-            calibration.check_labels(self.labels)
-        self.calibration = calibration
-
-    @property
-    def threshold(self) -> float | None:
-        """For the labels of quality estimation: the calibrated probability of BAD from which on `tags` are BAD; None
-        where there is no such number."""
-        if self.calibration is not None and self.calibration.threshold is not None:
-            return self.calibration.threshold
-        threshold = self.decode_threshold()
-        if threshold is None or not self.is_word_qe:
-            return None
-        if len(self.bad_ids) > 1:  # calibrated, it depends on the shares of the severities
-            return threshold if self.calibration is None else None
-        table = torch.full((2,), 1 - threshold, dtype=torch.double)
-        table[self.bad_ids] = threshold
-        return float(self._calibrated(table)[self.bad_ids[0]])
-
-    def tags(
-        self,
-        scores: torch.Tensor,
-        mask: torch.Tensor,
-        thresholds: Sequence[float | None] | None = None,
-    ) -> torch.Tensor:
-        """The tags of the answers (batch, tokens), 0 in padding: those of `decode`, unless there is a threshold.
-
-        # Parameters
-
-        scores : `torch.Tensor`, (batch, tokens, labels)
-        mask : `torch.BoolTensor`, (batch, tokens)
-        thresholds : `Sequence[float]`, optional (default = `None`)
-            One for each sentence: a word is BAD where its probability of BAD is at least this. None stands for that of
-            the calibration. It has no effect on other labels than those of quality estimation. With severities, a BAD
-            word has the more probable one.
-        """
-        tags = self.decode(scores, mask)
-        own = None if self.calibration is None else self.calibration.threshold
-        chosen = [own if each is None else each for each in thresholds or [None] * len(tags)]
-        if not self.is_word_qe or all(each is None for each in chosen):
-            return tags
-        table = self.probabilities(scores, mask).float()
-        limits = torch.tensor(
-            [math.nan if each is None else each for each in chosen],
-            dtype=torch.double,
-            device=table.device,
-        ).unsqueeze(-1)  # (batch, 1)
-        by_threshold = self.tags_by_threshold(table, limits)
-        return torch.where(limits.isnan(), tags, by_threshold).masked_fill(~mask, 0)
-
-    def tags_by_threshold(
-        self, probabilities: torch.Tensor, thresholds: torch.Tensor
-    ) -> torch.Tensor:
-        """OK, or the most probable label of the others where the probability of BAD is at least a threshold.
-
-        # Parameters
-
-        probabilities : `torch.Tensor`, (batch, tokens, labels)
-        thresholds : `torch.DoubleTensor`, which broadcasts to (batch, tokens)
-            In float64, as the probabilities are compared: those of an answer, in float32, are exact beside it.
-
-        # Returns
-
-        `torch.Tensor`: (batch, tokens), also in padding.
-        """
-        bad = probabilities[..., self.bad_ids].argmax(-1)
-        tags = torch.tensor(self.bad_ids, device=bad.device)[bad]
-        is_bad = self.bad_probabilities(probabilities).double() >= thresholds
-        return tags.masked_fill(~is_bad, self.labels.index("OK"))
-
-    def chunk_probabilities(
-        self,
-        probabilities: ChainProbabilities,
-        mask: torch.Tensor,
-        tags: torch.Tensor,
-        chunks: Sequence[Sequence[Chunk]],
-    ) -> list[list[float]]:
-        """The probability of each chunk of a tagging.
-
-        It is the probability that the words of the chunk have their tags, and that the next word does not continue the
-        chunk; `allennlp_nef.data.formats.chunks` states when a word does. Where only well-formed sequences are
-        probable, as under constraints, it is the probability that the sentence has exactly this chunk.
-
-        # Parameters
-
-        probabilities : `ChainProbabilities`
-            Those of the same `tags`.
-        mask : `torch.BoolTensor`, (batch, tokens)
-        tags : `torch.LongTensor`, (batch, tokens)
-            The tagging.
-        chunks : `Sequence[Sequence[Chunk]]`
-            The chunks of each sentence's tags.
-
-        # Raises
-
-        `ValueError`: the labels are not chunk tags.
-        """
-        words, next_words = probabilities
-        own = words.gather(-1, tags.unsqueeze(-1)).squeeze(-1)
-        next_own = next_words.gather(-1, tags[:, 1:].unsqueeze(-1)).squeeze(-1)
-        continues = self._continuations(tags.device)[tags[:, :-1]]  # (batch, tokens - 1, labels)
-        ends = next_words.masked_fill(continues, 0).sum(-1).masked_fill(~mask[:, 1:], 1)
-        ends = functional.pad(ends, (0, 1), value=1.0)
-        rows = zip(chunks, own.tolist(), next_own.tolist(), ends.tolist())
-        return [
-            [
-                min(1.0, first[start] * math.prod(then[start : end - 1]) * last[end - 1])
-                for start, end, _ in sentence
-            ]
-            for sentence, first, then, last in rows
-        ]
-
-    def _continuations(self, device: torch.device) -> torch.Tensor:
-        """Whether the column's label continues the chunk of the row's label: (labels, labels)."""
-        if self._continues is None:
-            labels = self.labels
-            pairs = [[chunks_of((a, b)) for b in labels] for a in labels]
-            self._continues = torch.tensor(
-                [[bool(pair) and pair[0][:2] == (0, 2) for pair in row] for row in pairs]
-            )
-        self._continues = self._continues.to(device)
-        return self._continues
 
 
 def word_losses(
@@ -364,16 +220,16 @@ class SoftmaxDecoding(TagHead):
 
     @overrides
     def decode(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        tags = scores.argmax(-1)
-        if self.is_word_qe and len(self.bad_ids) > 1:
-            bad = scores[..., self.bad_ids]
-            most_probable = tags.new_tensor(self.bad_ids)[bad.argmax(-1)]
+        tags, bad_ids = scores.argmax(-1), bad_ids_of(self.labels)
+        if is_word_qe(self.labels) and len(bad_ids) > 1:
+            bad = scores[..., bad_ids]
+            most_probable = tags.new_tensor(bad_ids)[bad.argmax(-1)]
             is_ok = scores[..., self.labels.index("OK")] > bad.logsumexp(-1)
             tags = most_probable.masked_fill(is_ok, self.labels.index("OK"))
         return tags.masked_fill(~mask, 0)
 
     @overrides
-    def uncalibrated_probabilities(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    def probabilities(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         scores = in_float32_at_least(scores)
         if self.is_weighted:
             scores = scores - self.label_weights.to(scores.dtype).log()
@@ -381,10 +237,10 @@ class SoftmaxDecoding(TagHead):
 
     @overrides
     def decode_threshold(self) -> float | None:
-        if not self.is_word_qe:
+        if not is_word_qe(self.labels):
             return None
         weights = self.label_weights.tolist()
-        ok, bad = weights[self.labels.index("OK")], {weights[i] for i in self.bad_ids}
+        ok, bad = weights[self.labels.index("OK")], {weights[i] for i in bad_ids_of(self.labels)}
         return ok / (ok + bad.pop()) if len(bad) == 1 else None
 
 
@@ -531,11 +387,11 @@ class CrfTagHead(AffineTagHead):
         return viterbi(scores, mask, *self._allowed_chain())
 
     @overrides
-    def uncalibrated_probabilities(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    def probabilities(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         return self._without_weights(token_marginals(scores, mask, *self._allowed_chain()))
 
     @overrides
-    def uncalibrated_chain_probabilities(
+    def chain_probabilities(
         self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor
     ) -> ChainProbabilities:
         chain = self._allowed_chain()
@@ -603,107 +459,3 @@ class LabelAttentionTagHead(SoftmaxDecoding):
     @overrides
     def scores(self, states: torch.Tensor) -> torch.Tensor:
         return states @ (self._shared[0].weight.t() * self._scale)
-
-
-class EnsembleTagHead(TagHead):
-    """The mean of the probabilities of the tag heads of several taggers: p_i = sum_m w_m p_i^m.
-
-    The p^m are calibrated, where the heads have a calibration. The scores are those of all heads, (batch, tokens,
-    heads, labels). The loss is the sum of -log p_i of the gold tags. The model `nef_tagger_ensemble` makes the head; it
-    is not registered.
-
-    The tags are the labels with the highest p_i. For the labels of quality estimation, a word is BAD where its
-    probability of BAD is at least the mean of the heads' thresholds, with 0.5 for a head without one; with severities
-    it has the more probable one. Under constraints the tags are the
-    well-formed sequence with the highest sum of p_i, which is the expected number of right tags.
-
-    # Parameters
-
-    heads : `Sequence[TagHead]`
-        Of the same labels.
-    weights : `Sequence[float]`
-        w, with a sum of 1.
-    vocab : `Vocabulary`
-    constraints : `str`, optional (default = `None`)
-        "BIO" or "BIOUL".
-    """
-
-    transitions: torch.Tensor
-    start: torch.Tensor
-    end: torch.Tensor
-
-    def __init__(
-        self,
-        heads: Sequence[TagHead],
-        weights: Sequence[float],
-        vocab: Vocabulary,
-        constraints: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(sum(head.input_dim for head in heads), vocab, **kwargs)
-        self._heads = tuple(heads)  # in a tuple: the taggers have them as submodules
-        self._weights = tuple(weights)
-        self.constraints = constraints
-        if constraints is not None:
-            forbidden = forbidden_transitions(self.labels, constraints)
-            for name, each in zip(("transitions", "start", "end"), forbidden):
-                scores = torch.zeros(each.shape).masked_fill(each, -math.inf)
-                self.register_buffer(name, scores, persistent=False)
-
-    @overrides
-    def sentence_losses(
-        self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor
-    ) -> torch.Tensor:
-        probabilities = self.uncalibrated_probabilities(scores, mask)
-        gold = probabilities.gather(-1, tags.masked_fill(~mask, 0).unsqueeze(-1)).squeeze(-1)
-        smallest = torch.finfo(gold.dtype).tiny  # constraints of a CRF may forbid the gold tag
-        return -gold.clamp(min=smallest).log().masked_fill(~mask, 0).sum(-1)
-
-    @overrides
-    def decode(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        probabilities = self.uncalibrated_probabilities(scores, mask)
-        if self.constraints is not None:
-            return viterbi(probabilities, mask, self.transitions, self.start, self.end)
-        threshold = self.decode_threshold()
-        if threshold is None:
-            return probabilities.argmax(-1).masked_fill(~mask, 0)
-        limit = torch.tensor(threshold, dtype=torch.double, device=mask.device)
-        return self.tags_by_threshold(probabilities, limit).masked_fill(~mask, 0)
-
-    @overrides
-    def uncalibrated_probabilities(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        tables = (
-            head.probabilities(each, mask) for head, each in zip(self._heads, scores.unbind(2))
-        )
-        return self._mean(tables)
-
-    @overrides
-    def uncalibrated_chain_probabilities(
-        self, scores: torch.Tensor, mask: torch.Tensor, tags: torch.Tensor
-    ) -> ChainProbabilities:
-        """In the mean of chains a tag depends on all tags before it; here, on the one before it alone."""
-        chains = [
-            head.chain_probabilities(each, mask, tags)
-            for head, each in zip(self._heads, scores.unbind(2))
-        ]
-        words = self._mean(chain.words for chain in chains)
-        before = tags[:, :-1].unsqueeze(-1)
-        # P(y_(i+1) | y_i) = sum_m w_m P_m(y_i) P_m(y_(i+1) | y_i) / P(y_i)
-        pairs = self._mean(
-            chain.words[:, :-1].gather(-1, before) * chain.next_words for chain in chains
-        )
-        own = words[:, :-1].gather(-1, before)
-        return ChainProbabilities(words, pairs / own.clamp(min=torch.finfo(own.dtype).tiny))
-
-    @overrides
-    def decode_threshold(self) -> float | None:
-        if not self.is_word_qe:
-            return None
-        thresholds = [head.threshold for head in self._heads]
-        values = (0.5 if each is None else each for each in thresholds)
-        return sum(weight * value for weight, value in zip(self._weights, values))
-
-    def _mean(self, tables: Iterable[torch.Tensor]) -> torch.Tensor:
-        """The weighted mean of probabilities, which rounding would make larger than 1."""
-        weighted = [weight * table for weight, table in zip(self._weights, tables)]
-        return torch.stack(weighted).sum(0).clamp(max=1)

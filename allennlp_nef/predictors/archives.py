@@ -34,7 +34,7 @@ from transformers import dynamic_module_utils
 from allennlp_nef.errors import ArchiveError, MissingExtraError, UserError, quote, summary_of
 from allennlp_nef.models import NefTagger
 from allennlp_nef.modules.options import registered_name
-from allennlp_nef.predictors.checked_predictor import CheckedPredictor
+from allennlp_nef.predictors.base import CheckedPredictor
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 from allennlp_nef.tensor_files import TensorFileError, load_tensors
 
@@ -359,7 +359,8 @@ def trusted() -> Iterator[None]:
     """A context in which this thread loads archives as AllenNLP does, also while other threads load theirs safely."""
     _loading.is_trusted, before = True, _loading.is_trusted
     try:
-        yield
+        with _config_files():
+            yield
     finally:
         _loading.is_trusted = before
 
@@ -451,6 +452,8 @@ def _extracted(path: str, cleanup: bool = True) -> Iterator[str]:
 def _config(path: str, overrides: Any = "") -> Params:
     if not _loading.is_trusted:
         check_config(path, _loading.name)
+    if os.path.isdir(path):  # Jsonnet would end the process
+        raise ConfigurationError(f"{os.path.basename(path)}: expected a file, got a folder")
     return Params.from_file(path, overrides)
 
 
@@ -499,18 +502,22 @@ def _restricted(step: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+_CONFIG_STEP = (archival, "Params", SimpleNamespace(from_file=_config))
+
+
 def _steps() -> list[tuple[Any, str, Any]]:
     return [
         # Other archives, such as that of a vocabulary, AllenNLP unpacks itself.
         (tarfile.TarFile, "extraction_filter", staticmethod(tarfile.data_filter)),
         (archival, "cached_path", _resolved),
         (archival, "extracted_archive", _extracted),
-        (archival, "Params", SimpleNamespace(from_file=_config)),
+        _CONFIG_STEP,
         (archival, "_load_dataset_readers", _restricted(archival._load_dataset_readers)),
         (archival, "_load_model", _restricted(archival._load_model)),
     ]
 
 
+_config_files = _Replacements(lambda: [_CONFIG_STEP])
 safe_archives = _Replacements(_steps)
 """A context in which AllenNLP's `load_archive`, whoever calls it, runs no code of archives.
 
@@ -586,6 +593,12 @@ def naming_archive(path: str) -> Iterator[None]:
         yield
     except (ArchiveError, MissingExtraError):
         raise
+    except AssertionError as error:
+        if not str(error).startswith("OOV token not found!"):
+            raise
+        raise UserError(
+            f"{path}: vocabulary/non_padded_namespaces.txt: expected the namespace of the labels in it, got others"
+        ) from error
     except (*_CAUSED_BY_ARCHIVES, RuntimeError) as error:
         if type(error) is RuntimeError and not _RUNTIME_ERRORS.search(str(error)):
             raise

@@ -16,17 +16,17 @@ from allennlp_nef.data.formats.characters import check_labels
 from allennlp_nef.data.formats.conllu import UNKNOWN
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.models import ArcMlpParser
-from allennlp_nef.models.encoding import parts_of
+from allennlp_nef.models.base import OPTIONS, options_of, parts_of, with_options
 from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst
 from allennlp_nef.modules.spanning_trees import spanning_tree_heads
 from allennlp_nef.nn.parsing import with_root_label
-from allennlp_nef.predictors.checked_predictor import Answer
+from allennlp_nef.predictors.base import Answer
 from allennlp_nef.predictors.requests import (
     check_fields,
     describe,
-    flag_of,
     metadata_of,
     request_error,
+    requested_options,
     words_of,
 )
 from allennlp_nef.predictors.sentence_predictor import SentencePredictor
@@ -162,8 +162,8 @@ class DependencyParserPredictor(SentencePredictor):
         check_fields(request, needed, optional, where)
         split = self._dataset_reader.split
         words = words_of(request, "sentence", self.max_tokens, where, split=split)
-        trace = flag_of(request, "trace", where)
-        if trace:
+        options = requested_options(request, self._model, where)
+        if options.trace:
             self._check_trace(len(words), where)
         tags = request.get("tags")
         if tags is None:
@@ -171,7 +171,7 @@ class DependencyParserPredictor(SentencePredictor):
                 raise request_error(
                     f"{where}tags: expected the tags of the words, which this model reads, got none"
                 )
-            return [words, None, None, None, trace]
+            return [words, None, options]
         if not isinstance(tags, list) or not all(isinstance(tag, str) and tag for tag in tags):
             raise request_error(f"{where}tags: expected a list of tags, got {describe(tags)}")
         if len(tags) != len(words):
@@ -186,13 +186,19 @@ class DependencyParserPredictor(SentencePredictor):
             raise request_error(
                 f"{where}tags: expected the tags of the words, which this model reads, got {describe(tags)}"
             )
-        return [words, tags, None, None, trace]
+        return [words, tags, options]
+
+    @overrides
+    def to_instance(self, request: Any) -> Instance:
+        words, tags, options = request
+        return with_options(self._dataset_reader.text_to_instance(words, tags), options)
 
     @overrides
     def _check_size(self, requests: list[Any]) -> None:
         super()._check_size(requests)
         size = sum(
-            self._decodings(len(words), trace) * len(words) ** 3 for words, *_, trace in requests
+            self._decodings(len(words), options.trace) * len(words) ** 3
+            for words, _, options in requests
         )
         if size > self._limit:
             raise request_error(
@@ -230,14 +236,14 @@ class DependencyParserPredictor(SentencePredictor):
 
     @overrides
     def _outputs_of(self, instances: list[Instance]) -> list[dict[str, Any]]:
+        is_ours = isinstance(self._model, ArcMlpParser)
         # Without gold trees, which may have labels that the model does not know.
+        unknown = _TREE_FIELDS if is_ours else (*_TREE_FIELDS, OPTIONS)
         bare = [
-            Instance({n: field for n, field in each.fields.items() if n not in _TREE_FIELDS})
+            Instance({n: field for n, field in each.fields.items() if n not in unknown})
             for each in instances
         ]
-        if isinstance(self._model, ArcMlpParser):
-            return super()._outputs_of(bare)
-        return biaffine_outputs(self._model, bare)
+        return super()._outputs_of(bare) if is_ours else biaffine_outputs(self._model, bare)
 
     @overrides
     def to_answer(self, output: dict[str, Any]) -> JsonDict:
@@ -249,7 +255,7 @@ class DependencyParserPredictor(SentencePredictor):
             "labels": output["predicted_dependencies"],
             "head_probabilities": output["head_probabilities"],
             "label_probabilities": output["label_probabilities"],
-            **({"head_steps": output.get("head_steps")} if metadata.trace else {}),
+            **({"head_steps": output.get("head_steps")} if output["options"].trace else {}),
         }
 
     @overrides
@@ -263,7 +269,7 @@ class DependencyParserPredictor(SentencePredictor):
                 f"{where}: expected the tags of the words, which this model reads, in the column "
                 f"{self._dataset_reader.column.upper()}, got a sentence without tags"
             )
-        return super()._prepared(instance)
+        return with_options(super()._prepared(instance), options_of(instance))
 
     @overrides
     def prediction_of(self, outputs: JsonDict, number: int) -> Prediction:

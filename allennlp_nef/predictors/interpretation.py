@@ -1,20 +1,21 @@
 """What AllenNLP's interpreters and attackers ask of a predictor."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance, Token, Vocabulary
-from allennlp.data.fields import FlagField, TextField
+from allennlp.data.fields import FlagField, MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.nn.util import move_to_device
 from allennlp.predictors import Predictor
 from overrides import overrides
 
 from allennlp_nef.data.fields import AlignmentField, SimilarityField, TagsField
-from allennlp_nef.data.formats.chunks import chunks_of
-from allennlp_nef.models.nef_tagger import OUTSIDE
+from allennlp_nef.data.formats.chunks import OUTSIDE, chunks_of
+from allennlp_nef.models.base import OPTIONS, options_of
 from allennlp_nef.modules.input_representations import (
     AlignedPairRepresentation,
     SentenceRepresentation,
@@ -116,6 +117,9 @@ class InterpretablePredictor(Predictor):
     def _labeled(self, instance: Instance, labels: list[str]) -> Instance:
         fields: Any = instance.duplicate().fields
         words = fields["target" if "target" in fields else "tokens"]
+        # What is explained are the tags: the trace would be computed for each prediction.
+        options = replace(options_of(instance), attention=False, trace=False)
+        fields[OPTIONS] = MetadataField(options)
         if "tags" not in fields:  # an attacker compares the words of later instances with these
             _number(words)
         fields["tags"] = TagsField(labels, words, self._model.label_namespace)

@@ -15,18 +15,18 @@ from overrides import overrides
 from allennlp_nef.data.dataset_readers import SentenceReader, WmtWordQeReader
 from allennlp_nef.data.formats.characters import SplitText
 from allennlp_nef.data.tokenizers import PunctuationTokenizer, split_text
+from allennlp_nef.models.base import DecodeOptions, with_options
 from allennlp_nef.modules.traces import ReadableTrace
 from allennlp_nef.predictors.requests import (
-    MIN_PROBABILITY,
     check_fields,
+    decode_options,
     describe,
     metadata_of,
     request_error,
+    requested_options,
     split_words_of,
-    trace_flags,
     words_of,
 )
-from allennlp_nef.predictors.step_limits import StepLimits
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 from allennlp_nef.predictors.word_qe import WordQePredictor
 
@@ -45,11 +45,7 @@ class TaggingRequest(NamedTuple):
     """A checked request."""
 
     tokens: list[str]
-    attention: bool
-    trace: bool
-    min_probability: float | None = None
-    """None for the predictor's."""
-    step_limits: StepLimits = StepLimits()
+    options: DecodeOptions
     text: SplitText | None = None
     """The sentence that came, with the places of its words; None for a list of words."""
 
@@ -134,7 +130,8 @@ class NefTaggerPredictor(TaggingPredictor):
             self.tokenizer = _tokenizer_of(tokenizer)
         elif self.input_format == "text":
             self.tokenizer = PunctuationTokenizer()
-        self.min_probability = MIN_PROBABILITY.of_option(min_probability)
+        limit = decode_options({"min_probability": min_probability}, model)
+        self.options = limit.with_defaults(self.options)
         if min_probability is not None and not (
             self._model.has_chunks or self.output_format == "json"
         ):
@@ -189,33 +186,27 @@ class NefTaggerPredictor(TaggingPredictor):
             words, text = split_words_of(request, name, self.max_tokens, where, split)
         else:
             words = words_of(request, name, self.max_tokens, where, _is_word)
-        min_probability = MIN_PROBABILITY.of_request(request, where)
-        limits = StepLimits.of_request(self._model, request, where)
-        return TaggingRequest(words, *trace_flags(request, where), min_probability, limits, text)
+        return TaggingRequest(words, requested_options(request, self._model, where), text)
 
     @overrides
     def to_instance(self, request: Any) -> Instance:
-        instance = self._dataset_reader.build_instance(
-            request.tokens, attention=request.attention, trace=request.trace
-        )
-        metadata = metadata_of(instance)
-        metadata.min_probability = request.min_probability
-        request.step_limits.write_to(metadata)
+        instance = self._dataset_reader.build_instance(request.tokens)
         if request.text is not None:
+            metadata = metadata_of(instance)
             metadata.text, metadata.offsets = request.text.text, request.text.offsets
-        return instance
+        return with_options(instance, request.options)
 
     @overrides
     def to_answer(self, output: dict[str, Any]) -> JsonDict:
         names = ("tokens", "tags", "probabilities", "spans")
         answer = {name: output[name] for name in names if name in output}
-        limit = output["metadata"].min_probability
+        limit = output["options"].min_probability
         if limit is not None and "spans" in answer:
             self._leave_out_spans(answer, limit, output["label_probabilities"])
         elif limit is not None:
             values = enumerate(answer["probabilities"])
             answer["uncertain"] = [index for index, value in values if value < limit]
-        calibration = self._model.tag_head.calibration
+        calibration = self._model.tag_decoder.calibration
         if calibration is not None and calibration.base_rate is not None:
             answer["base_rate"] = calibration.base_rate
         if output["metadata"].offsets is not None:

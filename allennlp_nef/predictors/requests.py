@@ -3,18 +3,24 @@
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
 from allennlp.data import Instance
+from allennlp.models import Model
 
 from allennlp_nef.data.formats.characters import Split, SplitText, refused_word
 from allennlp_nef.data.metadata import ParsingMetadata, metadata_of
 from allennlp_nef.errors import UserError, summary_of
+from allennlp_nef.models.base import DecodeOptions, options_of
+from allennlp_nef.models.nef_tagger import check_can_halt, has_steps
+from allennlp_nef.modules.halting import Halting
+from allennlp_nef.modules.options import is_integer
 
 
 def request_error(message: str) -> UserError:
@@ -105,11 +111,6 @@ def check_fields(
             )
 
 
-def trace_flags(request: dict[str, Any], where: str) -> tuple[bool, bool]:
-    """The fields `attention` and `trace` of a request."""
-    return flag_of(request, "attention", where), flag_of(request, "trace", where)
-
-
 def words_of(
     request: dict[str, Any],
     name: str,
@@ -172,39 +173,77 @@ def flag_of(request: dict[str, Any], name: str, where: str) -> bool:
     return bool(value)
 
 
-class Fraction(NamedTuple):
-    """A number between 0 and 1, as a field of a request and as an option of a predictor."""
-
-    name: str
-    has_ends: bool
-    """Whether 0 and 1 are allowed."""
-
-    def of_request(self, request: dict[str, Any], where: str) -> float | None:
-        """The value of the field; None where it is null or missing. Raises `request_error`."""
-        value = request.get(self.name)
-        if not self._is_valid(value):
-            raise request_error(f"{where}{self._expected}, got {describe(value)}")
-        return value
-
-    def of_option(self, value: Any) -> float | None:
-        """The value of the option, which it checks. Raises `ConfigurationError`."""
-        if not self._is_valid(value):
-            raise ConfigurationError(f"{self._expected}, got {value!r}")
-        return value
-
-    @property
-    def _expected(self) -> str:
-        ends = "from 0 to 1" if self.has_ends else "above 0 and below 1"
-        return f"{self.name}: expected a number {ends}"
-
-    def _is_valid(self, value: Any) -> bool:
-        if value is None or (self.has_ends and type(value) in (int, float) and value in (0, 1)):
-            return True
-        return type(value) in (int, float) and 0 < value < 1  # a bool is an int to isinstance
+def requested_options(request: dict[str, Any], model: Model, where: str) -> DecodeOptions:
+    """The options among the fields of a request. Raises `request_error`, its message after `where`."""
+    try:
+        return decode_options(request, model)
+    except ConfigurationError as error:
+        raise request_error(f"{where}{summary_of(error)}") from error
 
 
-THRESHOLD = Fraction("threshold", False)
-MIN_PROBABILITY = Fraction("min_probability", True)
+def decode_options(values: Mapping[str, Any], model: Model) -> DecodeOptions:
+    """The options among some values, which are fields of a request or options of a predictor; null is the same as none.
+
+    # Raises
+
+    `ConfigurationError`: a value of another kind, or one that the model cannot follow.
+    """
+    for name in ("attention", "trace"):
+        if not isinstance(values.get(name), bool | None):
+            raise ConfigurationError(
+                f"{name}: expected true or false, got {describe(values[name])}"
+            )
+    for name, is_valid, expected in (
+        ("threshold", lambda value: 0 < value < 1, "above 0 and below 1"),
+        ("min_probability", lambda value: 0 <= value <= 1, "from 0 to 1"),
+    ):
+        value = values.get(name)
+        # A bool is an int to isinstance.
+        if value is not None and not (type(value) in (int, float) and is_valid(value)):
+            raise ConfigurationError(f"{name}: expected a number {expected}, got {describe(value)}")
+    max_steps, halting = values.get("max_steps"), values.get("halting")
+    decoder = getattr(model, "decoder", None)
+    for name, value in (("max_steps", max_steps), ("halting", halting)):
+        if value is not None and not has_steps(decoder):
+            raise ConfigurationError(
+                f"{name}: expected a model with the decoder neural_easy_first, got one without it"
+            )
+    if max_steps is not None and not is_integer(max_steps):
+        raise ConfigurationError(
+            f"max_steps: expected an integer of at least 1, got {describe(max_steps)}"
+        )
+    chosen = None if halting is None else _halting_of(halting)
+    check_can_halt(chosen, decoder)
+    return DecodeOptions(
+        attention=bool(values.get("attention")),
+        trace=bool(values.get("trace")),
+        threshold=values.get("threshold"),
+        min_probability=values.get("min_probability"),
+        max_steps=max_steps,
+        halting=chosen,
+    )
+
+
+def _halting_of(value: Any) -> Halting:
+    names = Halting.list_available()
+    kind = value.get("type") if isinstance(value, dict) else None
+    # A name with dots would be imported.
+    if kind not in names:
+        got = describe(kind if isinstance(value, dict) and "type" in value else value)
+        raise ConfigurationError(
+            f"halting: expected an object whose type is one of {', '.join(names)}, got {got}"
+        )
+    for name, each in value.items():
+        if name != "type" and type(each) not in (int, float, type(None)):
+            raise ConfigurationError(f"halting: {name}: expected a number, got {describe(each)}")
+        if name in ("steps", "max_steps") and each is not None and not is_integer(each):
+            raise ConfigurationError(
+                f"halting: {name}: expected an integer of at least 1, got {describe(each)}"
+            )
+    try:
+        return Halting.from_params(Params(dict(value)))
+    except (ConfigurationError, TypeError, ValueError) as error:
+        raise ConfigurationError(f"halting: {summary_of(error)}") from error
 
 
 MAX_WORDS = 2**14
@@ -227,7 +266,8 @@ def batches_of(instances: Iterable[Instance], batch_size: int) -> Iterator[list[
     is_traced = False
     for instance in instances:
         metadata: Any = metadata_of(instance)
-        is_square = metadata.is_traced or isinstance(metadata, ParsingMetadata)
+        wants_trace = options_of(instance).is_traced
+        is_square = wants_trace or isinstance(metadata, ParsingMetadata)
         sides = metadata.sides
         length, width = max(map(len, sides)), max(len(word) for side in sides for word in side)
         longest, widest = max(longest, length), max(widest, width)
@@ -237,13 +277,13 @@ def batches_of(instances: Iterable[Instance], batch_size: int) -> Iterator[list[
             count <= batch_size
             and words <= MAX_WORDS
             and words * widest <= MAX_CHARACTERS
-            and metadata.is_traced == is_traced
+            and wants_trace == is_traced
             and not (is_square and words * longest > MAX_STEPS)
         )
         if batch and not fits:
             yield batch
             batch, longest, widest = [], length, width
-        is_traced = metadata.is_traced
+        is_traced = wants_trace
         batch.append(instance)
     if batch:
         yield batch

@@ -21,7 +21,7 @@ from allennlp_nef.data.formats.labeled_sentences import LabeledTree, check_binar
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.models import TreeLstm
 from allennlp_nef.modules.options import registered_name
-from allennlp_nef.predictors.checked_predictor import Answer, CheckedPredictor
+from allennlp_nef.predictors.base import Answer, CheckedPredictor
 from allennlp_nef.predictors.requests import check_fields, describe, request_error, words_of
 
 

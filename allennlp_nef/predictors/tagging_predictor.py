@@ -7,23 +7,21 @@ from allennlp.models import Model
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers import Prediction, TaggingReader
-from allennlp_nef.data.metadata import TaggingMetadata, metadata_of
+from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.figures.display import Display
 from allennlp_nef.models import NefTagger
-from allennlp_nef.models.nef_tagger_ensemble import description_of
+from allennlp_nef.models.base import options_of, with_options
 from allennlp_nef.modules.traces import ReadableTrace
-from allennlp_nef.predictors.checked_predictor import Answer, CheckedPredictor
+from allennlp_nef.predictors.base import Answer, CheckedPredictor
 from allennlp_nef.predictors.interpretation import InterpretablePredictor
-from allennlp_nef.predictors.requests import load_request, request_error
-from allennlp_nef.predictors.step_limits import StepLimits
+from allennlp_nef.predictors.requests import decode_options, load_request, request_error
 from allennlp_nef.predictors.tag_colors import tag_colors
 
 
 class TaggingPredictor(InterpretablePredictor, CheckedPredictor):
     """Base class of the predictors of taggers: attention, traces, limits of the steps.
 
-    What `parse` returns has `attention` and `trace`, and `sides`: the words that are tagged, and those of a source
-    sentence.
+    What `parse` returns has `options`, and `sides`: the words that are tagged, and those of a source sentence.
 
     # Parameters
 
@@ -49,10 +47,6 @@ class TaggingPredictor(InterpretablePredictor, CheckedPredictor):
     _dataset_reader: TaggingReader
     method = "allennlp_nef"
     """The name of the method, in output formats that have one."""
-    threshold: float | None = None
-    """Of the probability of BAD, for requests that have none; None for the model's."""
-    min_probability: float | None = None
-    """The `min_probability` of requests that have none."""
     language_pair: str | None = None
     header: tuple[int, ...] = ()
     """See `Prediction`."""
@@ -72,16 +66,13 @@ class TaggingPredictor(InterpretablePredictor, CheckedPredictor):
                 f"model: this predictor expects nef_tagger, got {type(model).__name__}"
             )
         super().__init__(model, dataset_reader, **options)
-        for name, wanted in (("attention", attention), ("trace", trace)):
-            if not isinstance(wanted, bool):
-                raise ConfigurationError(f"{name}: expected true or false, got {wanted!r}")
+        values = {"attention": attention, "trace": trace, "max_steps": max_steps}
+        self.options = decode_options({**values, "halting": halting}, self._model)
+        """Those of requests that have none."""
         if self.output_format != "json" and (attention or trace):
             raise ConfigurationError(
                 f"attention, trace: expected output_format json, which has them, got {self.output_format}"
             )
-        self.step_limits = StepLimits.of_options(self._model, max_steps, halting)
-        self.attention = attention
-        self.always_trace = trace
 
     def instance_of_line(self, line: str, where: str) -> Instance:
         """The instance of a line that holds a request. Raises `request_error`, its message after `where`."""
@@ -104,14 +95,13 @@ class TaggingPredictor(InterpretablePredictor, CheckedPredictor):
         `threshold`, the probability of BAD from which on a word is tagged so, or null where there is no such number;
         `examples`, requests from the validation data of the model, or null where the archive has none.
         """
-        description = description_of(self._model)
         return {
             **super().description(),
-            "title": description.title,
-            "labels": description.labels,
-            "colours": tag_colors(description.labels),
-            "step_name": description.step_name,
-            "threshold": self.threshold or self._model.tag_head.threshold,
+            "title": self._model.title,
+            "labels": self._model.tag_head.labels,
+            "colours": tag_colors(self._model.tag_head.labels),
+            "step_name": self._model.step_name,
+            "threshold": self.options.threshold or self._model.tag_decoder.threshold,
             "examples": self._dataset_reader.saved_examples,
         }
 
@@ -119,8 +109,8 @@ class TaggingPredictor(InterpretablePredictor, CheckedPredictor):
     def _check_size(self, requests: list[Any]) -> None:
         super()._check_size(requests)
         # A sentence has at most as many steps as words: an array of its trace has at most this many numbers.
-        always = self.attention or self.always_trace
-        traced = [item for item in requests if always or item.attention or item.trace]
+        always = self.options.is_traced
+        traced = [item for item in requests if always or item.options.is_traced]
         size = sum(len(item.sides[0]) ** 2 for item in traced)
         if size > self.max_tokens**2:
             raise request_error(
@@ -143,25 +133,18 @@ class TaggingPredictor(InterpretablePredictor, CheckedPredictor):
 
     @overrides
     def _prepared(self, instance: Instance) -> Instance:
-        """The instance with its token indexers, and with the traces that the options ask for."""
-        metadata = metadata_of(super()._prepared(instance))
-        metadata.attention |= self.attention
-        metadata.trace |= self.always_trace
-        if metadata.threshold is None:
-            metadata.threshold = self.threshold
-        if metadata.min_probability is None:
-            metadata.min_probability = self.min_probability
-        self.step_limits.write_to(metadata)
-        return instance
+        """The instance with its token indexers, and with the options of the predictor where it has none."""
+        options = options_of(instance).with_defaults(self.options)
+        return with_options(super()._prepared(instance), options)
 
     @overrides
     def _answer(self, instance: Instance, output: dict[str, Any]) -> Answer:
         answer = super()._answer(instance, output)
         if output.get("steps") is not None:
             answer["steps"] = output["steps"]
-        if answer.metadata.attention:
+        if output["options"].attention:
             answer["attention"] = output.get("attention")
-        if answer.metadata.trace:
+        if output["options"].trace:
             answer.trace = trace = cast(ReadableTrace | None, output.get("trace"))
             answer["trace"] = None if trace is None else trace.to_json()
         return answer

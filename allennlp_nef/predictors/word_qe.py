@@ -1,6 +1,7 @@
 """The predictor of quality estimation: its requests, options and answers."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -12,24 +13,22 @@ from allennlp.predictors import Predictor
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers import WmtWordQeReader
-from allennlp_nef.data.formats.characters import Split, split_on_whitespace
 from allennlp_nef.data.formats.error_spans import SEVERITIES, has_severities, join_bad_words
 from allennlp_nef.data.formats.wmt_layouts import check_eos, tagged_side, without_eos
 from allennlp_nef.data.formats.wmt_word_qe import DataFormatError, parse_alignments
 from allennlp_nef.data.metadata import TaggingMetadata
-from allennlp_nef.models.nef_tagger_ensemble import description_of
+from allennlp_nef.models.base import DecodeOptions, with_options
 from allennlp_nef.modules.options import check_integers
 from allennlp_nef.modules.traces import ReadableTrace
 from allennlp_nef.predictors.requests import (
-    THRESHOLD,
     check_fields,
+    decode_options,
     describe,
     metadata_of,
     request_error,
+    requested_options,
     split_words_of,
-    trace_flags,
 )
-from allennlp_nef.predictors.step_limits import StepLimits
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 
 
@@ -67,67 +66,18 @@ class WordQeRequest(NamedTuple):
     target: list[str]
     alignments: list[tuple[int, int]] | None
     """Pairs (source index, target index), from 0; None where the request has none."""
-    attention: bool
-    trace: bool
-    threshold: float | None = None
-    """Of the probability of BAD; None for the model's."""
-    tagged: str = "target"
+    options: DecodeOptions
+    tagged: str
     """What the model tags."""
-    text: str = ""
+    text: str
     """The target that came, or the source where that is tagged; of a list, its words joined by single blanks."""
     offsets: list[tuple[int, int]] | None = None
     """The start and the end of each of its words in the text; None for those of a list."""
-    step_limits: StepLimits = StepLimits()
-    """The predictor fills them in."""
 
     @property
     def sides(self) -> tuple[list[str], ...]:
         """The tokens that are tagged, and the words of the other side."""
         return tagged_side(self.tagged, self.source, self.target, ())[:2]
-
-
-def parse_request(
-    request: Any,
-    max_tokens: int,
-    where: str = "",
-    tagged: str = "target",
-    split_source: Split = split_on_whitespace,
-    split_target: Split = split_on_whitespace,
-) -> WordQeRequest:
-    """Checks a request, decoded from JSON.
-
-    # Parameters
-
-    request : `Any`
-        An object with the fields `REQUIRED` and perhaps the `OPTIONAL` ones; null is the same as no field.
-    max_tokens : `int`
-        The limit for the words of either side.
-    where : `str`, optional (default = `""`)
-        The beginning of each message.
-    tagged : `str`, optional (default = `"target"`)
-        What the model tags, as `wmt_word_qe` names it.
-    split_source, split_target : `Split`, optional (default = `split_on_whitespace`)
-        Give the words of a string.
-
-    # Raises
-
-    The error of `request_error`, a `ValueError`: it names the field, what was expected and what came.
-    """
-    check_fields(request, REQUIRED, OPTIONAL, where)
-    source, source_text = split_words_of(request, "source", max_tokens, where, split_source)
-    target, target_text = split_words_of(request, "target", max_tokens, where, split_target)
-    try:
-        check_eos(source, target, "gaps" not in tagged, (f"{where}source", f"{where}target"))
-    except DataFormatError as error:
-        raise request_error(str(error)) from error
-    words = without_eos(target)
-    alignments = _alignments(request.get("alignments"), len(source), len(words), where)
-    threshold = THRESHOLD.of_request(request, where)
-    flags = trace_flags(request, where)
-    split = source_text if tagged == "source" else target_text
-    joined = " ".join(source if tagged == "source" else target)
-    text, offsets = (split.text, split.offsets) if split else (joined, None)
-    return WordQeRequest(source, target, alignments, *flags, threshold, tagged, text, offsets)
 
 
 def _alignments(
@@ -269,7 +219,8 @@ class WordQePredictor(TaggingPredictor):
                 f"method: expected text without tabs and line ends, got {method!r}"
             )
         self.method = name
-        self.threshold = THRESHOLD.of_option(threshold)
+        limit = decode_options({"threshold": threshold}, model)
+        self.options = limit.with_defaults(self.options)
         submissions = ("wmt20", "wmt20_gaps", "wmt22", "wmt23-spans", "wmt-sentences")
         for option, value, formats in (
             ("method", method, ("tsv", *submissions)),
@@ -284,7 +235,8 @@ class WordQePredictor(TaggingPredictor):
                 )
         self.severity = self._checked_severity(severity)
         self._explains_by_attention = self._is_attention(explanation)
-        self.attention |= self._explains_by_attention
+        if self._explains_by_attention:
+            self.options = replace(self.options, attention=True)
         if output_format == "wmt23-spans" and dataset_reader.tagged != "target":
             raise ConfigurationError(
                 "output_format: wmt23-spans needs a model that tags the target, got one that tags "
@@ -323,10 +275,10 @@ class WordQePredictor(TaggingPredictor):
             raise ConfigurationError(
                 f"explanation: expected bad_probability or attention, got {explanation!r}"
             )
-        if explanation == "attention" and description_of(self._model).step_name != "step":
+        if explanation == "attention" and self._model.step_name != "step":
             raise ConfigurationError(
                 "explanation: expected a model whose steps attend to words (neural_easy_first) for attention, got "
-                + description_of(self._model).title
+                + self._model.title
             )
         return explanation == "attention"
 
@@ -368,33 +320,39 @@ class WordQePredictor(TaggingPredictor):
 
     @overrides
     def parse(self, request: Any, where: str = "") -> WordQeRequest:
-        reader = self._dataset_reader
-        splits = reader.split_source, reader.split_target
-        parsed = parse_request(request, self.max_tokens, where, reader.tagged, *splits)
-        limits = StepLimits.of_request(self._model, request, where)
-        return parsed._replace(step_limits=limits)
+        check_fields(request, REQUIRED, OPTIONAL, where)
+        reader, limit = self._dataset_reader, self.max_tokens
+        source, source_text = split_words_of(request, "source", limit, where, reader.split_source)
+        target, target_text = split_words_of(request, "target", limit, where, reader.split_target)
+        tagged = reader.tagged
+        try:
+            check_eos(source, target, "gaps" not in tagged, (f"{where}source", f"{where}target"))
+        except DataFormatError as error:
+            raise request_error(str(error)) from error
+        lengths = len(source), len(without_eos(target))
+        alignments = _alignments(request.get("alignments"), *lengths, where)
+        options = requested_options(request, self._model, where)
+        split = source_text if tagged == "source" else target_text
+        joined = " ".join(source if tagged == "source" else target)
+        text, offsets = (split.text, split.offsets) if split else (joined, None)
+        return WordQeRequest(source, target, alignments, options, tagged, text, offsets)
 
     @overrides
     def to_instance(self, request: Any) -> Instance:
         instance = self._dataset_reader.build_instance(
-            request.source,
-            request.target,
-            request.alignments,
-            attention=request.attention,
-            trace=request.trace,
+            request.source, request.target, request.alignments
         )
-        metadata = metadata_of(instance)
-        metadata.threshold = request.threshold
-        request.step_limits.write_to(metadata)
         if self._dataset_reader.tagged in ("target", "source"):
+            metadata = metadata_of(instance)
             metadata.text, metadata.offsets = request.text, request.offsets
-        return instance
+        return with_options(instance, request.options)
 
     @overrides
     def to_answer(self, output: dict[str, Any]) -> JsonDict:
         metadata: TaggingMetadata = output["metadata"]
-        head = self._model.tag_head
-        bad = head.bad_probabilities(torch.from_numpy(output["label_probabilities"])).tolist()
+        options: DecodeOptions = output["options"]
+        decoder = self._model.tag_decoder
+        bad = decoder.bad_probabilities(torch.from_numpy(output["label_probabilities"])).tolist()
         severities = [
             None if tag == "OK" else tag if tag in SEVERITIES else self.severity
             for tag in output["tags"]
@@ -404,7 +362,7 @@ class WordQePredictor(TaggingPredictor):
             "tokens": output["tokens"],
             "tags": output["tags"],
             "bad_probabilities": bad,
-            "threshold": head.threshold if metadata.threshold is None else metadata.threshold,
+            "threshold": decoder.threshold if options.threshold is None else options.threshold,
             "alignments": [
                 list(pair) for pair in sorted(set(map(tuple, metadata.alignments or ())))
             ],
@@ -413,8 +371,8 @@ class WordQePredictor(TaggingPredictor):
         if self._dataset_reader.tagged == "target":
             spans = join_bad_words(metadata.split_text(), severities, bad)
             answer["spans"] = [span._asdict() for span in spans]
-        if head.calibration is not None and head.calibration.base_rate is not None:
-            base_rate = head.calibration.base_rate
+        if decoder.calibration is not None and decoder.calibration.base_rate is not None:
+            base_rate = decoder.calibration.base_rate
             answer["base_rate"] = sum(base_rate[label] for label in base_rate if label != "OK")
         answer["sentence_score"] = output.get("sentence_score", share)
         if "sentence_score" in output:
@@ -423,12 +381,12 @@ class WordQePredictor(TaggingPredictor):
             answer["explanation"] = mean_steps(output["attention"])
         if metadata.offsets is not None:
             answer["offsets"] = list(map(list, metadata.split_text().offsets))
-        if metadata.trace:
+        if options.trace:
             answer["source"] = metadata.source
         if metadata.post_edit is not None:
             answer["post_edit"] = " ".join(metadata.post_edit)
         if metadata.tagged not in (None, "target"):
             answer["tagged"] = metadata.tagged
-            if metadata.trace:
+            if options.trace:
                 answer["target"] = metadata.target
         return answer

@@ -6,7 +6,7 @@ from allennlp_nef.errors import UserError, needing
 from allennlp_nef.modules.options import check_integers
 from allennlp_nef.packages import import_packages
 from allennlp_nef.predictors.archives import load_predictor
-from allennlp_nef.predictors.checked_predictor import CheckedPredictor
+from allennlp_nef.predictors.base import CheckedPredictor
 from allennlp_nef.predictors.requests import asks_for_description
 from allennlp_nef.serving.batching import BatchingPredictor
 

@@ -10,7 +10,8 @@ from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 
 from allennlp_nef.data.metadata import metadata_of
-from allennlp_nef.predictors.checked_predictor import CheckedPredictor
+from allennlp_nef.models.base import options_of
+from allennlp_nef.predictors.base import CheckedPredictor
 
 Waiting = tuple[list[Instance], "Future[list[JsonDict]]"]
 """The instances of a request, and where their answers go."""
@@ -94,5 +95,4 @@ class BatchingPredictor:
 
 
 def _size(instance: Instance) -> tuple[bool, int]:
-    metadata = metadata_of(instance)
-    return metadata.is_traced, len(metadata)
+    return options_of(instance).is_traced, len(metadata_of(instance))

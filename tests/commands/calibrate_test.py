@@ -330,7 +330,7 @@ def test_model_made_from_an_archive_gets_its_config(archive_path, tmp_path):
     found["calibration"] = {"temperature": 2.0}
     write_archive(str(folder), tmp_path / "new.tar.gz", found)
     assert read_config(str(tmp_path / "new.tar.gz"))["model"] == found
-    assert load_archive(str(tmp_path / "new.tar.gz")).model.tag_head.calibration.temperature == 2
+    assert load_archive(str(tmp_path / "new.tar.gz")).model.tag_decoder.calibration.temperature == 2
 
 
 def test_threshold_that_does_not_hold_for_other_sentences_gives_a_warning(

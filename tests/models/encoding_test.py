@@ -8,7 +8,7 @@ from allennlp.modules.seq2seq_encoders import (
 )
 from overrides import overrides
 
-from allennlp_nef.models.encoding import encode
+from allennlp_nef.models.base import encode
 from allennlp_nef.modules.seq2seq_encoders import TracedEncoder
 from tests.models.tagging.small_encoders import compose
 from tests.models.tagging.small_tagger import batch_of, decoder, lstm, make

@@ -3,13 +3,15 @@ from allennlp.data import Instance
 from allennlp.data.fields import MetadataField
 
 from allennlp_nef.data.metadata import ParsingMetadata, TaggingMetadata
+from allennlp_nef.models.base import DecodeOptions, with_options
 from allennlp_nef.predictors import requests as batches
 from allennlp_nef.predictors.requests import batches_of
 
 
 def sentence(length, width=1, source=None, **wanted):
-    metadata = TaggingMetadata(["a"] * (length - 1) + ["x" * width], source, **wanted)
-    return Instance({"metadata": MetadataField(metadata)})
+    metadata = TaggingMetadata(["a"] * (length - 1) + ["x" * width], source)
+    instance = Instance({"metadata": MetadataField(metadata)})
+    return with_options(instance, DecodeOptions(**wanted))
 
 
 def sizes(instances, batch_size=4):

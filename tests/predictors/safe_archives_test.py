@@ -397,10 +397,23 @@ def test_bug_in_a_model_that_is_loaded_is_no_mistake_of_the_user(archive, monkey
 def test_weights_without_a_parameter_are_a_mistake_in_the_archive(archive, run):
     weights = torch.load(run / "best.th", weights_only=True)
     weights.pop(min(weights))
-    stream = io.BytesIO()
-    torch.save(weights, stream)
     with pytest.raises(UserError, match="model.tar.gz: expected the archive of a trained model"):
-        load_predictor(str(archive(weights_th=stream.getvalue())))
+        load_predictor(str(archive(weights_th=saved(weights))))
+
+
+def saved(value):
+    stream = io.BytesIO()
+    torch.save(value, stream)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("trust", [False, True])
+def test_a_folder_in_place_of_the_config_is_a_mistake_in_the_archive(run, tmp_path, trust):
+    members = [each for each in members_of(run) if each[0].name != "config.json"]
+    members.append(member("config.json", type=tarfile.DIRTYPE))
+    path = write_members(tmp_path / "model.tar.gz", members)
+    with pytest.raises(UserError, match=f"^{path}: .*config.json: expected a file"):
+        load_predictor(str(path), trust=trust)
 
 
 @pytest.mark.parametrize("trust", [False, True])
@@ -419,7 +432,15 @@ def test_weights_without_a_parameter_are_a_mistake_in_the_archive(archive, run):
         ({"meta_json": b"{oops"}, "meta.json: expected .*, got Expecting property name"),
         ({"meta_json": b"{}"}, "meta.json: expected .*, got "),
         ({"weights_th": b"hello world"}, "weights.th: expected tensors only, got another or a dam"),
+        (
+            {"weights_th": saved([torch.ones(1)])},
+            "weights.th: expected tensors by the names .* list",
+        ),
         ({"vocabulary/labels_txt": b"\xff"}, "can't decode byte 0xff"),
+        (
+            {"vocabulary/non_padded_namespaces_txt": b""},
+            "vocabulary/non_padded_namespaces.txt: expected the namespace of the labels in it",
+        ),
     ],
     ids=repr,
 )

@@ -40,7 +40,7 @@ def write_members(path, members):
 
 def members_of(run, **files):
     """The members of a run's archive, with other contents for some files, such as `config_json` or `weights_th`."""
-    changed = {name.replace("_", ".", 1): content for name, content in files.items()}
+    changed = {".".join(name.rsplit("_", 1)): content for name, content in files.items()}
     for file in sorted(run.rglob("*")):
         name = file.relative_to(run).as_posix().replace("best.th", "weights.th")
         if file.is_file():

@@ -90,8 +90,8 @@ class TestThreshold:
 
     def test_calibration_gives_probabilities_tags_and_answers(self, own_copy):
         before = own_copy.predict_json(QE_REQUEST)
-        head = own_copy._model.tag_head
-        head.calibrate(
+        decoder = own_copy._model.tag_decoder
+        decoder.calibrate(
             Calibration(2.0, {"BAD": 1.0}, threshold=0.6, base_rate={"OK": 0.75, "BAD": 0.25})
         )
         answer = own_copy.predict_json({**QE_REQUEST, "trace": True})
@@ -101,7 +101,7 @@ class TestThreshold:
         assert (answer["threshold"], answer["base_rate"]) == (0.6, 0.25)
         assert answer["tags"] == tags_at(0.6, answer)
         assert answer["trace"]["tags"] == answer["tags"]
-        head.calibrate(Calibration(2.0, {"BAD": 1.0}))
+        decoder.calibrate(Calibration(2.0, {"BAD": 1.0}))
         without = own_copy.predict_json(QE_REQUEST)
         # The tags are those of the head, at the threshold that its own has after calibration.
         assert without["tags"] == before["tags"] == tags_at(without["threshold"], without)

@@ -358,7 +358,7 @@ class TestConstruction:
             ({"max_tokens": 0}, "max_tokens: expected an integer of at least 1, got 0"),
             ({"batch_size": 0}, "batch_size: expected an integer of at least 1, got 0"),
             ({"batch_size": 2.5}, "batch_size: expected an integer of at least 1, got 2.5"),
-            ({"attention": "false"}, "attention: expected true or false, got 'false'"),
+            ({"attention": "false"}, 'attention: expected true or false, got "false"'),
             ({"method": 5}, "method: expected text without tabs and line ends, got 5"),
             (
                 {"method": "a"},

@@ -7,11 +7,13 @@ from allennlp.data import Instance
 from allennlp.data.fields import MetadataField
 
 from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.models.base import DecodeOptions, with_options
 from allennlp_nef.serving.batching import BatchingPredictor
 
 
 def sentence(*words, trace=False):
-    return Instance({"metadata": MetadataField(TaggingMetadata(list(words), trace=trace))})
+    instance = Instance({"metadata": MetadataField(TaggingMetadata(list(words)))})
+    return with_options(instance, DecodeOptions(trace=trace))
 
 
 def words_of(instance):

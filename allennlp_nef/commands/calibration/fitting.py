@@ -25,7 +25,8 @@ from allennlp_nef.metrics.calibration import calibration_bins, expected_calibrat
 from allennlp_nef.metrics.thresholds import SpanParts
 from allennlp_nef.metrics.word_qe_counts import word_qe_scores
 from allennlp_nef.modules.calibration import Calibration
-from allennlp_nef.modules.tag_heads import ChainProbabilities, TagHead
+from allennlp_nef.modules.tag_decoder import TagDecoder
+from allennlp_nef.modules.tag_heads import ChainProbabilities
 from allennlp_nef.predictors.requests import batches_of, metadata_of
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 
@@ -71,9 +72,9 @@ def sentences_of(
             scores, mask = output["scores"], output["mask"]
             tags = head.decode(scores, mask)
             if model.has_chunks:
-                chain = head.uncalibrated_chain_probabilities(scores, mask, tags)
+                chain = head.chain_probabilities(scores, mask, tags)
             else:
-                words = head.uncalibrated_probabilities(scores, mask)
+                words = head.probabilities(scores, mask)
                 chain = ChainProbabilities(words, words[:, :0])
             tables = [table.float().cpu().numpy() for table in chain]
             for instance, words_, next_words, row in zip(group, *tables, tags.cpu().numpy()):
@@ -101,17 +102,17 @@ class Words:
     # Parameters
 
     sentences : `Sequence[Sentence]`
-    head : `TagHead`
+    decoder : `TagDecoder`
     """
 
-    def __init__(self, sentences: Sequence[Sentence], head: TagHead) -> None:
-        self.head = head
+    def __init__(self, sentences: Sequence[Sentence], decoder: TagDecoder) -> None:
+        self.decoder = decoder
         self.sentences = sentences
         self.table = numpy.concatenate([sentence.words for sentence in sentences])
         """The uncalibrated probability of each label: (words, labels)."""
         self.tags = numpy.concatenate([sentence.tags for sentence in sentences])
         """The indices of the decoded tags: (words,)."""
-        numbers = {label: number for number, label in enumerate(head.labels)}
+        numbers = {label: number for number, label in enumerate(decoder.labels)}
         names = [tag for sentence in sentences for tag in sentence.gold or ()]
         self.gold = numpy.array([numbers.get(tag, -1) for tag in names], dtype=numpy.int64)
         """The indices of the gold tags, -1 where the vocabulary lacks one: (words,)."""
@@ -121,17 +122,17 @@ class Words:
 
     def calibrated(self, calibration: Calibration) -> numpy.ndarray:
         """The calibrated probability of each label: (words, labels)."""
-        return calibration.apply(torch.from_numpy(self.table), self.head.labels).numpy()
+        return calibration.apply(torch.from_numpy(self.table), self.decoder.labels).numpy()
 
     def halves(self) -> "list[Words]":
         """Every other sentence, and the others."""
-        return [Words(self.sentences[start::2], self.head) for start in (0, 1)]
+        return [Words(self.sentences[start::2], self.decoder) for start in (0, 1)]
 
     def chunks(self, calibration: Calibration) -> tuple[numpy.ndarray, numpy.ndarray]:
         """The calibrated probability of each predicted chunk, and whether it is a gold one."""
         probabilities: list[float] = []
         is_right: list[bool] = []
-        labels = self.head.labels
+        labels = self.decoder.labels
         for start in range(0, len(self.sentences), _SENTENCES):
             group = self.sentences[start : start + _SENTENCES]
             chunks = [chunks_of([labels[tag] for tag in sentence.tags]) for sentence in group]
@@ -144,7 +145,7 @@ class Words:
                 *(calibration.apply(table, labels) for table in (words, next_words))
             )
             tags = _padded([sentence.tags for sentence in group], mask.size(1))
-            found = self.head.chunk_probabilities(chain, mask, tags, chunks)
+            found = self.decoder.chunk_probabilities(chain, mask, tags, chunks)
             for sentence, each, values in zip(group, chunks, found):
                 gold = set(chunks_of(sentence.gold or []))
                 probabilities += values
@@ -152,7 +153,7 @@ class Words:
         return numpy.array(probabilities), numpy.array(is_right, dtype=bool)
 
 
-def check_labeled(sentences: Sequence[Sentence], head: TagHead, path: str) -> None:
+def check_labeled(sentences: Sequence[Sentence], decoder: TagDecoder, path: str) -> None:
     """Raises `DataFormatError` where the sentences cannot be used for a calibration."""
     for number, sentence in enumerate(sentences, 1):
         if sentence.gold is None:
@@ -163,7 +164,7 @@ def check_labeled(sentences: Sequence[Sentence], head: TagHead, path: str) -> No
             f"{path}: expected at least 2 sentences and {MIN_WORDS} words with gold tags, got {len(sentences)} and "
             f"{count}"
         )
-    for label in ("BAD", "OK") if head.is_word_qe else ():
+    for label in ("BAD", "OK") if decoder.is_word_qe else ():
         counts = [
             sum((tag != "OK") == (label == "BAD") for each in half for tag in each.gold or [])
             for half in (sentences[::2], sentences[1::2])
@@ -187,14 +188,14 @@ def _padded(arrays: Sequence[numpy.ndarray], length: int) -> torch.Tensor:
 
 def has_gold_spans(words: Words) -> bool:
     """Whether all sentences have gold error spans."""
-    return words.head.is_word_qe and all(
+    return words.decoder.is_word_qe and all(
         sentence.metadata.spans is not None for sentence in words.sentences
     )
 
 
 def bad_tags(words: Words, calibration: Calibration) -> numpy.ndarray:
     """The index of the tag of each word if it is BAD: that of BAD or of the more probable severity, (words,)."""
-    bad = words.head.bad_ids
+    bad = words.decoder.bad_ids
     return numpy.array(bad)[words.calibrated(calibration)[:, bad].argmax(1)]
 
 
@@ -210,7 +211,7 @@ def span_parts(words: Words, probabilities: numpy.ndarray, tags: numpy.ndarray) 
     tags : `numpy.ndarray`, (words,)
         The indices of the tags that words have if they are BAD. BAD stands for the severity major.
     """
-    names = [label if label in SEVERITIES else SEVERITIES[-1] for label in words.head.labels]
+    names = [label if label in SEVERITIES else SEVERITIES[-1] for label in words.decoder.labels]
     rows: list[tuple[float, int, float]] = []
     first = gold_characters = 0
     for sentence in words.sentences:
@@ -258,9 +259,9 @@ class Confidences(NamedTuple):
 
 def confidences(words: Words, calibration: Calibration) -> Confidences:
     """Those of BAD (all severities together), or of the decoded tags where the labels are others."""
-    table, labels = words.calibrated(calibration).astype(numpy.float64), words.head.labels
-    if words.head.is_word_qe:
-        return Confidences(table[:, words.head.bad_ids].sum(1), words.gold != labels.index("OK"))
+    table, labels = words.calibrated(calibration).astype(numpy.float64), words.decoder.labels
+    if words.decoder.is_word_qe:
+        return Confidences(table[:, words.decoder.bad_ids].sum(1), words.gold != labels.index("OK"))
     return Confidences(table[numpy.arange(len(table)), words.tags], words.tags == words.gold)
 
 
@@ -277,13 +278,13 @@ def measures(words: Words, calibration: Calibration) -> dict[str, float | None]:
     found = confidences(words, calibration)
     rows = numpy.flatnonzero(words.is_possible)
     figures: dict[str, float | None] = {"ece": found.ece()}
-    if words.head.is_word_qe:
+    if words.decoder.is_word_qe:
         figures["brier"] = float(((found.values - found.is_right) ** 2).mean())
     else:
         is_gold = words.gold[:, None] == numpy.arange(table.shape[1])
         figures["brier"] = float(((table - is_gold) ** 2).sum(1).mean())
     figures["nll"] = float(-numpy.log(table[rows, words.gold[rows]].clip(min=1e-300)).mean())
-    if words.head.is_word_qe:
+    if words.decoder.is_word_qe:
         is_tagged = _is_tagged_bad(words, found.values, calibration.threshold)
         pairs = 2 * ~found.is_right + ~is_tagged
         scores = word_qe_scores(numpy.bincount(pairs, minlength=4).tolist())
@@ -304,7 +305,7 @@ def _is_tagged_bad(
     words: Words, probabilities: numpy.ndarray, threshold: float | None
 ) -> numpy.ndarray:
     if threshold is None:
-        return words.tags != words.head.labels.index("OK")
+        return words.tags != words.decoder.labels.index("OK")
     return probabilities >= threshold
 
 

@@ -15,6 +15,7 @@ from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.metrics.ratios import precision_recall_f1
 from allennlp_nef.metrics.word_qe_counts import word_qe_score_arrays
 from allennlp_nef.models import NefTagger
+from allennlp_nef.models.base import DecodeOptions
 from allennlp_nef.modules.halting import FixedHalting, Halting, Progress, ProgressTracker
 from allennlp_nef.predictors.requests import batches_of, metadata_of
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
@@ -114,7 +115,7 @@ def labeled_steps(
         predictor._dataset_reader.apply_token_indexers(instance)
         if metadata_of(instance).tags is None:
             raise DataFormatError(f"{path}: expected gold tags, got none for sentence {number}")
-    kind = "mcc" if model.tag_head.is_word_qe else "f1" if model.has_chunks else "accuracy"
+    kind = "mcc" if model.tag_decoder.is_word_qe else "f1" if model.has_chunks else "accuracy"
     rows: list[Any] = []
     with torch.no_grad(), Tqdm.tqdm(total=len(instances), desc="steps") as progress:
         for group in batches_of(instances, batch_size):
@@ -132,27 +133,22 @@ def labeled_steps(
 def _rows_of(model: NefTagger, group: Sequence[Instance], kind: str) -> list[Any]:
     """For each sentence confidence, unchanged (steps,), counts (steps, any) and halted (steps,)."""
     metadata = [metadata_of(instance) for instance in group]
-    before = [(item.trace, item.max_steps, item.halting) for item in metadata]
-    for item in metadata:
-        item.trace, item.max_steps, item.halting = True, None, None
     halting, model.halting = model.halting, None
     try:
         batch = Batch(group)
         batch.index_instances(model.vocab)
         inputs: Any = move_to_device(batch.as_tensor_dict(), model._get_prediction_device())
         inputs.pop("tags", None)
-        output = model(**inputs)
+        output = model(**inputs, options=[DecodeOptions(trace=True)] * len(group))
     finally:
         model.halting = halting
-        for item, (trace, max_steps, own) in zip(metadata, before):
-            item.trace, item.max_steps, item.halting = trace, max_steps, own
     mask, steps, head = output["mask"], output["trace"], model.tag_head
     tracker = ProgressTracker(mask)
     everyone = torch.arange(len(mask), device=mask.device)
     columns = []
     for step in range(int(steps.num_steps.max())):
         scores = head.scores(steps.outputs(everyone, torch.full_like(everyone, step)))
-        tags = head.tags(scores, mask, [item.threshold for item in metadata])
+        tags = model.tag_decoder(scores, mask).tag_ids
         logits = None if steps.halting_logits is None else steps.halting_logits[:, step]
         seen = (*tracker.after(scores, logits), tags)
         columns.append([each.cpu().numpy() for each in seen])

@@ -152,13 +152,13 @@ def calibrate(args: argparse.Namespace) -> Iterator[str]:
     """Writes the archive and the plot, and yields what to print."""
     _check(args)
     predictor = load_predictor(args.archive, args.cuda_device, trust=args.trust)
-    head = predictor._model.tag_head
-    if len(head.labels) < 2:
+    decoder = predictor._model.tag_decoder
+    if len(decoder.labels) < 2:
         raise UserError(
-            f"{args.archive}: expected a model of two labels or more, got {head.labels}"
+            f"{args.archive}: expected a model of two labels or more, got {decoder.labels}"
         )
-    old = head.calibration or Calibration()
-    head.calibrate(None)
+    old = decoder.calibration or Calibration()
+    decoder.calibrate(None)
     config = read_config(args.archive)
     data = config.get("validation_data_path") if args.data is None else args.data
     if not isinstance(data, (str, dict)):
@@ -167,11 +167,11 @@ def calibrate(args: argparse.Namespace) -> Iterator[str]:
     path = name_of(data)
     halting = _choose_halting(args, predictor, data) if args.halting else None
     sentences = _read(args, predictor, data, False)
-    check_labeled(sentences, head, path)
-    words = Words(sentences, head)
+    check_labeled(sentences, decoder, path)
+    words = Words(sentences, decoder)
     halves = words.halves()
     if not all(half.is_possible.any() for half in halves):
-        raise DataFormatError(f"{path}: expected tags among {', '.join(head.labels)}, got none")
+        raise DataFormatError(f"{path}: expected tags among {', '.join(decoder.labels)}, got none")
     if args.maximize == "span_f1" and not has_gold_spans(words):
         raise DataFormatError(
             f"{path}: expected gold error spans (--maximize span_f1), got a file of tags"
@@ -223,7 +223,7 @@ def calibrate(args: argparse.Namespace) -> Iterator[str]:
             f"{predictor.description()['title']} on {path}",
             [confidences(words, each) for each in (old, calibration)],
             calibration.threshold,
-            head.is_word_qe,
+            decoder.is_word_qe,
         )
     if args.adapt_to:
         unlabeled = _read(args, predictor, args.adapt_to, holds_requests(args.adapt_to))
@@ -316,11 +316,11 @@ def _instances(predictor: TaggingPredictor, data: DataPath, is_requests: bool) -
 
 def calibration_of(words: Words, maximize: str, temperature_only: bool = False) -> Calibration:
     """The calibration with the highest likelihood of the words, and the threshold that is best for them."""
-    labels, kept = words.head.labels, words.is_possible
+    labels, kept = words.decoder.labels, words.is_possible
     temperature, biases = fit(words.table[kept], words.gold[kept], temperature_only)
     named = {} if temperature_only else dict(zip(labels, biases.tolist()))
     calibration = Calibration(temperature, named)
-    if not words.head.is_word_qe:
+    if not words.decoder.is_word_qe:
         return calibration
     found = confidences(words, calibration)
     share = float(found.is_right.mean())
@@ -337,8 +337,8 @@ def _adapt(
     args: argparse.Namespace, words: Words, calibration: Calibration, unlabeled: list[Sentence]
 ) -> tuple[Calibration, dict[str, Any]]:
     """The calibration, adapted to unlabeled sentences, and its figures."""
-    labels = words.head.labels
-    others = Words(unlabeled, words.head)
+    labels = words.decoder.labels
+    others = Words(unlabeled, words.decoder)
     if len(others.tags) < MIN_WORDS:
         raise DataFormatError(
             f"{args.adapt_to}: expected at least {MIN_WORDS} words to estimate shares from, got {len(others.tags)}"
@@ -359,12 +359,12 @@ def _adapt(
         "base_rate": base_rate,
     }
     adapted = Calibration(calibration.temperature, biases, base_rate=base_rate)
-    if not words.head.is_word_qe:
+    if not words.decoder.is_word_qe:
         return adapted, figures
     values = confidences(others, adapted).values
     best = best_threshold(values, values, args.maximize)
     figures.update(expected_score=best.score, tagged_share=best.tagged_share)
-    share = sum(base_rate[labels[i]] for i in words.head.bad_ids)
+    share = sum(base_rate[labels[i]] for i in words.decoder.bad_ids)
     return (
         Calibration(
             calibration.temperature,

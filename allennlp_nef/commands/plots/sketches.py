@@ -21,7 +21,6 @@ from allennlp_nef.commands.sketched_sentences import (
     load_models,
     read_answers,
 )
-from allennlp_nef.data.metadata import metadata_of
 from allennlp_nef.errors import UserError, printable
 from allennlp_nef.figures.display import page_of
 from allennlp_nef.figures.heat_maps import heat_map
@@ -413,7 +412,6 @@ def saliency_maps(
     side too. A row is all 0 where no word of a side has a part in the prediction.
     """
     fields: Any = answer.instance.fields
-    metadata_of(answer.instance).trace = False  # it would be computed for each prediction
     instance: Any = answer.instance  # it stands for a request
     found = SimpleGradient(model.predictor).saliency_interpret_from_json(instance)
     has_chunks = model.description["task"] == "chunks"

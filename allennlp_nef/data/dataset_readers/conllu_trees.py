@@ -140,7 +140,6 @@ class ConlluTreesReader(UntaggedReader):
         tags: list[str] | None = None,
         heads: list[int] | None = None,
         labels: list[str] | None = None,
-        trace: bool = False,
     ) -> Instance:
         """
         # Parameters
@@ -153,8 +152,6 @@ class ConlluTreesReader(UntaggedReader):
             Of each word the number of its head, from 1; 0 for the root.
         labels : `list[str]`, optional (default = `None`, not known)
             Of each word the label of its arc. Heads and labels are known together.
-        trace : `bool`, optional (default = `False`)
-            Whether the model says at which step each head settled.
 
         # Raises
 
@@ -176,7 +173,7 @@ class ConlluTreesReader(UntaggedReader):
             tree = DependencyTree(heads, labels)
         if tags is not None:
             check_labels(tags, "tags")
-        return self._build(found, tags or [UNKNOWN] * len(found), tree, trace=trace)
+        return self._build(found, tags or [UNKNOWN] * len(found), tree)
 
     def _build(
         self,
@@ -184,7 +181,6 @@ class ConlluTreesReader(UntaggedReader):
         tags: list[str],
         tree: DependencyTree | None,
         sentence: ConlluSentence | None = None,
-        trace: bool = False,
     ) -> Instance:
         fields: Any = self.fields_of(words)
         fields["pos_tags"] = _InputTagsField(tags, fields["words"], "pos")
@@ -194,5 +190,5 @@ class ConlluTreesReader(UntaggedReader):
             fields["head_indices"] = SequenceLabelField(
                 tree.heads, fields["words"], "head_index_tags"
             )
-        fields["metadata"] = MetadataField(ParsingMetadata([words], tags, sentence, trace))
+        fields["metadata"] = MetadataField(ParsingMetadata([words], tags, sentence))
         return Instance(fields)

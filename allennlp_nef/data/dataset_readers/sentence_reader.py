@@ -78,8 +78,6 @@ class SentenceReader(TaggingReader):
         self,
         tokens: list[str],
         tags: list[str] | None = None,
-        attention: bool = False,
-        trace: bool = False,
         sentence: ColumnSentence | ConlluSentence | None = None,
     ) -> Instance:
         """
@@ -89,10 +87,6 @@ class SentenceReader(TaggingReader):
             Words, at least one.
         tags : `list[str]`, optional (default = `None`, unlabeled)
             One a word, as the model has them.
-        attention : `bool`, optional (default = `False`)
-            Whether the model returns the attention for this sentence.
-        trace : `bool`, optional (default = `False`)
-            Whether the model returns the trace for this sentence.
         sentence : `ColumnSentence` or `ConlluSentence`, optional (default = `None`)
             The sentence as it stood in its file.
 
@@ -112,24 +106,20 @@ class SentenceReader(TaggingReader):
                     f"tags: expected {len(tokens)} tags (one a word), got {len(tags)}"
                 )
             check_labels(tags, "tags")
-        return self.build_instance(tokens, tags, sentence, attention, trace)
+        return self.build_instance(tokens, tags, sentence)
 
     def build_instance(
         self,
         tokens: list[str],
         tags: list[str] | None = None,
         sentence: ColumnSentence | ConlluSentence | None = None,
-        attention: bool = False,
-        trace: bool = False,
     ) -> Instance:
-        """The instance of parts that were checked. `attention` and `trace` as for `text_to_instance`."""
+        """The instance of parts that were checked."""
         field = TextField([token_of(word) for word in tokens])
         fields: dict[str, Field] = {"tokens": field}
         if tags is not None:
             fields["tags"] = TagsField(tags, field, self._label_namespace)
-        metadata = TaggingMetadata(
-            tokens, tags=tags, sentence=sentence, attention=attention, trace=trace
-        )
+        metadata = TaggingMetadata(tokens, tags=tags, sentence=sentence)
         fields["metadata"] = MetadataField(metadata)
         return Instance(fields)
 

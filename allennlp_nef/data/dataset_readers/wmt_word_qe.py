@@ -343,8 +343,6 @@ class WmtWordQeReader(TaggingReader):
         target: list[str],
         alignments: Sequence[Sequence[int]] | None = None,
         tags: list[str] | None = None,
-        attention: bool = False,
-        trace: bool = False,
     ) -> Instance:
         """
         # Parameters
@@ -357,10 +355,6 @@ class WmtWordQeReader(TaggingReader):
         tags : `list[str]`, optional (default = `None`, unlabeled)
             OK or BAD for each target word, with the option `eos` for `<EOS>` too; or for each of what else is tagged.
             With `severities`, OK, minor or major.
-        attention : `bool`, optional (default = `False`)
-            Whether the model returns the attention for this sentence.
-        trace : `bool`, optional (default = `False`)
-            Whether the model returns the trace for this sentence.
 
         # Raises
 
@@ -375,7 +369,7 @@ class WmtWordQeReader(TaggingReader):
         pairs: list[tuple[int, int]] | None = None
         if alignments is not None:
             pairs = check_alignments(alignments, len(source), len(without_eos(target)))
-        instance = self.build_instance(source, target, pairs, tags, attention, trace)
+        instance = self.build_instance(source, target, pairs, tags)
         if tags is not None:
             check_tags(tags, labels=("OK", *SEVERITIES) if self._severities else TAGS)
         return instance
@@ -386,10 +380,8 @@ class WmtWordQeReader(TaggingReader):
         target: list[str],
         alignments: Sequence[tuple[int, int]] | None,
         tags: list[str] | None = None,
-        attention: bool = False,
-        trace: bool = False,
     ) -> Instance:
-        """The instance of parts that were checked. `attention` and `trace` as for `text_to_instance`.
+        """The instance of parts that were checked.
 
         # Raises
 
@@ -415,9 +407,7 @@ class WmtWordQeReader(TaggingReader):
                     f"tags: expected {len(tokens)} tags (one a {TAGGED[self.tagged]}), got {len(tags)}"
                 )
             fields["tags"] = SequenceLabelField(tags, target_field, self._label_namespace)
-        metadata = TaggingMetadata(
-            tokens, source, tags, None, alignments, alignments_from, attention, trace
-        )
+        metadata = TaggingMetadata(tokens, source, tags, None, alignments, alignments_from)
         if self.eos or self.tagged != "target":
             metadata.target, metadata.tagged = words if self.eos else target, self.tagged
         fields["metadata"] = MetadataField(metadata)

@@ -38,8 +38,7 @@ def test_instance_has_tokens_tags_and_metadata(name, tmp_path):
     metadata = second["metadata"].metadata
     assert isinstance(metadata, TaggingMetadata)
     assert (metadata.tokens, metadata.tags) == (words_of(1, 1), tags_of(name, 1, 1))
-    assert (metadata.source, metadata.attention, metadata.trace) == (None, False, False)
-    assert metadata.sentence.lines == [5]
+    assert metadata.source is None and metadata.sentence.lines == [5]
     expected = {"tokens": metadata.tokens, "source": None, "tags": metadata.tags}
     assert metadata.to_json() == expected
 
@@ -126,17 +125,13 @@ def test_unknown_encoding_is_refused(name):
         make(name, encoding="utf-9")
 
 
-@pytest.mark.parametrize("wanted", ["attention", "trace"])
-def test_text_to_instance_takes_what_is_wanted(name, wanted):
+def test_text_to_instance_takes_words_and_perhaps_tags(name):
     reader = make(name, max_tokens=1)  # which is about files
-    instance = reader.text_to_instance(["a", "b"], list(TAGS[name]), **{wanted: True})
+    instance = reader.text_to_instance(["a", "b"], list(TAGS[name]))
     assert instance["tags"].labels == list(TAGS[name])
-    metadata = instance["metadata"].metadata
-    assert (metadata.attention, metadata.trace) == (wanted == "attention", wanted == "trace")
-    assert metadata.is_traced and metadata.sentence is None
+    assert instance["metadata"].metadata.sentence is None
     bare = reader.text_to_instance(["a", "b"])
     assert set(bare.fields) == {"tokens", "metadata"}
-    assert not bare["metadata"].metadata.is_traced
 
 
 @pytest.mark.parametrize(

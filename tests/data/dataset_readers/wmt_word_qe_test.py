@@ -182,19 +182,15 @@ def test_max_tokens_is_for_files_only():
     assert len(instance["target"]) == 2
 
 
-@pytest.mark.parametrize("wanted", ["attention", "trace"])
-def test_text_to_instance_takes_what_is_wanted(wanted):
+def test_text_to_instance_takes_words_and_perhaps_alignments_and_tags():
     reader = WmtWordQeReader()
-    instance = reader.text_to_instance(["a", "b"], ["A"], [[1, 0]], ["BAD"], **{wanted: True})
+    instance = reader.text_to_instance(["a", "b"], ["A"], [[1, 0]], ["BAD"])
     assert instance["alignments"].tensor.tolist() == [[False, True]]
     assert instance["tags"].labels == ["BAD"]
-    metadata = instance["metadata"].metadata
-    assert (metadata.attention, metadata.trace) == (wanted == "attention", wanted == "trace")
     bare = reader.text_to_instance(["a", "b"], ["A"])
     assert bare["metadata"].metadata.alignments_from == "none"
     assert bare["alignments"].tensor.tolist() == [[False, False]]
     assert "tags" not in bare.fields
-    assert not bare["metadata"].metadata.is_traced
 
 
 @pytest.mark.parametrize(

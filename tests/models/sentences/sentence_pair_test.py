@@ -9,7 +9,7 @@ from allennlp.data import Batch, DatasetReader, Vocabulary
 from allennlp.models import Model
 from scipy.stats import pearsonr, spearmanr
 
-from allennlp_nef.models.sentences import ClassOutput, ScoreOutput
+from allennlp_nef.models.sentence_pair import ClassOutput, ScoreOutput
 
 PAIRS = [("a b c", "b c", 4.6, "YES"), ("c", "a a b", 1.0, "NO"), ("b a", "c b", 3.2, "NO")]
 MODEL = {

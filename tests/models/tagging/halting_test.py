@@ -5,6 +5,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
+from allennlp_nef.models.base import DecodeOptions, with_options
 from allennlp_nef.modules.halting import FixedHalting, SettledHalting
 from tests.models.tagging.small_encoders import label_attention
 from tests.models.tagging.small_tagger import LENGTHS, batch_of, decoder, instances
@@ -87,12 +88,11 @@ def test_the_trace_ends_where_the_sentence_halts(head):
         assert_same(result, plain)
 
 
-def test_metadata_take_the_place_of_the_halting_of_the_model():
+def test_options_take_the_place_of_the_halting_of_the_model():
     model = make()
     model.halting = FixedHalting(2)
-    some = instances(tags=False)
-    some[0]["metadata"].metadata.max_steps = 4
-    some[2]["metadata"].metadata.halting = FixedHalting()
+    wanted = [DecodeOptions(max_steps=4), DecodeOptions(), DecodeOptions(halting=FixedHalting())]
+    some = [with_options(*pair) for pair in zip(instances(tags=False), wanted)]
     assert [result["steps"] for result in answers(model, some)] == [4, 1, 2]
     model.halting = None
     assert [result["steps"] for result in answers(model, some)] == [4, None, 2]

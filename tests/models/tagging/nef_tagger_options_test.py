@@ -9,7 +9,15 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.modules.tag_heads import CrfTagHead, SoftmaxTagHead
-from tests.models.tagging.small_tagger import batch_of, decoder, embedder, instances, lstm, make
+from tests.models.tagging.small_tagger import (
+    batch_of,
+    config_of,
+    decoder,
+    embedder,
+    instances,
+    lstm,
+    make,
+)
 
 
 def other_instances(metadata, namespace="labels"):
@@ -152,6 +160,19 @@ class TestOptions:
     def test_bad_options_are_refused(self, options, message):
         with pytest.raises(ConfigurationError, match=message):
             make(**options)
+
+    def test_namespaces_that_the_vocabulary_lacks_are_refused(self):
+        with pytest.raises(ConfigurationError) as caught:
+            made = config_of()
+            made["input_representation"]["target_embedder"] = embedder("words")
+            make(input_representation=made["input_representation"])
+        expected = "expected one of labels, source_tokens, target_tokens, got 'words'"
+        assert caught.value.message == (
+            "input_representation.target_embedder.token_embedder_tokens: vocab_namespace: "
+            + expected
+        )
+        with pytest.raises(ConfigurationError, match="in 'lables'.*: labels, source_tokens, targ"):
+            make(label_namespace="lables")
 
     def test_data_without_labels_are_refused(self):
         vocab = Vocabulary.from_instances(instances(tags=False))

@@ -33,7 +33,7 @@ class TestForward:
     def test_output_has_tags_scores_and_a_loss(self, options):
         model = make(**options)
         output = model(**batch_of())
-        keys = {"mask", "tag_ids", "scores", "loss", "metadata"}
+        keys = {"mask", "tag_ids", "scores", "tagging", "loss", "metadata"}
         assert set(output) == keys
         assert output["mask"].sum(-1).tolist() == LENGTHS
         assert output["tag_ids"].shape == (3, 5)
@@ -41,12 +41,12 @@ class TestForward:
         assert (output["tag_ids"][~output["mask"]] == 0).all()
         assert output["loss"].item() > 0
         assert not output["tag_ids"].requires_grad
-        assert set(model.train()(**batch_of())) == keys - {"scores"}
+        assert set(model.train()(**batch_of())) == {"mask", "loss", "metadata"}
 
     def test_there_is_no_loss_without_tags(self, options):
         model = make(**options)
         output = model(**batch_of(instances(tags=False)))
-        expected = {"mask", "tag_ids", "scores"}
+        expected = {"mask", "tag_ids", "scores", "tagging"}
         assert set(output) == expected | {"metadata"}
         assert model.get_metrics() == {}
         batch = batch_of(instances(tags=False))
@@ -59,6 +59,12 @@ class TestForward:
         for name in ("probabilities", "chain_probabilities"):
             monkeypatch.setattr(model.tag_head, name, None)
         assert torch.equal(model(**batch_of())["loss"], expected["loss"])
+
+    def test_training_decodes_only_for_metrics_of_tags(self, options, monkeypatch):
+        model = make(metrics=["sentence_scores"], **options).train()
+        for name in ("decode", "probabilities"):
+            monkeypatch.setattr(model.tag_head, name, None)
+        assert "loss" in model(**batch_of())
 
     def test_training_without_tags_is_refused(self, options):
         with pytest.raises(ConfigurationError, match="tags: expected gold tags"):
@@ -132,12 +138,6 @@ class TestReadable:
         monkeypatch.setattr(model.tag_head, "probabilities", error)
         with pytest.raises(OutOfMemoryError, match="a batch of 3 sentences .*: lower --batch-size"):
             model.make_output_human_readable(output)
-
-    def test_there_are_no_probabilities_while_training(self):
-        model = make().train()
-        readable = model.make_output_human_readable(model(**batch_of()))
-        assert "probabilities" not in readable
-        assert [len(tags) for tags in readable["tags"]] == LENGTHS
 
 
 class TestSentencesWithoutAlignments:

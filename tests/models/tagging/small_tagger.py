@@ -8,6 +8,7 @@ from allennlp.data import Batch, Vocabulary
 from allennlp.models import Model
 
 from allennlp_nef.data import WmtWordQeReader
+from allennlp_nef.models.base import DecodeOptions, with_options
 
 PAIRS = [
     ("der Hund bellt laut", "the dog barks loud today", "0-0 1-1 2-2", "OK OK OK BAD BAD"),
@@ -23,9 +24,12 @@ def instances(tags=True, attention=(), trace=()):
     for index, (source, target, links, gold) in enumerate(PAIRS):
         pairs = [tuple(map(int, link.split("-"))) for link in links.split()]
         labels = gold.split() if tags else None
-        wanted = index in attention, index in trace
-        made.append(reader.text_to_instance(source.split(), target.split(), pairs, labels, *wanted))
-        reader.apply_token_indexers(made[-1])
+        instance = reader.text_to_instance(source.split(), target.split(), pairs, labels)
+        reader.apply_token_indexers(instance)
+        if attention or trace:
+            wanted = DecodeOptions(attention=index in attention, trace=index in trace)
+            instance = with_options(instance, wanted)
+        made.append(instance)
     return made
 
 

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from allennlp_nef.data.formats.chunks import Chunk, chunks_of
+from allennlp_nef.modules.tag_decoder import TagDecoder
 from tests import oracles
 from tests.modules.tag_heads.small_head import LABELS, SCHEMES, batch_of, make
 
@@ -24,9 +25,8 @@ def example(head_name, name, seed=0, lengths=LENGTHS, **options):
 
 
 def probabilities_of(head, scores, mask, tags, chunks):
-    return head.chunk_probabilities(
-        head.chain_probabilities(scores, mask, tags), mask, tags, chunks
-    )
+    chain = head.chain_probabilities(scores, mask, tags)
+    return TagDecoder(head).chunk_probabilities(chain, mask, tags, chunks)
 
 
 def names_of(name, tags):

@@ -7,6 +7,7 @@ from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.data.formats.chunks import chunks_of
 from allennlp_nef.modules.calibration import Calibration
+from allennlp_nef.modules.tag_decoder import TagDecoder
 from tests.modules.tag_heads.small_head import LABELS, batch_of, make
 
 
@@ -23,8 +24,8 @@ def test_temperature_divides_the_scores_of_a_softmax(scale):
     head = make("softmax")
     states, mask, _ = batch_of([4, 2])
     expected = (head.scores(states) * scale).softmax(-1).masked_fill(~mask.unsqueeze(-1), 0)
-    head.calibrate(Calibration(1 / scale))
-    torch.testing.assert_close(head.probabilities(head.scores(states), mask), expected)
+    decoder = TagDecoder(head, Calibration(1 / scale))
+    torch.testing.assert_close(decoder(head.scores(states), mask).probabilities, expected)
 
 
 def test_probabilities_of_chunks_are_calibrated():
@@ -35,18 +36,17 @@ def test_probabilities_of_chunks_are_calibrated():
     tags = head.decode(scores, mask)
     before = head.chain_probabilities(scores, mask, tags)
     calibration = Calibration(1.5, {"O": -0.5})
-    head.calibrate(calibration)
-    after = head.chain_probabilities(scores, mask, tags)
+    decoder = TagDecoder(head, calibration)
+    after = decoder.chain_probabilities(scores, mask, tags)
     for plain, found in zip(before, after):
         torch.testing.assert_close(found, calibration.apply(plain, head.labels))
         assert ((plain == 0) == (found == 0)).all()  # what is forbidden stays so
         torch.testing.assert_close(found.sum(-1), plain.sum(-1))
     chunks = [chunks_of([head.labels[tag] for tag in row[kept]]) for row, kept in zip(tags, mask)]
     assert any(chunks)
-    assert head.chunk_probabilities(after, mask, tags, chunks) != head.chunk_probabilities(
-        before, mask, tags, chunks
-    )
-    assert torch.equal(head.tags(scores, mask), tags)
+    found, plain = (decoder.chunk_probabilities(x, mask, tags, chunks) for x in (after, before))
+    assert found != plain
+    assert torch.equal(decoder(scores, mask).tag_ids, tags)
 
 
 def test_config_of_a_calibration_gives_it_again():
@@ -85,7 +85,7 @@ def test_config_of_a_calibration_gives_it_again():
 )
 def test_bad_options_are_refused(options, message):
     with pytest.raises(ConfigurationError) as caught:
-        make("softmax").calibrate(Calibration(**options))
+        TagDecoder(make("softmax"), Calibration(**options))
     assert caught.value.message == f"calibration: {message}"
 
 
@@ -101,17 +101,18 @@ def test_extreme_calibrations_give_probabilities(temperature, bias):
 @pytest.mark.parametrize("name, threshold", [("softmax", 0.5 / 2.5), ("crf", None)])
 def test_threshold_of_a_head_is_that_of_its_tags(name, threshold):
     head = make(name, labels=("BAD", "OK"), label_weights={"BAD": 2.0, "OK": 0.5})
-    assert head.threshold == (threshold and pytest.approx(threshold))
-    assert make(name).threshold is None  # other labels
+    decoder = TagDecoder(head)
+    assert decoder.threshold == (threshold and pytest.approx(threshold))
+    assert TagDecoder(make(name)).threshold is None  # other labels
     states, mask, _ = batch_of([40, 30])
     scores = head.scores(states)
     if threshold is not None:
         is_bad = head.probabilities(scores, mask)[..., 0] >= threshold
         assert torch.equal(head.decode(scores, mask)[mask] == 0, is_bad[mask])
-    head.calibrate(Calibration(3.0, {"OK": 0.2}, threshold=0.4))
-    tags = head.tags(scores, mask, [None, 0.9])
-    bad = head.probabilities(scores, mask)[..., 0]
-    assert head.threshold == 0.4
+    decoder.calibrate(Calibration(3.0, {"OK": 0.2}, threshold=0.4))
+    tagging = decoder(scores, mask, [None, 0.9])
+    tags, bad = tagging.tag_ids, tagging.probabilities[..., 0]
+    assert decoder.threshold == 0.4
     assert torch.equal(tags[0, :40] == 0, bad[0, :40] >= 0.4)
     assert torch.equal(tags[1, :30] == 0, bad[1, :30] >= 0.9)
     assert (tags[~mask] == 0).all()

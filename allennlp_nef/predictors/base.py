@@ -16,6 +16,7 @@ from overrides import overrides
 from allennlp_nef.data.dataset_readers import Prediction, TaggingReader, Writer
 from allennlp_nef.data.metadata import metadata_of
 from allennlp_nef.errors import unknown_option
+from allennlp_nef.models.base import options_of
 from allennlp_nef.modules.options import check_integers
 from allennlp_nef.modules.traces import ReadableTrace
 from allennlp_nef.predictors.requests import (
@@ -175,7 +176,7 @@ class CheckedPredictor(Predictor):
         raise NotImplementedError
 
     def to_answer(self, output: dict[str, Any]) -> JsonDict:
-        """The answer, from the readable output of the model for a sentence and its `metadata`."""
+        """The answer, from the readable output of the model for a sentence, its `metadata` and its `options`."""
         raise NotImplementedError
 
     def prediction_of(self, outputs: JsonDict, number: int) -> Prediction:
@@ -314,6 +315,7 @@ class CheckedPredictor(Predictor):
     def _answer(self, instance: Instance, output: dict[str, Any]) -> Answer:
         output["metadata"] = metadata_of(instance)
         own_id = output["metadata"].id
+        output["options"] = options_of(instance)
         answer = Answer({} if own_id is None else {"id": own_id})
         answer.update(self.to_answer(output))
         answer.metadata = output["metadata"]
