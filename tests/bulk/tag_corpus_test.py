@@ -16,7 +16,7 @@ from allennlp_nef.bulk import shard_tagger
 from allennlp_nef.bulk.manifest import writing_file
 from allennlp_nef.bulk.shard_tagger import ShardTagger
 from allennlp_nef.bulk.shards import plan
-from allennlp_nef.commands.output_files import writing
+from allennlp_nef.cli.shared import writing
 from allennlp_nef.errors import UserError
 from tests.conftest import ROOT
 from tests.predictors.small_archives import member, members_of, save_run, write_members

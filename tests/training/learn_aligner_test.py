@@ -5,7 +5,7 @@ from allennlp.models import load_archive
 
 from allennlp_nef.data.aligners import load_aligner
 from allennlp_nef.resources import extra_files
-from tests.commands.train_test import CONFIG, write_data
+from tests.cli.train_test import CONFIG, write_data
 
 
 def test_archive_holds_the_aligner_of_the_run(archive_path):
