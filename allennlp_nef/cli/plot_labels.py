@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from allennlp_nef.cli.shared import (
-    add_plots,
+    add_format,
+    add_output,
     add_trust,
     call_with,
     check_folder,
@@ -44,7 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "archive", metavar="ARCHIVE", help="archive of a model with label_attention"
     )
-    add_plots(parser)
+    add_output(parser)
+    add_format(parser)
     parser.add_argument(
         "--perplexity",
         type=number(1),

@@ -12,7 +12,8 @@ import numpy
 
 from allennlp_nef.cli.shared import (
     add_batches,
-    add_plots,
+    add_format,
+    add_output,
     add_trust,
     call_with,
     check_folder,
@@ -62,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "archive", metavar="ARCHIVE", help="archive of a model with steps, layers or self-attention"
     )
     add("input", metavar="INPUT", help="requests, or data of the model's reader: see above")
+    add_output(parser)
     add(
         "--compare",
         nargs="+",
@@ -69,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ARCHIVE",
         help="further models, whose maps stand beside the first one's, or below where they are wide",
     )
-    add_plots(parser, "plots")
+    add_format(parser, "plots")
     add(
         "--limit",
         type=integer(0),

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from allennlp_nef.cli.shared import (
     add_batches,
-    add_plots,
+    add_format,
+    add_output,
     add_trust,
     call_with,
     check_folder,
@@ -76,7 +77,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("archive", metavar="ARCHIVE", help="archive of a model with neural_easy_first")
     add("data", metavar="DATA", help="labeled data for the model's reader")
-    add_plots(parser)
+    add_output(parser)
+    add_format(parser)
     add("--json", action="store_true", help="print the figures as JSON, and nothing else")
     add(
         "--repeat",

@@ -110,11 +110,15 @@ def add_batches(parser: argparse.ArgumentParser, model: str = "the model") -> No
     )
 
 
-def add_plots(parser: argparse.ArgumentParser, plots: str = "plot") -> None:
-    """Adds the options of commands that write plots into a folder."""
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Adds the option of commands that write plots into a folder."""
     parser.add_argument(
         "--output", metavar="DIR", required=True, help="folder; files in it are written over"
     )
+
+
+def add_format(parser: argparse.ArgumentParser, plots: str = "plot") -> None:
+    """Adds the option of commands that write plots in several `FORMATS`."""
     parser.add_argument(
         "--format", nargs="+", choices=FORMATS, help=f"formats of the {plots} (default = both)"
     )

@@ -58,7 +58,7 @@ def test_existing_files_are_written_over_only_by_force(write, fail, tmp_path):
     path.write_text("mine")
     message = fail(tmp_path)
     assert message.startswith(f"error: {path}: expected no such file, got one (1 of ")
-    assert message.endswith(" files exist): --force writes over them\n")
+    assert message.endswith(" files exist): --force writes over them")
     assert path.read_text() == "mine"
     assert not (tmp_path / "fixtures").exists()
     write(tmp_path, "--force")
@@ -67,9 +67,9 @@ def test_existing_files_are_written_over_only_by_force(write, fail, tmp_path):
 
 def test_folders_that_cannot_be_written_to(fail, tmp_path):
     (tmp_path / "file").touch()
-    message = f"error: FOLDER: expected a folder, got the file {tmp_path / 'file'}\n"
+    message = f"error: FOLDER: expected a folder, got the file {tmp_path / 'file'}"
     assert fail(tmp_path / "file") == message
-    assert fail("") == "error: FOLDER: expected the name of a folder, got ''\n"
+    assert fail("") == "error: FOLDER: expected the name of a folder, got ''"
 
 
 def test_the_folder_that_the_examples_are_in_is_refused(fail, root):

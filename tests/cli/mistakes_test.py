@@ -9,6 +9,7 @@ import sys
 from functools import wraps
 
 import pytest
+from allennlp.data.data_loaders.multiprocess_data_loader import WorkerError
 from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
 
 from allennlp_nef.cli import allennlp_program, score_tags
@@ -66,16 +67,6 @@ class TestTraining:
         message = f"{prefix}.tags:2: expected OK or BAD, got 'Bad' as tag 2"
         assert train(train_data_path=str(prefix)) == message
         assert not (tmp_path / "run").exists()
-
-    def test_unreadable_data_of_a_worker_process_are_named(self, root, tmp_path):
-        prefix = write_data(tmp_path, tags="OK BAD OK\nOK Bad\n")
-        message = f"{prefix}.tags:2: expected OK or BAD, got 'Bad' as tag 2"
-        overrides = json.dumps({"train_data_path": str(prefix), "data_loader.num_workers": 1})
-        # As a program: a fork of this process, which has threads, might never end.
-        command = [sys.executable, "-m", "allennlp_nef_console", "train", CONFIG]
-        command += ["-s", str(tmp_path / "run"), "-o", overrides]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=str(root), check=False)
-        assert (done.returncode, done.stderr.splitlines()[-1]) == (2, f"error: {message}")
 
     @pytest.mark.parametrize(
         "options, message",
@@ -494,6 +485,7 @@ class TestSignals:
         (ProcessExitedException("killed", 0, 0, 9), "killed; a training goes on with --recover"),
         (ProcessRaisedException("allennlp_nef.errors.UserError: x:1: y\n", 0, 1), "x:1: y"),
         (ProcessRaisedException("ValueError: x\n", 0, 1), None),
+        (WorkerError("", ["allennlp_nef.errors.DataFormatError: x:1: y\n"]), "x:1: y"),
         (OSError("a bug"), None),
         (ModuleNotFoundError("a bug"), None),
         (ValueError("a bug"), None),

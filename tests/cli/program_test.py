@@ -102,7 +102,7 @@ class TestAllenNlpsCommands:
         assert tables.count("f1_mult") == 2
         assert json.loads(metrics) == json.loads((tmp_path / "run" / "metrics.json").read_text())
         for line in err.replace("\r", "\n").splitlines():
-            assert not line or "it/s" in line  # progress bars
+            assert not line or "it/s" in line or "s/it" in line  # progress bars
         log = (tmp_path / "run" / "out.log").read_text()
         assert " - INFO - allennlp.common.checks - " in log
         assert " - INFO - allennlp.training.callbacks.console_logger - f1_mult" in log
@@ -118,12 +118,9 @@ class TestAllenNlpsCommands:
         status, out, _ = console(*arguments, *limit, "--output-file", path)
         assert json.loads(out[len("Metrics: ") :]) == printed == json.loads(path.read_text())
 
-    @pytest.mark.parametrize(
-        "overrides", ["", '{"trainer": {"optimizer": {"type": "sgd", "lr": 1}}}']
-    )
-    def test_find_lr_takes_the_configs_of_this_package(self, console, tmp_path, overrides):
+    def test_find_lr_takes_the_configs_of_this_package(self, console, tmp_path):
         pytest.importorskip("matplotlib")
-        options = ("-s", tmp_path / "run", "--num-batches", 12, "-o", overrides)
+        options = ("-s", tmp_path / "run", "--num-batches", 12)
         status, _, err = console("find-lr", "training_configs/pos_bilstm.jsonnet", *options)
         assert status == 0, err
         assert (tmp_path / "run" / "lr-losses.png").is_file()
