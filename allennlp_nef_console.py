@@ -17,7 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     global imports_without_components
     imports_without_components = True
     try:
-        from allennlp_nef.console.program import run
+        from allennlp_nef.cli.program import run
     except KeyboardInterrupt:
         print("error: interrupted", file=sys.stderr)
         return 130
@@ -34,11 +34,11 @@ if __name__ == "__main__":
 
 if multiprocessing.current_process().name != "MainProcess":
     # A process that the program spawned, as distributed training does. It imports the program before anything else.
-    from allennlp_nef.console.output import set_up_logging
+    from allennlp_nef.cli.terminal import set_up_logging
 
     set_up_logging()
     if "--trust" not in sys.argv:
-        from allennlp_nef.console.allennlp_program import load_safely
+        from allennlp_nef.cli.allennlp_program import load_safely
 
         _to_the_end = ExitStack()  # never closed
         load_safely(_to_the_end)

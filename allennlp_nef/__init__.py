@@ -55,5 +55,6 @@ def _registers_components() -> bool:
 
 if _registers_components():
     from allennlp_nef import components  # noqa: F401
+    from allennlp_nef.cli import subcommands  # noqa: F401
 
 __all__ = ["__version__", "compat", "load"]

@@ -5,7 +5,6 @@ from allennlp_nef.compat import require_allennlp
 require_allennlp()
 
 from allennlp_nef import models, modules, predictors, training  # noqa: F401
-from allennlp_nef.commands import subcommands  # noqa: F401
 from allennlp_nef.data import dataset_readers, token_indexers  # noqa: F401
 from allennlp_nef.metrics import (  # noqa: F401
     best_threshold,

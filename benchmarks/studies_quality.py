@@ -66,8 +66,7 @@ class Thresholds(Study):
         return experiment(row, seed, files, {**changes, **args.overrides})
 
     def finish(self, args: Any, files: Files, folder: Path, result: dict[str, Any]) -> None:
-        from allennlp_nef.commands.calibration.fitting import confidences
-        from allennlp_nef.commands.calibration.run import calibration_of
+        from allennlp_nef.calibration.fitting import calibration_of, confidences
         from allennlp_nef.modules.calibration import Calibration
 
         predictor: Any = load_predictor(str(folder / "model.tar.gz"))
@@ -87,7 +86,7 @@ class Thresholds(Study):
 
     def words(self, predictor: Any, path: str) -> dict[str, Any]:
         """The words of a data set under each condition that the model knows."""
-        from allennlp_nef.commands.calibration.fitting import Words, sentences_of
+        from allennlp_nef.calibration.fitting import Words, sentences_of
 
         reader, instances = predictor._dataset_reader, {}
         if self.tagged != "target":
@@ -154,7 +153,7 @@ def at_condition(runs: list[dict[str, Any]], condition: str) -> list[dict[str, A
 
 def tagged_counts(words: Any, calibration: Any) -> numpy.ndarray:
     """The confusion matrix of each sentence at the threshold of a calibration: (sentences, 4)."""
-    from allennlp_nef.commands.calibration.fitting import confidences
+    from allennlp_nef.calibration.fitting import confidences
 
     values = confidences(words, calibration).values
     tags = numpy.where(values >= calibration.threshold, "BAD", "OK").tolist()

@@ -52,7 +52,7 @@ class Steps(Study):
         """Scores the model with all steps, after its first ones, and with the haltings that dev chooses."""
         from allennlp.common import Params
 
-        from allennlp_nef.commands.calibration.halting import chosen_halting, labeled_steps
+        from allennlp_nef.calibration.halting import chosen_halting, labeled_steps
         from allennlp_nef.modules.halting import FixedHalting, Halting
         from allennlp_nef.predictors.archives import load_predictor
 

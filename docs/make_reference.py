@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 from allennlp.common import Registrable
 
 import allennlp_nef  # noqa: F401  # registers
-from allennlp_nef.commands import COMMANDS
-from allennlp_nef.commands.command import Command
-from allennlp_nef.console.output import Parser
+from allennlp_nef.cli import COMMANDS
+from allennlp_nef.cli.shared import parser_options
+from allennlp_nef.cli.terminal import Parser
 
 PAGE = Path(__file__).resolve().parent / "reference.md"
 TITLES = {
@@ -184,10 +184,10 @@ def component_entry(name: str, component: type, constructor: str | None) -> str:
     return "\n\n".join([*parts, *(["Parameters:", "\n".join(items)] if items else [])])
 
 
-def command_entry(command: Command) -> str:
+def command_entry(name: str) -> str:
     """A command, from its parser."""
-    prog = f"allennlp-nef {command.name}"
-    parser = Parser(prog=prog, **command.parser_options())
+    command, prog = COMMANDS[name], f"allennlp-nef {name}"
+    parser = Parser(prog=prog, **parser_options(command))
     command.add_arguments(parser)
     items = []
     for action in parser._actions:
@@ -196,8 +196,8 @@ def command_entry(command: Command) -> str:
             choices = "|".join(map(str, action.choices or []))
             value = "" if action.nargs == 0 else action.metavar or choices or action.dest.upper()
             items.append(item(f"- `{f'{names} {value}'.strip()}`", action.help or ""))
-    details = textwrap.indent((command.details % {"prog": prog}).strip("\n"), "    ")
-    return "\n\n".join([f"### {command.name}", command.summary, details, "\n".join(items)])
+    details = textwrap.indent((command.DETAILS % {"prog": prog}).strip("\n"), "    ")
+    return "\n\n".join([f"### {name}", command.SUMMARY, details, "\n".join(items)])
 
 
 def item(head: str, text: str) -> str:

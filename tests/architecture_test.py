@@ -24,10 +24,9 @@ LAYERS = [
     {"data", "modules", "metrics"},
     {"models"},
     {"predictors", "training"},
-    {"corpora", "exporting", "serving"},
-    {"bulk", "commands"},
+    {"calibration", "corpora", "exporting", "serving"},
     {"components"},
-    {"console"},
+    {"cli"},
 ]
 RANKS = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 # Every module may import these, and they import nothing of the package.
@@ -133,7 +132,7 @@ def test_no_module_imports_itself_by_way_of_others():
         ("nn.a", "from . import b", True),
         ("nn.a", "from allennlp_nef.errors import E", True),
         ("data.formats.a", "from allennlp_nef.errors import E", True),
-        ("commands.a", "from allennlp_nef.errors import E", True),
+        ("cli.a", "from allennlp_nef.errors import E", True),
         ("errors", "from typing import Any", True),
         ("errors", "from allennlp_nef.data.formats.chunks import c", False),
         ("errors", "import allennlp", False),
@@ -154,11 +153,11 @@ def test_no_module_imports_itself_by_way_of_others():
         ("figures.a", "from allennlp_nef.modules import b", False),
         ("metrics.a", "from allennlp_nef.modules import b", False),
         ("models.a", "from allennlp_nef.data.metadata import b", True),
-        ("models.a", "from allennlp_nef.commands import b", False),
+        ("models.a", "from allennlp_nef.cli import b", False),
         ("predictors.a", "from allennlp_nef.models import b", True),
-        ("predictors.a", "from allennlp_nef.commands import b", False),
-        ("commands.a", "from allennlp_nef.predictors.b import c", True),
-        ("commands.a", "from allennlp_nef.training import b", True),
+        ("predictors.a", "from allennlp_nef.cli import b", False),
+        ("cli.a", "from allennlp_nef.predictors.b import c", True),
+        ("cli.a", "from allennlp_nef.training import b", True),
     ],
 )
 def test_a_violation_is_found(module, source, is_right):

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 INK, SOFT, LINE = "#1c1e26", "#5a6070", "#d6d9e3"
+GREEN, RED, BLUE, GRAY = "#2e8b57", "#cc3311", "#1f6fd0", "#6b7280"
 DPI = 150  # of PNG files
 _STYLE = {
     "font.size": 9,

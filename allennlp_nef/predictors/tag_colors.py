@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 
 from allennlp_nef.data.formats.chunks import split_tag
-
-GREEN, RED, BLUE, GRAY = "#2e8b57", "#cc3311", "#1f6fd0", "#6b7280"
+from allennlp_nef.figures.style import GRAY, GREEN, RED
 
 _FIXED = {
     "OK": GREEN,

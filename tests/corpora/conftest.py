@@ -4,8 +4,8 @@ import os
 
 import pytest
 
+from tests.cli.conftest import restored_output
 from tests.conftest import restored
-from tests.console.conftest import restored_output
 
 FRENCH = ["Les", "enfants", "peuvent", "livrer", "des", "tables", ".", "Anna", "habite", "Rome"]
 ENGLISH = ["the", "doctors", "see", "three", "cups"]

@@ -12,7 +12,7 @@ import pyarrow
 import pytest
 from pyarrow.parquet import read_table, write_table
 
-from allennlp_nef.commands.output_files import writing
+from allennlp_nef.cli.shared import writing
 from allennlp_nef.corpora import parts
 from allennlp_nef.corpora.parts import ShardTagger, writing_file
 from allennlp_nef.corpora.shards import plan

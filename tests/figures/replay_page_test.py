@@ -95,7 +95,6 @@ def test_the_page_refers_to_no_other_file():
     "name, text",
     [
         ("replay.js", "'</script>'"),
-        ("standalone.js", "'</SCRIPT >'"),
         ("standalone.js", "'<!-- <script'"),
         ("style.css", "a { content: '</style>' }"),
     ],

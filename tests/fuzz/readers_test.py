@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_nef.commands.check_data import CHECK_DATA
+from allennlp_nef.cli import check_data
 from allennlp_nef.data import ConllTagsReader, ConlluTagsReader, WmtWordQeReader
 from allennlp_nef.data.aligners import LexicalAligner, load_aligner, save_aligner
 from allennlp_nef.data.aligners.lexical_aligner import NUM_WEIGHTS, Lexicon
@@ -316,12 +316,12 @@ def test_check_data_reports_on_any_bytes(name, tmp_path):
     """It goes on after errors, of which there may be many."""
     target = targets(ROOT)[name]
     parser = argparse.ArgumentParser()
-    CHECK_DATA.add_arguments(parser)
+    check_data.add_arguments(parser)
     options = ["--reader", name.split(",")[0], "--train", str(tmp_path / target.path), "--json"]
 
     def report_on(folder):
         try:
-            for text in CHECK_DATA.run(parser.parse_args(options)):
+            for text in check_data.run(parser.parse_args(options)):
                 results.append(json.loads(text)["data"]["train"])
         except DataCheckError:
             assert results[-1]["errors"]["count"]

@@ -1,0 +1,1 @@
+"""Temperatures, thresholds and haltings, fitted to labeled data."""

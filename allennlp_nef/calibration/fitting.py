@@ -1,0 +1,461 @@
+"""Temperatures and thresholds, fitted to the uncalibrated probabilities of labeled data, and how good they are."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy
+import torch
+from allennlp.common import Tqdm
+from allennlp.data import Batch, Instance
+from allennlp.nn.util import move_to_device
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+
+from allennlp_nef.data.formats.chunks import chunks_of
+from allennlp_nef.data.formats.error_spans import (
+    BOTH,
+    NO_ERROR,
+    SEVERITIES,
+    ErrorSpan,
+    severities_of,
+)
+from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.errors import DataFormatError, UserError
+from allennlp_nef.metrics.calibration import calibration_bins, expected_calibration_error
+from allennlp_nef.metrics.thresholds import SpanParts, best_threshold
+from allennlp_nef.metrics.word_qe_counts import word_qe_scores
+from allennlp_nef.modules.calibration import Calibration
+from allennlp_nef.modules.tag_decoder import TagDecoder
+from allennlp_nef.modules.tag_heads import ChainProbabilities
+from allennlp_nef.predictors.requests import batches_of, metadata_of
+from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
+
+MIN_WORDS = 100
+"""With gold tags, for a calibration."""
+_SENTENCES = 256  # whose chunks are scored at once
+
+
+class Sentence(NamedTuple):
+    """What a model, without its calibration, says of a sentence."""
+
+    words: numpy.ndarray
+    """The probability of each label: (words, labels)."""
+    next_words: numpy.ndarray | None
+    """Where tags are those of chunks, the `next_words` of `ChainProbabilities`: (words - 1, labels)."""
+    tags: numpy.ndarray
+    """The indices of the decoded tags: (words,)."""
+    metadata: TaggingMetadata
+
+    @property
+    def gold(self) -> list[str] | None:
+        """The gold tags, where known."""
+        return self.metadata.tags
+
+
+def sentences_of(
+    predictor: TaggingPredictor, instances: Sequence[Instance], path: str, batch_size: int
+) -> list[Sentence]:
+    """Puts instances through the model, with a progress bar. Raises `UserError` for probabilities that are NaN."""
+    model = predictor._model
+    head = model.tag_head
+    device = model._get_prediction_device()
+    sentences: list[Sentence] = []
+    for instance in instances:
+        predictor._dataset_reader.apply_token_indexers(instance)
+    with torch.no_grad(), Tqdm.tqdm(total=len(instances), desc="sentences") as progress:
+        for group in batches_of(instances, batch_size):
+            batch = Batch(group)
+            batch.index_instances(model.vocab)
+            inputs: Any = move_to_device(batch.as_tensor_dict(), device)
+            inputs.pop("tags", None)  # the gold tags are in the metadata, unknown ones too
+            output = model(**inputs)
+            scores, mask = output["scores"], output["mask"]
+            tags = head.decode(scores, mask)
+            if model.has_chunks:
+                chain = head.chain_probabilities(scores, mask, tags)
+            else:
+                words = head.probabilities(scores, mask)
+                chain = ChainProbabilities(words, words[:, :0])
+            tables = [table.float().cpu().numpy() for table in chain]
+            for instance, words_, next_words, row in zip(group, *tables, tags.cpu().numpy()):
+                metadata = metadata_of(instance)
+                length = len(metadata.tokens)
+                if not numpy.isfinite(words_[:length]).all():
+                    raise UserError(
+                        f"{path}: expected a model with probabilities, got NaN for sentence {len(sentences) + 1}"
+                    )
+                sentences.append(
+                    Sentence(
+                        words_[:length],
+                        next_words[: length - 1] if model.has_chunks else None,
+                        row[:length],
+                        metadata,
+                    )
+                )
+            progress.update(len(group))
+    return sentences
+
+
+class Words:
+    """The words of labeled sentences.
+
+    # Parameters
+
+    sentences : `Sequence[Sentence]`
+    decoder : `TagDecoder`
+    """
+
+    def __init__(self, sentences: Sequence[Sentence], decoder: TagDecoder) -> None:
+        self.decoder = decoder
+        self.sentences = sentences
+        self.table = numpy.concatenate([sentence.words for sentence in sentences])
+        """The uncalibrated probability of each label: (words, labels)."""
+        self.tags = numpy.concatenate([sentence.tags for sentence in sentences])
+        """The indices of the decoded tags: (words,)."""
+        numbers = {label: number for number, label in enumerate(decoder.labels)}
+        names = [tag for sentence in sentences for tag in sentence.gold or ()]
+        self.gold = numpy.array([numbers.get(tag, -1) for tag in names], dtype=numpy.int64)
+        """The indices of the gold tags, -1 where the vocabulary lacks one: (words,)."""
+        own = self.table[numpy.arange(len(self.gold)), self.gold.clip(min=0)]
+        self.is_possible = (self.gold >= 0) & (own > 0)
+        """Whether the gold tag can be predicted: (words,). Constraints of a CRF may forbid it."""
+
+    def calibrated(self, calibration: Calibration) -> numpy.ndarray:
+        """The calibrated probability of each label: (words, labels)."""
+        return calibration.apply(torch.from_numpy(self.table), self.decoder.labels).numpy()
+
+    def halves(self) -> "list[Words]":
+        """Every other sentence, and the others."""
+        return [Words(self.sentences[start::2], self.decoder) for start in (0, 1)]
+
+    def chunks(self, calibration: Calibration) -> tuple[numpy.ndarray, numpy.ndarray]:
+        """The calibrated probability of each predicted chunk, and whether it is a gold one."""
+        probabilities: list[float] = []
+        is_right: list[bool] = []
+        labels = self.decoder.labels
+        for start in range(0, len(self.sentences), _SENTENCES):
+            group = self.sentences[start : start + _SENTENCES]
+            chunks = [chunks_of([labels[tag] for tag in sentence.tags]) for sentence in group]
+            lengths = torch.tensor([len(sentence.tags) for sentence in group])
+            mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)
+            words = _padded([sentence.words for sentence in group], mask.size(1))
+            after = [sentence.next_words for sentence in group if sentence.next_words is not None]
+            next_words = _padded(after, mask.size(1) - 1)
+            chain = ChainProbabilities(
+                *(calibration.apply(table, labels) for table in (words, next_words))
+            )
+            tags = _padded([sentence.tags for sentence in group], mask.size(1))
+            found = self.decoder.chunk_probabilities(chain, mask, tags, chunks)
+            for sentence, each, values in zip(group, chunks, found):
+                gold = set(chunks_of(sentence.gold or []))
+                probabilities += values
+                is_right += [chunk in gold for chunk in each]
+        return numpy.array(probabilities), numpy.array(is_right, dtype=bool)
+
+
+def check_labeled(sentences: Sequence[Sentence], decoder: TagDecoder, path: str) -> None:
+    """Raises `DataFormatError` where the sentences cannot be used for a calibration."""
+    for number, sentence in enumerate(sentences, 1):
+        if sentence.gold is None:
+            raise DataFormatError(f"{path}: expected gold tags, got none for sentence {number}")
+    count = sum(len(sentence.tags) for sentence in sentences)
+    if count < MIN_WORDS or len(sentences) < 2:
+        raise DataFormatError(
+            f"{path}: expected at least 2 sentences and {MIN_WORDS} words with gold tags, got {len(sentences)} and "
+            f"{count}"
+        )
+    for label in ("BAD", "OK") if decoder.is_word_qe else ():
+        counts = [
+            sum((tag != "OK") == (label == "BAD") for each in half for tag in each.gold or [])
+            for half in (sentences[::2], sentences[1::2])
+        ]
+        if not all(counts):
+            raise DataFormatError(
+                f"{path}: expected words tagged {label}, in every half of the sentences, got {sum(counts)} among "
+                f"{count} words"
+            )
+
+
+def _padded(arrays: Sequence[numpy.ndarray], length: int) -> torch.Tensor:
+    """Arrays (words, ...) -> (arrays, length, ...), with 0 in padding."""
+    padded = torch.from_numpy(
+        numpy.zeros((len(arrays), length, *arrays[0].shape[1:]), arrays[0].dtype)
+    )
+    for row, array in zip(padded, arrays):
+        row[: len(array)] = torch.from_numpy(array)
+    return padded
+
+
+def has_gold_spans(words: Words) -> bool:
+    """Whether all sentences have gold error spans."""
+    return words.decoder.is_word_qe and all(
+        sentence.metadata.spans is not None for sentence in words.sentences
+    )
+
+
+def bad_tags(words: Words, calibration: Calibration) -> numpy.ndarray:
+    """The index of the tag of each word if it is BAD: that of BAD or of the more probable severity, (words,)."""
+    bad = words.decoder.bad_ids
+    return numpy.array(bad)[words.calibrated(calibration)[:, bad].argmax(1)]
+
+
+def span_parts(words: Words, probabilities: numpy.ndarray, tags: numpy.ndarray) -> SpanParts:
+    """The parts of the error spans of all sentences.
+
+    # Parameters
+
+    words : `Words`
+        With gold spans.
+    probabilities : `numpy.ndarray`, (words,)
+        Of BAD.
+    tags : `numpy.ndarray`, (words,)
+        The indices of the tags that words have if they are BAD. BAD stands for the severity major.
+    """
+    names = [label if label in SEVERITIES else SEVERITIES[-1] for label in words.decoder.labels]
+    rows: list[tuple[float, int, float]] = []
+    first = gold_characters = 0
+    for sentence in words.sentences:
+        metadata = sentence.metadata
+        last = first + len(sentence.tags)
+        text, _, offsets = metadata.split_text()
+        gold = severities_of(text, [ErrorSpan(*span) for span in metadata.spans or ()])
+        gold_characters += sum(each != NO_ERROR for each in gold)
+        values = probabilities[first:last].tolist()
+        severities = [names[tag] for tag in tags[first:last].tolist()]
+        for i, (start, end) in enumerate(offsets):
+            rows.append((values[i], *_counts(gold, start, end, severities[i])))
+            is_joined = start < end and i > 0 and severities[i - 1] == severities[i]
+            if is_joined and offsets[i - 1][1] < start:
+                between = _counts(gold, offsets[i - 1][1], start, severities[i])
+                rows.append((min(values[i - 1 : i + 1]), *between))
+        first = last
+    table = numpy.array(rows, dtype=numpy.float64)
+    return SpanParts(table[:, 0], table[:, 1], table[:, 2], gold_characters)
+
+
+def _counts(gold: Sequence[str], start: int, end: int, severity: str) -> tuple[int, float]:
+    """How many characters a span has, and what they are worth."""
+    length = len(gold) - 1
+    start, end = min(start, length), min(end, length)
+    found = gold[start : max(end, start + 1)]
+    worths = {NO_ERROR: 0.0, severity: 1.0, BOTH: 1.0}
+    return len(found), sum(worths.get(each, 0.5) for each in found)
+
+
+class Confidences(NamedTuple):
+    """Probabilities, and whether what they are of is so."""
+
+    values: numpy.ndarray
+    is_right: numpy.ndarray
+
+    def bins(self) -> numpy.ndarray:
+        """See `calibration_bins`."""
+        return calibration_bins(self.values, self.is_right)
+
+    def ece(self) -> float:
+        """See `expected_calibration_error`."""
+        return expected_calibration_error(self.bins())
+
+
+def confidences(words: Words, calibration: Calibration) -> Confidences:
+    """Those of BAD (all severities together), or of the decoded tags where the labels are others."""
+    table, labels = words.calibrated(calibration).astype(numpy.float64), words.decoder.labels
+    if words.decoder.is_word_qe:
+        return Confidences(table[:, words.decoder.bad_ids].sum(1), words.gold != labels.index("OK"))
+    return Confidences(table[numpy.arange(len(table)), words.tags], words.tags == words.gold)
+
+
+def measures(words: Words, calibration: Calibration) -> dict[str, float | None]:
+    """The figures of words, as fractions of 1.
+
+    `ece` and `brier` as the metric `calibration` gives them; `nll`, the mean negative log-likelihood of the gold tags
+    that can be predicted; for word-level quality estimation `mcc`, `f1_mult`, and the shares of words that are tagged
+    BAD and that are BAD, `tagged_share` and `gold_share`, and with gold error spans their F1 of characters, `span_f1`;
+    for chunks `span_ece`, the calibration error of their
+    probabilities, or None where none is predicted.
+    """
+    table = words.calibrated(calibration).astype(numpy.float64)
+    found = confidences(words, calibration)
+    rows = numpy.flatnonzero(words.is_possible)
+    figures: dict[str, float | None] = {"ece": found.ece()}
+    if words.decoder.is_word_qe:
+        figures["brier"] = float(((found.values - found.is_right) ** 2).mean())
+    else:
+        is_gold = words.gold[:, None] == numpy.arange(table.shape[1])
+        figures["brier"] = float(((table - is_gold) ** 2).sum(1).mean())
+    figures["nll"] = float(-numpy.log(table[rows, words.gold[rows]].clip(min=1e-300)).mean())
+    if words.decoder.is_word_qe:
+        is_tagged = _is_tagged_bad(words, found.values, calibration.threshold)
+        pairs = 2 * ~found.is_right + ~is_tagged
+        scores = word_qe_scores(numpy.bincount(pairs, minlength=4).tolist())
+        figures.update({name: scores[name] for name in ("mcc", "f1_mult")})
+        figures.update(
+            tagged_share=float(is_tagged.mean()), gold_share=float(found.is_right.mean())
+        )
+        if has_gold_spans(words):
+            tags = words.tags if calibration.threshold is None else bad_tags(words, calibration)
+            figures["span_f1"] = span_parts(words, is_tagged.astype(float), tags).f1(0.5)
+    if words.sentences[0].next_words is not None:
+        chunks = Confidences(*words.chunks(calibration))
+        figures["span_ece"] = chunks.ece() if len(chunks.values) else None
+    return figures
+
+
+def _is_tagged_bad(
+    words: Words, probabilities: numpy.ndarray, threshold: float | None
+) -> numpy.ndarray:
+    if threshold is None:
+        return words.tags != words.decoder.labels.index("OK")
+    return probabilities >= threshold
+
+
+MIN_SHARE = 1e-6
+"""The smallest share of a label that `adapt` finds."""
+_MAX_SCALE = 100.0  # of the logarithms: 1 / temperature, which is at least 1 / 100
+
+
+def fit(
+    probabilities: numpy.ndarray, gold: numpy.ndarray, temperature_only: bool = False
+) -> tuple[float, numpy.ndarray]:
+    """The temperature T and the biases b with the highest likelihood of the gold labels under softmax(log p / T + b).
+
+    A problem in 1 / T and b that is convex, solved by L-BFGS. A normal prior of variance 1 on both, around 1 and 0, has
+    the weight of about a word. It keeps them finite where a label never occurs, or all words are right.
+
+    # Parameters
+
+    probabilities : `numpy.ndarray`, (words, labels)
+        Uncalibrated.
+    gold : `numpy.ndarray`, (words,)
+        The indices of the gold labels; none of them has the probability 0.
+    temperature_only : `bool`, optional (default = `False`)
+        All biases are 0.
+
+    # Returns
+
+    `tuple[float, numpy.ndarray]`: T, and b (labels,).
+    """
+    table = probabilities.astype(numpy.float64)
+    is_zero = table <= 0
+    # The gradient of a label with probability 0 is 0, whatever stands for its logarithm.
+    logs = numpy.log(numpy.where(is_zero, 1, table))
+    words, labels = logs.shape
+    rows = numpy.arange(words)
+    counts = numpy.bincount(gold, minlength=labels)
+
+    def objective(parameters: numpy.ndarray) -> tuple[float, numpy.ndarray]:
+        scale = parameters[0]
+        biases = numpy.zeros(labels) if temperature_only else parameters[1:]
+        log_p = log_softmax(numpy.where(is_zero, -numpy.inf, logs * scale + biases), axis=1)
+        p = numpy.exp(log_p)
+        loss = -log_p[rows, gold].sum() + ((scale - 1) ** 2 + (biases**2).sum()) / 2
+        by_scale = (p * logs).sum() - logs[rows, gold].sum() + scale - 1
+        gradient = [by_scale] if temperature_only else [by_scale, *(p.sum(0) - counts + biases)]
+        return loss / words, numpy.array(gradient) / words
+
+    start = numpy.zeros(1 if temperature_only else 1 + labels)
+    start[0] = 1
+    bounds = [(1 / _MAX_SCALE, _MAX_SCALE)] + [(None, None)] * (len(start) - 1)
+    options = {"maxiter": 500, "ftol": 1e-12, "gtol": 1e-7}
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    return float(1 / found.x[0]), numpy.zeros(labels) if temperature_only else found.x[1:]
+
+
+def adapt(probabilities: numpy.ndarray, shares: numpy.ndarray) -> numpy.ndarray:
+    """The share of each label in unlabeled data, by EM.
+
+    Saerens, Latinne & Decaestecker, "Adjusting the outputs of a classifier to new a priori probabilities" (Neural
+    Computation 14, 2002), Eq. 9: the probabilities times new share / old share, normalized, have the new shares as
+    their means.
+
+    # Parameters
+
+    probabilities : `numpy.ndarray`, (words, labels)
+        Of the unlabeled data, calibrated on data with the old shares.
+    shares : `numpy.ndarray`, (labels,)
+        The old shares, above 0.
+
+    # Returns
+
+    `numpy.ndarray`, (labels,): above 0, with a sum of 1.
+    """
+    new = shares / shares.sum()
+    old = new
+    for _ in range(2000):
+        weighted = probabilities * (new / old)
+        updated = (weighted / weighted.sum(1, keepdims=True)).mean(0).clip(min=MIN_SHARE)
+        updated = updated / updated.sum()
+        change = numpy.abs(updated - new).sum()
+        new = updated
+        if change < 1e-7:
+            break
+    return new
+
+
+def calibration_of(words: Words, maximize: str, temperature_only: bool = False) -> Calibration:
+    """The calibration with the highest likelihood of the words, and the threshold that is best for them."""
+    labels, kept = words.decoder.labels, words.is_possible
+    temperature, biases = fit(words.table[kept], words.gold[kept], temperature_only)
+    named = {} if temperature_only else dict(zip(labels, biases.tolist()))
+    calibration = Calibration(temperature, named)
+    if not words.decoder.is_word_qe:
+        return calibration
+    found = confidences(words, calibration)
+    share = float(found.is_right.mean())
+    if maximize == "span_f1":
+        parts = span_parts(words, found.values, bad_tags(words, calibration))
+        threshold = parts.best_threshold()
+        tagged = float((found.values >= threshold).mean())
+        return Calibration(temperature, named, threshold, maximize, share, tagged)
+    best = best_threshold(found.values, found.is_right, maximize)
+    return Calibration(temperature, named, best.value, maximize, share, best.tagged_share)
+
+
+def adapted_to(
+    unlabeled: Sequence[Sentence],
+    path: str,
+    words: Words,
+    calibration: Calibration,
+    maximize: str = "mcc",
+) -> tuple[Calibration, dict[str, Any]]:
+    """A calibration of labeled words, adapted to the unlabeled sentences of a path, and its figures."""
+    labels = words.decoder.labels
+    others = Words(unlabeled, words.decoder)
+    if len(others.tags) < MIN_WORDS:
+        raise DataFormatError(
+            f"{path}: expected at least {MIN_WORDS} words to estimate shares from, got {len(others.tags)}"
+        )
+    # On the labeled data, the means of the probabilities are the shares that they suppose.
+    old = words.calibrated(calibration).astype(numpy.float64).mean(0)
+    new = adapt(others.calibrated(calibration).astype(numpy.float64), old)
+    shift = numpy.log(new / old.clip(min=1e-12))
+    biases = {
+        label: calibration.biases.get(label, 0.0) + float(change)
+        for label, change in zip(labels, shift)
+    }
+    base_rate = dict(zip(labels, new.tolist()))
+    figures: dict[str, Any] = {
+        "data": path,
+        "sentences": len(unlabeled),
+        "words": len(others.tags),
+        "base_rate": base_rate,
+    }
+    adapted = Calibration(calibration.temperature, biases, base_rate=base_rate)
+    if not words.decoder.is_word_qe:
+        return adapted, figures
+    values = confidences(others, adapted).values
+    best = best_threshold(values, values, maximize)
+    figures.update(expected_score=best.score, tagged_share=best.tagged_share)
+    share = sum(base_rate[labels[i]] for i in words.decoder.bad_ids)
+    return (
+        Calibration(
+            calibration.temperature,
+            biases,
+            best.value,
+            maximize,
+            share,
+            best.tagged_share,
+            base_rate,
+        ),
+        figures,
+    )

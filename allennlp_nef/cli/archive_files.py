@@ -1,0 +1,102 @@
+"""The files of an archive, of which the config and the weights change."""
+
+import io
+import json
+import os
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from allennlp.common.file_utils import cached_path
+from allennlp.models.archival import CONFIG_NAME, archive_model, get_weights_path
+
+from allennlp_nef.cli.shared import writing
+from allennlp_nef.errors import UserError
+
+WEIGHTS_NAME = "weights.th"
+
+
+def check_output(name: str, *archives: str) -> None:
+    """Raises a `UserError` where --output is no name of a file, or an input: an archive, or a file of its run."""
+    output = Path(name)
+    if not name or (output.exists() and not output.is_file()):
+        raise UserError(f"--output: expected the name of a file, got {name!r}")
+    for archive in map(local_path, archives):
+        is_of_run = archive in output.resolve().parents and (
+            output.exists() or output.name == "model.tar.gz"
+        )
+        if is_of_run or output.resolve() == archive:
+            raise UserError(f"--output: expected another file than ARCHIVE, got {name}")
+
+
+def local_path(archive: str) -> Path:
+    """The path of an archive, which may be downloaded, or of the folder of a run."""
+    try:
+        return Path(cached_path(archive)).resolve()
+    except (OSError, ValueError):
+        return Path(archive).resolve()  # loading it says what is wrong
+
+
+def read_file(archive: str, name: str) -> bytes | None:
+    """The content of a file of an archive, or of the folder of a run; None where there is none."""
+    path = cached_path(archive)
+    if os.path.isdir(path):
+        file = Path(path) / name
+        return file.read_bytes() if file.is_file() else None
+    with tarfile.open(path) as files:
+        for member in files:
+            if os.path.normpath(member.name) == name:
+                return files.extractfile(member).read()  # type: ignore[union-attr]
+    return None
+
+
+def read_config(archive: str) -> dict[str, Any]:
+    """The config of an archive, or of the folder of a run.
+
+    Where the model was made from another archive, it has the config of that one's model, so that it does not need it.
+    """
+    text = read_file(archive, CONFIG_NAME)
+    if text is None:
+        raise UserError(f"{archive}: expected an archive with the file {CONFIG_NAME}, got none")
+    config = json.loads(text)
+    if config["model"].get("type") == "from_archive":
+        config["model"] = read_config(config["model"]["archive_file"])["model"]
+    return config
+
+
+def write_archive(
+    archive: str, output: Path, model: dict[str, Any], weights: dict[str, Any] | None = None
+) -> None:
+    """Writes a copy of an archive, with another config of the model.
+
+    # Parameters
+
+    archive : `str`
+        An archive, or the folder of a run. Of a folder, the new archive has what AllenNLP archives of it, with the
+        files of `include_in_archive`.
+    output : `Path`
+        Where it is a file, it is written over once all is written.
+    model : `dict[str, Any]`
+        The config of the model.
+    weights : `dict[str, Any]`, optional (default = `None`, those of the archive)
+        A state dict.
+    """
+    config = {**read_config(archive), "model": model}
+    text = json.dumps(config, indent=4).encode("utf-8")
+    path = cached_path(archive)
+    with writing(output) as draft:
+        if os.path.isdir(path):
+            file = os.path.basename(get_weights_path(path))
+            path = archive_model(path, file, str(draft) + ".run", config.get("include_in_archive"))
+        with tarfile.open(path) as old, tarfile.open(draft, "w:gz", compresslevel=6) as new:
+            for member in old:
+                name = os.path.normpath(member.name)
+                if name == CONFIG_NAME:
+                    member.size = len(text)
+                    new.addfile(member, io.BytesIO(text))
+                elif name == WEIGHTS_NAME and weights is not None:
+                    torch.save(weights, str(draft) + ".weights")
+                    new.add(str(draft) + ".weights", member.name)
+                else:
+                    new.addfile(member, old.extractfile(member) if member.isfile() else None)

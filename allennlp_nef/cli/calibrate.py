@@ -1,0 +1,428 @@
+"""`allennlp-nef calibrate`: probabilities that are right, a threshold, and a halting, fitted to labeled data."""
+
+import argparse
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from allennlp_nef.cli.shared import (
+    FORMATS,
+    add_batches,
+    add_trust,
+    aligned,
+    call_with,
+    number,
+)
+from allennlp_nef.errors import DataFormatError, UserError, printable
+
+if TYPE_CHECKING:
+    from allennlp_nef.data.formats.data_paths import DataPath
+    from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
+
+logger = logging.getLogger(__name__)
+
+SUMMARY = (
+    "Calibrate the probabilities of a tagger, and choose the threshold of a quality estimator."
+)
+DETAILS = """
+Finds on labeled data (DEV, by default the validation data of the config) the temperature and the bias of each label
+that make the probabilities right, and for word-level quality estimation the threshold of the probability of BAD with
+the highest MCC or F1-MULT, or where DEV has error spans with the highest F1 of characters. Writes a new archive that
+holds them, for predict, serve and evaluate. All other files of the archive stay as they are.
+
+    %(prog)s runs/qe_nef_f/model.tar.gz --output calibrated.tar.gz
+    %(prog)s runs/qe_nef_f/model.tar.gz fixtures/qe/dev --output calibrated.tar.gz --plot reliability.png
+    %(prog)s runs/qe_nef_f/model.tar.gz --output adapted.tar.gz --adapt-to fixtures/qe/test
+    %(prog)s runs/anytime/model.tar.gz --output faster.tar.gz --halting settled --tolerance 0.1
+
+Prints how good probabilities and tags are before, after, and cross-fitted: fitted on one half of the sentences and
+measured on the other, both ways. Only that says what to expect on other data of the same kind. ECE is the expected
+calibration error, Brier the Brier score, NLL the mean negative log-likelihood of the gold tags.
+
+With --adapt-to, the share of each label in DATA is estimated from the probabilities (by the EM algorithm of Saerens,
+Latinne & Decaestecker, Neural Computation 2002), the probabilities are adapted to it, and the threshold is the one with
+the highest expected score on DATA. Tags in DATA are not used. It holds where DATA have other shares of the labels than
+DEV, and are like it otherwise.
+
+With --halting, sentences of the new archive halt before their last step. The tags after each step are those before
+the calibration, and probabilities are then fitted to the last step of each sentence.
+
+The exit status is 2 where the data or the archive cannot be used.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("archive", metavar="ARCHIVE", help="archive of a trained tagger, or the folder of a run")
+    add(
+        "data",
+        metavar="DEV",
+        nargs="?",
+        help="labeled data for the model's reader, not those that it was trained on (default = validation_data_path "
+        "of the config)",
+    )
+    add("--output", metavar="FILE", required=True, help="the new archive; a file is written over")
+    add(
+        "--maximize",
+        choices=("mcc", "f1_mult", "span_f1"),
+        default="mcc",
+        help="the score of the threshold, for quality estimation; span_f1, the F1 of characters, needs error spans",
+    )
+    add("--temperature-only", action="store_true", help="no biases")
+    add(
+        "--halting",
+        choices=("fixed", "confident", "settled", "learned"),
+        help="also choose when sentences halt, for a model with the decoder neural_easy_first: the halting of this "
+        "kind with the fewest steps",
+    )
+    add(
+        "--tolerance",
+        type=number(0),
+        metavar="POINTS",
+        help="with --halting: what it may cost at most on DEV, in percentage points of accuracy, of F1 for chunks, or "
+        "of MCC for quality estimation (default = 0.1)",
+    )
+    add(
+        "--adapt-to",
+        metavar="DATA",
+        help="data without tags, for the model's reader or as requests (.jsonl), to whose shares of the labels the "
+        "model is adapted",
+    )
+    add(
+        "--plot",
+        metavar="FILE",
+        help="write a reliability plot; a .png or .svg file, which is written over",
+    )
+    add("--json", action="store_true", help="print the figures as JSON, fractions of 1")
+    add_batches(parser)
+    add_trust(parser)
+
+
+def run(args: argparse.Namespace) -> Iterator[str]:
+    results = call_with(calibrate, args)
+    yield json.dumps(results, indent=2) if args.json else as_text(results, args.plot)
+
+
+def calibrate(
+    archive: str,
+    output: str,
+    data: "DataPath | None" = None,
+    maximize: str = "mcc",
+    temperature_only: bool = False,
+    halting: str | None = None,
+    tolerance: float | None = None,
+    adapt_to: str | None = None,
+    plot: str | None = None,
+    batch_size: int = 64,
+    cuda_device: int = -1,
+    trust: bool = False,
+) -> dict[str, Any]:
+    """
+    Writes a copy of an archive whose probabilities are calibrated.
+
+    The parameters are the options of `allennlp-nef calibrate`.
+
+    # Returns
+
+    `dict[str, Any]`
+        What the command prints as JSON: figures `before`, `after` and `cross_fitted`, the `calibration`, and more.
+
+    # Raises
+
+    `UserError`: a wrong option, or data or an archive that cannot be used.
+    """
+    from allennlp_nef.calibration.fitting import (
+        Words,
+        adapted_to,
+        calibration_of,
+        check_labeled,
+        confidences,
+        has_gold_spans,
+        measures,
+        sentences_of,
+    )
+    from allennlp_nef.cli.archive_files import read_config, write_archive
+    from allennlp_nef.cli.inputs import holds_requests, read_instances
+    from allennlp_nef.data.formats.data_paths import name_of
+    from allennlp_nef.modules.calibration import Calibration
+    from allennlp_nef.predictors.archives import load_predictor
+
+    _check(archive, output, maximize, halting, tolerance, adapt_to, plot, cuda_device)
+    predictor = load_predictor(archive, cuda_device, trust=trust)
+    decoder = predictor._model.tag_decoder
+    if len(decoder.labels) < 2:
+        raise UserError(f"{archive}: expected a model of two labels or more, got {decoder.labels}")
+    old = decoder.calibration or Calibration()
+    decoder.calibrate(None)
+    config = read_config(archive)
+    data = config.get("validation_data_path") if data is None else data
+    if not isinstance(data, (str, dict)):
+        raise UserError("DEV: expected labeled data, since the config has no validation_data_path")
+    _check_inputs_stay({"output": output, "plot": plot}, data, adapt_to)
+    path = name_of(data)
+    steps = None
+    if halting is not None:
+        points = 0.1 if tolerance is None else tolerance
+        steps = _choose_halting(archive, predictor, halting, points / 100, data, batch_size)
+    sentences = sentences_of(predictor, read_instances(predictor, data), path, batch_size)
+    check_labeled(sentences, decoder, path)
+    words = Words(sentences, decoder)
+    halves = words.halves()
+    if not all(half.is_possible.any() for half in halves):
+        raise DataFormatError(f"{path}: expected tags among {', '.join(decoder.labels)}, got none")
+    if maximize == "span_f1" and not has_gold_spans(words):
+        raise DataFormatError(
+            f"{path}: expected gold error spans (--maximize span_f1), got a file of tags"
+        )
+    calibration = calibration_of(words, maximize, temperature_only)
+    crossed = [
+        measures(half, calibration_of(other, maximize, temperature_only))
+        for half, other in zip(halves, reversed(halves))
+    ]
+    results: dict[str, Any] = {
+        "archive": archive,
+        "data": path,
+        "sentences": len(sentences),
+        "words": len(words.gold),
+        "left_out_words": int((~words.is_possible).sum()),
+        "before": measures(words, old),
+        "after": measures(words, calibration),
+        "cross_fitted": {name: _mean([half[name] for half in crossed]) for name in crossed[0]},
+        "adapted": None,
+        "halting": steps,
+    }
+    plain = measures(words, Calibration())["nll"]  # an old calibration may be of the same words
+    _warn(results, path, plain, maximize)
+    if plot:
+        from allennlp_nef.cli.shared import save_figure
+        from allennlp_nef.figures.reliability import reliability_plot
+        from allennlp_nef.figures.style import drawing
+
+        shown = [confidences(words, fitted) for fitted in (old, calibration)]
+        with drawing():
+            figure = reliability_plot(
+                f"{predictor.description()['title']} on {path}",
+                [(pairs.bins(), pairs.ece()) for pairs in shown],
+                calibration.threshold,
+                decoder.is_word_qe,
+            )
+            save_figure(figure, Path(plot).with_suffix(""), [Path(plot).suffix[1:]])
+    if adapt_to:
+        instances = read_instances(predictor, adapt_to, holds_requests(adapt_to))
+        unlabeled = sentences_of(predictor, instances, adapt_to, batch_size)
+        calibration, results["adapted"] = adapted_to(
+            unlabeled, adapt_to, words, calibration, maximize
+        )
+    results["calibration"] = calibration.to_json()
+    results["output"] = output
+    model = {**config["model"], "calibration": calibration.to_json()}
+    if steps is not None:
+        model["halting"] = steps["options"]
+    write_archive(archive, Path(output), model)
+    return results
+
+
+def _check(
+    archive: str,
+    output: str,
+    maximize: str,
+    halting: str | None,
+    tolerance: float | None,
+    adapt_to: str | None,
+    plot: str | None,
+    cuda_device: int,
+) -> None:
+    """Finds mistakes in the options before the model is loaded."""
+    from allennlp_nef.cli.archive_files import check_output, local_path
+    from allennlp_nef.figures.style import check_installed
+    from allennlp_nef.predictors.archives import check_device
+
+    check_device(cuda_device)
+    if tolerance is not None and halting is None:
+        raise UserError(f"--tolerance: expected --halting with it, got {tolerance:g} alone")
+    if adapt_to and maximize == "span_f1":
+        raise UserError(
+            "--maximize: expected mcc or f1_mult with --adapt-to, whose data have no spans, got span_f1"
+        )
+    check_output(output, archive)
+    if plot is not None:
+        if not plot.endswith(tuple(f".{ending}" for ending in FORMATS)):
+            raise UserError(f"--plot: expected a .png or .svg file, got {plot!r}")
+        if Path(plot).resolve() in (Path(output).resolve(), local_path(archive)):
+            raise UserError(f"--plot: expected another file than --output and ARCHIVE, got {plot}")
+        check_installed()
+    for name in filter(None, (output, plot)):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+
+
+def _check_inputs_stay(
+    outputs: Mapping[str, str | None], data: "DataPath", adapt_to: str | None
+) -> None:
+    """Raises a `UserError` where a file that is written over belongs to the data, whose path may be a prefix."""
+    from allennlp_nef.data.formats.data_paths import files_of
+
+    inputs = [
+        str(Path(file).resolve()) for path in (data, adapt_to) if path for file in files_of(path)
+    ]
+    for option, name in outputs.items():
+        if name is None or not Path(name).is_file():
+            continue
+        path = str(Path(name).resolve())
+        if any(path == file or path.startswith(f"{file}.") for file in inputs):
+            raise UserError(f"--{option}: expected another file than those of the data, got {name}")
+
+
+def _choose_halting(
+    archive: str,
+    predictor: "TaggingPredictor",
+    kind: str,
+    tolerance: float,
+    data: "DataPath",
+    batch_size: int,
+) -> dict[str, Any]:
+    """The figures of the halting; the model has it from now on."""
+    from allennlp.common import Params
+
+    from allennlp_nef.calibration.halting import chosen_halting, labeled_steps
+    from allennlp_nef.cli.inputs import read_instances
+    from allennlp_nef.data.formats.data_paths import name_of
+    from allennlp_nef.models.nef_tagger import has_steps, learned_rate
+    from allennlp_nef.modules.halting import Halting
+
+    model = predictor._model
+    if not has_steps(getattr(model, "decoder", None)):
+        raise UserError(
+            f"--halting: expected a model with the decoder neural_easy_first, got {archive}"
+        )
+    if kind == "learned" and learned_rate(model.decoder) is None:
+        raise UserError(
+            f"--halting learned: expected a decoder trained with halting_rate, got one without it in {archive}"
+        )
+    instances = read_instances(predictor, data)
+    table = labeled_steps(predictor, instances, name_of(data), batch_size)
+    figures = chosen_halting(kind, table, tolerance)
+    model.halting = Halting.from_params(Params(dict(figures["options"])))
+    return figures
+
+
+def _warn(results: Mapping[str, Any], path: str, plain: float | None, maximize: str) -> None:
+    """Warns where figures get worse on sentences that the fit has not seen."""
+    crossed = results["cross_fitted"]
+    if crossed["nll"] > plain:
+        logger.warning(
+            "%s: %d words are too few for this fit: cross-fitted, NLL is %.4f, and uncalibrated it is %.4f. Calibrate "
+            "on more data, or with --temperature-only.",
+            *(path, results["words"], crossed["nll"], plain),
+        )
+    score, old_score = crossed.get(maximize), results["before"].get(maximize)
+    if score is not None and old_score is not None and score < old_score:
+        logger.warning(
+            "%s: the threshold does not hold for other sentences: cross-fitted, %s is %.2f%%, and before it is %.2f%%. "
+            "Calibrate on more data, or keep the old threshold with the predictor's option threshold.",
+            *(path, maximize, 100 * score, 100 * old_score),
+        )
+
+
+def _mean(values: list[Any]) -> Any:
+    return None if None in values else sum(values) / len(values)
+
+
+_OBJECTIVES = {"mcc": "MCC", "f1_mult": "F1-MULT", "span_f1": "F1 of characters"}
+# Names of figures, heads of their columns, and whether they are percentages.
+_COLUMNS = (
+    ("ece", "ECE %", True),
+    ("span_ece", "ECE of spans %", True),
+    ("brier", "Brier", False),
+    ("nll", "NLL", False),
+    ("mcc", "MCC %", True),
+    ("f1_mult", "F1-MULT %", True),
+    ("span_f1", "F1 of characters %", True),
+    ("tagged_share", "tagged BAD %", True),
+    ("gold_share", "gold BAD %", True),
+)
+_ROWS = {"before": "before", "after": "after", "cross_fitted": "cross-fitted"}
+
+
+def as_text(results: Mapping[str, Any], plot: str | None) -> str:
+    """The report of `calibrate`."""
+    calibration, adapted = results["calibration"], results["adapted"]
+    lines = [
+        f"{results['archive']} on {results['data']}: {results['sentences']} sentences, {results['words']} words"
+    ]
+    if results["left_out_words"]:
+        lines.append(
+            f"{results['left_out_words']} words are left out of the fit and of NLL: the model cannot predict their tag"
+        )
+    lines += ["", *_table(results), ""]
+    if results["halting"] is not None:
+        lines += [*_halting(results["halting"]), ""]
+    if adapted is not None:
+        shares = adapted["base_rate"]
+        lines.append(
+            f"adapted to {adapted['data']}: {adapted['sentences']} sentences, {adapted['words']} words"
+        )
+        lines.append(f"estimated shares: {_listed(shares, lambda share: f'{100 * share:.2f}%')}")
+    lines.append(f"temperature: {calibration['temperature']:.4f}")
+    if calibration["biases"]:
+        lines.append(f"biases: {_listed(calibration['biases'], lambda bias: f'{bias:+.4f}')}")
+    if "threshold" in calibration:
+        score = _OBJECTIVES[calibration["objective"]]
+        kind = f"the highest {'expected ' if adapted else ''}{score}"
+        lines.append(f"threshold: {calibration['threshold']:.4f}, for {kind}")
+    if adapted is not None and "expected_score" in adapted:
+        lines.append(
+            f"expected there: {score} {100 * adapted['expected_score']:.2f}%, "
+            f"{100 * adapted['tagged_share']:.2f}% of the words tagged BAD"
+        )
+    lines += [f"wrote {path}" for path in (results["output"], plot) if path]
+    return "\n".join(lines)
+
+
+def _halting(figures: Mapping[str, Any]) -> list[str]:
+    """The chosen halting, and its figures."""
+    options = [
+        f"{name} {value:.6g}" for name, value in figures["options"].items() if name != "type"
+    ]
+    rows = [
+        ("all steps", figures["without"]),
+        ("halting", figures["chosen"]),
+        ("cross-fitted", figures["cross_fitted"]),
+    ]
+    from allennlp_nef.calibration.halting import SCORES
+
+    score = SCORES[figures["score"]]
+    return [
+        f"halting: {figures['options']['type']}, {', '.join(options)}",
+        *(
+            f"{name.ljust(12)}  {row['mean_steps']:5.2f} steps, {score} {100 * row['score']:.2f}%"
+            for name, row in rows
+        ),
+    ]
+
+
+def _table(results: Mapping[str, Any]) -> list[str]:
+    columns = [column for column in _COLUMNS if column[0] in results["before"]]
+    cells = [["", *(head for _, head, _ in columns)]]
+    for row, name in _ROWS.items():
+        figures: dict[str, float | None] = results[row]
+        cells.append([name, *(_number(figures[figure], share) for figure, _, share in columns)])
+    return [line.rstrip() for line in aligned(cells)]
+
+
+def _number(value: float | None, is_share: bool) -> str:
+    if value is None:
+        return "-"
+    return f"{100 * value:.2f}" if is_share else f"{value:.4f}"
+
+
+def _listed(values: Mapping[str, float], write: Callable[[float], str]) -> str:
+    """At most 10 labels with their values; of more, the lowest and the highest 5."""
+    names = list(values)
+    if len(names) > 10:
+        names = sorted(names, key=values.__getitem__)
+        return f"{_listed({name: values[name] for name in names[:5]}, write)}, ..., " + _listed(
+            {name: values[name] for name in names[-5:]}, write
+        )
+    return ", ".join(f"{printable(name)} {write(values[name])}" for name in names)

@@ -1,0 +1,709 @@
+"""`allennlp-nef score-tags`: the scores of one system, of two or of a leaderboard."""
+
+import argparse
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy
+
+from allennlp_nef.cli.shared import integer
+from allennlp_nef.data.formats.chunks import convert_tags
+from allennlp_nef.data.formats.conllu import TAG_COLUMNS
+from allennlp_nef.data.formats.error_spans import SpannedText, read_error_spans, severities_of
+from allennlp_nef.data.formats.score_files import read_sentence_scores, read_word_scores
+from allennlp_nef.data.formats.tag_files import (
+    TagFile,
+    TaggedSentence,
+    check_labeled,
+    check_lines_up,
+    read_conllu_tags,
+    read_conllu_trees,
+    read_tag_column,
+)
+from allennlp_nef.data.formats.wmt_layouts import HEADER, kinds_in
+from allennlp_nef.data.formats.wmt_tag_files import (
+    MIN_LINES,
+    check_sentences,
+    check_systems,
+    leave_out,
+    line_up,
+    read_tags,
+    read_text,
+    with_words,
+)
+from allennlp_nef.errors import DataFormatError, UserError, quote
+from allennlp_nef.metrics.significance import Comparison, compare
+from allennlp_nef.metrics.tag_scores import (
+    CHUNKS,
+    TAGS,
+    WORD_QE,
+    Scorer,
+    TagCounts,
+    TypeCounts,
+    without_bioul,
+)
+from allennlp_nef.metrics.tree_scores import NAMES as TREE_NAMES
+from allennlp_nef.metrics.tree_scores import TREES
+from allennlp_nef.metrics.wmt_scores import CORRELATIONS, EXPLANATIONS, SPANS
+
+logger = logging.getLogger(__name__)
+TRIALS = 10_000
+_NAMES = {
+    "accuracy": "accuracy",
+    "precision-overall": "precision",
+    "recall-overall": "recall",
+    "f1-overall": "F1",
+    "f1_ok": "F1-OK",
+    "f1_bad": "F1-BAD",
+    "f1_mult": "F1-MULT",
+    "mcc": "MCC",
+    "f1": "F1",
+    "recall_at_k": "recall at K",
+    "auc": "AUC",
+    "average_precision": "AP",
+    "pearson": "Pearson",
+    "spearman": "Spearman",
+    "kendall": "Kendall",
+    "mae": "MAE",
+    "rmse": "RMSE",
+    **TREE_NAMES,
+}
+
+SUMMARY = "Score files of predicted tags against gold tags, and compare two systems."
+DETAILS = """
+conll   Columns with chunk tags such as B-PER. Precision, recall and F1 of the chunks, counted and printed as
+        conlleval does. A single file has the gold and the predicted tags in its last two columns.
+        Lines that begin with -DOCSTART- are not tokens. BIOUL tags are converted to BIO first. The accuracy compares
+        other tags as they are, also IOB1 with BIO.
+conllu  The UPOS, XPOS or FEATS of CoNLL-U. The accuracy, and precision, recall and F1 of each tag. With --trees the
+        dependency trees: UAS, LAS, CLAS, MLAS and BLEX, as the official evaluation of UD has them, by the package
+        udtools.
+wmt     OK and BAD of word-level quality estimation. F1 of each, their product F1-MULT, and MCC. Files are .tags files,
+        or have one of the layouts of WMT16 to 23 in columns, which is recognized: submissions with or without header
+        lines, gold files. Those of gaps or of source words are scored as such, and files with several kinds of tags
+        kind by kind. In .tags files, tags of gaps are left out.
+wmt-explanations
+        A number for each word (WMT22) against gold tags of the format wmt: recall among the K highest, K the number
+        of BAD words; area under the ROC curve; average precision. Predicted files have the numbers of a sentence a
+        line, or are answers in JSON that predict wrote.
+wmt-spans
+        Error spans with severities (WMT23). Precision, recall and F1 over characters, half a point for the right
+        character with the wrong severity.
+wmt-sentences
+        A number for each sentence: correlations of Pearson, Spearman and Kendall, mean absolute error (MAE) and root
+        mean squared error (RMSE). A number a line, or in columns.
+
+    %(prog)s gold.conll predicted.conll --format conll
+    %(prog)s gold.conllu parsed.conllu --format conllu --trees
+
+With two systems it prints the difference of their main scores (F1 of the chunks, accuracy, or F1-MULT and MCC), the
+95%% interval of a paired bootstrap, and p by approximate randomization, both over sentences. With several files for
+each system, such as those of several seeds, the scores are means over the files, and "p of runs" is that of Welch's
+t-test over them: whether models of other seeds would differ, too. For spans the score is F1, for explanations all
+three, for sentences Pearson's r, MAE and RMSE:
+
+    %(prog)s gold.conll a1.conll a2.conll a3.conll b1.conll b2.conll b3.conll --runs 3 --format conll
+
+With --leaderboard there may be any number of systems, and they come in one table, the best one first:
+
+    %(prog)s test.tags submissions/*.txt --format wmt --leaderboard
+
+Scores are percentages in the tables, fractions of 1 in the JSON. The exit status is 2 where files cannot be scored.
+"""
+
+_WMT = ("wmt", "wmt-explanations", "wmt-spans", "wmt-sentences")
+# The options that belong to some formats only.
+_FORMATS_OF: dict[str, Sequence[str]] = {
+    "gold_column": ["conll"],
+    "predicted_column": ["conll"],
+    "word_column": ["conll"],
+    "comment_prefix": ["conll"],
+    "no_chunks": ["conll"],
+    "column": ["conllu"],
+    "trees": ["conllu"],
+    "gaps": ["wmt"],
+    "text": ["wmt"],
+    "field": ["wmt-explanations"],
+    "clip_spans": ["wmt-spans"],
+    "hallucinations": _WMT,
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("gold", metavar="GOLD", help="file with the gold tags")
+    add(
+        "predicted",
+        metavar="PREDICTED",
+        nargs="*",
+        help="file with the tags that a system predicted; a second file is of a system to compare it with",
+    )
+    formats = ("conll", "conllu", *_WMT)
+    add("--format", required=True, choices=formats, help="format of all files")
+    add(
+        "--runs",
+        type=integer(1),
+        default=1,
+        metavar="N",
+        help="how many files each system has, such as one a seed; the first N are the first system's",
+    )
+    add(
+        "--trials",
+        type=integer(1),
+        metavar="N",
+        help=f"samples of the comparison (default = {TRIALS:,})",
+    )
+    add("--seed", type=integer(0), metavar="N", help="random seed of the comparison (default = 0)")
+    add(
+        "--leaderboard",
+        action="store_true",
+        help="print one table of all systems, the best one first, without a comparison",
+    )
+    add("--json", action="store_true", help="print JSON instead of tables")
+    add("--encoding", default="utf-8", help="encoding of all files")
+    add = parser.add_argument_group("with --format conll").add_argument
+    add(
+        "--gold-column",
+        type=int,
+        metavar="I",
+        help="column of the gold tags, from 0, or from -1 for the last (default = -1; -2 in one file with both)",
+    )
+    add(
+        "--predicted-column",
+        type=int,
+        metavar="I",
+        help="column of the predicted tags (default = -1)",
+    )
+    add(
+        "--word-column",
+        type=int,
+        metavar="I",
+        help="column of the words in all files (default = 0)",
+    )
+    add(
+        "--comment-prefix",
+        metavar="TEXT",
+        help="lines that begin with it are comments, such as # in GermEval 2014 (default: no line is a comment)",
+    )
+    add(
+        "--no-chunks",
+        action="store_true",
+        default=None,
+        help="the tags are not chunk tags: score them one by one, as with conllu",
+    )
+    add = parser.add_argument_group("with --format conllu").add_argument
+    add("--column", choices=TAG_COLUMNS, help="column of the tags (default = upos)")
+    add(
+        "--trees",
+        action="store_true",
+        default=None,
+        help="score the dependency trees; both files have the same words",
+    )
+    add = parser.add_argument_group("with --format wmt").add_argument
+    add(
+        "--gaps",
+        choices=("yes", "no", "only"),
+        help="whether a line that has the same number of tags in all files has 2n+1 tags for n words (default = only "
+        f"if all lines do, each has an odd number, and there are at least {MIN_LINES} lines); only: the files have "
+        "them, and the tags of gaps are scored",
+    )
+    add(
+        "--text",
+        metavar="FILE",
+        help="what was tagged, a sentence a line: the words of gold tags that stand without words; those of the "
+        "predicted files have to be the same",
+    )
+    add = parser.add_argument_group("with --format wmt, wmt-...").add_argument
+    add(
+        "--hallucinations",
+        metavar="FILE",
+        help="sentences to leave out: language pair and number, from 0, in columns with names, as WMT23 has them",
+    )
+    add(
+        "--field",
+        metavar="NAME",
+        help="wmt-explanations: what counts in answers in JSON, such as trace.attention or attention.0; of several "
+        "rows, their sum for each word (default = bad_probabilities)",
+    )
+    add(
+        "--clip-spans",
+        action="store_true",
+        default=None,
+        help="wmt-spans: as the official script, cut spans that end after their text, and leave out those that start "
+        "after their end",
+    )
+
+
+def run(args: argparse.Namespace) -> Iterator[str]:
+    reports = _reports(args)
+    if args.json:
+        yield json.dumps(_as_json(reports), indent=2)
+    elif None in reports:
+        yield reports[None].as_text()
+    else:
+        yield "\n\n".join(f"kind: {kind}\n{report.as_text()}" for kind, report in reports.items())
+
+
+def score_tags(
+    gold: str,
+    predicted: Sequence[str],
+    format: str,
+    runs: int = 1,
+    trials: int | None = None,
+    seed: int | None = None,
+    leaderboard: bool = False,
+    encoding: str = "utf-8",
+    gold_column: int | None = None,
+    predicted_column: int | None = None,
+    word_column: int | None = None,
+    comment_prefix: str | None = None,
+    no_chunks: bool | None = None,
+    column: str | None = None,
+    trees: bool | None = None,
+    gaps: str | None = None,
+    text: str | None = None,
+    hallucinations: str | None = None,
+    field: str | None = None,
+    clip_spans: bool | None = None,
+) -> dict[str, Any]:
+    """Scores files of predicted tags against gold tags.
+
+    The parameters are the options of `allennlp-nef score-tags`, and the result is what it prints as JSON: the
+    `systems`, and of two systems their `comparison`. Raises `UserError`.
+    """
+    return _as_json(_reports(argparse.Namespace(**locals())))
+
+
+def _as_json(reports: "Mapping[str | None, Report]") -> dict[str, Any]:
+    if None in reports:
+        return reports[None].as_json()
+    return {str(kind): report.as_json() for kind, report in reports.items()}
+
+
+def _reports(args: argparse.Namespace) -> "dict[str | None, Report]":
+    """The report of each kind of tags; that of None where files have one kind."""
+    _check(args)
+    paths = [args.gold, *(args.predicted or [args.gold])]
+    kinds: list[str | None] = [*(kinds_of(args, paths) if args.format == "wmt" else ())]
+    return {kind: _score(args, paths, kind) for kind in kinds or [None]}
+
+
+def _score(args: argparse.Namespace, paths: Sequence[str], kind: str | None = None) -> "Report":
+    """The scores of the tags of a kind; None: the files have one kind."""
+    gold, *predicted = _read(args, paths, kind)
+    for file in predicted:
+        check_lines_up(gold, file)
+    is_chunks = args.format == "conll" and not args.no_chunks
+    if is_chunks and not _is_bio(gold) and all(map(_is_bio, predicted)):
+        logger.warning(
+            "The predicted tags are BIO, the gold tags of %s are not: the accuracy compares the tags as they are.",
+            gold.path,
+        )
+    if args.format in _WMT:
+        scorer = scorer_of(args, gold, predicted)
+    else:
+        scorer = TREES if args.trees else CHUNKS if is_chunks else TAGS
+    systems = [predicted[i : i + args.runs] for i in range(0, len(predicted), args.runs)]
+    trials = TRIALS if args.trials is None else args.trials
+    return evaluate(gold, systems, scorer, trials, args.seed or 0, args.leaderboard)
+
+
+def _is_bio(file: TagFile) -> bool:
+    """Whether the tags are BIO or BIOUL: each chunk begins with B, if need be after conversion to BIO."""
+    return all(list(tags) == convert_tags(tags, "BIO") for tags in without_bioul(file.tags))
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Finds mistakes in the options before a file is read."""
+    for name, formats in _FORMATS_OF.items():
+        if getattr(args, name) is not None and args.format not in formats:
+            option = f"--{name.replace('_', '-')}"
+            raise UserError(
+                f"{option}: expected --format {' or '.join(formats)}, got {args.format}"
+            )
+    got, runs = len(args.predicted), args.runs
+    if args.trees and args.column is not None:
+        raise UserError("--column: expected no --trees, which read all columns, got both")
+    if got == 0 and (args.format != "conll" or runs > 1):
+        raise UserError("PREDICTED: expected a file with predicted tags, got none")
+    if args.leaderboard and got % runs:
+        raise UserError(f"PREDICTED: expected {runs} files a system (--runs {runs}), got {got}")
+    if not args.leaderboard and got not in (0, runs, 2 * runs):
+        raise UserError(
+            f"PREDICTED: expected {runs} or {2 * runs} files (--runs {runs}), got {got}"
+        )
+    for name in ("trials", "seed"):
+        if getattr(args, name) is not None and (args.leaderboard or got != 2 * runs):
+            raise UserError(
+                f"--{name}: expected the files of two systems to compare, got no comparison"
+            )
+
+
+def _read(args: argparse.Namespace, paths: Sequence[str], kind: str | None) -> list[TagFile]:
+    """Reads the gold file and the predicted files, in this order."""
+    if args.trees:
+        return [read_conllu_trees(path, args.encoding) for path in paths]
+    if args.format == "conllu":
+        column = args.column or "upos"
+        files = [read_conllu_tags(path, column, args.encoding) for path in paths]
+        for file in files:
+            check_labeled(file, column)
+        return files
+    if args.format in _WMT:
+        return read_wmt_files(args, paths, kind)
+    gold_column, predicted_column = _columns(args)
+    columns = [gold_column] + [predicted_column] * (len(paths) - 1)
+    chunks, words = not args.no_chunks, args.word_column or 0
+    return [
+        read_tag_column(path, column, chunks, args.encoding, words, args.comment_prefix)
+        for path, column in zip(paths, columns)
+    ]
+
+
+def _columns(args: argparse.Namespace) -> tuple[int, int]:
+    """The columns of the gold and of the predicted tags."""
+    gold, predicted = args.gold_column, args.predicted_column
+    predicted = -1 if predicted is None else predicted
+    if gold is None:
+        gold = -1 if args.predicted else -2
+    if gold == predicted and not args.predicted:
+        raise UserError(
+            f"--gold-column: expected another column than --predicted-column in one file, got {gold}"
+        )
+    return gold, predicted
+
+
+def kinds_of(args: argparse.Namespace, paths: Sequence[str]) -> list[str]:
+    """
+    The kinds of tags in the files of the format wmt, where files have several; else none.
+
+    # Raises
+
+    `DataFormatError`: files with other kinds than the gold file. `UserError`: an option for one kind.
+    """
+    gold, *others = [kinds_in(path, args.encoding) for path in paths]
+    if max(map(len, (gold, *others))) < 2:
+        return []
+    for path, kinds in zip(paths[1:], others):
+        if kinds != gold:
+            expected, got = (", ".join(names) or "none" for names in (gold, kinds))
+            raise DataFormatError(
+                f"{path}: expected the kinds of tags of {paths[0]} ({expected}), got {got}"
+            )
+    for name, value in (("--text", args.text), ("--gaps", args.gaps)):
+        if value is not None:
+            raise UserError(f"{name}: expected files with one kind of tags, got {', '.join(gold)}")
+    return gold
+
+
+def read_wmt_files(
+    args: argparse.Namespace, paths: Sequence[str], kind: str | None = None
+) -> list[TagFile]:
+    """
+    Reads the gold file and the predicted files, without the sentences that are left out; of files with several kinds of
+    tags, one kind.
+
+    # Raises
+
+    `DataFormatError`: what the readers of the format raise, files that do not line up. `UserError`: a text for gaps.
+    """
+    if args.text is not None and args.gaps == "only":
+        raise UserError("--text: expected tags of words, got --gaps only")
+    gold, *predicted = paths
+    if args.format == "wmt-spans":
+        files = _read_spans(paths, bool(args.clip_spans), args.encoding)
+    elif args.format == "wmt-sentences":
+        files = [read_sentence_scores(path, args.encoding) for path in paths]
+        check_systems(files)
+    elif args.format == "wmt-explanations":
+        field = args.field or "bad_probabilities"
+        scores = [read_word_scores(path, field, args.encoding) for path in predicted]
+        files = [read_tags(gold, args.encoding), *scores]
+    else:
+        files = [read_tags(path, args.encoding, kind) for path in paths]
+    if args.text is not None:
+        files.append(read_text(args.text, args.encoding))
+    files = leave_out(files, args.hallucinations, args.encoding)
+    text = None if args.text is None else files.pop()
+    if args.format == "wmt-explanations":
+        files = line_up(files)
+    elif args.format == "wmt":
+        gaps = {"yes": True, "no": False}.get(args.gaps)
+        files = line_up(files, gaps, args.gaps == "only")
+    if text is not None:
+        files[0] = with_words(files[0], text)
+    return files
+
+
+def scorer_of(args: argparse.Namespace, gold: TagFile, predicted: Sequence[TagFile]) -> Scorer:
+    """
+    The scorer of the format, for the files that were read.
+
+    # Raises
+
+    `UserError`: no sentence with both tags to explain, scores that are all the same.
+    """
+    if args.format == "wmt-spans":
+        return SPANS
+    if args.format == "wmt-explanations":
+        if not any(len(set(tags)) == 2 for tags in gold.tags):
+            raise UserError(f"{gold.path}: expected a sentence with both OK and BAD, got none")
+        return EXPLANATIONS
+    if args.format == "wmt-sentences":
+        for file in (gold, *predicted):
+            if len({score for (score,) in file.tags}) == 1:
+                raise UserError(
+                    f"{file.path}: expected scores that differ, got {file.tags[0][0]} for every sentence"
+                )
+        return CORRELATIONS
+    kind = "gap" if args.gaps == "only" else check_systems([gold, *predicted])
+    units = {"gap": "gaps", "source": "source words"}
+    return replace(WORD_QE, unit=units[kind]) if kind in units else WORD_QE
+
+
+def _read_spans(paths: Sequence[str], clip: bool, encoding: str) -> list[TagFile]:
+    """The severities at the places of each text, as tags."""
+    texts: list[list[SpannedText]] = []
+    files: list[TagFile] = []
+    for path in paths:
+        system, sentences = read_error_spans(path, clip, encoding)
+        texts.append(sentences)
+        tagged = []
+        for text, spans, line, _ in sentences:
+            severities = severities_of(text, spans)
+            tagged.append(TaggedSentence(severities, [line] * len(severities), None))
+        files.append(TagFile(path, tagged, system=system))
+        check_sentences(files[0], files[-1])
+        for expected, got in zip(texts[0], sentences):
+            if expected.text.strip() != got.text.strip():
+                raise DataFormatError(
+                    f"{path}:{got.line}: expected the text of {paths[0]}:{expected.line}, "
+                    f"{quote(expected.text)}, got {quote(got.text)}"
+                )
+    check_systems(files)
+    return files
+
+
+class Run(NamedTuple):
+    """A file of predicted tags, with its scores."""
+
+    file: TagFile
+    counts: TagCounts
+    scores: dict[str, float]
+
+
+class Report(NamedTuple):
+    """The result of `evaluate`."""
+
+    gold: TagFile
+    scorer: Scorer
+    systems: list[list[Run]]
+    comparisons: dict[str, Comparison]
+    """By the name of the score; empty where there is only one system."""
+    trials: int
+    seed: int
+    is_leaderboard: bool = False
+    """Whether the systems are those of a leaderboard, the best one first."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as a JSON object, in which scores are fractions of 1."""
+        result: dict[str, Any] = {
+            "gold": self.gold.path,
+            "sentences": len(self.gold.sentences),
+            "tokens": sum(map(len, self.gold.tags)),
+            "systems": [
+                {"mean": _over(numpy.mean, runs), "runs": [_run_as_json(run) for run in runs]}
+                for runs in self.systems
+            ],
+        }
+        if self.comparisons:
+            values = {name: value._asdict() for name, value in self.comparisons.items()}
+            result["comparison"] = {**values, "trials": self.trials, "seed": self.seed}
+        return result
+
+    def as_text(self) -> str:
+        """The report as tables of percentages. For one file of chunk tags it is the text that `conlleval` prints."""
+        if self.is_leaderboard:
+            return self._leaderboard()
+        parts = []
+        for title, runs in zip(("first system", "second system"), self.systems):
+            text = self._run(runs[0]) if len(runs) == 1 else self._runs(runs)
+            if len(self.systems) > 1:
+                path = f": {runs[0].file.path}" if len(runs) == 1 else ""
+                text = f"{title}{path}\n{text}"
+            parts.append(text)
+        if self.comparisons:
+            parts.append(self._comparison())
+        return "\n\n".join(parts)
+
+    def _run(self, run: Run) -> str:
+        if self.scorer is CHUNKS:
+            return conlleval_text(run.counts)
+        lines = [self._processed([run])]
+        if run.file.system is not None and run.file.system.header:
+            values = zip(HEADER, run.file.system.header)
+            lines.append("; ".join(f"{name.replace('_', ' ')}: {value}" for name, value in values))
+        lines.append("; ".join(f"{_name(n)}: {100 * run.scores[n]:6.2f}" for n in run.scores))
+        if run.counts.types:
+            title = "score" if self.scorer is TREES else "tag"
+            lines.append(f"\nprecision  recall      F1     gold  predicted  {title}")
+        for name, counts in run.counts.types.items():
+            precision, recall, f1 = counts.precision_recall_f1(100)
+            lines.append(
+                f"{precision:9.2f} {recall:7.2f} {f1:7.2f} {counts.gold:8d} {counts.predicted:10d}  {name}"
+            )
+        return "\n".join(lines)
+
+    def _runs(self, runs: Sequence[Run]) -> str:
+        """A line for each run, then their mean and standard deviation."""
+        rows = [(run.scores, run.file.path) for run in runs]
+        rows.append((_over(numpy.mean, runs), "mean"))
+        rows.append((_over(partial(numpy.std, ddof=1), runs), "standard deviation"))
+        return "\n".join([self._processed(runs), *_table(rows)])
+
+    def _leaderboard(self) -> str:
+        """A line for each system, with its footprint where its files have it."""
+        runs = [run for system in self.systems for run in system]
+        rows = []
+        for system in self.systems:
+            info = system[0].file.system
+            header = info.header if info is not None else ()
+            numbers = dict(zip(HEADER, header))
+            cells = [f"{numbers.get(name, '-'):>14}" for name in HEADER]
+            title = system[0].file.path + (f" ({info.name})" if info is not None else "")
+            rows.append((_over(numpy.mean, system), "  ".join([" ".join(cells), title])))
+        columns = " ".join(f"{name.replace('_', ' '):>14}" for name in HEADER) + "  system"
+        return "\n".join([self._processed(runs), *_table(rows, columns)])
+
+    def _processed(self, runs: Sequence[Run]) -> str:
+        tokens = sum(map(len, self.gold.tags))
+        unit = self.scorer.unit
+        text = f"processed {f'{tokens} {unit} in ' if unit else ''}{len(self.gold.sentences)} sentences"
+        if self.scorer is EXPLANATIONS:
+            text += f" (scored: {int(runs[0].counts.sentences[:, -1].sum())} with both OK and BAD)"
+        files = [self.gold, *(run.file for run in runs)]
+        with_gaps = [file.path for file in files if file.has_gaps]
+        return text + (f" (left out: the gaps of {', '.join(with_gaps)})" if with_gaps else "")
+
+    def _comparison(self) -> str:
+        has_runs = len(self.systems[0]) > 1
+        lines = [
+            f"first minus second ({self.trials} trials, seed {self.seed})",
+            "          difference     95% interval         p" + "  p of runs" * has_runs,
+        ]
+        for name, (difference, p_value, low, high, p_value_of_runs) in self.comparisons.items():
+            interval = f"{100 * low:+.2f} to {100 * high:+.2f}"
+            cells = [f"{_name(name):9} {100 * difference:+10.2f} {interval:>16} {_p(p_value):>9}"]
+            if has_runs:
+                cells.append(f"{_p(p_value_of_runs):>10}")
+            lines.append(" ".join(cells))
+        run = self.systems[0][0]
+        others = run.scores.keys() - self.scorer.scores(run.counts.sentences.sum(0)).keys()
+        if others:
+            names = ", ".join(_name(name) for name in run.scores if name in others)
+            lines.append(f"not compared: {names}, which are no sums over sentences")
+        return "\n".join(lines)
+
+
+def evaluate(
+    gold: TagFile,
+    systems: Sequence[Sequence[TagFile]],
+    scorer: Scorer,
+    trials: int = 10_000,
+    seed: int = 0,
+    is_leaderboard: bool = False,
+) -> Report:
+    """
+    Scores one system, or two systems and their difference, or ranks systems. All files have the same sentences.
+
+    # Parameters
+
+    gold : `TagFile`
+    systems : `Sequence[Sequence[TagFile]]`
+        The runs of each system, the same number for each.
+    scorer : `Scorer`
+    trials, seed : `int`
+        The options of `allennlp_nef.metrics.significance.compare`.
+    is_leaderboard : `bool`, optional (default = `False`)
+        Whether to rank the systems by the scorer's primary score, without comparing them.
+    """
+    scored: list[list[Run]] = [[_run_of(gold, file, scorer) for file in files] for files in systems]
+    comparisons = {}
+    if is_leaderboard:
+        scored.sort(key=lambda runs: -_over(numpy.mean, runs)[scorer.primary])
+    elif len(scored) > 1:
+        first, second = (numpy.stack([run.counts.sentences for run in runs]) for runs in scored)
+        for name in scorer.main:
+            score = partial(_score_of, scorer, name)
+            comparisons[name] = compare(first, second, score, trials, seed)
+    return Report(gold, scorer, scored, comparisons, trials, seed, is_leaderboard)
+
+
+def conlleval_text(counts: TagCounts) -> str:
+    """The text that `conlleval` prints, from the counts of `CHUNKS`."""
+    correct, predicted, gold, hits, tokens = counts.sentences.sum(0).tolist()
+    lines = [
+        f"processed {tokens} tokens with {gold} phrases; found: {predicted} phrases; correct: {correct}.",
+        f"accuracy: {100 * hits / tokens if tokens else 0:6.2f}%; "
+        + _percentages(TypeCounts(correct, predicted, gold)),
+    ]
+    for name, of_type in counts.types.items():
+        lines.append(f"{name:>17}: {_percentages(of_type)}  {of_type.predicted}")
+    return "\n".join(lines)
+
+
+def _percentages(counts: TypeCounts) -> str:
+    precision, recall, f1 = counts.precision_recall_f1(100)
+    return f"precision: {precision:6.2f}%; recall: {recall:6.2f}%; FB1: {f1:6.2f}"
+
+
+def _run_of(gold: TagFile, file: TagFile, scorer: Scorer) -> Run:
+    counts = scorer.count(gold.tags, file.tags)
+    scores: dict[str, Any] = dict(scorer.scores(counts.sentences.sum(0)))
+    scores.update(scorer.whole(gold.tags, file.tags))
+    return Run(file, counts, {name: float(score) for name, score in scores.items()})
+
+
+def _score_of(scorer: Scorer, name: str, counts: numpy.ndarray) -> numpy.ndarray:
+    return scorer.scores(counts)[name]
+
+
+def _over(statistic: Any, runs: Sequence[Run]) -> dict[str, float]:
+    return {name: float(statistic([r.scores[name] for r in runs])) for name in runs[0].scores}
+
+
+def _run_as_json(run: Run) -> dict[str, Any]:
+    types = {}
+    for name, counts in run.counts.types.items():
+        scores = dict(zip(("precision", "recall", "f1"), counts.precision_recall_f1()))
+        types[name] = {**scores, **counts._asdict()}
+    result = {"path": run.file.path, "scores": run.scores, "types": types}
+    if run.file.system is not None:
+        known = {**run.file.system._asdict(), **dict(zip(HEADER, run.file.system.header))}
+        result["system"] = {k: v for k, v in known.items() if k != "header" and v is not None}
+    return result
+
+
+def _table(rows: Sequence[tuple[dict[str, float], str]], title: str = "") -> list[str]:
+    """The lines of a table: the scores of a row, and its title; `title` is that of the titles."""
+    names = [f"{_name(name):>9}" for name in rows[0][0]]
+    lines = [" ".join(names) + (f"  {title}" if title else "")]
+    for scores, row_title in rows:
+        numbers = (f"{100 * x:{len(name)}.2f}" for x, name in zip(scores.values(), names))
+        lines.append(" ".join(numbers) + f"  {row_title}")
+    return lines
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4f}" if value >= 0.00005 else f"{value:.0e}"
+
+
+def _name(score: str) -> str:
+    """The name of a score in the text."""
+    return _NAMES.get(score, score)

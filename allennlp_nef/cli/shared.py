@@ -1,0 +1,219 @@
+"""What several commands share: options, tables, and files to write."""
+
+import argparse
+import json
+import math
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from inspect import signature
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+
+from allennlp_nef.errors import UserError, quote
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Result = TypeVar("Result")
+FORMATS = ("png", "svg")
+"""The formats of plots."""
+
+
+def parser_options(command: ModuleType) -> dict[str, Any]:
+    """The arguments of the `ArgumentParser` of a command."""
+    return {
+        "description": f"{command.SUMMARY}\n{command.DETAILS}",
+        "formatter_class": argparse.RawDescriptionHelpFormatter,
+    }
+
+
+def call_with(function: Callable[..., Result], args: argparse.Namespace) -> Result:
+    """Calls a function with the options that its parameters name."""
+    return function(**{name: getattr(args, name) for name in signature(function).parameters})
+
+
+def json_object(option: str, text: str | None) -> dict[str, Any]:
+    """The value of an option that is a JSON object; an empty one where it is not given."""
+    if text is None:
+        return {}
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise UserError(f"{option}: expected a JSON object, got {quote(text)} ({error})") from error
+    if not isinstance(value, dict):
+        raise UserError(f"{option}: expected a JSON object, got {quote(text)}")
+    return value
+
+
+def integer(minimum: int) -> Callable[[str], int]:
+    """The `type` of an argument: an integer of at least `minimum`, and at most the largest index."""
+
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = minimum - 1
+        if not minimum <= value <= sys.maxsize:
+            raise argparse.ArgumentTypeError(
+                f"expected an integer of at least {minimum}, got {text!r}"
+            )
+        return value
+
+    return parse
+
+
+def number(minimum: float) -> Callable[[str], float]:
+    """The `type` of an argument: a finite number of at least `minimum`."""
+
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not minimum <= value < math.inf:
+            raise argparse.ArgumentTypeError(
+                f"expected a number of at least {minimum:g}, got {text!r}"
+            )
+        return value
+
+    return parse
+
+
+def add_trust(parser: argparse.ArgumentParser) -> None:
+    """Adds the option of commands that load archives; `args.trust` goes to `load_predictor`."""
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="let archives do what AllenNLP lets them do, such as call any function; for archives of one's own",
+    )
+
+
+def add_batches(parser: argparse.ArgumentParser, model: str = "the model") -> None:
+    """Adds the options of commands that put sentences through a model."""
+    parser.add_argument(
+        "--batch-size",
+        type=integer(1),
+        default=64,
+        metavar="N",
+        help=f"sentences that go through {model} at once",
+    )
+    parser.add_argument(
+        "--cuda-device",
+        type=integer(-1),
+        default=-1,
+        metavar="I",
+        help="the number of a GPU, or -1 for the CPU",
+    )
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Adds the option of commands that write plots into a folder."""
+    parser.add_argument(
+        "--output", metavar="DIR", required=True, help="folder; files in it are written over"
+    )
+
+
+def add_format(parser: argparse.ArgumentParser, plots: str = "plot") -> None:
+    """Adds the option of commands that write plots in several `FORMATS`."""
+    parser.add_argument(
+        "--format", nargs="+", choices=FORMATS, help=f"formats of the {plots} (default = both)"
+    )
+
+
+def formats_of(given: Sequence[str] | None) -> list[str]:
+    """The values of --format, each once; by default all `FORMATS`."""
+    return list(dict.fromkeys(given or FORMATS))
+
+
+def print_lines(lines: Iterable[str], file: TextIO | None = None) -> None:
+    """Prints lines, to standard output by default. Letters that the terminal does not have become escapes."""
+    for line in lines:
+        stream = sys.stdout if file is None else file
+        if stream is None:  # the user closed it
+            raise UserError("standard output: expected a stream that is open, got a closed one")
+        encoding = stream.encoding or "utf-8"
+        print(line.encode(encoding, "backslashreplace").decode(encoding), file=stream)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table: the first column is aligned to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
+    ]
+
+
+Column = tuple[str, str, Callable[[Any], str]]
+"""Its head, the name of its values in the rows, and the function that formats a value."""
+
+
+def table_text(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> str:
+    """A table of the values of rows, with a line of heads."""
+    cells = [[head for head, _, _ in columns]]
+    cells += [[write(row[name]) for _, name, write in columns] for row in rows]
+    return "\n".join(aligned(cells))
+
+
+def percent(share: float | None) -> str:
+    """A fraction as a percentage with two decimals; "-" for None."""
+    return "-" if share is None else f"{100 * share:.2f}"
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[Path]:
+    """A path to write the content of a file to; at the end of the context it becomes the file.
+
+    Where that fails, the file stays as it was, and a `UserError` names it. A device, such as /dev/stdout, cannot become
+    another file.
+    """
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path}: expected a file, got a folder or a special file")
+    draft = path
+    try:
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
+            draft = Path(folder) / path.name
+            yield draft
+            os.replace(draft, path)
+    except OSError as error:
+        if error.filename and not Path(error.filename).is_relative_to(draft.parent):
+            raise  # of another file
+        raise UserError(
+            f"{path}: expected a file that can be written, got {reason_of(error)!r}"
+        ) from error
+
+
+def write_texts(stem: Path, texts: Mapping[str, str]) -> None:
+    """Writes texts to files: `stem` and the keys as their endings."""
+    for ending, text in texts.items():
+        with writing(stem.with_name(f"{stem.name}.{ending}")) as draft:
+            draft.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+def save_figure(figure: "Figure", stem: Path, formats: Sequence[str]) -> list[Path]:
+    """Writes a figure to one file for each of the `FORMATS` asked for: `stem` and the format as the ending."""
+    from allennlp_nef.figures.style import DPI
+
+    paths = [stem.with_name(f"{stem.name}.{ending}") for ending in formats]
+    for path, ending in zip(paths, formats):
+        # Without the date, so that the same figure gives the same file.
+        metadata = {"Date": None} if ending == "svg" else None
+        with writing(path) as draft:
+            figure.savefig(str(draft), format=ending, dpi=DPI, metadata=metadata)
+    return paths
+
+
+def reason_of(error: OSError) -> str:
+    """The reason that the system gives, or the message of a library that raised the error without one."""
+    return error.strerror or str(error)
+
+
+def check_folder(name: str, option: str = "--output") -> None:
+    """Raises a `UserError` where the value of an option cannot be a folder to write to."""
+    if not name:
+        raise UserError(f"{option}: expected the name of a folder, got ''")
+    if os.path.exists(name) and not os.path.isdir(name):
+        raise UserError(f"{option}: expected a folder, got the file {name}")

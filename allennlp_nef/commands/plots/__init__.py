@@ -1,1 +1,0 @@
-"""Figures, and the page that replays steps."""

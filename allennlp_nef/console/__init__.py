@@ -1,1 +1,0 @@
-"""The program `allennlp-nef`. `program.run` is what `allennlp_nef_console.py` calls."""

@@ -1,0 +1,329 @@
+"""`calibrate`: the figures, the new archive, and what predictors and `evaluate` do with it."""
+
+import json
+import logging
+import shutil
+import tarfile
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from allennlp.models import load_archive
+from allennlp.predictors import Predictor
+
+from allennlp_nef.cli.archive_files import read_config, write_archive
+
+DEV = "fixtures/qe/dev"
+
+
+@pytest.fixture(scope="module")
+def run(allennlp):
+    """`run(capsys, *arguments)`: what the command prints as JSON."""
+
+    def run(capsys, *arguments):
+        capsys.readouterr()
+        allennlp("calibrate", *arguments, "--json")
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+@pytest.fixture
+def fail(failure):
+    return partial(failure, "calibrate")
+
+
+def files_of(path):
+    with tarfile.open(str(path)) as archive:
+        members = [member for member in archive if member.isfile()]
+        return {member.name: archive.extractfile(member).read() for member in members}
+
+
+def with_files(archive, path, **files):
+    """A copy of an archive with more files."""
+    with tarfile.open(str(archive)) as old, tarfile.open(str(path), "w:gz") as new:
+        for member in old:
+            new.addfile(member, old.extractfile(member) if member.isfile() else None)
+        for name, content in files.items():
+            extra = path.parent / name
+            extra.write_bytes(content)
+            new.add(str(extra), name.replace("_", "."))
+    return path
+
+
+def evaluated(allennlp, archive, data, folder, *options):
+    path = folder / "scores.json"
+    allennlp("evaluate", archive, data, "--output-file", path, *options)
+    return json.loads(path.read_text())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("calibrated")
+
+
+@pytest.fixture
+def done(run, archive_path, folder, capsys):
+    """The results of a calibration, and its archive, made once."""
+    output, report = folder / "new.tar.gz", folder / "results.json"
+    if not report.exists():
+        old = with_files(archive_path, folder / "old.tar.gz", notes_txt=b"kept")
+        arguments = (old, "--output", output, "--plot", folder / "plot.svg")
+        report.write_text(json.dumps(run(capsys, *arguments)))
+    return json.loads(report.read_text()), output
+
+
+class TestWordQe:
+    def test_archive_has_the_calibration_and_all_other_files(self, done, folder):
+        results, output = done
+        old, new = files_of(folder / "old.tar.gz"), files_of(output)
+        config, calibrated = json.loads(old.pop("config.json")), json.loads(new.pop("config.json"))
+        assert new == old
+        assert new["notes.txt"] == b"kept"
+        assert calibrated["model"].pop("calibration") == results["calibration"]
+        assert calibrated == config
+
+    def test_calibration_improves_the_probabilities(self, done, folder):
+        results, _ = done
+        assert (results["data"], results["sentences"]) == (DEV, 200)
+        for name in ("after", "cross_fitted"):
+            assert results[name]["nll"] < results["before"]["nll"]
+            assert results[name]["ece"] < results["before"]["ece"]
+        calibration = results["calibration"]
+        threshold = f"threshold {calibration['threshold']:.3f}"
+        assert threshold in (folder / "plot.svg").read_text()
+        assert calibration["objective"] == "mcc"
+        assert calibration["tagged_share"] == results["after"]["tagged_share"]
+        assert calibration["gold_share"] == results["after"]["gold_share"]
+
+    def test_evaluate_uses_it(self, done, allennlp, archive_path, tmp_path):
+        """And the figures of the command are those of `evaluate`, before and after."""
+        results, output = done
+        metrics = ["-o", json.dumps({"model.metrics": ["word_qe", "calibration"]})]
+        before = evaluated(allennlp, archive_path, DEV, tmp_path, *metrics)
+        after = evaluated(allennlp, output, DEV, tmp_path, *metrics)
+        for name in ("mcc", "f1_mult", "ece", "brier"):
+            assert results["before"][name] == pytest.approx(before[name], abs=1e-5)
+            assert results["after"][name] == pytest.approx(after[name], abs=1e-5)
+        assert after["mcc"] >= before["mcc"]
+
+    def test_predictor_uses_it(self, done):
+        results, output = done
+        predictor = Predictor.from_archive(load_archive(str(output)))
+        threshold = results["calibration"]["threshold"]
+        assert predictor.description()["threshold"] == threshold
+        answer = predictor.predict_json({"source": "a red cup", "target": "die rote Tasse"})
+        assert answer["threshold"] == threshold
+        is_bad = [p >= threshold for p in answer["bad_probabilities"]]
+        assert answer["tags"] == ["BAD" if each else "OK" for each in is_bad]
+
+    def test_warning_names_both_shares(self, done, allennlp, tmp_path, caplog):
+        results, output = done
+        share = results["calibration"]["tagged_share"]
+        with caplog.at_level(logging.WARNING, "allennlp_nef"):
+            evaluated(allennlp, output, DEV, tmp_path)
+            options = ["-o", json.dumps({"model.calibration.tagged_share": share / 1.4})]
+            evaluated(allennlp, output, DEV, tmp_path, *options)
+            assert "tagged BAD" not in caplog.text
+            options = ["-o", json.dumps({"model.calibration.tagged_share": share / 1.6})]
+            evaluated(allennlp, output, DEV, tmp_path, *options)
+        assert f"{100 * share:.1f}% of the words are tagged BAD, but " in caplog.text
+        assert f"{100 * share / 1.6:.1f}% of those on which the threshold" in caplog.text
+        assert "for the highest MCC" in caplog.text
+        assert "allennlp-nef calibrate --adapt-to" in caplog.text
+
+    def test_old_calibration_is_replaced(self, done, run, tmp_path, capsys):
+        results, output = done
+        arguments = (output, DEV, "--output", tmp_path / "b.tar.gz", "--maximize", "f1_mult")
+        again = run(capsys, *arguments)
+        assert again["before"] == pytest.approx(results["after"])
+        for name in ("temperature", "gold_share"):
+            assert again["calibration"][name] == pytest.approx(results["calibration"][name])
+        assert again["calibration"]["objective"] == "f1_mult"
+        assert again["after"]["f1_mult"] >= results["after"]["f1_mult"]
+
+    def test_adaptation_is_said_in_the_answers(self, done, run, tmp_path, root, capsys):
+        """To requests, most of whose words are wrong: the target words in another order."""
+        results, output = done
+        pairs = [(root / f"{DEV}.{side}").read_text().splitlines() for side in ("src", "mt")]
+        requests = [
+            json.dumps({"source": source, "target": target.split()[::-1], "alignments": ""})
+            for source, target in zip(*pairs)
+        ]
+        (tmp_path / "some.jsonl").write_text("\n".join(requests))
+        new = tmp_path / "new.tar.gz"
+        arguments = (output, "--output", new, "--adapt-to", tmp_path / "some.jsonl")
+        adapted = run(capsys, *arguments, "--temperature-only")
+        rate, calibration = adapted["adapted"]["base_rate"]["BAD"], adapted["calibration"]
+        assert rate > 1.5 * results["calibration"]["gold_share"]
+        assert calibration["base_rate"]["BAD"] == calibration["gold_share"] == rate
+        assert calibration["biases"]["BAD"] > 0 > calibration["biases"]["OK"]
+        assert calibration["tagged_share"] == adapted["adapted"]["tagged_share"]
+        predictor = Predictor.from_archive(load_archive(str(new)))
+        answers = [predictor.predict_json(json.loads(request)) for request in requests[:150]]
+        assert {answer["base_rate"] for answer in answers} == {rate}
+        tags = [tag for answer in answers for tag in answer["tags"]]
+        assert tags.count("BAD") / len(tags) == pytest.approx(calibration["tagged_share"], abs=0.1)
+
+
+def test_folder_of_a_run_gives_what_its_archive_would_have(archive_path, allennlp, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(str(archive_path.parent), str(folder))
+    (folder / "model.tar.gz").unlink()
+    (folder / "notes.txt").write_text("kept")
+    config = json.loads((folder / "config.json").read_text())
+    config["include_in_archive"].append("notes.txt")
+    (folder / "config.json").write_text(json.dumps(config))
+    allennlp("calibrate", folder, "--output", tmp_path / "deep" / "new.tar.gz")
+    expected, found = files_of(archive_path), files_of(tmp_path / "deep" / "new.tar.gz")
+    assert set(found) == {*expected, "notes.txt"}
+    assert found["weights.th"] == expected["weights.th"]
+    assert sorted(path.name for path in (tmp_path / "deep").iterdir()) == ["new.tar.gz"]
+
+
+def test_chunks_are_calibrated(run, ner_archive, tmp_path, capsys):
+    new = tmp_path / "new.tar.gz"
+    results = run(capsys, ner_archive, "--output", new)
+    assert "threshold" not in results["calibration"]
+    assert "mcc" not in results["after"]
+    assert results["after"]["nll"] < results["before"]["nll"]
+    assert 0 < results["after"]["span_ece"] < 0.2
+    request = {"sentence": "Anna Schmidt met Paul in Rome last year ."}
+    before, after = (
+        Predictor.from_archive(load_archive(str(path))).predict_json(request)
+        for path in (ner_archive, new)
+    )
+    assert after["tags"] == before["tags"]
+    assert after["probabilities"] != pytest.approx(before["probabilities"], abs=1e-4)
+    for span in after["spans"]:  # of one word: the probability of its tag, and that it ends there
+        if span["end"] == span["start"] + 1:
+            assert span["probability"] <= after["probabilities"][span["start"]] + 1e-6
+
+
+def test_report_is_a_table(allennlp, pos_archive, tmp_path, capsys):
+    capsys.readouterr()
+    new = tmp_path / "new.tar.gz"
+    options = ("--plot", tmp_path / "a.png", "--adapt-to", "fixtures/pos/test.conllu")
+    allennlp("calibrate", pos_archive, "--output", new, *options)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith("on fixtures/pos/dev.conllu: 100 sentences, 952 words")
+    assert lines[2].split() == ["ECE", "%", "Brier", "NLL"]
+    assert [line.split()[0] for line in lines[3:6]] == ["before", "after", "cross-fitted"]
+    assert lines[7].startswith("adapted to fixtures/pos/test.conllu: 100 sentences, ")
+    assert lines[-2:] == [f"wrote {new}", f"wrote {tmp_path / 'a.png'}"]
+    answer = Predictor.from_archive(load_archive(str(new))).predict_json({"sentence": "Anna dort"})
+    assert sum(answer["base_rate"].values()) == pytest.approx(1)
+
+
+class TestErrors:
+    def test_output_may_not_be_the_archive_nor_the_plot(self, fail, archive_path, tmp_path):
+        other = "expected another file than"
+        assert f"--output: {other} ARCHIVE" in fail(archive_path, "--output", archive_path)
+        folder = archive_path.parent
+        assert f"--output: {other} ARCHIVE" in fail(folder, "--output", archive_path)
+        assert f"--output: {other} ARCHIVE" in fail(folder, "--output", folder / "best.th")
+        plot = tmp_path / "a.png"
+        message = fail(archive_path, "--output", plot, "--plot", plot)
+        assert f"--plot: {other} --output and ARCHIVE" in message
+        assert "--output: expected the name of a file" in fail(folder, "--output", tmp_path)
+        new = tmp_path / "new.tar.gz"
+        message = fail(archive_path, "--output", new, "--plot", tmp_path / "a.gif")
+        assert "--plot: expected a .png or .svg file" in message
+        message = fail(archive_path, "--output", new, "--tolerance", 5)
+        assert "--tolerance: expected --halting with it, got 5 alone" in message
+        assert "--output: expected the name of a file" in fail(
+            archive_path, "--output", "/dev/null"
+        )
+        assert not list(tmp_path.iterdir())
+        for ending in (".src", ".mt", ".tags", ".src-mt.alignments"):
+            shutil.copy(DEV + ending, tmp_path / f"dev{ending}")
+        data = archive_path, tmp_path / "dev", "--output"
+        message = fail(*data, tmp_path / "dev.tags")
+        assert f"--output: {other} those of the data, got " in message
+        assert (tmp_path / "dev.tags").read_bytes() == Path(f"{DEV}.tags").read_bytes()
+
+    @pytest.mark.parametrize(
+        "change, sentences, message",
+        [
+            (None, 60, "expected gold tags, got none for sentence 1"),
+            (("BAD", "OK"), 60, "expected words tagged BAD, in every half of the sentences, got 0"),
+            (("OK", "BAD"), 60, "expected words tagged OK, in every half of the sentences, got 0"),
+            (("", ""), 4, "expected at least 2 sentences and 100 words with gold tags, got 4 and"),
+        ],
+    )
+    def test_unusable_data_are_refused(
+        self, fail, archive_path, tmp_path, root, change, sentences, message
+    ):
+        for name in ("src", "mt", "tags"):
+            lines = (root / f"{DEV}.{name}").read_text().splitlines()[:sentences]
+            text = "\n".join(lines) + "\n"
+            if name == "tags" and change is None:
+                continue
+            (tmp_path / f"a.{name}").write_text(text.replace(*change) if name == "tags" else text)
+        error = fail(archive_path, tmp_path / "a", "--output", tmp_path / "new.tar.gz")
+        assert error.startswith(f"error: {tmp_path / 'a'}: {message}")
+        assert not (tmp_path / "new.tar.gz").exists()
+
+    def test_probabilities_that_are_nan_are_refused(self, fail, archive_path, tmp_path):
+        import torch
+
+        folder = tmp_path / "run"
+        shutil.copytree(str(archive_path.parent), str(folder))
+        weights = torch.load(str(folder / "best.th"))
+        weights["tag_head.projection.bias"].fill_(float("nan"))
+        torch.save(weights, str(folder / "best.th"))
+        error = fail(folder, DEV, "--output", tmp_path / "new.tar.gz")
+        assert error == (
+            f"error: {DEV}: expected a model with probabilities, got NaN for sentence 1"
+        )
+
+
+def test_fit_that_does_not_hold_for_other_sentences_gives_a_warning(
+    run, done, tmp_path, capsys, caplog, monkeypatch
+):
+    _, archive = done
+    with caplog.at_level(logging.WARNING, "allennlp_nef"):
+        run(capsys, archive, "--output", tmp_path / "a.tar.gz")
+        assert "too few" not in caplog.text
+        monkeypatch.setattr("allennlp_nef.calibration.fitting.fit", lambda *_: (0.02, [0, 0]))
+        results = run(capsys, archive, "--output", tmp_path / "a.tar.gz", "--temperature-only")
+    nll = results["cross_fitted"]["nll"]
+    assert f"1849 words are too few for this fit: cross-fitted, NLL is {nll:.4f}" in caplog.text
+
+
+def test_model_made_from_an_archive_gets_its_config(archive_path, tmp_path):
+    """The new archive does not need the other one."""
+    config = read_config(str(archive_path))
+    folder = tmp_path / "tuned"
+    shutil.copytree(str(archive_path.parent), str(folder))
+    model = {"type": "from_archive", "archive_file": str(archive_path)}
+    (folder / "config.json").write_text(json.dumps({**config, "model": model}))
+    found = read_config(str(folder))["model"]
+    assert found == config["model"]
+    found["calibration"] = {"temperature": 2.0}
+    write_archive(str(folder), tmp_path / "new.tar.gz", found)
+    assert read_config(str(tmp_path / "new.tar.gz"))["model"] == found
+    assert load_archive(str(tmp_path / "new.tar.gz")).model.tag_decoder.calibration.temperature == 2
+
+
+def test_threshold_that_does_not_hold_for_other_sentences_gives_a_warning(
+    run, done, tmp_path, capsys, caplog, monkeypatch
+):
+    _, archive = done
+    monkeypatch.setattr(
+        "allennlp_nef.calibration.fitting.best_threshold",
+        lambda *_: SimpleNamespace(value=0.9999999, tagged_share=0.1),
+    )
+    with caplog.at_level(logging.WARNING, "allennlp_nef"):
+        results = run(capsys, archive, "--output", tmp_path / "a.tar.gz")
+    crossed = 100 * results["cross_fitted"]["mcc"]
+    assert f"for other sentences: cross-fitted, mcc is {crossed:.2f}%" in caplog.text
+
+
+def test_shares_are_not_estimated_from_a_few_words(fail, done, tmp_path):
+    _, archive = done
+    few = tmp_path / "few.jsonl"
+    few.write_text('{"source": "a b", "target": "c d"}\n')
+    error = fail(archive, DEV, "--output", tmp_path / "a.tar.gz", "--adapt-to", few)
+    assert error.endswith("few.jsonl: expected at least 100 words to estimate shares from, got 2")
