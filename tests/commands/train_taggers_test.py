@@ -16,11 +16,9 @@ SCORES = {"pos": ["accuracy"], "ner": ["precision-overall", "recall-overall", "f
 # At least one for each component. tests/training_configs_test.py builds, trains and validates all configs for one step.
 NAMES = (
     "ner_char_bilstm_crf",
-    "ner_lan_unscaled",
+    "ner_lan",
     "ner_nef_f_crf_5",
-    "ner_nef_f_crf_5_gru",
     "ner_nef_f_crf_5_no_concat",
-    "ner_nef_f_crf_5_stacked",
     "ner_psa",
     "ner_right_to_left_crf_length",
     "ner_uniform_crf_5",

@@ -208,7 +208,6 @@ class TestAttention:
             ("qe_nef_s_length", 6),
             ("qe_nef_f", 5),
             ("qe_nef_f_length", 6),
-            ("qe_nef_f_crf", 5),
         ],
     )
     def test_attention_is_null_where_the_model_has_no_steps(self, predictor, root, config, steps):
