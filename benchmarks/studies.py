@@ -172,7 +172,7 @@ def find_files(
 
 
 def experiment(config: str, seed: int, files: Files, overrides: dict[str, Any]) -> "Params":
-    """A config, of `training_configs` or of `benchmarks/configs`, with the data paths, the seed and the overrides of a run."""
+    """A config with the data paths, the seed and the overrides of a run."""
     from allennlp.common import Params
 
     changes = {

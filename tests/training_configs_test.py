@@ -233,26 +233,28 @@ def test_settings_are_those_of_wei_et_al(name):
 NEF = "self.neural_easy_first('full', 2)"
 # Values other than the default of each knob of a builder.
 KNOBS = {
-    "ner": """embedding_dim: 6; embedding_dim: 0; pretrained_file: 'vectors.txt'; affix_dim: 7; affix_dim: 0; case_dim: 3;
-        character_dim: 5; character_dim: 5, character_lstm_dim: 4; dropout: 0.4; encoder_type: 'gru'; lstm_dim: 9;
-        num_layers: 2; min_count: 1; batch_size: 4; optimizer: { type: 'adam' }; decoder: {}; num_epochs: 2; patience: 2;
-        unknown_probability: 0.5; max_tokens: null; input_dropout: 0.1; tag_head: { type: 'crf' }; tag_scheme: 'BIOUL'""",
+    "ner": """embedding_dim: 6; embedding_dim: 0; pretrained_file: 'vectors.txt'; affix_dim: 7; affix_dim: 0;
+        case_dim: 3; character_dim: 5; character_dim: 5, character_lstm_dim: 4; dropout: 0.4; encoder_type:
+        'gru'; lstm_dim: 9; num_layers: 2; min_count: 1; batch_size: 4; optimizer: { type: 'adam' };
+        decoder: {}; num_epochs: 2; patience: 2; unknown_probability: 0.5; max_tokens: null; input_dropout:
+        0.1; tag_head: { type: 'crf' }; tag_scheme: 'BIOUL'""",
     "pos": "column: 'xpos'",
-    "trec": """lowercase: true; encoder_type: 'rnn'; bidirectional: false; recurrent_dropout: 0.1; pooling: 'attention';
-        fine_labels: true""",
+    "trec": """lowercase: true; encoder_type: 'rnn'; bidirectional: false; recurrent_dropout: 0.1; pooling:
+        'attention'; fine_labels: true""",
     "sst": "layout: 'blank'",
     "sick": "lowercase: false; relatedness: true; parses: 'parses'; names: ['a', 'b']; hidden_dim: 7",
     "parse": """num_layers: 1; min_count: 2; tag_dim: 7; tag_dim: 0; word_dropout: 0; hidden_dim: 7; biaffine: true;
         projective: false; column: 'xpos'""",
-    "qe": """embedding_dim: 6; lstm_dim: 9; dropout: 0.4; bad_weight: 1; min_count: 1; affix_dim: 7; neighbours: false;
-        batch_size: 4; optimizer: { type: 'adam' }; embedding_l2: 0.1; decoder: {}; tag_head_type: 'crf';
-        alignment_dropout: 0.1; word_similarity: true; sentence_scores: true; max_tokens: null; average_decay: 0.9;
-        weighting: {}; tagged: 'gaps'; eos: true; error_spans: true""",
+    "qe": """embedding_dim: 6; lstm_dim: 9; dropout: 0.4; bad_weight: 1; min_count: 1; affix_dim: 7; neighbours:
+        false; batch_size: 4; optimizer: { type: 'adam' }; embedding_l2: 0.1; decoder: {}; tag_head_type:
+        'crf'; alignment_dropout: 0.1; word_similarity: true; sentence_scores: true; max_tokens: null;
+        average_decay: 0.9; weighting: {}; tagged: 'gaps'; eos: true; error_spans: true""",
     "pos_lan": "num_layers: 2; num_heads: 2; learning_rate_decay: 0.1; dropout: 0.1",
     # The last ones are rows of Tables VI to IX of Wei et al.
     "ner_psa": """num_layers: 2; encoder_type: 'gru'; lstm_dim: 9; learning_rate: 0.5; bilstm_dropout: 0.1;
-        attention_dropout: 0.1; learning_rate_decay: 0.1; attention_options: { mask_self: false }; order: ['bilstm'];
-        attention_options: { relative: false }; attention_options: { gaussian: false }; order: ['fusion', 'bilstm']""",
+        attention_dropout: 0.1; learning_rate_decay: 0.1; attention_options: { mask_self: false }; order:
+        ['bilstm']; attention_options: { relative: false }; attention_options: { gaussian: false }; order:
+        ['fusion', 'bilstm']""",
 }
 
 

@@ -87,11 +87,6 @@ def test_byte_order_marks_are_dropped(path, encoding):
     assert block.lines == ["a\n", "\n"]
 
 
-def test_marks_within_the_text_stay(path):
-    (block,) = read(path, "a\n\ufeffb\n")
-    assert block.lines == ["a\n", "\ufeffb\n"]
-
-
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16"])
 def test_encoding_is_that_of_the_file(path, encoding):
     (block,) = read(path, "é ü\n", encoding)
