@@ -244,7 +244,7 @@ def test_missing_extra_of_a_command_is_told_in_one_line(extra, command, installe
         ),
         (
             "trees",
-            "from allennlp_nef.data.dataset_readers.conllu_trees import write_svg as svg; svg(None, None)",
+            "from allennlp_nef.data.dataset_readers.conllu import write_svg as svg; svg(None, None)",
         ),
     ],
 )

@@ -23,7 +23,7 @@ from allennlp_nef.data.aligners.lexical_aligner import (
     position_features,
     word_features,
 )
-from allennlp_nef.data.formats import read_examples
+from allennlp_nef.data.formats.wmt_word_qe import read_examples
 from allennlp_nef.errors import DataFormatError
 
 

@@ -6,9 +6,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from allennlp_nef.data import ConllTagsReader
-from allennlp_nef.data.formats import DataFormatError
 from allennlp_nef.data.formats.chunks import chunks_of, is_allowed
 from allennlp_nef.data.formats.conll_columns import ColumnSentence
+from allennlp_nef.errors import DataFormatError
 from tests.data.dataset_readers.reader_files import warnings_of
 
 ENGLISH = """\

@@ -2,8 +2,8 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.data import ConlluTagsReader
-from allennlp_nef.data.formats import DataFormatError
 from allennlp_nef.data.formats.conllu import ConlluSentence
+from allennlp_nef.errors import DataFormatError
 from tests.data.dataset_readers.reader_files import warnings_of
 
 TEXT = """\

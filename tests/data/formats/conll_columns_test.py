@@ -2,13 +2,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from allennlp_nef.data.formats import DataFormatError
 from allennlp_nef.data.formats.conll_columns import (
     BOUNDARIES,
     as_column,
     format_columns,
     read_columns,
 )
+from allennlp_nef.errors import DataFormatError
 
 # Neither separators, line ends nor surrogates. Much that looks like them: NBSP, form feed, U+0085, U+2028.
 CHARACTERS = st.characters(blacklist_categories=("Cs",), blacklist_characters=" \t\r\n\ufeff")

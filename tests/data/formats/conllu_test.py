@@ -5,9 +5,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from allennlp_nef.data.formats import DataFormatError
 from allennlp_nef.data.formats.characters import refused_word
 from allennlp_nef.data.formats.conllu import COLUMNS, TAG_COLUMNS, format_conllu, read_conllu
+from allennlp_nef.errors import DataFormatError
 
 TEXT = """\
 # newdoc id = d1

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from allennlp_nef.data.formats import DataFormatError
 from allennlp_nef.data.formats.text_files import check_encoding, is_blank, read_blocks
+from allennlp_nef.errors import DataFormatError
 
 LINES = st.sampled_from(
     ["", " ", "\t", " \t ", "\r", "a", " a", "a b\t", "\u2028", "\x85", "\xa0", "\x0c", "a\r"]

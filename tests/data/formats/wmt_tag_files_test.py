@@ -4,9 +4,8 @@ import logging
 
 import pytest
 
-from allennlp_nef.data.formats import format_submission
 from allennlp_nef.data.formats.tag_files import SystemInfo
-from allennlp_nef.data.formats.wmt_layouts import read_left_out
+from allennlp_nef.data.formats.wmt_layouts import format_submission, read_left_out
 from allennlp_nef.data.formats.wmt_tag_files import (
     MIN_LINES,
     leave_out,

@@ -11,13 +11,9 @@ from hypothesis import strategies as st
 
 from allennlp_nef.data.formats.characters import SplitText, find_words
 from allennlp_nef.data.formats.error_spans import GOLD_NAMES
-from allennlp_nef.data.formats.wmt_layouts import EOS
-from allennlp_nef.data.formats.wmt_word_qe import (
-    DataFormatError,
-    ReadOptions,
-    format_tags,
-    read_examples,
-)
+from allennlp_nef.data.formats.wmt_layouts import EOS, format_tags
+from allennlp_nef.data.formats.wmt_word_qe import ReadOptions, read_examples
+from allennlp_nef.errors import DataFormatError
 
 SOURCE, TARGET, TAGS, LINKS, SOURCE_TAGS = "src", "mt", "tags", "src-mt.alignments", "source_tags"
 
