@@ -181,7 +181,10 @@ def experiment(config: str, seed: int, files: Files, overrides: dict[str, Any]) 
         **dict.fromkeys(("random_seed", "numpy_seed", "pytorch_seed"), seed),
         **overrides,
     }
-    path = ROOT / "training_configs" / f"{config}.jsonnet"
+    folder = ROOT / "training_configs"
+    if not (folder / f"{config}.jsonnet").is_file():
+        folder = ROOT / "benchmarks" / "configs"  # what is only a row of an experiment
+    path = folder / f"{config}.jsonnet"
     return Params.from_file(str(path), json.dumps(changes))
 
 

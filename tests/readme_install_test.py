@@ -229,7 +229,7 @@ FUNCTIONS = {
     "allennlp_nef.data.tokenizers.SacremosesTokenizer": "tokenize",
     "allennlp_nef.serving.create_app": "serve,gunicorn",
     "allennlp_nef.figures.style.check_installed": "plot",
-    "allennlp_nef.data.dataset_readers.conllu_trees.write_svg": "trees",
+    "allennlp_nef.data.dataset_readers.conllu.write_svg": "trees",
 }
 USE = """
 import importlib, inspect, sys

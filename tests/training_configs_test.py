@@ -1,9 +1,11 @@
-"""Every config builds and takes an optimizer step on the fixtures, as `allennlp train` would have it."""
+"""Every config takes a training step, has the settings of its paper, and follows its knobs."""
 
 import math
 import re
 
 import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.predictors.archives import problems_of
 from tests.small_experiment import (
@@ -11,6 +13,7 @@ from tests.small_experiment import (
     ROOT,
     can_be_built,
     config_of,
+    evaluate,
     experiment,
     parts_of,
     step,
@@ -24,79 +27,64 @@ FIRST_LINES = {
 LOCAL = [name for name in FIRST_LINES if not name.endswith("_transformer") and can_be_built(name)]
 
 # The rows of the tables: the sketch update, the attention and the number of steps of the decoder.
-TABLE_1 = {
-    "pos_bilstm": None,
-    "pos_easy_first": ("full", "easy_first", "length"),
-    "pos_nef_s_csoftmax": ("single", "csoftmax", "length"),
-    "pos_nef_f_softmax": ("full", "softmax", "length"),
-    "pos_nef_f_sparsemax": ("full", "sparsemax", "length"),
-    "pos_nef_f_csoftmax": ("full", "csoftmax", "length"),
+TABLES = {
+    1: {
+        "pos_bilstm": None,
+        "pos_easy_first": ("full", "easy_first", "length"),
+        "pos_nef_s_csoftmax": ("single", "csoftmax", "length"),
+        "pos_nef_f_softmax": ("full", "softmax", "length"),
+        "pos_nef_f_sparsemax": ("full", "sparsemax", "length"),
+        "pos_nef_f_csoftmax": ("full", "csoftmax", "length"),
+    },
+    2: {
+        "ner_bilstm": None,
+        "ner_nef_s_5": ("single", "csoftmax", 5),
+        "ner_nef_f_5": ("full", "csoftmax", 5),
+        "ner_nef_f_10": ("full", "csoftmax", 10),
+        "ner_nef_f_length": ("full", "csoftmax", "length"),
+        "ner_bilstm_crf": None,
+        "ner_nef_s_crf_5": ("single", "csoftmax", 5),
+        "ner_nef_f_crf_5": ("full", "csoftmax", 5),
+        "ner_nef_f_crf_10": ("full", "csoftmax", 10),
+        "ner_nef_f_crf_length": ("full", "csoftmax", "length"),
+    },
+    3: {
+        "qe_bilstm": None,
+        "qe_nef_s": ("single", "csoftmax", 5),
+        "qe_nef_s_length": ("single", "csoftmax", "length"),
+        "qe_nef_f": ("full", "csoftmax", 5),
+        "qe_nef_f_length": ("full", "csoftmax", "length"),
+    },
+    4: {
+        "ner_nef_f_crf_5_no_concat": ("full", "csoftmax", 5),
+        "ner_uniform_crf_5": ("full", "uniform", 5),
+        "ner_easy_first_crf_5": ("full", "easy_first", 5),
+        "ner_easy_first_crf_length": ("full", "easy_first", "length"),
+        "ner_left_to_right_crf_length": ("full", "left_to_right", "length"),
+        "ner_right_to_left_crf_length": ("full", "right_to_left", "length"),
+    },
 }
-TABLE_2 = {
-    "ner_bilstm": None,
-    "ner_nef_s_5": ("single", "csoftmax", 5),
-    "ner_nef_f_5": ("full", "csoftmax", 5),
-    "ner_nef_f_10": ("full", "csoftmax", 10),
-    "ner_nef_f_length": ("full", "csoftmax", "length"),
-    "ner_bilstm_crf": None,
-    "ner_nef_s_crf_5": ("single", "csoftmax", 5),
-    "ner_nef_f_crf_5": ("full", "csoftmax", 5),
-    "ner_nef_f_crf_10": ("full", "csoftmax", 10),
-    "ner_nef_f_crf_length": ("full", "csoftmax", "length"),
-}
-TABLE_3 = {
-    "qe_bilstm": None,
-    "qe_nef_s": ("single", "csoftmax", 5),
-    "qe_nef_s_length": ("single", "csoftmax", "length"),
-    "qe_nef_f": ("full", "csoftmax", 5),
-    "qe_nef_f_length": ("full", "csoftmax", "length"),
-}
-TABLE_4 = {
-    "ner_nef_f_crf_5_no_concat": ("full", "csoftmax", 5),
-    "ner_uniform_crf_5": ("full", "uniform", 5),
-    "ner_easy_first_crf_5": ("full", "easy_first", 5),
-    "ner_easy_first_crf_length": ("full", "easy_first", "length"),
-    "ner_left_to_right_crf_length": ("full", "left_to_right", "length"),
-    "ner_right_to_left_crf_length": ("full", "right_to_left", "length"),
-}
-OTHERS = {
-    "pos_nef_f_csparsemax": ("full", "csparsemax", "length"),
-    "pos_nef_f_learned_bounds": ("full", "csoftmax", "length"),
-    "pos_nef_f_learned_halting": ("full", "csoftmax", "length"),
-    "ner_nef_f_crf_5_csparsemax": ("full", "csparsemax", 5),
-    "ner_nef_f_crf_5_learned_bounds": ("full", "csoftmax", 5),
-    "qe_nef_f_crf": ("full", "csoftmax", 5),
-    "qe_nef_f_tensorboard": ("full", "csoftmax", 5),
-    "ner_nef_f_crf_5_gru": ("full", "csoftmax", 5),
-    "ner_nef_f_crf_5_stacked": ("full", "csoftmax", 5),
-}
+ROWS = {name: row for table in TABLES.values() for name, row in table.items()}
 TASKS = {"pos": (0.2, "+accuracy"), "ner": (0.3, "+f1-overall"), "qe": (0.1, "+f1_mult")}
 
 
-@pytest.mark.parametrize("number", [1, 2, 3, 4])
-def test_first_lines_name_the_table_of_each_row(number):
-    rows = globals()[f"TABLE_{number}"]
-    named = {name for name, line in FIRST_LINES.items() if line.startswith(f"// Table {number}")}
-    assert named == {*rows}
+@pytest.fixture
+def build(tmp_path, monkeypatch):
+    """`build(config)`: a `TrainModel`."""
+    monkeypatch.chdir(ROOT)
+    return lambda config: experiment(config, tmp_path / "run")
 
 
-def test_first_lines_name_a_table_section_or_figure_of_the_paper():
-    for name, line in FIRST_LINES.items():
-        assert re.match(r"// .*\b(Table|Tables|Section|Figure) [\dIVX]", line), f"{name}: {line}"
-
-
-def test_archives_of_each_config_need_no_trust():
-    for name in filter(can_be_built, FIRST_LINES):
-        assert problems_of(config_of(name)) == {}, name
+def snippet(names, knobs=""):
+    """The parts or configs of some names, added up, with knobs."""
+    paths = [path for name in names.split() for path in CONFIGS.rglob(f"{name}.*sonnet")]
+    return " + ".join(f"(import '{path}')" for path in paths) + f" + {{ {knobs} }}"
 
 
 @pytest.mark.parametrize("name", LOCAL)
-def test_each_part_learns_in_one_step_and_the_validation_metric_is_finite(
-    name, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(ROOT)
+def test_each_part_learns_in_one_step_and_the_validation_metric_is_finite(name, build):
     config = config_of(name)
-    trainer = experiment(config, tmp_path).trainer
+    trainer = build(config).trainer
     loss, changed = step(trainer)
     assert math.isfinite(loss) and loss > 0
     # A single parameter may have no effect on one batch, but no part of the model.
@@ -108,12 +96,26 @@ def test_each_part_learns_in_one_step_and_the_validation_metric_is_finite(
         model(**batch)
     metrics = model.get_metrics(reset=True)
     wanted = config["trainer"]["validation_metric"]
-    for each in wanted if isinstance(wanted, list) else [wanted]:
-        assert each[0] in "+-"
-        assert each[1:] == "loss" or math.isfinite(metrics[each[1:]])
+    for metric in wanted if isinstance(wanted, list) else [wanted]:
+        assert metric[0] in "+-"
+        assert metric[1:] == "loss" or math.isfinite(metrics[metric[1:]])
+    assert problems_of(config) == {}  # its archive needs no trust
 
 
-@pytest.mark.parametrize("name", [*TABLE_1, *TABLE_2, *TABLE_3, *TABLE_4, *OTHERS])
+def test_first_lines_name_the_rows_of_the_paper():
+    for number, rows in TABLES.items():
+        start = f"// Table {number}"
+        assert {name for name, line in FIRST_LINES.items() if line.startswith(start)} == {*rows}
+    for name, line in FIRST_LINES.items():
+        assert re.match(r"// .*\b(Table|Tables|Section|Figure) [\dIVX]", line), f"{name}: {line}"
+
+
+def test_experiments_of_the_benchmarks_are_configs():
+    paths = sorted((ROOT / "benchmarks" / "configs").glob("*.jsonnet"))
+    assert all("model" in config for config in evaluate(*(f"import '{path}'" for path in paths)))
+
+
+@pytest.mark.parametrize("name", ROWS)
 def test_settings_are_those_of_section_5_of_the_paper(name):
     """Martins & Kreutzer (2017). Defaults that change later must not change these."""
     params = config_of(name)
@@ -125,8 +127,7 @@ def test_settings_are_those_of_section_5_of_the_paper(name):
     if name.startswith("ner_"):
         assert model["tag_head"].get("constraints") == ("BIO" if "_crf" in name else None)
 
-    decoder = model.get("decoder")
-    row = {**TABLE_1, **TABLE_2, **TABLE_3, **TABLE_4, **OTHERS}[name]
+    decoder, row = model.get("decoder"), ROWS[name]
     if row is None:
         assert decoder is None
     else:
@@ -145,27 +146,21 @@ def test_settings_are_those_of_section_5_of_the_paper(name):
     assert trainer["optimizer"]["type"] == "adagrad" and trainer["grad_norm"] == 5
     assert trainer["num_epochs"] == 20 and trainer["validation_metric"] == validation_metric
 
-
-@pytest.mark.parametrize("name", [*TABLE_1, *TABLE_2, *TABLE_3, *TABLE_4, *OTHERS])
-def test_dimensions_of_the_input_are_those_of_the_paper(name):
-    """Section 5.1: 64 for the word, 50 for prefixes and 50 for suffixes; Section 5.3: 64 a word."""
-    params = config_of(name)
-    representation = params["model"]["input_representation"]
-    min_count = params["vocabulary"]["min_count"]
+    # Section 5.1: 64 for the word, 50 for prefixes and 50 for suffixes; Section 5.3: 64 a word. Words and affixes seen
+    # once in training, which the development data do not add to, are unknown.
+    representation, min_count = model["input_representation"], params["vocabulary"]["min_count"]
+    assert set(min_count.values()) == {2} and params["datasets_for_vocab_creation"] == ["train"]
     if name.startswith("qe"):
         for side in ("source", "target"):
-            tokens = representation[f"{side}_embedder"]["token_embedders"]["tokens"]
-            assert tokens["embedding_dim"] == 64
-            assert min_count[f"{side}_tokens"] == 2
+            embedders = representation[f"{side}_embedder"]["token_embedders"]
+            assert embedders["tokens"]["embedding_dim"] == 64
         return
     embedders = representation["text_field_embedder"]["token_embedders"]
-    assert set(embedders) == {"tokens", "affixes"}
-    assert embedders["tokens"]["embedding_dim"] == 64
-    assert embedders["affixes"]["embedding_dim"] == 50
-    assert params["model"]["encoder"]["input_size"] == 164
-    # Words and affixes seen once in training, which the development data do not add to, are unknown.
-    assert set(min_count.values()) == {2} and len(min_count) == 9
-    assert params["datasets_for_vocab_creation"] == ["train"]
+    assert {name: each["embedding_dim"] for name, each in embedders.items()} == {
+        "tokens": 64,
+        "affixes": 50,
+    }
+    assert model["encoder"]["input_size"] == 164 and len(min_count) == 9
 
 
 def test_settings_of_the_character_model_are_those_of_lample_et_al():
@@ -173,11 +168,7 @@ def test_settings_of_the_character_model_are_those_of_lample_et_al():
     params = config_of("ner_char_bilstm_crf")
     model, trainer = params["model"], params["trainer"]
     representation = model["input_representation"]
-    embedders = representation["text_field_embedder"]["token_embedders"]
-    assert embedders["tokens"]["embedding_dim"] == 100
-    assert embedders["characters"]["embedding"]["embedding_dim"] == 25
-    lstm = embedders["characters"]["encoder"]
-    assert (lstm["type"], lstm["hidden_size"], lstm["bidirectional"]) == ("lstm", 25, True)
+    assert dimensions_of_words(model) == (100, 25, 25)
     lstm = model["encoder"]
     assert (lstm["type"], lstm["hidden_size"], lstm["bidirectional"]) == ("lstm", 100, True)
     assert lstm["input_size"] == 150
@@ -190,14 +181,178 @@ def test_settings_of_the_character_model_are_those_of_lample_et_al():
     assert trainer["optimizer"] == {"type": "sgd", "lr": 0.01} and trainer["grad_norm"] == 5
 
 
+def dimensions_of_words(model):
+    """Dimensions of word embeddings, character embeddings, and the character LSTM in each direction."""
+    embedders = model["input_representation"]["text_field_embedder"]["token_embedders"]
+    letters = embedders["characters"]
+    dims = letters["embedding"]["embedding_dim"], letters["encoder"]["hidden_size"]
+    return (embedders["tokens"]["embedding_dim"], *dims)
+
+
 @pytest.mark.parametrize(
-    ("name", "difference"),
+    "name", ["pos_lan", "ner_lan", "pos_lan_bilstm_softmax", "ner_lan_bilstm_crf"]
+)
+def test_settings_are_those_of_cui_and_zhang(name):
+    config = config_of(name)
+    model, trainer = config["model"], config["trainer"]
+    assert dimensions_of_words(model) == (100, 30, 25)
+    assert model["dropout"] == 0.5
+    expected = {"type": "sgd", "lr": 0.01, "momentum": 0.9, "weight_decay": 1e-8}
+    assert trainer["optimizer"] == expected
+    assert trainer["learning_rate_scheduler"] == {"type": "inverse_time", "rate": 0.035}
+    assert trainer["grad_norm"] == 5
+    assert config["data_loader"]["batch_sampler"]["batch_size"] == 10
+    encoder = model["encoder"]
+    if name.endswith("_lan"):
+        assert (encoder["hidden_dim"], encoder["num_layers"], encoder["num_heads"]) == (400, 3, 5)
+        assert encoder["attend_last"] is False
+    else:
+        assert (encoder["hidden_size"], encoder["num_layers"]) == (200, 1)
+
+
+@pytest.mark.parametrize("name", ["pos_psa", "ner_psa"])
+def test_settings_are_those_of_wei_et_al(name):
+    config = config_of(name)
+    model, trainer = config["model"], config["trainer"]
+    assert dimensions_of_words(model) == (100, 30, 50)
+    parts = model["encoder"]["encoders"]
+    kinds = ["position_aware_self_attention", "dropout", "lstm", "dropout"]
+    assert [part["type"] for part in parts] == [*kinds, "position_aware_self_attention"]
+    assert parts[0]["dropout"] == parts[4]["dropout"] == 0.2
+    assert parts[1]["dropout"] == parts[3]["dropout"] == 0.55
+    assert parts[2]["hidden_size"] == 150
+    rate = 0.01 if name == "pos_psa" else 0.015
+    assert trainer["optimizer"] == {"type": "sgd", "lr": rate, "momentum": 0.9}
+    assert trainer["learning_rate_scheduler"] == {"type": "inverse_time", "rate": 0.05}
+    assert trainer["grad_norm"] == 5
+    assert config["data_loader"]["batch_sampler"]["batch_size"] == 10
+    assert model["tag_head"]["type"] == "crf"
+    assert config["dataset_reader"].get("tag_scheme") == ("BIOUL" if name == "ner_psa" else None)
+
+
+NEF = "self.neural_easy_first('full', 2)"
+# Values other than the default of each knob of a builder.
+KNOBS = {
+    "ner": """embedding_dim: 6; embedding_dim: 0; pretrained_file: 'vectors.txt'; affix_dim: 7; affix_dim: 0;
+        case_dim: 3; character_dim: 5; character_dim: 5, character_lstm_dim: 4; dropout: 0.4; encoder_type:
+        'gru'; lstm_dim: 9; num_layers: 2; min_count: 1; batch_size: 4; optimizer: { type: 'adam' };
+        decoder: {}; num_epochs: 2; patience: 2; unknown_probability: 0.5; max_tokens: null; input_dropout:
+        0.1; tag_head: { type: 'crf' }; tag_scheme: 'BIOUL'""",
+    "pos": "column: 'xpos'",
+    "trec": """lowercase: true; encoder_type: 'rnn'; bidirectional: false; recurrent_dropout: 0.1; pooling:
+        'attention'; fine_labels: true""",
+    "sst": "layout: 'blank'",
+    "sick": "lowercase: false; relatedness: true; parses: 'parses'; names: ['a', 'b']; hidden_dim: 7",
+    "parse": """num_layers: 1; min_count: 2; tag_dim: 7; tag_dim: 0; word_dropout: 0; hidden_dim: 7; biaffine: true;
+        projective: false; column: 'xpos'""",
+    "qe": """embedding_dim: 6; lstm_dim: 9; dropout: 0.4; bad_weight: 1; min_count: 1; affix_dim: 7; neighbours:
+        false; batch_size: 4; optimizer: { type: 'adam' }; embedding_l2: 0.1; decoder: {}; tag_head_type:
+        'crf'; alignment_dropout: 0.1; word_similarity: true; sentence_scores: true; max_tokens: null;
+        average_decay: 0.9; weighting: {}; tagged: 'gaps'; eos: true; error_spans: true""",
+    "pos_lan": "num_layers: 2; num_heads: 2; learning_rate_decay: 0.1; dropout: 0.1",
+    # The last ones are rows of Tables VI to IX of Wei et al.
+    "ner_psa": """num_layers: 2; encoder_type: 'gru'; lstm_dim: 9; learning_rate: 0.5; bilstm_dropout: 0.1;
+        attention_dropout: 0.1; learning_rate_decay: 0.1; attention_options: { mask_self: false }; order:
+        ['bilstm']; attention_options: { relative: false }; attention_options: { gaussian: false }; order:
+        ['fusion', 'bilstm']""",
+}
+
+
+@pytest.mark.parametrize("builder", KNOBS)
+def test_each_knob_changes_the_config(builder):
+    values = [value.strip().replace(": ", ":: ", 1) for value in KNOBS[builder].split(";")]
+    base, *changed = evaluate(*(snippet(builder, value) for value in ["", *values]))
+    assert [value for value, config in zip(values, changed) if config == base] == []
+
+
+@pytest.mark.parametrize(
+    ("builder", "knobs", "message"),
     [
-        ("gru", {"type": "gru"}),
-        ("stacked", {"num_layers": 2, "dropout": 0.3}),
+        ("ner", "case_dim: 2, affix_dim: 0", "case_dim: needs affix_dim"),
+        ("ner", "pretrained_file: 'a', embedding_dim: 0", "pretrained_file: needs embedding_dim"),
+        ("ner", "unknown_probability: 1, embedding_dim: 0", "unknown_probability: needs embedding"),
+        ("trec", "recurrent_dropout: 0.1, encoder_type: 'gru'", "recurrent_dropout: needs a BiLST"),
+        ("trec", f"decoder: {NEF}, bidirectional: false", "decoder: needs bidirectional"),
+        ("sick", f"decoder: {NEF}, pooling: 'state'", "decoder: needs the pooling 'attention'"),
+        ("ner_psa", "order:: ['fusion', 'BiLSTM']", "order: expected 'fusion' and 'bilstm'"),
+        ("ner_psa", "order:: []", "order: expected 'fusion' and 'bilstm'"),
+        ("pos_lan", "encoder_type:: 'gru'", "encoder_type: label attention has a BiLSTM"),
+        ("ner", "lstm_dimm: 7", "lstm_dimm: expected one of the knobs .*, batch_size, "),
+        ("trec", "max_tokens:: 7", "max_tokens: expected one of the knobs"),
+        ("qe", "num_epochs:: 7", "num_epochs: expected one of the knobs"),
+        ("ner psa", "num_heads:: 7", "num_heads: expected one of the knobs"),
     ],
 )
-def test_variants_differ_in_their_encoder(name, difference):
-    base, variant = config_of("ner_nef_f_crf_5"), config_of(f"ner_nef_f_crf_5_{name}")
-    base["model"]["encoder"].update(difference)
-    assert variant == base
+def test_a_wrong_knob_is_an_error(builder, knobs, message):
+    with pytest.raises(RuntimeError, match=message):
+        evaluate(snippet(builder, knobs))
+
+
+def test_fields_of_allennlp_are_taken():
+    knobs = "random_seed: 7, test_data_path: 'a', evaluate_on_test: true"
+    assert evaluate(snippet("pos", knobs))[0]["random_seed"] == 7
+
+
+@pytest.mark.parametrize(
+    ("builder", "knobs", "input_dim", "states_dim"),
+    [
+        ("ner", f"decoder: {NEF}, tag_head: self.crf", 26, 60),
+        ("pos", "case_dim: 3, num_layers: 2", 29, 10),
+        ("ner", "embedding_dim: 0, affix_dim: 0, character_dim: 2, character_lstm_dim: 4", 8, 10),
+        ("qe", f"affix_dim: 0, decoder: {NEF}, tag_head_type: 'crf'", 36, 60),
+        ("qe", "affix_dim: 0, neighbours: false, min_count: 1", 12, 10),
+    ],
+)
+def test_dimensions_follow_from_the_knobs(build, builder, knobs, input_dim, states_dim):
+    sizes = f"{{ embedding_dim: 6, affix_dim: 10, lstm_dim: 5, dropout: 0.1 }} + {{ {knobs} }}"
+    (config,) = evaluate(f"{snippet(builder)} + {sizes}")
+    trainer = build(config).trainer
+    model = trainer.model
+    assert model.input_representation.get_output_dim() == model.encoder.get_input_dim() == input_dim
+    assert model.tag_head.input_dim == states_dim
+    assert math.isfinite(step(trainer)[0])
+
+
+@pytest.mark.parametrize(
+    ("builder", "knobs"),
+    [
+        ("parse", "tag_dim: 0, lstm_dim: 4"),
+        ("trec", "recurrent_dropout: 0.3, lstm_dim: 4"),
+        ("ner", "encoder_type: 'gru'"),
+        ("pos_lan", "num_layers:: 1, lstm_dim:: 15, num_heads:: 3, character_lstm_dim:: 3"),
+        ("ner_psa", "attention_options:: { relative: false, absolute: true }"),
+        ("ner_psa", "order:: ['bilstm', 'fusion', 'fusion'], tag_head:: { type: 'softmax' }"),
+    ],
+)
+def test_variants_learn(build, builder, knobs):
+    loss, changed = step(build(evaluate(snippet(builder, knobs))[0]).trainer)
+    assert math.isfinite(loss) and {"encoder", "_seq2vec_encoder"} & parts_of(changed)
+
+
+@pytest.mark.parametrize("header", ["", "2 3\n"], ids=["GloVe", "word2vec"])
+def test_words_with_a_vector_are_in_the_vocabulary_and_start_with_it(build, tmp_path, header):
+    vectors = {"Lisbon": [1.0, 2.0, 3.0], "Zanzibar": [4.0, 5.0, 6.0]}
+    path = tmp_path / "vectors.txt"
+    lines = [" ".join([word, *map(str, vector)]) for word, vector in vectors.items()]
+    path.write_text(header + "\n".join(lines) + "\n", encoding="utf-8")
+    knobs = f"pretrained_file: '{path}', embedding_dim: 3"
+    model = build(evaluate(snippet("ner", knobs))[0]).model
+    indices = model.vocab.get_token_to_index_vocabulary()
+    table = model.input_representation.text_field_embedder.token_embedder_tokens.weight
+    for word, vector in vectors.items():
+        assert table[indices[word]].tolist() == vector
+    assert "Houses" not in indices  # once, in training
+
+
+def test_some_rare_words_become_unknown(build):
+    (config,) = evaluate(snippet("ner", "unknown_probability: 0.5, min_count: 1"))
+    trainer = build(config).trainer
+    rare_words = trainer.model.input_representation.rare_words
+    batch = next(iter(trainer.data_loader))["tokens"]
+    torch.manual_seed(0)
+    before, after = (tokens["tokens"]["tokens"] for tokens in (batch, rare_words(batch)))
+    assert (before != 1).all()
+    assert 0 < (after == 1).sum() < (before != 0).sum()
+
+    with pytest.raises(ConfigurationError, match="lower vocabulary.min_count of 'tokens'"):
+        build(evaluate(snippet("ner", "unknown_probability: 0.5"))[0])

@@ -1,5 +1,6 @@
-"""The config with a pretrained transformer, with a small one that the test makes."""
+"""The configs with a pretrained transformer, with small ones that the tests make."""
 
+import json
 import math
 import shutil
 from types import SimpleNamespace
@@ -10,123 +11,213 @@ from allennlp.common.checks import ConfigurationError
 from transformers import PreTrainedModel
 
 from allennlp_nef.modules.token_embedders import WordPiecesEmbedder
-from allennlp_nef.predictors.archives import load_predictor
 from allennlp_nef.training import SaveTransformer
 from allennlp_nef_console import main
-from tests.small_experiment import CONFIGS, ROOT, experiment, step
-from tests.small_transformer import DIM, save_bert
+from tests.small_experiment import CONFIGS, ROOT, config_of, evaluate, experiment, parts_of, step
+from tests.small_transformer import DIM, LAYERS, LENGTH, SAVE, save_bert
 
 pytestmark = pytest.mark.usefixtures("offline")
-CONFIG = ROOT / "training_configs" / "ner_nef_f_crf_5_transformer.jsonnet"
+TASKS = ("ner", "trec", "qe")
+# Values other than the default.
+KNOBS = {
+    "transformer_model": "'models/xlm-roberta-large/'",
+    "transformer_dim": "6",
+    "transformer_length": "20",
+    "piece_pooling": "'mean'",
+    "last_layers": "2",
+    "frozen_layers": "1",
+    "transformer_lr": "1e-4",
+    "lr": "1e-2",
+    "layer_decay": "0.5",
+    "weight_decay": "0",
+    "warmup": "0.3",
+    "num_epochs": "2",
+    "accumulation": "2",
+    "use_amp": "true",
+}
+
+
+def with_transformer(task, knobs=""):
+    parts = f"(import '{CONFIGS}/parts/{task}.libsonnet') + (import '{CONFIGS}/parts/transformer.libsonnet')"
+    return f"{parts} + {{ {knobs} }}"
+
+
+@pytest.fixture(params=sorted(SAVE))
+def transformer(request, tmp_path):
+    """The folder of a small transformer."""
+    SAVE[request.param](tmp_path / "pretrained")
+    return tmp_path / "pretrained"
+
+
+def write_config(name, transformer, knobs=""):
+    path = transformer.parent / "config.jsonnet"
+    path.write_text(
+        f"(import '{CONFIGS / name}.jsonnet') + {{ transformer_model:: '{transformer}', transformer_dim:: {DIM}, "
+        f"transformer_layers:: {LAYERS}, transformer_length:: {LENGTH}, {knobs} }}",
+        encoding="utf-8",
+    )
+    return path
 
 
 @pytest.fixture
-def write_config(tmp_path):
-    """`write_config(knobs)`: writes the config with a small transformer and these knobs; its path."""
-    bert = tmp_path / "bert"
-    save_bert(bert)
-
-    def write(knobs=""):
-        path = tmp_path / "config.jsonnet"
-        path.write_text(
-            f"(import '{CONFIG}') {{ transformer_model: '{bert}', transformer_dim: {DIM}, "
-            f"transformer_length: 64, {knobs} }}",
-            encoding="utf-8",
-        )
-        return path
-
-    return write
-
-
-@pytest.fixture
-def build(tmp_path, monkeypatch):
+def build(transformer, tmp_path, monkeypatch):
+    """`build(name, knobs)`: the trainer of a config."""
     monkeypatch.chdir(ROOT)
-    return lambda path: experiment(path, tmp_path / "run")
-
-
-def test_transformer_and_decoder_learn_in_one_step(build, write_config):
-    trainer = build(write_config()).trainer
-    loss, changed = step(trainer)
-    assert math.isfinite(loss)
-    assert any("_transformer.transformer.encoder.layer.0." in name for name in changed)
-    assert any(name.startswith("decoder.") for name in changed)
-
-
-def test_learning_rate_of_the_transformer_is_lower_and_follows_the_schedule(build, write_config):
-    trainer = build(write_config("transformer_lr: 1e-4, lr: 1e-2,")).trainer
-    names = {id(parameter): name for name, parameter in trainer.model.named_parameters()}
-    transformer, rest = trainer.optimizer.param_groups
-    assert all(
-        ".token_embedder_transformer.transformer." in names[id(p)] for p in transformer["params"]
+    return lambda name, knobs="": (
+        experiment(write_config(name, transformer, knobs), tmp_path / "run").trainer
     )
-    assert not any(
-        ".token_embedder_transformer.transformer." in names[id(p)] for p in rest["params"]
-    )
-    assert len(transformer["params"]) + len(rest["params"]) == len(names)
-
-    schedule = trainer._learning_rate_scheduler
-    rates = []
-    for batch in range(10):
-        schedule.step_batch(batch)
-        rates.append(rest["lr"])
-        assert transformer["lr"] == pytest.approx(rest["lr"] / 100)
-    assert max(rates) <= 1e-2 and min(rates) > 0 and len(set(rates)) > 2
 
 
 @pytest.mark.parametrize(
-    ("knobs", "dim"),
+    ("name", "knobs"),
     [
-        ("", DIM),
-        ("embedding_dim: 6,", DIM + 6),
-        ("embedding_dim: 6, affix_dim: 2, case_dim: 3,", DIM + 13),
-        ("character_dim: 3, character_lstm_dim: 4,", DIM + 8),
+        ("qe_transformer", ""),
+        ("qe_nef_f_transformer", "aligned_source:: true, last_layers:: 2, pooling:: 'mean'"),
+        ("qe_transformer", "error_spans:: true"),
+        ("qe_nef_f_transformer", "tagged:: 'gaps', sentence_scores:: true, layer_decay:: 0.9"),
+        ("ner_nef_f_crf_5_transformer", ""),
+        ("ner_nef_f_crf_5_transformer", "embedding_dim:: 6, affix_dim:: 2, character_dim:: 3"),
     ],
 )
-def test_transformer_goes_with_words_affixes_and_characters(build, write_config, knobs, dim):
-    trainer = build(write_config(knobs)).trainer
-    assert trainer.model.input_representation.get_output_dim() == dim
-    loss, _ = step(trainer)
+def test_each_part_learns_in_one_step(build, name, knobs):
+    trainer = build(name, knobs)
+    loss, changed = step(trainer)
     assert math.isfinite(loss)
+    assert parts_of(changed) == parts_of(name for name, _ in trainer.model.named_parameters())
+    assert any(".layer.0." in parameter for parameter in changed)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_each_knob_changes_the_config_of_each_task(task):
+    knobs = [f"{name}:: {value}" for name, value in KNOBS.items()]
+    knobs += ["pooling:: 'mean'"] if task != "trec" else []  # there it is that of sentences
+    base, *changed = evaluate(*(with_transformer(task, knob) for knob in ["", *knobs]))
+    assert [knob for knob, config in zip(knobs, changed) if config == base] == []
 
 
 @pytest.mark.parametrize(
-    ("task", "predictor", "request_of"),
+    ("task", "knobs", "message"),
     [
-        ("ner", "nef_tagger", lambda words: {"tokens": words}),
-        ("pos", "nef_tagger", lambda words: {"tokens": words}),
-        ("trec", "sentence_classifier", lambda words: {"sentence": " ".join(words)}),
+        ("ner", "aligned_source:: true", "aligned_source: needs the builder of quality estimation"),
+        ("ner", "transformer_model:: 'a/b'", "transformer_dim, .*: needed for .* a/b; known are"),
+        ("qe", "pool:: 7", "pool: expected one of the knobs"),
+        ("qe", "lstm_dim:: 7", "lstm_dim: changes nothing with a transformer"),
+        ("qe", "embedding_dim:: 7", "embedding_dim: changes nothing with a transformer"),
+    ],
+)
+def test_a_wrong_knob_is_an_error(task, knobs, message):
+    with pytest.raises(RuntimeError, match=message):
+        evaluate(with_transformer(task, knobs))
+
+
+def test_sizes_of_known_transformers_need_no_knob():
+    knobs = "transformer_model:: 'models/xlm-roberta-large', layer_decay:: 0.5"
+    sentence, pair = evaluate(*(with_transformer(task, knobs) for task in ("ner", "qe")))
+    assert sentence["model"]["encoder"]["input_size"] == 1024
+    assert pair["model"]["encoder"]["input_dim"] == 1024
+    assert len(pair["trainer"]["optimizer"]["parameter_groups"]) == 25
+    assert config_of("qe_nef_f_transformer")["model"]["decoder"]["input_dim"] == 768
+
+
+def rates_of(trainer):
+    """The learning rates, by the part of the model."""
+    names = {id(parameter): name for name, parameter in trainer.model.named_parameters()}
+    rates = {}
+    for group in trainer.optimizer.param_groups:
+        for parameter in group["params"]:
+            name = names.pop(id(parameter))
+            if ".layer." in name:
+                part = name.split(".layer.")[1][0]
+            else:
+                part = "embeddings" if ".transformer." in name else name.split(".")[0]
+            rates.setdefault(part, set()).add(round(group["initial_lr"], 9))
+    assert not names
+    return rates
+
+
+@pytest.mark.parametrize("name", ["qe_nef_f_transformer", "ner_nef_f_crf_5_transformer"])
+def test_learning_rates_differ_by_layer_and_follow_the_schedule(build, name):
+    trainer = build(name, "lr:: 1e-2, transformer_lr:: 1e-4, layer_decay:: 0.5, last_layers:: 2")
+    rates = rates_of(trainer)
+    assert rates.pop("1") == {1e-4} and rates.pop("0") == {5e-5}
+    assert rates.pop("embeddings") == {2.5e-5}
+    assert set.union(*rates.values()) == {1e-2}
+
+    # The learning rates increase in the first tenth of the training, then they decrease.
+    schedule, groups = trainer._learning_rate_scheduler, trainer.optimizer.param_groups
+    schedule.num_steps_per_epoch = 100  # of 5 epochs
+    seen = []
+    for number in range(100):
+        schedule.step_batch(number)
+        seen.append(groups[-1]["lr"])
+        assert groups[0]["lr"] == pytest.approx(seen[-1] * 2.5e-3)
+    assert seen[50] == 1e-2 and seen[0] == pytest.approx(1e-2 / 32)
+    assert seen[:51] == sorted(seen[:51]) and seen[50:] == sorted(seen[50:], reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "frozen", "learning"),
+    [
+        ("qe_transformer", "0", {"0", "1"}),
+        ("ner_nef_f_crf_5_transformer", "1", {"1"}),
+        ("qe_transformer", "'all'", set()),
+    ],
+)
+def test_frozen_layers_do_not_change(build, name, frozen, learning):
+    trainer = build(name, f"frozen_layers:: {frozen}, transformer_lr:: 1e-2, num_epochs:: 2")
+    before = {name: p.detach().clone() for name, p in trainer.model.named_parameters()}
+    trainer.train()
+    parameters = dict(trainer.model.named_parameters())
+    changed = {name for name, value in before.items() if (parameters[name] != value).any()}
+    assert {name.split(".layer.")[1][0] for name in changed if ".layer." in name} == learning
+    assert not any("embeddings" in name for name in changed)
+    assert any(name.startswith("tag_head.") for name in changed)
+
+
+@pytest.mark.parametrize(
+    ("name", "predictor", "words"),
+    [
+        ("ner_nef_f_crf_5_transformer", "nef_tagger", ["tokens"]),
+        ("trec", "sentence_classifier", ["sentence"]),
+        ("qe_nef_f_transformer", "word_qe", ["source", "target"]),
     ],
 )
 def test_archive_needs_neither_the_pretrained_folder_nor_its_weights(
-    allennlp, small, tmp_path, monkeypatch, capfd, task, predictor, request_of
+    allennlp, small, tmp_path, monkeypatch, capfd, name, predictor, words
 ):
-    bert, run, moved = tmp_path / "bert", tmp_path / "run", tmp_path / "elsewhere"
-    save_bert(bert)
-    config = tmp_path / "config.jsonnet"
-    config.write_text(
-        f"(import '{CONFIGS}/parts/{task}.libsonnet') + (import '{CONFIGS}/parts/transformer.libsonnet') "
-        f"{{ transformer_model: '{bert}', transformer_dim: {DIM} }}",
-        encoding="utf-8",
-    )
+    run, moved = tmp_path / "run", tmp_path / "elsewhere"
+    save_bert(tmp_path / "bert")
+    if name == "trec":
+        config = tmp_path / "config.jsonnet"
+        sizes = f"transformer_model:: '{tmp_path}/bert', transformer_dim:: {DIM}"
+        config.write_text(with_transformer(name, sizes), encoding="utf-8")
+    else:
+        config = write_config(name, tmp_path / "bert", "last_layers:: 2")
     limits = {"validation_dataset_reader.max_instances": 12}
     allennlp("train", config, "-s", run, *small(24, epochs=1, **limits))
     # The second sentence is longer than what the transformer reads at once.
-    requests = [request_of(["Sheldon", "met", "Selby", "."] * times) for times in (1, 30)]
+    texts = [["Sheldon", "met", "Selby", "."] * times for times in (1, 20)]
+    requests = [
+        {field: text if field == "tokens" else " ".join(text) for field in words} for text in texts
+    ]
+    path = tmp_path / "requests.jsonl"
+    path.write_text("".join(f"{json.dumps(request)}\n" for request in requests))
 
     def answers(archive):
-        return load_predictor(str(archive), name=predictor).predict_batch_json(requests)
+        output = tmp_path / "answers.jsonl"
+        arguments = ("--predictor", predictor, "--silent", "--output-file", output)
+        allennlp("predict", archive, path, *arguments)
+        return output.read_text()
 
     expected = answers(run / "model.tar.gz")
     moved.mkdir()
     shutil.move(str(run / "model.tar.gz"), str(moved))
     shutil.rmtree(str(run))
-    shutil.rmtree(str(bert))
+    shutil.rmtree(str(tmp_path / "bert"))
     monkeypatch.setattr(PreTrainedModel, "from_pretrained", None)
     capfd.readouterr()
     assert answers(moved / "model.tar.gz") == expected
-    assert "TRAIN" not in capfd.readouterr().err
-    check = ["check-archive", str(moved / "model.tar.gz")]
-    assert main(check) == 0
+    assert main(["check-archive", str(moved / "model.tar.gz")]) == 0
 
 
 def test_two_transformers_in_a_model_are_an_error(tmp_path):
@@ -137,3 +228,10 @@ def test_two_transformers_in_a_model_are_an_error(tmp_path):
         ConfigurationError, match="expected one transformer in a model, got .* and "
     ):
         SaveTransformer(str(tmp_path)).on_start(SimpleNamespace(model=model))
+
+
+def test_model_that_cannot_be_found_is_an_error_in_one_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    with pytest.raises(ConfigurationError, match="model_name: .* folder .*/none") as caught:
+        experiment(write_config("qe_transformer", tmp_path / "none"), tmp_path / "run")
+    assert len(str(caught.value).splitlines()) == 1

@@ -1,2 +1,9 @@
 // A pretrained encoder of both sentences with a linear layer; compare with Table 3, BiLSTM: F1-MULT 39.71.
-import 'parts/qe_transformer.libsonnet'
+(import 'parts/qe.libsonnet') + (import 'parts/transformer.libsonnet') {
+  transformer_model: 'xlm-roberta-base',
+  batch_size: 16,
+  bad_weight: 1,  // `allennlp-nef calibrate` chooses the threshold
+  metrics: [{ type: 'word_qe' }, { type: 'best_threshold_word_qe' }, { type: 'calibration' }],
+  validation_metric: '+best_mcc',
+  trainer+: { patience: null },
+}

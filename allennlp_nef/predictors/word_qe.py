@@ -15,8 +15,9 @@ from overrides import overrides
 from allennlp_nef.data.dataset_readers import WmtWordQeReader
 from allennlp_nef.data.formats.error_spans import SEVERITIES, has_severities, join_bad_words
 from allennlp_nef.data.formats.wmt_layouts import check_eos, tagged_side, without_eos
-from allennlp_nef.data.formats.wmt_word_qe import DataFormatError, parse_alignments
+from allennlp_nef.data.formats.word_alignments import parse_alignments
 from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.errors import DataFormatError
 from allennlp_nef.models.base import DecodeOptions, with_options
 from allennlp_nef.modules.options import check_integers
 from allennlp_nef.modules.traces import ReadableTrace

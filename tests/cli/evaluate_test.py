@@ -3,7 +3,7 @@ import shutil
 
 import pytest
 
-from allennlp_nef.data.formats import read_examples
+from allennlp_nef.data.formats.wmt_word_qe import read_examples
 from allennlp_nef.errors import UserError
 
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from allennlp_nef.data.formats import read_examples
+from allennlp_nef.data.formats.wmt_word_qe import read_examples
 
 REQUESTS = [
     {"source": "the doctors see three cups .", "target": "die Schwestern sehen drei Tassen ."},

@@ -8,8 +8,7 @@ import pytest
 from sklearn.metrics import f1_score, matthews_corrcoef
 
 from allennlp_nef.data.formats.error_spans import GOLD_NAMES, ErrorSpan, format_error_spans
-from allennlp_nef.data.formats.wmt_layouts import format_header
-from allennlp_nef.data.formats.wmt_word_qe import format_submission
+from allennlp_nef.data.formats.wmt_layouts import format_header, format_submission
 
 # Real data and what the official scripts print of them, beside the checkout on some machines.
 SHARED = Path(__file__).resolve().parents[3] / "shared"

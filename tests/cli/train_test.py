@@ -7,7 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.models import load_archive
 
-from allennlp_nef.data.formats import DataFormatError
+from allennlp_nef.errors import DataFormatError
 from allennlp_nef.models import NefTagger
 from tests.conftest import ROOT
 

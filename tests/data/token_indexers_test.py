@@ -9,11 +9,10 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Instance, Token, TokenIndexer, Vocabulary
 from allennlp.data.fields import ListField, TextField
-from allennlp.nn.util import get_text_field_mask
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allennlp_nef.data.affixes import CASES, affix_namespaces, case_of
+from allennlp_nef.data.affixes import CASES, case_of
 from allennlp_nef.data.token_indexers import AffixesIndexer
 from allennlp_nef.pretrained import load_tokenizer
 from tests.small_transformer import SAVE
@@ -50,20 +49,10 @@ def test_case_of_a_word(case, words):
     assert {word: case_of(word) for word in words} == dict.fromkeys(words, case)
 
 
-def test_there_are_seven_cases():
-    assert len(CASES) == len(set(CASES)) == 7
-
-
 @settings(deadline=None, derandomize=True)
 @given(st.text())
 def test_any_text_has_a_case(word):
     assert case_of(word) in CASES
-
-
-def test_each_length_and_side_has_a_namespace():
-    prefixes, suffixes = affix_namespaces("x", 3)
-    assert prefixes == ["x_prefix_1", "x_prefix_2", "x_prefix_3"]
-    assert suffixes == ["x_suffix_1", "x_suffix_2", "x_suffix_3"]
 
 
 def make(**options):
@@ -172,13 +161,6 @@ def test_min_count_is_for_each_namespace():
 
 
 class TestOptions:
-    def test_namespace_begins_the_names(self):
-        indexer = make(namespace="x")
-        vocab = vocabulary(indexer, "a")
-        assert "x_prefix_1" in vocab.get_namespaces()
-        assert "affixes_prefix_1" not in vocab.get_namespaces()
-        assert tensors_of(indexer, vocab, ["a"])["prefixes"].tolist() == [[[2, 2, 2, 2]]]
-
     @pytest.mark.parametrize("max_length", [1, 2, 6])
     def test_max_length_is_the_longest_affix(self, max_length):
         indexer = make(max_length=max_length)
@@ -221,14 +203,6 @@ class TestBatches:
             assert (tensors[name][1, 1:] == 0).all()
             assert (tensors[name][0] > 0).all()
             assert torch.equal(tensors[name][1, 0], tensors[name][0, 2])
-
-    def test_mask_is_that_of_the_words(self, case):
-        """Without another indexer."""
-        indexer = make(case=case)
-        vocab = vocabulary(indexer, "a")
-        tensors = tensors_of(indexer, vocab, ["a", "unseen", "."], ["b"])
-        mask = get_text_field_mask({"a": tensors})
-        assert mask.tolist() == [[True] * 3, [True, False, False]]
 
     @pytest.mark.parametrize("sentences", [[[]], [[], []], [["a"], []]])
     def test_fields_without_tokens_are_padding(self, case, sentences):
@@ -304,13 +278,6 @@ def test_pieces_are_those_of_the_tokenizer_for_the_whole_sentence(folder):
         words[2] = 1
     (counts,), (pieces,) = tensors_of_pieces(word_pieces(folder), WORDS)["a"].values()
     assert (counts.tolist(), pieces.tolist()) == (words, expected)
-
-
-def test_padding_has_no_pieces_and_the_mask_is_that_of_the_words(folder):
-    tensors = tensors_of_pieces(word_pieces(folder), WORDS, WORDS[:2])
-    assert tensors["a"]["counts"][1, 2:].sum() == 0
-    assert get_text_field_mask(tensors).tolist() == [[True] * 7, [True] * 2 + [False] * 5]
-    assert tensors["a"]["pieces"].size(1) == tensors["a"]["counts"].sum(-1).max()
 
 
 def test_indexer_is_pickled_and_sentences_may_be_empty(folder):

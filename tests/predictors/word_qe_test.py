@@ -10,8 +10,8 @@ from allennlp.data import DatasetReader
 from allennlp.models import Model, load_archive
 from allennlp.predictors import Predictor
 
-from allennlp_nef.data.formats import read_examples
 from allennlp_nef.data.formats.score_files import read_sentence_scores
+from allennlp_nef.data.formats.wmt_word_qe import read_examples
 from allennlp_nef.predictors import WordQePredictor
 
 SOURCE = "the doctors see three cups ."
@@ -208,7 +208,6 @@ class TestAttention:
             ("qe_nef_s_length", 6),
             ("qe_nef_f", 5),
             ("qe_nef_f_length", 6),
-            ("qe_nef_f_crf", 5),
         ],
     )
     def test_attention_is_null_where_the_model_has_no_steps(self, predictor, root, config, steps):

@@ -1,37 +1,114 @@
-// A pretrained transformer, fine-tuned, in place of words and affixes (or besides them, where their knobs are set):
-// `(import 'parts/ner.libsonnet') + (import 'parts/transformer.libsonnet') { ... }`.
+// A pretrained transformer, fine-tuned, to be added to the builder of any task:
+// `(import 'parts/ner.libsonnet') + (import 'parts/transformer.libsonnet') { ... }`. It stands in place of words and affixes,
+// or besides them where their knobs are set. For quality estimation (qe.libsonnet) it reads source and translation together,
+// in place of embeddings, adjacent words and the BiLSTM.
+//
+// The learning rates are the usual ones for such encoders. They were not tuned.
 (import 'knobs.libsonnet')({
   local knobs = self,
 
   // Knobs.
-  transformer_model:: 'bert-base-multilingual-cased',  // a name on huggingface.co, or a folder
-  transformer_dim:: 768,
+  transformer_model:: 'xlm-roberta-base',  // a name on huggingface.co, or a folder
+  transformer_dim:: size.dim,  // of its states; needed for models that the table below lacks
+  transformer_layers:: size.layers,  // the same; only for layer_decay
   transformer_length:: null,  // in pieces; longer sentences are read in parts. null: its limit, at most 512
+  pooling:: if 'pooling' in super then super.pooling else 'first',  // a word is its first piece; 'mean': the mean of its pieces
+  piece_pooling:: if 'pooling' in super then 'first' else knobs.pooling,  // the same, for classes.libsonnet, whose pooling is of sentences
+  last_layers:: 1,  // above 1: a learned mix of the last layers
+  frozen_layers:: null,  // embeddings and first layers that are not trained, from 0; 'all': the whole transformer
+  aligned_source:: false,  // of quality estimation: whether to add the mean of the aligned source words
   transformer_lr:: 2e-5,
-  embedding_dim:: 0,
-  affix_dim:: 0,
   lr:: 1e-3,  // of all but the transformer
+  layer_decay:: 1,  // below 1: each layer has the learning rate of the layer above it times this
+  weight_decay:: 0.01,
+  warmup:: 0.1,  // the share of the training in which the learning rates increase; then they decrease
   num_epochs:: 5,
+  accumulation:: 1,  // the batches of an update
+  use_amp:: false,  // mixed precision; needs a GPU
+  embedding_dim:: if reads_pairs then super.embedding_dim else 0,
+  affix_dim:: 0,
 
-  token_indexers+:: {
-    transformer: { type: 'word_pieces', model_name: knobs.transformer_model },
+  // By the last part of the model's name.
+  local sizes = {
+    'bert-base-cased': { dim: 768, layers: 12 },
+    'bert-base-multilingual-cased': { dim: 768, layers: 12 },
+    'bert-large-cased': { dim: 1024, layers: 24 },
+    'multilingual-e5-small': { dim: 384, layers: 12 },
+    'roberta-base': { dim: 768, layers: 12 },
+    'roberta-large': { dim: 1024, layers: 24 },
+    'xlm-roberta-base': { dim: 768, layers: 12 },
+    'xlm-roberta-large': { dim: 1024, layers: 24 },
   },
-  token_embedders+:: {
-    transformer: {
-      type: 'word_pieces',
-      model_name: knobs.transformer_model,
-      max_length: knobs.transformer_length,
-    },
+  local names = [name for name in std.split(knobs.transformer_model, '/') if name != ''],
+  local name = names[std.length(names) - 1],
+  local size = if std.objectHas(sizes, name) then sizes[name] else
+    error 'transformer_dim, transformer_layers: needed for the transformer_model %s; known are those of %s'
+          % [knobs.transformer_model, std.join(', ', std.objectFields(sizes))],
+
+  // Builders.
+  local reads_pairs = std.objectHasAll(knobs, 'tagged'),
+  local unused = [
+    'affix_dim',
+    'alignment_dropout',
+    'embedding_dim',
+    'embedding_l2',
+    'lstm_dim',
+    'min_count',
+    'neighbours',
+    'word_similarity',
+  ],
+  local quality = import 'qe.libsonnet',
+  local refused = [knob for knob in unused if reads_pairs && knobs[knob] != quality[knob]],
+  assert refused == [] : '%s: changes nothing with a transformer that reads both sentences' % refused[0],
+  assert reads_pairs || !knobs.aligned_source : 'aligned_source: needs the builder of quality estimation',
+  local indexer = { type: 'word_pieces', model_name: knobs.transformer_model },
+  local transformer = {
+    model_name: knobs.transformer_model,
+    max_length: knobs.transformer_length,
+    pooling: knobs.piece_pooling,
+    last_layers: knobs.last_layers,
+    frozen_layers: knobs.frozen_layers,
   },
+  local states_dim = (if knobs.aligned_source then 2 else 1) * knobs.transformer_dim,
+  local group(regex, depth) = [
+    ['\\.transformer\\.' + regex],
+    { lr: knobs.transformer_lr * std.pow(knobs.layer_decay, depth) },
+  ],
+  // From the embeddings up; the last layer has the learning rate `transformer_lr`.
+  local layers = ['.*\\blayer\\.%d\\.' % layer for layer in std.range(0, knobs.transformer_layers - 1)],
+  local by_layer = [group('(?!%s)' % std.join('|', layers), knobs.transformer_layers)] + [
+    group(layers[i], knobs.transformer_layers - 1 - i)
+    for i in std.range(0, knobs.transformer_layers - 1)
+  ],
+  token_indexers+:: { transformer: indexer },
+  token_embedders+:: { transformer: { type: 'word_pieces' } + transformer },
   input_dim:: super.input_dim + knobs.transformer_dim,
+  neural_easy_first(sketch_update, num_steps)::
+    super.neural_easy_first(sketch_update, num_steps) + (if reads_pairs then { input_dim: states_dim } else {}),
   optimizer:: {
     type: 'adamw',
     lr: knobs.lr,
-    parameter_groups: [[['token_embedder_transformer\\.transformer\\.'], { lr: knobs.transformer_lr }]],
+    weight_decay: knobs.weight_decay,
+    [if knobs.frozen_layers != 'all' then 'parameter_groups']:
+      if knobs.layer_decay == 1 then [group('', 0)] else by_layer,
   },
+  local indexers = { word_pieces: indexer },
+  local pair_reader = if reads_pairs then { source_token_indexers: indexers, target_token_indexers: indexers } else {},
+
+  // The experiment.
+  dataset_reader+: pair_reader,
+  validation_dataset_reader+: pair_reader,
+  vocabulary+: if reads_pairs then { min_count:: {} } else {},  // words are pieces of the transformer's own vocabulary
+  model+: if reads_pairs then {
+    input_representation: { type: 'transformer_pair', aligned_source: knobs.aligned_source } + transformer,
+    encoder: { type: 'pass_through', input_dim: states_dim },
+  } else {},
   trainer+: {
-    learning_rate_scheduler: { type: 'slanted_triangular' },
+    num_epochs: knobs.num_epochs,
     grad_norm: 1.0,
+    learning_rate_scheduler: { type: 'slanted_triangular', cut_frac: knobs.warmup },
+    num_gradient_accumulation_steps: knobs.accumulation,
+    use_amp: knobs.use_amp,
     callbacks+: [{ type: 'save_transformer' }],
   },
   include_in_archive+: ['transformer'],

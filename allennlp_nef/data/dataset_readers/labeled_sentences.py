@@ -6,7 +6,7 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import SequenceField, SequenceLabelField
 from overrides import overrides
 
-from allennlp_nef.data.dataset_readers.untagged_reader import Text, UntaggedReader
+from allennlp_nef.data.dataset_readers.tagging_reader import Text, UntaggedReader
 from allennlp_nef.data.fields import ClassField, TagsField
 from allennlp_nef.data.formats.characters import OddCharacters, check_labels
 from allennlp_nef.data.formats.labeled_sentences import (
@@ -58,19 +58,19 @@ class LabeledSentencesReader(UntaggedReader):
     @overrides(check_signature=False)
     def examples(self, file_path: TextPath) -> Iterator[tuple[TextPath, LabeledSentence]]:
         """Each sentence after the path of its file."""
-        odd = OddCharacters()
-        for sentence in read_labeled_sentences(
-            file_path, self.layout, self.split, self.encoding, self.on_error
-        ):
-            try:
-                odd.check(sentence.words, f"{file_path}:{sentence.line}")
-            except DataFormatError as error:
-                self.on_error(error)
-                continue
+
+        def parse(
+            sentence: LabeledSentence, odd: OddCharacters
+        ) -> tuple[TextPath, LabeledSentence]:
+            odd.check(sentence.words, f"{file_path}:{sentence.line}")
             if self.layout == "trec" and not self.fine_labels:
                 sentence = sentence._replace(label=sentence.label.partition(":")[0])
-            yield file_path, sentence
-        odd.warn(self.warn)
+            return file_path, sentence
+
+        sentences = read_labeled_sentences(
+            file_path, self.layout, self.split, self.encoding, self.on_error
+        )
+        return self.parsed(sentences, parse)
 
     @overrides
     def num_tokens(self, example: Any) -> int:
@@ -140,17 +140,14 @@ class LabeledTreesReader(UntaggedReader):
     @overrides(check_signature=False)
     def examples(self, file_path: TextPath) -> Iterator[tuple[int, LabeledTree]]:
         """The trees, each after its line."""
-        odd = OddCharacters()
-        for number, tree in read_trees(file_path, self.encoding, self.on_error):
-            place = f"{file_path}:{number}"
-            try:
-                odd.check(tree.words, place)
-                check_labels(tree.labels, place)
-            except DataFormatError as error:
-                self.on_error(error)
-                continue
-            yield number, tree
-        odd.warn(self.warn)
+
+        def parse(numbered: tuple[int, LabeledTree], odd: OddCharacters) -> tuple[int, LabeledTree]:
+            number, tree = numbered
+            odd.check(tree.words, f"{file_path}:{number}")
+            check_labels(tree.labels, f"{file_path}:{number}")
+            return numbered
+
+        return self.parsed(read_trees(file_path, self.encoding, self.on_error), parse)
 
     @overrides
     def num_tokens(self, example: Any) -> int:

@@ -1,5 +1,5 @@
 from collections.abc import Iterator, Sequence
-from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 from allennlp.common.checks import ConfigurationError
@@ -7,21 +7,27 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import SequenceLabelField
 from overrides import overrides
 
-from allennlp_nef.data.dataset_readers.untagged_reader import Text, UntaggedReader
+from allennlp_nef.data.dataset_readers.tagging_reader import Text, UntaggedReader
 from allennlp_nef.data.fields import ClassField, NumberField
 from allennlp_nef.data.formats.characters import OddCharacters, check_labels
-from allennlp_nef.data.formats.conllu import check_heads
+from allennlp_nef.data.formats.conllu import (
+    ConlluSentence,
+    check_heads,
+    read_conllu,
+    tree_of,
+)
 from allennlp_nef.data.formats.sentence_pairs import (
     MAX_SCORE,
     MIN_SCORE,
     NO_CLASS,
-    Heads,
     SentencePair,
     read_sentence_pairs,
-    with_heads,
 )
 from allennlp_nef.data.formats.text_files import TextPath
 from allennlp_nef.errors import DataFormatError, quote
+
+Heads = tuple[list[int], list[int]] | None
+"""Of both sentences the head of each word, from 1, or 0; None without trees."""
 
 
 @DatasetReader.register("sentence_pairs")
@@ -72,26 +78,71 @@ class SentencePairsReader(UntaggedReader):
     @overrides(check_signature=False)
     def examples(self, file_path: TextPath) -> Iterator[tuple[TextPath, SentencePair, Heads]]:
         """Each pair after the path of its file, and the heads of its sentences."""
-        odd = OddCharacters()
         unknown = undecided = 0
-        read_pairs = partial(read_sentence_pairs, file_path, self.split, self.encoding)
-        for pair, heads in with_heads(read_pairs, file_path, self.parses, self.on_error):
-            try:
-                for words in (pair.first, pair.second):
-                    odd.check(words, f"{file_path}:{pair.line}")
-            except DataFormatError as error:
-                self.on_error(error)
-                continue
+
+        def parse(
+            both: tuple[SentencePair, Heads], odd: OddCharacters
+        ) -> tuple[SentencePair, Heads]:
+            for words in (both[0].first, both[0].second):
+                odd.check(words, f"{file_path}:{both[0].line}")
+            return both
+
+        pairs = self._without_trees if self.parses is None else self._with_trees
+        for pair, heads in self.parsed(pairs(file_path), parse):
             if self.gold == "label" and pair.label == NO_CLASS:
                 undecided += 1
                 continue
             unknown += getattr(pair, self.gold) is None
             yield file_path, pair, heads
-        odd.warn(self.warn)
         if undecided:
             self.warn("%s: left out %d pairs whose annotators did not agree.", file_path, undecided)
         if unknown:
             self.warn("%s: %d pairs have no %s.", file_path, unknown, self.gold)
+
+    def _without_trees(self, path: TextPath) -> Iterator[tuple[SentencePair, Heads]]:
+        for pair in read_sentence_pairs(path, self.split, self.encoding, self.on_error):
+            yield pair, None
+
+    def _with_trees(self, path: TextPath) -> Iterator[tuple[SentencePair, Heads]]:
+        """Each pair with the heads of its trees. The trees of a pair that cannot be read are passed over.
+
+        # Raises
+
+        `DataFormatError`: what `read_conllu` and `tree_of` raise, other words than those of the pair, fewer or more
+        sentences than the pairs have.
+        """
+        trees_path = str(Path(self.parses or "") / f"{Path(str(path)).stem}.conllu")
+        sentences = read_conllu(trees_path)
+        unread: list[DataFormatError] = []  # the errors of pairs whose trees come next
+
+        def on_unread(error: DataFormatError) -> None:
+            self.on_error(error)
+            unread.append(error)
+
+        def pass_over() -> None:
+            for _ in range(2 * len(unread)):
+                next(sentences, None)
+            unread.clear()
+
+        for pair in read_sentence_pairs(path, self.split, self.encoding, on_unread):
+            pass_over()
+            place = f"{path}:{pair.line}"
+            both = [
+                _with_words(next(sentences, None), words, trees_path, place)
+                for words in (pair.first, pair.second)
+            ]
+            try:
+                first, second = (tree_of(sentence, trees_path).heads for sentence in both)
+            except DataFormatError as error:
+                self.on_error(error)
+                continue
+            yield pair, (first, second)
+        pass_over()
+        more = next(sentences, None)
+        if more is not None:
+            raise DataFormatError(
+                f"{trees_path}:{more.lines[0]}: expected the end of the file, as in {path}, got another sentence"
+            )
 
     @overrides
     def num_tokens(self, example: Any) -> int:
@@ -147,3 +198,20 @@ class SentencePairsReader(UntaggedReader):
             check_heads(numbers, len(fields[name]), f"{name}_heads")
             fields[f"{name}_heads"] = SequenceLabelField(numbers, fields[name], "head_index_tags")
         return Instance(fields)
+
+
+def _with_words(
+    sentence: ConlluSentence | None, words: list[str], trees_path: str, place: str
+) -> ConlluSentence:
+    """The sentence of a file of trees, which has to have the words of the sentence of a pair."""
+    if sentence is None:
+        raise DataFormatError(
+            f"{trees_path}: expected the tree of {place}, got the end of the file"
+        )
+    forms = sentence.column("form")
+    if forms != words:
+        raise DataFormatError(
+            f"{trees_path}:{sentence.lines[0]}: expected the words of {place}, "
+            f"{quote(' '.join(words))}, got {quote(' '.join(forms))}"
+        )
+    return sentence

@@ -1,15 +1,13 @@
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from allennlp.common.checks import ConfigurationError
-from allennlp.data import Field, Instance, TokenIndexer
+from allennlp.data import Field, Instance
 from allennlp.data.fields import MetadataField, TextField
-from allennlp.data.token_indexers import SingleIdTokenIndexer
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.tagging_reader import (
+    FileReader,
     Prediction,
-    TaggingReader,
     Writer,
     token_of,
 )
@@ -18,7 +16,6 @@ from allennlp_nef.data.formats.characters import check_labels, check_words
 from allennlp_nef.data.formats.chunks import convert_tags
 from allennlp_nef.data.formats.conll_columns import ColumnSentence, as_column, format_columns
 from allennlp_nef.data.formats.conllu import ConlluSentence
-from allennlp_nef.data.formats.text_files import check_encoding
 from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.errors import DataFormatError, quote
 
@@ -38,8 +35,8 @@ def format_with_tags(
     return format_columns(rows)
 
 
-class SentenceReader(TaggingReader):
-    """A `TaggingReader` of single sentences.
+class SentenceReader(FileReader):
+    """A `FileReader` of single tagged sentences.
 
     An instance has the fields
 
@@ -49,29 +46,11 @@ class SentenceReader(TaggingReader):
 
     # Parameters
 
-    token_indexers : `dict[str, TokenIndexer]`, optional
-        Default: `{"tokens": SingleIdTokenIndexer}`.
-    encoding : `str`, optional (default = `"utf-8"`)
-        Of the files. A byte order mark is dropped.
-    max_tokens, label_namespace
-        See `TaggingReader`.
+    token_indexers, encoding, max_tokens, label_namespace, weighting
+        See `FileReader` and `TaggingReader`.
     """
 
     writers: ClassVar[dict[str, Writer]] = {"conll": write_words_and_tags}
-
-    def __init__(
-        self,
-        token_indexers: dict[str, TokenIndexer] | None = None,
-        encoding: str = "utf-8",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        try:
-            check_encoding(encoding)
-        except DataFormatError as error:
-            raise ConfigurationError(str(error)) from None
-        self.encoding = encoding
-        self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
 
     @overrides(check_signature=False)
     def text_to_instance(
@@ -122,9 +101,3 @@ class SentenceReader(TaggingReader):
         metadata = TaggingMetadata(tokens, tags=tags, sentence=sentence)
         fields["metadata"] = MetadataField(metadata)
         return Instance(fields)
-
-    @overrides
-    def apply_token_indexers(self, instance: Instance) -> None:
-        """Sets the indexers. `text_to_instance` does not: worker processes would send them along with each instance."""
-        fields: Any = instance.fields
-        fields["tokens"].token_indexers = self._token_indexers

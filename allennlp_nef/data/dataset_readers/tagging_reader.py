@@ -2,24 +2,33 @@ import logging
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, Instance, Token
+from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
+from allennlp.data.fields import MetadataField, TextField
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+from allennlp.data.tokenizers import Tokenizer, WhitespaceTokenizer
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 from overrides import overrides
 
+from allennlp_nef.data.formats.characters import OddCharacters, check_words
 from allennlp_nef.data.formats.conll_columns import ColumnSentence
 from allennlp_nef.data.formats.conllu import ConlluSentence
 from allennlp_nef.data.formats.data_paths import name_of
-from allennlp_nef.data.metadata import metadata_of
+from allennlp_nef.data.formats.text_files import check_encoding
+from allennlp_nef.data.metadata import SentencesMetadata, metadata_of
 from allennlp_nef.data.saved_examples import Request, read_examples
 from allennlp_nef.data.weighting import SentenceWeighting
-from allennlp_nef.errors import DataFormatError, OnError, raise_error
+from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
 from allennlp_nef.saved_versions import naming_versions
 
 logger = logging.getLogger(__name__)
+Sentence = TypeVar("Sentence")
+Example = TypeVar("Example")
+Text = str | list[str]
+"""A sentence: a string, which the reader splits into words, or its words."""
 
 
 class Prediction(NamedTuple):
@@ -175,6 +184,20 @@ class TaggingReader(DatasetReader):
                 metadata_of(instance).weight = weight
                 yield instance
 
+    def parsed(
+        self, sentences: Iterable[Sentence], parse: Callable[[Sentence, OddCharacters], Example]
+    ) -> Iterator[Example]:
+        """What `parse` makes of sentences while it counts odd characters. Its errors go to `on_error`."""
+        odd = OddCharacters()
+        for sentence in sentences:
+            try:
+                example = parse(sentence, odd)
+            except DataFormatError as error:
+                self.on_error(error)
+                continue
+            yield example
+        odd.warn(self.warn)
+
     def warn(self, message: str, *values: Any) -> None:
         """Logs a warning. All workers of a data loader read the whole file: only the first one logs."""
         worker = self.get_worker_info()
@@ -219,3 +242,91 @@ def _shared_token(word: str) -> Token:
     """Instances share tokens, which nothing writes to. This halves the time of reading: most of it is garbage
     collection."""
     return Token(word)
+
+
+class FileReader(TaggingReader):
+    """A `TaggingReader` of one file, whose encoding is an option, with the same indexers for all sentences.
+
+    # Parameters
+
+    token_indexers : `dict[str, TokenIndexer]`, optional
+        Default: `{"tokens": SingleIdTokenIndexer}`.
+    encoding : `str`, optional (default = `"utf-8"`)
+        Of the files. A byte order mark is dropped.
+    max_tokens, label_namespace, weighting
+        See `TaggingReader`.
+    """
+
+    text_fields: ClassVar[tuple[str, ...]] = ("tokens",)
+    """The names of the fields that hold sentences."""
+
+    def __init__(
+        self,
+        token_indexers: dict[str, TokenIndexer] | None = None,
+        encoding: str = "utf-8",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        try:
+            check_encoding(encoding)
+        except DataFormatError as error:
+            raise ConfigurationError(str(error)) from None
+        self.encoding = encoding
+        self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
+
+    @overrides
+    def apply_token_indexers(self, instance: Instance) -> None:
+        """Sets the indexers. `text_to_instance` does not: worker processes would send them along with each instance."""
+        for name in self.text_fields:
+            field: Any = instance.fields[name]
+            field.token_indexers = self._token_indexers
+
+
+class UntaggedReader(FileReader):
+    """Base class of the readers of sentences and pairs that are not for taggers: classes, scores, trees.
+
+    # Parameters
+
+    tokenizer : `Tokenizer`, optional (default = `None`, words are between whitespace)
+        Splits the sentences of files and of requests that are strings.
+    token_indexers, encoding
+        See `FileReader`.
+    max_tokens : `int`, optional (default = `None`, no limit)
+        At least 1. Longer sentences are left out, and their number is logged as a warning. Give a limit to the training
+        reader alone and a `validation_dataset_reader` without one.
+    max_instances : `int`, optional (default = `None`, all)
+        The first ones of a file are read.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer | None = None,
+        token_indexers: dict[str, TokenIndexer] | None = None,
+        encoding: str = "utf-8",
+        max_tokens: int | None = None,
+        max_instances: int | None = None,
+    ) -> None:
+        super().__init__(
+            token_indexers, encoding, max_tokens=max_tokens, max_instances=max_instances
+        )
+        self.tokenizer = tokenizer or WhitespaceTokenizer()
+
+    def split(self, text: str) -> list[str]:
+        """The words of a sentence."""
+        return [token.text for token in self.tokenizer.tokenize(text) if token.text]
+
+    def words_of(self, text: Any, name: str) -> list[str]:
+        """The words of a sentence from Python. Raises a `DataFormatError` for what is none."""
+        words = self.split(text) if isinstance(text, str) else text
+        if not isinstance(words, list) or not words:
+            raise DataFormatError(f"{name}: expected a sentence or its words, got {quote(text)}")
+        check_words(words, name)
+        return words
+
+    def fields_of(self, *sentences: list[str]) -> dict[str, Field]:
+        """The fields of the sentences' words, and their metadata."""
+        fields: dict[str, Field] = {
+            name: TextField([token_of(word) for word in words])
+            for name, words in zip(self.text_fields, sentences)
+        }
+        return {**fields, "metadata": MetadataField(SentencesMetadata(list(sentences)))}

@@ -44,12 +44,8 @@ from allennlp_nef.data.formats.wmt_layouts import (
     tagged_side,
     without_eos,
 )
-from allennlp_nef.data.formats.wmt_word_qe import (
-    ReadOptions,
-    WordQeExample,
-    check_alignments,
-    read_examples,
-)
+from allennlp_nef.data.formats.wmt_word_qe import ReadOptions, WordQeExample, read_examples
+from allennlp_nef.data.formats.word_alignments import check_alignments
 from allennlp_nef.data.metadata import TaggingMetadata, metadata_of
 from allennlp_nef.data.tokenizers import split_text
 from allennlp_nef.errors import DataFormatError, quote

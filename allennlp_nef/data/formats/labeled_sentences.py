@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from allennlp_nef.data.formats.characters import check_labels
-from allennlp_nef.data.formats.text_files import TextPath, first_line_of, is_blank, iterate_lines
-from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
+from allennlp_nef.data.formats.text_files import TextPath, parse_lines
+from allennlp_nef.errors import OnError, quote, raise_error
 
 
 class LabeledTree(NamedTuple):
@@ -57,25 +57,15 @@ def read_trees(
 
     # Raises
 
-    `DataFormatError`: what `iterate_lines` raises, a line that is no tree, a node with other than two parts, a file
-    without trees.
+    `DataFormatError`: what `parse_lines` raises, a line that is no tree, a node with other than two parts.
     """
-    has_tree = False
-    for number, line in enumerate(iterate_lines(path, encoding), first_line_of(path)):
-        if is_blank(line):
-            continue
-        has_tree = True
-        try:
-            tree = parse_tree(line.rstrip("\r\n"))
-            check_binary(tree)
-        except ValueError as error:
-            on_error(DataFormatError(f"{path}:{number}: {error}"))
-            continue
-        yield number, tree
-    if not has_tree:
-        raise DataFormatError(
-            f"{path}:{first_line_of(path)}: expected at least one tree, got an empty file"
-        )
+
+    def parse(number: int, line: str) -> tuple[int, LabeledTree]:
+        tree = parse_tree(line)
+        check_binary(tree)
+        return number, tree
+
+    return parse_lines(path, parse, "tree, got an empty file", encoding, on_error)
 
 
 def parse_tree(line: str) -> LabeledTree:
@@ -147,43 +137,25 @@ def read_labeled_sentences(
 
     # Parameters
 
-    path : `str` or `FileSlice`
     layout : `str`, optional (default = `"tab"`)
         One of `LAYOUTS`.
     split : `Callable[[str], list[str]]`, optional (default = `str.split`)
         The words of a sentence. The words of trees are those between brackets and blanks.
-    encoding : `str`, optional (default = `"utf-8"`)
-    on_error : `OnError`, optional (default: raise the error)
-        What happens to a sentence that cannot be read.
 
     # Raises
 
-    `DataFormatError`: what `iterate_lines` raises, a line that does not fit the layout, a label that `check_labels`
-    refuses, a sentence without words, a file without sentences.
+    `DataFormatError`: what `parse_lines` raises, a line that does not fit the layout, a label that `check_labels`
+    refuses, a sentence without words.
     """
-    parse = LAYOUTS[layout]
-    has_sentence = False
-    for number, line in enumerate(iterate_lines(path, encoding), first_line_of(path)):
-        if is_blank(line):
-            continue
-        has_sentence = True
-        place = f"{path}:{number}"
-        try:
-            try:
-                label, words = parse(line.rstrip("\r\n"), split)
-                if not words:
-                    raise ValueError("expected a sentence after the label, got none")
-            except ValueError as error:
-                raise DataFormatError(f"{place}: {error}") from None
-            check_labels([label], place)
-        except DataFormatError as error:
-            on_error(error)
-            continue
-        yield LabeledSentence(number, label, words)
-    if not has_sentence:
-        raise DataFormatError(
-            f"{path}:{first_line_of(path)}: expected at least one sentence, got an empty file"
-        )
+
+    def parse(number: int, line: str) -> LabeledSentence:
+        label, words = LAYOUTS[layout](line, split)
+        if not words:
+            raise ValueError("expected a sentence after the label, got none")
+        check_labels([label], f"{path}:{number}")
+        return LabeledSentence(number, label, words)
+
+    return parse_lines(path, parse, "sentence, got an empty file", encoding, on_error)
 
 
 def _after_tab(line: str, split: Split) -> tuple[str, list[str]]:

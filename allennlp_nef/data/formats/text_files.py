@@ -5,18 +5,18 @@ A line ends at `\\n` or `\\r\\n` and at nothing else (not at U+2028, U+0085 or a
 cut). The last line may lack its end. A byte order mark at the start of a file is dropped. A carriage return that ends
 no line is an error, and so are bytes that are not in the encoding.
 
-`iterate_lines` and `read_lines` give the lines of one file, `read_blocks` those between empty lines, and
-`read_parallel_lines` those of several UTF-8 files in lock-step.
+`iterate_lines` and `read_lines` give the lines of one file, `parse_lines` what each of them stands for, `read_blocks`
+those between empty lines, and `read_parallel_lines` those of several UTF-8 files in lock-step.
 """
 
 import io
 import math
 import os
 import stat
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import ExitStack
 from itertools import count
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, TypeVar
 
 from allennlp_nef.errors import DataFormatError, FileError, OnError, quote, raise_error
 
@@ -52,6 +52,7 @@ class FileSlice(NamedTuple):
 
 
 TextPath = str | FileSlice
+Item = TypeVar("Item")
 
 
 class Block(NamedTuple):
@@ -88,6 +89,47 @@ def iterate_lines(path: TextPath, encoding: str = "utf-8") -> Iterator[str]:
         raise undecodable(path, encoding) from None
     except OSError as error:
         raise file_error(str(path), error) from error
+
+
+def parse_lines(
+    path: TextPath,
+    parse: Callable[[int, str], Item | None],
+    expected: str,
+    encoding: str = "utf-8",
+    on_error: OnError = raise_error,
+) -> Iterator[Item]:
+    """
+    What the lines of a file stand for, in its order. Empty lines are left out.
+
+    # Parameters
+
+    parse : `Callable[[int, str], Item | None]`
+        Gets the number of a line and the line without its end; None for a line that is nothing, such as a header. A
+        `ValueError` goes to `on_error`, with file and line where it is no `DataFormatError`.
+    expected : `str`
+        What the error says where the file has no item.
+
+    # Raises
+
+    `DataFormatError`: that of `iterate_lines`, a file without items.
+    """
+    is_empty = True
+    for number, line in enumerate(iterate_lines(path, encoding), first_line_of(path)):
+        if is_blank(line):
+            continue
+        try:
+            item = parse(number, line.rstrip("\r\n"))
+        except DataFormatError as error:
+            on_error(error)
+        except ValueError as error:
+            on_error(DataFormatError(f"{path}:{number}: {error}"))
+        else:
+            if item is None:
+                continue
+            yield item
+        is_empty = False
+    if is_empty:
+        raise DataFormatError(f"{path}:{first_line_of(path)}: expected at least one {expected}")
 
 
 def read_blocks(path: TextPath, encoding: str = "utf-8") -> Iterator[Block]:

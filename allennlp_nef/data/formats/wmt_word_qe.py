@@ -47,28 +47,12 @@ from allennlp_nef.data.formats.wmt_layouts import (
     EOS,
     check_eos,
     check_tags,
-    format_submission,
-    format_tags,
     interleave,
     split_tags,
     without_eos,
 )
-from allennlp_nef.data.formats.word_alignments import check_alignments, parse_alignments
+from allennlp_nef.data.formats.word_alignments import parse_alignments
 from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
-
-__all__ = [
-    "DataFormatError",
-    "ReadOptions",
-    "WordQeExample",
-    "check_alignments",
-    "check_tags",
-    "find_example_files",
-    "format_submission",
-    "format_tags",
-    "parse_alignments",
-    "read_examples",
-    "span_files",
-]
 
 logger = logging.getLogger(__name__)
 

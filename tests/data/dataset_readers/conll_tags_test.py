@@ -6,9 +6,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from allennlp_nef.data import ConllTagsReader
-from allennlp_nef.data.formats import DataFormatError
 from allennlp_nef.data.formats.chunks import chunks_of, is_allowed
 from allennlp_nef.data.formats.conll_columns import ColumnSentence
+from allennlp_nef.errors import DataFormatError
 from tests.data.dataset_readers.reader_files import warnings_of
 
 ENGLISH = """\
@@ -199,13 +199,6 @@ class TestColumns:
             f"{path}:2: expected a column {column} with the words (word_column, from 0), got {width} columns"
         )
 
-    def test_without_tag_leaves_the_other_columns(self):
-        row = ("a", "N", "O")
-        assert ConllTagsReader().without_tag(row) == ["a", "N"]
-        assert ConllTagsReader(tag_column=1).without_tag(row) == ["a", "O"]
-        assert ConllTagsReader(tag_column=None).without_tag(row) == ["a", "N", "O"]
-        assert ConllTagsReader(tag_column=3).without_tag(row) == ["a", "N", "O"]
-
     @pytest.mark.parametrize(
         "options, message",
         [
@@ -231,37 +224,6 @@ class TestErrors:
             "(from 0; see tag_column and tag_scheme)"
         )
 
-    def test_rows_with_too_few_columns_are_an_error(self, path):
-        message = error_of(path, "a N O\nb N O\n\nc N\n")
-        assert message == f"{path}:4: expected 3 columns as in line 1, got 2: 'c N'"
-
     def test_parts_of_speech_in_the_last_column_are_an_error(self, path):
         """Unlabeled data may end with another column than the tag's."""
         assert f"{path}:1: expected O or a chunk tag" in error_of(path, "a N\nb V\n")
-
-    def test_undecodable_bytes_are_an_error(self, path):
-        path.write_bytes(b"a O\nb\xff O\n")
-        with pytest.raises(DataFormatError, match=r"x\.conll:2: expected utf-8, got byte 0xff"):
-            list(ConllTagsReader().read(str(path)))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a\tB-X\nb\tO\n\nc\tO\n",
-        "a  B-X \n b O\n \nc O\n",
-        "a B-X\r\nb O\r\n\r\nc O\r\n",
-        "a B-X\nb O\n\nc O",
-        "\n\n\na B-X\nb O\n\n\nc O\n\n\n",
-        "-DOCSTART- O\na B-X\nb O\n-DOCSTART- O\nc O\n",
-    ],
-)
-def test_layout_does_not_matter(path, text):
-    instances = read(path, text)
-    assert list(map(words_of, instances)) == [["a", "b"], ["c"]]
-    assert list(map(labels_of, instances)) == [["B-X", "O"], ["O"]]
-
-
-def test_words_are_not_split_at_other_whitespace(path):
-    (instance,) = read(path, "1\xa0000 O\na\u3000b B-X\n")
-    assert words_of(instance) == ["1\xa0000", "a\u3000b"]

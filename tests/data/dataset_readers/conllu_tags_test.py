@@ -2,8 +2,8 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.data import ConlluTagsReader
-from allennlp_nef.data.formats import DataFormatError
 from allennlp_nef.data.formats.conllu import ConlluSentence
+from allennlp_nef.errors import DataFormatError
 from tests.data.dataset_readers.reader_files import warnings_of
 
 TEXT = """\
@@ -106,10 +106,3 @@ def test_underscore_is_a_label_in_other_columns(path):
     """It says that the word has no value."""
     text = TEXT.replace("\tDET\tD\t", "\tDET\t_\t")
     assert labels_of(read(path, text, column="xpos")) == [["P", "_", "N"], ["I"]]
-
-
-def test_ids_out_of_order_are_an_error(path):
-    with pytest.raises(DataFormatError) as info:
-        read(path, TEXT.replace("3\t10 000", "4\t10 000"))
-    message = f"{path}:6: expected the ID 3, a range from 3 or 2.2, got '4'"
-    assert str(info.value) == message

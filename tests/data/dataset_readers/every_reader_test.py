@@ -15,8 +15,7 @@ from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader, WorkerError
 from allennlp.data.dataset_readers.dataset_reader import WorkerInfo
 
-from allennlp_nef.data.formats import DataFormatError
-from allennlp_nef.errors import FileError
+from allennlp_nef.errors import DataFormatError, FileError
 from tests.data.dataset_readers.reader_files import (
     READERS,
     sentence_of,

@@ -6,9 +6,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.data_loaders import SimpleDataLoader
-from allennlp.data.dataset_readers.dataset_reader import WorkerInfo
 
-from allennlp_nef.data.formats import DataFormatError
 from allennlp_nef.data.metadata import TaggingMetadata
 from tests.data.dataset_readers.reader_files import (
     SENTENCE_READERS,
@@ -88,37 +86,6 @@ def test_unlabeled_file_has_no_tags_and_one_warning(name, tmp_path, caplog):
     assert ": the sentences are unlabeled" in warning
 
 
-def test_one_worker_warns_of_an_unlabeled_file(name, tmp_path, caplog):
-    path = write(tmp_path, name, [3, 1, 2], tagged=False)
-    for worker in range(3):
-        reader = make(name)
-        reader._set_worker_info(WorkerInfo(3, worker))
-        assert list(map(sentence_of, reader.read(path))) == [worker]
-    assert len(warnings_of(caplog)) == 1
-
-
-def test_encoding_is_that_of_the_file(name, tmp_path):
-    path = write(tmp_path, name, [2])
-    with open(path, "r+", encoding="utf-8") as file:
-        text = file.read().replace("w0_1", "Böll")
-    with open(path, "w", encoding="latin-1") as file:
-        file.write(text)
-    (instance,) = make(name, encoding="latin-1").read(path)
-    assert [token.text for token in instance["tokens"]] == ["w0_0", "Böll"]
-    with pytest.raises(DataFormatError, match=":2: expected utf-8, got byte 0xf6 as byte "):
-        list(make(name).read(path))
-
-
-def test_a_byte_order_mark_is_no_part_of_a_word(name, tmp_path):
-    path = write(tmp_path, name, [2])
-    with open(path, "rb+") as file:
-        data = file.read()
-        file.seek(0)
-        file.write(b"\xef\xbb\xbf" + data)
-    (instance,) = make(name).read(path)
-    assert [token.text for token in instance["tokens"]] == words_of(0, 2)
-
-
 def test_unknown_encoding_is_refused(name):
     message = "encoding: expected one that Python knows, got 'utf-9'"
     with pytest.raises(ConfigurationError, match=message):
@@ -161,21 +128,3 @@ def test_padding_symbol_is_a_word(name):
     instance.index_fields(Vocabulary.from_instances([instance]))
     assert 0 not in instance.as_tensor_dict()["tokens"]["tokens"]["tokens"]
     assert instance["metadata"].metadata.tokens == words
-
-
-@pytest.mark.parametrize("problem", ["missing", "folder", "empty"])
-def test_paths_without_sentences_are_refused(name, tmp_path, problem):
-    path = tmp_path / "x"
-    if problem == "folder":
-        path.mkdir()
-    elif problem == "empty":
-        path.write_text("\n")
-    expected = {
-        "missing": "expected a file, got no such file",
-        "folder": "expected a file, got a folder",
-        "empty": "expected at least one sentence, got an empty file",
-    }
-    line = ":1" if problem == "empty" else ""
-    with pytest.raises(DataFormatError) as info:
-        list(make(name).read(str(path)))
-    assert str(info.value) == f"{path}{line}: {expected[problem]}"

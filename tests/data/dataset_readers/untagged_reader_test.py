@@ -98,8 +98,3 @@ def test_odd_characters_in_words_are_kept_with_a_warning(tmp_path, caplog):
     assert instance["metadata"].metadata.sides == [["b\x00c", "\ufeff"]]
     (message,) = caplog.messages
     assert "x.txt:1: U+0000 in a word" in message and "x.txt:1: U+FEFF" in message
-
-
-def test_sentences_without_words_are_errors():
-    with pytest.raises(DataFormatError, match="second: expected a sentence or its words, got"):
-        make("sentence_pairs").text_to_instance("a", [])

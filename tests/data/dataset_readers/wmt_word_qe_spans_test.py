@@ -47,13 +47,6 @@ def test_each_tokenizer_is_for_its_side(spans):
     assert (sentence.source, sentence.tokens[0]) == (["yes,", "no"], "ja")
 
 
-def test_spans_outside_of_the_text_are_errors_unless_they_are_clipped(spans):
-    spans.write_text(spans.read_text().replace("3 10", "3 11"))
-    with pytest.raises(DataFormatError, match=r"a.tsv:2: expected a span within the 10 char"):
-        read(spans)
-    assert read(spans, clip_spans=True)[0].spans == [(2, 3, "minor"), (9, 10, "major")]
-
-
 def test_files_without_tags_and_alignments_are_tokenized(tmp_path):
     (tmp_path / "a.src").write_text("it's so\n")
     (tmp_path / "a.mt").write_text("so  ist's\n")

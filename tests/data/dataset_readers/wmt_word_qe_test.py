@@ -153,12 +153,6 @@ def test_wrong_options_are_an_error(options, message):
     assert str(info.value) == message
 
 
-def test_unlabeled_files_have_no_tags(tmp_path):
-    for instance in WmtWordQeReader().read(write_word_qe(tmp_path, [3, 2], tagged=False)):
-        assert "tags" not in instance.fields
-        assert instance["metadata"].metadata.tags is None
-
-
 def test_sentence_scores_are_a_field_on_request(tmp_path):
     path = write_word_qe(tmp_path, [3, 2])
     (tmp_path / "x.hter").write_text("0.25\n0\n")
@@ -307,14 +301,6 @@ class TestAligner:
     ):
         reader = self.reader(options, serialization_dir=str(aligner_path.parent), **extras)
         assert (reader.aligner is not None) == has_aligner
-
-    def test_archive_without_an_aligner_has_none(self, tmp_path):
-        assert self.reader({}, serialization_dir=str(tmp_path)).aligner is None
-
-    @pytest.mark.parametrize("value", [3, None])
-    def test_other_values_are_refused(self, value):
-        with pytest.raises(ConfigurationError, match="aligner"):
-            WmtWordQeReader(aligner=value)
 
     def test_missing_and_wrong_files_are_refused(self, tmp_path):
         with pytest.raises(ConfigurationError, match="aligner: none: expected the file of an"):

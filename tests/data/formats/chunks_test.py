@@ -69,11 +69,6 @@ class TestSplitTag:
             split_tag(tag)
         assert str(info.value) == f"expected O or a chunk tag such as B-PER, got {tag!r}"
 
-    def test_long_tags_are_cut_in_the_message(self):
-        with pytest.raises(ValueError) as info:
-            split_tag("x" * 10000)
-        assert len(str(info.value)) < 120
-
 
 class TestChunksOf:
     @pytest.mark.parametrize(
@@ -118,11 +113,6 @@ class TestChunksOf:
         chunks = chunks_of(tags.split())
         assert chunks == expected
         assert all(isinstance(chunk, Chunk) for chunk in chunks)
-
-    @pytest.mark.parametrize("tags", [["B-X", "X"], ["O", "I-"], ["O", ""]])
-    def test_other_tags_are_refused(self, tags):
-        with pytest.raises(ValueError, match="expected O or a chunk tag such as B-PER"):
-            chunks_of(tags)
 
     @pytest.mark.parametrize("length", [1, 2, 3])
     def test_chunks_cover_the_words_that_are_not_outside(self, length):
@@ -180,12 +170,6 @@ class TestEncoding:
         transitions = zip([None, *converted], [*converted, None])
         assert all(is_allowed(before, after, scheme) for before, after in transitions)
 
-    def test_chunks_are_written_in_each_scheme(self):
-        chunks = [Chunk(0, 3, "X"), Chunk(3, 4, "X"), Chunk(5, 7, "Y")]
-        assert " ".join(encode_chunks(chunks, 8, "BIO")) == "B-X I-X I-X B-X O B-Y I-Y O"
-        assert " ".join(encode_chunks(chunks, 8, "BIOUL")) == "B-X I-X L-X U-X O B-Y L-Y O"
-        assert encode_chunks([], 2, "BIO") == ["O", "O"]
-
     @pytest.mark.parametrize(
         "chunks", [[(0, 3, "X")], [(-1, 1, "X")], [(1, 1, "X")], [(0, 2, "X"), (1, 2, "Y")]]
     )
@@ -237,23 +221,3 @@ class TestIsAllowed:
     def test_transitions_in_both_schemes(self, before, after, bio, bioul):
         assert is_allowed(before, after, "BIO") is bio
         assert is_allowed(before, after, "BIOUL") is bioul
-
-    @pytest.mark.parametrize(
-        "before, after, expected",
-        [
-            ("B-X", "L-X", True),
-            ("B-X", "E-X", True),
-            ("B-X", "L-Y", False),
-            ("B-X", "U-X", False),
-            ("L-X", "I-X", False),
-            ("U-X", "L-X", False),
-            ("L-X", "U-Y", True),
-            ("L-X", None, True),
-            (None, "L-X", False),
-            (None, "S-X", True),
-            ("S-X", "B-X", True),
-            ("E-X", "O", True),
-        ],
-    )
-    def test_transitions_in_bioul(self, before, after, expected):
-        assert is_allowed(before, after, "BIOUL") is expected

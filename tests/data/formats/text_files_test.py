@@ -5,8 +5,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from allennlp_nef.data.formats import DataFormatError
 from allennlp_nef.data.formats.text_files import check_encoding, is_blank, read_blocks
+from allennlp_nef.errors import DataFormatError
 
 LINES = st.sampled_from(
     ["", " ", "\t", " \t ", "\r", "a", " a", "a b\t", "\u2028", "\x85", "\xa0", "\x0c", "a\r"]
@@ -85,11 +85,6 @@ def test_empty_lines_separate_blocks(path):
 def test_byte_order_marks_are_dropped(path, encoding):
     (block,) = read(path, "\ufeffa\n\n".encode(encoding), encoding)
     assert block.lines == ["a\n", "\n"]
-
-
-def test_marks_within_the_text_stay(path):
-    (block,) = read(path, "a\n\ufeffb\n")
-    assert block.lines == ["a\n", "\ufeffb\n"]
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16"])

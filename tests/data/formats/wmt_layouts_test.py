@@ -9,7 +9,6 @@ from allennlp_nef.data.formats.wmt_layouts import (
     EOS,
     format_header,
     format_submission,
-    format_tags,
     read_words,
     split_tags,
     tagged_side,
@@ -88,14 +87,6 @@ def test_tokens_of_what_is_tagged() -> None:
     tokens, others, linked = tagged_side("target_and_gaps", source, target, links)
     assert (tokens, others) == (["<gap>", "A", "<gap>", "B", "<gap>"], source)
     assert set(linked) == {(0, 2), (0, 3), (0, 4), (2, 0), (2, 1), (2, 2)}
-
-
-def test_tags_are_a_line() -> None:
-    assert format_tags(["OK", "BAD"]) == "OK BAD"
-    with pytest.raises(ValueError, match="expected OK or BAD, got 'bad' as tag 2"):
-        format_tags(["OK", "bad"])
-    with pytest.raises(ValueError, match="expected at least one tag, got none"):
-        format_tags([])
 
 
 def test_submission_has_a_row_for_each_word() -> None:

@@ -4,9 +4,8 @@ import logging
 
 import pytest
 
-from allennlp_nef.data.formats import format_submission
 from allennlp_nef.data.formats.tag_files import SystemInfo
-from allennlp_nef.data.formats.wmt_layouts import read_left_out
+from allennlp_nef.data.formats.wmt_layouts import format_submission, read_left_out
 from allennlp_nef.data.formats.wmt_tag_files import (
     MIN_LINES,
     leave_out,
@@ -104,12 +103,6 @@ def test_option_gaps_decides_where_numbers_are_equal(read, caplog):
     assert "each line has an odd number of tags, as many in all files" in caplog.text
 
 
-@pytest.mark.parametrize("tags", ["OK", "OK BAD"])
-def test_lines_without_gaps_are_an_error_where_the_option_says_so(read, tags):
-    with pytest.raises(DataFormatError, match=r"0:1: expected 2n\+1 tags for n words, got \d"):
-        read(tags, tags, gaps=True)
-
-
 @pytest.mark.parametrize(
     "texts, message",
     [
@@ -161,13 +154,6 @@ def test_bad_files_are_an_error(read, tmp_path, texts, message):
     with pytest.raises(DataFormatError) as error:
         read(*texts)
     assert str(error.value) == f"{tmp_path}/" + message.format(*paths)
-
-
-def test_submission_has_words_and_lines(read):
-    lines = [["OK", "BAD"], ["BAD"]]
-    file = read(text(lines), submission(lines, [["a b", "b"], ["c"]]))[1]
-    assert [sentence.words for sentence in file.sentences] == [["a b", "b"], ["c"]]
-    assert [sentence.lines for sentence in file.sentences] == [[1, 2], [3]]
 
 
 @pytest.fixture

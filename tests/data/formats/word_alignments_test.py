@@ -1,6 +1,7 @@
 import pytest
 
-from allennlp_nef.data.formats import DataFormatError, check_alignments, parse_alignments
+from allennlp_nef.data.formats.word_alignments import check_alignments, parse_alignments
+from allennlp_nef.errors import DataFormatError
 
 
 def test_text_is_parsed_to_pairs() -> None:

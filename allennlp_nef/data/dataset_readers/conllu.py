@@ -1,4 +1,6 @@
-from collections.abc import Iterator
+"""The readers of CoNLL-U, for taggers and for parsers, with their output formats."""
+
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from typing import Any, ClassVar
 
@@ -7,9 +9,13 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import MetadataField, SequenceLabelField
 from overrides import overrides
 
-from allennlp_nef.data.dataset_readers.conllu_tags import filled_in
-from allennlp_nef.data.dataset_readers.tagging_reader import Prediction, Writer
-from allennlp_nef.data.dataset_readers.untagged_reader import Text, UntaggedReader
+from allennlp_nef.data.dataset_readers.sentence_reader import SentenceReader
+from allennlp_nef.data.dataset_readers.tagging_reader import (
+    Prediction,
+    Text,
+    UntaggedReader,
+    Writer,
+)
 from allennlp_nef.data.fields import TagsField
 from allennlp_nef.data.formats.characters import OddCharacters, check_labels, in_lines
 from allennlp_nef.data.formats.conllu import (
@@ -18,6 +24,7 @@ from allennlp_nef.data.formats.conllu import (
     ConlluSentence,
     DependencyTree,
     check_heads,
+    format_conllu,
     read_conllu,
     tree_of,
 )
@@ -26,13 +33,108 @@ from allennlp_nef.data.metadata import ParsingMetadata
 from allennlp_nef.errors import DataFormatError, needing, quote
 
 
+def write_conllu(reader: "ConlluTagsReader", prediction: Prediction) -> str:
+    """CoNLL-U: the sentence of the input file with the reader's column filled in, all else as it was."""
+    return _filled_in(prediction, {reader.column: prediction.tags})
+
+
+def _filled_in(prediction: Prediction, columns: Mapping[str, list[str]]) -> str:
+    if isinstance(prediction.sentence, ConlluSentence):
+        return prediction.sentence.with_columns(columns)
+    return format_conllu(prediction.tokens, columns)
+
+
+@DatasetReader.register("conllu_tags")
+class ConlluTagsReader(SentenceReader):
+    """
+    Reads one column of CoNLL-U files (Universal Dependencies) as tags: parts of speech or morphological features. The
+    words are those with an integer ID; multiword tokens and empty nodes are no words. The module
+    `allennlp_nef.data.formats.conllu` states the format. For the fields of an instance see `SentenceReader`.
+
+    A file without any value in the column is unlabeled; a warning says so. Where the column is `feats`, a file is
+    unlabeled if it has neither a feature nor a part of speech.
+
+    Registered as a `DatasetReader` with name "conllu_tags".
+
+    # Parameters
+
+    column : `str`, optional (default = `"upos"`)
+        "upos", "xpos" or "feats".
+    token_indexers, encoding, max_tokens, label_namespace
+        See `SentenceReader` and `TaggingReader`.
+    """
+
+    writers: ClassVar[dict[str, Writer]] = {**SentenceReader.writers, "conllu": write_conllu}
+
+    def __init__(self, column: str = "upos", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.column = _checked_column(column)
+
+    @overrides
+    def examples(self, file_path: TextPath) -> Iterator[tuple[ConlluSentence, list[str] | None]]:
+        """Sentences and their tags."""
+        # Most files show it in the first sentence. One that is unlabeled is read twice, and never is in memory.
+        is_labeled = self._is_labeled(read_conllu(file_path, self.encoding, _pass_over))
+        if not is_labeled:
+            self.warn("%s has no %s: the sentences are unlabeled.", file_path, self.column.upper())
+
+        def parse(
+            sentence: ConlluSentence, odd: OddCharacters
+        ) -> tuple[ConlluSentence, list[str] | None]:
+            where = in_lines(file_path, sentence.lines)
+            odd.check(sentence.column("form"), where)
+            if not is_labeled:
+                return sentence, None
+            tags = sentence.column(self.column)
+            check_labels(tags, where)
+            if self.column == "upos" and UNKNOWN in tags:
+                line = sentence.lines[tags.index(UNKNOWN)]
+                raise DataFormatError(
+                    f"{file_path}:{line}: expected a UPOS tag, as other words have, got {UNKNOWN!r}"
+                )
+            return sentence, tags
+
+        yield from self.parsed(read_conllu(file_path, self.encoding, self.on_error), parse)
+
+    @overrides
+    def num_tokens(self, example: Any) -> int:
+        return len(example[0].words)
+
+    @overrides
+    def to_instance(self, example: Any) -> Instance:
+        sentence, tags = example
+        return self.build_instance(sentence.column("form"), tags, sentence)
+
+    def _is_labeled(self, sentences: Iterable[ConlluSentence]) -> bool:
+        columns = ("upos", "feats") if self.column == "feats" else (self.column,)
+        return any(
+            value != UNKNOWN
+            for sentence in sentences
+            for column in columns
+            for value in sentence.column(column)
+        )
+
+
+def _checked_column(column: str) -> str:
+    """One of the `TAG_COLUMNS`. Raises a `ConfigurationError` for another."""
+    if column not in TAG_COLUMNS:
+        raise ConfigurationError(
+            f"column: expected one of {', '.join(TAG_COLUMNS)}, got {column!r}"
+        )
+    return column
+
+
+def _pass_over(error: DataFormatError) -> None:
+    """Errors of the first reading come again in the second one."""
+
+
 def write_conllu_tree(reader: "ConlluTreesReader", prediction: Prediction) -> str:
     """CoNLL-U: the sentence of the input file with HEAD and DEPREL filled in, all else as it was."""
     answer = prediction.answer
     columns = {"head": list(map(str, answer["heads"])), "deprel": answer["labels"]}
     if prediction.sentence is None:
         columns[reader.column] = prediction.tags
-    return filled_in(prediction, columns)
+    return _filled_in(prediction, columns)
 
 
 def write_svg(reader: "ConlluTreesReader", prediction: Prediction) -> str:
@@ -91,11 +193,7 @@ class ConlluTreesReader(UntaggedReader):
 
     def __init__(self, column: str = "upos", **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if column not in TAG_COLUMNS:
-            raise ConfigurationError(
-                f"column: expected one of {', '.join(TAG_COLUMNS)}, got {column!r}"
-            )
-        self.column = column
+        self.column = _checked_column(column)
 
     @overrides(check_signature=False)
     def examples(
@@ -103,24 +201,23 @@ class ConlluTreesReader(UntaggedReader):
     ) -> Iterator[tuple[ConlluSentence, DependencyTree | None]]:
         """Sentences and their trees."""
         # Most files show it in the first sentence. One that is unlabeled is read twice, and never is in memory.
-        sentences = read_conllu(file_path, self.encoding, lambda error: None)
+        sentences = read_conllu(file_path, self.encoding, _pass_over)
         has_trees = any(head != UNKNOWN for each in sentences for head in each.column("head"))
         if not has_trees:
             self.warn("%s has no HEAD: the sentences are unlabeled.", file_path)
-        odd = OddCharacters()
-        for sentence in read_conllu(file_path, self.encoding, self.on_error):
+
+        def parse(
+            sentence: ConlluSentence, odd: OddCharacters
+        ) -> tuple[ConlluSentence, DependencyTree | None]:
             where = in_lines(file_path, sentence.lines)
-            try:
-                odd.check(sentence.column("form"), where)
-                tree = tree_of(sentence, file_path) if has_trees else None
-                if tree is not None:
-                    check_labels(tree.labels, where)
-                check_labels(sentence.column(self.column), where)
-            except DataFormatError as error:
-                self.on_error(error)
-                continue
-            yield sentence, tree
-        odd.warn(self.warn)
+            odd.check(sentence.column("form"), where)
+            tree = tree_of(sentence, file_path) if has_trees else None
+            if tree is not None:
+                check_labels(tree.labels, where)
+            check_labels(sentence.column(self.column), where)
+            return sentence, tree
+
+        yield from self.parsed(read_conllu(file_path, self.encoding, self.on_error), parse)
 
     @overrides
     def num_tokens(self, example: Any) -> int:

@@ -1,5 +1,5 @@
 // Relatedness by a BiLSTM and attention over its states (Section 2.2 of Yang et al., NAACL 2016).
-(import 'parts/sick.libsonnet') {
+(import '../../training_configs/parts/sick.libsonnet') {
   relatedness: true,
   pooling: 'attention',
 }

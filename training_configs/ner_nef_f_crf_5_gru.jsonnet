@@ -1,4 +1,0 @@
-// A GRU in place of the LSTM; compare with Table 2, NEF-CRF-F, N=5: F1 80.03 / 88.01 / 73.45 / 81.00.
-(import 'ner_nef_f_crf_5.jsonnet') {
-  encoder_type: 'gru',
-}

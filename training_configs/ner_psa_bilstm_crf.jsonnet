@@ -1,4 +1,0 @@
-// BiLSTM-CRF, Table VIII of Wei et al. (no fusion: F1 91.01 in English, against 91.33 with two), on named entities.
-(import 'ner_psa.jsonnet') + {
-  order:: ['bilstm'],
-}
