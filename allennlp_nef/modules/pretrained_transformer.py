@@ -1,6 +1,7 @@
 """Pretrained transformers: what they read of a pair of sentences, in parts where it is long, and their states."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from itertools import accumulate, chain, islice
 from typing import Any, ClassVar, NamedTuple
 
@@ -185,6 +186,10 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         layers. "all": nothing of it is trained, and it has no dropout.
     load_weights : `bool`, optional (default = `True`)
         False: random weights, with the transformer's configuration.
+    precision : `str`, optional (default = `"float32"`)
+        "bfloat16": the matrix products of the transformer are computed in bfloat16, in training and after it, as
+        `torch.autocast` does. Its weights, and all above it, stay in float32. It is faster on GPUs, and on CPUs that
+        have such instructions.
 
     # Raises
 
@@ -202,10 +207,14 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         last_layers: int = 1,
         frozen_layers: None | int | str = None,
         load_weights: bool = True,
+        precision: str = "float32",
     ) -> None:
         super().__init__()
         if pooling not in ("first", "mean"):
             raise ConfigurationError(f"pooling: expected first or mean, got {pooling!r}")
+        if precision not in ("float32", "bfloat16"):
+            raise ConfigurationError(f"precision: expected float32 or bfloat16, got {precision!r}")
+        self.precision = precision
         self.model_name = model_name
         self.tokenizer = load_tokenizer(model_name)
         self.transformer = load_transformer(model_name, load_weights)
@@ -286,10 +295,23 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         }
         if "token_type_ids" in self.tokenizer.model_input_names:
             options["token_type_ids"] = types
-        if self.layer_mix is None:
-            return self.transformer(ids, **options).last_hidden_state
-        layers = self.transformer(ids, output_hidden_states=True, **options).hidden_states
-        return self.layer_mix(layers[-self.layer_mix.mixture_size :])
+        mix = self.layer_mix
+        # Where the trainer uses mixed precision, that holds.
+        precision = (
+            torch.autocast(device.type, torch.bfloat16)
+            if self.precision == "bfloat16"
+            else nullcontext()
+        )
+        with precision:
+            output = self.transformer(ids, output_hidden_states=mix is not None, **options)
+        if mix is None:
+            return output.last_hidden_state.to(self.transformer.dtype)
+        return mix(
+            [
+                layer.to(self.transformer.dtype)
+                for layer in output.hidden_states[-mix.mixture_size :]
+            ]
+        )
 
     def _pooled(self, pieces: torch.Tensor, places: list[Place]) -> torch.Tensor:
         """The vectors of words: (words, dim)."""

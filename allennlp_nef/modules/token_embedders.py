@@ -171,7 +171,7 @@ class WordPiecesEmbedder(PretrainedTransformer, TokenEmbedder):
 
     # Parameters
 
-    model_name, max_length, pooling, last_layers, frozen_layers, load_weights
+    model_name, max_length, pooling, last_layers, frozen_layers, load_weights, precision
         See `PretrainedTransformer`.
     """
 

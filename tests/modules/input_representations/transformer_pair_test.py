@@ -174,6 +174,18 @@ def test_bfloat16_autocast_is_close_to_float32(make, batch, pooling):
     assert representation.unaligned.grad.isfinite().all()
 
 
+def test_bfloat16_of_the_transformer_leaves_its_states_in_float32(make, batch):
+    fields = batch(*PAIRS)
+    expected, _ = make(last_layers=2)(**fields)
+    representation = make(last_layers=2, precision="bfloat16", train=True)
+    vectors, _ = representation.eval()(**fields)
+    assert vectors.dtype == torch.float32 and not torch.equal(vectors, expected)
+    torch.testing.assert_close(vectors, expected, atol=0.05, rtol=0.05)
+    vectors.sum().backward()
+    weights = representation.transformer.parameters()
+    assert all(w.dtype == torch.float32 and w.grad.isfinite().all() for w in weights)
+
+
 def test_weights_are_those_of_the_folder_unless_they_are_not_loaded(make, folder):
     from transformers import AutoModel
 
@@ -192,6 +204,7 @@ def test_weights_are_those_of_the_folder_unless_they_are_not_loaded(make, folder
     ("option", "message"),
     [
         ({"pooling": "last"}, "pooling: expected first or mean, got 'last'"),
+        ({"precision": "half"}, "precision: expected float32 or bfloat16, got 'half'"),
         ({"last_layers": 3}, "last_layers: expected at most 2, the layers of the transformer"),
         ({"last_layers": 0}, "last_layers: expected an integer of at least 1"),
         ({"frozen_layers": 3}, 'frozen_layers: expected null, "all" or an integer from 0 to 2'),
