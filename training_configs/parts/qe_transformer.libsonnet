@@ -16,7 +16,6 @@
   frozen_layers:: null,  // embeddings and first layers that are not trained, from 0; 'all': the whole transformer
   aligned_source:: false,  // whether to add the mean of the aligned source words
   transformer_lr:: 2e-5,
-  precision:: 'float32',  // 'bfloat16' is faster where the machine has it
   lr:: 1e-3,  // of all but the transformer
   layer_decay:: 1,  // below 1: each layer has the learning rate of the layer above it times this
   weight_decay:: 0.01,
@@ -63,7 +62,6 @@
       type: 'transformer_pair',
       model_name: knobs.transformer_model,
       max_length: knobs.transformer_length,
-      precision: knobs.precision,
       pooling: knobs.pooling,
       last_layers: knobs.last_layers,
       frozen_layers: knobs.frozen_layers,

@@ -8,7 +8,6 @@
   transformer_dim:: 768,
   transformer_length:: null,  // in pieces; longer sentences are read in parts. null: its limit, at most 512
   transformer_lr:: 2e-5,
-  precision:: 'float32',  // 'bfloat16' is faster where the machine has it
   embedding_dim:: 0,
   affix_dim:: 0,
   lr:: 1e-3,  // of all but the transformer
@@ -22,7 +21,6 @@
       type: 'word_pieces',
       model_name: knobs.transformer_model,
       max_length: knobs.transformer_length,
-      precision: knobs.precision,
     },
   },
   input_dim:: super.input_dim + knobs.transformer_dim,
