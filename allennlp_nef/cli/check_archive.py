@@ -234,7 +234,8 @@ def _outside_files(config: Any, held: set[str], place: str = "") -> Iterator[tup
     if isinstance(config, dict):
         kind = str(config.get("type"))
         is_ours = kind in OF_TRANSFORMERS
-        if (is_ours and TRANSFORMER_NAME not in held) or (not is_ours and "model_name" in config):
+        is_held = TRANSFORMER_NAME in held and config.get("save_weights", True)
+        if (is_ours and not is_held) or (not is_ours and "model_name" in config):
             name = quote(config["model_name"]) if "model_name" in config else "of its default"
             yield f"{place}.model_name", f"the pretrained transformer {name}"
         for option in {*FILE_OPTIONS} - held:

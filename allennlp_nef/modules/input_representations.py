@@ -395,7 +395,7 @@ class TransformerPairRepresentation(PretrainedTransformer, InputRepresentation):
     aligned_source : `bool`, optional (default = `False`)
         Whether to add the mean of the vectors of the source words that a target word is aligned to; a learned vector
         where there are none.
-    model_name, max_length, pooling, last_layers, frozen_layers, load_weights
+    model_name, max_length, pooling, last_layers, frozen_layers, load_weights, precision, lora, save_weights
         See `PretrainedTransformer`.
 
     # Raises
@@ -407,7 +407,7 @@ class TransformerPairRepresentation(PretrainedTransformer, InputRepresentation):
 
     def __init__(self, aligned_source: bool = False, **options: Any) -> None:
         super().__init__(**options)
-        dim = self.transformer.config.hidden_size
+        dim = self.word_dim
         self.unaligned: torch.nn.Parameter | None = None
         if aligned_source:
             self.unaligned = torch.nn.Parameter(torch.randn(dim) / dim**0.5)

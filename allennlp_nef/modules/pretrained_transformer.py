@@ -1,6 +1,8 @@
 """Pretrained transformers: what they read of a pair of sentences, in parts where it is long, and their states."""
 
-from collections.abc import Iterable, Sequence
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from itertools import accumulate, chain, islice
 from typing import Any, ClassVar, NamedTuple
 
@@ -11,6 +13,7 @@ from allennlp.modules.scalar_mix import ScalarMix
 from overrides import overrides
 from torch.nn.utils.rnn import pad_sequence
 
+from allennlp_nef.errors import needing, summary_of
 from allennlp_nef.modules.options import check_integers, is_integer
 from allennlp_nef.pretrained import load_tokenizer, load_transformer
 from allennlp_nef.resources import TRANSFORMER_NAME, archived_path
@@ -153,6 +156,8 @@ def best_part(word: int, windows: Sequence[Window], num_words: int) -> int:
     return min((p for p, (first, last) in enumerate(windows) if first <= word < last), key=rank)
 
 
+POOLINGS = ("first", "last", "first_last", "mean")
+"""How the vectors of the pieces of a word become one."""
 MAX_LENGTH = 512
 """The default of `max_length`, where the transformer has no smaller limit."""
 
@@ -175,8 +180,8 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         The pieces that are read at once, with the special ones; at least 4 more than these. None: the limit of the
         transformer, at most 512.
     pooling : `str`, optional (default = `"first"`)
-        The vector of a word: that of its first piece ("first"), as in Section 5.3 of Devlin et al. (NAACL 2019), or the
-        mean of all its pieces ("mean").
+        The vector of a word: that of its first piece ("first"), as in Section 5.3 of Devlin et al. (NAACL 2019), of
+        its last piece ("last"), both, one after the other ("first_last"), or the mean of all its pieces ("mean").
     last_layers : `int`, optional (default = `1`)
         At least 1. Above 1, a learned mix of so many last layers in place of the last one: gamma * sum_k s_k h_k with
         s = softmax(w), as in Equation 1 of Peters et al. (NAACL 2018).
@@ -185,10 +190,22 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         layers. "all": nothing of it is trained, and it has no dropout.
     load_weights : `bool`, optional (default = `True`)
         False: random weights, with the transformer's configuration.
+    precision : `str`, optional (default = `"float32"`)
+        "bfloat16": the matrix products of the transformer are computed in bfloat16, in training and after it, as
+        `torch.autocast` does. Its weights, and all above it, stay in float32. It is faster on GPUs, and on CPUs that
+        have such instructions.
+
+    lora : `dict[str, Any]`, optional (default = `None`)
+        Low-rank adapters are trained in place of the transformer's weights: Hu et al., "LoRA" (ICLR 2022). The options
+        of `LoraConfig` of the package peft, such as `{"r": 8, "lora_alpha": 16}`. Needs the extra `lora`.
+    save_weights : `bool`, optional (default = `True`)
+        False: checkpoints and archives have only those weights of the transformer that are trained, and a checksum of
+        the others. To load such an archive one needs the transformer, under the same name.
 
     # Raises
 
-    `ConfigurationError`: the transformer cannot be found, a value out of range.
+    `ConfigurationError`: the transformer cannot be found, a value out of range; where an archive is loaded, other
+    weights than it was trained with. `UserError`: `lora` without its extra.
     """
 
     layout_type: ClassVar[type[PairLayout]]
@@ -202,10 +219,18 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         last_layers: int = 1,
         frozen_layers: None | int | str = None,
         load_weights: bool = True,
+        precision: str = "float32",
+        lora: dict[str, Any] | None = None,
+        save_weights: bool = True,
     ) -> None:
         super().__init__()
-        if pooling not in ("first", "mean"):
-            raise ConfigurationError(f"pooling: expected first or mean, got {pooling!r}")
+        if pooling not in POOLINGS:
+            raise ConfigurationError(
+                f"pooling: expected one of {', '.join(POOLINGS)}, got {pooling!r}"
+            )
+        if precision not in ("float32", "bfloat16"):
+            raise ConfigurationError(f"precision: expected float32 or bfloat16, got {precision!r}")
+        self.precision = precision
         self.model_name = model_name
         self.tokenizer = load_tokenizer(model_name)
         self.transformer = load_transformer(model_name, load_weights)
@@ -230,16 +255,61 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         self.max_length = self._checked_length(max_length)
         if frozen_layers is not None:
             freeze_layers(self.transformer, frozen_layers)
+        if lora is not None:
+            if frozen_layers is not None:
+                raise ConfigurationError(
+                    "lora: expected no frozen_layers with it: nothing but the adapters is trained"
+                )
+            add_adapters(self.transformer, lora)
+        if not save_weights:
+            if not load_weights:
+                raise ConfigurationError(
+                    "save_weights: expected true with random weights, got false"
+                )
+            self._leave_out_fixed_weights()
+
+    @property
+    def word_dim(self) -> int:
+        """The dimension of the vector of a word."""
+        dim: int = self.transformer.config.hidden_size
+        return 2 * dim if self.pooling == "first_last" else dim
 
     @classmethod
     @overrides(check_signature=False)
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "PretrainedTransformer":
         """That of an archive is built from the files in the archive. AllenNLP then loads the weights of the model."""
         folder = archived_path(TRANSFORMER_NAME, extras)
-        if folder:
+        if folder and params.get("save_weights", True):
             params["model_name"] = folder
             params["load_weights"] = False
         return super().from_params(params, *args, **extras)
+
+    def _leave_out_fixed_weights(self) -> None:
+        """Makes state dicts without the weights that are not trained: a checksum stands for them."""
+        fixed = {
+            f"transformer.{name}": weight
+            for name, weight in self.transformer.named_parameters()
+            if not weight.requires_grad
+        }
+        checksum = checksum_of(fixed)
+
+        def leave_out(_: Any, state: dict[str, Any], prefix: str, __: Any) -> None:
+            for name in fixed:
+                del state[prefix + name]
+            state[f"{prefix}checksum"] = checksum
+
+        def put_back(state: dict[str, Any], prefix: str, *_: Any) -> None:
+            saved = state.pop(f"{prefix}checksum", None)
+            if saved is not None and not torch.equal(saved.cpu(), checksum):
+                raise ConfigurationError(
+                    "model_name: expected the weights that the model was trained with, got others in "
+                    f"{self.model_name!r}"
+                )
+            for name, weight in fixed.items():
+                state.setdefault(prefix + name, weight.detach())
+
+        self._register_state_dict_hook(leave_out)
+        self._register_load_state_dict_pre_hook(put_back)
 
     def _checked_length(self, max_length: int | None) -> int:
         """`max_length`, or its default."""
@@ -286,16 +356,31 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         }
         if "token_type_ids" in self.tokenizer.model_input_names:
             options["token_type_ids"] = types
-        if self.layer_mix is None:
-            return self.transformer(ids, **options).last_hidden_state
-        layers = self.transformer(ids, output_hidden_states=True, **options).hidden_states
-        return self.layer_mix(layers[-self.layer_mix.mixture_size :])
+        mix = self.layer_mix
+        # Where the trainer uses mixed precision, that holds.
+        precision = (
+            torch.autocast(device.type, torch.bfloat16)
+            if self.precision == "bfloat16"
+            else nullcontext()
+        )
+        with precision:
+            output = self.transformer(ids, output_hidden_states=mix is not None, **options)
+        if mix is None:
+            return output.last_hidden_state.to(self.transformer.dtype)
+        return mix(
+            [
+                layer.to(self.transformer.dtype)
+                for layer in output.hidden_states[-mix.mixture_size :]
+            ]
+        )
 
     def _pooled(self, pieces: torch.Tensor, places: list[Place]) -> torch.Tensor:
-        """The vectors of words: (words, dim)."""
+        """The vectors of words: (words, word_dim)."""
         parts, firsts, counts = torch.tensor(places, device=pieces.device).view(-1, 3).unbind(-1)
-        if self.pooling == "first":
-            return pieces[parts, firsts]
+        if self.pooling != "mean":
+            lasts = firsts + counts - 1
+            ends = {"first": [firsts], "last": [lasts], "first_last": [firsts, lasts]}
+            return torch.cat([pieces[parts, end] for end in ends[self.pooling]], dim=-1)
         words = torch.arange(len(places), device=pieces.device).repeat_interleave(counts)
         ends = counts.cumsum(0)
         offsets = torch.arange(len(words), device=pieces.device) - (ends - counts)[words]
@@ -334,6 +419,33 @@ def freeze_layers(transformer: Any, frozen_layers: Any) -> None:
     transformer.requires_grad_(False)
     for layer in layers[num_frozen:]:
         layer.requires_grad_(True)
+
+
+def add_adapters(transformer: Any, options: Mapping[str, Any]) -> None:
+    """Adds low-rank adapters to a transformer; nothing else of it gets gradients.
+
+    # Raises
+
+    `ConfigurationError`: options that peft refuses, or layers that the transformer does not have. `UserError`: peft is
+    not installed.
+    """
+    with needing("lora", "lora"):
+        from peft import LoraConfig, inject_adapter_in_model
+    try:
+        inject_adapter_in_model(LoraConfig(**options), transformer)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ConfigurationError(
+            f"lora: expected options of LoraConfig of peft, got {dict(options)} ({summary_of(error)})"
+        ) from error
+
+
+def checksum_of(weights: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    """The SHA-256 of weights, their names and their types: (32,), 8-bit integers."""
+    digest = hashlib.sha256()
+    for name, weight in sorted(weights.items()):
+        digest.update(f"{name} {weight.dtype} {tuple(weight.shape)}".encode())
+        digest.update(weight.detach().cpu().contiguous().view(torch.uint8).numpy())
+    return torch.tensor(list(digest.digest()), dtype=torch.uint8)
 
 
 def words_of(tensors: dict[str, torch.Tensor]) -> list[list[list[int]]]:

@@ -171,7 +171,7 @@ class WordPiecesEmbedder(PretrainedTransformer, TokenEmbedder):
 
     # Parameters
 
-    model_name, max_length, pooling, last_layers, frozen_layers, load_weights
+    model_name, max_length, pooling, last_layers, frozen_layers, load_weights, precision, lora, save_weights
         See `PretrainedTransformer`.
     """
 
@@ -179,8 +179,7 @@ class WordPiecesEmbedder(PretrainedTransformer, TokenEmbedder):
 
     @overrides
     def get_output_dim(self) -> int:
-        dim: int = self.transformer.config.hidden_size
-        return dim
+        return self.word_dim
 
     @overrides(check_signature=False)
     def forward(self, counts: torch.Tensor, pieces: torch.Tensor) -> torch.Tensor:

@@ -14,7 +14,7 @@ CONFIGS = ROOT / "training_configs"
 CHAR_BILSTM_CRF = CONFIGS / "ner_char_bilstm_crf.jsonnet"
 SCORES = {"pos": ["accuracy"], "ner": ["precision-overall", "recall-overall", "f1-overall"]}
 # tests/training_configs_test.py builds, trains and validates all configs for one step.
-NAMES = ("ner_nef_f_crf_5_stacked", "ner_psa", "pos_easy_first", "pos_lan", "pos_nef_s_csoftmax")
+NAMES = ("ner_nef_f_crf_5", "ner_psa", "pos_easy_first", "pos_lan", "pos_nef_s_csoftmax")
 
 
 @pytest.fixture

@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 import torch
 from allennlp.common import Params
@@ -6,6 +8,7 @@ from allennlp.data import Batch, Vocabulary
 
 from allennlp_nef.data import WmtWordQeReader
 from allennlp_nef.data.token_indexers import WordPiecesIndexer
+from allennlp_nef.errors import UserError
 from allennlp_nef.modules.input_representations import InputRepresentation
 from tests.small_transformer import DIM, LAYERS, SAVE
 
@@ -95,6 +98,18 @@ def test_vectors_are_those_of_the_pieces_of_the_pair(make, batch, pooling):
     torch.testing.assert_close(vectors[0, :, DIM:], expected)
 
 
+def test_a_word_may_be_its_last_piece_or_both_ends(make, batch):
+    words = by_hand(make(), "She met", "Sie traf")[1]
+    lasts = torch.stack([word[-1] for word in words])
+    both = torch.stack([torch.cat([word[0], word[-1]]) for word in words])
+    fields = batch(("She met", "Sie traf", []))
+    torch.testing.assert_close(make(pooling="last")(**fields)[0][0], lasts)
+    representation = make(pooling="first_last")
+    torch.testing.assert_close(representation(**fields)[0][0], both)
+    assert representation.get_output_dim() == 2 * DIM
+    assert make(pooling="first_last", aligned_source=True).get_output_dim() == 4 * DIM
+
+
 def test_mix_is_over_the_last_layers(make, batch):
     representation = make(last_layers=2)
     mixed = representation(**batch(PAIRS[1]))[0][0]
@@ -155,6 +170,39 @@ def test_frozen_layers_get_no_gradients(make, batch):
     assert trained(2) == trained("all") == set()
 
 
+def test_adapters_are_all_that_is_trained(make, batch):
+    pytest.importorskip("peft")
+    representation = make(lora={"r": 2, "target_modules": ["query"]}, train=True)
+    vectors, _ = representation(**batch(*PAIRS))
+    vectors.sum().backward()
+    weights = dict(representation.transformer.named_parameters())
+    assert {name for name, weight in weights.items() if weight.grad is not None} == {
+        name for name in weights if ".query.lora_" in name
+    }
+    before = representation.eval()(**batch(*PAIRS))[0]
+    torch.testing.assert_close(before, make()(**batch(*PAIRS))[0])
+
+
+@pytest.mark.parametrize("options", [{"frozen_layers": 1}, {"lora": {"r": 2}}])
+def test_state_without_fixed_weights_needs_the_same_transformer(make, options):
+    if "lora" in options:
+        pytest.importorskip("peft")
+    whole, small = make(**options).state_dict(), make(**options, save_weights=False)
+    state = small.state_dict()
+    trained = {n for n, weight in small.named_parameters() if weight.requires_grad}
+    assert state.keys() == trained | {"checksum"}
+    assert sum(w.numel() for w in state.values()) < sum(w.numel() for w in whole.values()) / 2
+    with torch.no_grad():
+        for name in trained:
+            state[name] = state[name] + 1
+    other = make(**options, save_weights=False)
+    other.load_state_dict(dict(state))
+    expected = {**whole, **{name: state[name] for name in trained}}
+    assert all(torch.equal(weight, expected[name]) for name, weight in other.named_parameters())
+    with pytest.raises(ConfigurationError, match="expected the weights that the model was trained"):
+        other.load_state_dict({**state, "checksum": state["checksum"] + 1})
+
+
 def test_mix_over_a_frozen_transformer_is_trained(make, batch):
     representation = make(frozen_layers="all", last_layers=2, train=True)
     representation(**batch(*PAIRS))[0].pow(2).sum().backward()
@@ -174,6 +222,18 @@ def test_bfloat16_autocast_is_close_to_float32(make, batch, pooling):
     assert representation.unaligned.grad.isfinite().all()
 
 
+def test_bfloat16_of_the_transformer_leaves_its_states_in_float32(make, batch):
+    fields = batch(*PAIRS)
+    expected, _ = make(last_layers=2)(**fields)
+    representation = make(last_layers=2, precision="bfloat16", train=True)
+    vectors, _ = representation.eval()(**fields)
+    assert vectors.dtype == torch.float32 and not torch.equal(vectors, expected)
+    torch.testing.assert_close(vectors, expected, atol=0.05, rtol=0.05)
+    vectors.sum().backward()
+    weights = representation.transformer.parameters()
+    assert all(w.dtype == torch.float32 and w.grad.isfinite().all() for w in weights)
+
+
 def test_weights_are_those_of_the_folder_unless_they_are_not_loaded(make, folder):
     from transformers import AutoModel
 
@@ -191,7 +251,10 @@ def test_weights_are_those_of_the_folder_unless_they_are_not_loaded(make, folder
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ({"pooling": "last"}, "pooling: expected first or mean, got 'last'"),
+        ({"pooling": "sum"}, "pooling: expected one of first, last, first_last, mean, got 'sum'"),
+        ({"precision": "half"}, "precision: expected float32 or bfloat16, got 'half'"),
+        ({"lora": {"r": 2}, "frozen_layers": 0}, "lora: expected no frozen_layers with it"),
+        ({"save_weights": False, "load_weights": False}, "save_weights: expected true with random"),
         ({"last_layers": 3}, "last_layers: expected at most 2, the layers of the transformer"),
         ({"last_layers": 0}, "last_layers: expected an integer of at least 1"),
         ({"frozen_layers": 3}, 'frozen_layers: expected null, "all" or an integer from 0 to 2'),
@@ -204,6 +267,21 @@ def test_weights_are_those_of_the_folder_unless_they_are_not_loaded(make, folder
 def test_values_out_of_range_are_errors(make, option, message):
     with pytest.raises(ConfigurationError, match=message):
         make(**option)
+
+
+def test_adapters_that_peft_refuses_are_an_error(make):
+    pytest.importorskip("peft")
+    for options in ({"rank": 2}, {"r": 2, "target_modules": ["none"]}, {"r": 0}):
+        with pytest.raises(
+            ConfigurationError, match="lora: expected options of LoraConfig of peft"
+        ):
+            make(lora=options)
+
+
+def test_adapters_need_an_extra(make, monkeypatch):
+    monkeypatch.setitem(sys.modules, "peft", None)
+    with pytest.raises(UserError, match="lora: expected the extra lora, which is not installed"):
+        make(lora={"r": 2})
 
 
 def test_a_tokenizer_with_more_pieces_than_embeddings_is_an_error(make, monkeypatch):

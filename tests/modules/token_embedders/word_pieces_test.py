@@ -98,5 +98,5 @@ def test_frozen_layers_get_no_gradients(make, embed):
 def test_wrong_options_are_errors(make):
     with pytest.raises(ConfigurationError, match=f"max_length: .* and at most {LENGTH}, "):
         make(max_length=LENGTH + 1)
-    with pytest.raises(ConfigurationError, match="pooling: expected first or mean"):
+    with pytest.raises(ConfigurationError, match="pooling: expected one of first, last"):
         make(pooling="max")
