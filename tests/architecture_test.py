@@ -25,7 +25,7 @@ LAYERS = [
     {"models"},
     {"predictors", "training"},
     {"calibration", "corpora", "exporting", "serving"},
-    {"components"},
+    {"bulk", "components"},
     {"cli"},
 ]
 RANKS = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}

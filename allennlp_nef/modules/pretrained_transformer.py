@@ -379,8 +379,8 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         parts, firsts, counts = torch.tensor(places, device=pieces.device).view(-1, 3).unbind(-1)
         if self.pooling != "mean":
             lasts = firsts + counts - 1
-            ends = {"first": [firsts], "last": [lasts], "first_last": [firsts, lasts]}
-            return torch.cat([pieces[parts, end] for end in ends[self.pooling]], dim=-1)
+            chosen = {"first": [firsts], "last": [lasts], "first_last": [firsts, lasts]}
+            return torch.cat([pieces[parts, each] for each in chosen[self.pooling]], dim=-1)
         words = torch.arange(len(places), device=pieces.device).repeat_interleave(counts)
         ends = counts.cumsum(0)
         offsets = torch.arange(len(words), device=pieces.device) - (ends - counts)[words]
@@ -444,7 +444,7 @@ def checksum_of(weights: Mapping[str, torch.Tensor]) -> torch.Tensor:
     digest = hashlib.sha256()
     for name, weight in sorted(weights.items()):
         digest.update(f"{name} {weight.dtype} {tuple(weight.shape)}".encode())
-        digest.update(weight.detach().cpu().contiguous().view(torch.uint8).numpy())
+        digest.update(weight.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
     return torch.tensor(list(digest.digest()), dtype=torch.uint8)
 
 
