@@ -356,9 +356,48 @@ def _add_special(tokenizer: Any, pieces: list[int]) -> list[int]:
     return [*special[: mask.index(0)], *pieces, *special[after:]]
 
 
-def _hash_without_dill(module: Any) -> None:
-    """Hashes arguments, for AllenNLP's cache of transformers, without dill and base58."""
+def _change_util(module: Any) -> None:
+    """Hashes arguments without dill and base58, and has a device for a number also where there is no GPU.
+
+    Of such a number AllenNLP then says that there is none; `torch.device(0)` is an error now.
+    """
+
+    def int_to_device(device: Any) -> Any:
+        torch = module.torch
+        if isinstance(device, torch.device):
+            return device
+        return torch.device("cpu") if device < 0 else torch.device("cuda", device)
+
     module.hash_object = lambda value: hashlib.blake2b(pickle.dumps(value)).hexdigest()
+    module.int_to_device = int_to_device
+
+
+def _reduce_on_plateau_without_verbose(module: Any) -> None:
+    """Builds the scheduler of torch, which no longer has the option `verbose`."""
+    kind = module.ReduceOnPlateauLearningRateScheduler
+    construct = kind.__init__
+
+    def __init__(self: Any, *arguments: Any, **options: Any) -> None:
+        bound = inspect.signature(construct).bind(self, *arguments, **options)
+        bound.apply_defaults()
+        given = {**bound.arguments}
+        del given["self"], given["verbose"]
+        scheduler = module.torch.optim.lr_scheduler.ReduceLROnPlateau(**given)
+        super(kind, self).__init__(scheduler)
+
+    kind.__init__ = functools.wraps(construct)(__init__)
+
+
+def _step_with_floats(module: Any) -> None:
+    """Keeps learning rates as floats. Those of NumPy, which `cosine` computes, are not loaded from a checkpoint."""
+
+    def step(self: Any, metric: float | None = None) -> None:
+        self.last_epoch += 1
+        self.metric = metric
+        for group, value in zip(self.optimizer.param_groups, self.get_values()):
+            group[self.param_group_field] = float(value)
+
+    module.Scheduler.step = functools.wraps(module.Scheduler.step)(step)
 
 
 def _suggest_without_nltk(module: Any) -> None:
@@ -708,11 +747,13 @@ _CHANGES: dict[str, Callable[[Any], None]] = {
     "allennlp.common.params": _suggest_choice,
     "allennlp.common.plugins": _import_plugins_quickly,
     "allennlp.common.registrable": _suggest_without_nltk,
-    "allennlp.common.util": _hash_without_dill,
+    "allennlp.common.util": _change_util,
     "allennlp.data.data_loaders.multiprocess_data_loader": _check_before_reading,
     "allennlp.data.vocabulary": _name_namespaces,
     "allennlp.models.archival": _name_damaged_parts,
     "allennlp.modules.seq2seq_encoders.compose_encoder": _name_dimensions,
     "allennlp.nn.util": _name_damaged_weights,
+    "allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers": _reduce_on_plateau_without_verbose,
     "allennlp.training.metric_tracker": _name_validation_metric,
+    "allennlp.training.scheduler": _step_with_floats,
 }

@@ -199,6 +199,34 @@ def test_types_with_bars_are_built_from_configs():
         Whole.from_params(Params({"size": [1]}))
 
 
+def test_schedulers_of_allennlp_step_and_can_be_saved(tmp_path):
+    from allennlp.training.learning_rate_schedulers import LearningRateScheduler
+
+    for params in (
+        {"type": "reduce_on_plateau", "patience": 0},
+        {"type": "cosine", "t_initial": 9},
+    ):
+        optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
+        scheduler = LearningRateScheduler.from_params(Params(params), optimizer=optimizer)
+        optimizer.step()
+        for _ in range(3):
+            scheduler.step(1.0)
+        (group,) = optimizer.param_groups
+        assert type(group["lr"]) is float and 0 < group["lr"] < 0.1
+        torch.save([scheduler.state_dict(), optimizer.state_dict()], tmp_path / "state")
+        torch.load(tmp_path / "state")
+
+
+def test_a_gpu_that_is_not_there_is_named():
+    from allennlp.common.checks import check_for_gpu
+    from allennlp.common.util import int_to_device
+
+    assert int_to_device(-1).type == "cpu" and int_to_device(1).index == 1
+    if not torch.cuda.is_available():
+        with pytest.raises(ConfigurationError, match="specified a GPU but none is available"):
+            check_for_gpu(0)
+
+
 def test_nearest_registered_name_is_suggested():
     with pytest.raises(ConfigurationError, match="'prat' is not a registered name.*'part'"):
         Base.by_name("prat")
