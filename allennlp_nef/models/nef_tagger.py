@@ -40,8 +40,7 @@ from allennlp_nef.modules.seq2seq_encoders.neural_easy_first import NeuralEasyFi
 from allennlp_nef.modules.step_loss import StepLoss
 from allennlp_nef.modules.tag_heads import ChainProbabilities, SoftmaxTagHead, TagHead
 from allennlp_nef.modules.traces import Decision, EncoderTrace, ReadableTrace, TracedSentence
-from allennlp_nef.nn.connected import connected
-from allennlp_nef.nn.numerics import zero_padding
+from allennlp_nef.nn.numerics import connected, zero_padding
 
 
 @Model.register("nef_tagger")

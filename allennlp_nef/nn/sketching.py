@@ -196,6 +196,8 @@ class _Recursion:
         self.context_size, self.count = context_size, count
         self.dims = [len(attention_vector), len(sketch_weight) - len(attention_vector)]
         self.rows: torch.Tensor | None = None
+        self.terms: list[tuple[torch.Tensor, torch.Tensor]] = []
+        """Of NEF-S: alpha (batch, tokens, 1) and t (batch, 1, sketch_dim) of steps that the sketches lack."""
         self.all_go_on = False
         """Whether it is known that all sentences do the next step."""
         # One matrix for each place of the window: (sketch_dim, window * (preattention_dim + sketch_dim)).
@@ -232,13 +234,22 @@ class _Recursion:
         alpha = self._attention(number, _tanh(preattention), coverage, update.tanh)
         weights = alpha.to(current.dtype)
         vector = _tanh(weights.unsqueeze(1).bmm(update))  # (batch, 1, sketch_dim)
-        sketches = sketches.baddbmm(weights.unsqueeze(-1), vector)
+        self.terms.append((weights.unsqueeze(-1), vector))
         if number + 1 < self.count:
             columns = vector.squeeze(1).mm(self.weight_by_place.to(current.dtype))
             columns = columns.view(len(columns), 2 * self.context_size + 1, sum(self.dims))
             around = windows(weights.unsqueeze(-1), self.context_size)  # (batch, tokens, window)
             current = current.baddbmm(around, columns)
         return alpha, _Carry(sketches, coverage + alpha, current)
+
+    def with_terms(self, carry: _Carry) -> _Carry:
+        """Adds alpha t^T of all steps of NEF-S since the last call to the sketches, in one product a sentence."""
+        if not self.terms:
+            return carry
+        weights, vectors = zip(*self.terms)
+        self.terms = []
+        added = carry.sketches.baddbmm(torch.cat(weights, -1), torch.cat(vectors, 1))
+        return carry._replace(sketches=added)
 
     def _attention(
         self,
@@ -266,7 +277,7 @@ class _Recursion:
         current = _Carry(*carry)
         for number in segment:
             _, current = self.step(number, current)
-        return current
+        return self.with_terms(current)
 
     def keep(self, kept: torch.Tensor) -> None:
         """Leaves the other sentences out of all further steps."""
@@ -344,6 +355,8 @@ def sketch(
             carry = _Carry(*checkpoint(steps, *carry, use_reentrant=False))
         else:
             alpha, carry = recursion.step(start, carry)
+            if keep_trace or halts is not None:
+                carry = recursion.with_terms(carry)
             if keep_trace:
                 attention.append(alpha)
                 history.append(carry.sketches)
@@ -361,13 +374,14 @@ def sketch(
         # Inside a checkpoint, all sentences of the segment are computed again.
         if not keep_trace and not has_segments and left <= MAX_LEFT_SHARE * len(has_next):
             gone, kept = ((~has_next).nonzero().squeeze(1), has_next.nonzero().squeeze(1))
+            carry = recursion.with_terms(carry)
             rows = gone if recursion.rows is None else recursion.rows[gone]
             done.append((rows, carry.sketches[gone], recursion.num_steps[gone]))
             recursion.keep(kept)
             carry = _Carry(*(tensor[kept] for tensor in carry))
             if halts is not None:
                 halts.keep(kept)
-    sketches, num_steps = carry.sketches, recursion.num_steps
+    sketches, num_steps = recursion.with_terms(carry).sketches, recursion.num_steps
     if recursion.rows is not None:
         done.append((recursion.rows, sketches, num_steps))
         rows, sketches, num_steps = (torch.cat(tensors) for tensors in zip(*done))

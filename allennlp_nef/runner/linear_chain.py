@@ -1,5 +1,5 @@
-"""Probabilities and tags from scores, in NumPy: what `allennlp_nef.nn.linear_chain` and `allennlp_nef.nn.calibration`
-compute.
+"""Probabilities and tags from scores, in NumPy: what `allennlp_nef.nn.linear_chain` and
+`allennlp_nef.modules.calibration` compute.
 
 Shapes: emissions (batch, tokens, labels), mask (batch, tokens), transitions (labels, labels), start and end (labels,).
 All numbers are float64. A score of at most `FORBIDDEN` forbids a transition.
