@@ -59,8 +59,7 @@ from allennlp_nef.modules.tag_heads import (
     TagHead,
 )
 from allennlp_nef.modules.traces import Decision, EncoderTrace, ReadableTrace, TracedSentence
-from allennlp_nef.nn.connected import connected
-from allennlp_nef.nn.numerics import zero_padding
+from allennlp_nef.nn.numerics import connected, zero_padding
 
 logger = logging.getLogger(__name__)
 

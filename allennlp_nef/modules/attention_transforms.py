@@ -1,8 +1,7 @@
 """Attention transforms: from scores and coverage to the attention of a step of the decoder."""
 
 import math
-from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import entmax
 import torch
@@ -14,13 +13,6 @@ from allennlp_nef.nn.constrained_softmax import ConstrainedSoftmaxFunction
 from allennlp_nef.nn.constrained_sparsemax import ConstrainedSparsemaxFunction
 from allennlp_nef.nn.numerics import exclude_scores
 from allennlp_nef.nn.sketching import SketchState
-from allennlp_nef.nn.sketching.stepwise_attention import (
-    ConstrainedSoftmaxSteps,
-    ConstrainedSparsemaxSteps,
-    MakeAttention,
-    RecordedAttention,
-    SoftmaxSteps,
-)
 
 
 class AttentionTransform(torch.nn.Module, Registrable):
@@ -34,26 +26,6 @@ class AttentionTransform(torch.nn.Module, Registrable):
 
     def forward(self, scores: torch.Tensor, state: SketchState) -> torch.Tensor:
         raise NotImplementedError
-
-    def stepwise(self) -> MakeAttention | None:
-        """What makes the same attention for the fused recursion, or None where the plain one has to be used.
-
-        The fused recursion does some steps twice, has no gradients of parameters, and knows no tag scores. So this is
-        None for a transform with parameters, with random numbers, or that uses `SketchState.tag_scores`; and by
-        default.
-        """
-        return None
-
-    def _stepwise_of(
-        self, kind: type["AttentionTransform"], make_attention: MakeAttention | None = None
-    ) -> MakeAttention | None:
-        """`stepwise` of the class `kind`: `make_attention`, or by default one with gradients from autograd.
-
-        None for a subclass of `kind`: it may compute something else.
-        """
-        if type(self) is not kind:
-            return None
-        return make_attention or partial(RecordedAttention, self)
 
 
 class ScoredAttentionTransform(AttentionTransform):
@@ -139,19 +111,11 @@ class BoundedAttentionTransform(ScoredAttentionTransform):
         """`word_bounds` is a B for each word (batch, tokens), in place of `upper_bound`."""
         scores = self.adjusted_scores(scores, state)
         bounds = self.upper_bound if word_bounds is None else word_bounds
-        # Rounding can make beta a little larger than B.
-        upper_bounds = (bounds - state.coverage).clamp(0, 1).masked_fill(~state.mask, 0)
+        # Padding has a bound of 0. Rounding can make beta a little larger than B.
+        upper_bounds = (state.mask.to(state.coverage.dtype) * bounds - state.coverage).clamp(0, 1)
         weights = self.function.apply(scores, upper_bounds)
         # Padding has 0 already; this keeps gradients that reach it from the rest of the sentence.
         return weights.masked_fill(~state.mask, 0)
-
-    def _with_options(self, make_attention: Any) -> MakeAttention:
-        return partial(
-            make_attention,
-            temperature=self.temperature,
-            coverage_penalty=self.coverage_penalty,
-            upper_bound=self.upper_bound,
-        )
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, upper_bound={self.upper_bound}"
@@ -168,13 +132,6 @@ class SoftmaxTransform(MaskedAttentionTransform):
     def normalize(self, scores: torch.Tensor) -> torch.Tensor:
         return scores.softmax(-1)
 
-    @overrides
-    def stepwise(self) -> MakeAttention | None:
-        make_attention = partial(
-            SoftmaxSteps, temperature=self.temperature, coverage_penalty=self.coverage_penalty
-        )
-        return self._stepwise_of(SoftmaxTransform, make_attention)
-
 
 @AttentionTransform.register("sparsemax")
 class SparsemaxTransform(MaskedAttentionTransform):
@@ -186,10 +143,6 @@ class SparsemaxTransform(MaskedAttentionTransform):
     @overrides
     def normalize(self, scores: torch.Tensor) -> torch.Tensor:
         return entmax.sparsemax(scores, -1)
-
-    @overrides
-    def stepwise(self) -> MakeAttention | None:
-        return self._stepwise_of(SparsemaxTransform)
 
 
 @AttentionTransform.register("entmax15")
@@ -204,10 +157,6 @@ class Entmax15Transform(MaskedAttentionTransform):
     def normalize(self, scores: torch.Tensor) -> torch.Tensor:
         return entmax.entmax15(scores, -1)
 
-    @overrides
-    def stepwise(self) -> MakeAttention | None:
-        return self._stepwise_of(Entmax15Transform)
-
 
 @AttentionTransform.register("csoftmax")
 class ConstrainedSoftmaxTransform(BoundedAttentionTransform):
@@ -218,12 +167,6 @@ class ConstrainedSoftmaxTransform(BoundedAttentionTransform):
     """
 
     function = ConstrainedSoftmaxFunction
-
-    @overrides
-    def stepwise(self) -> MakeAttention | None:
-        return self._stepwise_of(
-            ConstrainedSoftmaxTransform, self._with_options(ConstrainedSoftmaxSteps)
-        )
 
 
 @AttentionTransform.register("csparsemax")
@@ -236,12 +179,6 @@ class ConstrainedSparsemaxTransform(BoundedAttentionTransform):
     """
 
     function = ConstrainedSparsemaxFunction
-
-    @overrides
-    def stepwise(self) -> MakeAttention | None:
-        return self._stepwise_of(
-            ConstrainedSparsemaxTransform, self._with_options(ConstrainedSparsemaxSteps)
-        )
 
 
 @AttentionTransform.register("budget")
@@ -276,10 +213,6 @@ class BudgetTransform(ScoredAttentionTransform):
         weights = ConstrainedSparsemaxFunction.apply(scores, upper_bounds) * self.num_words
         return weights.masked_fill(~state.mask, 0)
 
-    @overrides
-    def stepwise(self) -> MakeAttention | None:
-        return self._stepwise_of(BudgetTransform)
-
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, num_words={self.num_words}"
 
@@ -308,10 +241,6 @@ class UniformTransform(FixedAttentionTransform):
     def weights(self, state: SketchState) -> torch.Tensor:
         return state.mask / state.lengths.clamp(min=1).unsqueeze(-1)
 
-    @overrides
-    def stepwise(self) -> MakeAttention | None:
-        return self._stepwise_of(UniformTransform)
-
 
 @AttentionTransform.register("left_to_right")
 class LeftToRightTransform(FixedAttentionTransform):
@@ -323,10 +252,6 @@ class LeftToRightTransform(FixedAttentionTransform):
     @overrides
     def weights(self, state: SketchState) -> torch.Tensor:
         return (state.mask.cumsum(-1) == state.step + 1) & state.mask
-
-    @overrides
-    def stepwise(self) -> MakeAttention | None:
-        return self._stepwise_of(LeftToRightTransform)
 
 
 @AttentionTransform.register("right_to_left")
@@ -340,10 +265,6 @@ class RightToLeftTransform(FixedAttentionTransform):
     def weights(self, state: SketchState) -> torch.Tensor:
         place = state.lengths.unsqueeze(-1) - state.step
         return (state.mask.cumsum(-1) == place) & state.mask
-
-    @overrides
-    def stepwise(self) -> MakeAttention | None:
-        return self._stepwise_of(RightToLeftTransform)
 
 
 @AttentionTransform.register("easy_first")

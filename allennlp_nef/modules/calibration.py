@@ -6,7 +6,6 @@ from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.data.formats.error_spans import is_word_qe
-from allennlp_nef.nn.calibration import calibrated
 
 OBJECTIVES = ("mcc", "f1_mult", "span_f1")
 """The scores that a threshold can be chosen for."""
@@ -14,10 +13,36 @@ LIMIT = 1000.0
 """Of the temperature, of its inverse, and of biases."""
 
 
+def calibrated(
+    probabilities: torch.Tensor, temperature: float, biases: torch.Tensor
+) -> torch.Tensor:
+    """softmax(log p / T + b): temperature scaling with a bias for each label.
+
+    Guo et al., "On Calibration of Modern Neural Networks" (ICML 2017): temperature, and the biases of vector scaling.
+
+    # Parameters
+
+    probabilities : `torch.Tensor`, (..., labels)
+        A label with probability 0 keeps it. A row of zeros, as in padding, stays one.
+    temperature : `float`
+        T, above 0: above 1 probabilities become less extreme, below 1 more so.
+    biases : `torch.Tensor`, (labels,)
+        b.
+
+    # Returns
+
+    `torch.Tensor`, (..., labels), with a sum of 1 where the row has one.
+    """
+    is_zero = probabilities <= 0
+    logits = probabilities.masked_fill(is_zero, 1).log() / temperature + biases
+    logits = logits.masked_fill(is_zero, torch.finfo(logits.dtype).min)
+    return logits.softmax(-1).masked_fill(is_zero, 0)
+
+
 class Calibration(FromParams):
     """What `allennlp-nef calibrate` finds on labeled data, and stores in the config of an archive.
 
-    The probabilities p of a tag head become softmax(log p / T + b). See `allennlp_nef.nn.calibration`.
+    The probabilities p of a tag head become softmax(log p / T + b). See `calibrated`.
 
     # Parameters
 

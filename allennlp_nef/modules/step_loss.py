@@ -130,17 +130,20 @@ class StepLoss(FromParams):
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
         """Among the first `counts` steps of the sentences: sentences, their steps, from 0, and the shares of these in
         the mean, (pairs,) each; the outputs there."""
+        is_cpu = counts.device.type == "cpu"  # elsewhere nothing may wait for the device
+        everyone = torch.arange(len(counts), device=counts.device)
         if self.steps == "drawn":
-            rows = (counts > 0).nonzero().squeeze(1)
+            rows = (counts > 0).nonzero().squeeze(1) if is_cpu else everyone
             counts = counts[rows]
             drawn = (torch.rand(len(rows), device=counts.device) * counts).long()
-            steps = drawn.minimum(counts - 1)
-            return rows, steps, torch.ones_like(counts), trace.outputs(rows, steps)
-        count = int(counts.max())
-        is_step = torch.arange(count, device=counts.device) < counts.unsqueeze(1)
-        if int(is_step.sum()) < MIN_SHARE * is_step.numel():
+            steps = drawn.minimum((counts - 1).clamp(min=0))
+            return rows, steps, (counts > 0).float(), trace.outputs(rows, steps)
+        count = int(counts.max()) if is_cpu else trace.sketches.size(1)
+        numbers = torch.arange(count, device=counts.device)
+        is_step = numbers < counts.unsqueeze(1)
+        if is_cpu and int(is_step.sum()) < MIN_SHARE * is_step.numel():
             rows, steps = is_step.nonzero(as_tuple=True)
-            return rows, steps, 1 / counts[rows].double(), trace.outputs(rows, steps)
-        rows, steps = torch.ones_like(is_step).nonzero(as_tuple=True)
-        shares = is_step / counts.clamp(min=1).double().unsqueeze(1)
+            return rows, steps, 1 / counts[rows].float(), trace.outputs(rows, steps)
+        rows, steps = everyone.repeat_interleave(count), numbers.repeat(len(counts))
+        shares = is_step / counts.clamp(min=1).float().unsqueeze(1)
         return rows, steps, shares.flatten(), trace.first_outputs(count)

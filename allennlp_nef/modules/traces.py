@@ -79,41 +79,6 @@ class ReadableTrace:
         return None if self.display is None else self.display.html()
 
 
-@dataclass(eq=False)
-class EncoderTrace:
-    """How an encoder came to its output, for a batch. Each traced encoder has a class of its own."""
-
-    attention: torch.Tensor | None
-    """The attention to the words: (batch, rows, tokens); None where rows attend to no words."""
-    num_steps: torch.Tensor
-    """(batch,): the rows of each sentence; the rows after them are padding."""
-
-    def attention_of(self, position: int, length: int) -> numpy.ndarray | None:
-        """The attention in the sentence at a position, of `length` words: (rows, words), or None."""
-        return None if self.attention is None else self.rows_of(self.attention, position, length)
-
-    def rows_of(
-        self, table: torch.Tensor, position: int, length: int | None = None
-    ) -> numpy.ndarray:
-        """The rows of the sentence in a table (batch, rows, tokens, ...), without padding."""
-        return array_of(table[position, : int(self.num_steps[position]), :length])
-
-    def readable(
-        self, sentences: Sequence[TracedSentence], decide: Decide, labels: Sequence[str]
-    ) -> Sequence[ReadableTrace]:
-        """The trace of each of these sentences, for a reader.
-
-        # Parameters
-
-        sentences : `Sequence[TracedSentence]`
-        decide : `Decide`
-            The output layer of the model.
-        labels : `Sequence[str]`
-            By index.
-        """
-        raise NotImplementedError
-
-
 def array_of(tensor: torch.Tensor) -> numpy.ndarray:
     """The tensor as an array; float16 and bfloat16 as float32."""
     tensor = tensor.detach().cpu()
@@ -159,46 +124,6 @@ class DecisionTrace(ReadableTrace):
         written = super()._written()
         del written["distributions"]
         return written
-
-
-class Decisions(NamedTuple):
-    """The tags after each row of a trace, for a batch."""
-
-    tag_ids: torch.Tensor
-    """(batch, rows, tokens), long."""
-    probabilities: torch.Tensor
-    """Of these labels: (batch, rows, tokens)."""
-    distributions: torch.Tensor | None = None
-    """Of all labels: (batch, rows, tokens, labels), where the rows are layers."""
-
-
-class DecidingTrace(EncoderTrace):
-    """An `EncoderTrace` whose rows give tags. Implement `decisions`."""
-
-    def decisions(self, decide: Decide) -> Decisions:
-        """The tags after each row, if it were the last one."""
-        raise NotImplementedError
-
-    def readable(
-        self, sentences: Sequence[TracedSentence], decide: Decide, labels: Sequence[str]
-    ) -> list[DecisionTrace]:
-        tag_ids, probabilities, distributions = self.decisions(decide)
-        traces = []
-        for position, tokens, tags in sentences:
-            length = len(tags)
-            traces.append(
-                decision_trace(
-                    tokens,
-                    self.attention_of(position, length),
-                    self.rows_of(tag_ids, position, length),
-                    self.rows_of(probabilities, position, length),
-                    labels,
-                    None
-                    if distributions is None
-                    else self.rows_of(distributions, position, length),
-                )
-            )
-        return traces
 
 
 def decision_trace(
@@ -247,3 +172,95 @@ class FusionTrace(ReadableTrace):
     @overrides
     def _written(self) -> dict[str, Any]:
         return {**super()._written(), "gates": self.gates.mean(1)}
+
+
+class Decisions(NamedTuple):
+    """The tags after each row of a trace, for a batch."""
+
+    tag_ids: torch.Tensor
+    """(batch, rows, tokens), long."""
+    probabilities: torch.Tensor
+    """Of these labels: (batch, rows, tokens)."""
+    distributions: torch.Tensor | None = None
+    """Of all labels: (batch, rows, tokens, labels), where the rows are layers."""
+
+
+@dataclass(eq=False)
+class EncoderTrace:
+    """How an encoder came to its output, for a batch.
+
+    The rows are the steps of `neural_easy_first`, the layers of `label_attention`, or the words of
+    `position_aware_self_attention`.
+    """
+
+    attention: torch.Tensor | None
+    """The attention to the words: (batch, rows, tokens); None where rows attend to no words."""
+    num_steps: torch.Tensor
+    """(batch,): the rows of each sentence; the rows after them are padding."""
+    distributions: torch.Tensor | None = None
+    """Of layers that attend to labels, the mean of alpha over the heads: (batch, layers, tokens, labels)."""
+    output: torch.Tensor | None = None
+    """With `distributions`, the output of the encoder: (batch, tokens, output_dim)."""
+    gates: torch.Tensor | None = None
+    """Of words that attend to words, lambda: (batch, tokens, dim)."""
+
+    def attention_of(self, position: int, length: int) -> numpy.ndarray | None:
+        """The attention in the sentence at a position, of `length` words: (rows, words), or None."""
+        return None if self.attention is None else self.rows_of(self.attention, position, length)
+
+    def rows_of(
+        self, table: torch.Tensor, position: int, length: int | None = None
+    ) -> numpy.ndarray:
+        """The rows of the sentence at a position in a table (batch, rows, tokens, ...), without padding."""
+        return array_of(table[position, : int(self.num_steps[position]), :length])
+
+    def decisions(self, decide: Decide) -> Decisions:
+        """The tags after each row, if it were the last one. Here, those of the layers that attend to labels."""
+        if self.distributions is None or self.output is None:
+            raise NotImplementedError
+        probabilities, tag_ids = self.distributions.max(-1)
+        last = decide(self.output)
+        table = last.probabilities.unsqueeze(1).to(self.distributions.dtype)
+        return Decisions(
+            torch.cat([tag_ids, last.tag_ids.unsqueeze(1)], 1),
+            torch.cat([probabilities, last.chosen_probabilities().unsqueeze(1)], 1),
+            torch.cat([self.distributions, table], 1),
+        )
+
+    def readable(
+        self, sentences: Sequence[TracedSentence], decide: Decide, labels: Sequence[str]
+    ) -> Sequence[ReadableTrace]:
+        """The trace of each of these sentences, for a reader.
+
+        # Parameters
+
+        sentences : `Sequence[TracedSentence]`
+        decide : `Decide`
+            The output layer of the model.
+        labels : `Sequence[str]`
+            By index.
+        """
+        if self.gates is not None and self.attention is not None:
+            return [
+                FusionTrace(
+                    tokens,
+                    tags,
+                    self.rows_of(self.attention, position, len(tags)),
+                    self.rows_of(self.gates, position),
+                )
+                for position, tokens, tags in sentences
+            ]
+        tag_ids, probabilities, distributions = self.decisions(decide)
+        return [
+            decision_trace(
+                tokens,
+                self.attention_of(position, len(tags)),
+                self.rows_of(tag_ids, position, len(tags)),
+                self.rows_of(probabilities, position, len(tags)),
+                labels,
+                distributions
+                if distributions is None
+                else self.rows_of(distributions, position, len(tags)),
+            )
+            for position, tokens, tags in sentences
+        ]

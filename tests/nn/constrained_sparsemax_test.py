@@ -91,35 +91,20 @@ class TestWeights:
             assert z.grad.tolist() == [0] * 5 and torch.isfinite(u.grad).all()
 
 
-class TestShapesAndTypes:
-    @pytest.mark.parametrize("dim", [0, 1, 2, -1, -2, -3])
-    def test_dim_selects_the_dimension(self, dim):
-        z, u = values_of("tight", 4, batch=6)
-        expected = expected_rows(z, u).reshape(2, 3, 4).movedim(-1, dim)
-        z, u = (tensor.reshape(2, 3, 4).movedim(-1, dim) for tensor in (z, u))
-        mask = torch.ones(expected.shape, dtype=torch.bool)
-        torch.testing.assert_close(constrained_sparsemax(z, u, mask, dim), expected)
-
-    @pytest.mark.parametrize("shape", [(0,), (0, 4), (3, 0)])
-    def test_empty_input_gives_empty_output(self, shape):
-        assert constrained_sparsemax(torch.ones(shape), torch.ones(shape)).shape == shape
-
-    @pytest.mark.parametrize("kind", KINDS)
-    @pytest.mark.parametrize("dtype", LOW_PRECISION)
-    def test_low_precision_has_the_error_of_rounding(self, dtype, kind):
-        z, u = (tensor.to(dtype) for tensor in values_of(kind, 30, seed=5, batch=4))
-        gradient = torch.randn(4, 30, generator=torch.Generator().manual_seed(6)).to(dtype)
-        results = []
-        for each in (dtype, torch.float32):
-            a, b = (tensor.to(each, copy=True).requires_grad_() for tensor in (z, u))
-            alpha = constrained_sparsemax(a, b)
-            alpha.backward(gradient.to(each))
-            results.append([alpha.detach(), a.grad, b.grad])
-        for low, exact in zip(*results):
-            assert low.dtype == dtype
-            torch.testing.assert_close(
-                low.float(), exact, rtol=2 * torch.finfo(dtype).eps, atol=1e-5
-            )
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", LOW_PRECISION)
+def test_low_precision_has_the_error_of_rounding(dtype, kind):
+    z, u = (tensor.to(dtype) for tensor in values_of(kind, 30, seed=5, batch=4))
+    gradient = torch.randn(4, 30, generator=torch.Generator().manual_seed(6)).to(dtype)
+    results = []
+    for each in (dtype, torch.float32):
+        a, b = (tensor.to(each, copy=True).requires_grad_() for tensor in (z, u))
+        alpha = constrained_sparsemax(a, b)
+        alpha.backward(gradient.to(each))
+        results.append([alpha.detach(), a.grad, b.grad])
+    for low, exact in zip(*results):
+        assert low.dtype == dtype
+        torch.testing.assert_close(low.float(), exact, rtol=2 * torch.finfo(dtype).eps, atol=1e-5)
 
 
 class TestGradients:
@@ -209,38 +194,10 @@ class TestMask:
             for gradient in (a.grad, b.grad):
                 assert torch.isfinite(gradient).all() and (gradient[:, ~mask] == 0).all()
 
-    def test_a_fully_masked_row_is_zero(self):
-        z = torch.full((2, 3), math.nan)
-        z[0] = 0
-        mask = torch.tensor([[True, True, True], [False, False, False]])
-        alpha = constrained_sparsemax(z.requires_grad_(), torch.full((2, 3), 0.5), mask)
-        alpha.square().sum().backward()
-        torch.testing.assert_close(alpha[0], torch.full((3,), 1 / 3))
-        assert alpha[1].tolist() == [0, 0, 0]
-        assert torch.isfinite(z.grad).all()
 
-
-class TestErrors:
-    def test_an_infeasible_row_is_named(self):
-        u = torch.full((2, 2, 3), 0.5)
-        u[1, 0] = 0.25
-        message = r"^constrained_sparsemax: upper bounds must sum .* got 0\.75 in row \(1, 0\)"
-        with pytest.raises(ValueError, match=message):
-            constrained_sparsemax(torch.zeros(2, 2, 3), u)
-
-    @pytest.mark.parametrize("dtype", FLOATS + LOW_PRECISION)
-    @pytest.mark.parametrize("length", [2, 100, 1000])
-    def test_bounds_may_miss_one_by_rounding_only(self, dtype, length):
-        z = torch.zeros(length, dtype=dtype)
-        constrained_sparsemax(z, torch.full((length,), 1 / length, dtype=dtype))
-        with pytest.raises(ValueError, match="at least 1"):
-            constrained_sparsemax(z, torch.full((length,), 0.9 / length, dtype=dtype))
-
-    def test_negative_bounds_and_integer_scores_are_errors(self):
-        with pytest.raises(ValueError, match=r"upper bounds must be at least 0, got -0\.1"):
-            constrained_sparsemax(torch.zeros(3), torch.tensor([1.0, -0.1, 1.0]))
-        with pytest.raises(ValueError, match="constrained_sparsemax: expected floating-point"):
-            constrained_sparsemax(torch.zeros(3, dtype=torch.long), torch.ones(3))
+def test_errors_name_the_function():
+    with pytest.raises(ValueError, match="^constrained_sparsemax: upper bounds must sum to"):
+        constrained_sparsemax(torch.zeros(3), torch.full((3,), 0.3))
 
 
 def test_a_row_is_solved_as_it_is_alone():

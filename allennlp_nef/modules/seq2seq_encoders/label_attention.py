@@ -1,10 +1,5 @@
 """Label attention (Cui and Zhang, EMNLP 2019): its table of labels, layers and LSTM."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Generic, NamedTuple, TypeVar
-
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
@@ -17,15 +12,8 @@ from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
     TagScorer,
     TracedEncoder,
 )
-from allennlp_nef.modules.traces import Decide, DecidingTrace, Decisions
-from allennlp_nef.nn.label_attention import (
-    LabelProjections,
-    attend_to_labels,
-    folded_weight,
-    label_scale,
-    project_labels,
-    refined_states,
-)
+from allennlp_nef.modules.traces import EncoderTrace
+from allennlp_nef.nn.label_attention import label_attention
 from allennlp_nef.nn.numerics import zero_padding
 
 LABEL_SCALE = 0.0025
@@ -50,92 +38,8 @@ class LabelTable(torch.nn.Module):
         torch.nn.init.uniform_(self.weight, -LABEL_SCALE, LABEL_SCALE)
 
 
-Value = TypeVar("Value")
-
-
-class Cache(Generic[Value]):
-    """Caches a value that is computed from weights: an evaluation without gradients computes it once, not per batch.
-
-    It is computed again when a weight is another tensor, or was changed or moved in place. A change through `.data`
-    goes unnoticed: call `clear` in `train()` of the module, which `eval()` calls too.
-    """
-
-    def __init__(self) -> None:
-        self._entry: _Entry | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_entry": None}  # copies and files compute it again
-
-    def clear(self) -> None:
-        """Forgets the value."""
-        self._entry = None
-
-    def get(
-        self,
-        compute: Callable[..., Value],
-        weights: tuple[torch.Tensor, ...],
-        is_training: bool,
-    ) -> Value:
-        """
-        The value: `compute(*weights)`.
-
-        # Parameters
-
-        compute : `Callable`
-            The same function in each call.
-        weights : `tuple[torch.Tensor, ...]`
-        is_training : `bool`
-            Whether the module is in training mode: then nothing is cached.
-        """
-        if is_training or torch.is_grad_enabled() or _is_autocast(weights[0].device):
-            return compute(*weights)
-        if any(weight.is_inference() for weight in weights):  # they have no version
-            return compute(*weights)
-        entry, states = self._entry, [_state_of(weight) for weight in weights]
-        is_same = entry is not None and all(a is b for a, b in zip(entry.weights, weights))
-        if entry is None or not is_same or entry.states != states:
-            # An inference tensor could not be used where gradients are computed later.
-            with torch.inference_mode(False), torch.no_grad():
-                entry = self._entry = _Entry(weights, states, compute(*weights))
-        return entry.value
-
-
-class _Entry(NamedTuple):
-    """A value, and the weights that it was computed from."""
-
-    weights: tuple[torch.Tensor, ...]
-    states: list[Any]
-    value: Any
-
-
-def _state_of(weight: torch.Tensor) -> Any:
-    return weight._version, weight.data_ptr(), weight.dtype, weight.device
-
-
-def _is_autocast(device: torch.device) -> bool:
-    """Whether autocast is on, under which products have another type than the weights."""
-    if device.type not in ("cpu", "cuda"):
-        return True  # not every version of torch says
-    return torch.is_autocast_enabled(device.type)
-
-
-class LabelStates(NamedTuple):
-    """The output of a layer of label attention for words, in parts."""
-
-    states: torch.Tensor
-    """H^w: (words, dim)."""
-    weights: torch.Tensor
-    """alpha: (words, heads, labels)."""
-    values: torch.Tensor
-    """V W^V: (heads, labels, dim / heads)."""
-
-    def joined(self) -> torch.Tensor:
-        """[H^w; H^l]: (words, 2 * dim)."""
-        return torch.cat([self.states, refined_states(*self)], dim=-1)
-
-
-class LabelLstm(torch.nn.Module):
-    """A BiLSTM of one layer over words, or over the output of a layer of label attention.
+class PackedLstm(torch.nn.Module):
+    """A BiLSTM of one layer over the words of a `PackedSequence`.
 
     # Parameters
 
@@ -147,72 +51,11 @@ class LabelLstm(torch.nn.Module):
     def __init__(self, input_dim: int, hidden_dim: int) -> None:
         super().__init__()
         self.lstm = torch.nn.LSTM(input_dim, hidden_dim // 2, bidirectional=True)
-        self._folded: Cache[tuple[torch.Tensor, torch.Tensor]] = Cache()
 
     @overrides(check_signature=False)
-    def forward(
-        self, inputs: torch.Tensor | LabelStates, batch_sizes: torch.Tensor
-    ) -> torch.Tensor:
-        """(words, input_dim) -> (words, hidden_dim), in the order of a `PackedSequence`.
-
-        # Parameters
-
-        inputs : `torch.Tensor | LabelStates`
-        batch_sizes : `torch.LongTensor`, (tokens,)
-            Of the packed sequence: the sentences that have a first word, a second one, and so on.
-        """
-        if isinstance(inputs, LabelStates) and self._is_folded(inputs):
-            # [H^w; alpha] and folded weights have the same product as [H^w; H^l] and the weights.
-            distributions = inputs.weights.flatten(1).to(inputs.states.dtype)
-            words = torch.cat([inputs.states, distributions], dim=-1)
-            return self._run(words, batch_sizes, self._folded_weights(inputs.values))
-        words = inputs.joined() if isinstance(inputs, LabelStates) else inputs
+    def forward(self, words: torch.Tensor, batch_sizes: torch.Tensor) -> torch.Tensor:
+        """(words, input_dim) -> (words, hidden_dim)."""
         return self.lstm(PackedSequence(words, batch_sizes))[0].data
-
-    @overrides
-    def train(self, mode: bool = True) -> "LabelLstm":
-        self._folded.clear()
-        return super().train(mode)
-
-    def _is_folded(self, inputs: LabelStates) -> bool:
-        """Whether alpha is so much smaller than H^l that folding the weights saves time.
-
-        On CPUs only, where it was measured; cuDNN needs its weights in one piece.
-        """
-        _, num_heads, num_labels = inputs.weights.shape
-        cost = 2 if self.training else 1  # in training the weights are folded for each batch
-        is_small = cost * num_heads * num_labels <= inputs.states.size(-1)
-        return is_small and inputs.states.device.type == "cpu"
-
-    def _folded_weights(self, values: torch.Tensor) -> list[torch.Tensor]:
-        """The weights of `self.lstm`, in its order, those of the input folded."""
-        (forward, *forward_rest), (backward, *backward_rest) = self.lstm.all_weights
-        folded = self._folded.get(_fold, (values, forward, backward), self.training)
-        return [folded[0], *forward_rest, folded[1], *backward_rest]
-
-    def _run(
-        self, words: torch.Tensor, batch_sizes: torch.Tensor, weights: list[torch.Tensor]
-    ) -> torch.Tensor:
-        """The output of `self.lstm` with other weights."""
-        zeros = words.new_zeros(2, int(batch_sizes[0]), self.lstm.hidden_size)
-        states, _, _ = torch.lstm(
-            words,
-            batch_sizes,
-            (zeros, zeros),
-            weights,
-            has_biases=True,
-            num_layers=1,
-            dropout=0.0,
-            train=self.training,
-            bidirectional=True,
-        )
-        return states
-
-
-def _fold(
-    values: torch.Tensor, forward: torch.Tensor, backward: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    return folded_weight(forward, values), folded_weight(backward, values)
 
 
 class LabelAttentionLayer(torch.nn.Module):
@@ -231,14 +74,13 @@ class LabelAttentionLayer(torch.nn.Module):
         self, input_dim: int, hidden_dim: int, num_heads: int, scale: float, dropout: float
     ) -> None:
         super().__init__()
-        self.lstm = LabelLstm(input_dim, hidden_dim)
+        self.lstm = PackedLstm(input_dim, hidden_dim)
         self.query_weight, self.key_weight, self.value_weight = (
             torch.nn.Parameter(torch.empty(hidden_dim, hidden_dim)) for _ in range(3)
         )
         self._num_heads = num_heads
         self._scale = scale
         self._dropout = torch.nn.Dropout(dropout)
-        self._projections: Cache[LabelProjections] = Cache()
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -250,52 +92,21 @@ class LabelAttentionLayer(torch.nn.Module):
 
     @overrides(check_signature=False)
     def forward(
-        self,
-        inputs: torch.Tensor | LabelStates,
-        batch_sizes: torch.Tensor,
-        labels: torch.Tensor,
-    ) -> LabelStates:
-        """H^w, alpha and V W^V, in the order of a `PackedSequence`.
+        self, words: torch.Tensor, batch_sizes: torch.Tensor, labels: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """[H^w; H^l] (words, 2 * hidden_dim) and alpha (words, heads, labels), in the order of a `PackedSequence`.
 
         # Parameters
 
-        inputs : `torch.Tensor | LabelStates`
-            (words, input_dim), or the output of the layer before.
+        words : `torch.Tensor`, (words, input_dim)
         batch_sizes : `torch.LongTensor`, (tokens,)
-            See `LabelLstm`.
+            Of the packed sequence: the sentences that have a first word, a second one, and so on.
         labels : `torch.Tensor`, (labels, hidden_dim)
         """
-        states = self._dropout(self.lstm(inputs, batch_sizes))
-        weights = labels, self.query_weight, self.key_weight, self.value_weight
-        project = partial(project_labels, num_heads=self._num_heads, scale=self._scale)
-        projections = self._projections.get(project, weights, self.training)
-        return LabelStates(states, attend_to_labels(states, projections), projections.values)
-
-    @overrides
-    def train(self, mode: bool = True) -> "LabelAttentionLayer":
-        self._projections.clear()
-        return super().train(mode)
-
-
-@dataclass(eq=False)
-class LabelAttentionTrace(DecidingTrace):
-    """The layers of `LabelAttention` that attend, and the output of the model. They attend to labels, not to words."""
-
-    distributions: torch.Tensor
-    """The mean of alpha over the heads: (batch, layers that attend, tokens, labels)."""
-    output: torch.Tensor
-    """(batch, tokens, output_dim)."""
-
-    @overrides
-    def decisions(self, decide: Decide) -> Decisions:
-        probabilities, tag_ids = self.distributions.max(-1)
-        last = decide(self.output)
-        table = last.probabilities.unsqueeze(1).to(self.distributions.dtype)
-        return Decisions(
-            torch.cat([tag_ids, last.tag_ids.unsqueeze(1)], 1),
-            torch.cat([probabilities, last.chosen_probabilities().unsqueeze(1)], 1),
-            torch.cat([self.distributions, table], 1),
-        )
+        states = self._dropout(self.lstm(words, batch_sizes))
+        weights = self.query_weight, self.key_weight, self.value_weight
+        refined, alpha = label_attention(states, labels, *weights, self._num_heads, self._scale)
+        return torch.cat([states, refined], dim=-1), alpha
 
 
 @Seq2SeqEncoder.register("label_attention")
@@ -365,14 +176,14 @@ class LabelAttention(TracedEncoder):
             )
         self.label_namespace = label_namespace
         self.label_table = LabelTable(num_labels, hidden_dim)
-        scale = label_scale(hidden_dim, num_heads, scale_by_head)
+        scale = (hidden_dim / num_heads if scale_by_head else hidden_dim) ** -0.5
         dims = [input_dim, *[2 * hidden_dim] * num_layers]
         attending = num_layers if attend_last else num_layers - 1
         self.layers = torch.nn.ModuleList(
             LabelAttentionLayer(dim, hidden_dim, num_heads, scale, dropout)
             for dim in dims[:attending]
         )
-        self.last_lstm = None if attend_last else LabelLstm(dims[attending], hidden_dim)
+        self.last_lstm = None if attend_last else PackedLstm(dims[attending], hidden_dim)
         self._input_dim = input_dim
         self._output_dim = 2 * hidden_dim if attend_last else hidden_dim
 
@@ -388,7 +199,7 @@ class LabelAttention(TracedEncoder):
         mask: torch.Tensor | None = None,
         trace: bool = False,
         tag_scorer: TagScorer | None = None,
-    ) -> tuple[torch.Tensor, LabelAttentionTrace | None]:
+    ) -> tuple[torch.Tensor, EncoderTrace | None]:
         inputs, mask = self._without_padding(inputs, mask)
         lengths = mask.sum(-1)
         # Padding is left out, but for one word of a sentence without words, which an LSTM needs.
@@ -403,17 +214,15 @@ class LabelAttention(TracedEncoder):
             )
             return zero_padding(sentences, mask)
 
-        words: torch.Tensor | LabelStates = packed.data
+        words = packed.data
         distributions = []
         for layer in self.layers:
-            refined: LabelStates = layer(words, packed.batch_sizes, self.label_table.weight)
-            words = refined
+            words, alpha = layer(words, packed.batch_sizes, self.label_table.weight)
             if trace:
-                distributions.append(padded(refined.weights.mean(1)))
+                distributions.append(padded(alpha.mean(1)))
         if self.last_lstm is not None:
-            output = padded(self.last_lstm(words, packed.batch_sizes))
-        else:
-            output = padded(refined.joined())
+            words = self.last_lstm(words, packed.batch_sizes)
+        output = padded(words)
         if not trace:
             return output, None
         num_labels = len(self.label_table.weight)
@@ -421,4 +230,4 @@ class LabelAttention(TracedEncoder):
         if distributions:
             tables = torch.stack(distributions, 1)
         num_steps = (lengths > 0).long() * (tables.size(1) + 1)
-        return output, LabelAttentionTrace(None, num_steps, tables, output)
+        return output, EncoderTrace(None, num_steps, tables, output)

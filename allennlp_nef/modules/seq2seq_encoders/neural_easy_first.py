@@ -1,6 +1,5 @@
 import math
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import torch
@@ -26,26 +25,15 @@ from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
     TagScorer,
     TracedEncoder,
 )
-from allennlp_nef.modules.traces import Decide, DecidingTrace, Decisions, EncoderTrace
+from allennlp_nef.modules.traces import Decide, Decisions, EncoderTrace
 from allennlp_nef.nn.numerics import float32_at_least
-from allennlp_nef.nn.sketching import (
-    Attend,
-    Halts,
-    ScoreUpdates,
-    fused_history,
-    fused_sketches,
-    halt_in_history,
-    halted_sketches,
-    sketch_full,
-    sketch_single,
-    windows,
-)
+from allennlp_nef.nn.sketching import Halts, ScoreUpdates, SketchState, sketch, windows
 
 
-@dataclass(eq=False)
-class NeuralEasyFirstTrace(DecidingTrace):
-    """The steps of `NeuralEasyFirst`. After the last step of a sentence its attention is 0 and its sketches stay; after
-    the one at which it halted they are what they would have been."""
+@dataclass(eq=False, kw_only=True)
+class NeuralEasyFirstTrace(EncoderTrace):
+    """The steps of `NeuralEasyFirst`. After the last step of a sentence, or the one at which it
+    halted, its attention is 0 and its sketches stay."""
 
     sketches: torch.Tensor
     """s^1 to s^N: (batch, steps, tokens, sketch_dim)."""
@@ -98,6 +86,11 @@ def joined_output(inputs: torch.Tensor | None, sketches: torch.Tensor) -> torch.
     return sketches if inputs is None else torch.cat([inputs, sketches], dim=-1)
 
 
+def _of(table: torch.Tensor | None, rows: torch.Tensor | None) -> torch.Tensor | None:
+    """Some rows of a table, or all; None without a table."""
+    return table if table is None or rows is None else table[rows]
+
+
 @Seq2SeqEncoder.register("neural_easy_first")
 class NeuralEasyFirst(TracedEncoder):
     """The neural easy-first decoder: N steps of attention over the words, each refining a sketch of the tags.
@@ -133,8 +126,7 @@ class NeuralEasyFirst(TracedEncoder):
         after L steps and need True.
     learned_bounds : `bool`, optional (default = `False`)
         Whether the attention that a word may get in all is learned from its state: ``B_i = 2 B sigmoid(w_b . h_i + b)``
-        begins as B, the `upper_bound` of csoftmax or csparsemax. It takes the plain form of the recursion, which
-        is slower.
+        begins as B, the `upper_bound` of csoftmax or csparsemax.
     halting_rate : `float`, optional (default = `None`)
         In (0, 1): the halting `learned` is trained, with a geometric prior of this rate; the mean of the prior is
         about 1 / rate steps. Only in the decoder of `nef_tagger`, with its option `step_loss`.
@@ -271,52 +263,50 @@ class NeuralEasyFirst(TracedEncoder):
             windows(inputs, self.context_size), self.input_weight, self.bias
         )
         joined_inputs = inputs if self.concat_input else None
+        bounds = None if self.bounds is None else self._word_bounds(self.bounds(inputs))
         score_updates: ScoreUpdates | None = None
-        if tag_scorer is not None:
-
-            def score_updates(updates: torch.Tensor) -> torch.Tensor:
-                return tag_scorer(joined_output(joined_inputs, updates)).max(dim=-1).values
-
-        parameters = preactivation, self.sketch_weight, self.attention_vector
-        num_steps = self._steps_of(mask)
         halts: Halts | None = None
+        num_steps = self._steps_of(mask)
         if halting is not None:
             num_steps = halting.limit(num_steps)
-            if halting.looks_at_tags and tag_scorer is not None:
-                sketch_dim = self.sketch_weight.size(0) - self.attention_vector.size(0)
-                halts = TagHalts(halting, tag_scorer, joined_inputs, sketch_dim, mask, self.halting)
-        rest = mask, num_steps, self.context_size
-        attention = history = None
-        attend: Attend = self.attention
-        if self.bounds is not None:
-            attend = partial(self.attention, word_bounds=self._word_bounds(self.bounds(inputs)))
-        make_attention = None if trace or self.bounds is not None else self.attention.stepwise()
-        has_gradient = torch.is_grad_enabled() and preactivation.requires_grad
-        if make_attention is None:
-            sketch = sketch_full if self.sketch_update == "full" else sketch_single
-            keep_trace = trace or step_outputs or halts is not None
-            sketches, steps = sketch(*parameters, attend, *rest, keep_trace, score_updates)
-            if steps is not None:
-                attention, history = steps.attention, steps.sketches
-        else:
-            fused = self.sketch_update, *parameters, make_attention, *rest
-            if step_outputs or (halts is not None and has_gradient):
-                sketches, history = fused_history(*fused)
-            elif halts is not None:
-                sketches, num_steps = halted_sketches(*fused, halts)
-            else:
-                sketches = fused_sketches(*fused)
-        if halts is not None and history is not None:
-            sketches, num_steps = halt_in_history(history, num_steps, halts)
+        if tag_scorer is not None:
+
+            def score_updates(updates: torch.Tensor, rows: torch.Tensor | None) -> torch.Tensor:
+                return tag_scorer(joined_output(_of(joined_inputs, rows), updates)).amax(-1)
+
+            if halting is not None and halting.looks_at_tags:
+                halts = TagHalts(halting, tag_scorer, joined_inputs, mask, self.halting)
+
+        def attend(scores: torch.Tensor, state: SketchState) -> torch.Tensor:
+            if bounds is None:
+                return self.attention(scores, state)
+            return self.attention(scores, state, word_bounds=_of(bounds, state.rows))
+
+        sketches, num_steps, attention, history = sketch(
+            self.sketch_update,
+            preactivation,
+            self.sketch_weight,
+            self.attention_vector,
+            attend,
+            mask,
+            num_steps,
+            self.context_size,
+            self._max_steps(mask.size(1)),
+            keep_trace=trace or step_outputs,
+            score_updates=score_updates,
+            halts=halts,
+        )
         output = self._dropout(joined_output(joined_inputs, sketches))
         if history is None:
             return output, None if halting is None else EncoderTrace(None, num_steps)
-        made = NeuralEasyFirstTrace(attention, num_steps, history, joined_inputs, self._dropout)
+        steps = NeuralEasyFirstTrace(
+            attention, num_steps, sketches=history, inputs=joined_inputs, dropout=self._dropout
+        )
         if self.halting is not None:
-            logits = made.halting_logits = self.halting(history, mask.unsqueeze(1))
-            made.halting_log_probabilities = halting_log_probabilities(logits, num_steps)
-            made.halting_rate = self.halting.rate
-        return output, made
+            logits = steps.halting_logits = self.halting(history, mask.unsqueeze(1))
+            steps.halting_log_probabilities = halting_log_probabilities(logits, num_steps)
+            steps.halting_rate = self.halting.rate
+        return output, steps
 
     def _word_bounds(self, logits: torch.Tensor) -> torch.Tensor:
         """B_i of each word, between 0 and 2 B: (batch, tokens, 1) -> (batch, tokens), in the type of the coverage."""
@@ -331,3 +321,9 @@ class NeuralEasyFirst(TracedEncoder):
         if self.cap_steps:
             return lengths.clamp(max=int(self.num_steps))
         return (lengths > 0).long() * int(self.num_steps)
+
+    def _max_steps(self, tokens: int) -> int:
+        """At least the steps of any sentence of so many words, without a look at the device."""
+        if self.num_steps == "length":
+            return tokens
+        return min(tokens, self.num_steps) if self.cap_steps else int(self.num_steps)

@@ -1,6 +1,4 @@
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
@@ -11,34 +9,10 @@ from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
     TagScorer,
     TracedEncoder,
 )
-from allennlp_nef.modules.traces import Decide, EncoderTrace, FusionTrace, TracedSentence
+from allennlp_nef.modules.traces import EncoderTrace
 from allennlp_nef.nn.additive_scores import additive_scores
 from allennlp_nef.nn.numerics import exclude_scores
 from allennlp_nef.nn.relative_positions import gaussian_bias, relative_bias, sinusoids
-
-
-@dataclass(eq=False)
-class SelfAttentionTrace(EncoderTrace):
-    """What each word attends to, and how much of itself it keeps. The rows are words."""
-
-    attention: torch.Tensor
-    """a: (batch, tokens, tokens)."""
-    gates: torch.Tensor
-    """lambda: (batch, tokens, dim)."""
-
-    @overrides
-    def readable(
-        self, sentences: Sequence[TracedSentence], decide: Decide, labels: Sequence[str]
-    ) -> list[FusionTrace]:
-        return [
-            FusionTrace(
-                tokens,
-                tags,
-                self.rows_of(self.attention, position, len(tags)),
-                self.rows_of(self.gates, position),
-            )
-            for position, tokens, tags in sentences
-        ]
 
 
 @Seq2SeqEncoder.register("position_aware_self_attention")
@@ -151,7 +125,7 @@ class PositionAwareSelfAttention(TracedEncoder):
         mask: torch.Tensor | None = None,
         trace: bool = False,
         tag_scorer: TagScorer | None = None,
-    ) -> tuple[torch.Tensor, SelfAttentionTrace | None]:
+    ) -> tuple[torch.Tensor, EncoderTrace | None]:
         inputs, mask = self._without_padding(inputs, mask)
         attention = self._attention(inputs, mask)
         attended = self._dropout(attention.to(inputs.dtype) @ inputs)  # (batch, tokens, dim)
@@ -160,7 +134,7 @@ class PositionAwareSelfAttention(TracedEncoder):
         fused = fused * attention.any(-1, keepdim=True)
         gates = torch.sigmoid(self.gate_3(torch.tanh(self.gate_1(inputs) + self.gate_2(fused))))
         output = fused + gates * (inputs - fused)
-        return output, SelfAttentionTrace(attention, mask.sum(-1), gates) if trace else None
+        return output, EncoderTrace(attention, mask.sum(-1), gates=gates) if trace else None
 
     def _attention(self, inputs: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """a: (batch, tokens, tokens), in float32 at least; 0 for padding, and for words with nothing to attend to."""

@@ -53,8 +53,7 @@ def test_names_are_registered():
     assert sorted(AttentionTransform.list_available()) == NAMES
 
 
-@pytest.mark.parametrize("update", ["full", "single"])
-@pytest.mark.parametrize("num_steps", [2, "length"])
+@pytest.mark.parametrize("update, num_steps", [("full", "length"), ("single", 2)])
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 class TestEachTransform:
     def test_attention_is_a_distribution_over_the_words(self, name, num_steps, update):

@@ -1,0 +1,79 @@
+"""Steps of training that never wait for the device.
+
+On the device "meta" tensors have shapes and no values. An operation that hands a value or a number of words to Python
+(`item`, `tolist`, `nonzero`, `cpu`) is an error there, and would make a GPU wait.
+"""
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from allennlp_nef.modules.attention_transforms import AttentionTransform
+from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst, PositionAwareSelfAttention
+from allennlp_nef.modules.step_loss import StepLoss
+from allennlp_nef.modules.tag_heads import CrfTagHead
+from tests.modules.tag_heads.small_head import vocabulary
+
+TRANSFORMS = ["csoftmax", "csparsemax", "softmax", "sparsemax", "uniform", "left_to_right"]
+
+
+class OnTheDevice(TorchDispatchMode):
+    """Fails where a result is computed elsewhere, or in float64."""
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        for tensor in result if isinstance(result, (list, tuple)) else [result]:
+            if isinstance(tensor, torch.Tensor) and tensor.dim():
+                assert tensor.device.type == "meta", function
+                assert tensor.dtype != torch.float64, function
+        return result
+
+
+def batch_of(dim):
+    states = torch.zeros(3, 7, dim, device="meta", requires_grad=True)
+    return states, torch.ones(3, 7, dtype=torch.bool, device="meta")
+
+
+@pytest.mark.parametrize("num_steps", [3, "length"])
+@pytest.mark.parametrize("sketch_update", ["full", "single"])
+def test_the_decoder_does_not_synchronize(sketch_update, num_steps):
+    for name in TRANSFORMS:
+        attention = AttentionTransform.by_name(name)()
+        encoder = NeuralEasyFirst(4, sketch_update, num_steps, attention=attention).to("meta")
+        states, mask = batch_of(4)
+        with OnTheDevice():
+            encoder(states, mask).sum().backward()
+            output, trace = encoder.encode(states, mask, trace=True)
+        assert trace.attention.shape == (3, 3 if num_steps == 3 else 7, 7)
+        assert states.grad.shape == states.shape
+
+
+@pytest.mark.parametrize("steps", ["all", "drawn"])
+def test_the_loss_of_steps_does_not_synchronize(steps):
+    encoder = NeuralEasyFirst(4, "full", 3).to("meta")
+    head = CrfTagHead(encoder.get_output_dim(), vocabulary()).to("meta")
+    head.step_losses = head.sentence_losses
+    states, mask = batch_of(4)
+    tags = torch.zeros_like(mask, dtype=torch.long)
+    with OnTheDevice():
+        output, trace = encoder.encode(states, mask, step_outputs=True)
+        StepLoss(steps).total(trace, head, head.scores(output), mask, tags).backward()
+
+
+def test_self_attention_does_not_synchronize():
+    encoder = PositionAwareSelfAttention(4).to("meta")
+    with OnTheDevice():
+        encoder(*batch_of(4)).sum().backward()
+
+
+@pytest.mark.parametrize("constraints", [None, "BIO"])
+def test_the_crf_does_not_synchronize(constraints):
+    labels = ["O", "B-A", "I-A"]
+    head = CrfTagHead(4, vocabulary(labels), constraints, label_weights={"O": 2.0}).to("meta")
+    states, mask = batch_of(4)
+    tags = torch.zeros_like(mask, dtype=torch.long)
+    with OnTheDevice():
+        scores = head.scores(states)
+        head.loss(scores, mask, tags).backward()
+        head.decode(scores, mask)
+        head.chain_probabilities(scores, mask, tags)
