@@ -7,10 +7,9 @@ require_allennlp()
 from allennlp_nef import models, modules, predictors, training  # noqa: F401
 from allennlp_nef.data import dataset_readers, token_indexers  # noqa: F401
 from allennlp_nef.metrics import (  # noqa: F401
-    best_threshold,
     calibration,
     conlleval,
+    counting_metric,
     sentence_scores,
-    tag_accuracy,
     word_qe,
 )

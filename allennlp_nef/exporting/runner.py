@@ -172,7 +172,7 @@ def _indices(embedder: dict[str, Any], word: str) -> list[int]:
     return [*prefixes, *suffixes, *case]
 
 
-# Probabilities and tags from scores: what `allennlp_nef.nn.linear_chain` and `allennlp_nef.nn.calibration` compute.
+# Probabilities and tags from scores: what `nn.linear_chain` and `modules.calibration` compute.
 # Shapes: emissions (batch, tokens, labels), mask (batch, tokens), transitions (labels, labels), start, end (labels,).
 # All numbers are float64. A score of at most `FORBIDDEN` forbids a transition.
 

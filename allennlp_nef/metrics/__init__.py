@@ -1,46 +1,36 @@
 """Scores of tags over a whole data set, and tests of significance.
 
-The names of `__all__` are imported when they are asked for, so that `allennlp_nef.metrics.tag_scores` needs neither
-torch nor AllenNLP.
+The names are imported when they are asked for, so that `allennlp_nef.metrics.tag_scores` needs neither torch nor
+AllenNLP.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from allennlp_nef.metrics.attachment_scores import AttachmentScoresMetric
-    from allennlp_nef.metrics.best_threshold import BestThresholdWordQe
-    from allennlp_nef.metrics.calibration import CalibrationMetric
-    from allennlp_nef.metrics.conlleval import ConllEvalMetric
-    from allennlp_nef.metrics.counting_metric import CountingMetric, ProbabilityMetric
-    from allennlp_nef.metrics.sentence_scores import SentenceScoresMetric
-    from allennlp_nef.metrics.tag_accuracy import TagAccuracy
-    from allennlp_nef.metrics.word_qe import WordQeMetric
-    from allennlp_nef.metrics.word_qe_counts import count_word_qe, word_qe_scores
-
-__all__ = [
-    "AttachmentScoresMetric",
-    "BestThresholdWordQe",
-    "CalibrationMetric",
-    "ConllEvalMetric",
-    "CountingMetric",
-    "ProbabilityMetric",
-    "SentenceScoresMetric",
-    "TagAccuracy",
-    "WordQeMetric",
-    "count_word_qe",
-    "word_qe_scores",
-]
+    from allennlp_nef.metrics.attachment_scores import (
+        AttachmentScoresMetric as AttachmentScoresMetric,
+    )
+    from allennlp_nef.metrics.calibration import CalibrationMetric as CalibrationMetric
+    from allennlp_nef.metrics.conlleval import ConllEvalMetric as ConllEvalMetric
+    from allennlp_nef.metrics.counting_metric import CountingMetric as CountingMetric
+    from allennlp_nef.metrics.counting_metric import ProbabilityMetric as ProbabilityMetric
+    from allennlp_nef.metrics.counting_metric import TagAccuracy as TagAccuracy
+    from allennlp_nef.metrics.sentence_scores import SentenceScoresMetric as SentenceScoresMetric
+    from allennlp_nef.metrics.word_qe import BestThresholdWordQe as BestThresholdWordQe
+    from allennlp_nef.metrics.word_qe import WordQeMetric as WordQeMetric
+    from allennlp_nef.metrics.word_qe_counts import count_word_qe as count_word_qe
+    from allennlp_nef.metrics.word_qe_counts import word_qe_scores as word_qe_scores
 
 _MODULES = {
     "AttachmentScoresMetric": "attachment_scores",
-    "BestThresholdWordQe": "best_threshold",
+    "BestThresholdWordQe": "word_qe",
     "CalibrationMetric": "calibration",
     "ConllEvalMetric": "conlleval",
     "CountingMetric": "counting_metric",
     "ProbabilityMetric": "counting_metric",
     "SentenceScoresMetric": "sentence_scores",
-    "TagAccuracy": "tag_accuracy",
+    "TagAccuracy": "counting_metric",
     "WordQeMetric": "word_qe",
     "count_word_qe": "word_qe_counts",
     "word_qe_scores": "word_qe_counts",

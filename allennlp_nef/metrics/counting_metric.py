@@ -1,11 +1,14 @@
-"""Metrics that are sums of counts, and those of probabilities."""
+"""Metrics that are sums of counts, those of probabilities, and the accuracy of tags."""
 
 from typing import Any
 
+import numpy
 import torch
 from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
 from overrides import overrides
+
+from allennlp_nef.metrics.ratios import ratio
 
 
 class CountingMetric(Metric):
@@ -91,3 +94,35 @@ class ProbabilityMetric(CountingMetric):
     ) -> None:
         """Counts the words of a batch: predicted and gold tags (words,), probabilities in float64 (words, labels)."""
         raise NotImplementedError
+
+
+@Metric.register("tag_accuracy")
+class TagAccuracy(CountingMetric):
+    """The share of words with the right tag, over the whole data set; 0 where there are none.
+
+    Registered as a `Metric` with name "tag_accuracy".
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    @overrides(check_signature=False)
+    def __call__(
+        self,
+        predictions: torch.Tensor,
+        gold: torch.Tensor,
+        mask: torch.Tensor | None = None,
+    ) -> None:
+        """Predicted and gold tags, and the mask: each (batch, tokens)."""
+        if mask is None:
+            mask = torch.ones_like(gold, dtype=torch.bool)
+        correct = ((predictions == gold) & mask).sum()
+        self.add(torch.stack([correct, mask.sum()]))
+
+    @overrides
+    def no_counts(self) -> numpy.ndarray:
+        return numpy.zeros(2, dtype=numpy.int64)  # words with the right tag, and words
+
+    @overrides
+    def scores(self, counts: Any) -> dict[str, float]:
+        return {"accuracy": float(ratio(*counts))}

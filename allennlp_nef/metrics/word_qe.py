@@ -11,7 +11,8 @@ from allennlp.training.metrics import Metric
 from overrides import overrides
 
 from allennlp_nef.data.formats.error_spans import has_severities, is_word_qe
-from allennlp_nef.metrics.counting_metric import CountingMetric
+from allennlp_nef.metrics.counting_metric import CountingMetric, ProbabilityMetric
+from allennlp_nef.metrics.thresholds import OBJECTIVES, threshold_scores
 from allennlp_nef.metrics.word_qe_counts import word_qe_scores
 
 
@@ -102,3 +103,75 @@ class WordQeMetric(CountingMetric):
     @overrides
     def scores(self, counts: Any) -> dict[str, float]:
         return word_qe_scores(counts.tolist())
+
+
+# Thresholds whose logits lie 0.0016 apart. The first and the last one are 1e-7 and 1 - 1e-7.
+_THRESHOLDS = 1 / (1 + numpy.exp(-numpy.linspace(-16, 16, 20_001)))
+
+
+@Metric.register("best_threshold_word_qe")
+class BestThresholdWordQe(ProbabilityMetric):
+    """The scores of word-level quality estimation at the threshold of the probability of BAD that is best for them.
+
+    `best_mcc` is the highest MCC, and `best_threshold_mcc` the threshold: a word is BAD where its probability of BAD is
+    at least that. `best_f1_mult` and `best_threshold_f1_mult` are those of F1-MULT. They tell how well the model ranks
+    the words, whatever its threshold is. With `"validation_metric": "+best_mcc"` a training picks its epoch by that,
+    and `allennlp-nef calibrate` finds the threshold later.
+
+    The thresholds that are tried are 20,001, of which the logits lie 0.0016 apart. The scores at each are exact, over
+    the whole data set. Severities (minor and major) count as BAD. Of several best ones it is the highest. Without
+    words, all are 0.
+
+    Registered as a `Metric` with name "best_threshold_word_qe".
+
+    # Parameters
+
+    vocab : `Vocabulary`
+        The model fills it in.
+    label_namespace : `str`, optional (default = `"labels"`)
+        The model fills it in.
+    """
+
+    is_slow = True
+
+    def __init__(self, vocab: Vocabulary, label_namespace: str = "labels") -> None:
+        labels = vocab.get_token_to_index_vocabulary(label_namespace)
+        self._bad = BadLabels(labels)
+        if not self._bad.has_severities and set(labels) - {"OK", "BAD"}:
+            raise ConfigurationError(
+                f"best_threshold_word_qe: expected the labels OK and BAD, got {', '.join(labels)}"
+            )
+        self._thresholds = torch.from_numpy(_THRESHOLDS)
+        self.reset()
+
+    @overrides
+    def add_words(
+        self, predictions: torch.Tensor, gold: torch.Tensor, probabilities: torch.Tensor
+    ) -> None:
+        bad, is_bad = self._bad.probabilities(probabilities), self._bad.are(gold)
+        self._thresholds = self._thresholds.to(bad.device)
+        # How many of the thresholds a word reaches.
+        reached = torch.bucketize(bad.contiguous(), self._thresholds, right=True)
+        counts = torch.bincount(
+            reached + is_bad.long() * (len(_THRESHOLDS) + 1), minlength=2 * len(_THRESHOLDS) + 2
+        )
+        self.add(counts.view(2, -1))
+
+    @overrides
+    def no_counts(self) -> numpy.ndarray:
+        # OK and BAD words by how many of the thresholds they reach.
+        return numpy.zeros((2, len(_THRESHOLDS) + 1), dtype=numpy.int64)
+
+    @overrides
+    def scores(self, counts: Any) -> dict[str, float]:
+        # At each threshold, the OK and the BAD words that reach it.
+        ok, bad = counts[:, ::-1].cumsum(1)[:, -2::-1]
+        words = float(counts.sum())
+        arrays = threshold_scores(bad, ok + bad, float(counts[1].sum()), words)
+        scores = {}
+        for objective in OBJECTIVES:
+            values = arrays[objective]
+            best = len(values) - 1 - int(numpy.argmax(values[::-1]))  # the highest of several
+            scores[f"best_{objective}"] = float(values[best])
+            scores[f"best_threshold_{objective}"] = float(_THRESHOLDS[best]) if words else 0.0
+        return scores

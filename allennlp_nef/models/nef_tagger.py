@@ -270,12 +270,13 @@ class NefTagger(VersionedModel):
         states = self.dropout(zero_padding(states, mask))
         halting = None
         if self.decoder is not None:
-            how: dict[str, Any] = {}
+            wanted: dict[str, Any] = {}
             if self.training:
-                how["step_outputs"] = self.step_loss is not None
+                wanted["step_outputs"] = self.step_loss is not None
             else:
-                how["halting"] = halting = batch_halting(self.halting, options, mask)
-            states, trace = encode(self.decoder, states, mask, traced, self.tag_head.scores, **how)
+                wanted["halting"] = halting = batch_halting(self.halting, options, mask)
+            scorer = self.tag_head.scores
+            states, trace = encode(self.decoder, states, mask, traced, scorer, **wanted)
         scores = self.tag_head.scores(states)
         tagging = self.tag_decoder(scores, mask, thresholds_of(options))
         score_logits = steps = None
@@ -355,7 +356,7 @@ class NefTagger(VersionedModel):
 
     @overrides(check_signature=False)
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
-        """One entry an instance, each as long as its sentence; and the loss of the batch.
+        """One entry an instance, each as long as its sentence; and the loss of the batch. While training, no tags.
 
         - `tags`: the labels; `metadata`; `tokens`, where the metadata have them.
         - `sentence_score`, if the model predicts it; `steps`, the number of steps, where a sentence may halt, or None.
@@ -375,6 +376,8 @@ class NefTagger(VersionedModel):
         items = tagging_metadata(output_dict.get("metadata"))
         if items and all(items):
             readable["tokens"] = [item.tokens for item in items if item]
+        if "tagging" not in output_dict:  # while training
+            return readable
         tagging: Tagging = output_dict["tagging"]
         with torch.no_grad(), explaining_memory(self.batch_shape, self.training):
             lengths = tagging.mask.sum(-1).tolist()

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from inspect import signature
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -99,6 +99,9 @@ class CheckedPredictor(Predictor):
     """
 
     _dataset_reader: TaggingReader
+    gold_fields: ClassVar[tuple[str, ...]] = ()
+    """The fields of an instance with what the model predicts, which it does not get: it would compute losses and
+    metrics, and the vocabulary may lack a label."""
 
     def __new__(cls, *arguments: Any, **options: Any) -> Self:
         # Constructors pass options that they do not have on to that of the base class.
@@ -227,25 +230,19 @@ class CheckedPredictor(Predictor):
     def predict_json(self, inputs: JsonDict) -> JsonDict:
         if asks_for_description(inputs):
             return self.description()
-        if self._skipped is not None and isinstance(inputs, LoadedRequest):
-            return next(self._skipped.answers([inputs], self._predict_list))
-        return super().predict_json(inputs)
+        return next(self.iterate_answers([inputs]))
 
     @overrides
     def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
-        if self._skipped is not None and isinstance(inputs, list):
-            lines = [item for item in inputs if isinstance(item, LoadedRequest)]
-            if len(lines) == len(inputs):
-                return list(self._skipped.answers(lines, self._predict_list))
-        return self._predict_list(inputs)
-
-    def _predict_list(self, inputs: Sequence[JsonDict]) -> list[JsonDict]:
+        are_lines = isinstance(inputs, list) and all(isinstance(x, LoadedRequest) for x in inputs)
+        if are_lines and self._skipped is not None:
+            return list(self.iterate_answers(inputs))
         return self.predict_batch_instance(self.instances_of(inputs))
 
     def iterate_answers(
-        self, sentences: Sequence[LoadedRequest] | Sequence[Instance]
+        self, sentences: Sequence[JsonDict] | Sequence[Instance]
     ) -> Iterator[JsonDict]:
-        """The answers to lines that were loaded, or to instances, one after the other.
+        """The answers to requests, such as lines that were loaded, or to instances, one after the other.
 
         They need not fit into memory together. So there are no limits for all of them, as for a list of requests.
         """
@@ -298,9 +295,10 @@ class CheckedPredictor(Predictor):
         return list(self._answers([self._prepared(instance) for instance in instances]))
 
     def _prepared(self, instance: Instance) -> Instance:
-        """The instance, ready for the model."""
+        """The instance, ready for the model: with its token indexers, and without what is gold."""
         self._dataset_reader.apply_token_indexers(instance)
-        return instance
+        fields = {n: field for n, field in instance.fields.items() if n not in self.gold_fields}
+        return Instance(fields)
 
     def _answers(self, instances: Iterable[Instance]) -> Iterator[Answer]:
         for group in batches_of(instances, self.batch_size):

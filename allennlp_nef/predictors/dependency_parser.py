@@ -87,7 +87,6 @@ def biaffine_outputs(model: Model, instances: Sequence[Instance]) -> list[dict[s
     return answers
 
 
-_TREE_FIELDS = ("head_indices", "head_tags")
 LONGEST = 1000
 """A list of requests takes no longer than a sentence of so many words: the time grows with the cube of the length."""
 
@@ -128,6 +127,7 @@ class DependencyParserPredictor(SentencePredictor):
     """
 
     task = "dependencies"
+    gold_fields = ("head_indices", "head_tags")
     fields: ClassVar[tuple[str, ...]] = ("sentence", "tags", "trace")
     reader_type: ClassVar[type[UntaggedReader]] = ConlluTreesReader
     _dataset_reader: ConlluTreesReader
@@ -236,14 +236,13 @@ class DependencyParserPredictor(SentencePredictor):
 
     @overrides
     def _outputs_of(self, instances: list[Instance]) -> list[dict[str, Any]]:
-        is_ours = isinstance(self._model, ArcMlpParser)
-        # Without gold trees, which may have labels that the model does not know.
-        unknown = _TREE_FIELDS if is_ours else (*_TREE_FIELDS, OPTIONS)
+        if isinstance(self._model, ArcMlpParser):
+            return super()._outputs_of(instances)
         bare = [
-            Instance({n: field for n, field in each.fields.items() if n not in unknown})
+            Instance({n: field for n, field in each.fields.items() if n != OPTIONS})
             for each in instances
         ]
-        return super()._outputs_of(bare) if is_ours else biaffine_outputs(self._model, bare)
+        return biaffine_outputs(self._model, bare)
 
     @overrides
     def to_answer(self, output: dict[str, Any]) -> JsonDict:

@@ -45,6 +45,7 @@ class TaggingPredictor(InterpretablePredictor, CheckedPredictor):
 
     _model: NefTagger
     _dataset_reader: TaggingReader
+    gold_fields = ("tags", "sentence_score")
     method = "allennlp_nef"
     """The name of the method, in output formats that have one."""
     language_pair: str | None = None

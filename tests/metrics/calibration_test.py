@@ -3,7 +3,6 @@
 import numpy
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 from sklearn.metrics import brier_score_loss, matthews_corrcoef
 
 from allennlp_nef.metrics import BestThresholdWordQe, CalibrationMetric
@@ -129,13 +128,3 @@ def test_metric_of_the_best_threshold_agrees_with_the_exact_one():
         counts = count_word_qe(["BAD" if tag == 1 else "OK" for tag in gold], tags)
         assert scores[f"best_{objective}"] == pytest.approx(word_qe_scores(counts)[objective])
     assert set(metric.get_metric().values()) == {0.0}
-
-
-def test_a_vocabulary_may_lack_bad():
-    """Then no word has a probability of BAD, and a gold BAD is unknown."""
-    metric = make("best_threshold_word_qe", vocabulary("OK"))
-    gold = torch.tensor([[0, -1]])
-    metric(torch.zeros_like(gold), gold, None, torch.ones(1, 2, 1))
-    assert metric.get_metric()["best_mcc"] == 0
-    with pytest.raises(ConfigurationError, match="labels OK and BAD, got NOUN"):
-        make("best_threshold_word_qe", vocabulary("NOUN"))

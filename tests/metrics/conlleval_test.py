@@ -6,7 +6,6 @@ from allennlp.common.checks import ConfigurationError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allennlp_nef.metrics import ConllEvalMetric
 from tests.metrics.chunk_batches import PREFIXES, expected_scores, make, scores_of, tags_of
 
 
@@ -36,19 +35,6 @@ class TestOracle:
         sentences = [pair for batch in batches for pair in batch]
         assert scores == pytest.approx(expected_scores(sentences, labels))
         assert all(type(value) is float for value in scores.values())
-
-    @pytest.mark.parametrize("scheme", list(PREFIXES))
-    def test_scores_of_a_long_batch_are_those_of_conlleval(self, scheme):
-        rng = random.Random(1)
-        labels = tags_of(scheme, ("A", "B", "C", "D"))
-        gold = [rng.choices(labels, k=rng.randint(1, 60)) for _ in range(40)]
-        sentences = [
-            ([tag if rng.random() < 0.7 else rng.choice(labels) for tag in tags], tags)
-            for tags in gold
-        ]
-        scores = scores_of(make(labels), labels, [sentences])
-        assert scores == pytest.approx(expected_scores(sentences, labels))
-        assert 0.1 < scores["f1-overall"] < 0.9
 
 
 @pytest.mark.parametrize(
@@ -80,14 +66,6 @@ def test_scores_of_small_examples(gold, predicted, right, num_predicted, num_gol
     assert scores["accuracy"] == pytest.approx(accuracy)
 
 
-def test_scores_have_their_names_and_order():
-    labels = tags_of("BIO", ("PER", "A-B"))
-    names = [f"{n}-{t}" for t in ("overall", "A-B", "PER") for n in ("precision", "recall", "f1")]
-    assert list(make(labels).get_metric()) == [*names, "accuracy"]
-    assert list(make(labels, per_type=False).get_metric()) == [*names[:3], "accuracy"]
-    assert isinstance(make(labels), ConllEvalMetric)
-
-
 def test_a_chunk_does_not_go_on_in_the_next_sentence():
     labels = tags_of("BIO", ("X",))
     sentences = [(["O", "B-X"], ["O", "B-X"]), (["I-X", "O"], ["I-X", "O"])]
@@ -109,30 +87,12 @@ class TestState:
     labels = tags_of("BIO")
     pair = (["B-X", "I-X", "O"], ["B-X", "O", "B-Y-Z"])
 
-    def test_scores_are_0_before_any_batch(self):
-        assert set(make(self.labels).get_metric().values()) == {0.0}
-
     def test_scores_are_0_for_an_empty_mask(self):
         metric = make(self.labels)
         for shape in ((2, 3), (0, 3), (2, 0)):
             tags = torch.zeros(shape, dtype=torch.long)
             metric(tags, tags, torch.zeros(shape, dtype=torch.bool))
         assert set(metric.get_metric().values()) == {0.0}
-
-    def test_no_mask_counts_all_words(self):
-        predictions, gold = torch.tensor([[1, 2], [0, 0]]), torch.tensor([[1, 2], [1, 0]])
-        metric = make(self.labels)
-        metric(predictions, gold)
-        assert metric.get_metric()["recall-overall"] == 0.5
-        assert metric.get_metric()["accuracy"] == 0.75
-
-    def test_reset_forgets_the_counts(self):
-        metric = make(self.labels)
-        first = scores_of(metric, self.labels, [[self.pair]])
-        assert metric.get_metric() == first
-        assert metric.get_metric(reset=True) == first
-        assert set(metric.get_metric().values()) == {0.0}
-        assert scores_of(metric, self.labels, [[self.pair]]) == first
 
     def test_order_and_cut_of_batches_do_not_change_the_scores(self):
         """A metric's score is of counts: the order and the cut of batches do not matter."""

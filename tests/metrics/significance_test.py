@@ -22,25 +22,6 @@ def systems(sentences, better=0.0, seed=0):
     ]
 
 
-def test_identical_systems_do_not_differ():
-    first, _ = systems(50)
-    result = compare(first, first.copy(), accuracy, trials=500)
-    assert result == (0.0, 1.0, 0.0, 0.0, None)
-
-
-def test_swapping_the_systems_negates_the_difference():
-    first, second = systems(200, better=0.2)
-    forth = compare(first, second, accuracy, trials=1000)
-    back = compare(second, first, accuracy, trials=1000)
-    totals = [counts.sum(0) for counts in (first, second)]
-    expected = totals[0][0] / totals[0][1] - totals[1][0] / totals[1][1]
-    assert forth.difference == pytest.approx(expected)
-    assert back.difference == pytest.approx(-expected)
-    assert forth.p_value == pytest.approx(1 / 1001)  # no swap does as well
-    assert 0 < forth.low < expected < forth.high
-    assert back.high < 0
-
-
 def test_p_is_that_of_the_exact_test():
     """Against the exact test over all 2^8 swaps."""
     first, second = systems(8, better=0.08, seed=4)
@@ -64,15 +45,6 @@ def test_the_interval_is_that_of_the_normal_approximation():
     error = (right[0] - right[1]).std() / numpy.sqrt(2000)
     assert result.low == pytest.approx(result.difference - 1.96 * error, abs=0.15 * error)
     assert result.high == pytest.approx(result.difference + 1.96 * error, abs=0.15 * error)
-
-
-def test_p_is_seldom_small_without_a_difference():
-    """p is uniform under the null hypothesis: of 40 comparisons few are below 0.1."""
-    p_values = [
-        compare(*systems(60, seed=seed), accuracy, trials=200).p_value for seed in range(40)
-    ]
-    assert 0 < sum(p < 0.5 for p in p_values) < 40
-    assert sum(p < 0.1 for p in p_values) <= 10
 
 
 def test_the_seed_decides_the_result():

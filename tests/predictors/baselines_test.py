@@ -42,33 +42,3 @@ def test_trace_of_self_attention_has_words_as_rows(predictor_of, baselines):
     assert predictor.description()["step_name"] == "word"
     assert trace.plot().axes[0].get_ylabel() == "word"
     assert "Replay of the words" in trace._repr_html_()
-
-
-def test_plots_of_both_name_their_rows_and_colors(allennlp, baselines, tmp_path):
-    arguments = ("--output", tmp_path, "--limit", 1, "--format", "svg")
-    path = tmp_path / "requests.jsonl"
-    path.write_text('{"sentence": "Anna dort à Rome ."}\n')
-    both = (baselines["pos_lan"], path, "--compare", baselines["pos_psa"])
-    allennlp("plot-sketches", *both, *arguments)
-    text = (tmp_path / "sentence-0001.svg").read_text()
-    assert all(f">{name}<" in text for name in ("layer", "word", "probability or attention"))
-
-
-@pytest.mark.parametrize(
-    "name, path", [("pos_lan", "fixtures/pos/test.conllu"), ("ner_psa", "fixtures/ner/test.conll")]
-)
-def test_plots_are_written_and_a_summary_is_refused(
-    allennlp, baselines, name, path, tmp_path, capsys
-):
-    options = ("--output", tmp_path / "plots", "--limit", 2, "--html")
-    allennlp("plot-sketches", baselines[name], path, *options)
-    names = {"sentence-0001", "sentence-0002"}
-    files = {f"{stem}.{ending}" for stem in names for ending in ("png", "svg")} | {"index.html"}
-    assert {path.name for path in (tmp_path / "plots").iterdir()} == files
-    capsys.readouterr()
-    with pytest.raises(SystemExit):
-        allennlp("plot-sketches", baselines[name], path, *options[:2], "--summary")
-    message = capsys.readouterr().err.splitlines()[-1]
-    assert message.startswith(
-        f"error: {baselines[name]}: expected a model with neural_easy_first for"
-    )

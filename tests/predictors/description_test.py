@@ -57,16 +57,15 @@ def test_describe_is_a_request_without_other_fields(predictor_of, archives):
         predictor.predict_batch_json([{"describe": True}])
 
 
-@pytest.mark.parametrize("task", REQUESTS)
-def test_lists_of_too_many_requests_are_refused(predictor_of, archives, task):
-    predictor = predictor_of(archives[task], max_batch=2)
-    assert len(predictor.predict_batch_json([REQUESTS[task]] * 2)) == 2
+def test_lists_of_too_many_requests_are_refused(predictor_of, archives):
+    predictor = predictor_of(archives["tags"], max_batch=2)
+    assert len(predictor.predict_batch_json([REQUESTS["tags"]] * 2)) == 2
     with pytest.raises(ValueError, match="^expected at most 2 items, got 3$"):
-        predictor.predict_batch_json([REQUESTS[task]] * 3)
+        predictor.predict_batch_json([REQUESTS["tags"]] * 3)
 
 
 @pytest.mark.parametrize("flag", ["attention", "trace"])
-@pytest.mark.parametrize("task", REQUESTS)
+@pytest.mark.parametrize("task", ["word_qe", "tags"])
 def test_lists_of_too_large_traces_are_refused(predictor_of, archives, task, flag):
     """Sentences of 2 or 3 words, 4 or 9 numbers each; those without a trace do not count."""
     predictor = predictor_of(archives[task], max_tokens=4)
@@ -100,28 +99,21 @@ def test_numbers_of_a_trace_have_six_decimals(predictor_of, archives):
         assert all(len(f"{number:.10f}".rstrip("0").partition(".")[2]) <= 6 for number in numbers)
 
 
-@pytest.mark.parametrize("task", REQUESTS)
-def test_too_long_words_are_refused(predictor_of, archives, task):
+def test_too_long_words_are_refused(predictor_of, archives):
     """Embedders of characters pad all words to the longest."""
-    predictor = predictor_of(archives[task], max_tokens=4)
-    name = "target" if task == "word_qe" else "tokens"
-    for words in (["x" * 1000] * 4, ["a", "x" * 2000], ["x" * 4000]):
-        request = {**({"source": "a"} if task == "word_qe" else {}), name: words}
-        assert predictor.predict_json(request)["tokens"] == words
-        request[name] = [*words[:-1], words[-1] + "x"]
+    predictor = predictor_of(archives["chunks"], max_tokens=4)
+    for words in (["x" * 1000] * 4, ["x" * 4000]):
+        assert predictor.predict_json({"tokens": words})["tokens"] == words
         most = 4000 // len(words)
-        message = f"{name}: expected words of at most {most} characters .in {len(words)} words., got {most + 1}$"
+        message = f"tokens: expected words of at most {most} characters .in {len(words)} words., got {most + 1}$"
         with pytest.raises(ValueError, match=message):
-            predictor.predict_json(request)
+            predictor.predict_json({"tokens": [*words[:-1], words[-1] + "x"]})
 
 
-@pytest.mark.parametrize("task", REQUESTS)
-def test_lists_of_too_many_words_are_refused(predictor_of, archives, task):
-    predictor = predictor_of(archives[task], max_batch=2)
-    words = ["a"] * (25 if task == "word_qe" else 50)
-    name = "target" if task == "word_qe" else "tokens"
-    request = {**({"source": words} if task == "word_qe" else {}), name: words}
+def test_lists_of_too_many_words_are_refused(predictor_of, archives):
+    """In quality estimation, the words of both sides count."""
+    predictor = predictor_of(archives["word_qe"], max_batch=2)
+    request = {"source": ["a"] * 25, "target": ["a"] * 25}
     assert len(predictor.predict_batch_json([request] * 2)) == 2
-    longer = {**request, name: [*words, "a"]}
     with pytest.raises(ValueError, match="^expected at most 100 words in all, got 101$"):
-        predictor.predict_batch_json([request, longer])
+        predictor.predict_batch_json([request, {**request, "target": ["a"] * 26}])

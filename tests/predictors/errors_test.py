@@ -36,10 +36,6 @@ class TestDescribe:
         assert text == json.dumps(value)[:57] + "..."
         assert len(describe(value, length=10)) == 10
 
-    def test_values_that_just_fit_are_not_cut(self):
-        assert describe("x" * 58) == '"' + "x" * 58 + '"'
-        assert describe("x" * 59).endswith("...")
-
     def test_depth_and_long_integers_are_no_error(self):
         deep = []
         for _ in range(100_000):

@@ -15,7 +15,7 @@ from allennlp.interpret.saliency_interpreters import (
 
 from allennlp_nef.predictors.interpretation import FLAG
 
-INTERPRETERS = (SimpleGradient, IntegratedGradient, SmoothGradient)
+INTERPRETERS = {"ner": SimpleGradient, "pos": IntegratedGradient, "qe": SmoothGradient}
 SENTENCE = {"sentence": "Judge Norton met Irish voters in Bergen ."}
 PAIR = {
     "source": "the dogs buy a shirt .",
@@ -47,9 +47,8 @@ def attacked(task):
 
 @pytest.mark.parametrize("task", ["ner", "pos", "qe"])
 class TestTasks:
-    @pytest.mark.parametrize("interpreter", INTERPRETERS)
-    def test_each_prediction_has_the_saliency_of_each_word(self, predictors, task, interpreter):
-        predictor, request = predictors[task], request_of(task)
+    def test_each_prediction_has_the_saliency_of_each_word(self, predictors, task):
+        predictor, request, interpreter = predictors[task], request_of(task), INTERPRETERS[task]
         answer = predictor.predict_json(request)
         saliency = interpreter(predictor).saliency_interpret_from_json(request)
         assert json.loads(json.dumps(saliency)) == saliency

@@ -98,21 +98,6 @@ def test_requests_that_cannot_be_answered_are_errors(questions, request_, messag
     assert str(info.value).startswith(message)
 
 
-def test_lists_have_a_limit_of_words(parts):
-    predictor = SentencePairPredictor(*parts["entailment"], max_batch=1)
-    assert predictor.predict_batch_json([{"first": "a " * 25, "second": "a " * 25}])
-    with pytest.raises(UserError, match="expected at most 50 words in all, got 51"):
-        predictor.predict_batch_json([{"first": "a " * 25, "second": "a " * 26}])
-
-
-def test_lines_that_cannot_be_answered_can_be_skipped(parts):
-    predictor = SentenceClassifierPredictor(*parts["questions"], on_error="skip")
-    lines = [predictor.load_line(line) for line in ('{"sentence": "a"}', "a")]
-    answer, error = predictor.predict_batch_json(lines)
-    assert answer["tokens"] == ["a"]
-    assert error["error"].startswith("request 2: expected a JSON object on one line, got ")
-
-
 def test_models_and_readers_of_other_tasks_are_refused(parts):
     message = "the predictor sentence_classifier expects basic_classifier, got SentencePair"
     with pytest.raises(ConfigurationError, match=message):

@@ -53,12 +53,9 @@ def test_options_of_a_predictor_are_for_requests_that_have_none(predictor_of, ne
     "fields, message",
     [
         ({"max_steps": 0}, "max_steps: expected an integer of at least 1, got 0"),
-        ({"max_steps": "3"}, 'max_steps: expected an integer of at least 1, got "3"'),
         ({"max_steps": True}, "max_steps: expected an integer of at least 1, got true"),
-        ({"halting": "settled"}, "halting: expected an object whose type is one of"),
         ({"halting": {"type": "os.system"}}, "halting: expected an object whose type is one of"),
         ({"halting": {"type": ["settled"]}}, "halting: expected an object whose type is one of"),
-        ({"halting": {"threshold": 0.5}}, "halting: expected an object whose type is one of"),
         (
             {"halting": {"type": "settled", "max_steps": 2.5}},
             "halting: max_steps: expected an integer of at least 1, got 2.5",
@@ -68,14 +65,9 @@ def test_options_of_a_predictor_are_for_requests_that_have_none(predictor_of, ne
             "halting: steps: expected a number",
         ),
         (
-            {"halting": {"type": "settled", "threshold": 2}},
-            "threshold: expected a number from 0 to 1",
-        ),
-        (
             {"halting": {"type": "settled", "threshold": True}},
             "threshold: expected a number, got true",
         ),
-        ({"halting": {"type": "settled", "step": 2}}, "halting: "),
         ({"halting": {"type": "confident"}}, "threshold"),
     ],
 )

@@ -8,7 +8,6 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models import load_archive
 from allennlp.predictors import Predictor
 
-from allennlp_nef.errors import UserError
 from allennlp_nef.modules.calibration import Calibration
 
 QE_REQUEST = {"source": "the doctors see cups .", "target": "die Schwestern sehen drei Tassen ."}
@@ -67,26 +66,12 @@ class TestThreshold:
         lines = [tagged.dump_line(answer) for answer in tagged.predict_batch_instance(instances)]
         assert set(" ".join(lines).split()) == {"OK"}
 
-    def test_provisional_tags_of_a_trace_follow_it(self, word_qe):
-        answer = word_qe().predict_json({**QE_REQUEST, "threshold": 1e-9, "trace": True})
-        trace = answer["trace"]
-        assert {tag for row in trace["provisional_tags"] for tag in row} == {"BAD"}
-        assert trace["tags"] == answer["tags"]
-        assert trace["settled_at"] == [1] * 6
-        assert trace["provisional_probabilities"][-1] == pytest.approx(
-            answer["bad_probabilities"], abs=1e-6
-        )
-
     @pytest.mark.parametrize(
         "value", [0, 1, True, "0.5", float("nan"), numpy.float64(0.5)], ids=str
     )
     def test_bad_options_are_refused(self, word_qe, value):
         with pytest.raises(ConfigurationError, match="threshold: expected a number above 0 and"):
             word_qe(threshold=value)
-
-    def test_numbers_of_numpy_are_refused_by_their_type(self, word_qe):
-        with pytest.raises(UserError, match="expected a number above 0 and .*, got <float64>$"):
-            word_qe().predict(QE_REQUEST["source"], ["a"], threshold=numpy.float64(0.5))
 
     def test_calibration_gives_probabilities_tags_and_answers(self, own_copy):
         before = own_copy.predict_json(QE_REQUEST)

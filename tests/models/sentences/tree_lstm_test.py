@@ -1,5 +1,4 @@
 import copy
-import time
 
 import pytest
 import torch
@@ -9,7 +8,7 @@ from allennlp.data import Batch, Vocabulary
 from allennlp.models import Model
 
 from allennlp_nef.data.dataset_readers import LabeledTreesReader, SentencePairsReader
-from allennlp_nef.data.formats.labeled_sentences import check_binary, parse_tree
+from allennlp_nef.data.formats.labeled_sentences import parse_tree
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.predictors import SentencePairPredictor, TreeLstmPredictor
 
@@ -108,13 +107,6 @@ def test_a_file_with_other_trees_is_an_error_with_its_line(tmp_path):
         list(LabeledTreesReader().read(str(path)))
     message = "expected nodes with a word or two parts, got one with 3"
     assert str(info.value) == f"{path}:3: {message}"
-
-
-def test_the_time_to_read_a_tree_grows_with_its_words_and_not_their_square():
-    text = "(1 (0 a) " * 20_000 + "(0 b)" + ")" * 20_000
-    start = time.process_time()
-    check_binary(parse_tree(text))
-    assert time.process_time() - start < 2
 
 
 def test_pairs_are_compared_by_the_roots_of_their_trees(pairs):

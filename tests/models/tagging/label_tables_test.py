@@ -7,10 +7,9 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
-from allennlp.modules.seq2seq_encoders import ComposeEncoder, LstmSeq2SeqEncoder
 
 from allennlp_nef.models.nef_tagger import shared_label_table
-from allennlp_nef.modules.seq2seq_encoders import LabelAttention, PositionAwareSelfAttention
+from allennlp_nef.modules.seq2seq_encoders import LabelAttention
 from allennlp_nef.modules.tag_heads import LabelAttentionTagHead
 from tests.models.tagging.small_encoders import HEAD, STACK, compose, label_attention, spread
 from tests.models.tagging.small_tagger import VOCAB, batch_of, decoder, lstm, make
@@ -43,20 +42,6 @@ class TestSharedLabelTable:
         with pytest.raises(ConfigurationError, match=message):
             shared_label_table("labels", layer)
         assert shared_label_table("xpos_tags", layer) is layer.label_table
-
-    def test_other_encoders_have_none(self):
-        assert shared_label_table("labels", LstmSeq2SeqEncoder(DIM, 2)) is None
-        assert (
-            shared_label_table("labels", ComposeEncoder([PositionAwareSelfAttention(DIM)])) is None
-        )
-
-    def test_all_layers_use_the_table_of_the_first(self):
-        layers = [LabelAttention(VOCAB, dim, 6, num_heads=3) for dim in (4, 12, 12)]
-        tables = [layer.label_table for layer in layers]
-        # Layers inside others too.
-        both = ComposeEncoder([layers[0], ComposeEncoder(layers[1:])])
-        assert shared_label_table("labels", both) is tables[0]
-        assert all(layer.label_table is tables[0] for layer in layers)
 
     @pytest.mark.parametrize("head", [HEAD, {"type": "softmax"}, {"type": "crf"}])
     def test_layers_and_output_of_a_tagger_share_it(self, head):
@@ -109,13 +94,6 @@ class TestSharedLabelTable:
             assert not torch.allclose(other(**batch_of())["scores"], expected)
             assert torch.equal(model(**batch_of())["scores"], expected)
 
-    def test_precision_of_a_model_can_change(self):
-        model = spread(make(encoder=STACK, tag_head=HEAD))
-        expected = model(**batch_of())["scores"]
-        scores = model.double()(**batch_of())["scores"]
-        assert scores.dtype == torch.float64
-        torch.testing.assert_close(scores.float(), expected, rtol=1e-4, atol=1e-4)
-
     def test_head_has_its_own_where_no_encoder_has_one(self):
         model = make(tag_head=HEAD)
         tables = [name for name, _ in model.named_parameters() if "label_table" in name]
@@ -160,15 +138,3 @@ def test_one_layer_is_softmax_with_shared_weights(scaled):
         else:
             expected = gradients[name.replace("encoder.last_lstm.lstm.", "encoder._module.")]
         torch.testing.assert_close(parameter.grad, expected)
-
-
-def test_tagger_with_shared_labels_learns_three_sentences():
-    model = make(encoder=label_attention(num_layers=2, attend_last=False), tag_head=HEAD).train()
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
-    losses = []
-    for _ in range(40):
-        optimizer.zero_grad()
-        losses.append(model(**batch_of())["loss"])
-        losses[-1].backward()
-        optimizer.step()
-    assert losses[-1] < 0.1 * losses[0]

@@ -8,7 +8,6 @@ from allennlp.data.fields import MetadataField, SequenceLabelField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from allennlp_nef.data.metadata import TaggingMetadata
-from allennlp_nef.modules.tag_heads import CrfTagHead, SoftmaxTagHead
 from tests.models.tagging.small_tagger import (
     batch_of,
     config_of,
@@ -66,14 +65,6 @@ class TestOtherReaders:
         results = model.forward_on_instances(made)
         assert [result["metadata"] for result in results] == list(metadata)
 
-    def test_labels_are_those_of_the_namespace(self):
-        made = other_instances(({}, {}), namespace="pos_labels")
-        vocab = Vocabulary.from_instances(made)
-        model = sentence_model(vocab, label_namespace="pos_labels")
-        assert model.tag_head.num_labels == 1
-        with pytest.raises(ConfigurationError, match="no label is known in 'labels'"):
-            sentence_model(vocab)
-
     @pytest.mark.parametrize("encoder", [lstm(4), FEEDFORWARD], ids=["lstm", "feedforward"])
     @pytest.mark.parametrize("options", [{}, {"decoder": decoder()}], ids=["baseline", "nef"])
     def test_nan_in_padding_reaches_neither_output_nor_gradients(self, encoder, options):
@@ -97,14 +88,6 @@ class TestOtherReaders:
 
 
 class TestOptions:
-    def test_tag_head_is_built_for_the_output_of_the_encoders(self):
-        assert isinstance(make().tag_head, SoftmaxTagHead)
-        model = make(decoder=decoder(), tag_head={"type": "crf", "label_weights": {"BAD": 5.0}})
-        assert isinstance(model.tag_head, CrfTagHead)
-        assert model.tag_head.input_dim == model.decoder.get_output_dim() == 8
-        assert make().tag_head.input_dim == 6
-        assert make().default_predictor == "nef_tagger"
-
     def test_dropout_is_applied_to_vectors_and_states_in_training_only(self):
         plain, model = make(), make(dropout=0.5)
         assert torch.equal(model(**batch_of())["loss"], plain(**batch_of())["loss"])
@@ -136,10 +119,6 @@ class TestOptions:
         both = make(metrics=[{"type": "tag_accuracy"}, {"type": "word_qe"}])
         both(**batch_of())
         assert set(both.get_metrics()) == names
-
-    def test_initializer_sets_parameters(self):
-        regexes = {"regexes": [["tag_head.projection.bias", {"type": "constant", "val": 7}]]}
-        assert make(initializer=regexes).tag_head.projection.bias.tolist() == [7, 7]
 
     @pytest.mark.parametrize(
         "options, message",
@@ -190,10 +169,3 @@ def test_metrics_of_probabilities_get_them(name):
     scores = model.get_metrics(reset=True)
     assert "mcc" in scores
     assert alone.get_metric().items() <= scores.items()
-
-
-def test_probabilities_are_not_computed_where_no_metric_wants_them(monkeypatch):
-    model = make(metrics=["word_qe"])
-    monkeypatch.setattr(SoftmaxTagHead, "probabilities", None)
-    model(**batch_of())
-    assert "mcc" in model.get_metrics()

@@ -126,11 +126,6 @@ class TestReadable:
             assert chosen == table.max(-1).tolist()
             assert [labels[tag] for tag in tags] == table.argmax(-1).tolist()
 
-    def test_forward_on_instances_gives_one_dictionary_an_instance(self):
-        results = make(decoder=decoder()).forward_on_instances(instances())
-        assert [len(result["tags"]) for result in results] == LENGTHS
-        assert [result["tokens"] for result in results] == [pair[1].split() for pair in PAIRS]
-
     def test_message_says_what_to_change_when_memory_runs_out(self, monkeypatch):
         model = make()
         output = model(**batch_of())

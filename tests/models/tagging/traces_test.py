@@ -133,12 +133,6 @@ class TestWhoAsks:
         assert found == [(not has_attention, True), (True, True), (True, False)]
 
     @pytest.mark.parametrize("options", MODELS.values(), ids=list(MODELS))
-    def test_there_is_no_trace_unless_a_sentence_wants_it(self, options):
-        model = make(**options)
-        assert "trace" not in model(**batch_of())
-        assert not {"attention", "trace"} & set(model.forward_on_instances(instances())[0])
-
-    @pytest.mark.parametrize("options", MODELS.values(), ids=list(MODELS))
     def test_trace_does_not_change_the_prediction(self, options):
         model = make(**options)
         plain, traced = model(**batch_of()), model(**batch_of(instances(trace=(1,))))

@@ -14,7 +14,7 @@ from allennlp.data.data_loaders import SimpleDataLoader
 from allennlp.models.archival import archive_model, load_archive
 from allennlp.training.util import evaluate
 
-from allennlp_nef.data import ConllTagsReader, ConlluTagsReader
+from allennlp_nef.data import ConllTagsReader
 from tests.models.tagging.small_tagger import batch_of, config_of, lstm, make
 
 INDEXERS = {"tokens": {"type": "single_id"}, "affixes": {"type": "affixes", "case": True}}
@@ -112,19 +112,6 @@ class TestEvaluation:
         loss.backward()
         assert all(p.grad is None or not p.grad.any() for p in model.parameters())
 
-    def test_tag_heads_get_indices_of_labels_outside_of_the_mask_too(self, head, monkeypatch):
-        model, seen = make(VOCAB, **MODEL, **HEADS[head]), []
-        loss = model.tag_head.loss
-
-        def spy(scores, mask, tags, weights):
-            seen.append(tags)
-            return loss(scores, mask, tags, weights)
-
-        monkeypatch.setattr(model.tag_head, "loss", spy)
-        model(**batch_of(instances(TEST), VOCAB))
-        assert seen[0].min() == 0
-        assert seen[0].max() < VOCAB.get_vocab_size("labels")
-
     def test_negative_tags_in_padding_are_no_unseen_labels(self, head, caplog):
         """Other readers may pad with any number."""
         model = make(VOCAB, **MODEL, **HEADS[head])
@@ -137,25 +124,6 @@ class TestEvaluation:
         assert model.get_metrics(reset=True) == scores
         assert unseen_warnings(caplog) == []
 
-    def test_predictions_do_not_depend_on_gold_labels(self, head):
-        model = make(VOCAB, **MODEL, **HEADS[head])
-        batch = batch_of(instances(TEST), VOCAB)
-        with_tags = model(**batch)
-        del batch["tags"]
-        assert torch.equal(with_tags["tag_ids"], model(**batch)["tag_ids"])
-
-
-def test_training_warns_of_unseen_labels_too(caplog):
-    """Where the vocabulary is not of the training data."""
-    model = make(VOCAB, **MODEL).train()
-    model(**batch_of(instances(TEST), VOCAB))
-    model.get_metrics()
-    assert unseen_warnings(caplog) == []
-    model.get_metrics(reset=True)
-    assert len(unseen_warnings(caplog)) == 1
-    model.get_metrics(reset=True)
-    assert len(unseen_warnings(caplog)) == 1
-
 
 def test_a_long_list_of_labels_is_cut(caplog):
     tags = " ".join(f"B-T{i}" for i in range(30))
@@ -165,29 +133,6 @@ def test_a_long_list_of_labels_is_cut(caplog):
     (message,) = unseen_warnings(caplog)
     assert message.startswith("30 gold tags are labels that the vocabulary lacks")
     assert message.endswith("B-T19 (1) and 10 others.")
-
-
-def test_names_of_labels_are_unknown_without_metadata(caplog):
-    model = make(VOCAB, **MODEL)
-    batch = batch_of(instances(TEST), VOCAB)
-    del batch["metadata"]
-    model(**batch)
-    model.get_metrics(reset=True)
-    (message,) = unseen_warnings(caplog)
-    assert message.endswith("They are ? (5).")
-
-
-def test_unseen_parts_of_speech_are_counted_too(caplog):
-    made = ConlluTagsReader()
-    train, test = made.text_to_instance(["a", "b"], ["X", "Y"]), made.text_to_instance(["a"], ["Z"])
-    for instance in (train, test):
-        made.apply_token_indexers(instance)
-    vocab = Vocabulary.from_instances([train])
-    representation = {"text_field_embedder": {"token_embedders": {"tokens": EMBEDDERS["tokens"]}}}
-    model = make(vocab, input_representation=representation, encoder=lstm(4))
-    assert model(**batch_of([test], vocab))["loss"].item() == 0
-    assert model.get_metrics(reset=True) == {"accuracy": 0.0}
-    assert "1 gold tags are" in unseen_warnings(caplog)[0]
 
 
 def test_a_namespace_with_padding_is_refused():

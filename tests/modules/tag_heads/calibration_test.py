@@ -60,16 +60,10 @@ def test_config_of_a_calibration_gives_it_again():
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"temperature": 0.0}, "temperature: expected a number from 0.001 to 1000, got 0.0"),
-        ({"temperature": 1e-40}, "temperature: expected a number from 0.001 to 1000, got 1e-40"),
         ({"temperature": math.nan}, "temperature: expected a number from 0.001 to 1000, got nan"),
         (
             {"biases": {"BAD": math.inf}},
             "biases: expected a number from -1000 to 1000 for 'BAD', got inf",
-        ),
-        (
-            {"biases": {"BAD": -1e308}},
-            "biases: expected a number from -1000 to 1000 for 'BAD', got -1e+308",
         ),
         ({"threshold": 1.0}, "threshold: expected a number above 0 and below 1, got 1.0"),
         ({"objective": "f1"}, "objective: expected mcc, f1_mult, span_f1, got 'f1'"),

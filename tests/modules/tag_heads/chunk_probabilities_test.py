@@ -108,41 +108,6 @@ def test_under_constraints_it_is_the_probability_of_exactly_the_chunk(name, seed
             assert actual == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize("name", sorted(LABELS))
-def test_a_chain_without_transitions_agrees_with_independent_words(name):
-    crf, scores, mask, tags = example("crf", name)
-    softmax = example("softmax", name)[0]
-    with torch.no_grad():
-        for parameter in crf.chain.parameters():
-            parameter.zero_()
-    chunks = chunks_in(name, tags, mask)
-    expected = probabilities_of(softmax, scores, mask, tags, chunks)
-    for row, other in zip(probabilities_of(crf, scores, mask, tags, chunks), expected):
-        assert row == pytest.approx(other, rel=1e-9)
-
-
-def test_probability_is_a_product_where_words_are_independent():
-    """Each word has O with 0.2, B-X with 0.3, I-X with 0.5."""
-    head = make("softmax", labels=("O", "B-X", "I-X"))
-    scores = torch.tensor([0.2, 0.3, 0.5]).log().expand(1, 4, 3)
-    mask = torch.ones(1, 4, dtype=torch.bool)
-    tags = torch.tensor([[1, 2, 0, 1]])
-    chunks = [[Chunk(0, 2, "X"), Chunk(3, 4, "X")]]
-    (found,) = probabilities_of(head, scores, mask, tags, chunks)
-    assert found == pytest.approx([0.3 * 0.5 * (0.2 + 0.3), 0.3])
-
-
-@pytest.mark.parametrize("head_name", ["crf", "softmax"])
-def test_sentences_of_a_batch_get_what_they_get_alone(head_name):
-    head, scores, mask, tags = example(head_name, "BIO")
-    chunks = chunks_in("BIO", tags, mask)
-    together = probabilities_of(head, scores, mask, tags, chunks)
-    for row, length in enumerate(LENGTHS):
-        alone = (x[row : row + 1, :length] for x in (scores, mask, tags))
-        (found,) = probabilities_of(head, *alone, chunks[row : row + 1])
-        assert found == pytest.approx(together[row], rel=1e-9)
-
-
 @pytest.mark.parametrize("head_name", ["crf", "softmax"])
 def test_probabilities_of_certain_chunks_are_at_most_1(head_name):
     """Where the product of rounded probabilities may be above 1."""

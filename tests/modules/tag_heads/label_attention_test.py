@@ -1,6 +1,5 @@
 """The tag head whose distribution is the attention to the labels."""
 
-import copy
 import math
 
 import numpy
@@ -12,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.autograd import gradcheck
 
-from allennlp_nef.modules.seq2seq_encoders.label_attention import LABEL_SCALE, LabelTable
-from allennlp_nef.modules.tag_heads import LabelAttentionTagHead, SoftmaxTagHead, TagHead
+from allennlp_nef.modules.seq2seq_encoders.label_attention import LabelTable
+from allennlp_nef.modules.tag_heads import TagHead
 from tests import oracles
 from tests.modules.tag_heads.small_head import DIM, QE_LABELS, batch_of, vocabulary
 
@@ -79,27 +78,6 @@ def test_probabilities_tags_and_loss_are_those_of_the_equations(
     assert loss.item() == pytest.approx(total / divisor, rel=1e-6)
 
 
-@pytest.mark.parametrize("scaled", [True, False])
-def test_head_is_softmax_with_the_table_as_weights(scaled):
-    """Section 4.5, but for the scale."""
-    head = make(scaled=scaled)
-    softmax = TagHead.from_params(Params({"type": "softmax"}), input_dim=DIM, vocab=vocabulary())
-    assert isinstance(softmax, SoftmaxTagHead)
-    with torch.no_grad():
-        softmax.projection.weight.copy_(head.label_table.weight)
-        softmax.projection.bias.zero_()
-    states, mask, tags = batch_of([4, 2])
-    scores = head.scores(states)
-    factor = math.sqrt(DIM) if scaled else 1.0
-    torch.testing.assert_close(factor * scores, softmax.scores(states))
-    for one in (head, softmax):
-        one.loss(factor * scores if one is head else one.scores(states), mask, tags).backward()
-    torch.testing.assert_close(head.label_table.weight.grad, softmax.projection.weight.grad)
-    same = head.scores(states), mask
-    assert torch.equal(head.decode(*same), softmax.decode(*same))
-    assert torch.equal(head.probabilities(*same), softmax.probabilities(*same))
-
-
 @pytest.mark.parametrize("num_labels", [1, 3])
 def test_gradients_are_numerically_right(num_labels):
     head = make(labels=LABELS[:num_labels], label_weights={"OK": 5.0}).double()
@@ -114,45 +92,6 @@ def test_gradients_are_numerically_right(num_labels):
 
 
 class TestTable:
-    def test_head_without_a_table_has_its_own(self):
-        head = TagHead.from_params(
-            Params({"type": "label_attention"}), input_dim=DIM, vocab=vocabulary()
-        )
-        assert isinstance(head, LabelAttentionTagHead)
-        assert [name for name, _ in head.named_parameters()] == ["label_table.weight"]
-        assert head.label_table.weight.shape == (3, DIM)
-        assert 0 < head.label_table.weight.abs().max() <= LABEL_SCALE
-        copied = make(1)
-        copied.load_state_dict(head.state_dict())
-        states = batch_of([4])[0]
-        assert torch.equal(copied.scores(states), head.scores(states))
-
-    def test_shared_table_is_no_part_of_the_head(self):
-        table = LabelTable(3, DIM)
-        head = make(table=table)
-        assert not list(head.parameters()) and not head.state_dict()
-        states, mask, tags = batch_of([4, 2])
-        head.loss(head.scores(states), mask, tags).backward()
-        assert (table.weight.grad != 0).any()
-        before = head.scores(states)
-        with torch.no_grad():
-            table.weight.mul_(2)
-        torch.testing.assert_close(head.scores(states), 2 * before)
-
-    def test_copies_share_a_copy_and_follow_its_type(self):
-        """A copy of what has both keeps one table; the head sees the type of the table."""
-        table = LabelTable(3, DIM)
-        both = torch.nn.ModuleList([table, make(table=table)])
-        other = copy.deepcopy(both)
-        with torch.no_grad():
-            other[0].weight.fill_(1)
-        states = batch_of([4])[0]
-        expected = states.sum(-1, keepdim=True).expand(1, 4, 3) / math.sqrt(DIM)
-        torch.testing.assert_close(other[1].scores(states), expected)
-        assert not torch.allclose(both[1].scores(states), expected)
-        other.double()
-        assert other[1].scores(states.double()).dtype == torch.float64
-
     @pytest.mark.parametrize("shape", [(4, DIM), (3, 2 * DIM), (2, 1)])
     def test_tables_of_other_shapes_are_refused(self, shape):
         message = rf"last layer .* \(attend_last: false\), \(3, 5\), got \({shape[0]}, {shape[1]}\)"
