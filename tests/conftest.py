@@ -150,22 +150,6 @@ def serve(start_allennlp):
     return start
 
 
-@pytest.fixture
-def run_allennlp(start_allennlp, tmp_path_factory):
-    """`run_allennlp(*arguments)`: runs the program to its end; exit status, lines of stdout and lines of stderr."""
-
-    def run(*arguments):
-        folder = tmp_path_factory.mktemp("program")
-        with start_allennlp(folder, *arguments) as process:
-            status = process.wait(timeout=300)
-        out, err = (
-            (folder / f"{name}.txt").read_text(encoding="utf-8") for name in ("stdout", "stderr")
-        )
-        return status, out.splitlines(), err.splitlines()
-
-    return run
-
-
 @pytest.fixture(scope="session")
 def small():
     """`small(sentences=..., epochs=..., **overrides)`: the arguments of a short training with `-o`."""

@@ -9,11 +9,9 @@ import sys
 import tracemalloc
 import unicodedata
 from collections import Counter, defaultdict
-from collections import Counter as Counts
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from dataclasses import field as dataclass_field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import ceil
 from typing import Any, NamedTuple
@@ -207,8 +205,8 @@ class Statistics:
         self.longest_place: str | None = None
         self.labeled = 0
         """Sentences with labels."""
-        self.labels: Counts[str] = Counter()
-        self.words: dict[str, Counts[str]] = {}
+        self.labels: Counter[str] = Counter()
+        self.words: dict[str, Counter[str]] = {}
         """By side."""
         self.chunks = ChunkChecks()
         self.target_words = self.unaligned_words = self.sentences_with_alignments = 0
@@ -338,14 +336,14 @@ class Split:
     """One of `NAMES`."""
     path: DataPath
     reader: TaggingReader
-    statistics: Statistics = dataclass_field(default_factory=Statistics)
-    used: list[int] = dataclass_field(default_factory=list)
+    statistics: Statistics = field(default_factory=Statistics)
+    used: list[int] = field(default_factory=list)
     """The numbers of the sentences that a training takes, from 0."""
-    sample: list[Any] = dataclass_field(default_factory=list)
+    sample: list[Any] = field(default_factory=list)
     """Examples of some of these."""
     num_errors: int = 0
-    first_errors: list[str] = dataclass_field(default_factory=list)
-    warnings: list[str] = dataclass_field(default_factory=list)
+    first_errors: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
     def read(self, max_errors: int) -> None:
         """Reads the data, and goes on after errors, of which the first ones are kept."""

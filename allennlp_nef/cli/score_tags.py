@@ -288,7 +288,7 @@ def _reports(args: argparse.Namespace) -> "dict[str | None, Report]":
     """The report of each kind of tags; that of None where files have one kind."""
     _check(args)
     paths = [args.gold, *(args.predicted or [args.gold])]
-    kinds: list[str | None] = [*(kinds_of(args, paths) if args.format == "wmt" else ())]
+    kinds: list[str | None] = [*(_kinds_of(args, paths) if args.format == "wmt" else ())]
     return {kind: _score(args, paths, kind) for kind in kinds or [None]}
 
 
@@ -304,12 +304,21 @@ def _score(args: argparse.Namespace, paths: Sequence[str], kind: str | None = No
             gold.path,
         )
     if args.format in _WMT:
-        scorer = scorer_of(args, gold, predicted)
+        scorer = _scorer_of(args, gold, predicted)
     else:
         scorer = TREES if args.trees else CHUNKS if is_chunks else TAGS
-    systems = [predicted[i : i + args.runs] for i in range(0, len(predicted), args.runs)]
-    trials = TRIALS if args.trials is None else args.trials
-    return evaluate(gold, systems, scorer, trials, args.seed or 0, args.leaderboard)
+    runs = [_run_of(gold, file, scorer) for file in predicted]
+    systems = [runs[i : i + args.runs] for i in range(0, len(runs), args.runs)]
+    trials, seed = TRIALS if args.trials is None else args.trials, args.seed or 0
+    comparisons = {}
+    if args.leaderboard:
+        systems.sort(key=lambda runs: -_over(numpy.mean, runs)[scorer.primary])
+    elif len(systems) > 1:
+        first, second = (numpy.stack([run.counts.sentences for run in runs]) for runs in systems)
+        for name in scorer.main:
+            score = partial(_score_of, scorer, name)
+            comparisons[name] = compare(first, second, score, trials, seed)
+    return Report(gold, scorer, systems, comparisons, trials, seed, args.leaderboard)
 
 
 def _is_bio(file: TagFile) -> bool:
@@ -354,7 +363,7 @@ def _read(args: argparse.Namespace, paths: Sequence[str], kind: str | None) -> l
             check_labeled(file, column)
         return files
     if args.format in _WMT:
-        return read_wmt_files(args, paths, kind)
+        return _read_wmt(args, paths, kind)
     gold_column, predicted_column = _columns(args)
     columns = [gold_column] + [predicted_column] * (len(paths) - 1)
     chunks, words = not args.no_chunks, args.word_column or 0
@@ -377,14 +386,8 @@ def _columns(args: argparse.Namespace) -> tuple[int, int]:
     return gold, predicted
 
 
-def kinds_of(args: argparse.Namespace, paths: Sequence[str]) -> list[str]:
-    """
-    The kinds of tags in the files of the format wmt, where files have several; else none.
-
-    # Raises
-
-    `DataFormatError`: files with other kinds than the gold file. `UserError`: an option for one kind.
-    """
+def _kinds_of(args: argparse.Namespace, paths: Sequence[str]) -> list[str]:
+    """The kinds of tags in the files of the format wmt, where files have several; else none."""
     gold, *others = [kinds_in(path, args.encoding) for path in paths]
     if max(map(len, (gold, *others))) < 2:
         return []
@@ -400,17 +403,10 @@ def kinds_of(args: argparse.Namespace, paths: Sequence[str]) -> list[str]:
     return gold
 
 
-def read_wmt_files(
+def _read_wmt(
     args: argparse.Namespace, paths: Sequence[str], kind: str | None = None
 ) -> list[TagFile]:
-    """
-    Reads the gold file and the predicted files, without the sentences that are left out; of files with several kinds of
-    tags, one kind.
-
-    # Raises
-
-    `DataFormatError`: what the readers of the format raise, files that do not line up. `UserError`: a text for gaps.
-    """
+    """The gold file and the predicted files, without the sentences that are left out; of several kinds of tags, one."""
     if args.text is not None and args.gaps == "only":
         raise UserError("--text: expected tags of words, got --gaps only")
     gold, *predicted = paths
@@ -439,14 +435,8 @@ def read_wmt_files(
     return files
 
 
-def scorer_of(args: argparse.Namespace, gold: TagFile, predicted: Sequence[TagFile]) -> Scorer:
-    """
-    The scorer of the format, for the files that were read.
-
-    # Raises
-
-    `UserError`: no sentence with both tags to explain, scores that are all the same.
-    """
+def _scorer_of(args: argparse.Namespace, gold: TagFile, predicted: Sequence[TagFile]) -> Scorer:
+    """The scorer of the format. Raises a `UserError` where the files that were read have nothing to score."""
     if args.format == "wmt-spans":
         return SPANS
     if args.format == "wmt-explanations":
@@ -497,7 +487,7 @@ class Run(NamedTuple):
 
 
 class Report(NamedTuple):
-    """The result of `evaluate`."""
+    """The scores of the systems, and their comparison."""
 
     gold: TagFile
     scorer: Scorer
@@ -607,40 +597,6 @@ class Report(NamedTuple):
             names = ", ".join(_name(name) for name in run.scores if name in others)
             lines.append(f"not compared: {names}, which are no sums over sentences")
         return "\n".join(lines)
-
-
-def evaluate(
-    gold: TagFile,
-    systems: Sequence[Sequence[TagFile]],
-    scorer: Scorer,
-    trials: int = 10_000,
-    seed: int = 0,
-    is_leaderboard: bool = False,
-) -> Report:
-    """
-    Scores one system, or two systems and their difference, or ranks systems. All files have the same sentences.
-
-    # Parameters
-
-    gold : `TagFile`
-    systems : `Sequence[Sequence[TagFile]]`
-        The runs of each system, the same number for each.
-    scorer : `Scorer`
-    trials, seed : `int`
-        The options of `allennlp_nef.metrics.significance.compare`.
-    is_leaderboard : `bool`, optional (default = `False`)
-        Whether to rank the systems by the scorer's primary score, without comparing them.
-    """
-    scored: list[list[Run]] = [[_run_of(gold, file, scorer) for file in files] for files in systems]
-    comparisons = {}
-    if is_leaderboard:
-        scored.sort(key=lambda runs: -_over(numpy.mean, runs)[scorer.primary])
-    elif len(scored) > 1:
-        first, second = (numpy.stack([run.counts.sentences for run in runs]) for runs in scored)
-        for name in scorer.main:
-            score = partial(_score_of, scorer, name)
-            comparisons[name] = compare(first, second, score, trials, seed)
-    return Report(gold, scorer, scored, comparisons, trials, seed, is_leaderboard)
 
 
 def conlleval_text(counts: TagCounts) -> str:

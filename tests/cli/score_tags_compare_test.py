@@ -6,6 +6,7 @@ import numpy
 import pytest
 import scipy.stats
 
+from allennlp_nef.cli.score_tags import score_tags
 from allennlp_nef.metrics.significance import compare
 from allennlp_nef.metrics.tag_scores import CHUNKS, WORD_QE
 
@@ -57,6 +58,7 @@ class TestTwoSystems:
         )
         assert result["comparison"] == {"f1-overall": expected._asdict(), "trials": 200, "seed": 3}
         assert (result["gold"], result["sentences"], result["tokens"]) == (gold, 30, 210)
+        assert score_tags(gold, [first, second], "conll", trials=200, seed=3) == result
         for system, each, path in zip(result["systems"], counts, (first, second)):
             (run,) = system["runs"]
             assert run["path"] == path

@@ -1,15 +1,11 @@
 import json
-import subprocess
-import sys
 
 import pytest
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
 from allennlp.models import load_archive
 
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.models import NefTagger
-from tests.conftest import ROOT
 
 CONFIG = "training_configs/qe_nef_f.jsonnet"
 METRICS = ("f1_ok", "f1_bad", "f1_mult", "mcc", "accuracy")
@@ -48,22 +44,6 @@ class TestTrain:
             for epoch in (0, 2)
         )
         assert last["training_loss"] < first["training_loss"]
-
-    def test_a_worker_process_that_reads_changes_nothing(self, small, tmp_path):
-        """One that reads gives the same model as reading in the main process."""
-        settings = {"data_loader.shuffle": False, "validation_data_loader.num_workers": 1}
-        runs = {}
-        for workers in (0, 1):
-            folder = tmp_path / str(workers)
-            overrides = small(24, epochs=1, **{**settings, "data_loader.num_workers": workers})
-            # As a program: a fork of this process, which has threads, might never end.
-            command = [sys.executable, "-m", "allennlp_nef_console", "train", CONFIG, "-s", folder]
-            subprocess.run([*map(str, command), *overrides], cwd=str(ROOT), check=True)
-            runs[workers] = json.loads((folder / "metrics.json").read_text())
-            vocab = Vocabulary.from_files(str(folder / "vocabulary"))
-            runs[workers]["words"] = vocab.get_vocab_size("target_tokens")
-        for name in ("words", "training_loss", *(f"validation_{name}" for name in METRICS)):
-            assert runs[0][name] == pytest.approx(runs[1][name], rel=1e-5), name
 
     def test_unlabeled_training_data_are_refused(self, allennlp, small, tmp_path):
         prefix = str(write_data(tmp_path, tags=None))
