@@ -16,8 +16,7 @@ from allennlp_nef.data.aligners import (
     load_aligner,
     save_aligner,
 )
-from allennlp_nef.data.aligners.learning import MIN_PAIRS
-from allennlp_nef.data.aligners.lexical_aligner import MIN_TRANSLATED, translated_words
+from allennlp_nef.data.aligners.lexical_aligner import MIN_PAIRS, MIN_TRANSLATED, translated_words
 from allennlp_nef.data.formats.text_files import read_lines, read_parallel_lines
 from allennlp_nef.data.formats.wmt_layouts import without_eos
 from allennlp_nef.data.formats.word_alignments import parse_alignments
