@@ -77,8 +77,8 @@ def find_data_files(
 
     # Raises
 
-    `DataFormatError`: that of `find_parallel_files`; an unknown part, a required part that is missing, a path that is
-    no file, a `.json` file without an object of strings.
+    `DataFormatError`: an unknown part, a required part that is missing, a path that is no file, a `.json` file without
+    an object of strings.
     """
     if not is_explicit(path):
         return {**_files_of_prefix(name_of(path), required, optional)}
