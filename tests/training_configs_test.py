@@ -6,6 +6,7 @@ import re
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp_nef.commands.reporting import error_message
 
 from allennlp_nef.predictors.archives import problems_of
 from tests.small_experiment import (
@@ -356,3 +357,17 @@ def test_some_rare_words_become_unknown(build):
 
     with pytest.raises(ConfigurationError, match="lower vocabulary.min_count of 'tokens'"):
         build(evaluate(snippet("ner", "unknown_probability: 0.5"))[0])
+
+
+@pytest.mark.parametrize("option", ["initializer", "regularizer"])
+def test_an_invalid_regular_expression_is_one_line(build, option):
+    config = config_of("ner_bilstm")
+    config["model"][option] = {
+        "regexes": [["enc(", {"type": "zero" if option[0] == "i" else "l2"}]]
+    }
+    with pytest.raises(re.error) as caught:
+        step(build(config).trainer)
+        build(config).trainer.model.get_regularization_penalty()
+    assert error_message(caught.value) == (
+        "config: expected a regular expression, got 'enc(' (missing ), unterminated subpattern at position 3)"
+    )

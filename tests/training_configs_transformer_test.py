@@ -119,6 +119,12 @@ def test_sizes_of_known_transformers_need_no_knob():
     assert config_of("qe_nef_f_transformer")["model"]["decoder"]["input_dim"] == 768
 
 
+def test_the_former_builder_of_quality_estimation_can_be_imported():
+    former = f"(import '{CONFIGS}/parts/qe_transformer.libsonnet')"
+    decoder = "{ decoder: self.neural_easy_first('full', 5) }"
+    assert evaluate(f"{former} {decoder}") == [config_of("qe_nef_f_transformer")]
+
+
 def rates_of(trainer):
     """The learning rates, by the part of the model."""
     names = {id(parameter): name for name, parameter in trainer.model.named_parameters()}

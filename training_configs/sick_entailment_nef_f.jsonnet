@@ -1,4 +1,4 @@
-// Entailment by NEF-F, N=5 (Section 3 of Martins & Kreutzer, EMNLP 2017), on the BiLSTM and below the pooling of sick_entailment_attention.
+// Entailment by NEF-F, N=5 (Section 3 of Martins & Kreutzer, EMNLP 2017), on the BiLSTM below a pooling by attention.
 (import 'parts/sick.libsonnet') {
   decoder: self.neural_easy_first('full', 5),
 }

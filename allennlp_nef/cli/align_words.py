@@ -97,7 +97,7 @@ def align_words(
     `UserError`: wrong options, or files that cannot be aligned.
     """
     from allennlp_nef.data import aligners
-    from allennlp_nef.data.aligners.learning import MIN_PAIRS
+    from allennlp_nef.data.aligners.lexical_aligner import MIN_PAIRS
 
     for_eflomal = {
         "priors": priors,

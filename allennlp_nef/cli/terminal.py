@@ -202,6 +202,10 @@ def error_message(error: BaseException) -> str | None:
     message: str | None = None
     if isinstance(error, UserError) or names.intersection(_MISTAKES):
         message = str(error)
+    elif isinstance(
+        error, re.error
+    ):  # of a config: `initializer`, `regularizer`, `parameter_groups`
+        message = f"config: expected a regular expression, got {error.pattern!r} ({error})"
     elif isinstance(error, OSError) and error.filename is not None:
         message = f"{error.filename}: expected a file or folder that can be used, got {reason_of(error)!r}"
     elif isinstance(error, FileNotFoundError) or (

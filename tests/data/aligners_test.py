@@ -15,13 +15,8 @@ from allennlp_nef.data.aligners import (
     save_aligner,
 )
 from allennlp_nef.data.aligners.lexical_aligner import (
-    NUM_CONTEXT_FEATURES,
-    NUM_POSITION_FEATURES,
-    NUM_WORD_FEATURES,
     Lexicon,
     context_features,
-    position_features,
-    word_features,
 )
 from allennlp_nef.data.formats.wmt_word_qe import read_examples
 from allennlp_nef.errors import DataFormatError
@@ -128,12 +123,6 @@ class TestLexicon:
 
 
 class TestFeatures:
-    def test_numbers_are_those_that_weights_are_stored_for(self):
-        lexicon = Lexicon.of(TestLexicon.PAIRS)
-        assert len(word_features(lexicon, lexicon.stems(), ["a"], ["b"])) == NUM_WORD_FEATURES
-        assert len(position_features(2, 3)) == NUM_POSITION_FEATURES
-        assert len(context_features(numpy.full((2, 3), 0.5))) == NUM_CONTEXT_FEATURES
-
     @pytest.mark.parametrize("shape", [(1, 1), (1, 4), (3, 1), (2, 2), (4, 5)])
     def test_context_features_are_those_of_a_slow_version(self, shape):
         table = numpy.random.default_rng(0).random(shape)

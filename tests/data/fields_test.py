@@ -92,9 +92,3 @@ def test_batch_is_padded_with_0():
     fields = [SimilarityField(["a"], ["a", "b"]), SimilarityField(["a", "b", "c"], ["c"])]
     tensor = Batch([Instance({"similarity": each}) for each in fields]).as_tensor_dict()
     assert tensor["similarity"].tolist() == [[[2, 0], [0, 0], [0, 0]], [[0, 0], [0, 0], [2, 0]]]
-
-
-def test_is_pickled_as_its_words():
-    field = SimilarityField(["a"] * 500, ["b", "a"] * 250)
-    assert len(pickle.dumps(field)) < 5000
-    assert pickle.loads(pickle.dumps(field)) == field

@@ -35,12 +35,6 @@ def write_unlabeled(path, count):
     write_conllu(path, count, tag="_")
 
 
-def write_conll(path, count):
-    with open(path, "w") as file:
-        for number in range(count):
-            file.write("".join(f"{word} O\n" for word in words_of(number)) + "\n")
-
-
 def write_wmt(path, count):
     for name in ("src", "mt", "tags", "src-mt.alignments"):
         with open(f"{path}.{name}", "w") as file:
@@ -51,9 +45,7 @@ def write_wmt(path, count):
 
 
 READERS = {
-    "conllu": ({"type": "conllu_tags"}, write_conllu),
     "unlabeled": ({"type": "conllu_tags"}, write_unlabeled),
-    "conll": ({"type": "conll_tags"}, write_conll),
     "wmt": ({"type": "wmt_word_qe"}, write_wmt),
 }
 

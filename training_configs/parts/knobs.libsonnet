@@ -1,5 +1,5 @@
 // Lets a part take no field that neither it nor a part that it is added to has: a misspelled knob is an error.
-// A part is `(import 'knobs.libsonnet')({ ... })`. `unused` are knobs of the parts below that change nothing in this one.
+// A part is `(import 'knobs.libsonnet')({ ... })`.
 local others = [  // fields that a config may have besides
   'batch_weight_key',
   'distributed',
@@ -10,17 +10,14 @@ local others = [  // fields that a config may have besides
   'random_seed',
   'test_data_path',
 ];
-function(part, unused=[])
-  local open = part {
+function(part)
+  part {
+    local knobs = self,
     // An object, in which a name is found quickly.
     known_fields+:: { [name]: true for name in std.objectFieldsAll(part) },
-  };
-  open {
-    local knobs = self,
     local known = knobs.known_fields,
     local unknown = [name for name in std.objectFieldsAll(knobs) if !(name in known || std.member(others, name))],
-    local refused = unknown + [name for name in unused if knobs[name] != open[name]],
-    local is_knob(name) = !(std.objectHas(knobs, name) || std.member(others + unused, name)),
-    assert refused == []
-           : '%s: expected one of the knobs %s' % [refused[0], std.join(', ', std.filter(is_knob, std.objectFields(known)))],
+    local is_knob(name) = !(std.objectHas(knobs, name) || std.member(others, name)),
+    assert unknown == []
+           : '%s: expected one of the knobs %s' % [unknown[0], std.join(', ', std.filter(is_knob, std.objectFields(known)))],
   }

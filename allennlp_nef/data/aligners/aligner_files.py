@@ -30,8 +30,11 @@ def save_aligner(aligner: LexicalAligner, path: str) -> None:
         **_FORMAT,
         **{name: dict(zip(("words", "counts"), zip(*side))) for name, side in sides.items()},
         "links": [
-            [value for pair in _numbered(lexicon.links.get(word, {}), numbers) for value in pair]
-            for word, _ in sides["source"]
+            [value for pair in sorted(row) for value in pair]
+            for row in (
+                [(numbers[other], count) for other, count in lexicon.links.get(word, {}).items()]
+                for word, _ in sides["source"]
+            )
         ],
         "weights": aligner.weights,
         "threshold": aligner.threshold,
@@ -76,61 +79,46 @@ def load_aligner(path: str) -> LexicalAligner:
         raise DataFormatError(
             f"{path}: version: expected {_FORMAT['version']}, got {quote(content.get('version'))}"
         )
-    return _Content(path, content).aligner()
+    return _aligner_of(path, content)
 
 
-def _numbered(links: dict[str, int], numbers: dict[str, int]) -> list[Any]:
-    return sorted((numbers[word], count) for word, count in links.items())
+def _aligner_of(path: str, content: dict[str, Any]) -> LexicalAligner:
+    """The aligner of the JSON of a file. Raises a `DataFormatError` for the first field that is wrong."""
 
+    def check(field: str, expected: str, value: object, is_right: bool) -> None:
+        if not is_right:
+            raise DataFormatError(f"{path}: {field}: expected {expected}, got {quote(value)}")
 
-class _Content:
-    """The JSON of a file; its fields are checked where they are asked for."""
-
-    def __init__(self, path: str, content: dict[str, Any]) -> None:
-        self._path = path
-        self._content = content
-
-    def aligner(self) -> LexicalAligner:
-        source, target = self._counts("source"), self._counts("target")
-        words = list(target)
-        links = self._content.get("links")
-        self._check("links", "a list for each source word", _is_list(links, len(source)), links)
-        table = {}
-        for word, row in zip(source, links):  # type: ignore[arg-type]
-            is_right = isinstance(row, list) and len(row) % 2 == 0 and all(map(_is_count, row))
-            is_right = is_right and all(number < len(words) for number in row[::2])
-            self._check("links", "numbers of target words and counts", is_right, row)
-            if row:
-                table[word] = {words[n]: count for n, count in zip(row[::2], row[1::2])}
-        weights = self._content.get("weights")
-        is_right = _is_list(weights, len(NUM_WEIGHTS))
-        for number, row in zip(NUM_WEIGHTS, weights if is_right else ()):  # type: ignore[arg-type]
-            is_right = is_right and _is_list(row, number) and all(map(_is_number, row))
-        self._check(
-            "weights",
-            f"lists of {NUM_WEIGHTS} numbers of at most {MAX_WEIGHT:g}",
-            is_right,
-            weights,
-        )
-        threshold = self._content.get("threshold")
-        is_right = _is_number(threshold) and 0 < threshold < 1  # type: ignore[operator]
-        self._check("threshold", "a number between 0 and 1", is_right, threshold)
-        return LexicalAligner(Lexicon(source, target, table), weights, threshold)  # type: ignore[arg-type]
-
-    def _counts(self, side: str) -> dict[str, int]:
-        field = self._content.get(side)
-        self._check(side, "an object with words and counts", isinstance(field, dict), field)
-        words, counts = (field.get(name) for name in ("words", "counts"))  # type: ignore[union-attr]
+    def counts_of(side: str) -> dict[str, int]:
+        table = content.get(side)
+        check(side, "an object with words and counts", table, isinstance(table, dict))
+        words, counts = (content[side].get(name) for name in ("words", "counts"))
         is_right = isinstance(words, list) and all(isinstance(word, str) and word for word in words)
         is_right = is_right and len(set(words)) == len(words)
-        self._check(f"{side}.words", "a list of different words", is_right, words)
+        check(f"{side}.words", "a list of different words", words, is_right)
         is_right = _is_list(counts, len(words)) and all(map(_is_count, counts))
-        self._check(f"{side}.counts", "a count for each word", is_right, counts)
+        check(f"{side}.counts", "a count for each word", counts, is_right)
         return dict(zip(words, counts))
 
-    def _check(self, field: str, expected: str, is_right: bool, value: Any) -> None:
-        if not is_right:
-            raise DataFormatError(f"{self._path}: {field}: expected {expected}, got {quote(value)}")
+    source, target = counts_of("source"), counts_of("target")
+    links, weights, threshold = (content.get(name) for name in ("links", "weights", "threshold"))
+    check("links", "a list for each source word", links, _is_list(links, len(source)))
+    words = list(target)
+    table: dict[str, dict[str, int]] = {}
+    for word, row in zip(source, content["links"]):
+        is_right = isinstance(row, list) and len(row) % 2 == 0 and all(map(_is_count, row))
+        is_right = is_right and all(number < len(words) for number in row[::2])
+        check("links", "numbers of target words and counts", row, is_right)
+        if row:
+            table[word] = {words[n]: count for n, count in zip(row[::2], row[1::2])}
+    is_right = isinstance(weights, list) and [
+        len(row) if isinstance(row, list) and all(map(_is_number, row)) else None for row in weights
+    ] == list(NUM_WEIGHTS)
+    expected = f"lists of {NUM_WEIGHTS} numbers of at most {MAX_WEIGHT:g}"
+    check("weights", expected, weights, is_right)
+    is_right = _is_number(threshold) and 0 < content["threshold"] < 1
+    check("threshold", "a number between 0 and 1", threshold, is_right)
+    return LexicalAligner(Lexicon(source, target, table), content["weights"], content["threshold"])
 
 
 def _is_list(value: Any, length: int) -> bool:

@@ -73,8 +73,8 @@ class ConlluTagsReader(SentenceReader):
     @overrides
     def examples(self, file_path: TextPath) -> Iterator[tuple[ConlluSentence, list[str] | None]]:
         """Sentences and their tags."""
-        # Most files show it in the first sentence. One that is unlabeled is read twice, and never is in memory.
-        is_labeled = self._is_labeled(read_conllu(file_path, self.encoding, _pass_over))
+        columns = ("upos", "feats") if self.column == "feats" else (self.column,)
+        is_labeled = _has_values(file_path, self.encoding, columns)
         if not is_labeled:
             self.warn("%s has no %s: the sentences are unlabeled.", file_path, self.column.upper())
 
@@ -105,15 +105,6 @@ class ConlluTagsReader(SentenceReader):
         sentence, tags = example
         return self.build_instance(sentence.column("form"), tags, sentence)
 
-    def _is_labeled(self, sentences: Iterable[ConlluSentence]) -> bool:
-        columns = ("upos", "feats") if self.column == "feats" else (self.column,)
-        return any(
-            value != UNKNOWN
-            for sentence in sentences
-            for column in columns
-            for value in sentence.column(column)
-        )
-
 
 def _checked_column(column: str) -> str:
     """One of the `TAG_COLUMNS`. Raises a `ConfigurationError` for another."""
@@ -124,8 +115,19 @@ def _checked_column(column: str) -> str:
     return column
 
 
-def _pass_over(error: DataFormatError) -> None:
-    """Errors of the first reading come again in the second one."""
+def _has_values(path: TextPath, encoding: str, columns: Iterable[str]) -> bool:
+    """Whether some word has a value in one of the columns.
+
+    Most files show it in the first sentence. One that is unlabeled is read twice, and never is in memory. Errors come
+    again in the second reading.
+    """
+    sentences = read_conllu(path, encoding, lambda error: None)
+    return any(
+        value != UNKNOWN
+        for sentence in sentences
+        for column in columns
+        for value in sentence.column(column)
+    )
 
 
 def write_conllu_tree(reader: "ConlluTreesReader", prediction: Prediction) -> str:
@@ -200,9 +202,7 @@ class ConlluTreesReader(UntaggedReader):
         self, file_path: TextPath
     ) -> Iterator[tuple[ConlluSentence, DependencyTree | None]]:
         """Sentences and their trees."""
-        # Most files show it in the first sentence. One that is unlabeled is read twice, and never is in memory.
-        sentences = read_conllu(file_path, self.encoding, _pass_over)
-        has_trees = any(head != UNKNOWN for each in sentences for head in each.column("head"))
+        has_trees = _has_values(file_path, self.encoding, ["head"])
         if not has_trees:
             self.warn("%s has no HEAD: the sentences are unlabeled.", file_path)
 

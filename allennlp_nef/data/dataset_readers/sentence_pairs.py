@@ -87,8 +87,7 @@ class SentencePairsReader(UntaggedReader):
                 odd.check(words, f"{file_path}:{both[0].line}")
             return both
 
-        pairs = self._without_trees if self.parses is None else self._with_trees
-        for pair, heads in self.parsed(pairs(file_path), parse):
+        for pair, heads in self.parsed(self._with_trees(file_path), parse):
             if self.gold == "label" and pair.label == NO_CLASS:
                 undecided += 1
                 continue
@@ -99,19 +98,21 @@ class SentencePairsReader(UntaggedReader):
         if unknown:
             self.warn("%s: %d pairs have no %s.", file_path, unknown, self.gold)
 
-    def _without_trees(self, path: TextPath) -> Iterator[tuple[SentencePair, Heads]]:
-        for pair in read_sentence_pairs(path, self.split, self.encoding, self.on_error):
-            yield pair, None
-
     def _with_trees(self, path: TextPath) -> Iterator[tuple[SentencePair, Heads]]:
-        """Each pair with the heads of its trees. The trees of a pair that cannot be read are passed over.
+        """Each pair, and where the reader has `parses` the heads of its trees.
+
+        The trees of a pair that cannot be read are passed over.
 
         # Raises
 
         `DataFormatError`: what `read_conllu` and `tree_of` raise, other words than those of the pair, fewer or more
         sentences than the pairs have.
         """
-        trees_path = str(Path(self.parses or "") / f"{Path(str(path)).stem}.conllu")
+        if self.parses is None:
+            for pair in read_sentence_pairs(path, self.split, self.encoding, self.on_error):
+                yield pair, None
+            return
+        trees_path = str(Path(self.parses) / f"{Path(str(path)).stem}.conllu")
         sentences = read_conllu(trees_path)
         unread: list[DataFormatError] = []  # the errors of pairs whose trees come next
 

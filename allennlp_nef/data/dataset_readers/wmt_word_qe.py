@@ -2,7 +2,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 from allennlp.common import Params
@@ -59,24 +59,28 @@ def write_tags(reader: "WmtWordQeReader", prediction: Prediction) -> str:
     return format_tags(_without_severities(prediction)) + "\n"
 
 
-def write_submission(reader: "WmtWordQeReader", prediction: Prediction) -> str:
-    """Rows of a WMT submission: method, sentence, word index, word, tag. With words and gaps: of the words."""
-    return _rows(reader, prediction)
+def write_columns(
+    reader: "WmtWordQeReader",
+    prediction: Prediction,
+    header_lines: int = 0,
+    kind: str | None = None,
+) -> str:
+    """Rows of a submission: method, sentence, word index, word and tag, as in WMT16 to 19.
 
-
-def write_wmt20(reader: "WmtWordQeReader", prediction: Prediction) -> str:
-    """Rows of a submission to WMT20 or 21: seven columns, before the first sentence two header lines."""
-    return _seven_columns(reader, prediction, 2)
-
-
-def write_wmt20_gaps(reader: "WmtWordQeReader", prediction: Prediction) -> str:
-    """The rows of `wmt20` for the gaps, of a model of words and gaps."""
-    return _seven_columns(reader, prediction, 2, "gap")
-
-
-def write_wmt22(reader: "WmtWordQeReader", prediction: Prediction) -> str:
-    """Rows of a submission to WMT22 or 23: seven columns, before the first sentence three header lines."""
-    return _seven_columns(reader, prediction, 3)
+    With two header lines before the first sentence (WMT20 and 21) or three (WMT22 and 23), they have seven columns.
+    Of a model of words and gaps, the rows are those of the words, or of the gaps with the `kind` "gap".
+    """
+    words, tags = prediction.tokens, _without_severities(prediction)
+    kind = kind or _KINDS[reader.tagged]
+    if reader.tagged == "target_and_gaps":
+        start = int(kind == "mt")
+        words, tags = words[start::2], tags[start::2]
+    if kind == "gap":
+        words = ["gap"] * len(tags)
+    header = _header(prediction, header_lines) if header_lines else ""
+    language_pair = prediction.language_pair if header_lines else None
+    method, number = prediction.method, prediction.number
+    return header + format_submission(method, number, words, tags, language_pair, kind) + "\n"
 
 
 def write_sentence_scores(reader: "WmtWordQeReader", prediction: Prediction) -> str:
@@ -125,33 +129,6 @@ def _header(prediction: Prediction, lines: int = 3) -> str:
     return "" if prediction.number else format_header(prediction.header[:lines])
 
 
-def _seven_columns(
-    reader: "WmtWordQeReader",
-    prediction: Prediction,
-    header_lines: int,
-    kind: str | None = None,
-) -> str:
-    header = _header(prediction, header_lines)
-    return header + _rows(reader, prediction, prediction.language_pair, kind)
-
-
-def _rows(
-    reader: "WmtWordQeReader",
-    prediction: Prediction,
-    language_pair: str | None = None,
-    kind: str | None = None,
-) -> str:
-    words, tags = prediction.tokens, _without_severities(prediction)
-    kind = kind or _KINDS[reader.tagged]
-    if reader.tagged == "target_and_gaps":
-        start = int(kind == "mt")
-        words, tags = words[start::2], tags[start::2]
-    if kind == "gap":
-        words = ["gap"] * len(tags)
-    method, number = prediction.method, prediction.number
-    return format_submission(method, number, words, tags, language_pair, kind) + "\n"
-
-
 def _without_severities(prediction: Prediction) -> list[str]:
     """The tags, with BAD for minor and major."""
     return ["OK" if tag == "OK" else "BAD" for tag in prediction.tags]
@@ -159,11 +136,11 @@ def _without_severities(prediction: Prediction) -> list[str]:
 
 WRITERS: dict[str, Writer] = {
     "tags": write_tags,
-    "tsv": write_submission,
+    "tsv": write_columns,
     "text": write_text,
-    "wmt20": write_wmt20,
-    "wmt20_gaps": write_wmt20_gaps,
-    "wmt22": write_wmt22,
+    "wmt20": partial(write_columns, header_lines=2),
+    "wmt20_gaps": partial(write_columns, header_lines=2, kind="gap"),
+    "wmt22": partial(write_columns, header_lines=3),
     "wmt22-explanations": write_explanations,
     "wmt23-spans": write_spans,
     "wmt-sentences": write_sentence_scores,

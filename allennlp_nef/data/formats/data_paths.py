@@ -67,19 +67,21 @@ def find_data_files(
     # Parameters
 
     path : `str`, `PathLike` or a dict of these
-        - A prefix: see `find_parallel_files`.
+        - A prefix: what the paths of all files begin with, folder and stem.
         - A dict: the path of each part, or a `FileSlice`. All of them have to exist.
         - The path of a `.json` file with such an object. Its paths are relative to the folder of the file.
-    required, optional
-        See `find_parallel_files`.
+    required : `Mapping[str, str]`
+        The file ending of each part that has to be there.
+    optional : `Mapping[str, Sequence[str]]`
+        File endings of each part that may be missing, the preferred one first.
 
     # Raises
 
-    `DataFormatError`: that of `find_parallel_files`; an unknown part, a required part that is missing, a path that is
-    no file, a `.json` file without an object of strings.
+    `DataFormatError`: an unknown part, a required part that is missing, a path that is no file, a `.json` file without
+    an object of strings.
     """
     if not is_explicit(path):
-        return {**find_parallel_files(name_of(path), required, optional)}
+        return {**_files_of_prefix(name_of(path), required, optional)}
     parts, location = (path, "data path") if isinstance(path, Mapping) else _load(os.fspath(path))
     names = [*required, *optional]
     for part, file in parts.items():
@@ -101,25 +103,10 @@ def find_data_files(
     }
 
 
-def find_parallel_files(
+def _files_of_prefix(
     prefix: str, required: Mapping[str, str], optional: Mapping[str, Sequence[str]]
 ) -> dict[str, str]:
-    """
-    The file of each part: the required ones, and of the optional ones those that exist.
-
-    # Parameters
-
-    prefix : `str`
-        What the paths of all files begin with: folder and stem.
-    required : `Mapping[str, str]`
-        The file ending of each part that has to be there.
-    optional : `Mapping[str, Sequence[str]]`
-        File endings of each part that may be missing, the preferred one first.
-
-    # Raises
-
-    `DataFormatError`: a required file is missing. The message names what was looked for.
-    """
+    """The required files, and of the optional ones those that exist. The message for one that is missing names all."""
     paths = {part: prefix + ending for part, ending in required.items()}
     endings = [*required.values(), *(e for several in optional.values() for e in several)]
     for ending in endings:

@@ -81,10 +81,8 @@ def read_error_spans(
 
     # Parameters
 
-    path : `str`
     clip_spans : `bool`, optional (default = `False`)
         Whether a span outside of its text is cut, and one whose start is after its end left out, each with a warning.
-    encoding : `str`, optional (default = `"utf-8"`)
 
     # Raises
 
@@ -172,8 +170,6 @@ def project_spans(
 
     # Parameters
 
-    text : `str`
-    spans : `Sequence[ErrorSpan]`
     words : `Sequence[str]`
         The text cut into words, without `<EOS>`.
     severities : `bool`, optional (default = `False`)

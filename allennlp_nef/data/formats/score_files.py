@@ -24,11 +24,9 @@ def read_word_scores(
 
     # Parameters
 
-    path : `str`
     field : `str`, optional (default = `"bad_probabilities"`)
         Of answers, what the numbers are: names and indices (from 0) with points between, such as `trace.attention` or
         `attention.0`. Of several rows of numbers, such as the attention of each step, it is the sum for each word.
-    encoding : `str`, optional (default = `"utf-8"`)
 
     # Raises
 

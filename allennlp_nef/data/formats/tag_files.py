@@ -61,12 +61,10 @@ def read_tag_column(
 
     # Parameters
 
-    path : `str`
     column : `int`, optional (default = `-1`)
         From 0; negative numbers count from the last column.
     chunks : `bool`, optional (default = `True`)
         Whether the tags have to be chunk tags.
-    encoding : `str`, optional (default = `"utf-8"`)
     word_column : `int`, optional (default = `0`)
         From 0; negative numbers count from the last column.
     comment_prefix : `str`, optional (default = `None`, no line is a comment)

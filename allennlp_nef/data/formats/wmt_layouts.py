@@ -149,7 +149,6 @@ def check_eos(
 
     # Parameters
 
-    source, target : `Sequence[str]`
     may_end : `bool`, optional (default = `True`)
         Whether the translation may end in `<EOS>`.
     locations : `tuple[str, str]`, optional (default = `("source", "target")`)
@@ -246,7 +245,6 @@ def tagged_side(
         - "gaps": the words of the translation and `<EOS>`. Each stands for the gap before it.
         - "target_and_gaps": `<gap>`, word, `<gap>`, ..., word, `<gap>`. A gap is aligned as the words beside it are.
         - "source": the words of the source.
-    source, target : `list[str]`
     alignments : `Sequence[tuple[int, int]]`
         Pairs (source index, target index).
     """
@@ -404,8 +402,6 @@ def read_words(
 
     # Parameters
 
-    path : `str`
-    encoding : `str`, optional (default = `"utf-8"`)
     kind : `str`, optional (default = `None`, the file has one kind)
         One of `KINDS`: the rows of the others are left out.
 
@@ -451,7 +447,6 @@ def format_submission(
 
     method : `str`
         The name of the system.
-    sentence_index : `int`
     words, tags : `Sequence[str]`
         For gaps, each word is `gap`.
     language_pair : `str`, optional (default = `None`)

@@ -183,14 +183,6 @@ def last_line(error):
     return "".join(lines).rstrip().split("\n")[-1].strip()
 
 
-def test_message_is_the_last_line_of_the_traceback(name, tmp_path):
-    path = write(tmp_path, name, [2, 3, 2])
-    message = break_second_sentence(name, path)
-    with pytest.raises(DataFormatError) as info:
-        loader_of(name, path, 0, None)
-    assert last_line(info.value) == f"{DataFormatError.__module__}.DataFormatError: {message}"
-
-
 @pytest.fixture
 def sigterm_handler():
     """The handler that AllenNLP's commands install."""
@@ -201,15 +193,12 @@ def sigterm_handler():
 
 
 @pytest.mark.usefixtures("sigterm_handler")
-@pytest.mark.parametrize("max_instances_in_memory", [None, 4])
-def test_message_of_a_worker_process_is_the_last_line(
-    name, tmp_path, max_instances_in_memory, capfd
-):
+def test_message_of_a_worker_process_is_the_last_line(name, tmp_path, capfd):
     path = write(tmp_path, name, [2, 3, 2])
     vocab = Vocabulary.from_instances(make(name).read(path))
     message = break_second_sentence(name, path)
     with pytest.raises(WorkerError) as info:
-        loader = loader_of(name, path, 1, max_instances_in_memory)
+        loader = loader_of(name, path, 1, 4)
         loader.index_with(vocab)
         list(loader)
     assert last_line(info.value) == f"{DataFormatError.__module__}.DataFormatError: {message}"

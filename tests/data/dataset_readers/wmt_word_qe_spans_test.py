@@ -26,20 +26,6 @@ def spans(tmp_path):
     return path
 
 
-def test_tags_are_those_of_the_spans(spans):
-    (sentence,) = read(spans)
-    assert (sentence.source, sentence.tokens) == (["yes,", "no"], ["ja\u200b,", "nein."])
-    assert sentence.tags == ["BAD", "BAD"]
-    (sentence,) = read(spans, severities=True, **SPLIT)
-    assert (sentence.source, sentence.tokens) == (
-        ["yes", ",", "no"],
-        ["ja", "\u200b", ",", "nein", "."],
-    )
-    assert sentence.tags == ["OK", "minor", "OK", "OK", "major"]
-    assert (sentence.text, sentence.offsets[-1]) == ("ja\u200b, nein.", (9, 10))
-    assert sentence.spans == [(2, 3, "minor"), (9, 10, "major")]
-
-
 def test_each_tokenizer_is_for_its_side(spans):
     (sentence,) = read(spans, source_tokenizer="letters_digits")
     assert (sentence.source, sentence.tokens) == (["yes", ",", "no"], ["ja\u200b,", "nein."])
@@ -106,27 +92,6 @@ def test_eos_that_the_text_lacks_has_an_empty_place_at_its_end(text, offsets):
     assert glued.split_text().offsets == [(0, 1), (2, 9), (9, 9)]
     known = TaggingMetadata(words, text="abc", offsets=[(0, 1), (1, 3)])
     assert known.split_text().offsets == [(0, 1), (1, 3), (3, 3)]
-
-
-def test_eos_has_the_tag_of_a_span_at_the_end(tmp_path):
-    rows = [("ja, nein.", "3 9\t3 9\tminor major"), ("ja ", "0\t1\tminor")]
-    gold = [f"xx\tgold\t{i}\t{text}\t{spans}\n" for i, (text, spans) in enumerate(rows)]
-    (tmp_path / "a.tsv").write_text("lp\tgold\tsid\tmt\tstart_id\tend_id\terror\n" + "".join(gold))
-    (tmp_path / "a.src").write_text("yes, no\nyes\n")
-    (tmp_path / "a.align").write_text("0-0 1-2 2-3\n\n")
-    parts = {"spans": "a.tsv", "source": "a.src", "alignments": "a.align"}
-    paths = {part: str(tmp_path / name) for part, name in parts.items()}
-    first, second = read(paths, eos=True, severities=True, **SPLIT)
-    assert first.tokens == ["ja", ",", "nein", ".", "<EOS>"]
-    assert first.tags == ["OK", "OK", "minor", "OK", "major"]
-    assert first.alignments == [(0, 0), (1, 2), (2, 3)]
-    assert first.split_text().offsets == [(0, 2), (2, 3), (4, 8), (8, 9), (9, 9)]
-    assert (second.tokens, second.tags) == (["ja", "<EOS>"], ["minor", "OK"])
-    assert second.split_text().offsets == [(0, 2), (3, 3)]
-    assert (first.tagged, first.target) == ("target", ["ja", ",", "nein", "."])
-    (tmp_path / "a.align").write_text("0-4\n\n")
-    with pytest.raises(DataFormatError, match="a.align:1: expected target indices from 0 to 3"):
-        read(paths, eos=True, **SPLIT)
 
 
 def test_eos_of_a_text_is_one_word_for_any_tokenizer(tmp_path):

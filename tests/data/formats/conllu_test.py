@@ -66,12 +66,6 @@ class TestSentences:
         assert (first.first_line, first.lines) == (1, [5, 6, 9, 10, 11, 12])
         assert (second.first_line, second.lines) == (14, [15, 17])
 
-    def test_comments_are_read(self, path):
-        first, second = read(path, TEXT)
-        assert first.comments["sent_id"] == "s1"
-        assert first.comments["text"] == "Du café à 10 000 francs"
-        assert second.comments == {}
-
     def test_comments_may_have_hashes_and_no_values(self, path):
         text = f"# newpar\n#\n# a == b # c\n{row('1', '#')}\n# b = c\n{row('2', '#')}\n"
         (sentence,) = read(path, text)
@@ -206,19 +200,6 @@ class TestWriting:
             for number, form, tag in (("1", "l'", "A"), ("2", "an", "B"))
         )
         assert format_conllu(["l'", "an"], {column: ["A", "B"]}) == expected + "\n"
-
-    @pytest.mark.parametrize(
-        "forms, message",
-        [
-            ([], "form: expected 1 values, one a word, got 0"),
-            (["a\nb"], "form: expected text without tabs and line ends, got 'a\\nb'"),
-            ([""], "form: expected text without tabs and line ends, got ''"),
-        ],
-    )
-    def test_bad_words_are_refused(self, forms, message):
-        with pytest.raises(DataFormatError) as info:
-            format_conllu(forms, {"upos": ["X"] * len(forms)})
-        assert str(info.value) == message
 
 
 # What a column may hold: all but tabs and line ends. Spaces, NBSP, and what Python takes for line ends besides.

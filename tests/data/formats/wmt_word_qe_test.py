@@ -210,12 +210,6 @@ def test_last_line_of_alignments_may_be_empty_without_a_line_end(tmp_path: Path)
     assert error_of(prefix).startswith(f"{prefix}.{TAGS}:2: expected a line for each")
 
 
-@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf"])
-def test_empty_files_are_an_error(tmp_path: Path, content: bytes) -> None:
-    prefix = write(tmp_path, dict.fromkeys((SOURCE, TARGET, TAGS, LINKS), content))
-    assert error_of(prefix) == f"{prefix}.src:1: expected at least one line, got an empty file"
-
-
 @pytest.mark.parametrize("ending", [SOURCE, TARGET, TAGS, LINKS, SOURCE_TAGS])
 def test_invalid_utf8_is_an_error(tmp_path: Path, ending: str) -> None:
     data = good_files()[ending].encode("utf-8").split(b"\n")
@@ -349,12 +343,6 @@ class TestErrorSpans:
         assert first.spans == [(4, 9, "minor"), (6, 7, "major"), (10, 10, "major")]
         assert (second.tags, second.spans, second.line) == (["OK"], [], 3)
         assert next(read_examples(path)).tags == ["OK", "BAD", "BAD"]
-
-    def test_omission_at_the_end_is_the_tag_of_eos(self, write):
-        path = write("a.tsv", DEV + dev_row())
-        (sentence,) = read_examples(path, ReadOptions(severities=True, eos=True))
-        assert sentence.target == ["so", "ist", "es", "<EOS>"]
-        assert sentence.tags == ["OK", "major", "minor", "major"]
 
     def test_source_alignments_and_splits_can_be_given(self, write):
         gold = write("gold.tsv", GOLD_NAMES + "en-de\tgold\t0\tja!\t2\t3\tmajor\n")
