@@ -514,8 +514,8 @@ def _steps() -> list[tuple[Any, str, Any]]:
 safe_archives = _Replacements(_steps)
 """A context in which AllenNLP's `load_archive`, whoever calls it, runs no code of archives.
 
-It raises an `ArchiveError` for an archive that is damaged, or that would run code: see docs/serving.md. While it is open
-it holds for all threads but those in the context `trusted`.
+It raises an `ArchiveError` for an archive that is damaged, or that would run code: see docs/serving.md. While it is
+open it holds for all threads but those in the context `trusted`.
 """
 
 
