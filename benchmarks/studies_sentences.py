@@ -60,7 +60,7 @@ class Sentences(Study):
                 "--parses",
                 type=lambda path: str(Path(path).resolve()),
                 metavar="FOLDER",
-                help="with the trees of both sentences of each pair (docs/trees.md says how to make them):\n"
+                help="with the trees of both sentences of each pair (docs/sentences.md says how to make them):\n"
                 "SICK_train.conllu, SICK_trial.conllu and SICK_test_annotated.conllu",
             )
 

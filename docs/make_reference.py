@@ -1,4 +1,4 @@
-"""Writes docs/reference.md: what the package registers, from its signatures and docstrings.
+"""Writes docs/reference.md: functions, registered names and commands, from signatures and docstrings.
 
 python docs/make_reference.py            writes the page
 python docs/make_reference.py --check    exits with 1 where the page is not up to date
@@ -6,6 +6,7 @@ python docs/make_reference.py --check    exits with 1 where the page is not up t
 
 import argparse
 import inspect
+import pkgutil
 import re
 import sys
 import textwrap
@@ -47,12 +48,54 @@ TITLES = {
     "Evaluator": "Evaluators",
 }
 """The sections, in order. A kind that is not here is an error, but for AllenNLP's `Subcommand`."""
+PYTHON = (
+    "allennlp_nef.load",
+    "allennlp_nef.predictors.NefTaggerPredictor.predict",
+    "allennlp_nef.predictors.NefTaggerPredictor.trace",
+    "allennlp_nef.predictors.WordQePredictor.predict",
+    "allennlp_nef.predictors.WordQePredictor.trace",
+    "allennlp_nef.corpora.Tagger",
+    "allennlp_nef.serving.create_app",
+    "allennlp_nef.exporting.runner.ExportedTagger",
+    "allennlp_nef.cli.align_words.align_words",
+    "allennlp_nef.cli.align_words.symmetrize",
+    "allennlp_nef.cli.calibrate.calibrate",
+    "allennlp_nef.cli.check_archive.check_archive",
+    "allennlp_nef.cli.check_data.check_data",
+    "allennlp_nef.cli.ensemble.ensemble",
+    "allennlp_nef.cli.examples.write_examples",
+    "allennlp_nef.cli.export.export",
+    "allennlp_nef.cli.plot_labels.plot_labels",
+    "allennlp_nef.cli.plot_sketches.plot_sketches",
+    "allennlp_nef.cli.plot_steps.plot_steps",
+    "allennlp_nef.cli.score_tags.score_tags",
+    "allennlp_nef.cli.tag_corpus.tag_corpus",
+    "allennlp_nef.nn.constrained_softmax.constrained_softmax",
+    "allennlp_nef.nn.constrained_sparsemax.constrained_sparsemax",
+    "allennlp_nef.metrics.significance.compare",
+    "allennlp_nef.metrics.CountingMetric",
+    "allennlp_nef.data.formats.conll_columns.read_columns",
+    "allennlp_nef.data.formats.conllu.read_conllu",
+    "allennlp_nef.data.formats.wmt_word_qe.read_examples",
+    "allennlp_nef.data.formats.error_spans.read_error_spans",
+    "allennlp_nef.data.formats.error_spans.project_spans",
+)
+"""Functions, methods and classes for programs, besides those with registered names."""
 INTRODUCTION = """# Reference
 
 <!-- Written by docs/make_reference.py from the code: change the docstrings, not this page. -->
 
-Each name that the package registers, with its parameters. A name is what stands in a config as `"type"`, or for a
-predictor behind `--predictor`, with its parameters in `--predictor-args`. A parameter without a default is required.
+What a program can call, each name that the package registers, and the commands.
+"""
+PYTHON_INTRODUCTION = """
+[Training](training.md#several-seeds) calls AllenNLP's `train_model`,
+[Scoring](scoring.md#for-programs-and-from-python) the scorers, and
+[Seeing why](seeing-why.md#as-data-and-in-notebooks) has the fields of traces. All predictors have AllenNLP's methods
+`predict_json`, for a request, and `predict_batch_json`, for a list of them.
+"""
+NAMES_INTRODUCTION = """
+The following sections have the registered names. A name is what stands in a config as `"type"`, or for a predictor
+behind `--predictor`, with its parameters in `--predictor-args`. A parameter without a default is required.
 """
 COMMANDS_INTRODUCTION = (
     "AllenNLP's own commands, such as `train`, say what they do with `allennlp-nef COMMAND --help`."
@@ -103,8 +146,8 @@ def own_classes(component: type) -> list[type]:
     return [base for base in component.__mro__ if base.__module__.startswith("allennlp_nef")]
 
 
-def sections(component: type) -> dict[str, str]:
-    """The docstring of a class by its headings, `# Parameters` and the like; the text before them as ""."""
+def sections(component: object) -> dict[str, str]:
+    """A docstring by its headings, `# Parameters` and the like; the text before them as ""."""
     text = inspect.cleandoc(component.__doc__ or "")
     parts = re.split(r"^# (.+)\n+", text, flags=re.M)
     return {"": parts[0], **dict(zip(parts[1::2], parts[2::2]))}
@@ -112,20 +155,29 @@ def sections(component: type) -> dict[str, str]:
 
 def described(component: type) -> dict[str, Parameter]:
     """What the docstrings of a class and its bases say about parameters."""
-    found: dict[str, Parameter] = {}
+    known: dict[str, Parameter] = {}
     for base in own_classes(component):
-        if "__doc__" not in vars(base):
-            continue
-        entries = re.split(r"^(?=\S)", sections(base).get("Parameters", ""), flags=re.M)
-        for entry in filter(None, entries):
-            head, _, text = entry.partition("\n")
-            match = _PARAMETER.fullmatch(head.strip())
-            for name in match["names"].split(", ") if match else ():  # none: see a base
-                parameter = Parameter(
-                    match["type"], match["default"], textwrap.dedent(text).strip()
-                )
-                found.setdefault(name, parameter)
-    return found
+        if "__doc__" in vars(base):
+            known = parameters_in(base) | known
+    return known
+
+
+def parameters_in(component: object) -> dict[str, Parameter]:
+    """What a docstring says about parameters, by their names."""
+    known = {}
+    for head, text in entries_in(component):
+        match = _PARAMETER.fullmatch(head)
+        for name in match["names"].split(", ") if match else ():  # none: see a base
+            known[name] = Parameter(match["type"], match["default"], text)
+    return known
+
+
+def entries_in(component: object) -> Iterator[tuple[str, str]]:
+    """The first lines of the entries about parameters in a docstring, and their texts."""
+    for entry in re.split(r"^(?=\S)", sections(component).get("Parameters", ""), flags=re.M):
+        head, _, text = entry.partition("\n")
+        if head:
+            yield head.strip(), textwrap.dedent(text).strip()
 
 
 def parameters(component: type, constructor: str | None) -> Iterator[inspect.Parameter]:
@@ -184,6 +236,43 @@ def component_entry(name: str, component: type, constructor: str | None) -> str:
     return "\n\n".join([*parts, *(["Parameters:", "\n".join(items)] if items else [])])
 
 
+def python_entry(path: str) -> str:
+    """A function, a method or a class that a program calls, from its import path."""
+    component = pkgutil.resolve_name(path)
+    texts, known = sections(component), parameters_in(component)
+    signature = inspect.signature(component).parameters.values()
+    call = ", ".join(as_argument(each) for each in signature if each.name != "self")
+    items = [as_item(each, known[each.name]) for each in signature if each.name in known]
+    items += [
+        item("- `**options`", text) for head, text in entries_in(component) if head == "options"
+    ]
+    owner, name = path.split(".")[-2:]
+    parts = [
+        f"### {owner}.{name}" if owner[0].isupper() else f"### {name}",
+        f"`{path}({call})`",
+        escaped(prose(component)),
+    ]
+    if items:
+        parts += ["Parameters:", "\n".join(items)]
+    parts += [
+        f"{key}: {escaped(texts[key].strip())}" for key in ("Returns", "Raises") if key in texts
+    ]
+    return "\n\n".join(parts)
+
+
+def as_argument(parameter: inspect.Parameter) -> str:
+    """A parameter in a call: its name, and its default if it has one."""
+    stars = {parameter.VAR_KEYWORD: "**", parameter.VAR_POSITIONAL: "*"}.get(parameter.kind, "")
+    default = parameter.default
+    if default is parameter.empty:
+        return stars + parameter.name
+    return f"{parameter.name}={default!r}" if is_plain(default) else f"{parameter.name}=..."
+
+
+def is_plain(value: object) -> bool:
+    return value is None or value == () or isinstance(value, (bool, int, float, str))
+
+
 def command_entry(name: str) -> str:
     """A command, from its parser."""
     command, prog = COMMANDS[name], f"allennlp-nef {name}"
@@ -221,7 +310,8 @@ def escaped(text: str) -> str:
 
 def reference() -> str:
     """The text of the page."""
-    parts = [INTRODUCTION.strip()]
+    parts = [INTRODUCTION.strip(), "## Python", PYTHON_INTRODUCTION.strip()]
+    parts += [*map(python_entry, PYTHON), "## Registered names", NAMES_INTRODUCTION.strip()]
     for kind, names in registered().items():
         parts.append(f"## {TITLES[kind]}")
         parts += [component_entry(name, *found) for name, found in sorted(names.items())]

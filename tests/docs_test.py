@@ -5,9 +5,7 @@ import re
 
 import pytest
 
-from tests.docs_blocks import blocks_of
-from tests.docs_rounding import rounds_as_the_pages
-from tests.docs_session import PAGES, ROOT, Shared, read_page
+from tests.docs_pages import PAGES, ROOT, Session, Shared, blocks_of, difference, read_page
 
 
 @pytest.fixture(scope="session")
@@ -21,11 +19,8 @@ def shared(tmp_path_factory, worker_id, programs):
 @pytest.mark.parametrize("name", PAGES)
 def test_blocks_run_and_print_what_the_page_says(name, shared, tmp_path):
     shared.fill(name, tmp_path)
-    with shared.session(tmp_path, name) as session:
+    with Session(shared, tmp_path, name) as session:
         found = [f"{name}:{line}: {text}" for line, text in session.problems(read_page(name))]
-    if found and not rounds_as_the_pages():
-        # Every block has run and ended as it should.
-        pytest.skip("this CPU rounds differently, so its models print something else:\n" + found[0])
     assert not found, "\n\n".join(found)
 
 
@@ -37,6 +32,45 @@ def test_the_text_names_each_file_that_its_reader_saves(name):
             before = "\n".join(page.split("\n")[: block.line - 1])
             text = re.sub(r"<!--.*?-->|^```.*?^```$", "", before, flags=re.S | re.M)
             assert f"`{block.value}`" in text, f"{name}:{block.line}"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "```text\na\n```\n",
+        "```bash\nls\n```\n```text\na\n```\n```text\na\n```\n",
+        "<!-- not run: x -->\n```bash\nls\n```\n```text\na\n```\n",
+        "<!-- not run -->\n```bash\nls\n```\n",
+        "```bash\nls\n",
+    ],
+)
+def test_mistakes_in_a_page_are_errors(page):
+    with pytest.raises(ValueError):
+        blocks_of(page)
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "is_the_same"),
+    [
+        ("a  b\n", "a b", True),
+        ("a b", "ab", False),
+        ("a", "a b", False),
+        ("F1 96.17", "F1  99.5", True),
+        ("F1 90.17", "F1 98.2", False),
+        ("p = 0.03", "p = 0.0749", True),
+        ("0.00003", "3e-05", True),
+        ("100 files", "104 files", True),
+        ("19 files", "20 files", False),
+        ("x\n...\ny", "x\nanything\nat all\ny", True),
+        ("...\nEpoch 4\n...", "Epoch 1\na\nEpoch 4\nb", True),
+        ("x\n...\ny", "x\nz", False),
+        ('{"a": 1,\n "b": 2}', '{"a": 1, "b": 2}', True),
+        ("0.5", "-0.5", False),
+        ("B-PER", "I-PER", False),
+    ],
+)
+def test_outputs_that_count_as_the_same(expected, got, is_the_same):
+    assert (difference(expected, got) is None) == is_the_same
 
 
 def test_the_site_builds_without_a_warning(tmp_path):

@@ -1,5 +1,5 @@
 // Dependency Tree-LSTM, Table 3 of Tai, Socher & Manning (ACL 2015): Pearson 0.8676 on SICK, with pretrained vectors. The trees
-// are made as docs/trees.md says.
+// are made as docs/sentences.md says.
 (import 'parts/sick.libsonnet') {
   local knobs = self,
   relatedness: true,

@@ -521,8 +521,8 @@ _config_files = _Replacements(lambda: [_CONFIG_STEP])
 safe_archives = _Replacements(_steps)
 """A context in which AllenNLP's `load_archive`, whoever calls it, runs no code of archives.
 
-It raises an `ArchiveError` for an archive that is damaged, or that would run code: see docs/trust.md. While it is open
-it holds for all threads but those in the context `trusted`.
+It raises an `ArchiveError` for an archive that is damaged, or that would run code: see docs/serving.md. While it is
+open it holds for all threads but those in the context `trusted`.
 """
 
 
@@ -546,7 +546,7 @@ def load_predictor(
 ) -> Any:
     """Loads the model of an archive with its predictor, one of this package's.
 
-    An archive from elsewhere cannot run code, unless it is trusted: see docs/trust.md.
+    An archive from elsewhere cannot run code, unless it is trusted: see docs/serving.md.
 
     # Parameters
 

@@ -37,7 +37,7 @@ def create_app(
         The registered name of one of this package's predictors.
     static_dir : `str`, optional (default = `None`)
         A folder with `index.html`, such as that of the page for the browser. All its files are handed out.
-    max_bytes : `int`, optional (default = `2**20`)
+    max_bytes : `int`, optional (default = `1048576`, 1 MiB)
         At least 1. The limit for the body of a request; more is answered with status 413.
     max_depth : `int`, optional (default = `20`)
         At least 1. The limit for lists and objects within each other; more is answered with status 400. The deepest

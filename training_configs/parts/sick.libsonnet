@@ -7,7 +7,7 @@
   relatedness:: false,  // true: the relatedness, not the classes
   lowercase:: true,
   names:: null,  // of the fields of both sentences; null: first and second
-  parses:: null,  // a folder with the dependency trees of the sentences; see docs/trees.md
+  parses:: null,  // a folder with the dependency trees of the sentences; see docs/sentences.md
   hidden_dim:: 50,  // of what is computed from both sentences
   dropout:: 0.2,
   optimizer:: { type: 'adagrad', lr: 0.05 },  // that of Tai et al.
