@@ -6,7 +6,7 @@ import re
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp_nef.commands.reporting import error_message
+from allennlp_nef.cli.terminal import error_message
 
 from allennlp_nef.predictors.archives import problems_of
 from tests.small_experiment import (
