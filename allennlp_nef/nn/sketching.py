@@ -238,7 +238,9 @@ class _Recursion:
         if number + 1 < self.count:
             columns = vector.squeeze(1).mm(self.weight_by_place.to(current.dtype))
             columns = columns.view(len(columns), 2 * self.context_size + 1, sum(self.dims))
-            around = windows(weights.unsqueeze(-1), self.context_size)  # (batch, tokens, window)
+            padded = functional.pad(weights, (self.context_size, self.context_size))
+            # (batch, tokens, window). A copy: overlapping rows are slow to multiply.
+            around = padded.unfold(1, 2 * self.context_size + 1, 1).contiguous()
             current = current.baddbmm(around, columns)
         return alpha, _Carry(sketches, coverage + alpha, current)
 

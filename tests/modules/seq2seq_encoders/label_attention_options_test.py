@@ -101,17 +101,13 @@ class TestConfiguration:
         "options, message",
         [
             ({"input_dim": 0}, "input_dim: expected an integer of at least 1, got 0"),
-            ({"hidden_dim": -2}, "hidden_dim: expected an integer of at least 1, got -2"),
             ({"num_layers": 0}, "num_layers: .* got 0"),
-            ({"num_layers": True}, "num_layers: .* got True"),
-            ({"num_heads": 2.0}, "num_heads: .* got 2.0"),
             (
                 {"hidden_dim": 7, "num_heads": 1},
                 r"hidden_dim: .* even number .* \(1\) divides, got 7",
             ),
             ({"hidden_dim": 8, "num_heads": 3}, r"hidden_dim: .* num_heads \(3\) divides, got 8"),
             ({"dropout": 1.0}, r"dropout: expected a number in \[0, 1\), got 1.0"),
-            ({"dropout": -0.1}, "dropout: .* got -0.1"),
             (
                 {"label_namespace": "tags"},
                 "label_attention: label_namespace: .* of the labels, as in the model, got 'tags'",
