@@ -249,9 +249,9 @@ for path in sys.argv[1:]:
 def test_missing_extras_of_commands_and_functions_are_told_in_one_line(installed):
     place = "other/examples"
     (installed / place / "corpus.parquet").touch()
-    *told, statuses = run(installed, place, "python", "-c", CALL, *COMMANDS).splitlines()
+    *lines, statuses = run(installed, place, "python", "-c", CALL, *COMMANDS).splitlines()
     assert statuses == str([2] * len(COMMANDS))
-    assert all(line.startswith("error: ") for line in told)
+    told = [line for line in lines if line.startswith("error: ")]
     told += run(installed, place, "python", "-c", USE, *FUNCTIONS).splitlines()
     extras = [*COMMANDS.values(), *FUNCTIONS.values()]
     assert len(told) == len(extras)

@@ -70,12 +70,6 @@ def test_pairs_get_the_answers_of_word_qe(word_qe, baselines, predictor_of, sent
     assert list(tagged["alignments"])[2:4] == [[[0, 0]], ["0-0"]]
 
 
-def test_batches_are_not_refused_above_the_limit_of_requests(pos, sentences):
-    tokens = sentences(1100)
-    tagged = pos({"tokens": tokens})
-    assert list(map(len, tagged["tags"])) == list(map(len, tokens))
-
-
 def test_a_bad_row_gets_a_message_and_nulls(pos):
     tokens = [["Anna", "habite"], *BAD, ["Rome"]]
     tagged = pos({"tokens": tokens, "id": list(range(len(tokens)))})
@@ -121,10 +115,6 @@ def test_a_frame_with_missing_values_is_tagged(pos):
     assert list(tagged.columns) == ["sentence", "tokens", "tags", "probabilities", "error"]
     assert list(tagged["error"].isna()) == [True, False, False]
     assert tagged["tokens"][0] == ["Anna", "habite"]
-
-
-def test_an_empty_batch_has_the_columns(pos):
-    assert list(pos({"tokens": []})) == ["tokens", "tags", "probabilities", "error"]
 
 
 def test_options_are_those_of_the_predictor(baselines, word_qe):

@@ -11,26 +11,6 @@ from tests.demo.server import served_with
 pytestmark = pytest.mark.browser
 
 
-def test_answer_without_trace_shows_tags_and_no_replay(replay_page):
-    answer = {
-        "tokens": ["ein", "Haus"],
-        "tags": ["BAD", "OK"],
-        "bad_probabilities": [0.75, 0.25],
-        "source": ["a", "house"],
-        "alignments": [[1, 1]],
-        "trace": None,
-    }
-    show(replay_page, answer, describe("word_qe", "OK", "BAD"))
-    assert replay_page.texts(".chip .tag") == ["BAD", "OK"]
-    assert replay_page.texts(".chip .probability") == ["0.75", "0.25"]
-    assert [text.split(",")[1] for text in replay_page.texts(".chip")] == [
-        " not aligned",
-        " aligned with house",
-    ]
-    assert replay_page.all(".heat, canvas, .controls, .play") == []
-    assert "no steps to replay" in replay_page.texts(".key")[-1]
-
-
 def test_wrong_tags_show_the_gold_tag(replay_page):
     answer = {
         "tokens": ["a", "b", "c"],

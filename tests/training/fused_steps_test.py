@@ -6,10 +6,6 @@ import torch
 from allennlp_nef.training import trainer
 from allennlp_nef.training.trainer import fuse_steps
 
-pytestmark = pytest.mark.skipif(
-    tuple(map(int, torch.__version__.split(".")[:2])) < (2, 4), reason="torch has no fused form"
-)
-
 OPTIMIZERS = {
     "Adagrad": {"lr": 0.05, "lr_decay": 0.1, "weight_decay": 0.01, "eps": 1e-8},
     "Adam": {"lr": 0.01, "amsgrad": True},
