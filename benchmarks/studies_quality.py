@@ -102,7 +102,7 @@ class Thresholds(Study):
                     words = each.source, each.target, alignments, each.tags
                     instances[condition].append(reader.build_instance(*words))
         return {
-            condition: Words(sentences_of(predictor, some, path, 64), predictor._model.tag_head)
+            condition: Words(sentences_of(predictor, some, path, 64), predictor._model.tag_decoder)
             for condition, some in instances.items()
         }
 

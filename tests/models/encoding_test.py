@@ -3,8 +3,6 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.seq2seq_encoders import (
     ComposeEncoder,
-    LstmSeq2SeqEncoder,
-    PassThroughEncoder,
 )
 from overrides import overrides
 
@@ -41,20 +39,6 @@ def test_trace_is_that_of_the_last_encoder_if_wanted(numbers):
         states, trace = encode(encoder, INPUTS, MASK, wanted)
         assert torch.equal(states, INPUTS + sum(numbers))
         assert trace == expected
-
-
-@pytest.mark.parametrize(
-    "encoder",
-    [
-        ComposeEncoder([Adding(1), PassThroughEncoder(DIM)]),
-        PassThroughEncoder(DIM),
-        LstmSeq2SeqEncoder(DIM, 2),
-    ],
-)
-def test_there_is_no_trace_where_the_last_encoder_has_none(encoder):
-    states, trace = encode(encoder, INPUTS, MASK, True)
-    assert torch.equal(states, encoder(INPUTS, MASK))
-    assert trace is None
 
 
 def test_tag_scorer_is_for_the_last_encoder_alone():

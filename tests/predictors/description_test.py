@@ -80,25 +80,6 @@ def test_lists_of_too_large_traces_are_refused(predictor_of, archives, task, fla
         predictor.predict_batch_json([asked] * (fitting + 1))
 
 
-def test_answers_with_a_trace_have_source_and_alignments(predictor_of, archives):
-    predictor = predictor_of(archives["word_qe"])
-    assert "source" not in predictor.predict_json(REQUESTS["word_qe"])
-    answer = predictor.predict_json({**REQUESTS["word_qe"], "trace": True})
-    assert answer["source"] == ["a", "cup"]
-    assert sorted(answer["alignments"]) == [[0, 0], [1, 1]]
-    json.dumps(answer)
-
-
-def test_numbers_of_a_trace_have_six_decimals(predictor_of, archives):
-    predictor = predictor_of(archives["chunks"])
-    trace = predictor.trace("Anna slept in Rome .")
-    written = trace.to_json()
-    for name in ("attention", "coverage", "provisional_probabilities"):
-        numbers = [number for row in written[name] for number in row]
-        assert numbers == pytest.approx(getattr(trace, name).ravel().tolist(), abs=6e-7)
-        assert all(len(f"{number:.10f}".rstrip("0").partition(".")[2]) <= 6 for number in numbers)
-
-
 def test_too_long_words_are_refused(predictor_of, archives):
     """Embedders of characters pad all words to the longest."""
     predictor = predictor_of(archives["chunks"], max_tokens=4)

@@ -84,14 +84,6 @@ class TestAnswer:
             assert row == pytest.approx(rounded, abs=1e-6)
         json.dumps(both)
 
-    def test_option_trace_adds_it_to_every_answer(self, predictor_of, pos_archive):
-        predictor = predictor_of(pos_archive, trace=True)
-        assert set(predictor.predict("un chat")) == {
-            *("tokens", "tags", "probabilities", "offsets", "trace")
-        }
-        with pytest.raises(ConfigurationError, match="trace: expected true or false, got 1"):
-            predictor_of(pos_archive, trace=1)
-
     def test_trace_is_null_where_the_model_has_none(self, ner_archive):
         class Widen(torch.nn.Module):
             def forward(self, states, mask):
@@ -146,16 +138,6 @@ class TestColumns:
         assert text == "Anna {}\nsleeps {}\n\nRome {}\n\n".format(*tags)
         answer = predictor.predict("Anna sleeps")
         assert predictor.dump_line(answer) == text.split("\n\n")[0] + "\n\n"
-
-    def test_columns_of_conllu_are_words_and_tags(self, predictor_of, pos_archive, root):
-        predictor = predictor_of(pos_archive, output_format="conll")
-        answers, text = self.written(predictor, root / "fixtures/pos/dev.conllu")
-        sentences = list(read_conllu(str(root / "fixtures/pos/dev.conllu")))
-        assert any(" " in form for sentence in sentences for form in sentence.column("form"))
-        for sentence, answer, lines in zip(sentences, answers, text.split("\n\n")):
-            forms = [form.replace(" ", "_") for form in sentence.column("form")]
-            rows = zip(forms, sentence.column("upos"), answer["tags"])
-            assert lines.splitlines() == [" ".join(row) for row in rows]
 
 
 class TestOutputFormats:

@@ -113,14 +113,6 @@ class TestMinProbability:
                 assert answer["tags"][index] == tag
                 assert answer["probabilities"][index] == plain["probabilities"][index]
 
-    def test_option_reaches_columns(self, predictor_of, ner_archive, root):
-        predictor = predictor_of(ner_archive, min_probability=1.0, output_format="conll")
-        instances = list(predictor._dataset_reader.read(str(root / "fixtures/ner/dev.conll")))[:5]
-        text = "".join(map(predictor.dump_line, predictor.predict_batch_instance(instances)))
-        rows = [line.split() for line in text.splitlines() if line]
-        assert {row[-1] for row in rows} == {"O"}
-        assert {row[-2] for row in rows} != {"O"}
-
     def test_uncertain_words_of_other_taggers_are_listed(self, predictor_of, pos_archive):
         request = {"sentence": "Anna dort dans la maison ."}
         predictor = predictor_of(pos_archive, min_probability=0.0)

@@ -202,14 +202,6 @@ class TestFiles:
         assert lines[1].split("\t")[3:] == [" x   ", "1", "2", "minor"]
         score(path, path, "--format", "wmt-spans")
 
-    def test_explanations(self, predict, score, archive_path):
-        path = predict(archive_path, "fixtures/qe/test", "wmt22-explanations")
-        answers = predict(archive_path, "fixtures/qe/test", "json")
-        gold = "fixtures/qe/test.tags"
-        scores = score(gold, path, "--format", "wmt-explanations")
-        expected = score(gold, answers, "--format", "wmt-explanations")
-        assert scores["systems"][0]["mean"] == expected["systems"][0]["mean"]
-
     def test_explanations_by_attention(self, predict, score, archive_path):
         data = "fixtures/qe/test"
         path = predict(archive_path, data, "wmt22-explanations", explanation="attention")

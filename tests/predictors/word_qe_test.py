@@ -119,14 +119,6 @@ class TestRequest:
         with pytest.raises(ValueError, match="^expected at most 100 words in all, got 102$"):
             predictor.predict_batch_json([request, request])
 
-    @pytest.mark.parametrize("word", ["\x83", "\u200b", "\ufffd", "x" * 10**5, "@@PADDING@@"])
-    def test_unusual_words_are_tagged(self, predictor, word):
-        answer = predictor.predict_json(
-            {"source": word, "target": [word, "."], "alignments": "0-0"}
-        )
-        assert answer["tokens"] == [word, "."]
-        assert len(answer["tags"]) == 2
-
     def test_requests_of_too_many_words_are_refused(self, predictor, word_qe):
         request = {"source": "a " * 1000, "target": ["b"] * 1000}
         assert len(predictor.predict_json(request)["tags"]) == 1000
@@ -176,10 +168,6 @@ class TestAttention:
         assert attention.sum(0).max() < 1 + 1e-5  # a constrained softmax
         assert attention.min() >= 0
         assert type(answer["attention"][0][0]) is float
-
-    def test_there_are_no_more_steps_than_words(self, predictor):
-        answer = predictor.predict(SOURCE, "die Tassen .", attention=True)
-        assert torch.tensor(answer["attention"]).shape == (3, 3)
 
     def test_option_attention_adds_it_to_every_answer(self, word_qe, root):
         predictor = word_qe(attention=True)
