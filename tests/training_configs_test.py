@@ -6,8 +6,8 @@ import re
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp_nef.cli.terminal import error_message
 
+from allennlp_nef.cli.terminal import error_message
 from allennlp_nef.predictors.archives import problems_of
 from tests.small_experiment import (
     CONFIGS,
