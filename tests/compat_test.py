@@ -17,6 +17,7 @@ from tests.small_transformer import SAVE
 
 START = """
 import importlib, sys
+sys.modules["peft"] = None  # transformers imports it at once, where it is installed
 import allennlp_nef
 from allennlp.common.plugins import import_plugins
 from allennlp.data import Token

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from os import PathLike
 from typing import Any
 
@@ -156,15 +157,17 @@ def parts_of(encoder: Seq2SeqEncoder) -> list[Seq2SeqEncoder]:
 
 
 def check_namespaces(model: Model) -> None:
-    """Raises a `ConfigurationError` where the words of an embedding are those of a namespace that the vocabulary lacks.
+    """Raises a `ConfigurationError` where the namespace of an embedding seems to be a misspelled one of the vocabulary.
 
-    Without this, the first word of a batch would be out of its range.
+    Without this, the first word of a batch would be out of its range. A vocabulary also lacks a namespace where all of
+    its words are rare.
     """
     known = model.vocab.get_namespaces()
     for name, module in model.named_modules():
         is_embedding = isinstance(module, Embedding)
         namespace = getattr(module, "_vocab_namespace", None) if is_embedding else None
-        if namespace is not None and namespace not in known:
+        near = get_close_matches(namespace, known, 1, 0.8) if namespace else []
+        if near and namespace not in known:
             raise ConfigurationError(
                 f"{name}: vocab_namespace: expected one of {', '.join(sorted(known))}, got {namespace!r}"
             )

@@ -248,7 +248,7 @@ class NefTrainer(GradientDescentTrainer):
         self._losses = torch.zeros(4, dtype=torch.double)
         loader = self.data_loader
         if self._recovery is not None:
-            batches: Any = _Batches(self._recovery.batches(loader), len(loader))
+            batches: Any = _Batches(self._recovery.batches(loader), loader)
             self.data_loader = batches
         try:
             metrics: dict[str, float] = super()._train_epoch(epoch)
@@ -338,14 +338,14 @@ class NefTrainer(GradientDescentTrainer):
 
 
 class _Batches:
-    """The batches of an epoch, where a data loader is expected."""
+    """The batches of an epoch, where their data loader is expected."""
 
-    def __init__(self, batches: Iterator[Any], number: int) -> None:
+    def __init__(self, batches: Iterator[Any], loader: Any) -> None:
         self._batches = batches
-        self._number = number
+        self._loader = loader
 
     def __iter__(self) -> Iterator[Any]:
         return self._batches
 
     def __len__(self) -> int:
-        return self._number
+        return len(self._loader)  # a lazy loader does not know it

@@ -404,7 +404,7 @@ class TestBugs:
             (NeuralEasyFirst, "__init__", AssertionError("a bug")),
             (NefTagger, "__init__", TypeError("f() got an unexpected keyword argument 'a bug'")),
             (WmtWordQeReader, "examples", ValueError("a bug")),
-            (NefTagger, "_forward", LookupError("a bug")),
+            (NefTagger, "forward", LookupError("a bug")),
         ],
     )
     def test_a_bug_in_a_component_is_raised(

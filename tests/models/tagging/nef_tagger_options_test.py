@@ -140,12 +140,12 @@ class TestOptions:
         with pytest.raises(ConfigurationError, match=message):
             make(**options)
 
-    def test_namespaces_that_the_vocabulary_lacks_are_refused(self):
+    def test_misspelled_namespaces_are_refused(self):
         with pytest.raises(ConfigurationError) as caught:
             made = config_of()
-            made["input_representation"]["target_embedder"] = embedder("words")
+            made["input_representation"]["target_embedder"] = embedder("target_token")
             make(input_representation=made["input_representation"])
-        expected = "expected one of labels, source_tokens, target_tokens, got 'words'"
+        expected = "expected one of labels, source_tokens, target_tokens, got 'target_token'"
         assert caught.value.message == (
             "input_representation.target_embedder.token_embedder_tokens: vocab_namespace: "
             + expected
