@@ -26,6 +26,9 @@ KNOBS = {
     "piece_pooling": "'mean'",
     "last_layers": "2",
     "frozen_layers": "1",
+    "lora": "{ r: 2 }",
+    "save_weights": "false",
+    "precision": "'bfloat16'",
     "transformer_lr": "1e-4",
     "lr": "1e-2",
     "layer_decay": "0.5",
@@ -74,6 +77,8 @@ def build(transformer, tmp_path, monkeypatch):
         ("qe_transformer", ""),
         ("qe_nef_f_transformer", "aligned_source:: true, last_layers:: 2, pooling:: 'mean'"),
         ("qe_transformer", "error_spans:: true"),
+        ("qe_transformer", "pooling:: 'first_last', aligned_source:: true, precision:: 'bfloat16'"),
+        ("ner_nef_f_crf_5_transformer", "pooling:: 'first_last', embedding_dim:: 6"),
         ("qe_nef_f_transformer", "tagged:: 'gaps', sentence_scores:: true, layer_decay:: 0.9"),
         ("ner_nef_f_crf_5_transformer", ""),
         ("ner_nef_f_crf_5_transformer", "embedding_dim:: 6, affix_dim:: 2, character_dim:: 3"),
@@ -224,6 +229,39 @@ def test_archive_needs_neither_the_pretrained_folder_nor_its_weights(
     capfd.readouterr()
     assert answers(moved / "model.tar.gz") == expected
     assert main(["check-archive", str(moved / "model.tar.gz")]) == 0
+
+
+def test_archive_of_adapters_is_small_and_needs_its_transformer(allennlp, small, tmp_path, capsys):
+    pytest.importorskip("peft")
+    bert, run = tmp_path / "bert", tmp_path / "run"
+    save_bert(bert)
+    knobs = "lora:: { r: 2 }, save_weights:: false"
+    config = write_config("ner_nef_f_crf_5_transformer", bert, knobs)
+    limits = {"validation_dataset_reader.max_instances": 12}
+    allennlp("train", config, "-s", run, *small(24, epochs=1, **limits))
+    archive = run / "model.tar.gz"
+    saved = torch.load(run / "best.th")
+    assert any(".lora_A." in name for name in saved)
+    assert not any("word_embeddings" in name for name in saved)
+    requests = tmp_path / "requests.jsonl"
+    requests.write_text('{"tokens": ["Sheldon", "met", "Selby"]}\n')
+
+    def predict():
+        capsys.readouterr()
+        return main(["predict", str(archive), str(requests), "--predictor", "nef_tagger"])
+
+    assert predict() == 0 and "Sheldon" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["check-archive", str(archive)])
+    assert "needs the pretrained transformer" in capsys.readouterr().out
+    from transformers import BertModel
+
+    model = BertModel.from_pretrained(bert)
+    with torch.no_grad():
+        model.embeddings.word_embeddings.weight.add_(1)
+    model.save_pretrained(bert)
+    assert predict() == 2
+    assert "expected the weights that the model was trained with" in capsys.readouterr().err
 
 
 def test_two_transformers_in_a_model_are_an_error(tmp_path):

@@ -12,10 +12,13 @@
   transformer_dim:: size.dim,  // of its states; needed for models that the table below lacks
   transformer_layers:: size.layers,  // the same; only for layer_decay
   transformer_length:: null,  // in pieces; longer sentences are read in parts. null: its limit, at most 512
-  pooling:: if 'pooling' in super then super.pooling else 'first',  // a word is its first piece; 'mean': the mean of its pieces
+  pooling:: if 'pooling' in super then super.pooling else 'first',  // a word is its first piece; 'last', 'first_last', or 'mean': the mean of its pieces
   piece_pooling:: if 'pooling' in super then 'first' else knobs.pooling,  // the same, for classes.libsonnet, whose pooling is of sentences
   last_layers:: 1,  // above 1: a learned mix of the last layers
   frozen_layers:: null,  // embeddings and first layers that are not trained, from 0; 'all': the whole transformer
+  lora:: null,  // low-rank adapters in place of frozen layers: options of peft's LoraConfig, such as { r: 8 }
+  save_weights:: true,  // false: archives have of the transformer only what is trained
+  precision:: 'float32',  // 'bfloat16': faster where the machine has it
   aligned_source:: false,  // of quality estimation: whether to add the mean of the aligned source words
   transformer_lr:: 2e-5,
   lr:: 1e-3,  // of all but the transformer
@@ -68,8 +71,12 @@
     pooling: knobs.piece_pooling,
     last_layers: knobs.last_layers,
     frozen_layers: knobs.frozen_layers,
+    lora: knobs.lora,
+    save_weights: knobs.save_weights,
+    precision: knobs.precision,
   },
-  local states_dim = (if knobs.aligned_source then 2 else 1) * knobs.transformer_dim,
+  local word_dim = (if knobs.piece_pooling == 'first_last' then 2 else 1) * knobs.transformer_dim,
+  local states_dim = (if knobs.aligned_source then 2 else 1) * word_dim,
   local group(regex, depth) = [
     ['\\.transformer\\.' + regex],
     { lr: knobs.transformer_lr * std.pow(knobs.layer_decay, depth) },
@@ -82,7 +89,7 @@
   ],
   token_indexers+:: { transformer: indexer },
   token_embedders+:: { transformer: { type: 'word_pieces' } + transformer },
-  input_dim:: super.input_dim + knobs.transformer_dim,
+  input_dim:: super.input_dim + word_dim,
   neural_easy_first(sketch_update, num_steps)::
     super.neural_easy_first(sketch_update, num_steps) + (if reads_pairs then { input_dim: states_dim } else {}),
   optimizer:: {
