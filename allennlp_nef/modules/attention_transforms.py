@@ -27,6 +27,13 @@ class AttentionTransform(torch.nn.Module, Registrable):
     def forward(self, scores: torch.Tensor, state: SketchState) -> torch.Tensor:
         raise NotImplementedError
 
+    def has_room(self, coverage: torch.Tensor) -> torch.Tensor | None:
+        """Which words can get attention with this coverage (batch, tokens), bool; None for all, as by default.
+
+        The attention of the others has to be 0, whatever their scores are: the decoder may leave them out.
+        """
+        return None
+
 
 class ScoredAttentionTransform(AttentionTransform):
     """An `AttentionTransform` of the scores ``(z - coverage_penalty * beta) / temperature``.
@@ -116,6 +123,12 @@ class BoundedAttentionTransform(ScoredAttentionTransform):
         weights = self.function.apply(scores, upper_bounds)
         # Padding has 0 already; this keeps gradients that reach it from the rest of the sentence.
         return weights.masked_fill(~state.mask, 0)
+
+    @overrides
+    def has_room(self, coverage: torch.Tensor) -> torch.Tensor | None:
+        if type(self).forward is not BoundedAttentionTransform.forward:
+            return None  # a subclass may compute something else
+        return coverage < self.upper_bound - 4 * torch.finfo(coverage.dtype).eps
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, upper_bound={self.upper_bound}"

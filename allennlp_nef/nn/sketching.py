@@ -28,7 +28,7 @@ from allennlp_nef.nn.numerics import differentiable_once, float32_at_least, zero
 MAX_CACHE_BYTES = 128 * 2**20
 """What the steps may keep for the backward pass on a CPU before some are computed again."""
 MAX_LEFT_SHARE = 0.75
-"""The largest share of sentences with further steps at which leaving out the others saves time."""
+"""The largest share of sentences with further steps, or of words, at which leaving out the others saves time."""
 
 
 class SketchState(NamedTuple):
@@ -84,6 +84,9 @@ it (batch, tokens)."""
 Attend = Callable[[torch.Tensor, SketchState], torch.Tensor]
 """Attention scores z (batch, tokens) and the state -> attention weights alpha (batch, tokens)."""
 
+HasRoom = Callable[[torch.Tensor], torch.Tensor | None]
+"""The coverage (batch, tokens) -> which words can get attention (batch, tokens), bool; None for all."""
+
 
 def windows(states: torch.Tensor, context_size: int) -> torch.Tensor:
     """The window of each word: its state and those of `context_size` words on each side (Eq. 1).
@@ -99,7 +102,10 @@ def windows(states: torch.Tensor, context_size: int) -> torch.Tensor:
 
 
 class _WindowProduct(torch.autograd.Function):
-    """p + W_s * s. It keeps s for the backward pass, and not the windows, which have 2 w + 1 times as many numbers."""
+    """p + W_s * s, (batch, tokens, dim), or of some words, (words, dim).
+
+    It keeps s for the backward pass, and not the windows, which have 2 w + 1 times as many numbers.
+    """
 
     @staticmethod
     def forward(
@@ -108,12 +114,13 @@ class _WindowProduct(torch.autograd.Function):
         sketches: torch.Tensor,
         weight: torch.Tensor,
         context_size: int,
+        words: torch.Tensor | None,
     ) -> torch.Tensor:
         ctx.save_for_backward(sketches, weight)
-        ctx.context_size = context_size
-        rows = _window_rows(sketches, context_size)
-        product = torch.addmm(preactivation.flatten(0, 1), rows, weight.to(rows.dtype).t())
-        return product.view_as(preactivation)
+        ctx.context_size, ctx.words = context_size, words
+        windows_ = _window_rows(sketches, context_size, words)
+        product = torch.addmm(_rows(preactivation, words), windows_, weight.to(windows_.dtype).t())
+        return product.view_as(preactivation) if words is None else product
 
     @staticmethod
     @differentiable_once("neural_easy_first")
@@ -121,21 +128,42 @@ class _WindowProduct(torch.autograd.Function):
         sketches, weight = ctx.saved_tensors
         size = ctx.context_size
         batch, tokens, dim = sketches.shape
-        rows = grad.flatten(0, 1)
-        grad_weight = rows.t().mm(_window_rows(sketches, size)).to(weight.dtype)
-        by_place = rows.mm(weight.to(grad.dtype)).view(batch, tokens, 2 * size + 1, dim)
+        rows = grad.flatten(0, -2)
+        grad_weight = rows.t().mm(_window_rows(sketches, size, ctx.words)).to(weight.dtype)
+        grad_windows = _all_rows(rows.mm(weight.to(grad.dtype)), ctx.words, batch * tokens)
+        by_place = grad_windows.view(batch, tokens, 2 * size + 1, dim)
         grad_padded = sketches.new_zeros(batch, tokens + 2 * size, dim)
         for place in range(2 * size + 1):  # not `+=`, which copies the sum onto itself
             grad_padded[:, place : place + tokens].add_(by_place[:, :, place])
-        return grad, grad_padded[:, size : size + tokens], grad_weight, None
+        grad_preactivation = _all_rows(rows, ctx.words, batch * tokens).view(batch, tokens, -1)
+        return grad_preactivation, grad_padded[:, size : size + tokens], grad_weight, None, None
 
 
-def _window_rows(sketches: torch.Tensor, context_size: int) -> torch.Tensor:
-    """`windows`, a row a word, (batch * tokens, window * sketch_dim), in one copy."""
+def _rows(table: torch.Tensor, words: torch.Tensor | None) -> torch.Tensor:
+    """(batch, tokens, dim) -> a row for each word, or for each of these words."""
+    rows = table.flatten(0, 1)
+    return rows if words is None else rows.index_select(0, words)
+
+
+def _all_rows(rows: torch.Tensor, words: torch.Tensor | None, count: int) -> torch.Tensor:
+    """A row for each of these words -> a row for each of all words, 0 for the others."""
+    return (
+        rows if words is None else rows.new_zeros(count, *rows.shape[1:]).index_copy(0, words, rows)
+    )
+
+
+def _window_rows(
+    sketches: torch.Tensor, context_size: int, words: torch.Tensor | None
+) -> torch.Tensor:
+    """`windows`, a row for each word, or for each of these words, (words, window * sketch_dim), in one copy."""
     batch, tokens, dim = sketches.shape
     length, width = tokens + 2 * context_size, (2 * context_size + 1) * dim
     padded = sketches.new_zeros(batch, length, dim)
     padded[:, context_size : context_size + tokens] = sketches
+    if words is not None:
+        starts = words + words.div(tokens, rounding_mode="floor") * (2 * context_size)
+        overlapping = padded.as_strided((batch * length - 2 * context_size, width), (dim, 1))
+        return overlapping.index_select(0, starts)
     overlapping = padded.as_strided((batch, tokens, width), (length * dim, dim, 1))
     return overlapping.reshape(batch * tokens, width)
 
@@ -187,11 +215,12 @@ class _Recursion:
         num_steps: torch.Tensor,
         context_size: int,
         score_updates: ScoreUpdates | None,
+        has_room: HasRoom | None,
         count: int,
     ) -> None:
         self.is_single = sketch_update == "single"
         self.weight, self.vector = sketch_weight, attention_vector
-        self.attend, self.score_updates = attend, score_updates
+        self.attend, self.score_updates, self.has_room = attend, score_updates, has_room
         self.mask, self.num_steps, self.lengths = mask, num_steps, mask.sum(-1)
         self.context_size, self.count = context_size, count
         self.dims = [len(attention_vector), len(sketch_weight) - len(attention_vector)]
@@ -211,13 +240,32 @@ class _Recursion:
     def _full(self, number: int, carry: _Carry) -> tuple[torch.Tensor, _Carry]:
         """Each word gets a vector of its own (Eq. 7), ``s_i += alpha_i tanh(W_cs c_i + w_s)``."""
         sketches, coverage, preactivation = carry
+        words = self._words_with_room(coverage) if number > 0 else None
         current = preactivation
         if number > 0 or self.count == 1:  # s^0 = 0, multiplied only if no later step uses W_s
-            current = _WindowProduct.apply(current, sketches, self.weight, self.context_size)
+            around = self.weight, self.context_size, words
+            current = _WindowProduct.apply(current, sketches, *around)
         preattention, update = _tanh(current).split(self.dims, dim=-1)
-        alpha = self._attention(number, preattention, coverage, lambda: update)
-        sketches = torch.addcmul(sketches, alpha.to(sketches.dtype).unsqueeze(-1), update)
+        scores = _all_rows(preattention.matmul(self.vector), words, coverage.numel())
+        alpha = self._attention(number, scores.view_as(coverage), coverage, lambda: update)
+        weights = alpha.to(sketches.dtype).unsqueeze(-1)
+        if words is None:
+            sketches = torch.addcmul(sketches, weights, update)
+        else:
+            added = _rows(weights, words) * update
+            sketches = sketches.flatten(0, 1).index_add(0, words, added).view_as(sketches)
         return alpha, _Carry(sketches, coverage + alpha, preactivation)
+
+    def _words_with_room(self, coverage: torch.Tensor) -> torch.Tensor | None:
+        """The words that can get attention, as indices among all, where they are few enough; None for all words.
+
+        The others have an attention of 0, so their scores and updates have no effect.
+        """
+        room = None if self.has_room is None else self.has_room(coverage)
+        if room is None or room.device.type != "cpu":  # elsewhere it would wait for the device
+            return None
+        words = (room & self.mask).flatten().nonzero().squeeze(1)
+        return words if len(words) <= MAX_LEFT_SHARE * room.numel() else None
 
     def _single(self, number: int, carry: _Carry) -> tuple[torch.Tensor, _Carry]:
         """All words get one vector (Eq. 4), ``s_i += alpha_i tanh(W_cs c_bar + w_s)``.
@@ -231,7 +279,8 @@ class _Recursion:
             nothing = current.new_zeros(1, self.weight.size(1))
             current = current + functional.linear(nothing, self.weight.to(current.dtype))
         preattention, update = current.split(self.dims, dim=-1)
-        alpha = self._attention(number, _tanh(preattention), coverage, update.tanh)
+        scores = _tanh(preattention).matmul(self.vector)
+        alpha = self._attention(number, scores, coverage, update.tanh)
         weights = alpha.to(current.dtype)
         vector = _tanh(weights.unsqueeze(1).bmm(update))  # (batch, 1, sketch_dim)
         self.terms.append((weights.unsqueeze(-1), vector))
@@ -256,12 +305,12 @@ class _Recursion:
     def _attention(
         self,
         number: int,
-        preattention: torch.Tensor,
+        scores: torch.Tensor,
         coverage: torch.Tensor,
         updates: Callable[[], torch.Tensor],
     ) -> torch.Tensor:
-        """alpha of a step (Eqs. 2 and 3), in float32 at least; 0 in the sentences that are done."""
-        scores = preattention.matmul(self.vector).to(coverage.dtype)
+        """alpha of a step (Eq. 3), in float32 at least, from z; 0 in the sentences that are done."""
+        scores = scores.to(coverage.dtype)
         score = self.score_updates
         tag_scores = None if score is None else partial(self._tag_scores, score, updates)
         state = SketchState(number, coverage, self.mask, self.lengths, tag_scores, self.rows)
@@ -302,6 +351,7 @@ def sketch(
     keep_trace: bool = False,
     score_updates: ScoreUpdates | None = None,
     halts: Halts | None = None,
+    has_room: HasRoom | None = None,
 ) -> SketchResult:
     """The sketches of a batch; differentiable once.
 
@@ -334,11 +384,13 @@ def sketch(
         For the transforms that choose by tag scores (Algorithm 1).
     halts : `Halts`, optional (default = `None`)
         Which sentences do fewer steps.
+    has_room : `HasRoom`, optional (default = `None`)
+        Which words can get attention. NEF-F on a CPU leaves the others out of its products.
     """
     is_cpu = mask.device.type == "cpu"
     count = max(1, int(num_steps.max()) if is_cpu and len(num_steps) else max_steps)
     inputs = sketch_update, sketch_weight, attention_vector, attend, mask, num_steps, context_size
-    recursion = _Recursion(*inputs, score_updates, count)
+    recursion = _Recursion(*inputs, score_updates, has_room, count)
     recursion.vector = attention_vector.to(preactivation.dtype)
     sketches = preactivation.new_zeros(*mask.shape, recursion.dims[1])
     coverage = torch.zeros_like(mask, dtype=float32_at_least(preactivation.dtype))

@@ -295,6 +295,7 @@ class NeuralEasyFirst(TracedEncoder):
             keep_trace=trace or step_outputs,
             score_updates=score_updates,
             halts=halts,
+            has_room=self.attention.has_room if bounds is None else None,
         )
         output = self._dropout(joined_output(joined_inputs, sketches))
         if history is None:
