@@ -185,12 +185,6 @@ class TestNumbers:
         assert step["share_on_wrong"] == pytest.approx(1.25 / 2)
         assert step["even_share"] == pytest.approx((1 / 2 + 2 / 3) / 2)
 
-    def test_finished_sentences_keep_their_tags(self):
-        short = answer_of("a", [[1.0]], ["N"], gold="N")
-        long = answer_of("ab", [[1.0, 0.0], [0.0, 1.0]], ["VV", "NN"], gold="NN")
-        rows = results_of([short, long])["settling"]
-        assert [row["accuracy_after"] for row in rows] == pytest.approx([1 / 3, 1])
-
 
 class TestText:
     def test_the_text_names_model_counts_and_kind_of_tags(self):
