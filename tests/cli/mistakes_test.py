@@ -101,14 +101,6 @@ class TestTraining:
                 "trainer.validation_metric: expected + (higher is better) or - and the name of a metric, got 'f1'",
             ),
             ({"trainer.use_amp": True}, "trainer: use_amp: expected a GPU, got none"),
-        ],
-    )
-    def test_a_value_that_a_component_of_allennlp_refuses_is_named(self, train, options, message):
-        assert train(**options).startswith(message)
-
-    @pytest.mark.parametrize(
-        "options, message",
-        [
             (
                 {"model.decoder.sketch_dim": "a"},
                 "model.decoder (NeuralEasyFirst): sketch_dim: expected an integer, got 'a'",
@@ -130,7 +122,7 @@ class TestTraining:
             ),
         ],
     )
-    def test_wrong_types_are_named(self, train, options, message):
+    def test_wrong_values_and_types_are_named(self, train, options, message):
         assert train(**options).startswith(message)
 
     def test_an_unknown_registered_name_is_named(self, train):

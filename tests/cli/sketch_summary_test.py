@@ -132,12 +132,8 @@ CORPORA = {
 }
 
 
-@pytest.fixture(params=sorted(CORPORA))
-def answers(request):
-    return CORPORA[request.param]
-
-
 class TestNumbers:
+    @pytest.mark.parametrize("answers", CORPORA.values(), ids=CORPORA)
     def test_numbers_are_those_of_a_slow_count(self, answers):
         results = results_of(answers)
         first_step, settling, on_wrong = expected(answers)
@@ -214,8 +210,9 @@ class TestPlot:
         with drawing():
             return summary_plot(summaries, [COLORS] * len(summaries))
 
-    def test_the_plot_has_the_numbers_of_the_json(self, answers):
-        results = results_of(answers)
+    @pytest.mark.parametrize("name", ["as many steps as words", "no gold"])
+    def test_the_plot_has_the_numbers_of_the_json(self, name):
+        results = results_of(CORPORA[name])
         panels = self.draw(results).axes
         assert len(panels) == (3 if results["has_gold"] else 2)
         first, settling, *on_wrong = panels
