@@ -54,11 +54,8 @@ def test_report_has_the_halting(allennlp, pos_archive, capsys, tmp_path):
     ]
 
 
-def test_a_model_without_steps_is_an_error(allennlp, spans_archive, capsys, tmp_path):
+def test_a_model_without_steps_is_an_error(failure, spans_archive, tmp_path):
     output = tmp_path / "new.tar.gz"
-    with pytest.raises(SystemExit):
-        allennlp("calibrate", spans_archive, "--output", output, "--halting", "fixed")
-    assert (
-        "--halting: expected a model with the decoder neural_easy_first" in capsys.readouterr().err
-    )
+    error = failure("calibrate", spans_archive, "--output", output, "--halting", "fixed")
+    assert "--halting: expected a model with the decoder neural_easy_first" in error
     assert not output.exists()

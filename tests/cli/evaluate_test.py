@@ -34,6 +34,25 @@ def test_metrics_are_those_of_the_predicted_tags(allennlp, archive_path, word_qe
     assert metrics["loss"] > 0
 
 
+def test_explicit_paths_are_those_of_a_prefix(allennlp, archive_path, root, tmp_path):
+    """In a dict, which `evaluate` takes as JSON, and in a file, as `predict` needs it."""
+    prefix = root / "fixtures" / "qe" / "dev"
+    parts = {"source": "src", "target": "mt", "tags": "tags", "alignments": "src-mt.alignments"}
+    paths = json.dumps({part: f"{prefix}.{ending}" for part, ending in parts.items()})
+    (tmp_path / "paths.json").write_text(paths)
+    scores, tags = ([tmp_path / f"{name}{number}" for number in (1, 2)] for name in ("s", "t"))
+    for data, path in zip((prefix, paths), scores):
+        allennlp("evaluate", archive_path, data, "--output-file", path)
+    for data, path in zip((prefix, tmp_path / "paths.json"), tags):
+        allennlp(
+            *("predict", archive_path, data, "--use-dataset-reader", "--silent"),
+            *("--output-file", path, "--predictor-args", '{"output_format": "tags"}'),
+        )
+    assert (
+        len({path.read_text() for path in scores}) == len({path.read_text() for path in tags}) == 1
+    )
+
+
 def test_predicted_tags_are_data_on_which_they_are_right(allennlp, archive_path, root, tmp_path):
     """`predict` in the format of the tags, then `evaluate` on what it wrote."""
     for ending in ("src", "mt", "src-mt.alignments"):

@@ -161,20 +161,14 @@ def test_the_check_compares_the_quantized_model(ner_folder, ner_archive, exporte
 
 
 def test_a_missing_package_and_another_folder_are_errors(
-    allennlp, ner_archive, tmp_path, monkeypatch, capsys
+    failure, ner_archive, tmp_path, monkeypatch
 ):
     (tmp_path / "notes.txt").write_text("mine")
 
-    def fail():
-        with pytest.raises(SystemExit) as end:
-            allennlp("export", ner_archive, tmp_path)
-        assert end.value.code == 2
-
-    fail()
-    assert "expected a new folder or an older export, got another" in capsys.readouterr().err
+    arguments = ("export", ner_archive, tmp_path)
+    assert "expected a new folder or an older export, got another" in failure(*arguments)
     monkeypatch.setitem(sys.modules, "onnxscript", None)
-    fail()
-    assert "pip install 'allennlp_nef[export]'" in capsys.readouterr().err
+    assert "pip install 'allennlp_nef[export]'" in failure(*arguments)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 

@@ -56,19 +56,11 @@ def test_the_same_options_give_the_same_plot(run, baselines, tmp_path):
         (["--output", ""], "--output: expected the name of a folder, got ''"),
     ],
 )
-def test_options_that_cannot_be_used(
-    allennlp, predictor_of, baselines, capsys, tmp_path, options, message
-):
+def test_options_that_cannot_be_used(failure, predictor_of, baselines, tmp_path, options, message):
     count = len(predictor_of(baselines["pos_lan"])._model.tag_head.labels)
     options = [option.format(count=count) for option in options]
-    message = message.format(count=count)
-    capsys.readouterr()
-    with pytest.raises(SystemExit) as end:
-        output = ["--output", tmp_path / "out"]
-        allennlp("plot-labels", baselines["pos_lan"], *output, *options)
-    out, err = capsys.readouterr()
-    assert (end.value.code, out) == (2, "")
-    assert err.splitlines()[-1].startswith(f"error: {message}")
+    arguments = ("plot-labels", baselines["pos_lan"], "--output", tmp_path / "out", *options)
+    assert failure(*arguments).startswith("error: " + message.format(count=count))
 
 
 def test_embeddings_that_are_not_finite_are_refused(predictor_of, baselines):
@@ -97,10 +89,6 @@ class TestPositions:
         first, second = positions[:10], positions[10:]
         spread = max(numpy.ptp(first, axis=0).max(), numpy.ptp(second, axis=0).max())
         assert numpy.linalg.norm(first.mean(0) - second.mean(0)) > spread
-
-    def test_perplexity_changes_the_positions(self):
-        vectors = numpy.random.RandomState(0).randn(12, 5)
-        assert not numpy.allclose(label_positions(vectors, 2.0), label_positions(vectors, 5.0))
 
 
 def test_each_label_has_a_dot_and_a_name():

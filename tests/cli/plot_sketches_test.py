@@ -128,12 +128,9 @@ class TestFiles:
 
 
 class TestInput:
-    @pytest.mark.parametrize("batch_size, limit", [(64, None), (3, 7)])
-    def test_data_are_plotted_with_gold_tags_up_to_the_limit(
-        self, plot, maps, archive_path, root, batch_size, limit
-    ):
-        chosen = () if limit is None else ("--limit", limit)
-        plot(archive_path, "fixtures/qe/test", "--batch-size", batch_size, *chosen)
+    def test_data_are_plotted_with_gold_tags_up_to_the_limit(self, plot, maps, archive_path, root):
+        limit = 7
+        plot(archive_path, "fixtures/qe/test", "--batch-size", 3, "--limit", limit)
         lines = (root / "fixtures" / "qe" / "test.mt").read_text(encoding="utf-8").splitlines()
         tags = (root / "fixtures" / "qe" / "test.tags").read_text(encoding="utf-8").splitlines()
         answers = [answer for (answer,), _ in maps]

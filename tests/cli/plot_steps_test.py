@@ -44,7 +44,6 @@ def test_rows_are_those_of_evaluate(results, allennlp, pos_archive, tmp_path):
         assert len(means) > 3 and means == sorted(means)
 
 
-def test_a_model_without_steps_is_an_error(allennlp, spans_archive, capsys, tmp_path):
-    with pytest.raises(SystemExit):
-        allennlp("plot-steps", spans_archive, DATA, "--output", tmp_path / "out")
-    assert "expected a model with the decoder neural_easy_first, got" in capsys.readouterr().err
+def test_a_model_without_steps_is_an_error(failure, spans_archive, tmp_path):
+    error = failure("plot-steps", spans_archive, DATA, "--output", tmp_path / "out")
+    assert "expected a model with the decoder neural_easy_first, got" in error

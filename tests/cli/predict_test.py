@@ -1,3 +1,5 @@
+"""`predict`: batches, standard input and submissions."""
+
 import io
 import json
 import sys
@@ -29,27 +31,6 @@ def write_requests(folder, requests):
     return path
 
 
-@pytest.mark.parametrize("batch_size, silent", [(1, ["--silent"]), (2, [])])
-def test_answers_are_those_of_the_predictor(
-    allennlp, archive_path, word_qe, tmp_path, capsys, batch_size, silent
-):
-    output = tmp_path / "output.jsonl"
-    allennlp(
-        *("predict", archive_path, write_requests(tmp_path, REQUESTS), "--output-file", output),
-        *("--predictor", "word_qe", "--batch-size", batch_size, *silent),
-    )
-    answers = [json.loads(line) for line in output.read_text().splitlines()]
-    assert len(answers) == 3
-    for answer, request in zip(answers, REQUESTS):
-        expected = word_qe().predict_json(request)
-        assert set(answer) == set(expected)
-        assert answer["tokens"] == expected["tokens"]
-        assert answer["tags"] == expected["tags"]
-        assert answer["bad_probabilities"] == pytest.approx(expected["bad_probabilities"], abs=1e-5)
-    printed = capsys.readouterr().out
-    assert printed.count("prediction: ") == (0 if silent else 3)
-
-
 def test_requests_are_read_from_standard_input(allennlp, archive_path, tmp_path, monkeypatch):
     lines = "".join(json.dumps(request) + "\n" for request in REQUESTS)
     monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
@@ -62,14 +43,12 @@ def test_requests_are_read_from_standard_input(allennlp, archive_path, tmp_path,
     assert text == "die Schwestern sehen drei Tassen .\neine Tasse\ndie \u200b \u0142\n"
 
 
-@pytest.mark.parametrize("labeled", [True, False])
-def test_submission_has_a_row_for_each_word(allennlp, archive_path, root, tmp_path, labeled):
-    prefix = root / "fixtures" / "qe" / "test"
-    if not labeled:
-        for ending in ("src", "mt"):
-            text = (root / "fixtures" / "qe" / f"test.{ending}").read_text(encoding="utf-8")
-            (tmp_path / f"test.{ending}").write_text(text, encoding="utf-8")
-        prefix = tmp_path / "test"
+def test_submission_has_a_row_for_each_word(allennlp, archive_path, root, tmp_path):
+    """Of data without tags."""
+    for ending in ("src", "mt"):
+        text = (root / "fixtures" / "qe" / f"test.{ending}").read_text(encoding="utf-8")
+        (tmp_path / f"test.{ending}").write_text(text, encoding="utf-8")
+    prefix = tmp_path / "test"
     output = tmp_path / "output.tsv"
     allennlp(
         *("predict", archive_path, prefix, "--use-dataset-reader", "--silent"),
@@ -83,3 +62,87 @@ def test_submission_has_a_row_for_each_word(allennlp, archive_path, root, tmp_pa
         for index, word in enumerate(example.target)
     ]
     assert {row[4] for row in rows} == {"OK", "BAD"}
+
+
+@pytest.fixture
+def predict(console, archive_path, tmp_path):
+    """`predict(*arguments)`: the answers."""
+
+    def run(*arguments):
+        output = tmp_path / "answers.jsonl"
+        arguments = ("--silent", "--output-file", output, *arguments)
+        status, _, err = console("predict", archive_path, *arguments)
+        assert status == 0, err
+        return [json.loads(line) for line in output.read_text().splitlines()]
+
+    return run
+
+
+def assert_same(answers, expected):
+    assert len(answers) == len(expected)
+    for answer, other in zip(answers, expected):
+        assert answer.keys() == other.keys() and answer["tags"] == other["tags"]
+        for name in {"bad_probabilities", "attention"} & answer.keys():
+            for row, row2 in zip(*(each[name] or [] for each in (answer, other))):
+                assert row == pytest.approx(row2, abs=1e-5)
+
+
+@pytest.fixture
+def sizes(monkeypatch):
+    """The sentences of each batch."""
+    from allennlp_nef.models import NefTagger
+
+    forward, seen = NefTagger.forward_on_instances, []
+
+    def count(self, instances):
+        seen.append(len(instances))
+        return forward(self, instances)
+
+    monkeypatch.setattr(NefTagger, "forward_on_instances", count)
+    return seen
+
+
+def test_answers_are_those_one_by_one(predict, sizes, tmp_path):
+    requests = [REQUESTS[number % 3] for number in range(70)]
+    path = write_requests(tmp_path, requests)
+    expected = predict(path, "--batch-size", 1)
+    assert sizes == [1] * 70
+    sizes.clear()
+    assert_same(predict(path), expected)
+    # Sentences with a trace and without one go apart.
+    assert len(sizes) < 60
+    no_lists = '{"max_batch": 1, "on_error": "skip"}'  # a limit for lists of requests
+    assert_same(predict(path, "--predictor-args", no_lists), expected)
+
+
+def test_answers_need_not_fit_into_memory_together(word_qe, monkeypatch):
+    predictor = word_qe(batch_size=2)
+    lines = [predictor.load_line(json.dumps(request)) for request in REQUESTS[:2] * 3]
+    read = []
+    to_instance = predictor.to_instance
+    monkeypatch.setattr(predictor, "to_instance", lambda r: read.append(r) or to_instance(r))
+    answers = predictor.iterate_answers(lines)
+    next(answers)
+    assert len(read) == 3
+    assert len(list(answers)) == 5
+
+
+def test_predictors_of_others_get_one_request_at_a_time(
+    console, allennlp, small, tmp_path, monkeypatch
+):
+    from allennlp.predictors import TextClassifierPredictor
+
+    calls = []
+    monkeypatch.setattr(
+        TextClassifierPredictor,
+        "predict_json",
+        lambda self, request: calls.append(request) or {},
+    )
+    limits = {"validation_dataset_reader.max_instances": 4}
+    config = "training_configs/trec_lstm.jsonnet"
+    allennlp("train", config, "-s", tmp_path / "run", *small(8, epochs=1, **limits))
+    path = tmp_path / "requests.jsonl"
+    path.write_text('{"sentence": "a"}\n' * 3)
+    archive = tmp_path / "run" / "model.tar.gz"
+    status, out, err = console("predict", archive, path, "--predictor", "text_classifier")
+    assert (status, len(calls), out.count("prediction:")) == (0, 3, 3), err

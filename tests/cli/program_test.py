@@ -40,8 +40,8 @@ class TestHelp:
     def test_no_arguments_print_the_help(self, console):
         assert console() == console("--help")
 
-    @pytest.mark.parametrize("command", ["calibrate", "check-data", "score-tags"])
-    def test_options_are_those_of_allennlps_program(self, console, allennlp, capsys, command):
+    def test_options_are_those_of_allennlps_program(self, console, allennlp, capsys):
+        command = "calibrate"
         status, out, _ = console(command, "--help")
         assert status == 0
         assert f"\n    allennlp-nef {command} " in out  # an example
@@ -71,15 +71,6 @@ class TestHelp:
 
 
 class TestOwnCommands:
-    def test_score_tags_prints_what_it_prints_in_allennlps_program(
-        self, console, allennlp, capsys, both
-    ):
-        arguments = ("score-tags", both, "--format", "conll")
-        status, out, err = console(*arguments)
-        allennlp(*arguments, "--include-package", "allennlp_nef")
-        assert (status, out, err) == (0, capsys.readouterr().out, "")
-        assert out.startswith("processed 2 tokens")
-
     def test_packages_are_included(self, console, both, tmp_path, monkeypatch):
         monkeypatch.syspath_prepend(str(tmp_path))
         (tmp_path / "package_of_a_user.py").write_text("print('included')\n")

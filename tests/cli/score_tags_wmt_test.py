@@ -264,35 +264,19 @@ class TestSentences:
 
 
 @pytest.mark.parametrize(
-    "predicted, arguments, message",
+    "arguments, message",
     [
+        (("--field", "x"), "--field: expected --format wmt-explanations, got wmt"),
+        (("--clip-spans",), "--clip-spans: expected --format wmt-spans, got wmt"),
         (
-            rows(GOLD, pair="de-en"),
-            (),
-            "p: expected the language pair 'en-de', as in {gold}, got 'de-en'",
-        ),
-        (
-            rows(GOLD, kind="source"),
-            (),
-            "p: expected the kind of tags 'mt', as in {gold}, got 'source'",
-        ),
-        (
-            rows(GOLD).replace("\tw1\t", "\tx\t", 1),
-            (),
-            "p:2: expected the word 'w1' of {gold}:2, got 'x'",
-        ),
-        (rows(GOLD), ("--field", "x"), "--field: expected --format wmt-explanations, got wmt"),
-        (rows(GOLD), ("--clip-spans",), "--clip-spans: expected --format wmt-spans, got wmt"),
-        (
-            rows(GOLD),
             ("--text", "t", "--gaps", "only"),
             "--text: expected tags of words, got --gaps only",
         ),
-        (rows(GOLD), ("--gaps", "only"), "{gold}: expected tags of gaps, got those of kind mt"),
+        (("--gaps", "only"), "{gold}: expected tags of gaps, got those of kind mt"),
     ],
 )
-def test_what_does_not_fit_is_an_error(fail, write, predicted, arguments, message):
-    gold, path = write("gold", rows(GOLD)), write("p", predicted)
+def test_what_does_not_fit_is_an_error(fail, write, arguments, message):
+    gold, path = write("gold", rows(GOLD)), write("p", rows(GOLD))
     assert fail(gold, path, "--format", "wmt", *arguments).endswith(message.format(gold=gold))
 
 

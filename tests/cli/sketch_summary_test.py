@@ -132,12 +132,8 @@ CORPORA = {
 }
 
 
-@pytest.fixture(params=sorted(CORPORA))
-def answers(request):
-    return CORPORA[request.param]
-
-
 class TestNumbers:
+    @pytest.mark.parametrize("answers", CORPORA.values(), ids=CORPORA)
     def test_numbers_are_those_of_a_slow_count(self, answers):
         results = results_of(answers)
         first_step, settling, on_wrong = expected(answers)
@@ -185,12 +181,6 @@ class TestNumbers:
         assert step["share_on_wrong"] == pytest.approx(1.25 / 2)
         assert step["even_share"] == pytest.approx((1 / 2 + 2 / 3) / 2)
 
-    def test_finished_sentences_keep_their_tags(self):
-        short = answer_of("a", [[1.0]], ["N"], gold="N")
-        long = answer_of("ab", [[1.0, 0.0], [0.0, 1.0]], ["VV", "NN"], gold="NN")
-        rows = results_of([short, long])["settling"]
-        assert [row["accuracy_after"] for row in rows] == pytest.approx([1 / 3, 1])
-
 
 class TestText:
     def test_the_text_names_model_counts_and_kind_of_tags(self):
@@ -220,8 +210,9 @@ class TestPlot:
         with drawing():
             return summary_plot(summaries, [COLORS] * len(summaries))
 
-    def test_the_plot_has_the_numbers_of_the_json(self, answers):
-        results = results_of(answers)
+    @pytest.mark.parametrize("name", ["as many steps as words", "no gold"])
+    def test_the_plot_has_the_numbers_of_the_json(self, name):
+        results = results_of(CORPORA[name])
         panels = self.draw(results).axes
         assert len(panels) == (3 if results["has_gold"] else 2)
         first, settling, *on_wrong = panels

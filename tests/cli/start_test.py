@@ -69,12 +69,6 @@ def test_commands_without_a_model_import_neither_torch_nor_allennlp(start, tmp_p
     assert seconds < CPU_SECONDS  # of all of them
 
 
-def test_the_module_is_the_program(start):
-    out, _, seconds = start("-m", "allennlp_nef_console", "--version")
-    assert [line.split()[0] for line in out] == ["allennlp_nef", "AllenNLP", "torch", "Python"]
-    assert seconds < CPU_SECONDS
-
-
 SPAWN = """
 import logging
 import multiprocessing

@@ -8,13 +8,12 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models import load_archive
 from allennlp.predictors import Predictor
 
+from allennlp_nef.models import NefTagger
 from tests.small_experiment import ROOT
 
 CONFIGS = ROOT / "training_configs"
 CHAR_BILSTM_CRF = CONFIGS / "ner_char_bilstm_crf.jsonnet"
 SCORES = {"pos": ["accuracy"], "ner": ["precision-overall", "recall-overall", "f1-overall"]}
-# tests/training_configs_test.py builds, trains and validates all configs for one step.
-NAMES = ("ner_nef_f_crf_5", "ner_psa", "pos_easy_first", "pos_lan", "pos_nef_s_csoftmax")
 
 
 @pytest.fixture
@@ -30,7 +29,25 @@ def train(allennlp, small, tmp_path):
     return run
 
 
-@pytest.mark.parametrize("name", NAMES)
+def test_training_of_a_quality_estimator(archive_path):
+    metrics = json.loads((archive_path.parent / "metrics.json").read_text())
+    for name in ("f1_ok", "f1_bad", "f1_mult", "mcc", "accuracy"):
+        for part in ("training", "validation", "best_validation"):
+            assert -1 <= metrics[f"{part}_{name}"] <= 1
+    product = metrics["validation_f1_ok"] * metrics["validation_f1_bad"]
+    assert metrics["validation_f1_mult"] == pytest.approx(product)
+    assert metrics["epoch"] == 2
+    archive = load_archive(str(archive_path))
+    assert isinstance(archive.model, NefTagger)
+    assert set(archive.model.vocab.get_token_to_index_vocabulary("labels")) == {"OK", "BAD"}
+    first, last = (
+        json.loads((archive_path.parent / f"metrics_epoch_{epoch}.json").read_text())
+        for epoch in (0, 2)
+    )
+    assert last["training_loss"] < first["training_loss"]
+
+
+@pytest.mark.parametrize("name", ["ner_char_bilstm_crf", "pos_easy_first"])
 def test_training_writes_finite_metrics_and_an_archive_that_tags(train, name):
     folder = train(CONFIGS / f"{name}.jsonnet")
     metrics = json.loads((folder / "metrics.json").read_text())

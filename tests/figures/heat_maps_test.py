@@ -125,11 +125,14 @@ class TestWrongTags:
             ("wrong, in the\ncolor of the gold tag", UNKNOWN),
         ]
 
-    def test_tags_of_one_color_share_an_entry(self):
-        colors = {"B-A": "#000001", "B-B": "#000001", "O": "#000002", "_": "#000003"}
+    def test_tags_of_one_color_share_an_entry_and_are_written_below_their_words(self):
+        one = "#000001"
+        colors = {"B-A": one, "B-B": one, "O": "#000002", "_": "#000003"}
         answer = tagged("abcd", ["O", "B-B", "B-A", "_"])
-        figure, _, _ = draw(answer, colours=colors)
-        assert legend_of(figure) == [("B-A, B-B", "#000001"), ("O", "#000002"), ("_", "#000003")]
+        figure, (axes,), _ = draw(answer, colours=colors)
+        assert legend_of(figure) == [("B-A, B-B", one), ("O", "#000002"), ("_", "#000003")]
+        below = [(text.get_text(), text.get_color(), text.xy[0]) for text in axes.texts]
+        assert below == [("B-B", one, 1), ("B-A", one, 2)]
 
 
 class TestPlaces:
@@ -255,23 +258,6 @@ class TestOtherTraces:
         names = [label.get_text() for label in axes.get_yticklabels()]
         assert names == ["a$b$", "_", "c" * 11 + "\u2026"]
         assert bar.get_ylabel() == "attention"
-
-
-class TestTagsThatShareAColor:
-    def below(self, tags, colors):
-        answer = random_answer(len(tags), 2)
-        answer["tags"], answer["gold"] = tags, None
-        description = {**DESCRIPTION, "colours": colors}
-        with drawing():
-            figure = heat_map([answer], [description])
-        return [(text.get_text(), text.get_color(), text.xy[0]) for text in figure.axes[0].texts]
-
-    def test_tags_that_share_a_color_are_written_below(self):
-        blue, red, green = "#0000ff", "#ff0000", "#00ff00"
-        colors = {"B-X": blue, "B-Y": blue, "I-X": red, "I-Y": red, "O": green}
-        tags = ["B-X", "I-X", "O", "B-Y"]
-        expected = [("B-X", blue, 0), ("I-X", red, 1), ("B-Y", blue, 3)]
-        assert self.below(tags, colors) == expected
 
 
 class TestSaliency:

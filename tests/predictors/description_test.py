@@ -64,8 +64,7 @@ def test_lists_of_too_many_requests_are_refused(predictor_of, archives):
         predictor.predict_batch_json([REQUESTS["tags"]] * 3)
 
 
-@pytest.mark.parametrize("flag", ["attention", "trace"])
-@pytest.mark.parametrize("task", ["word_qe", "tags"])
+@pytest.mark.parametrize(("task", "flag"), [("word_qe", "trace"), ("tags", "attention")])
 def test_lists_of_too_large_traces_are_refused(predictor_of, archives, task, flag):
     """Sentences of 2 or 3 words, 4 or 9 numbers each; those without a trace do not count."""
     predictor = predictor_of(archives[task], max_tokens=4)
@@ -89,12 +88,3 @@ def test_too_long_words_are_refused(predictor_of, archives):
         message = f"tokens: expected words of at most {most} characters .in {len(words)} words., got {most + 1}$"
         with pytest.raises(ValueError, match=message):
             predictor.predict_json({"tokens": [*words[:-1], words[-1] + "x"]})
-
-
-def test_lists_of_too_many_words_are_refused(predictor_of, archives):
-    """In quality estimation, the words of both sides count."""
-    predictor = predictor_of(archives["word_qe"], max_batch=2)
-    request = {"source": ["a"] * 25, "target": ["a"] * 25}
-    assert len(predictor.predict_batch_json([request] * 2)) == 2
-    with pytest.raises(ValueError, match="^expected at most 100 words in all, got 101$"):
-        predictor.predict_batch_json([request, {**request, "target": ["a"] * 26}])

@@ -137,7 +137,6 @@ class TestSeverities:
             {"explanation": "x", "output_format": "wmt22-explanations"},
             "explanation: expected bad_probability or attention, got 'x'",
         ),
-        ({"output_format": "wmt23-spans"}, "language_pair: expected one such as en-de, got None"),
     ],
 )
 def test_bad_options_are_refused(word_qe, options, message):

@@ -3,7 +3,7 @@ import json
 from allennlp.models import load_archive
 
 from allennlp_nef.data.aligners import load_aligner
-from tests.cli.train_test import CONFIG, write_data
+from tests.cli.mistakes_test import CONFIG, write_data
 
 
 def test_readers_of_the_archive_share_its_aligner(archive_path):
