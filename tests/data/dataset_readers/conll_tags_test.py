@@ -72,10 +72,6 @@ class TestComments:
         inner, _ = read(path, GERMEVAL, **{**GERMEVAL_OPTIONS, "tag_column": 3})
         assert labels_of(inner) == ["O", "O", "B-LOC"]
 
-    def test_without_the_option_a_hash_is_a_token(self, path):
-        (instance,) = read(path, "# O\nBerlin B-LOC\n#x O\n")
-        assert words_of(instance) == ["#", "Berlin", "#x"]
-
     def test_an_error_in_a_file_that_begins_with_a_hash_names_the_option(self, path):
         message = error_of(path, GERMEVAL, word_column=1, tag_column=2)
         assert "x.conll:2: expected 3 columns as in line 1, got 4" in message
@@ -223,7 +219,3 @@ class TestErrors:
             f"{path}:4: expected O or a chunk tag such as B-PER, got {tag!r} in column 2 "
             "(from 0; see tag_column and tag_scheme)"
         )
-
-    def test_parts_of_speech_in_the_last_column_are_an_error(self, path):
-        """Unlabeled data may end with another column than the tag's."""
-        assert f"{path}:1: expected O or a chunk tag" in error_of(path, "a N\nb V\n")

@@ -3,7 +3,6 @@ import resource
 from dataclasses import replace
 
 import pytest
-import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
@@ -34,22 +33,6 @@ def test_instance_has_both_sides_alignments_and_tags(tmp_path):
         alignments_from="given",
         text="w1_0 w1_1",
     )
-
-
-def test_batch_has_indices_padding_and_alignments(tmp_path):
-    instances = list(WmtWordQeReader().read(write_word_qe(tmp_path, [3, 2, 4])))
-    vocab = Vocabulary.from_instances(instances)
-    assert vocab.get_vocab_size("source_tokens") == 12 + 2
-    assert vocab.get_vocab_size("target_tokens") == 9 + 2
-    assert set(vocab.get_token_to_index_vocabulary("labels")) == {"OK", "BAD"}
-    batch = next(iter(SimpleDataLoader(instances, 3, vocab=vocab)))
-    assert batch["source"]["tokens"]["tokens"].shape == (3, 5)
-    assert batch["target"]["tokens"]["tokens"].shape == (3, 4)
-    assert batch["tags"].shape == (3, 4)
-    assert batch["alignments"].dtype is torch.bool
-    assert batch["alignments"].shape == (3, 4, 5)
-    # Sentence i has i % 3 pairs, source word k + 1 with target word k.
-    assert batch["alignments"].nonzero().tolist() == [[1, 0, 1], [2, 0, 1], [2, 1, 2]]
 
 
 def test_options_are_used(tmp_path):
@@ -169,11 +152,6 @@ def test_sentence_scores_are_a_field_on_request(tmp_path):
     assert pickle.loads(pickle.dumps(instances[0]["sentence_score"])).tensor == 0.25
     (tmp_path / "x.hter").unlink()
     assert all("sentence_score" not in each.fields for each in reader.read(path))
-
-
-def test_max_tokens_is_for_files_only():
-    instance = WmtWordQeReader(max_tokens=1).text_to_instance(["a"], ["A", "B"])
-    assert len(instance["target"]) == 2
 
 
 def test_text_to_instance_takes_words_and_perhaps_alignments_and_tags():

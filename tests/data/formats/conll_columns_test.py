@@ -131,12 +131,6 @@ class TestErrors:
             format_columns([["a"]], [cell])
 
 
-def test_words_are_split_at_blanks_and_tabs_alone(path):
-    text = "1\xa0000 O\na\u2028b O\nc\x85 O\n# O\n\x0c O\n"
-    (rows,) = rows_of(path, text)
-    assert [row[0] for row in rows] == ["1\xa0000", "a\u2028b", "c\x85", "#", "\x0c"]
-
-
 def test_boundary_of_conlleval_ends_a_sentence(tmp_path):
     path = tmp_path / "x.conll"
     path.write_text("a O\n-X- x y z\nb O\n\n-X- O\n\nc-X- O\n", encoding="utf-8")

@@ -59,21 +59,6 @@ class TestColumns:
             read_tag_column(path)
         assert read_tag_column(path, chunks=False).tags[1] == ["NOUN"]
 
-    @pytest.mark.parametrize(
-        "text, message",
-        [
-            ("", ":1: expected at least one sentence, got an empty file"),
-            ("\n\n", ":1: expected at least one sentence, got an empty file"),
-            ("-X- O\n", ":1: expected at least one sentence, got none"),
-            ("a O\nb\n", ":2: expected 2 columns as in line 1, got 1: 'b'"),
-        ],
-    )
-    def test_bad_files_are_an_error(self, write, text, message):
-        path = write(text)
-        with pytest.raises(DataFormatError) as error:
-            read_tag_column(path)
-        assert str(error.value) == path + message
-
 
 class TestConllu:
     @pytest.mark.parametrize(

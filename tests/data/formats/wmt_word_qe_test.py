@@ -62,13 +62,6 @@ def test_reads_words_and_gaps(tmp_path: Path) -> None:
     assert (third.alignments, third.tags, third.line) == ([], ["BAD"], 3)
 
 
-def test_reads_words_alone(tmp_path: Path) -> None:
-    files = {**good_files(), TAGS: "OK BAD\nBAD OK\nBAD\n"}
-    examples = list(read_examples(write(tmp_path, files)))
-    assert [example.tags for example in examples] == [["OK", "BAD"], ["BAD", "OK"], ["BAD"]]
-    assert {example.gap_tags for example in examples} == {None}
-
-
 def test_lines_of_different_layouts_are_an_error(tmp_path: Path) -> None:
     prefix = write(tmp_path, {**good_files(), TAGS: "OK BAD\nOK OK\nOK BAD OK\n"})
     assert error_of(prefix) == (
@@ -257,12 +250,6 @@ def test_message_says_that_the_path_is_a_prefix(tmp_path: Path) -> None:
 
 
 SENTENCE = {"src": "a b\n", "mt": "A B <EOS>\n", "tags": "OK OK BAD\n", "align": "1-1\n"}
-
-
-@pytest.mark.parametrize("eos", [True, False])
-def test_eos_is_a_token_that_is_not_aligned(tmp_path: Path, eos: bool) -> None:
-    (example,) = read_examples(write(tmp_path, SENTENCE), ReadOptions(eos=eos))
-    assert (example.target, example.tags) == (["A", "B", EOS], ["OK", "OK", "BAD"])
 
 
 def test_eos_is_added_where_it_is_missing(tmp_path: Path) -> None:

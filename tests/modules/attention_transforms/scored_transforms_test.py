@@ -50,21 +50,6 @@ class TestAll:
         assert (transform.temperature, transform.coverage_penalty) == (0.5, 3.0)
         assert "temperature=0.5, coverage_penalty=3.0" in repr(transform)
 
-    def test_attention_is_a_distribution(self, name):
-        scores, state = example()
-        weights = REGISTERED[name]()(scores, state)
-        torch.testing.assert_close(weights.sum(-1), torch.ones(2))
-        assert (weights >= 0).all()
-        assert (weights[~state.mask] == 0).all()
-
-    def test_padding_does_not_change_the_attention(self, name):
-        scores, state = example()
-        expected = REGISTERED[name]()(scores, state)
-        for junk in (1e30, -1e30):
-            assert torch.equal(
-                REGISTERED[name]()(scores.masked_fill(~state.mask, junk), state), expected
-            )
-
     def test_scores_are_adjusted_by_temperature_and_coverage_penalty(self, name):
         """(z - penalty * beta) / temperature stands for z."""
         scores, state = example()
@@ -84,10 +69,6 @@ class TestAll:
             gradients.append(leaf.grad)
         assert torch.equal(*gradients)
         assert torch.isfinite(gradients[0]).all()
-
-    def test_masked_row_has_no_attention(self, name):
-        weights = REGISTERED[name]()(torch.zeros(1, 3), state_of(torch.zeros(1, 3), [0]))
-        assert weights.tolist() == [[0, 0, 0]]
 
     @pytest.mark.parametrize(
         "options, message",

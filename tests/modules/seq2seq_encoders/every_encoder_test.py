@@ -125,15 +125,6 @@ def test_all_is_kept_without_a_mask(name):
     assert torch.equal(encoder(inputs), encoder(inputs, mask))
 
 
-@some
-def test_state_dict_carries_the_output(name):
-    (first, batch_of), (second, _) = make(name, 0), make(name, 1)
-    inputs, mask = batch_of([5, 3])
-    assert not torch.equal(first(inputs, mask), second(inputs, mask))
-    second.load_state_dict(first.state_dict())
-    assert torch.equal(first(inputs, mask), second(inputs, mask))
-
-
 @pytest.mark.parametrize("name", [*SOME, "single-ConstrainedSoftmaxTransform-3", "labels-False-9"])
 class TestPrecision:
     def make(self, name):

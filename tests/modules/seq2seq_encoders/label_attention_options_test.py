@@ -19,18 +19,6 @@ from tests.modules.tag_heads.small_head import vocabulary
 
 
 class TestOptions:
-    @pytest.mark.parametrize(
-        "options",
-        [{"num_layers": 3}, {"num_heads": 4}, {"scale_by_head": True}],
-        ids=str,
-    )
-    def test_each_option_changes_the_output(self, options):
-        inputs, mask = batch_of([7, 6])
-        one, other = (make(**{"num_layers": 2, **some}) for some in ({}, options))
-        if "num_layers" not in options:
-            other.load_state_dict(one.state_dict())
-        assert not torch.allclose(other(inputs, mask), one(inputs, mask), atol=1e-3)
-
     def test_dimensions_are_those_of_the_paper(self):
         encoder = make(num_layers=2)
         assert (encoder.get_input_dim(), encoder.get_output_dim()) == (3, 16)
@@ -120,8 +108,3 @@ class TestConfiguration:
         vocab.add_token_to_namespace("OK", "labels")
         with pytest.raises(ConfigurationError, match=message):
             LabelAttention(vocab, **{"input_dim": 3, **options})
-
-    def test_unknown_options_are_refused(self):
-        params = Params({"type": "label_attention", "input_dim": 3, "heads": 4})
-        with pytest.raises(ConfigurationError, match="heads"):
-            Seq2SeqEncoder.from_params(params, vocab=vocabulary())

@@ -80,16 +80,6 @@ def test_vectors_are_the_concatenated_rows_of_each_word(indexer, embedder):
             torch.testing.assert_close(vectors[row, column], expected)
 
 
-def test_default_dimension_is_that_of_the_paper():
-    """Section 5.1: with words of 64 the input is 164 wide."""
-    vocab = vocabulary()
-    module = make(vocab)
-    assert module.get_output_dim() == 100
-    assert module.prefix_weight.size(0) == sum(
-        vocab.get_vocab_size(f"affixes_prefix_{n}") for n in range(1, 5)
-    )
-
-
 def test_text_field_embedder_concatenates_words_and_affixes():
     vocab = vocabulary(case=True)
     options = {"type": "affixes", "embedding_dim": 4, "case_dim": 2}
