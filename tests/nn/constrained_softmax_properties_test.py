@@ -1,6 +1,5 @@
 import math
 
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -41,17 +40,6 @@ class TestProperties:
         for dtype, tolerance in ((torch.float32, 1e-5), (torch.float64, 1e-9)):
             alpha = constrained_softmax(z.to(dtype), u.to(dtype))
             torch.testing.assert_close(alpha.double(), expected, rtol=0, atol=tolerance)
-
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_rows_of_1000_are_solved(self, kind):
-        z, u = values_of(kind, 1000, seed=7, batch=3)
-        expected = rows_by_oracle(z, u)
-        z, u = z.float().requires_grad_(), u.float().requires_grad_()
-        alpha = constrained_softmax(z, u)
-        alpha.square().sum().backward()
-        torch.testing.assert_close(alpha.detach().double(), expected, rtol=0, atol=1e-6)
-        assert torch.isfinite(z.grad).all()
-        assert torch.isfinite(u.grad).all()
 
     @settings(max_examples=50, deadline=None, derandomize=True)
     @given(st.integers(1, 8), st.integers(0, 1000), st.floats(-50, 50))

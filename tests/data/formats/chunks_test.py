@@ -191,24 +191,3 @@ class TestIsAllowed:
             assert allowed == (convert_tags(sequence, scheme) == list(sequence))
             count += allowed
         assert 0 < count < len(tags) ** length
-
-    @pytest.mark.parametrize(
-        "before, after, bio, bioul",
-        [
-            (None, "I-X", False, False),
-            (None, "B-X", True, True),
-            ("O", "I-X", False, False),
-            ("B-X", "I-X", True, True),
-            ("I-X", "I-X", True, True),
-            ("B-Y", "I-X", False, False),
-            ("I-Y", "B-X", True, False),
-            ("B-X", "O", True, False),
-            ("B-X", None, True, False),
-            ("I-X", None, True, False),
-            ("O", None, True, True),
-            (None, None, True, True),
-        ],
-    )
-    def test_transitions_in_both_schemes(self, before, after, bio, bioul):
-        assert is_allowed(before, after, "BIO") is bio
-        assert is_allowed(before, after, "BIOUL") is bioul

@@ -57,16 +57,6 @@ def test_what_is_written_is_read(path, before, system):
     assert [(sentence.text, sentence.spans) for sentence in sentences] == TEXTS
 
 
-def test_development_data_have_the_source(path):
-    names = "mt_system\tdoc_id\tseg_id\tannotator_id\tsource\ttarget\tstart_ids\tend_ids\terrors\n"
-    rows = "A\td\t0\tx\tso\tals o\t0 4\t2 5\tmajor minor\nB\td\t9\tx\tyes\tja\t-1\t-1\tno-error\t\n"
-    _, sentences = read_error_spans(path(names + rows))
-    assert [tuple(each) for each in sentences] == [
-        ("als o", [(0, 2, "major"), (4, 5, "minor")], 2, "so"),
-        ("ja", [], 3, "yes"),
-    ]
-
-
 def test_severities_are_those_of_each_character():
     got = severities_of(*TEXTS[0])
     expected = ["major"] * 3 + ["minor+major"] * 2 + ["minor"] * 2 + ["no-error"] * 7 + ["major"]
@@ -74,27 +64,6 @@ def test_severities_are_those_of_each_character():
     assert severities_of(" ja ", [ErrorSpan(1, 4, "minor")]) == ["no-error", "minor", "no-error"]
     for span in ((3, 4), (4, 4)):  # in the blanks after the text
         assert severities_of(" ja ", [ErrorSpan(*span, "minor")]) == ["no-error"] * 2 + ["minor"]
-
-
-@pytest.mark.parametrize(
-    "span, bad",
-    [
-        ((0, 2), [0]),
-        ((1, 6), [0, 1]),  # part of a word
-        ((3, 8), [1, 2]),
-        ((7, 8), [2]),
-        ((8, 9), [3]),
-        ((8, 10), [3]),
-        ((0, 0), [0]),
-        ((13, 14), [4]),
-        ((14, 14), [5]),
-        ((0, 14), [0, 1, 2, 3, 4]),
-    ],
-)
-def test_spans_are_projected_onto_words(span, bad):
-    tags = project_spans(TEXTS[0][0], [ErrorSpan(*span, "minor")], ["Er", "geht", ",", "nun", "."])
-    assert [i for i, tag in enumerate(tags) if tag == "BAD"] == bad
-    assert len(tags) == 6
 
 
 def test_projection_agrees_with_a_table_of_characters():

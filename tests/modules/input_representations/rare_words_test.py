@@ -147,15 +147,6 @@ class TestCounts:
         replaced = words_of(module(tensors(from_files)), from_files)
         assert replaced == words_of(make(vocab, probability=1.0)(tensors(vocab)), vocab)
 
-    def test_counts_are_looked_for_once(self, vocab, monkeypatch):
-        """To look takes waiting for the device."""
-        module, tokens, checks = make(vocab), tensors(vocab), []
-        check = module._check
-        monkeypatch.setattr(module, "_check", lambda tokens: checks.append(check(tokens)))
-        for _ in range(3):
-            module(tokens)
-        assert len(checks) == 1
-
     def test_words_of_an_extended_vocabulary_are_not_replaced(self, vocab, from_files):
         module = make(from_files, probability=1.0)
         module.load_state_dict(make(vocab).state_dict())

@@ -2,10 +2,8 @@ import math
 
 import pytest
 import torch
-from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
-from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
 from allennlp_nef.modules.seq2seq_encoders import LabelAttention
 from allennlp_nef.modules.seq2seq_encoders.label_attention import LABEL_SCALE
@@ -69,22 +67,6 @@ class TestOptions:
 
 
 class TestConfiguration:
-    def test_encoder_is_made_of_a_config(self):
-        params = {
-            "type": "label_attention",
-            "input_dim": 3,
-            "hidden_dim": 12,
-            "num_layers": 2,
-            "num_heads": 3,
-            "attend_last": False,
-            "scale_by_head": True,
-            "dropout": 0.1,
-            "label_namespace": "labels",
-        }
-        encoder = Seq2SeqEncoder.from_params(Params(params), vocab=vocabulary())
-        assert isinstance(encoder, LabelAttention)
-        assert encoder.get_output_dim() == 12
-
     @pytest.mark.parametrize(
         "options, message",
         [

@@ -2,12 +2,10 @@ import math
 
 import pytest
 import torch
-from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
 from allennlp_nef.modules.seq2seq_encoders import PositionAwareSelfAttention
-from tests.modules.seq2seq_encoders.small_self_attention import DIM, batch_of, make
+from tests.modules.seq2seq_encoders.small_self_attention import batch_of, make
 
 
 class TestOptions:
@@ -73,23 +71,6 @@ class TestOptions:
 
 
 class TestConfiguration:
-    def test_encoder_is_made_of_a_config(self):
-        params = {
-            "type": "position_aware_self_attention",
-            "input_dim": DIM,
-            "hidden_dim": 7,
-            "window": 3,
-            "mask_self": False,
-            "gaussian": False,
-            "relative": True,
-            "absolute": True,
-            "dropout": 0.1,
-            "bidirectional": False,
-        }
-        encoder = Seq2SeqEncoder.from_params(Params(params))
-        assert isinstance(encoder, PositionAwareSelfAttention)
-        assert encoder.distances.shape == (4, DIM)
-
     @pytest.mark.parametrize(
         "options, message",
         [

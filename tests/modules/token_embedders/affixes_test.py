@@ -102,26 +102,6 @@ def test_empty_batch_has_empty_output(shape):
     assert vectors.shape == (*shape, 8)
 
 
-def test_only_used_rows_have_a_gradient():
-    vocab = vocabulary(case=True)
-    module = make(vocab, embedding_dim=3, case_dim=2)
-    words = ["the", "a", "the"]
-    module(**tensors_of([words], vocab, case=True)).sum().backward()
-    for side in ("prefix", "suffix"):
-        grad = getattr(module, f"{side}_weight").grad
-        counts = torch.zeros(len(grad))
-        begin = 0
-        for length in range(1, 5):
-            name = f"affixes_{side}_{length}"
-            for word in words:
-                affix = word[:length] if side == "prefix" else word[-length:]
-                counts[begin + vocab.get_token_index(affix, name)] += 1
-            begin += vocab.get_vocab_size(name)
-        assert torch.equal(grad, counts.unsqueeze(-1).expand_as(grad))
-    used = module.case_embedding.weight.grad.abs().sum(-1).nonzero().flatten().tolist()
-    assert used == [1 + CASES.index("lower")]
-
-
 def test_gradcheck():
     vocab = vocabulary()
     module = make(vocab, embedding_dim=2).double()
@@ -171,16 +151,6 @@ class TestExtendedVocabulary:
         for word in ("bagging", "Tokyo", "the"):
             vector = module(**tensors_of([[word]], vocab))[0, 0]
             torch.testing.assert_close(vector, expected_vector(module, vocab, word))
-
-    def test_same_vocabulary_does_not_change_the_rows(self):
-        vocab = vocabulary()
-        module = make(vocab)
-        weights = [module.prefix_weight, module.suffix_weight]
-        state = torch.get_rng_state()
-        module.extend_vocab(vocab)
-        assert module.prefix_weight is weights[0]
-        assert module.suffix_weight is weights[1]
-        assert torch.equal(torch.get_rng_state(), state)
 
     def test_smaller_vocabulary_is_an_error(self):
         module = make(vocabulary())
