@@ -103,18 +103,6 @@ def test_affixes_that_the_vocabulary_lacks_are_unknown():
     assert affixes_of(indexer, vocab, "", "prefix") == [unknown] * 4
 
 
-def test_min_count_is_for_each_namespace():
-    indexer = make()
-    counts = {"prefix_1": 3, "prefix_4": 2, "suffix_1": 2, "suffix_4": 3}
-    min_count = {f"affixes_{name}": count for name, count in counts.items()}
-    vocab = vocabulary(indexer, "abcd", "abcd", "abce", min_count=min_count)
-    unknown = "@@UNKNOWN@@"
-    assert affixes_of(indexer, vocab, "abcd", "prefix") == ["a", "ab", "abc", "abcd"]
-    assert affixes_of(indexer, vocab, "abcd", "suffix") == ["d", "cd", "bcd", unknown]
-    assert affixes_of(indexer, vocab, "abce", "prefix") == ["a", "ab", "abc", unknown]
-    assert affixes_of(indexer, vocab, "abce", "suffix") == [unknown, "ce", "bce", unknown]
-
-
 class TestOptions:
     def test_case_adds_an_index(self):
         assert "case" not in tensors_of(make(), vocabulary(make(), "a"), ["a"])

@@ -35,15 +35,6 @@ class TestOracle:
         assert all(type(value) is float for value in scores.values())
 
 
-def test_accuracy_of_bioul_is_that_of_bio():
-    labels = tags_of("BIOUL", ("X",))
-    gold, predicted = ["U-X", "B-X", "L-X"], ["B-X", "U-X", "I-X"]
-    assert scores_of(make(labels), labels, [[(gold, predicted)]])["accuracy"] == pytest.approx(
-        2 / 3
-    )
-    assert scores_of(make(labels), labels, [[(gold, gold)]])["accuracy"] == 1
-
-
 class TestState:
     labels = tags_of("BIO")
     pair = (["B-X", "I-X", "O"], ["B-X", "O", "B-Y-Z"])

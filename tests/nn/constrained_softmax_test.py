@@ -50,24 +50,6 @@ class TestShapesAndTypes:
     def test_empty_input_gives_empty_output(self, shape):
         assert constrained_softmax(torch.ones(shape), torch.ones(shape)).shape == shape
 
-    @pytest.mark.parametrize("kind", KINDS)
-    @pytest.mark.parametrize("dtype", LOW_PRECISION)
-    def test_low_precision_has_the_error_of_rounding(self, dtype, kind):
-        z, u = (tensor.to(dtype) for tensor in values_of(kind, 30, seed=5, batch=4))
-        gradient = torch.randn(4, 30, generator=torch.Generator().manual_seed(6)).to(dtype)
-        results = []
-        for kind_of_float in (dtype, torch.float32):
-            a = z.to(kind_of_float, copy=True).requires_grad_()
-            b = u.to(kind_of_float, copy=True).requires_grad_()
-            alpha = constrained_softmax(a, b)
-            alpha.backward(gradient.to(kind_of_float))
-            results.append([alpha.detach(), a.grad, b.grad])
-        eps = torch.finfo(dtype).eps
-        for low, exact in zip(*results):
-            assert low.dtype == dtype
-            assert torch.isfinite(low).all()
-            torch.testing.assert_close(low.float(), exact, rtol=2 * eps, atol=1e-5)
-
     @pytest.mark.parametrize("dtype", LOW_PRECISION)
     def test_scores_and_bounds_may_have_different_types(self, dtype):
         """Scores of autocast with bounds kept in float32."""
@@ -161,25 +143,6 @@ class TestShapesAndTypes:
 
 
 class TestMask:
-    def test_masked_positions_have_no_effect(self):
-        z, u = values_of("tight", 5, batch=2)
-        mask = torch.tensor([True, True, False, True, False])
-        u = u * 3
-        expected = constrained_softmax(z[:, mask], u[:, mask])
-        for junk in (math.nan, math.inf, -math.inf, -1.0, 1e30):
-            a, b = z.clone(), u.clone()
-            a[:, ~mask] = junk
-            b[:, ~mask] = junk
-            a.requires_grad_()
-            b.requires_grad_()
-            alpha = constrained_softmax(a, b, mask)
-            alpha.square().sum().backward()
-            torch.testing.assert_close(alpha[:, mask], expected)
-            assert (alpha[:, ~mask] == 0).all()
-            for gradient in (a.grad, b.grad):
-                assert torch.isfinite(gradient).all()
-                assert (gradient[:, ~mask] == 0).all()
-
     def test_a_fully_masked_row_is_zero(self):
         z = torch.full((2, 3), math.nan)
         z[0] = 0
@@ -235,3 +198,9 @@ class TestErrors:
         message = f"upper bounds must be at least 0, {text}"
         with pytest.raises(ValueError, match=message):
             constrained_softmax(torch.zeros(3), torch.tensor([1.0, value, 1.0]))
+
+    def test_scores_are_floats_and_bounds_may_be_integers(self):
+        with pytest.raises(ValueError, match="expected floating-point scores, got torch.int64"):
+            constrained_softmax(torch.tensor([1, 2]), torch.ones(2))
+        weights = constrained_softmax(torch.tensor([0.0, 0.0]), torch.tensor([1, 1]))
+        assert weights.tolist() == [0.5, 0.5]

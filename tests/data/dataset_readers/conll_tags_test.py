@@ -106,19 +106,6 @@ class TestSchemes:
         assert sentence.lines == [11, 12]
         assert second["metadata"].metadata.tags == labels_of(second)
 
-    def test_bioul_is_made_of_any_scheme(self, path):
-        first, second = read(path, ENGLISH, tag_scheme="BIOUL")
-        assert labels_of(first) == ["U-ORG", "O", "B-MISC", "L-MISC", "U-MISC"]
-        assert labels_of(second) == ["B-PER", "L-PER"]
-
-    def test_tags_may_be_any_column(self, path):
-        first, _ = read(path, ENGLISH, tag_column=2)
-        assert labels_of(first) == ["B-NP", "B-VP", "B-NP", "I-NP", "B-NP"]
-        first, _ = read(path, ENGLISH, tag_column=1, tag_scheme=None)
-        assert labels_of(first) == ["NNP", "VBZ", "JJ", "NN", "NNP"]
-        first, _ = read(path, ENGLISH, tag_scheme=None)
-        assert labels_of(first) == ["I-ORG", "O", "I-MISC", "I-MISC", "B-MISC"]
-
     @settings(
         deadline=None,
         derandomize=True,
@@ -151,13 +138,10 @@ class TestColumns:
         "options, words, tags",
         [
             ({}, "ac", ["B-C", "O"]),
-            ({"tag_column": -1}, "ac", ["B-C", "O"]),
             ({"tag_column": 2}, "ac", ["B-C", "O"]),
             ({"tag_column": -2}, "ac", ["O", "B-B"]),
-            ({"tag_column": 1}, "ac", ["O", "B-B"]),
             ({"tag_column": 1, "word_column": 2}, ["I-C", "O"], ["O", "B-B"]),
             ({"tag_column": -2, "word_column": -1}, ["I-C", "O"], ["O", "B-B"]),
-            ({"tag_column": -1, "word_column": -3}, "ac", ["B-C", "O"]),
             ({"tag_column": None, "word_column": 1}, ["O", "I-B"], None),
         ],
         ids=str,
@@ -172,11 +156,8 @@ class TestColumns:
         "text, options",
         [
             ("a\nb\n\nc\n", {}),
-            ("a\nb\n\nc\n", {"tag_column": 3}),
             ("a N\nb N\n\nc N\n", {"tag_column": 3}),
-            ("a N\nb N\n\nc N\n", {"tag_column": 2}),
             ("a N\nb N\n\nc N\n", {"tag_column": -3}),
-            ("N a\nN b\n\nN c\n", {"word_column": 1}),
             ("N a\nN b\n\nN c\n", {"word_column": -1, "tag_column": 1}),
         ],
     )

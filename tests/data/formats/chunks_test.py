@@ -114,16 +114,6 @@ class TestChunksOf:
         assert chunks == expected
         assert all(isinstance(chunk, Chunk) for chunk in chunks)
 
-    @pytest.mark.parametrize("length", [1, 2, 3])
-    def test_chunks_cover_the_words_that_are_not_outside(self, length):
-        """For every sequence of tags."""
-        for tags in itertools.product([t for t in TAGS if t[2:] != "Z-1"], repeat=length):
-            chunks = chunks_of(tags)
-            covered = [i for start, end, _ in chunks for i in range(start, end)]
-            assert covered == [i for i, tag in enumerate(tags) if tag != "O"]
-            for start, end, kind in chunks:
-                assert {split_tag(tag)[1] for tag in tags[start:end]} == {kind}
-
     @pytest.mark.parametrize("scheme, name", [(IOB2, "BIO"), (BILOU, "BIOUL"), (IOB1, "IOB1")])
     def test_chunks_are_those_of_seqeval(self, scheme, name):
         """On well-formed tags, without hyphens in the types."""

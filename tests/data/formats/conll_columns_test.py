@@ -109,14 +109,10 @@ class TestErrors:
         "text, message",
         [
             ("a N O\nb O\n", "2: expected 3 columns as in line 1, got 2: 'b O'"),
-            ("a\nb O\n", "2: expected 1 columns as in line 1, got 2: 'b O'"),
             ("a O\n\n\nb O\n\nc\n", "6: expected 2 columns as in line 1, got 1: 'c'"),
             ("-DOCSTART-\n\na O\n\nb\n", "5: expected 2 columns as in line 3, got 1: 'b'"),
             ("a O\r\nb\r\n", "2: expected 2 columns as in line 1, got 1: 'b'"),
             ("a O\n\xa0\nb O\n", "2: expected 2 columns as in line 1, got 1: '\\xa0'"),
-            ("New York B-LOC\nis O\n", "2: expected 3 columns as in line 1, got 2: 'is O'"),
-            ("", "1: expected at least one sentence, got an empty file"),
-            (" \n\t\r\n", "1: expected at least one sentence, got an empty file"),
         ],
     )
     def test_other_numbers_of_columns_are_an_error(self, path, text, message):

@@ -70,14 +70,11 @@ class TestConfiguration:
     @pytest.mark.parametrize(
         "options, message",
         [
-            ({"input_dim": 0}, "input_dim: expected an integer of at least 1, got 0"),
-            ({"num_layers": 0}, "num_layers: .* got 0"),
             (
                 {"hidden_dim": 7, "num_heads": 1},
                 r"hidden_dim: .* even number .* \(1\) divides, got 7",
             ),
             ({"hidden_dim": 8, "num_heads": 3}, r"hidden_dim: .* num_heads \(3\) divides, got 8"),
-            ({"dropout": 1.0}, r"dropout: expected a number in \[0, 1\), got 1.0"),
             (
                 {"label_namespace": "tags"},
                 "label_attention: label_namespace: .* of the labels, as in the model, got 'tags'",

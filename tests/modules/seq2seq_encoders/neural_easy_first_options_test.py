@@ -1,8 +1,6 @@
 import pytest
 import torch
-from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
 from allennlp_nef.modules.attention_transforms import (
     ConstrainedSoftmaxTransform,
@@ -55,31 +53,6 @@ class TestOptions:
 
 
 class TestConfiguration:
-    def test_encoder_is_made_of_a_config(self):
-        encoder = Seq2SeqEncoder.from_params(
-            Params(
-                {
-                    "type": "neural_easy_first",
-                    "input_dim": 6,
-                    "sketch_update": "single",
-                    "num_steps": "length",
-                    "context_size": 1,
-                    "preattention_dim": 7,
-                    "sketch_dim": 8,
-                    "attention": {"type": "softmax", "temperature": 0.5, "coverage_penalty": 2.0},
-                    "concat_input": False,
-                    "dropout": 0.1,
-                    "cap_steps": True,
-                    "bidirectional": False,
-                }
-            )
-        )
-        assert isinstance(encoder, NeuralEasyFirst)
-        assert isinstance(encoder.attention, SoftmaxTransform)
-        assert encoder.attention.temperature == 0.5
-        assert encoder.num_steps == "length"
-        assert encoder.get_output_dim() == 8
-
     @pytest.mark.parametrize(
         "transform", [ConstrainedSoftmaxTransform, ConstrainedSparsemaxTransform]
     )
@@ -96,13 +69,8 @@ class TestConfiguration:
         [
             ({"sketch_update": "both"}, 'sketch_update: expected "single" or "full", got \'both\''),
             ({"num_steps": 0}, "num_steps: expected an integer of at least 1 .*, got 0"),
-            ({"num_steps": "long"}, "num_steps: .* got 'long'"),
-            ({"dropout": None}, "dropout: .* got None"),
             ({"num_steps": True}, "num_steps: .* got True"),
-            ({"input_dim": 0}, "input_dim: expected an integer of at least 1, got 0"),
             ({"context_size": -1}, "context_size: expected an integer of at least 0, got -1"),
-            ({"sketch_dim": 0}, "sketch_dim: .* got 0"),
-            ({"dropout": 1.0}, r"dropout: expected a number in \[0, 1\), got 1.0"),
             ({"cap_steps": False}, "cap_steps: csoftmax gives each word an attention of 1"),
         ],
         ids=str,

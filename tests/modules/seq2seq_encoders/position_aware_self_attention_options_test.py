@@ -74,13 +74,8 @@ class TestConfiguration:
     @pytest.mark.parametrize(
         "options, message",
         [
-            ({"input_dim": 0}, "input_dim: expected an integer of at least 1, got 0"),
             ({"hidden_dim": 0}, "hidden_dim: expected an integer of at least 1, got 0"),
-            ({"hidden_dim": 1.5}, "hidden_dim: .* got 1.5"),
             ({"window": 0}, "window: expected an integer of at least 1, got 0"),
-            ({"window": True}, "window: .* got True"),
-            ({"dropout": 1.0}, r"dropout: expected a number in \[0, 1\), got 1.0"),
-            ({"dropout": -0.1}, "dropout: .* got -0.1"),
         ],
         ids=str,
     )
