@@ -130,11 +130,23 @@ class TestCounts:
             with pytest.raises(ConfigurationError, match="rare_words: training needs to know"):
                 module.train()(tokens)
 
+    def test_loading_without_counts_is_an_error(self, from_files):
+        module = make(from_files)
+        module.load_state_dict(make(from_files).state_dict())
+        with pytest.raises(ConfigurationError, match="rare_words: training needs to know"):
+            module(tensors(from_files))
+
     def test_counts_are_loaded_with_the_state(self, vocab, from_files):
         module = make(from_files, probability=1.0)
         module.load_state_dict(make(vocab).state_dict())
         replaced = words_of(module(tensors(from_files)), from_files)
         assert replaced == words_of(make(vocab, probability=1.0)(tensors(vocab)), vocab)
+
+    def test_vocabulary_without_rare_words_is_accepted(self):
+        sentences = [["a", "a"], ["b", "b"]]
+        vocab = Vocabulary.from_instances(instances(sentences))
+        replaced = make(vocab, probability=1.0)(tensors(vocab, sentences))
+        assert words_of(replaced, vocab) == sentences
 
     def test_words_of_an_extended_vocabulary_are_not_replaced(self, vocab, from_files):
         module = make(from_files, probability=1.0)

@@ -29,6 +29,7 @@ class TestOptions:
         encoder = NeuralEasyFirst(7, preattention_dim=5, sketch_dim=4, context_size=3)
         assert encoder.get_input_dim() == 7
         assert encoder.get_output_dim() == 11
+        assert encoder.is_bidirectional() and not make(bidirectional=False).is_bidirectional()
         shapes = {name: tuple(p.shape) for name, p in encoder.named_parameters()}
         assert shapes == {
             "input_weight": (9, 49),

@@ -28,6 +28,7 @@ class TestOptions:
     def test_dimensions_are_those_of_the_paper(self):
         encoder = PositionAwareSelfAttention(6, hidden_dim=5)
         assert encoder.get_input_dim() == encoder.get_output_dim() == 6
+        assert encoder.is_bidirectional() and not make(bidirectional=False).is_bidirectional()
         shapes = {name: tuple(p.shape) for name, p in encoder.named_parameters()}
         square = dict.fromkeys(("fusion_1", "fusion_2", "gate_1", "gate_2", "gate_3"), (6, 6))
         assert shapes == {

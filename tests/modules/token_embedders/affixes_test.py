@@ -152,6 +152,16 @@ class TestExtendedVocabulary:
             vector = module(**tensors_of([[word]], vocab))[0, 0]
             torch.testing.assert_close(vector, expected_vector(module, vocab, word))
 
+    def test_same_vocabulary_does_not_change_the_rows(self):
+        vocab = vocabulary()
+        module = make(vocab)
+        weights = [module.prefix_weight, module.suffix_weight]
+        state = torch.get_rng_state()
+        module.extend_vocab(vocab)
+        assert module.prefix_weight is weights[0]
+        assert module.suffix_weight is weights[1]
+        assert torch.equal(torch.get_rng_state(), state)
+
     def test_smaller_vocabulary_is_an_error(self):
         module = make(vocabulary())
         with pytest.raises(ConfigurationError, match="vocabulary: expected one with all affixes"):
