@@ -4,7 +4,7 @@ import pickle
 
 import torch
 from allennlp.data import Batch, Instance, Token, Vocabulary
-from allennlp.data.fields import SequenceLabelField, TensorField, TextField
+from allennlp.data.fields import TensorField, TextField
 
 from allennlp_nef.data.fields import UNSEEN, AlignmentField, SimilarityField, TagsField
 
@@ -24,16 +24,6 @@ def test_unseen_labels_are_minus_1():
     assert UNSEEN == -1
     assert batch.as_tensor_dict()["tags"].tolist() == [[1, -1, 0], [-1, 0, 0]]
     assert vocab.get_vocab_size("labels") == 2
-
-
-def test_known_labels_are_as_in_a_sequence_label_field():
-    labels = ["B", "A", "A"]
-    mine, theirs = field(labels), SequenceLabelField(labels, field(labels).sequence_field)
-    vocab = vocabulary("A", "A", "B")
-    for each in (mine, theirs):
-        each.index(vocab)
-    padding = {"num_tokens": 5}
-    assert mine.as_tensor(padding).tolist() == theirs.as_tensor(padding).tolist()
 
 
 def test_indices_stay():

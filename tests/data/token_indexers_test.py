@@ -8,7 +8,7 @@ import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Instance, Token, TokenIndexer, Vocabulary
-from allennlp.data.fields import ListField, TextField
+from allennlp.data.fields import TextField
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -92,20 +92,6 @@ def test_words_have_prefixes_and_suffixes(word, prefixes, suffixes):
     assert affixes_of(indexer, vocab, word, "suffix") == suffixes
 
 
-def test_each_length_and_side_has_a_vocabulary():
-    vocab = vocabulary(make(), "ab", "ab", "abc", "xbc")
-    assert vocab.get_namespaces() == {
-        f"affixes_{side}_{length}" for side in ("prefix", "suffix") for length in (1, 2, 3, 4)
-    }
-    tables = {
-        name: set(vocab.get_token_to_index_vocabulary(name)) - {"@@PADDING@@", "@@UNKNOWN@@"}
-        for name in vocab.get_namespaces()
-    }
-    assert tables["affixes_prefix_1"] == {"a", "x"}
-    assert tables["affixes_suffix_2"] == {"ab", "bc"}
-    assert tables["affixes_prefix_4"] == tables["affixes_suffix_4"] == {"ab", "abc", "xbc"}
-
-
 def test_affixes_that_the_vocabulary_lacks_are_unknown():
     indexer = make()
     vocab = vocabulary(indexer, "abcd", "abce")
@@ -117,27 +103,7 @@ def test_affixes_that_the_vocabulary_lacks_are_unknown():
     assert affixes_of(indexer, vocab, "", "prefix") == [unknown] * 4
 
 
-def test_min_count_is_for_each_namespace():
-    indexer = make()
-    counts = {"prefix_1": 3, "prefix_4": 2, "suffix_1": 2, "suffix_4": 3}
-    min_count = {f"affixes_{name}": count for name, count in counts.items()}
-    vocab = vocabulary(indexer, "abcd", "abcd", "abce", min_count=min_count)
-    unknown = "@@UNKNOWN@@"
-    assert affixes_of(indexer, vocab, "abcd", "prefix") == ["a", "ab", "abc", "abcd"]
-    assert affixes_of(indexer, vocab, "abcd", "suffix") == ["d", "cd", "bcd", unknown]
-    assert affixes_of(indexer, vocab, "abce", "prefix") == ["a", "ab", "abc", unknown]
-    assert affixes_of(indexer, vocab, "abce", "suffix") == [unknown, "ce", "bce", unknown]
-
-
 class TestOptions:
-    @pytest.mark.parametrize("max_length", [1, 2, 6])
-    def test_max_length_is_the_longest_affix(self, max_length):
-        indexer = make(max_length=max_length)
-        vocab = vocabulary(indexer, "tagger")
-        assert len(vocab.get_namespaces()) == 2 * max_length
-        tensors = tensors_of(indexer, vocab, ["tagger", "tag"])
-        assert tensors["prefixes"].shape == tensors["suffixes"].shape == (1, 2, max_length)
-
     def test_case_adds_an_index(self):
         assert "case" not in tensors_of(make(), vocabulary(make(), "a"), ["a"])
         indexer = make(case=True)
@@ -179,20 +145,6 @@ class TestBatches:
         if case:
             assert tensors["case"].shape == (len(sentences), longest)
 
-    def test_lists_of_sentences_are_padded(self, case):
-        """AllenNLP fills lists up with empty fields."""
-        indexer = make(case=case)
-        vocab = vocabulary(indexer, "a", "b")
-        made = []
-        for texts in (["a b", "b"], ["a"]):
-            fields = [TextField([Token(w) for w in text.split()], {"a": indexer}) for text in texts]
-            made.append(Instance({"tokens": ListField(fields)}))
-        batch = Batch(made)
-        batch.index_instances(vocab)
-        tensors = batch.as_tensor_dict()["tokens"]["a"]
-        assert tensors["prefixes"].shape == (2, 2, 2, 4)
-        assert (tensors["prefixes"][1, 1] == 0).all()
-
     def test_indexer_can_be_pickled(self, case):
         indexer = make(case=case, max_length=2)
         copied = pickle.loads(pickle.dumps(indexer))
@@ -202,13 +154,6 @@ class TestBatches:
         assert {k: v.tolist() for k, v in found.items()} == {
             k: v.tolist() for k, v in expected.items()
         }
-
-    def test_a_word_gets_other_indices_when_the_vocabulary_grows(self, case):
-        indexer = make(case=case)
-        vocab = vocabulary(indexer, "a")
-        assert affixes_of(indexer, vocab, "b", "suffix") == ["@@UNKNOWN@@"] * 4
-        vocab.extend_from_instances([instance_of(["b"], a=indexer)])
-        assert affixes_of(indexer, vocab, "b", "suffix") == ["b"] * 4
 
 
 WORDS = ["Sheldon", "met", "\u200b", "a", "é\u200b", "<EOS>", "n't"]

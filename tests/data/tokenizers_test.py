@@ -116,23 +116,6 @@ def test_tokens_are_those_of_sacremoses(tokenizers):
         assert [token.text for token in tokenizer.tokenize(text)] == expected
 
 
-def test_places_of_some_tokens(tokenizers):
-    got = [
-        (t.text, t.idx, t.idx_end) for t in tokenizers["en"].tokenize("\x01 a\x00b & isn't\u2028.")
-    ]
-    assert got == [("ab", 2, 5), ("&", 6, 7), ("isn", 8, 11), ("'t", 11, 13), (".", 14, 15)]
-
-
-def test_language_changes_the_tokens(tokenizers):
-    tokens = {
-        language: [token.text for token in tokenizer.tokenize("l'eau vgl. it's")]
-        for language, tokenizer in tokenizers.items()
-    }
-    assert tokens["en"] == ["l", "'eau", "vgl.", "it", "'s"]
-    assert tokens["fr"] == ["l'", "eau", "vgl.", "it'", "s"]
-    assert tokens["de"][:3] == ["l", "'", "eau"]
-
-
 def test_text_of_which_the_characters_change_is_split_on_whitespace(tokenizers, monkeypatch):
     tokenizer = tokenizers["en"]
     monkeypatch.setattr(tokenizer, "_moses", type("Moses", (), {"tokenize": lambda *a, **k: ["x"]}))

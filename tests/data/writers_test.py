@@ -92,8 +92,3 @@ class TestConllu:
             reader = ConlluTagsReader(column)
             text = written(reader, "conllu", 0, ["de", "le"], ["A", "B"], sentence=sentence)
             assert text == expected
-
-    def test_words_alone_make_a_sentence(self):
-        assert written(ConlluTagsReader("feats"), "conllu", 0, ["un"], ["Case=Nom"]) == (
-            "# text = un\n1\tun\t_\t_\t_\tCase=Nom\t_\t_\t_\t_\n\n"
-        )

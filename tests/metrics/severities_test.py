@@ -3,7 +3,6 @@
 import numpy
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.data.formats.characters import split_on_whitespace
 from allennlp_nef.data.formats.error_spans import ErrorSpan, join_bad_words, severities_of
@@ -34,14 +33,6 @@ def test_scores_are_those_of_ok_and_bad(name, order):
     scores = severe.get_metric()
     assert scores == pytest.approx(plain.get_metric())
     assert any(scores.values())
-
-
-@pytest.mark.parametrize("name", NAMES[:2])
-def test_severities_and_bad_together_are_refused(name):
-    with pytest.raises(
-        ConfigurationError, match="expected the labels OK and BAD, got OK, BAD, min"
-    ):
-        make(name, vocabulary("OK", "BAD", "minor"))
 
 
 def test_threshold_of_spans_is_the_best_of_all():

@@ -2,7 +2,6 @@ import itertools
 
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.data.formats.chunks import chunks_of, is_allowed
 from allennlp_nef.models.nef_tagger_ensemble import EnsembleTagHead
@@ -132,8 +131,3 @@ def test_gold_tags_without_probability_have_a_finite_loss():
     ill_formed = torch.full_like(tags, labels.index("I-X"))
     assert head.probabilities(scores, mask)[0, 0, labels.index("I-X")] == 0
     assert head.loss(scores, mask, ill_formed).isfinite()
-
-
-def test_constraints_have_to_fit_the_labels():
-    with pytest.raises(ConfigurationError, match="expected labels of BIO, got 'OK'"):
-        ensemble_of([make("softmax"), make("softmax")], constraints="BIO")

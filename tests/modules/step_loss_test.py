@@ -122,20 +122,6 @@ def test_one_word_and_validation_have_the_loss_of_the_last_step():
         assert torch.equal(model.eval()(**batch_of())["loss"], validation)
 
 
-def test_without_a_step_loss_nothing_changes():
-    plain, with_option = (
-        make(decoder=decoder()),
-        make(decoder=decoder(), step_loss={"steps": "all"}),
-    )
-    assert with_option.step_loss.weight == 1
-    for one, other in zip(plain.state_dict().items(), with_option.state_dict().items()):
-        assert one[0] == other[0] and torch.equal(one[1], other[1])
-    for one, other in zip(
-        *(model.forward_on_instances(instances()) for model in (plain, with_option))
-    ):
-        assert one["tags"] == other["tags"] and one["probabilities"] == other["probabilities"]
-
-
 @pytest.mark.parametrize(
     "options, message",
     [

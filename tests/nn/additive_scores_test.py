@@ -222,18 +222,6 @@ class TestBlocks:
                 torch.autograd.grad(run(*inputs), inputs, gradient)
             assert max(sizes) == largest
 
-    def test_a_single_block_is_computed_once(self, monkeypatch):
-        count = []
-        make_block = module._HiddenLayer.block
-        monkeypatch.setattr(
-            module._HiddenLayer,
-            "block",
-            lambda layer, rows: (count.append(rows), make_block(layer, rows))[1],
-        )
-        inputs = [tensor.requires_grad_() for tensor in problem()]
-        additive_scores(*inputs).sum().backward()
-        assert len(count) == 1
-
 
 @pytest.mark.parametrize("sizes", [(0, 3, 3, 2), (2, 0, 3, 2), (2, 3, 0, 2), (1, 1, 1, 1)])
 def test_empty_and_single_inputs_work(sizes):

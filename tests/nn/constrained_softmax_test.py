@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from allennlp_nef.nn.constrained_softmax import (
-    ConstrainedSoftmaxFunction,
     _by_order,
     _by_rounds,
     constrained_softmax,
@@ -50,24 +49,6 @@ class TestShapesAndTypes:
     @pytest.mark.parametrize("shape", [(0,), (0, 4), (3, 0)])
     def test_empty_input_gives_empty_output(self, shape):
         assert constrained_softmax(torch.ones(shape), torch.ones(shape)).shape == shape
-
-    @pytest.mark.parametrize("kind", KINDS)
-    @pytest.mark.parametrize("dtype", LOW_PRECISION)
-    def test_low_precision_has_the_error_of_rounding(self, dtype, kind):
-        z, u = (tensor.to(dtype) for tensor in values_of(kind, 30, seed=5, batch=4))
-        gradient = torch.randn(4, 30, generator=torch.Generator().manual_seed(6)).to(dtype)
-        results = []
-        for kind_of_float in (dtype, torch.float32):
-            a = z.to(kind_of_float, copy=True).requires_grad_()
-            b = u.to(kind_of_float, copy=True).requires_grad_()
-            alpha = constrained_softmax(a, b)
-            alpha.backward(gradient.to(kind_of_float))
-            results.append([alpha.detach(), a.grad, b.grad])
-        eps = torch.finfo(dtype).eps
-        for low, exact in zip(*results):
-            assert low.dtype == dtype
-            assert torch.isfinite(low).all()
-            torch.testing.assert_close(low.float(), exact, rtol=2 * eps, atol=1e-5)
 
     @pytest.mark.parametrize("dtype", LOW_PRECISION)
     def test_scores_and_bounds_may_have_different_types(self, dtype):
@@ -162,25 +143,6 @@ class TestShapesAndTypes:
 
 
 class TestMask:
-    def test_masked_positions_have_no_effect(self):
-        z, u = values_of("tight", 5, batch=2)
-        mask = torch.tensor([True, True, False, True, False])
-        u = u * 3
-        expected = constrained_softmax(z[:, mask], u[:, mask])
-        for junk in (math.nan, math.inf, -math.inf, -1.0, 1e30):
-            a, b = z.clone(), u.clone()
-            a[:, ~mask] = junk
-            b[:, ~mask] = junk
-            a.requires_grad_()
-            b.requires_grad_()
-            alpha = constrained_softmax(a, b, mask)
-            alpha.square().sum().backward()
-            torch.testing.assert_close(alpha[:, mask], expected)
-            assert (alpha[:, ~mask] == 0).all()
-            for gradient in (a.grad, b.grad):
-                assert torch.isfinite(gradient).all()
-                assert (gradient[:, ~mask] == 0).all()
-
     def test_a_fully_masked_row_is_zero(self):
         z = torch.full((2, 3), math.nan)
         z[0] = 0
@@ -191,16 +153,6 @@ class TestMask:
         torch.testing.assert_close(alpha[0], torch.full((3,), 1 / 3))
         assert alpha[1].tolist() == [0, 0, 0]
         assert torch.isfinite(z.grad).all()
-
-    def test_a_bound_of_zero_gives_exactly_zero(self):
-        z = torch.tensor([[9.0, 1.0, 0.0], [9.0, 9.0, -9.0]], requires_grad=True)
-        u = torch.tensor([[0.0, 1.0, 1.0], [0.0, 0.0, 1.0]], requires_grad=True)
-        alpha = constrained_softmax(z, u)
-        alpha.square().sum().backward()
-        assert alpha[:, 0].tolist() == [0, 0]
-        assert alpha[1].tolist() == [0, 0, 1]
-        assert torch.isfinite(z.grad).all()
-        assert torch.isfinite(u.grad).all()
 
 
 class TestErrors:
@@ -221,11 +173,6 @@ class TestErrors:
     def test_wrong_types_and_shapes_are_an_error(self, arguments, message):
         with pytest.raises(ValueError, match=f"^constrained_softmax: expected {message}"):
             constrained_softmax(*arguments)
-
-    def test_infeasible_bounds_are_an_error(self):
-        message = r"bounds must sum to at least 1, got 0\.9$"
-        with pytest.raises(ValueError, match=message):
-            constrained_softmax(torch.zeros(3), torch.full((3,), 0.3))
 
     def test_an_infeasible_row_is_named(self):
         u = torch.full((2, 2, 3), 0.5)
@@ -252,16 +199,8 @@ class TestErrors:
         with pytest.raises(ValueError, match=message):
             constrained_softmax(torch.zeros(3), torch.tensor([1.0, value, 1.0]))
 
-
-class TestFunction:
-    """The unchecked core."""
-
-    def test_weights_are_not_nan_without_a_solution(self):
-        z = torch.randn(5, generator=torch.Generator().manual_seed(0)).requires_grad_()
-        for u in (torch.zeros(5), torch.full((5,), 0.1)):
-            u.requires_grad_()
-            alpha = ConstrainedSoftmaxFunction.apply(z, u)
-            alpha.sum().backward()
-            assert torch.equal(alpha, u)
-            assert torch.isfinite(z.grad).all()
-            assert torch.isfinite(u.grad).all()
+    def test_scores_are_floats_and_bounds_may_be_integers(self):
+        with pytest.raises(ValueError, match="expected floating-point scores, got torch.int64"):
+            constrained_softmax(torch.tensor([1, 2]), torch.ones(2))
+        weights = constrained_softmax(torch.tensor([0.0, 0.0]), torch.tensor([1, 1]))
+        assert weights.tolist() == [0.5, 0.5]

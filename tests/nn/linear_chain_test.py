@@ -249,24 +249,3 @@ def test_long_sentence_loses_no_precision():
         transition_probabilities(exact[0], mask, *exact[1:], tags),
     ):
         torch.testing.assert_close(actual, expected.float(), rtol=0, atol=2e-6)
-
-
-def test_large_scores_do_not_overflow():
-    emissions, mask = batch_of([500], 3)
-    marginals = token_marginals(100 * emissions.float(), mask, *(x.float() for x in chain(3)))
-    torch.testing.assert_close(marginals.sum(-1), torch.ones(1, 500))
-
-
-def test_sentences_of_a_batch_do_not_affect_each_other():
-    emissions, mask = batch_of(LENGTHS, 4)
-    parameters = masked_chain(4)
-    tags = viterbi(emissions, mask, *parameters)
-    together = [tags, *transition_probabilities(emissions, mask, *parameters, tags)]
-    for row, length in enumerate(LENGTHS):
-        if not length:
-            continue
-        alone = emissions[row : row + 1, :length], mask[row : row + 1, :length]
-        tags = viterbi(*alone, *parameters)
-        apart = [tags, *transition_probabilities(*alone, *parameters, tags)]
-        for both, own in zip(together, apart):
-            torch.testing.assert_close(both[row, : own.size(1)], own[0])

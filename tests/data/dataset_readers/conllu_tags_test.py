@@ -100,9 +100,3 @@ def test_words_without_upos_among_others_are_an_error(path):
     assert str(info.value) == f"{path}:4: expected a UPOS tag, as other words have, got '_'"
     first, _ = labels_of(read(path, text, column="xpos"))
     assert first == ["P", "D", "N"]
-
-
-def test_underscore_is_a_label_in_other_columns(path):
-    """It says that the word has no value."""
-    text = TEXT.replace("\tDET\tD\t", "\tDET\t_\t")
-    assert labels_of(read(path, text, column="xpos")) == [["P", "_", "N"], ["I"]]

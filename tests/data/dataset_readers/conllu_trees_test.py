@@ -1,5 +1,4 @@
 import pytest
-from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.data.dataset_readers import ConlluTreesReader
 from allennlp_nef.errors import DataFormatError
@@ -70,8 +69,3 @@ def test_what_is_no_tree_is_an_error_with_its_line(tmp_path, changes, line, mess
 def test_arguments_that_do_not_fit_are_errors(options, message):
     with pytest.raises(DataFormatError, match=message):
         ConlluTreesReader().text_to_instance(**{"words": ["a", "b"], **options})
-
-
-def test_another_column_than_one_of_tags_is_an_error():
-    with pytest.raises(ConfigurationError, match="column: expected one of upos"):
-        ConlluTreesReader(column="head")

@@ -35,7 +35,6 @@ def make(name, **options):
     "options, sentences, warning",
     [
         ({}, [0, 1, 2, 3, 4, 5], []),
-        ({"max_tokens": 10}, [0, 1, 2, 3, 4, 5], []),
         ({"max_tokens": 8}, [0, 2, 4, 5], ["Left out 2 of 6 sentences: they have more than 8 tok"]),
         (
             {"max_tokens": 8, "max_instances": 2},

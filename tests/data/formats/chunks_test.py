@@ -114,16 +114,6 @@ class TestChunksOf:
         assert chunks == expected
         assert all(isinstance(chunk, Chunk) for chunk in chunks)
 
-    @pytest.mark.parametrize("length", [1, 2, 3])
-    def test_chunks_cover_the_words_that_are_not_outside(self, length):
-        """For every sequence of tags."""
-        for tags in itertools.product([t for t in TAGS if t[2:] != "Z-1"], repeat=length):
-            chunks = chunks_of(tags)
-            covered = [i for start, end, _ in chunks for i in range(start, end)]
-            assert covered == [i for i, tag in enumerate(tags) if tag != "O"]
-            for start, end, kind in chunks:
-                assert {split_tag(tag)[1] for tag in tags[start:end]} == {kind}
-
     @pytest.mark.parametrize("scheme, name", [(IOB2, "BIO"), (BILOU, "BIOUL"), (IOB1, "IOB1")])
     def test_chunks_are_those_of_seqeval(self, scheme, name):
         """On well-formed tags, without hyphens in the types."""
@@ -191,24 +181,3 @@ class TestIsAllowed:
             assert allowed == (convert_tags(sequence, scheme) == list(sequence))
             count += allowed
         assert 0 < count < len(tags) ** length
-
-    @pytest.mark.parametrize(
-        "before, after, bio, bioul",
-        [
-            (None, "I-X", False, False),
-            (None, "B-X", True, True),
-            ("O", "I-X", False, False),
-            ("B-X", "I-X", True, True),
-            ("I-X", "I-X", True, True),
-            ("B-Y", "I-X", False, False),
-            ("I-Y", "B-X", True, False),
-            ("B-X", "O", True, False),
-            ("B-X", None, True, False),
-            ("I-X", None, True, False),
-            ("O", None, True, True),
-            (None, None, True, True),
-        ],
-    )
-    def test_transitions_in_both_schemes(self, before, after, bio, bioul):
-        assert is_allowed(before, after, "BIO") is bio
-        assert is_allowed(before, after, "BIOUL") is bioul

@@ -71,16 +71,6 @@ def test_joined_blocks_are_the_file(path, lines, last_end):
         assert all(line.count("\n") == line.endswith("\n") for line in block.lines)
 
 
-def test_empty_lines_separate_blocks(path):
-    blocks = read(path, "\n\na\nb\n \n\t\nc\r\n\r\nd")
-    assert [block.lines for block in blocks] == [
-        ["\n", "\n", "a\n", "b\n", " \n", "\t\n"],
-        ["c\r\n", "\r\n"],
-        ["d"],
-    ]
-    assert [block.line for block in blocks] == [1, 7, 9]
-
-
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32-be"])
 def test_byte_order_marks_are_dropped(path, encoding):
     (block,) = read(path, "\ufeffa\n\n".encode(encoding), encoding)

@@ -56,11 +56,8 @@ GAPPED = text(map(with_gaps, LINES))
     [
         ((text(LINES), text(LINES)), [False, False]),
         ((GAPPED, text(LINES)), [True, False]),
-        ((text(LINES), GAPPED), [False, True]),
-        ((text(LINES), GAPPED, text(LINES)), [False, True, False]),
         ((GAPPED, GAPPED, text(LINES)), [True, True, False]),
         ((submission(LINES), GAPPED), [False, True]),
-        ((submission(LINES), submission(LINES)), [False, False]),
         ((GAPPED, submission(LINES), GAPPED), [True, False, True]),
     ],
     ids=str,

@@ -1,7 +1,6 @@
 """The table of labels that the layers and the output of a tagger share."""
 
 import copy
-import io
 
 import pytest
 import torch
@@ -10,9 +9,8 @@ from allennlp.data import Vocabulary
 
 from allennlp_nef.models.nef_tagger import shared_label_table
 from allennlp_nef.modules.seq2seq_encoders import LabelAttention
-from allennlp_nef.modules.tag_heads import LabelAttentionTagHead
 from tests.models.tagging.small_encoders import HEAD, STACK, compose, label_attention, spread
-from tests.models.tagging.small_tagger import VOCAB, batch_of, decoder, lstm, make
+from tests.models.tagging.small_tagger import batch_of, decoder, lstm, make
 
 DIM = 4
 TABLE = "encoder.label_table.weight"
@@ -57,32 +55,6 @@ class TestSharedLabelTable:
         if head is HEAD:
             expected = states @ table.t() / 6**0.5
             torch.testing.assert_close(model.tag_head.scores(states), expected)
-
-    def test_its_gradient_is_the_sum_over_layers_and_output(self):
-        options = {"encoder": label_attention(num_layers=2, attend_last=False), "tag_head": HEAD}
-        whole, apart = (spread(make(**options)) for _ in range(2))
-        whole(**batch_of())["loss"].backward()
-        output = copy.deepcopy(apart.encoder.label_table)
-        apart.tag_head = LabelAttentionTagHead(6, VOCAB, output)
-        apart(**batch_of())["loss"].backward()
-        grad_layers, grad_output = apart.encoder.label_table.weight.grad, output.weight.grad
-        assert (grad_layers != 0).any() and (grad_output != 0).any()
-        torch.testing.assert_close(whole.encoder.label_table.weight.grad, grad_layers + grad_output)
-
-    def test_state_dict_has_it_once(self):
-        first, second = (make(seed=seed, encoder=STACK, tag_head=HEAD) for seed in (0, 1))
-        spread(first)
-        expected = first(**batch_of())["scores"]
-        assert not torch.equal(second(**batch_of())["scores"], expected)
-        file = io.BytesIO()
-        torch.save(first.state_dict(), file)
-        file.seek(0)
-        second.load_state_dict(torch.load(file))
-        assert torch.equal(second(**batch_of())["scores"], expected)
-        assert sum("label_table" in name for name, _ in second.named_parameters()) == 1
-        assert not any(
-            name.startswith("tag_head") and "table" in name for name in first.state_dict()
-        )
 
     def test_a_copy_of_a_model_shares_a_copy_of_it(self):
         model = spread(make(encoder=STACK, tag_head=HEAD))

@@ -157,15 +157,3 @@ class TestOptions:
         vocab = Vocabulary.from_instances(instances(tags=False))
         with pytest.raises(ConfigurationError, match="the training data hold no tags"):
             make(vocab)
-
-
-@pytest.mark.parametrize("name", ["calibration", "best_threshold_word_qe"])
-def test_metrics_of_probabilities_get_them(name):
-    model = make(metrics=["word_qe", name])
-    output = model(**batch_of())
-    probabilities = model.tag_head.probabilities(output["scores"], output["mask"])
-    alone = make(metrics=[name]).metrics[0]
-    alone(output["tag_ids"], batch_of()["tags"], output["mask"], probabilities)
-    scores = model.get_metrics(reset=True)
-    assert "mcc" in scores
-    assert alone.get_metric().items() <= scores.items()

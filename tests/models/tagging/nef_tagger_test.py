@@ -1,21 +1,17 @@
-import json
 import logging
 from unittest.mock import MagicMock
 
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.models.archival import archive_model, load_archive
 
 from allennlp_nef.data import WmtWordQeReader
-from allennlp_nef.models import NefTagger
 from allennlp_nef.models.out_of_memory import OutOfMemoryError
 from tests.models.tagging.small_tagger import (
     LENGTHS,
     PAIRS,
     VOCAB,
     batch_of,
-    config_of,
     decoder,
     instances,
     make,
@@ -93,19 +89,6 @@ class TestForward:
         model.get_metrics(reset=True)
         model.eval()(**batch)
         assert model.get_metrics() == {"accuracy": 1.0}
-
-    def test_archived_model_gives_the_same_output(self, options, tmp_path):
-        model = make(seed=5, **options)
-        config = {"model": config_of(**options), "dataset_reader": {"type": "wmt_word_qe"}}
-        (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
-        VOCAB.save_to_files(str(tmp_path / "vocabulary"))
-        torch.save(model.state_dict(), str(tmp_path / "weights.th"))
-        archive_model(str(tmp_path), weights="weights.th")
-        loaded = load_archive(str(tmp_path / "model.tar.gz")).model.eval()
-        assert isinstance(loaded, NefTagger)
-        expected, output = model(**batch_of()), loaded(**batch_of())
-        assert torch.equal(output["scores"], expected["scores"])
-        assert torch.equal(output["loss"], expected["loss"])
 
 
 class TestReadable:

@@ -1,7 +1,6 @@
 """Evaluation on data whose gold labels the training data lack."""
 
 import copy
-import json
 import logging
 from functools import cache
 
@@ -11,11 +10,10 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.data_loaders import SimpleDataLoader
-from allennlp.models.archival import archive_model, load_archive
 from allennlp.training.util import evaluate
 
 from allennlp_nef.data import ConllTagsReader
-from tests.models.tagging.small_tagger import batch_of, config_of, lstm, make
+from tests.models.tagging.small_tagger import batch_of, lstm, make
 
 INDEXERS = {"tokens": {"type": "single_id"}, "affixes": {"type": "affixes", "case": True}}
 EMBEDDERS = {
@@ -146,22 +144,3 @@ def test_a_namespace_with_padding_is_refused():
         make(vocab, label_namespace="entities", **options)
     vocab = Vocabulary.from_instances([instance], non_padded_namespaces=["entities"])
     assert make(vocab, label_namespace="entities", **options).tag_head.num_labels == 1
-
-
-def test_archived_model_with_affixes_gives_the_same_output(tmp_path):
-    """Buffers that follow from the vocabulary are not saved, but computed again."""
-    model = learned("crf")
-    config = {"model": config_of(**MODEL, **HEADS["crf"]), "dataset_reader": READER}
-    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    VOCAB.save_to_files(str(tmp_path / "vocabulary"))
-    torch.save(model.state_dict(), str(tmp_path / "weights.th"))
-    archive_model(str(tmp_path), weights="weights.th")
-    loaded = load_archive(str(tmp_path / "model.tar.gz")).model.eval()
-    name = "input_representation.text_field_embedder.token_embedder_affixes.prefix_offsets"
-    buffers = dict(loaded.named_buffers())
-    assert torch.equal(buffers[name], dict(model.named_buffers())[name])
-    assert name not in model.state_dict()
-    batch = batch_of(instances(TRAIN + TEST), VOCAB)
-    expected, output = model(**batch), loaded(**batch)
-    assert torch.equal(output["scores"], expected["scores"])
-    assert torch.equal(output["loss"], expected["loss"])

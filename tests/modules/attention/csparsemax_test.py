@@ -1,9 +1,7 @@
 """What `csparsemax` shares with `csoftmax` is tested in `csoftmax_test.py`."""
 
-import pytest
 import torch
 from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 from allennlp.modules.attention import Attention
 
 from allennlp_nef.modules.attention import ConstrainedSparsemaxAttention
@@ -31,17 +29,3 @@ def test_attention_is_csparsemax_of_the_similarity():
     torch.testing.assert_close(weights, constrained_sparsemax(scores, torch.tensor(0.4), mask))
     torch.testing.assert_close(weights.sum(-1), torch.tensor([1.0, 1.0, 0.0]))
     assert weights.max() <= 0.4 and (weights[0] == 0).any()
-
-
-def test_bounds_of_a_call_replace_the_default():
-    vector, matrix, _ = example()
-    bounds = torch.tensor([0.1, 0.2, 0.3, 0.5, 0.1, 0.1])
-    weights = make(upper_bound=0.2)(vector, matrix, upper_bounds=bounds.expand(3, 6))
-    assert (weights <= bounds).all() and weights.max() > 0.2
-    with pytest.raises(ValueError, match=r"sum to at least 1, got 0\.6"):
-        make()(vector, matrix, upper_bounds=torch.full((3, 6), 0.1))
-
-
-def test_upper_bound_out_of_range_is_an_error():
-    with pytest.raises(ConfigurationError, match="upper_bound: expected a number above 0"):
-        make(upper_bound=1.5)

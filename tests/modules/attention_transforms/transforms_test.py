@@ -101,12 +101,6 @@ class TestSparse:
         weights = build(name)(torch.tensor([[0.0, 5.0, 4.9]]), state)
         assert weights[0, 0] == 0 and weights[0, 1] > weights[0, 2] > 0
 
-    def test_padding_gets_no_attention(self, name):
-        mask = torch.tensor([[True, True, False]])
-        state = SketchState(0, torch.zeros(1, 3), mask, None)
-        weights = build(name)(torch.tensor([[0.0, 0.0, 9.0]]), state)
-        torch.testing.assert_close(weights, torch.tensor([[0.5, 0.5, 0.0]]))
-
 
 @pytest.mark.parametrize(
     ("name", "first", "last"), [("left_to_right", 0, 2), ("right_to_left", 2, 0)]

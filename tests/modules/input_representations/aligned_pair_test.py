@@ -3,15 +3,11 @@ import math
 import numpy
 import pytest
 import torch
-from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Batch, Vocabulary
 from allennlp.modules import TextFieldEmbedder
 
-from allennlp_nef.data import WmtWordQeReader
 from allennlp_nef.modules.input_representations import (
     AlignedPairRepresentation,
-    InputRepresentation,
 )
 from tests import oracles
 
@@ -167,13 +163,6 @@ class TestAlignmentDropout:
         representation.eval()
         assert not any(self.is_without(representation, vectors, fields))
 
-    def test_others_keep_their_features(self):
-        vectors, _, fields = batch_of(self.PAIRS)
-        representation = make(vectors, alignment_dropout=0.3)
-        expected = representation.eval()(**fields)[0]
-        kept = (representation.train()(**fields)[0] == expected).flatten(1).all(1)
-        assert 110 < int(kept.sum()) < 170
-
     def test_sentences_without_any_alignment_have_a_vector_of_their_own(self):
         """A word without alignment is another thing in a sentence where others have one."""
         vectors, _, fields = batch_of([("s1 s2", "t1 t2", [(0, 0)]), ("s1 s2", "t1 t2", [])])
@@ -183,13 +172,6 @@ class TestAlignmentDropout:
         assert torch.equal(features[0, 1, source], representation.unaligned)
         for word in (0, 1):
             assert torch.equal(features[1, word, source], representation.unaligned_sentence)
-
-    def test_nothing_is_drawn_by_default(self):
-        vectors, _, fields = batch_of(PAIRS)
-        representation = make(vectors)
-        state = torch.get_rng_state()
-        representation(**fields)
-        assert torch.equal(torch.get_rng_state(), state)
 
     @pytest.mark.parametrize("share", [-0.1, 1, "0.1", math.nan, None])
     def test_shares_outside_of_the_range_are_refused(self, share):
@@ -234,54 +216,3 @@ def test_bfloat16_features_have_the_dtype_of_the_input():
     features, _ = representation(**fields)
     assert features.dtype == torch.bfloat16
     torch.testing.assert_close(features[mask].float(), expected[mask], rtol=0.02, atol=0.02)
-
-
-def test_autocast_features_are_close_to_float32():
-    """Products come in bfloat16 there, the words and the learned vectors in float32."""
-    vectors, (_, mask), fields = batch_of(PAIRS)
-    representation = make(vectors)
-    expected, _ = representation(**fields)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        features, _ = representation(**fields)
-    torch.testing.assert_close(features[mask].float(), expected[mask], rtol=0.02, atol=0.02)
-
-
-@pytest.mark.parametrize("neighbours, dim", [(True, 384), (False, 128)])
-def test_batch_of_the_reader_has_the_features_of_the_oracle(neighbours, dim):
-    """The dimensions of the paper, from Params, with words in place of given vectors."""
-    reader = WmtWordQeReader()
-    instances = []
-    for source, target, links in PAIRS:
-        instances.append(reader.text_to_instance(source.split(), target.split(), links))
-        reader.apply_token_indexers(instances[-1])
-    vocab = Vocabulary.from_instances(instances)
-    batch = Batch(instances)
-    batch.index_instances(vocab)
-    fields = batch.as_tensor_dict()
-    del fields["metadata"]
-
-    def embedder(side):
-        embedding = {"type": "embedding", "embedding_dim": 64, "vocab_namespace": f"{side}_tokens"}
-        return {"token_embedders": {"tokens": embedding}}
-
-    torch.manual_seed(0)
-    params = {
-        "type": "aligned_pair",
-        "source_embedder": embedder("source"),
-        "target_embedder": embedder("target"),
-        "neighbours": neighbours,
-    }
-    representation = InputRepresentation.from_params(Params(params), vocab=vocab)
-    features, mask = representation(**fields)
-    assert features.shape == (4, 5, dim)
-    assert representation.get_output_dim() == dim
-    assert mask.sum(-1).tolist() == [5, 1, 3, 1]
-    vectors = [
-        representation.source_embedder(fields["source"]),
-        representation.target_embedder(fields["target"]),
-    ]
-    expected = by_oracle(representation, vectors, PAIRS, neighbours)
-    for row, length in enumerate([5, 1, 3, 1]):
-        numpy.testing.assert_allclose(
-            features[row, :length].detach().numpy(), expected[row], atol=1e-6
-        )

@@ -203,25 +203,6 @@ def test_state_without_fixed_weights_needs_the_same_transformer(make, options):
         other.load_state_dict({**state, "checksum": state["checksum"] + 1})
 
 
-def test_mix_over_a_frozen_transformer_is_trained(make, batch):
-    representation = make(frozen_layers="all", last_layers=2, train=True)
-    representation(**batch(*PAIRS))[0].pow(2).sum().backward()
-    assert all(p.grad is not None for p in representation.layer_mix.parameters())
-    assert all(p.grad is None for p in representation.transformer.parameters())
-
-
-@pytest.mark.parametrize("pooling", ["first", "mean"])
-def test_bfloat16_autocast_is_close_to_float32(make, batch, pooling):
-    representation = make(pooling=pooling, aligned_source=True, last_layers=2)
-    fields = batch(*PAIRS)
-    expected, _ = representation(**fields)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        vectors, _ = representation(**fields)
-        vectors.float().sum().backward()
-    torch.testing.assert_close(vectors.float(), expected, atol=0.1, rtol=0.1)
-    assert representation.unaligned.grad.isfinite().all()
-
-
 def test_bfloat16_of_the_transformer_leaves_its_states_in_float32(make, batch):
     fields = batch(*PAIRS)
     expected, _ = make(last_layers=2)(**fields)

@@ -1,14 +1,11 @@
 """`neural_easy_first` inside AllenNLP's own encoders and models."""
 
-import pytest
 import torch
 from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Instance, Token, Vocabulary
 from allennlp.data.fields import SequenceLabelField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.models import Model
-from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
 SENTENCES = ["the cat sat", "a dog", "the old dog sat on a mat"]
 
@@ -66,16 +63,3 @@ def test_simple_tagger_learns_with_a_decoder():
         optimizer.step()
     assert loss < 0.1 * output["loss"]
     assert model.get_metrics()["accuracy"] > 0.5
-
-
-def test_encoders_have_to_agree_on_directions():
-    unidirectional = encoders(bidirectional=False)
-    with pytest.raises(ConfigurationError, match="bidirectionality"):
-        Seq2SeqEncoder.from_params(Params(unidirectional))
-    agreeing = encoders(bidirectional=False)
-    agreeing["encoders"][1]["bidirectional"] = False
-    encoder = Seq2SeqEncoder.from_params(Params(agreeing))
-    assert not encoder.is_bidirectional()
-    assert encoder.get_output_dim() == 6 + 4
-    assert encoder(torch.zeros(2, 3, 8), torch.ones(2, 3, dtype=torch.bool)).shape == (2, 3, 10)
-    assert Seq2SeqEncoder.from_params(Params(encoders())).is_bidirectional()

@@ -27,9 +27,3 @@ def test_dropout_is_for_training_only():
 def test_bad_dropout_is_refused(dropout):
     with pytest.raises(ConfigurationError, match=r"dropout: expected a number in \[0, 1\)"):
         DropoutEncoder(3, dropout)
-
-
-@pytest.mark.parametrize("input_dim", [0, -3, "x"])
-def test_bad_dimensions_are_refused(input_dim):
-    with pytest.raises(ConfigurationError, match="input_dim: expected an integer of at least 1"):
-        DropoutEncoder(input_dim, 0.5)

@@ -1,8 +1,6 @@
 import pytest
 import torch
-from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
 from allennlp_nef.modules.attention_transforms import (
     ConstrainedSoftmaxTransform,
@@ -19,36 +17,6 @@ from tests.modules.seq2seq_encoders.small_encoder import (
 
 
 class TestOptions:
-    @pytest.mark.parametrize(
-        "options",
-        [
-            {"sketch_update": "single"},
-            {"num_steps": 2},
-            {"num_steps": "length"},
-            {"attention": SoftmaxTransform()},
-            {"attention": ConstrainedSoftmaxTransform(temperature=0.5)},
-            {"attention": ConstrainedSoftmaxTransform(coverage_penalty=2.0)},
-            {"attention": ConstrainedSoftmaxTransform(upper_bound=0.5)},
-            {"attention": ConstrainedSparsemaxTransform()},
-        ],
-        ids=str,
-    )
-    def test_each_option_changes_the_output(self, options):
-        inputs, mask = batch_of([7, 6])
-        assert not torch.allclose(make()(inputs, mask), make(**options)(inputs, mask), atol=1e-3)
-
-    def test_cap_steps_is_about_sentences_with_fewer_words_than_steps(self):
-        inputs, mask = batch_of([3, 6])
-        capped, free = (
-            make(num_steps=5, attention=SoftmaxTransform(), cap_steps=cap_steps)
-            for cap_steps in (True, False)
-        )
-        first, second = capped(inputs, mask), free(inputs, mask)
-        assert not torch.allclose(first[0], second[0], atol=1e-3)
-        torch.testing.assert_close(first[1], second[1])
-        trace = free.encode(inputs, mask, trace=True)[1]
-        assert trace.num_steps.tolist() == [5, 5]
-
     def test_concat_input_puts_the_input_before_the_sketches(self):
         inputs, mask = batch_of([3, 6])
         both, sketch = make(), make(concat_input=False)
@@ -57,23 +25,11 @@ class TestOptions:
         assert torch.equal(both(inputs, mask)[..., INPUT_DIM:], sketch(inputs, mask))
         assert torch.equal(both(inputs, mask)[..., :INPUT_DIM], inputs)
 
-    def test_output_after_one_step_depends_on_the_context(self):
-        """On 2 w + 1 words, given the attention."""
-        for context_size in (0, 1, 2):
-            encoder = make(context_size=context_size, num_steps=1)
-            with torch.no_grad():
-                encoder.attention_vector.zero_()  # uniform attention
-            inputs, mask = batch_of([9])
-            inputs.requires_grad_()
-            encoder(inputs, mask)[0, 4, INPUT_DIM:].sum().backward()
-            reached = inputs.grad[0].abs().sum(-1) > 0
-            expected = [abs(i - 4) <= context_size for i in range(9)]
-            assert reached.tolist() == expected
-
     def test_dimensions_are_those_of_the_paper(self):
         encoder = NeuralEasyFirst(7, preattention_dim=5, sketch_dim=4, context_size=3)
         assert encoder.get_input_dim() == 7
         assert encoder.get_output_dim() == 11
+        assert encoder.is_bidirectional() and not make(bidirectional=False).is_bidirectional()
         shapes = {name: tuple(p.shape) for name, p in encoder.named_parameters()}
         assert shapes == {
             "input_weight": (9, 49),
@@ -96,46 +52,8 @@ class TestOptions:
         encoder.eval()
         torch.testing.assert_close(encoder(inputs, mask), expected)
 
-    def test_bidirectional_is_what_the_option_says(self):
-        assert make().is_bidirectional()
-        assert not make(bidirectional=False).is_bidirectional()
-
-    def test_defaults_are_those_of_the_docstring(self):
-        encoder = NeuralEasyFirst(8)
-        assert isinstance(encoder.attention, ConstrainedSoftmaxTransform)
-        assert encoder.sketch_update == "full"
-        assert encoder.num_steps == 5
-        assert encoder.context_size == 2
-        assert encoder.attention_vector.shape == (50,)
-        assert encoder.get_output_dim() == 58
-
 
 class TestConfiguration:
-    def test_encoder_is_made_of_a_config(self):
-        encoder = Seq2SeqEncoder.from_params(
-            Params(
-                {
-                    "type": "neural_easy_first",
-                    "input_dim": 6,
-                    "sketch_update": "single",
-                    "num_steps": "length",
-                    "context_size": 1,
-                    "preattention_dim": 7,
-                    "sketch_dim": 8,
-                    "attention": {"type": "softmax", "temperature": 0.5, "coverage_penalty": 2.0},
-                    "concat_input": False,
-                    "dropout": 0.1,
-                    "cap_steps": True,
-                    "bidirectional": False,
-                }
-            )
-        )
-        assert isinstance(encoder, NeuralEasyFirst)
-        assert isinstance(encoder.attention, SoftmaxTransform)
-        assert encoder.attention.temperature == 0.5
-        assert encoder.num_steps == "length"
-        assert encoder.get_output_dim() == 8
-
     @pytest.mark.parametrize(
         "transform", [ConstrainedSoftmaxTransform, ConstrainedSparsemaxTransform]
     )
@@ -152,13 +70,8 @@ class TestConfiguration:
         [
             ({"sketch_update": "both"}, 'sketch_update: expected "single" or "full", got \'both\''),
             ({"num_steps": 0}, "num_steps: expected an integer of at least 1 .*, got 0"),
-            ({"num_steps": "long"}, "num_steps: .* got 'long'"),
-            ({"dropout": None}, "dropout: .* got None"),
             ({"num_steps": True}, "num_steps: .* got True"),
-            ({"input_dim": 0}, "input_dim: expected an integer of at least 1, got 0"),
             ({"context_size": -1}, "context_size: expected an integer of at least 0, got -1"),
-            ({"sketch_dim": 0}, "sketch_dim: .* got 0"),
-            ({"dropout": 1.0}, r"dropout: expected a number in \[0, 1\), got 1.0"),
             ({"cap_steps": False}, "cap_steps: csoftmax gives each word an attention of 1"),
         ],
         ids=str,
@@ -171,11 +84,6 @@ class TestConfiguration:
         message = "neural_easy_first: expected input_dim 4, the dimension of what comes .* got 3"
         with pytest.raises(ConfigurationError, match=message):
             NeuralEasyFirst(3)(torch.zeros(2, 5, 4))
-
-    def test_unknown_options_are_refused(self):
-        params = Params({"type": "neural_easy_first", "input_dim": 3, "steps": 4})
-        with pytest.raises(ConfigurationError, match="steps"):
-            Seq2SeqEncoder.from_params(params)
 
 
 class _ScaledSoftmax(SoftmaxTransform):

@@ -5,46 +5,13 @@ import torch
 
 from allennlp_nef.modules.attention_transforms import (
     ConstrainedSoftmaxTransform,
-    SoftmaxTransform,
 )
 from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst
 from tests.modules.seq2seq_encoders.small_encoder import (
-    INPUT_DIM,
-    SKETCH_DIM,
-    TRANSFORMS,
     UPDATES,
     batch_of,
     make,
 )
-
-
-class TestTrace:
-    @pytest.mark.parametrize("transform", TRANSFORMS)
-    @pytest.mark.parametrize("update", UPDATES)
-    def test_steps_move_the_sketches_by_the_attention(self, update, transform):
-        encoder = make(sketch_update=update, num_steps=4, attention=transform())
-        inputs, mask = batch_of([6, 2, 5, 1])
-        output, trace = encoder.encode(inputs, mask, trace=True)
-        assert trace.num_steps.tolist() == [4, 2, 4, 1]
-        assert trace.attention.shape == (4, 4, 6)
-        assert trace.sketches.shape == (4, 4, 6, SKETCH_DIM)
-        assert (trace.attention >= 0).all()
-        assert (trace.attention.masked_select(~mask.unsqueeze(1)) == 0).all()
-        has_step = torch.arange(4) < trace.num_steps.unsqueeze(-1)
-        torch.testing.assert_close(trace.attention.sum(-1), has_step.float())
-        torch.testing.assert_close(trace.sketches[:, -1], output[..., INPUT_DIM:])
-        # A step moves each word's sketch by its attention times a number in (-1, 1).
-        moves = trace.sketches[:, 1:] - trace.sketches[:, :-1]
-        assert (moves.abs() <= trace.attention[:, 1:].unsqueeze(-1) + 1e-6).all()
-
-    def test_csoftmax_covers_no_word_more_than_once(self):
-        encoder = make(num_steps=4, scale=4.0)
-        inputs, mask = batch_of([6, 2, 5])
-        coverage = encoder.encode(inputs, mask, trace=True)[1].attention.sum(1)
-        assert coverage.max() <= 1 + 1e-6
-        softmax = make(num_steps=4, scale=4.0, attention=SoftmaxTransform())
-        coverage = softmax.encode(inputs, mask, trace=True)[1].attention.sum(1)
-        assert coverage.max() > 1.5
 
 
 @pytest.mark.parametrize("update", UPDATES)

@@ -2,51 +2,13 @@ import math
 
 import pytest
 import torch
-from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
 from allennlp_nef.modules.seq2seq_encoders import PositionAwareSelfAttention
-from tests.modules.seq2seq_encoders.small_self_attention import DIM, SWITCHES, batch_of, make
+from tests.modules.seq2seq_encoders.small_self_attention import batch_of, make
 
 
 class TestOptions:
-    @pytest.mark.parametrize("name", SWITCHES)
-    def test_each_switch_changes_the_output(self, name):
-        inputs, mask = batch_of([7, 6])
-        one, other = make(**{name: True}), make(**{name: False})
-        other.load_state_dict(one.state_dict(), strict=name == "mask_self")
-        assert not torch.allclose(one(inputs, mask), other(inputs, mask), atol=1e-3)
-
-    @pytest.mark.parametrize("relative", [True, False])
-    @pytest.mark.parametrize("gaussian", [True, False])
-    def test_window_changes_the_biases_alone(self, gaussian, relative):
-        """k is the spread of G and the reach of P, and of nothing else."""
-        inputs, mask = batch_of([7, 6])
-        options = {"gaussian": gaussian, "relative": relative}
-        near, far = make(window=2, **options), make(window=4, **options)
-        state = near.state_dict()
-        if relative:
-            state["distances"] = torch.cat([near.distances, near.distances[:2].detach() + 1])
-        far.load_state_dict(state)
-        changed = not torch.allclose(near(inputs, mask), far(inputs, mask), atol=1e-3)
-        assert changed == (gaussian or relative)
-
-    def test_alpha_is_the_share_of_the_gaussian_bias(self):
-        """alpha weighs G against P, and both are learned."""
-        inputs, mask = batch_of([7, 6])
-        encoder = make()
-        both = encoder(inputs, mask)
-        assert 0 < encoder.alpha < 1
-        for value, name in ((-100.0, "gaussian"), (100.0, "relative")):
-            without = make(**{name: False})
-            without.load_state_dict(encoder.state_dict(), strict=False)
-            for one in (encoder, without):
-                with torch.no_grad():
-                    one.mixture.fill_(value)
-            torch.testing.assert_close(encoder(inputs, mask), without(inputs, mask))
-            assert not torch.allclose(encoder(inputs, mask), both, atol=1e-3)
-
     def test_only_the_parameters_that_are_used_exist(self):
         """What a switch leaves out is not there, and all that is there is trained."""
         everything = {name for name, _ in make().named_parameters()}
@@ -66,6 +28,7 @@ class TestOptions:
     def test_dimensions_are_those_of_the_paper(self):
         encoder = PositionAwareSelfAttention(6, hidden_dim=5)
         assert encoder.get_input_dim() == encoder.get_output_dim() == 6
+        assert encoder.is_bidirectional() and not make(bidirectional=False).is_bidirectional()
         shapes = {name: tuple(p.shape) for name, p in encoder.named_parameters()}
         square = dict.fromkeys(("fusion_1", "fusion_2", "gate_1", "gate_2", "gate_3"), (6, 6))
         assert shapes == {
@@ -93,10 +56,6 @@ class TestOptions:
         torch.testing.assert_close(seen[0][~dropped], 2 * seen[1][~dropped])
         torch.testing.assert_close(encoder(inputs, mask), make()(inputs, mask))
 
-    def test_bidirectional_is_what_the_option_says(self):
-        assert make().is_bidirectional()
-        assert not make(bidirectional=False).is_bidirectional()
-
     def test_initial_values_are_glorot(self):
         torch.manual_seed(0)
         encoder = PositionAwareSelfAttention(60, hidden_dim=30)
@@ -113,41 +72,14 @@ class TestOptions:
 
 
 class TestConfiguration:
-    def test_encoder_is_made_of_a_config(self):
-        params = {
-            "type": "position_aware_self_attention",
-            "input_dim": DIM,
-            "hidden_dim": 7,
-            "window": 3,
-            "mask_self": False,
-            "gaussian": False,
-            "relative": True,
-            "absolute": True,
-            "dropout": 0.1,
-            "bidirectional": False,
-        }
-        encoder = Seq2SeqEncoder.from_params(Params(params))
-        assert isinstance(encoder, PositionAwareSelfAttention)
-        assert encoder.distances.shape == (4, DIM)
-
     @pytest.mark.parametrize(
         "options, message",
         [
-            ({"input_dim": 0}, "input_dim: expected an integer of at least 1, got 0"),
             ({"hidden_dim": 0}, "hidden_dim: expected an integer of at least 1, got 0"),
-            ({"hidden_dim": 1.5}, "hidden_dim: .* got 1.5"),
             ({"window": 0}, "window: expected an integer of at least 1, got 0"),
-            ({"window": True}, "window: .* got True"),
-            ({"dropout": 1.0}, r"dropout: expected a number in \[0, 1\), got 1.0"),
-            ({"dropout": -0.1}, "dropout: .* got -0.1"),
         ],
         ids=str,
     )
     def test_bad_options_are_refused(self, options, message):
         with pytest.raises(ConfigurationError, match=message):
             PositionAwareSelfAttention(**{"input_dim": 3, **options})
-
-    def test_unknown_options_are_refused(self):
-        params = Params({"type": "position_aware_self_attention", "input_dim": 3, "reach": 4})
-        with pytest.raises(ConfigurationError, match="reach"):
-            Seq2SeqEncoder.from_params(params)

@@ -118,30 +118,6 @@ def test_masked_words_may_be_anywhere():
     torch.testing.assert_close(trace.attention.sum(-1), mask.float())
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
-@given(st.lists(st.integers(2, 8), min_size=1, max_size=3), st.booleans())
-def test_attention_and_gates_are_shares(lengths, mask_self):
-    encoder = make(mask_self=mask_self)
-    inputs, mask = batch_of(lengths, padding=math.nan)
-    _, trace = encoder.encode(inputs, mask, trace=True)
-    torch.testing.assert_close(trace.attention.sum(-1), mask.float())
-    assert (trace.attention >= 0).all()
-    own = trace.attention.diagonal(dim1=1, dim2=2)[mask]
-    assert (own == 0).all() if mask_self else (own > 0).all()
-    assert ((trace.gates >= 0) & (trace.gates <= 1)).all()
-
-
-def test_attention_to_bfloat16_states_is_float32_under_autocast():
-    encoder = make(absolute=True)
-    inputs, mask = batch_of([6, 3])
-    expected = encoder(inputs, mask)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        output, trace = encoder.encode(inputs.bfloat16(), mask, trace=True)
-    assert trace.attention.dtype == torch.float32
-    torch.testing.assert_close(trace.attention.sum(-1), mask.float())
-    torch.testing.assert_close(output.float(), expected, rtol=0.1, atol=0.1)
-
-
 @pytest.mark.parametrize("size", [30.0, 1e3, 1e6])
 def test_large_numbers_stay_finite(size):
     encoder = make()

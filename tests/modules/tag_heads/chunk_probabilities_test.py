@@ -118,11 +118,3 @@ def test_probabilities_of_certain_chunks_are_at_most_1(head_name):
     values = [value for row in found for value in row]
     assert max(values) > 0.999
     assert all(0 <= value <= 1 for value in values)
-
-
-@pytest.mark.parametrize("head_name", ["crf", "softmax"])
-def test_labels_that_are_no_chunk_tags_are_refused(head_name):
-    head = make(head_name)
-    states, mask, tags = batch_of([2])
-    with pytest.raises(ValueError, match="expected O or a chunk tag such as B-PER, got 'OK'"):
-        probabilities_of(head, head.scores(states), mask, tags, [[Chunk(0, 1, "X")]])

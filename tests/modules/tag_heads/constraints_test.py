@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allennlp_nef.data.formats.chunks import convert_tags
-from allennlp_nef.modules.tag_heads import forbidden_transitions
 from tests import oracles
 from tests.modules.tag_heads.small_head import LABELS, SCHEMES, batch_of, make
 
@@ -120,44 +119,11 @@ def test_rounded_scores_are_decoded_exactly(dtype):
 
 
 @pytest.mark.parametrize(
-    "scheme, before, after",
-    [
-        ("BIO", "O", "I-X"),
-        ("BIO", "B-X", "I-Y"),
-        ("BIO", None, "I-X"),
-        ("BIOUL", "B-X", "O"),
-        ("BIOUL", "B-X", "L-Y"),
-        ("BIOUL", "U-X", "I-X"),
-        ("BIOUL", "L-X", "L-X"),
-        ("BIOUL", "I-X", None),
-        ("BIOUL", None, "L-X"),
-    ],
-)
-def test_ill_formed_transitions_are_forbidden(scheme, before, after):
-    types, prefixes = ("X", "Y"), "BI" if scheme == "BIO" else "BILU"
-    labels = ["O", *(f"{prefix}-{kind}" for kind in types for prefix in prefixes)]
-    transitions, start, end = forbidden_transitions(labels, scheme)
-    place = {label: index for index, label in enumerate(labels)}
-    if before is None:
-        assert start[place[after]]
-    elif after is None:
-        assert end[place[before]]
-    else:
-        assert transitions[place[before], place[after]]
-    for allowed in ("O", "B-Y") if scheme == "BIO" else ("O", "B-Y", "U-Y"):
-        assert not start[place[allowed]]
-        assert not transitions[place["O"], place[allowed]]
-    assert not transitions[place["B-X"], place["I-X"]]
-
-
-@pytest.mark.parametrize(
     "labels, scheme, message",
     [
         (["O", "B-X"], "IOB1", 'constraints: expected "BIO", "BIOUL" or null, got \'IOB1\''),
         (["O", "OK"], "BIO", "constraints: expected labels of BIO, got 'OK'"),
-        (["O", "B_X"], "BIOUL", "constraints: expected labels of BIOUL, got 'B_X'"),
         (["O", "B-X", "U-X"], "BIO", "constraints: expected labels of BIO, got 'U-X'"),
-        (["O", "", "B-X"], "BIO", "constraints: expected labels of BIO, got ''"),
         (
             ["I-Y", "O", "B-X", "I-X"],
             "BIO",

@@ -129,24 +129,6 @@ class TestEveryHead:
         assert (head.decode(scores, mask) == 0).all()
         assert (head.probabilities(scores, mask) == 0).all()
 
-    @pytest.mark.parametrize("weights", [None, {"BAD": 5.0}])
-    @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-    def test_loss_of_rounded_scores_is_exact(self, name, weights, dtype):
-        head = make(name, label_weights=weights)
-        states, mask, tags = batch_of([40, 30])
-        rounded = head.scores(states).to(dtype).detach()
-        expected = head.loss(rounded.float(), mask, tags)
-        scores = rounded.clone().requires_grad_()
-        loss = head.loss(scores, mask, tags)
-        assert loss.dtype == torch.float32
-        torch.testing.assert_close(loss, expected)
-        loss.backward()
-        assert torch.isfinite(scores.grad).all()
-        assert torch.equal(head.decode(scores, mask), head.decode(rounded.float(), mask))
-        probabilities = head.probabilities(scores, mask)
-        assert probabilities.dtype == torch.float32
-        torch.testing.assert_close(probabilities.sum(-1), mask.float())
-
     def test_scores_alone_are_bfloat16_under_autocast(self, name):
         """A sum over 1,000 words in bfloat16 would be wrong by some percent."""
         head = make(name)

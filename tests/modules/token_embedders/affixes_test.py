@@ -80,16 +80,6 @@ def test_vectors_are_the_concatenated_rows_of_each_word(indexer, embedder):
             torch.testing.assert_close(vectors[row, column], expected)
 
 
-def test_default_dimension_is_that_of_the_paper():
-    """Section 5.1: with words of 64 the input is 164 wide."""
-    vocab = vocabulary()
-    module = make(vocab)
-    assert module.get_output_dim() == 100
-    assert module.prefix_weight.size(0) == sum(
-        vocab.get_vocab_size(f"affixes_prefix_{n}") for n in range(1, 5)
-    )
-
-
 def test_text_field_embedder_concatenates_words_and_affixes():
     vocab = vocabulary(case=True)
     options = {"type": "affixes", "embedding_dim": 4, "case_dim": 2}
@@ -110,26 +100,6 @@ def test_empty_batch_has_empty_output(shape):
     affixes = torch.zeros(*shape, 4, dtype=torch.long)
     vectors = module(affixes, affixes, torch.zeros(shape, dtype=torch.long))
     assert vectors.shape == (*shape, 8)
-
-
-def test_only_used_rows_have_a_gradient():
-    vocab = vocabulary(case=True)
-    module = make(vocab, embedding_dim=3, case_dim=2)
-    words = ["the", "a", "the"]
-    module(**tensors_of([words], vocab, case=True)).sum().backward()
-    for side in ("prefix", "suffix"):
-        grad = getattr(module, f"{side}_weight").grad
-        counts = torch.zeros(len(grad))
-        begin = 0
-        for length in range(1, 5):
-            name = f"affixes_{side}_{length}"
-            for word in words:
-                affix = word[:length] if side == "prefix" else word[-length:]
-                counts[begin + vocab.get_token_index(affix, name)] += 1
-            begin += vocab.get_vocab_size(name)
-        assert torch.equal(grad, counts.unsqueeze(-1).expand_as(grad))
-    used = module.case_embedding.weight.grad.abs().sum(-1).nonzero().flatten().tolist()
-    assert used == [1 + CASES.index("lower")]
 
 
 def test_gradcheck():

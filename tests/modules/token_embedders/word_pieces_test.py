@@ -84,17 +84,6 @@ def test_a_word_of_a_long_sentence_is_that_of_a_window_around_it(make, embed):
     )  # it has more context in the next one
 
 
-def test_frozen_layers_get_no_gradients(make, embed):
-    embedder = make(frozen_layers=1).train()
-    embed(embedder, *SENTENCES).sum().backward()
-    with_gradient = {
-        name.split(".layer.")[1][0]
-        for name, parameter in embedder.named_parameters()
-        if parameter.grad is not None
-    }
-    assert with_gradient == {"1"}
-
-
 def test_wrong_options_are_errors(make):
     with pytest.raises(ConfigurationError, match=f"max_length: .* and at most {LENGTH}, "):
         make(max_length=LENGTH + 1)

@@ -1,0 +1,165 @@
+"""What holds for constrained softmax and constrained sparsemax."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.autograd import gradcheck
+
+from allennlp_nef.nn.constrained_softmax import ConstrainedSoftmaxFunction, constrained_softmax
+from allennlp_nef.nn.constrained_sparsemax import (
+    ConstrainedSparsemaxFunction,
+    constrained_sparsemax,
+)
+from tests import oracles
+from tests.nn.csoftmax_problems import FLOATS, KINDS, problems, rows_by_oracle, values_of
+
+LOW_PRECISION = [torch.bfloat16, torch.float16]
+TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-9}
+ORACLES = {
+    constrained_softmax: oracles.csoftmax,
+    constrained_sparsemax: oracles.csparsemax,
+}
+both = pytest.mark.parametrize("attend", list(ORACLES), ids=["csoftmax", "csparsemax"])
+
+
+@both
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(problem=problems(), dtype=st.sampled_from(FLOATS))
+def test_weights_are_the_optimum(attend, problem, dtype):
+    z, u, mask = problem
+    z, u = z.to(dtype), u.to(dtype)
+    tolerance = TOLERANCE[dtype]
+    alpha = attend(torch.where(mask, z, torch.full_like(z, math.nan)), u, mask)
+    assert alpha.dtype == dtype
+    assert abs(float(alpha.sum()) - 1) < tolerance
+    assert (alpha >= 0).all() and (alpha <= u).all()
+    assert (alpha[~mask] == 0).all() and (alpha[u == 0] == 0).all()
+    ordered = (z.unsqueeze(1) >= z) & (u.unsqueeze(1) >= u) & mask & mask.unsqueeze(1)
+    assert (alpha.unsqueeze(1) - alpha)[ordered].ge(-tolerance).all()
+    expected = torch.tensor(ORACLES[attend](z[mask], u[mask]))
+    torch.testing.assert_close(alpha[mask].double(), expected, rtol=0, atol=tolerance)
+    softmax = z.masked_fill(~mask, -math.inf).softmax(-1)
+    if attend is constrained_softmax and (softmax <= u).all():
+        torch.testing.assert_close(alpha, softmax, rtol=0, atol=tolerance)
+
+
+@both
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(length=st.integers(2, 1000), kind=st.sampled_from(KINDS), seed=st.integers(0, 1000))
+def test_long_rows_are_solved(attend, length, kind, seed):
+    z, u = values_of(kind, length, seed)
+    expected = rows_by_oracle(z, u, ORACLES[attend])
+    for dtype, tolerance in TOLERANCE.items():
+        alpha = attend(z.to(dtype), u.to(dtype))
+        torch.testing.assert_close(alpha.double(), expected, rtol=0, atol=tolerance)
+
+
+@both
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", LOW_PRECISION)
+def test_low_precision_has_the_error_of_rounding(attend, dtype, kind):
+    z, u = (tensor.to(dtype) for tensor in values_of(kind, 30, seed=5, batch=4))
+    gradient = torch.randn(4, 30, generator=torch.Generator().manual_seed(6)).to(dtype)
+    results = []
+    for kind_of_float in (dtype, torch.float32):
+        a, b = (tensor.to(kind_of_float, copy=True).requires_grad_() for tensor in (z, u))
+        alpha = attend(a, b)
+        alpha.backward(gradient.to(kind_of_float))
+        results.append([alpha.detach(), a.grad, b.grad])
+    for low, exact in zip(*results):
+        assert low.dtype == dtype
+        torch.testing.assert_close(low.float(), exact, rtol=2 * torch.finfo(dtype).eps, atol=1e-5)
+
+
+@both
+def test_masked_positions_have_no_effect(attend):
+    z, u = values_of("tight", 5, batch=2)
+    mask = torch.tensor([True, True, False, True, False])
+    u = u * 3
+    expected = attend(z[:, mask], u[:, mask])
+    for junk in (math.nan, math.inf, -math.inf, -1.0, 1e30):
+        a, b = z.clone(), u.clone()
+        a[:, ~mask] = b[:, ~mask] = junk
+        alpha = attend(a.requires_grad_(), b.requires_grad_(), mask)
+        alpha.square().sum().backward()
+        torch.testing.assert_close(alpha[:, mask], expected)
+        assert (alpha[:, ~mask] == 0).all()
+        for gradient in (a.grad, b.grad):
+            assert torch.isfinite(gradient).all() and (gradient[:, ~mask] == 0).all()
+
+
+@pytest.mark.parametrize("function", [ConstrainedSoftmaxFunction, ConstrainedSparsemaxFunction])
+def test_bounds_that_sum_to_less_than_1_are_the_weights(function):
+    """A sentence that is done, or padding: the core checks nothing, and is never NaN."""
+    z = torch.randn(5, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    for u in (torch.zeros(5), torch.full((5,), 0.1)):
+        u.requires_grad_()
+        alpha = function.apply(z, u)
+        alpha.sum().backward()
+        assert torch.equal(alpha, u)
+        assert z.grad.tolist() == [0] * 5 and torch.isfinite(u.grad).all()
+
+
+@both
+@pytest.mark.parametrize("length", [2, 3, 7])
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradients_are_those_of_finite_differences(attend, kind, length):
+    checked = 0
+    for seed in range(6):
+        z, u = values_of(kind, length, seed)
+        alpha = rows_by_oracle(z, u, ORACLES[attend])
+        inside = (alpha > 0) & (alpha < u * (1 - 1e-9))
+        if attend is constrained_softmax:
+            unbounded = (z - (z - alpha.log())[inside].mean()).exp()
+            distances = unbounded - u
+        else:
+            above = z - (z - alpha)[inside].mean()
+            distances = torch.cat([above, above - u])
+        if distances.abs().min() < 1e-4:
+            continue  # a kink: it has no gradient
+        checked += 1
+        assert gradcheck(attend, (z.requires_grad_(), u.requires_grad_()))
+    assert checked >= 3
+
+
+@both
+def test_gradients_of_a_masked_batch_are_those_of_finite_differences(attend):
+    z, u = values_of("tight", 5, seed=3, batch=2)
+    mask = torch.tensor([[True, True, True, True, True], [True, False, True, True, False]])
+    u[1] *= 2
+    inputs = z.requires_grad_(), u.requires_grad_()
+    assert gradcheck(lambda a, b: attend(a, b, mask), inputs)
+
+
+@both
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_gradients_are_finite_where_bounds_sum_to_one(attend, dtype):
+    """The last step of N = L: alpha = u, whichever way the sum is rounded."""
+    for seed in range(20):
+        generator = torch.Generator().manual_seed(seed)
+        u, z, gradient = torch.randn(3, 200, generator=generator, dtype=dtype).mul(3).unbind()
+        u = u.softmax(0).requires_grad_()
+        alpha = attend(z.requires_grad_(), u)
+        alpha.backward(gradient)
+        torch.testing.assert_close(alpha, u, rtol=0, atol=1e-6)
+        assert z.grad.abs().max() < 30 and u.grad.abs().max() < 30
+
+
+@both
+def test_second_derivatives_are_an_error(attend):
+    """They would be wrong where the gradient of alpha is constant."""
+    z = torch.randn(4, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    alpha = attend(z, torch.ones(4))
+    with pytest.raises(RuntimeError, match=f"{attend.__name__} is differentiable once"):
+        torch.autograd.grad(alpha[0], z, create_graph=True)
+
+
+@both
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(length=st.integers(1, 8), seed=st.integers(0, 1000), shift=st.floats(-50, 50))
+def test_a_constant_added_to_the_scores_does_not_change_the_weights(attend, length, seed, shift):
+    z, u = values_of("random", length, seed)
+    torch.testing.assert_close(attend(z + shift, u), attend(z, u))
