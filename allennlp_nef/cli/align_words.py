@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from allennlp_nef.cli.shared import call_with, print_lines, writing
+from allennlp_nef.cli.shared import call_with, checking, print_lines, writing
 from allennlp_nef.data.formats.text_files import read_lines, read_parallel_lines
 from allennlp_nef.data.formats.wmt_layouts import without_eos
 from allennlp_nef.data.formats.word_alignments import parse_alignments
@@ -72,9 +72,11 @@ def run(args: argparse.Namespace) -> Iterator[str]:
             yield f"{title}: {path}"
 
 
+@checking(add_arguments)
 def align_words(
     source: str,
     target: str,
+    *,
     output: str,
     symmetrization: str | None = None,
     priors: str | None = None,

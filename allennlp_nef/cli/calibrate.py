@@ -13,6 +13,7 @@ from allennlp_nef.cli.shared import (
     add_trust,
     aligned,
     call_with,
+    checking,
     number,
 )
 from allennlp_nef.errors import DataFormatError, UserError, printable
@@ -105,10 +106,12 @@ def run(args: argparse.Namespace) -> Iterator[str]:
     yield json.dumps(results, indent=2) if args.json else as_text(results, args.plot)
 
 
+@checking(add_arguments)
 def calibrate(
     archive: str,
-    output: str,
     data: "DataPath | None" = None,
+    *,
+    output: str,
     maximize: str = "mcc",
     temperature_only: bool = False,
     halting: str | None = None,

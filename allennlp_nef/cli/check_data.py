@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from allennlp_nef.cli.shared import call_with, integer
+from allennlp_nef.cli.shared import call_with, checking, integer
 from allennlp_nef.errors import DataCheckError
 
 SUMMARY = "Check the data of a config, or other files, before a training."
@@ -61,8 +61,10 @@ def run(args: argparse.Namespace) -> Iterator[str]:
         )
 
 
+@checking(add_arguments)
 def check_data(
     config: str | None = None,
+    *,
     reader: str | None = None,
     train: str | None = None,
     validation: str | None = None,
@@ -75,8 +77,10 @@ def check_data(
 
     # Parameters
 
-    config, reader : `str`
-        One of them: the path of a config, or the registered name of a dataset reader.
+    config : `str`
+        The path of a config.
+    reader : `str`
+        In place of a config: the registered name of a dataset reader.
     train, validation, test : `str`
         Data in place of those of the config.
     overrides : `str`

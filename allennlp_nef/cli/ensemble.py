@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allennlp_nef.cli.shared import add_trust, call_with, number
+from allennlp_nef.cli.shared import add_trust, call_with, checking, number
 from allennlp_nef.errors import UserError, quote, summary_of
 from allennlp_nef.resources import ALIGNER_NAME
 
@@ -60,8 +60,10 @@ def run(args: argparse.Namespace) -> Iterator[str]:
     yield json.dumps(results, indent=2) if args.json else _as_text(results)
 
 
+@checking(add_arguments)
 def ensemble(
     archives: Sequence[str],
+    *,
     output: str,
     weights: Sequence[float] | None = None,
     trust: bool = False,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allennlp_nef.cli.shared import add_trust, call_with, check_folder
+from allennlp_nef.cli.shared import add_trust, call_with, check_folder, checking
 
 if TYPE_CHECKING:
     from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
@@ -70,8 +70,9 @@ def run(args: argparse.Namespace) -> Iterator[str]:
         )
 
 
+@checking(add_arguments)
 def export(
-    archive: str, folder: str, int8: bool = False, check: str | None = None, trust: bool = False
+    archive: str, folder: str, *, int8: bool = False, check: str | None = None, trust: bool = False
 ) -> dict[str, Any]:
     """
     Writes a folder that tags without torch.

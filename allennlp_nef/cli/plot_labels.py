@@ -13,6 +13,7 @@ from allennlp_nef.cli.shared import (
     add_trust,
     call_with,
     check_folder,
+    checking,
     formats_of,
     number,
     save_figure,
@@ -64,8 +65,10 @@ def run(args: argparse.Namespace) -> Iterator[str]:
     yield f"1 plot: {', '.join(path.name for path in paths)} in {folder}"
 
 
+@checking(add_arguments)
 def plot_labels(
     archive: str,
+    *,
     output: str,
     format: Sequence[str] | None = None,
     perplexity: float | None = None,

@@ -17,6 +17,7 @@ from allennlp_nef.cli.shared import (
     add_trust,
     call_with,
     check_folder,
+    checking,
     formats_of,
     integer,
     percent,
@@ -113,9 +114,11 @@ def run(args: argparse.Namespace) -> Iterator[str]:
         yield f"1 summary: {names} in {folder}"
 
 
+@checking(add_arguments)
 def plot_sketches(
     archive: str,
     input: str,
+    *,
     output: str,
     compare: Sequence[str] = (),
     format: Sequence[str] | None = None,

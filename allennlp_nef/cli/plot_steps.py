@@ -15,6 +15,7 @@ from allennlp_nef.cli.shared import (
     add_trust,
     call_with,
     check_folder,
+    checking,
     formats_of,
     integer,
     percent,
@@ -101,9 +102,11 @@ def run(args: argparse.Namespace) -> Iterator[str]:
     yield f"wrote {names} in {Path(args.output)}"
 
 
+@checking(add_arguments)
 def plot_steps(
     archive: str,
     data: str,
+    *,
     output: str,
     format: Sequence[str] | None = None,
     repeat: int = 3,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from allennlp_nef.cli.shared import integer
+from allennlp_nef.cli.shared import checking, integer
 from allennlp_nef.data.formats.chunks import convert_tags
 from allennlp_nef.data.formats.conllu import TAG_COLUMNS
 from allennlp_nef.data.formats.error_spans import SpannedText, read_error_spans, severities_of
@@ -248,9 +248,11 @@ def run(args: argparse.Namespace) -> Iterator[str]:
         yield "\n\n".join(f"kind: {kind}\n{report.as_text()}" for kind, report in reports.items())
 
 
+@checking(add_arguments)
 def score_tags(
     gold: str,
     predicted: Sequence[str],
+    *,
     format: str,
     runs: int = 1,
     trials: int | None = None,

@@ -8,10 +8,11 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from inspect import signature
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TextIO, TypeVar
 
 from allennlp_nef.errors import UserError, quote
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Result = TypeVar("Result")
+Parameters = ParamSpec("Parameters")
 FORMATS = ("png", "svg")
 """The formats of plots."""
 
@@ -34,6 +36,50 @@ def parser_options(command: ModuleType) -> dict[str, Any]:
 def call_with(function: Callable[..., Result], args: argparse.Namespace) -> Result:
     """Calls a function with the options that its parameters name."""
     return function(**{name: getattr(args, name) for name in signature(function).parameters})
+
+
+def checking(
+    add_arguments: Callable[[argparse.ArgumentParser], None],
+) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
+    """Decorates the Python function of a command: it refuses the values that the command refuses.
+
+    # Raises
+
+    `UserError`: a value that is none of the choices of an option, or out of its range; a text in place of a list.
+    """
+
+    def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+        @wraps(function)
+        def checked(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+            _check_values(add_arguments, signature(function).bind(*args, **kwargs).arguments)
+            return function(*args, **kwargs)
+
+        return checked
+
+    return decorate
+
+
+def _check_values(
+    add_arguments: Callable[[argparse.ArgumentParser], None], values: Mapping[str, Any]
+) -> None:
+    parser = argparse.ArgumentParser(add_help=False)
+    add_arguments(parser)
+    for action in parser._actions:
+        value = values.get(action.dest)
+        if value is None:
+            continue
+        takes_several = action.nargs in ("+", "*")
+        if takes_several and isinstance(value, str):
+            raise UserError(f"{action.dest}: expected a list, got {quote(value)}")
+        for item in value if takes_several else [value]:
+            if action.choices is not None and item not in action.choices:
+                choices = ", ".join(map(str, action.choices))
+                raise UserError(f"{action.dest}: expected one of {choices}, got {quote(item)}")
+            if callable(action.type) and action.type is not str:
+                try:
+                    action.type(str(item))
+                except (argparse.ArgumentTypeError, ValueError) as error:
+                    raise UserError(f"{action.dest}: {error}") from error
 
 
 def json_object(option: str, text: str | None) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from allennlp_nef.cli.shared import (
     add_trust,
     call_with,
     check_folder,
+    checking,
     integer,
     json_object,
     print_lines,
@@ -124,9 +125,11 @@ def run(args: argparse.Namespace) -> Iterator[str]:
         sys.exit(1)
 
 
+@checking(add_arguments)
 def tag_corpus(
     archive: str,
     inputs: Sequence[str],
+    *,
     output: str,
     format: str | None = None,
     output_format: str | None = None,

@@ -334,7 +334,7 @@ class Tagger:
     include_package : `Sequence[str]`, optional (default = `()`)
         Packages with components of one's own, which are imported first.
     trust : `bool`, optional (default = `False`)
-        Whether the archive may run code: see docs/trust.md.
+        Whether the archive may run code: see "Archives from elsewhere" in docs/serving.md.
     options
         Those of the predictor, such as `threshold` or `min_probability`; those for requests and output formats not.
 

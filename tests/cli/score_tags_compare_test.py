@@ -58,7 +58,7 @@ class TestTwoSystems:
         )
         assert result["comparison"] == {"f1-overall": expected._asdict(), "trials": 200, "seed": 3}
         assert (result["gold"], result["sentences"], result["tokens"]) == (gold, 30, 210)
-        assert score_tags(gold, [first, second], "conll", trials=200, seed=3) == result
+        assert score_tags(gold, [first, second], format="conll", trials=200, seed=3) == result
         for system, each, path in zip(result["systems"], counts, (first, second)):
             (run,) = system["runs"]
             assert run["path"] == path
