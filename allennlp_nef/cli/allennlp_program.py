@@ -475,11 +475,21 @@ def _server_class() -> type:
 
         def __init__(self, address: tuple[str, int], app: Callable[..., Any]) -> None:
             super().__init__(address, app, spawn=Pool())
+            self.is_listening = self.is_ending = False
 
         def start(self) -> None:
-            super().start()
+            # First: gevent would print an exception that a handler raises while the address is looked up.
             for number in (signal.SIGINT, signal.SIGTERM):
-                gevent.signal_handler(number, self.stop)
+                gevent.signal_handler(number, self.end)
+            super().start()
+            self.is_listening = True
+            if self.is_ending:
+                self.stop()
+
+        def end(self) -> None:
+            self.is_ending = True
+            if self.is_listening:
+                self.stop()
 
     return Server
 
