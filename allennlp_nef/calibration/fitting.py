@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 import numpy
 import torch
 from allennlp.common import Tqdm
-from allennlp.data import Batch, Instance
-from allennlp.nn.util import move_to_device
+from allennlp.data import Instance
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
@@ -24,6 +23,7 @@ from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.metrics.calibration import calibration_bins, expected_calibration_error
 from allennlp_nef.metrics.thresholds import SpanParts, best_threshold
 from allennlp_nef.metrics.word_qe_counts import word_qe_scores
+from allennlp_nef.models.base import unlabeled_tensors
 from allennlp_nef.modules.calibration import Calibration
 from allennlp_nef.modules.tag_decoder import TagDecoder
 from allennlp_nef.modules.tag_heads import ChainProbabilities
@@ -58,17 +58,12 @@ def sentences_of(
     """Puts instances through the model, with a progress bar. Raises `UserError` for probabilities that are NaN."""
     model = predictor._model
     head = model.tag_head
-    device = model._get_prediction_device()
     sentences: list[Sentence] = []
     for instance in instances:
         predictor._dataset_reader.apply_token_indexers(instance)
     with torch.no_grad(), Tqdm.tqdm(total=len(instances), desc="sentences") as progress:
         for group in batches_of(instances, batch_size):
-            batch = Batch(group)
-            batch.index_instances(model.vocab)
-            inputs: Any = move_to_device(batch.as_tensor_dict(), device)
-            inputs.pop("tags", None)  # the gold tags are in the metadata, unknown ones too
-            output = model(**inputs)
+            output = model(**unlabeled_tensors(model, group))
             scores, mask = output["scores"], output["mask"]
             tags = head.decode(scores, mask)
             if model.has_chunks:

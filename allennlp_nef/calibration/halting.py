@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 import numpy
 import torch
 from allennlp.common import Params, Tqdm
-from allennlp.data import Batch, Instance
-from allennlp.nn.util import move_to_device
+from allennlp.data import Instance
 
 from allennlp_nef.data.formats.chunks import chunks_of
 from allennlp_nef.data.metadata import TaggingMetadata
@@ -15,7 +14,7 @@ from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.metrics.ratios import precision_recall_f1
 from allennlp_nef.metrics.word_qe_counts import word_qe_score_arrays
 from allennlp_nef.models import NefTagger
-from allennlp_nef.models.base import DecodeOptions
+from allennlp_nef.models.base import DecodeOptions, unlabeled_tensors
 from allennlp_nef.modules.halting import FixedHalting, Halting, Progress, ProgressTracker
 from allennlp_nef.predictors.requests import batches_of, metadata_of
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
@@ -135,10 +134,7 @@ def _rows_of(model: NefTagger, group: Sequence[Instance], kind: str) -> list[Any
     metadata = [metadata_of(instance) for instance in group]
     halting, model.halting = model.halting, None
     try:
-        batch = Batch(group)
-        batch.index_instances(model.vocab)
-        inputs: Any = move_to_device(batch.as_tensor_dict(), model._get_prediction_device())
-        inputs.pop("tags", None)
+        inputs = unlabeled_tensors(model, group)
         output = model(**inputs, options=[DecodeOptions(trace=True)] * len(group))
     finally:
         model.halting = halting

@@ -210,20 +210,11 @@ def _name(options: Mapping[str, Any] | None) -> str:
 
 def _batches(model: "NefTagger", instances: "Sequence[Instance]", batch_size: int) -> list[Any]:
     """The tensors of the sentences, those of like length together."""
-    from allennlp.data import Batch
-    from allennlp.nn.util import move_to_device
-
+    from allennlp_nef.models.base import unlabeled_tensors
     from allennlp_nef.predictors.requests import batches_of, metadata_of
 
     ordered = sorted(instances, key=lambda instance: len(metadata_of(instance).tokens))
-    batches = []
-    for group in batches_of(ordered, batch_size):
-        batch = Batch(group)
-        batch.index_instances(model.vocab)
-        tensors: Any = move_to_device(batch.as_tensor_dict(), model._get_prediction_device())
-        tensors.pop("tags", None)
-        batches.append(tensors)
-    return batches
+    return [unlabeled_tensors(model, group) for group in batches_of(ordered, batch_size)]
 
 
 def _seconds(model: "NefTagger", batches: Sequence[Any], halting: "Halting | None") -> float:

@@ -10,11 +10,12 @@ from typing import Any
 import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Instance
+from allennlp.data import Batch, Instance
 from allennlp.data.fields import MetadataField
 from allennlp.models import Model
 from allennlp.modules import Embedding
 from allennlp.modules.seq2seq_encoders import ComposeEncoder, Seq2SeqEncoder
+from allennlp.nn.util import move_to_device
 from overrides import overrides
 
 from allennlp_nef.modules.halting import Halting
@@ -147,6 +148,15 @@ def check_input_dim(name: str, encoder: Any, dim: int, source: str) -> None:
             f"{name}: expected input_size or input_dim {dim}, the output dimension of {source}, got "
             f"{encoder.get_input_dim()}"
         )
+
+
+def unlabeled_tensors(model: Model, instances: Sequence[Instance]) -> dict[str, Any]:
+    """The input of a model for a batch of instances, on its device, without their gold tags."""
+    batch = Batch(instances)
+    batch.index_instances(model.vocab)
+    tensors: Any = move_to_device(batch.as_tensor_dict(), model._get_prediction_device())
+    tensors.pop("tags", None)  # the metadata have them, unknown ones too
+    return tensors
 
 
 def parts_of(encoder: Seq2SeqEncoder) -> list[Seq2SeqEncoder]:

@@ -165,14 +165,6 @@ def split_words_of(
     return words, text
 
 
-def flag_of(request: dict[str, Any], name: str, where: str) -> bool:
-    """A field that is true, false, null or missing."""
-    value = request.get(name)
-    if value is not None and not isinstance(value, bool):
-        raise request_error(f"{where}{name}: expected true or false, got {describe(value)}")
-    return bool(value)
-
-
 def requested_options(request: dict[str, Any], model: Model, where: str) -> DecodeOptions:
     """The options among the fields of a request. Raises `request_error`, its message after `where`."""
     try:
