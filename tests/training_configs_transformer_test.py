@@ -28,7 +28,9 @@ KNOBS = {
     "frozen_layers": "1",
     "lora": "{ r: 2 }",
     "save_weights": "false",
+    "state_cache": "'states'",
     "precision": "'bfloat16'",
+    "lstm_dim": "6",
     "transformer_lr": "1e-4",
     "lr": "1e-2",
     "layer_decay": "0.5",
@@ -106,7 +108,6 @@ def test_each_knob_changes_the_config_of_each_task(task):
         ("ner", "aligned_source:: true", "aligned_source: needs the builder of quality estimation"),
         ("ner", "transformer_model:: 'a/b'", "transformer_dim, .*: needed for .* a/b; known are"),
         ("qe", "pool:: 7", "pool: expected one of the knobs"),
-        ("qe", "lstm_dim:: 7", "lstm_dim: changes nothing with a transformer"),
         ("qe", "embedding_dim:: 7", "embedding_dim: changes nothing with a transformer"),
     ],
 )
@@ -118,7 +119,7 @@ def test_a_wrong_knob_is_an_error(task, knobs, message):
 def test_sizes_of_known_transformers_need_no_knob():
     knobs = "transformer_model:: 'models/xlm-roberta-large', layer_decay:: 0.5"
     sentence, pair = evaluate(*(with_transformer(task, knobs) for task in ("ner", "qe")))
-    assert sentence["model"]["encoder"]["input_size"] == 1024
+    assert sentence["model"]["encoder"]["input_dim"] == 1024
     assert pair["model"]["encoder"]["input_dim"] == 1024
     assert len(pair["trainer"]["optimizer"]["parameter_groups"]) == 25
     assert config_of("qe_nef_f_transformer")["model"]["decoder"]["input_dim"] == 768
@@ -229,6 +230,30 @@ def test_archive_needs_neither_the_pretrained_folder_nor_its_weights(
     capfd.readouterr()
     assert answers(moved / "model.tar.gz") == expected
     assert main(["check-archive", str(moved / "model.tar.gz")]) == 0
+
+
+def test_archive_does_not_use_the_cache_of_states(allennlp, small, tmp_path):
+    states, run = tmp_path / "states", tmp_path / "run"
+    save_bert(tmp_path / "bert")
+    knobs = f"frozen_layers:: 1, state_cache:: '{states}'"
+    config = write_config("ner_nef_f_crf_5_transformer", tmp_path / "bert", knobs)
+    limits = {"validation_dataset_reader.max_instances": 12}
+    allennlp("train", config, "-s", run, *small(24, epochs=1, **limits))
+    assert any(path.stat().st_size for path in states.glob("*.states"))
+    shutil.rmtree(states)
+    requests = tmp_path / "requests.jsonl"
+    requests.write_text('{"tokens": ["Sheldon", "met", "Selby"]}\n')
+    allennlp(
+        "predict",
+        run / "model.tar.gz",
+        requests,
+        "--predictor",
+        "nef_tagger",
+        "--silent",
+        "--output-file",
+        tmp_path / "answers.jsonl",
+    )
+    assert not states.exists()
 
 
 def test_archive_of_adapters_is_small_and_needs_its_transformer(allennlp, small, tmp_path, capsys):

@@ -1,11 +1,18 @@
 """Pretrained transformers: what they read of a pair of sentences, in parts where it is long, and their states."""
 
+import fcntl
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
+import os
+import struct
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from copy import copy
 from itertools import accumulate, chain, islice
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+import numpy
 import torch
 from allennlp.common import FromParams, Params
 from allennlp.common.checks import ConfigurationError
@@ -13,7 +20,7 @@ from allennlp.modules.scalar_mix import ScalarMix
 from overrides import overrides
 from torch.nn.utils.rnn import pad_sequence
 
-from allennlp_nef.errors import needing, summary_of
+from allennlp_nef.errors import UserError, needing, summary_of
 from allennlp_nef.modules.options import check_integers, is_integer
 from allennlp_nef.pretrained import load_tokenizer, load_transformer
 from allennlp_nef.resources import TRANSFORMER_NAME, archived_path
@@ -187,7 +194,11 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         s = softmax(w), as in Equation 1 of Peters et al. (NAACL 2018).
     frozen_layers : `int` or `str`, optional (default = `None`)
         None: the whole transformer is trained. An integer n of at least 0: all but the embeddings and the first n
-        layers. "all": nothing of it is trained, and it has no dropout.
+        layers. "all": nothing of it is trained. What is not trained has no dropout.
+    state_cache : `str`, optional (default = `None`)
+        A folder for the states of the frozen layers. They are computed once for each text and kept there in float16,
+        for all epochs, and for later runs with the same frozen layers: see `StateCache`. Needs `frozen_layers` of at
+        least 1 or "all". Loaded archives do not use it.
     load_weights : `bool`, optional (default = `True`)
         False: random weights, with the transformer's configuration.
     precision : `str`, optional (default = `"float32"`)
@@ -204,8 +215,9 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
 
     # Raises
 
-    `ConfigurationError`: the transformer cannot be found, a value out of range; where an archive is loaded, other
-    weights than it was trained with. `UserError`: `lora` without its extra.
+    `ConfigurationError`: the transformer cannot be found, a value out of range, a transformer that `state_cache` cannot
+    divide; where an archive is loaded, other weights than it was trained with. `UserError`: `lora` without its extra;
+    a cache that cannot be written.
     """
 
     layout_type: ClassVar[type[PairLayout]]
@@ -222,6 +234,7 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         precision: str = "float32",
         lora: dict[str, Any] | None = None,
         save_weights: bool = True,
+        state_cache: str | None = None,
     ) -> None:
         super().__init__()
         if pooling not in POOLINGS:
@@ -253,8 +266,22 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         self.layer_mix = ScalarMix(last_layers) if last_layers > 1 else None
         self._layout = self.layout_type(self.tokenizer)
         self.max_length = self._checked_length(max_length)
+        self._num_frozen: int | None = None
+        """The first layers that are not trained; None where the embeddings are trained, too."""
         if frozen_layers is not None:
-            freeze_layers(self.transformer, frozen_layers)
+            self._num_frozen = freeze_layers(self.transformer, frozen_layers)
+        self._cache: StateCache | None = None
+        if state_cache is not None:
+            if not self._num_frozen or last_layers > num_layers - self._num_frozen + 1:
+                raise ConfigurationError(
+                    'state_cache: expected frozen_layers of at least 1 or "all", and last_layers from the last of them '
+                    f"on, got {frozen_layers!r} and {last_layers} of {num_layers} layers"
+                )
+            if not load_weights:
+                raise ConfigurationError(
+                    "state_cache: expected pretrained weights, got random ones"
+                )
+            self._cache = StateCache(state_cache, self.transformer, self._num_frozen, precision)
         if lora is not None:
             if frozen_layers is not None:
                 raise ConfigurationError(
@@ -282,6 +309,8 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         if folder and params.get("save_weights", True):
             params["model_name"] = folder
             params["load_weights"] = False
+        if folder:
+            params.pop("state_cache", None)
         return super().from_params(params, *args, **extras)
 
     def _leave_out_fixed_weights(self) -> None:
@@ -326,8 +355,11 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
     @overrides
     def train(self, mode: bool = True) -> "PretrainedTransformer":
         super().train(mode)
-        if not any(parameter.requires_grad for parameter in self.transformer.parameters()):
-            self.transformer.eval()
+        if self._num_frozen is not None:
+            for module in self.transformer.modules():
+                weights = list(module.parameters())
+                if weights and not any(weight.requires_grad for weight in weights):
+                    module.eval()
         return self
 
     def _read(
@@ -364,7 +396,11 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
             else nullcontext()
         )
         with precision:
-            output = self.transformer(ids, output_hidden_states=mix is not None, **options)
+            if self._cache is None:
+                output = self.transformer(ids, output_hidden_states=mix is not None, **options)
+            else:
+                states = self._cache.states_of(inputs, ids, options)
+                output = self._cache.finish(states, options["attention_mask"], mix is not None)
         if mix is None:
             return output.last_hidden_state.to(self.transformer.dtype)
         return mix(
@@ -389,6 +425,206 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         return sums / counts.unsqueeze(-1)
 
 
+class StateCache:
+    """The states after the frozen layers of a transformer, in files that all runs with these layers share.
+
+    A file `<key>.states` has the states of texts in float16, one after the other; `<key>.index` has the place of each
+    text. The key is made of the frozen weights, so other weights have other files. Several processes may write at once.
+    A checksum finds states that are not whole, such as those that were written when the disk was full.
+
+    # Parameters
+
+    folder : `str`
+        It is made where it is missing.
+    transformer : `PreTrainedModel`
+    num_frozen : `int`
+        At least 1: the layers whose states are kept.
+    precision : `str`
+        In which they are computed.
+
+    # Raises
+
+    `ConfigurationError`: the transformer does more than to apply one layer to the states of the layer before.
+    `UserError`: the folder cannot be written.
+    """
+
+    _RECORD = struct.Struct("<16sQII")
+    """The digest of a text; of its states the first byte in the file, the number of pieces, and the checksum."""
+
+    def __init__(self, folder: str, transformer: Any, num_frozen: int, precision: str) -> None:
+        self._dim = transformer.config.hidden_size
+        self._given = GivenStates()
+        layers = layers_of(transformer)
+        embeddings = next(
+            name
+            for name, child in transformer.named_children()
+            if transformer.get_input_embeddings() in child.modules()
+        )
+        self._lower = with_modules(transformer, {id(layers): layers[:num_frozen]})
+        self._upper = with_modules(transformer, {id(layers): layers[num_frozen:]})
+        self._upper._modules[embeddings] = self._given
+        self._check(transformer)
+        frozen = dict(self._lower.named_parameters())
+        key = hashlib.sha256(checksum_of(frozen).numpy().tobytes() + precision.encode())
+        self._states = Path(folder, f"{key.hexdigest()[:32]}.states")
+        self._index = self._states.with_suffix(".index")
+        self._places: dict[bytes, tuple[int, ...]] = {}
+        self._num_read = 0
+        with self._writing():
+            self._states.parent.mkdir(parents=True, exist_ok=True)
+            for path in (self._states, self._index):
+                path.touch()
+
+    def states_of(
+        self,
+        inputs: Sequence[tuple[list[int], list[int]]],
+        ids: torch.Tensor,
+        options: Mapping[str, torch.Tensor],
+    ) -> torch.Tensor:
+        """The states after the frozen layers: (parts, pieces, dim), 0 in padding.
+
+        # Parameters
+
+        inputs : `Sequence[tuple[list[int], list[int]]]`
+            The pieces of each part, and their types.
+        ids : `torch.Tensor`, (parts, pieces)
+            The same pieces, padded.
+        options : `Mapping[str, torch.Tensor]`
+            What else the transformer takes.
+        """
+        keys = [hashlib.md5(repr(part).encode(), usedforsecurity=False).digest() for part in inputs]
+        if not all(key in self._places for key in keys):
+            self._read_index()
+        kept = numpy.zeros((*ids.shape, self._dim), dtype=numpy.float16)
+        with open(self._states, "rb", buffering=0) as file:
+            missing = [
+                number
+                for number, (row, key) in enumerate(zip(kept, keys))
+                if not self._load(file.fileno(), key, row)
+            ]
+        if missing:
+            with torch.no_grad():
+                chosen = {name: option[missing] for name, option in options.items()}
+                output = self._lower(ids[missing], **chosen).last_hidden_state
+            states = output.half().cpu().numpy()
+            for number, row in zip(missing, states):
+                size = len(inputs[number][0])
+                kept[number, :size] = row[:size]
+            self._append([(keys[i], kept[i, : len(inputs[i][0])]) for i in missing])
+        return torch.from_numpy(kept).to(ids.device, self._lower.dtype)
+
+    def finish(self, states: torch.Tensor, mask: torch.Tensor, all_layers: bool) -> Any:
+        """The output of the transformer for the states after its frozen layers: (parts, pieces, dim)."""
+        self._given.states = states
+        output = self._upper(
+            inputs_embeds=states, attention_mask=mask, output_hidden_states=all_layers
+        )
+        self._given.states = None
+        return output
+
+    def _load(self, file: int, key: bytes, row: numpy.ndarray) -> bool:
+        """Reads the states of a text into the first rows; False where the files do not have them."""
+        if key not in self._places:
+            return False
+        begin, size, checksum = self._places[key]
+        values = os.pread(file, 2 * size * self._dim, begin)
+        if zlib.crc32(values) != checksum:
+            return False
+        row[:size] = numpy.frombuffer(values, dtype=numpy.float16).reshape(size, -1)
+        return True
+
+    def _read_index(self) -> None:
+        """Adds the records that are new."""
+        with open(self._index, "rb") as file:
+            file.seek(self._num_read * self._RECORD.size)
+            records = file.read()
+        whole = len(records) // self._RECORD.size * self._RECORD.size
+        for key, *place in self._RECORD.iter_unpack(records[:whole]):
+            self._num_read += 1
+            self._places[key] = tuple(place)
+
+    def _append(self, texts: Sequence[tuple[bytes, numpy.ndarray]]) -> None:
+        """Writes the states of texts, and then where they are."""
+        if not all(numpy.isfinite(values).all() for _, values in texts):
+            raise ConfigurationError(
+                "state_cache: expected states that are finite in float16, got others"
+            )
+        with self._writing(), open(self._states, "ab") as states, open(self._index, "ab") as index:
+            fcntl.flock(states, fcntl.LOCK_EX)
+            end = index.seek(0, os.SEEK_END)
+            index.truncate(end - end % self._RECORD.size)
+            begin = states.seek(0, os.SEEK_END)
+            for key, rows in texts:
+                values = rows.tobytes()
+                states.write(values)
+                place = begin, len(rows), zlib.crc32(values)
+                index.write(self._RECORD.pack(key, *place))
+                self._places[key] = place
+                begin += len(values)
+            states.flush()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise UserError(
+                f"state_cache: expected a folder to write the states of the transformer in, got "
+                f"{self._states.parent} ({summary_of(error)})"
+            ) from error
+
+    def _check(self, transformer: Any) -> None:
+        """Whether the two halves compute what the transformer computes."""
+        ids = torch.arange(4).unsqueeze(0) % transformer.get_input_embeddings().num_embeddings
+        mask = torch.ones_like(ids, dtype=torch.bool)
+        is_training = transformer.training
+        transformer.eval()
+        with torch.no_grad():
+            expected = transformer(ids, attention_mask=mask).last_hidden_state
+            try:
+                states = self._lower.eval()(ids, attention_mask=mask).last_hidden_state
+                self._upper.eval()
+                got = self.finish(states, mask, False).last_hidden_state
+                is_same = torch.allclose(got, expected, atol=1e-4)
+            except (AttributeError, RuntimeError, TypeError, ValueError):
+                is_same = False
+        transformer.train(is_training)
+        if not is_same:
+            raise ConfigurationError(
+                "state_cache: expected a transformer that consists of embeddings and layers, as those of BERT and "
+                f"XLM-R, got {type(transformer).__name__}"
+            )
+
+
+class GivenStates(torch.nn.Module):
+    """Stands for the embeddings of a transformer and returns given states."""
+
+    states: torch.Tensor | None = None
+
+    def forward(self, *_: Any, **__: Any) -> torch.Tensor | None:
+        return self.states
+
+
+def with_modules(module: Any, replaced: Mapping[int, torch.nn.Module]) -> Any:
+    """A module that shares all weights with another, but for some of its modules, which are given by their `id`."""
+    if id(module) in replaced:
+        return replaced[id(module)]
+    if module is None or not any(id(child) in replaced for child in module.modules()):
+        return module
+    copied = copy(module)
+    copied._modules = {
+        name: with_modules(child, replaced) for name, child in module._modules.items()
+    }
+    return copied
+
+
+def layers_of(transformer: Any) -> torch.nn.ModuleList:
+    """The layers of a transformer; an empty list where they share their weights."""
+    lists = (module for module in transformer.modules() if isinstance(module, torch.nn.ModuleList))
+    num_layers = transformer.config.num_hidden_layers
+    return next((layers for layers in lists if len(layers) == num_layers), torch.nn.ModuleList())
+
+
 def limit_of(transformer: torch.nn.Module) -> int | None:
     """The number of pieces that a transformer has positions for; None where it has no limit."""
     for name, module in transformer.named_modules():
@@ -399,8 +635,10 @@ def limit_of(transformer: torch.nn.Module) -> int | None:
     return None
 
 
-def freeze_layers(transformer: Any, frozen_layers: Any) -> None:
+def freeze_layers(transformer: Any, frozen_layers: Any) -> int:
     """Takes the gradients from all but the layers after the first `frozen_layers` (an integer from 0, or "all").
+
+    Returns how many layers have none.
 
     # Raises
 
@@ -408,9 +646,7 @@ def freeze_layers(transformer: Any, frozen_layers: Any) -> None:
     """
     num_layers = transformer.config.num_hidden_layers
     num_frozen = num_layers if frozen_layers == "all" else frozen_layers
-    lists = (module for module in transformer.modules() if isinstance(module, torch.nn.ModuleList))
-    # A transformer whose layers share their weights has no such list.
-    layers = next((list(each) for each in lists if len(each) == num_layers), [])
+    layers = layers_of(transformer)
     if not is_integer(num_frozen, 0) or len(layers[num_frozen:]) != num_layers - num_frozen:
         raise ConfigurationError(
             f'frozen_layers: expected null, "all" or an integer from 0 to {num_layers}, the layers of the transformer, '
@@ -419,6 +655,7 @@ def freeze_layers(transformer: Any, frozen_layers: Any) -> None:
     transformer.requires_grad_(False)
     for layer in layers[num_frozen:]:
         layer.requires_grad_(True)
+    return int(num_frozen)
 
 
 def add_adapters(transformer: Any, options: Mapping[str, Any]) -> None:

@@ -20,7 +20,7 @@
   column:: 'upos',
 
   // Builders.
-  encoder+: { input_size: knobs.input_dim + knobs.tag_dim },
+  encoder_dim:: knobs.input_dim + knobs.tag_dim,
   states_encoder:: if knobs.decoder == null then knobs.encoder else {
     type: 'compose',
     encoders: [knobs.encoder, knobs.decoder],

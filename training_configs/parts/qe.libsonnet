@@ -7,7 +7,7 @@
 
   // Knobs.
   embedding_dim:: 64,
-  lstm_dim:: 50,  // each way
+  lstm_dim:: 50,  // each way; 0: no BiLSTM
   dropout:: 0.1,
   bad_weight:: 5,
   min_count:: 2,  // words seen once in training are unknown
@@ -57,7 +57,7 @@
     [if affixes then 'target_token_indexers']: indexers('target'),
   },
   local word_dim = knobs.embedding_dim + 2 * knobs.affix_dim,
-  local input_dim = (if knobs.neighbours then 6 else 2) * word_dim + (if knobs.word_similarity then 5 else 0),
+  encoder_dim:: (if knobs.neighbours then 6 else 2) * word_dim + (if knobs.word_similarity then 5 else 0),
   local embedder(side) = {
     token_embedders: {
       tokens: {
@@ -99,9 +99,9 @@
       [if knobs.alignment_dropout > 0 then 'alignment_dropout']: knobs.alignment_dropout,
       [if knobs.word_similarity then 'word_similarity']: true,
     },
-    encoder: {
+    encoder: if knobs.lstm_dim == 0 then { type: 'pass_through', input_dim: knobs.encoder_dim } else {
       type: 'lstm',
-      input_size: input_dim,
+      input_size: knobs.encoder_dim,
       hidden_size: knobs.lstm_dim,
       bidirectional: true,
     },

@@ -1,14 +1,14 @@
 // A pretrained transformer, fine-tuned, to be added to the builder of any task:
-// `(import 'parts/ner.libsonnet') + (import 'parts/transformer.libsonnet') { ... }`. It stands in place of words and affixes,
-// or besides them where their knobs are set. For quality estimation (qe.libsonnet) it reads source and translation together,
-// in place of embeddings, adjacent words and the BiLSTM.
+// `(import 'parts/ner.libsonnet') + (import 'parts/transformer.libsonnet') { ... }`. It stands in place of words, affixes and
+// the BiLSTM, or besides them where their knobs are set. For quality estimation (qe.libsonnet) it reads source and
+// translation together.
 //
 // The learning rates are the usual ones for such encoders. They were not tuned.
 (import 'knobs.libsonnet')({
   local knobs = self,
 
   // Knobs.
-  transformer_model:: 'xlm-roberta-base',  // a name on huggingface.co, or a folder
+  transformer_model:: 'xlm-roberta-base',  // a folder, or a name on huggingface.co
   transformer_dim:: size.dim,  // of its states; needed for models that the table below lacks
   transformer_layers:: size.layers,  // the same; only for layer_decay
   transformer_length:: null,  // in pieces; longer sentences are read in parts. null: its limit, at most 512
@@ -16,6 +16,7 @@
   piece_pooling:: if 'pooling' in super then 'first' else knobs.pooling,  // the same, for classes.libsonnet, whose pooling is of sentences
   last_layers:: 1,  // above 1: a learned mix of the last layers
   frozen_layers:: null,  // embeddings and first layers that are not trained, from 0; 'all': the whole transformer
+  state_cache:: null,  // a folder for the states of frozen layers, which are then computed once
   lora:: null,  // low-rank adapters in place of frozen layers: options of peft's LoraConfig, such as { r: 8 }
   save_weights:: true,  // false: archives have of the transformer only what is trained
   precision:: 'float32',  // 'bfloat16': faster where the machine has it
@@ -28,6 +29,7 @@
   num_epochs:: 5,
   accumulation:: 1,  // the batches of an update
   use_amp:: false,  // mixed precision; needs a GPU
+  lstm_dim:: 0,  // above 0: a BiLSTM above the transformer
   embedding_dim:: if reads_pairs then super.embedding_dim else 0,
   affix_dim:: 0,
 
@@ -55,7 +57,6 @@
     'alignment_dropout',
     'embedding_dim',
     'embedding_l2',
-    'lstm_dim',
     'min_count',
     'neighbours',
     'word_similarity',
@@ -71,12 +72,12 @@
     pooling: knobs.piece_pooling,
     last_layers: knobs.last_layers,
     frozen_layers: knobs.frozen_layers,
+    [if knobs.state_cache != null then 'state_cache']: knobs.state_cache,
     lora: knobs.lora,
     save_weights: knobs.save_weights,
     precision: knobs.precision,
   },
   local word_dim = (if knobs.piece_pooling == 'first_last' then 2 else 1) * knobs.transformer_dim,
-  local states_dim = (if knobs.aligned_source then 2 else 1) * word_dim,
   local group(regex, depth) = [
     ['\\.transformer\\.' + regex],
     { lr: knobs.transformer_lr * std.pow(knobs.layer_decay, depth) },
@@ -90,8 +91,7 @@
   token_indexers+:: { transformer: indexer },
   token_embedders+:: { transformer: { type: 'word_pieces' } + transformer },
   input_dim:: super.input_dim + word_dim,
-  neural_easy_first(sketch_update, num_steps)::
-    super.neural_easy_first(sketch_update, num_steps) + (if reads_pairs then { input_dim: states_dim } else {}),
+  encoder_dim:: if reads_pairs then (if knobs.aligned_source then 2 else 1) * word_dim else super.encoder_dim,
   optimizer:: {
     type: 'adamw',
     lr: knobs.lr,
@@ -108,7 +108,6 @@
   vocabulary+: if reads_pairs then { min_count:: {} } else {},  // words are pieces of the transformer's own vocabulary
   model+: if reads_pairs then {
     input_representation: { type: 'transformer_pair', aligned_source: knobs.aligned_source } + transformer,
-    encoder: { type: 'pass_through', input_dim: states_dim },
   } else {},
   trainer+: {
     num_epochs: knobs.num_epochs,

@@ -13,7 +13,7 @@
   character_dim:: 0,  // 0: no characters
   character_lstm_dim:: 25,  // each way
   encoder_type:: 'lstm',  // or 'gru'
-  lstm_dim:: 50,  // each way
+  lstm_dim:: 50,  // each way; 0: no BiLSTM
   num_layers:: 1,
   min_count:: 2,  // words and affixes seen once in training are unknown
   batch_size:: 32,  // sentences of like length
@@ -63,9 +63,10 @@
   },
   input_dim:: knobs.embedding_dim + 2 * knobs.affix_dim + knobs.case_dim
               + (if characters then 2 * knobs.character_lstm_dim else 0),
-  encoder:: {
+  encoder_dim:: knobs.input_dim,  // of the input of the encoder
+  encoder:: if knobs.lstm_dim == 0 then { type: 'pass_through', input_dim: knobs.encoder_dim } else {
     type: knobs.encoder_type,
-    input_size: knobs.input_dim,
+    input_size: knobs.encoder_dim,
     hidden_size: knobs.lstm_dim,
     num_layers: knobs.num_layers,
     [if knobs.num_layers > 1 then 'dropout']: knobs.dropout,  // between layers

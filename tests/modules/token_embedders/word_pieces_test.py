@@ -7,6 +7,8 @@ from allennlp.data.fields import TextField
 from allennlp.modules import TokenEmbedder
 
 from allennlp_nef.data.token_indexers import WordPiecesIndexer
+from allennlp_nef.errors import UserError
+from allennlp_nef.modules.pretrained_transformer import StateCache
 from tests.small_transformer import DIM, LENGTH, SAVE
 
 SENTENCES = ["She met Sheldon .", "a", "Yes \u200b ."]
@@ -89,3 +91,52 @@ def test_wrong_options_are_errors(make):
         make(max_length=LENGTH + 1)
     with pytest.raises(ConfigurationError, match="pooling: expected one of first, last"):
         make(pooling="max")
+
+
+def test_kept_states_of_frozen_layers_stand_for_those_layers(make, embed, tmp_path, monkeypatch):
+    options = {"frozen_layers": 1, "last_layers": 2, "pooling": "mean"}
+    expected = embed(make(**options), *SENTENCES, LONG)
+    for run in range(2):
+        embedder = make(**options, state_cache=str(tmp_path / "states"))
+        if run == 1:  # it finds all states
+            monkeypatch.setattr(embedder._cache, "_append", None)
+        for _ in range(2):
+            vectors = embed(embedder, *SENTENCES, LONG)
+            torch.testing.assert_close(vectors, expected, atol=5e-3, rtol=0)
+    embed(embedder.train(), *SENTENCES).sum().backward()
+    learning = {name for name, weight in embedder.named_parameters() if weight.grad is not None}
+    assert any(".layer.1." in name for name in learning)
+    assert not any(".layer.0." in name or "embeddings" in name for name in learning)
+
+
+def test_states_of_other_weights_and_cut_off_files_are_not_used(make, embed, folder, tmp_path):
+    options = {"frozen_layers": "all", "state_cache": str(tmp_path)}
+    expected = embed(make(**options), *SENTENCES)
+    (states,) = tmp_path.glob("*.states")
+    for path, size in ((states, 100), (states.with_suffix(".index"), 30)):
+        kept = path.read_bytes()
+        path.write_bytes(kept[:size])
+        torch.testing.assert_close(embed(make(**options), *SENTENCES), expected)
+    make(frozen_layers=1, state_cache=str(tmp_path))
+    assert len(list(tmp_path.glob("*.states"))) == 2
+
+
+def test_a_cache_that_cannot_be_used_is_an_error(make, tmp_path):
+    for options in ({}, {"frozen_layers": 0}, {"frozen_layers": "all", "last_layers": 2}):
+        with pytest.raises(ConfigurationError, match="state_cache: expected frozen_layers"):
+            make(state_cache=str(tmp_path), **options)
+    with pytest.raises(ConfigurationError, match="state_cache: expected pretrained weights"):
+        make(state_cache=str(tmp_path), frozen_layers=1, load_weights=False)
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match="state_cache: expected a folder to write"):
+        make(state_cache=str(tmp_path / "file"), frozen_layers=1)
+
+
+def test_a_transformer_that_cannot_be_divided_is_an_error(tmp_path):
+    from transformers import ElectraConfig, ElectraModel
+
+    config = ElectraConfig(
+        vocab_size=30, embedding_size=8, hidden_size=12, num_hidden_layers=2, num_attention_heads=2
+    )
+    with pytest.raises(ConfigurationError, match="state_cache: .* got ElectraModel"):
+        StateCache(str(tmp_path), ElectraModel(config), 1, "float32")
