@@ -369,6 +369,7 @@ def prepare(folder: Path, name: str, packages: Path | None = None) -> str:
     encoder = ENCODERS[name]
     if folder.exists():
         raise FileExistsError(f"{folder} exists")
+    folder.absolute().parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.absolute().parent) as temporary:
         draft = Path(temporary) / "encoder"
         draft.mkdir()

@@ -29,6 +29,7 @@ KNOBS = {
     "lora": "{ r: 2 }",
     "save_weights": "false",
     "state_cache": "'states'",
+    "gradient_checkpointing": "true",
     "precision": "'bfloat16'",
     "lstm_dim": "6",
     "transformer_lr": "1e-4",
@@ -78,7 +79,8 @@ def build(transformer, tmp_path, monkeypatch):
     [
         ("qe_transformer", ""),
         ("qe_nef_f_transformer", "aligned_source:: true, last_layers:: 2, pooling:: 'mean'"),
-        ("qe_transformer", "error_spans:: true"),
+        ("qe_transformer", "error_spans:: true, gradient_checkpointing:: true, lstm_dim:: 4"),
+        ("pos_nef_f_transformer", "gradient_checkpointing:: true"),
         ("qe_transformer", "pooling:: 'first_last', aligned_source:: true, precision:: 'bfloat16'"),
         ("ner_nef_f_crf_5_transformer", "pooling:: 'first_last', embedding_dim:: 6"),
         ("qe_nef_f_transformer", "tagged:: 'gaps', sentence_scores:: true, layer_decay:: 0.9"),
@@ -87,7 +89,7 @@ def build(transformer, tmp_path, monkeypatch):
     ],
 )
 def test_each_part_learns_in_one_step(build, name, knobs):
-    trainer = build(name, knobs)
+    trainer = build(name, f"frozen_layers:: null, {knobs}")
     loss, changed = step(trainer)
     assert math.isfinite(loss)
     assert parts_of(changed) == parts_of(name for name, _ in trainer.model.named_parameters())
@@ -149,7 +151,8 @@ def rates_of(trainer):
 
 @pytest.mark.parametrize("name", ["qe_nef_f_transformer", "ner_nef_f_crf_5_transformer"])
 def test_learning_rates_differ_by_layer_and_follow_the_schedule(build, name):
-    trainer = build(name, "lr:: 1e-2, transformer_lr:: 1e-4, layer_decay:: 0.5, last_layers:: 2")
+    knobs = "frozen_layers:: null, lr:: 1e-2, transformer_lr:: 1e-4, layer_decay:: 0.5"
+    trainer = build(name, f"{knobs}, num_epochs:: 5, last_layers:: 2")
     rates = rates_of(trainer)
     assert rates.pop("1") == {1e-4} and rates.pop("0") == {5e-5}
     assert rates.pop("embeddings") == {2.5e-5}

@@ -201,6 +201,8 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         least 1 or "all". Loaded archives do not use it.
     load_weights : `bool`, optional (default = `True`)
         False: random weights, with the transformer's configuration.
+    gradient_checkpointing : `bool`, optional (default = `False`)
+        Whether training computes the states of each layer twice, and keeps only its input: less memory, more time.
     precision : `str`, optional (default = `"float32"`)
         "bfloat16": the matrix products of the transformer are computed in bfloat16, in training and after it, as
         `torch.autocast` does. Its weights, and all above it, stay in float32. It is faster on GPUs, and on CPUs that
@@ -235,6 +237,7 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         lora: dict[str, Any] | None = None,
         save_weights: bool = True,
         state_cache: str | None = None,
+        gradient_checkpointing: bool = False,
     ) -> None:
         super().__init__()
         if pooling not in POOLINGS:
@@ -288,6 +291,12 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
                     "lora: expected no frozen_layers with it: nothing but the adapters is trained"
                 )
             add_adapters(self.transformer, lora)
+        if gradient_checkpointing:
+            try:
+                options = {"use_reentrant": False}  # else layers above frozen ones would not learn
+                self.transformer.gradient_checkpointing_enable(options)
+            except ValueError as error:
+                raise ConfigurationError(f"gradient_checkpointing: {summary_of(error)}") from error
         if not save_weights:
             if not load_weights:
                 raise ConfigurationError(

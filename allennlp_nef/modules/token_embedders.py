@@ -171,7 +171,8 @@ class WordPiecesEmbedder(PretrainedTransformer, TokenEmbedder):
 
     # Parameters
 
-    model_name, max_length, pooling, last_layers, frozen_layers, load_weights, precision, lora, save_weights
+    model_name, max_length, pooling, last_layers, frozen_layers, load_weights, precision, lora, save_weights,
+    state_cache, gradient_checkpointing
         See `PretrainedTransformer`.
     """
 

@@ -3,7 +3,8 @@
 // the BiLSTM, or besides them where their knobs are set. For quality estimation (qe.libsonnet) it reads source and
 // translation together.
 //
-// The learning rates are the usual ones for such encoders. They were not tuned.
+// The learning rates are the usual ones for encoders of 12 layers and 768 dimensions. Smaller ones take a higher
+// transformer_lr, such as 1e-4.
 (import 'knobs.libsonnet')({
   local knobs = self,
 
@@ -19,6 +20,7 @@
   state_cache:: null,  // a folder for the states of frozen layers, which are then computed once
   lora:: null,  // low-rank adapters in place of frozen layers: options of peft's LoraConfig, such as { r: 8 }
   save_weights:: true,  // false: archives have of the transformer only what is trained
+  gradient_checkpointing:: false,  // true: less memory, more time
   precision:: 'float32',  // 'bfloat16': faster where the machine has it
   aligned_source:: false,  // of quality estimation: whether to add the mean of the aligned source words
   transformer_lr:: 2e-5,
@@ -35,6 +37,7 @@
 
   // By the last part of the model's name.
   local sizes = {
+    'all-MiniLM-L6-v2': { dim: 384, layers: 6 },
     'bert-base-cased': { dim: 768, layers: 12 },
     'bert-base-multilingual-cased': { dim: 768, layers: 12 },
     'bert-large-cased': { dim: 1024, layers: 24 },
@@ -71,11 +74,13 @@
     max_length: knobs.transformer_length,
     pooling: knobs.piece_pooling,
     last_layers: knobs.last_layers,
-    frozen_layers: knobs.frozen_layers,
+    // With adapters nothing else of it is trained.
+    frozen_layers: if knobs.lora != null && knobs.frozen_layers == 0 then null else knobs.frozen_layers,
     [if knobs.state_cache != null then 'state_cache']: knobs.state_cache,
     lora: knobs.lora,
     save_weights: knobs.save_weights,
     precision: knobs.precision,
+    [if knobs.gradient_checkpointing then 'gradient_checkpointing']: true,
   },
   local word_dim = (if knobs.piece_pooling == 'first_last' then 2 else 1) * knobs.transformer_dim,
   local group(regex, depth) = [
