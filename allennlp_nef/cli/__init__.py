@@ -11,6 +11,7 @@ from types import ModuleType
 from allennlp_nef.cli import (
     align_words,
     calibrate,
+    card,
     check_archive,
     check_data,
     ensemble,
@@ -26,6 +27,7 @@ from allennlp_nef.cli import (
 COMMANDS: dict[str, ModuleType] = {
     "align-words": align_words,
     "calibrate": calibrate,
+    "card": card,
     "check-archive": check_archive,
     "check-data": check_data,
     "ensemble": ensemble,
