@@ -210,8 +210,9 @@ def test_archive_needs_neither_the_pretrained_folder_nor_its_weights(
         config = write_config(name, tmp_path / "bert", "last_layers:: 2")
     limits = {"validation_dataset_reader.max_instances": 12}
     allennlp("train", config, "-s", run, *small(24, epochs=1, **limits))
-    # The second sentence is longer than what the transformer reads at once.
-    texts = [["Sheldon", "met", "Selby", "."] * times for times in (1, 20)]
+    # The second sentence is longer than what the transformer reads at once, and in the third a word is, too.
+    sentence = ["Sheldon", "met", "Selby", "."]
+    texts = [sentence, sentence * 20, [*sentence, "a" * 90]]
     requests = [
         {field: text if field == "tokens" else " ".join(text) for field in words} for text in texts
     ]
@@ -225,6 +226,10 @@ def test_archive_needs_neither_the_pretrained_folder_nor_its_weights(
         return output.read_text()
 
     expected = answers(run / "model.tar.gz")
+    short, long, cut = map(json.loads, expected.splitlines())
+    assert not {"windows", "truncated"} & set(short)
+    assert long["windows"] > 1 and "truncated" not in long
+    assert cut["truncated"]
     moved.mkdir()
     shutil.move(str(run / "model.tar.gz"), str(moved))
     shutil.rmtree(str(run))

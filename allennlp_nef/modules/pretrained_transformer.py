@@ -7,6 +7,7 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from copy import copy
 from itertools import accumulate, chain, islice
 from pathlib import Path
@@ -161,6 +162,29 @@ def best_part(word: int, windows: Sequence[Window], num_words: int) -> int:
         return -min(left, right), abs(distance)
 
     return min((p for p, (first, last) in enumerate(windows) if first <= word < last), key=rank)
+
+
+class Reading(NamedTuple):
+    """How a transformer read a text."""
+
+    windows: int
+    """In how many parts; 1 where it read the text at once."""
+    truncated: bool
+    """Whether pieces of long words were left out."""
+
+
+_READINGS: ContextVar[list[list[Reading]] | None] = ContextVar("readings", default=None)
+
+
+@contextmanager
+def readings_of_transformers() -> Iterator[list[list[Reading]]]:
+    """A list that gets, for each batch that a transformer reads in this context, the reading of each text."""
+    readings: list[list[Reading]] = []
+    token = _READINGS.set(readings)
+    try:
+        yield readings
+    finally:
+        _READINGS.reset(token)
 
 
 POOLINGS = ("first", "last", "first_last", "mean")
@@ -377,11 +401,18 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         """The vectors of the pieces of all parts (parts, pieces, dim), and the places of the words of each side."""
         inputs: list[tuple[list[int], list[int]]] = []
         places: tuple[list[Place], list[Place]] = ([], [])
+        readings = []
         for pair in pairs:
-            parts, found = self._layout.join(pair, self.max_length)
-            for known, new in zip(places, found):
+            parts, of_pair = self._layout.join(pair, self.max_length)
+            for known, new in zip(places, of_pair):
                 known += [place._replace(part=place.part + len(inputs)) for place in new]
             inputs += parts
+            num_pieces = sum(len(pieces) for side in pair for pieces in side)
+            num_read = sum(place.num_pieces for side in of_pair for place in side)
+            readings.append(Reading(len(parts), num_read < num_pieces))
+        recorded = _READINGS.get()
+        if recorded is not None:
+            recorded.append(readings)
         return self._states_of(inputs), places
 
     def _states_of(self, inputs: Sequence[tuple[list[int], list[int]]]) -> torch.Tensor:

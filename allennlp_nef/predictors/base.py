@@ -18,6 +18,7 @@ from allennlp_nef.data.metadata import metadata_of
 from allennlp_nef.errors import unknown_option
 from allennlp_nef.models.base import options_of
 from allennlp_nef.modules.options import check_integers
+from allennlp_nef.modules.pretrained_transformer import readings_of_transformers
 from allennlp_nef.modules.traces import ReadableTrace
 from allennlp_nef.predictors.requests import (
     LoadedRequest,
@@ -302,8 +303,18 @@ class CheckedPredictor(Predictor):
 
     def _answers(self, instances: Iterable[Instance]) -> Iterator[Answer]:
         for group in batches_of(instances, self.batch_size):
-            for instance, output in zip(group, self._outputs_of(group)):
-                yield self._answer(instance, output)
+            with readings_of_transformers() as readings:
+                outputs = self._outputs_of(group)
+            # A model may read its sentences in other batches, of which nothing is known.
+            batches = [batch for batch in readings if len(batch) == len(group)]
+            for number, (instance, output) in enumerate(zip(group, outputs)):
+                answer = self._answer(instance, output)
+                windows = max((batch[number].windows for batch in batches), default=1)
+                if windows > 1:
+                    answer["windows"] = windows
+                if any(batch[number].truncated for batch in batches):
+                    answer["truncated"] = True
+                yield answer
 
     def _outputs_of(self, instances: list[Instance]) -> list[dict[str, Any]]:
         """The readable output of the model for each instance of a batch."""
