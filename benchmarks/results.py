@@ -28,6 +28,9 @@ The files of MLQE-PE may be in one folder, in a folder a part (`train/train.src`
 named entities `--language` is what the names of the files begin with: esp and ned of CoNLL-2002, eng and deu of
 CoNLL-2003, or another. If they are not UTF-8, set `encoding` of both dataset readers with `--overrides`.
 
+Rows with a pretrained encoder, such as `--configs pos_transformer pos_nef_f_transformer`, are trained where they are
+asked for. They need the encoder of their config, which `prepare_encoder.py` writes.
+
 Each run is `allennlp train` with its data paths and seed, in a process of its own with one thread. The model of the
 epoch that is best on dev scores dev and test once. Finished runs are kept and not repeated; a run of another experiment
 in the same folder is an error. Writes `results.md` and `results.json` into the output folder.
@@ -110,6 +113,7 @@ def main() -> None:
         print(study.trivial_table(args, files))
         return
     rows = study.rows(args)
+    rows = [*rows, *study.encoders]
     unknown = set(args.configs or ()) - set(rows)
     if unknown:
         parser.error(f"--configs: expected some of {', '.join(rows)}, got {', '.join(unknown)}")

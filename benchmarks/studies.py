@@ -32,6 +32,8 @@ class Study:
     """A task of `results.py`: what it trains, how it counts, and the scores of these counts."""
 
     configs: Sequence[str] = ()
+    encoders: Sequence[str] = ()
+    """The rows with a pretrained encoder, which --configs asks for: they take hours."""
     patterns: dict[str, list[str]] = {}
     """Of train, dev and test in the data folder; of several the first that is there. See `language`."""
     language: str | None = None

@@ -51,6 +51,7 @@ class Thresholds(Study):
         self.tagged = "target" if task == "thresholds" else task
         if self.tagged == "target":
             self.configs = ("qe_nef_f_affixes", "qe_bilstm_affixes", "qe_nef_f_tuned")
+            self.encoders = QE.encoders
         else:
             self.configs = (f"qe_nef_f_{task}", f"qe_bilstm_{task}")
 

@@ -49,6 +49,7 @@ class Sentences(Study):
 
     def __init__(self, task: str) -> None:
         self.configs = ROWS[task].split()
+        self.encoders = (f"{task.replace('-', '_')}_transformer",)
         self.patterns = {part: [name] for part, name in zip(("train", *PARTS), FILES[task])}
         self.task, self.is_scored = task, task == "sick-relatedness"
         self.scorer: Any = CORRELATIONS if self.is_scored else Accuracy()
@@ -133,6 +134,7 @@ class Parsing(Study):
     """
 
     configs = ("parse_biaffine", "parse_biaffine_nef_f", "parse_arc_mlp", "parse_arc_mlp_nef_f")
+    encoders = ("parse_transformer",)
     patterns = POS.patterns
     scorer = TREES
     scores = {name: NAMES[name] for name in ("las", "uas", "clas", "mlas")}

@@ -17,6 +17,12 @@ from allennlp_nef.metrics import tag_scores
 Sentence = tuple[Sequence[str], Sequence[str]]
 """Words and gold tags."""
 
+ENCODERS = {
+    "qe": "qe_transformer qe_nef_f_transformer",
+    "pos": "pos_transformer pos_nef_f_transformer",
+    "ner": "ner_transformer ner_nef_f_crf_5_transformer",
+}
+
 
 class Tagging(Study):
     """The tagger of a config."""
@@ -40,6 +46,7 @@ class Tagging(Study):
         self.patterns, self.language = patterns, language
         self.output_format, self.scorer, self.scores = output_format, scorer, scores
         self.only = {key: names.split() for key, names in (only or {}).items()}
+        self.encoders = ENCODERS[name].split()
         self.settings: dict[str, dict[str, Any]] = {}
         """Settings of single rows."""
 
