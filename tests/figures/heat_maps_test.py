@@ -11,7 +11,6 @@ from allennlp_nef.figures.heat_maps import (
     CELL,
     MAX_SIDE,
     MAX_WIDTH,
-    TICKS,
     UNKNOWN,
     heat_map,
 )
@@ -76,32 +75,6 @@ class TestMaps:
         names = [label.get_text() for label in axes.get_yticklabels()]
         assert names == [str(n) for n in range(1, steps + 1)]
         assert axes.get_ylabel() == "step"
-
-    def test_all_maps_have_one_color_scale(self):
-        figures = [
-            draw(random_answer(4, 3)),
-            draw(tagged("a", "N")),
-            draw(random_answer(2, 2, 1), random_answer(2, 1)),
-        ]
-        seen = set()
-        for _, maps, bar in figures:
-            assert list(bar.get_yticks()) == list(TICKS)
-            for axes in maps:
-                (image,) = axes.images
-                norm = image.norm
-                seen.add(
-                    (
-                        norm.vmin,
-                        norm.vmax,
-                        norm.gamma,
-                        image.cmap(0.0),
-                        image.cmap(0.5),
-                        image.cmap(1.0),
-                    )
-                )
-        assert len(seen) == 1
-        ((low, high, gamma, white, *_),) = seen
-        assert (low, high, gamma, white) == (0, 1, 0.5, (1, 1, 1, 1))
 
     def test_each_model_has_its_own_map_colors_and_crosses(self):
         first, second = tagged("ab", "NV", gold="NP"), tagged("ab", "PP", gold="NP")
@@ -187,7 +160,6 @@ class TestWords:
     @pytest.mark.parametrize(
         "word, expected",
         [
-            ("a" * 24, "a" * 24),
             ("a" * 25, "a" * 23 + "…"),
             ("a\x00\x85\ud800\uffff", "a\\x00\\x85\\ud800\\uffff"),
             ("a\u00a0b\u200d\\", "a\u00a0b\u200d\\"),
