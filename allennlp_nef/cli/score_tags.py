@@ -53,7 +53,6 @@ from allennlp_nef.metrics.wmt_scores import CORRELATIONS, EXPLANATIONS, SPANS
 logger = logging.getLogger(__name__)
 TRIALS = 10_000
 _NAMES = {
-    "accuracy": "accuracy",
     "precision-overall": "precision",
     "recall-overall": "recall",
     "f1-overall": "F1",
@@ -242,10 +241,9 @@ def run(args: argparse.Namespace) -> Iterator[str]:
     reports = _reports(args)
     if args.json:
         yield json.dumps(_as_json(reports), indent=2)
-    elif None in reports:
-        yield reports[None].as_text()
-    else:
-        yield "\n\n".join(f"kind: {kind}\n{report.as_text()}" for kind, report in reports.items())
+        return
+    titles = ("" if kind is None else f"kind: {kind}\n" for kind in reports)
+    yield "\n\n".join(title + report.as_text() for title, report in zip(titles, reports.values()))
 
 
 @checking(add_arguments)
@@ -299,16 +297,12 @@ def _score(args: argparse.Namespace, paths: Sequence[str], kind: str | None = No
     gold, *predicted = _read(args, paths, kind)
     for file in predicted:
         check_lines_up(gold, file)
-    is_chunks = args.format == "conll" and not args.no_chunks
-    if is_chunks and not _is_bio(gold) and all(map(_is_bio, predicted)):
+    scorer = _scorer_of(args, gold, predicted)
+    if scorer is CHUNKS and not _is_bio(gold) and all(map(_is_bio, predicted)):
         logger.warning(
             "The predicted tags are BIO, the gold tags of %s are not: the accuracy compares the tags as they are.",
             gold.path,
         )
-    if args.format in _WMT:
-        scorer = _scorer_of(args, gold, predicted)
-    else:
-        scorer = TREES if args.trees else CHUNKS if is_chunks else TAGS
     runs = [_run_of(gold, file, scorer) for file in predicted]
     systems = [runs[i : i + args.runs] for i in range(0, len(runs), args.runs)]
     trials, seed = TRIALS if args.trials is None else args.trials, args.seed or 0
@@ -318,7 +312,10 @@ def _score(args: argparse.Namespace, paths: Sequence[str], kind: str | None = No
     elif len(systems) > 1:
         first, second = (numpy.stack([run.counts.sentences for run in runs]) for runs in systems)
         for name in scorer.main:
-            score = partial(_score_of, scorer, name)
+
+            def score(counts: numpy.ndarray, name: str = name) -> numpy.ndarray:
+                return scorer.scores(counts)[name]
+
             comparisons[name] = compare(first, second, score, trials, seed)
     return Report(gold, scorer, systems, comparisons, trials, seed, args.leaderboard)
 
@@ -366,17 +363,6 @@ def _read(args: argparse.Namespace, paths: Sequence[str], kind: str | None) -> l
         return files
     if args.format in _WMT:
         return _read_wmt(args, paths, kind)
-    gold_column, predicted_column = _columns(args)
-    columns = [gold_column] + [predicted_column] * (len(paths) - 1)
-    chunks, words = not args.no_chunks, args.word_column or 0
-    return [
-        read_tag_column(path, column, chunks, args.encoding, words, args.comment_prefix)
-        for path, column in zip(paths, columns)
-    ]
-
-
-def _columns(args: argparse.Namespace) -> tuple[int, int]:
-    """The columns of the gold and of the predicted tags."""
     gold, predicted = args.gold_column, args.predicted_column
     predicted = -1 if predicted is None else predicted
     if gold is None:
@@ -385,7 +371,11 @@ def _columns(args: argparse.Namespace) -> tuple[int, int]:
         raise UserError(
             f"--gold-column: expected another column than --predicted-column in one file, got {gold}"
         )
-    return gold, predicted
+    chunks, words = not args.no_chunks, args.word_column or 0
+    return [
+        read_tag_column(path, column, chunks, args.encoding, words, args.comment_prefix)
+        for path, column in zip(paths, [gold] + [predicted] * (len(paths) - 1))
+    ]
 
 
 def _kinds_of(args: argparse.Namespace, paths: Sequence[str]) -> list[str]:
@@ -439,6 +429,10 @@ def _read_wmt(
 
 def _scorer_of(args: argparse.Namespace, gold: TagFile, predicted: Sequence[TagFile]) -> Scorer:
     """The scorer of the format. Raises a `UserError` where the files that were read have nothing to score."""
+    if args.format == "conll":
+        return TAGS if args.no_chunks else CHUNKS
+    if args.format == "conllu":
+        return TREES if args.trees else TAGS
     if args.format == "wmt-spans":
         return SPANS
     if args.format == "wmt-explanations":
@@ -624,10 +618,6 @@ def _run_of(gold: TagFile, file: TagFile, scorer: Scorer) -> Run:
     scores: dict[str, Any] = dict(scorer.scores(counts.sentences.sum(0)))
     scores.update(scorer.whole(gold.tags, file.tags))
     return Run(file, counts, {name: float(score) for name, score in scores.items()})
-
-
-def _score_of(scorer: Scorer, name: str, counts: numpy.ndarray) -> numpy.ndarray:
-    return scorer.scores(counts)[name]
 
 
 def _over(statistic: Any, runs: Sequence[Run]) -> dict[str, float]:

@@ -104,16 +104,18 @@ def test_symmetrization_is_the_one_that_was_asked_for(run, files, eflomal):
         assert file.readline() == "1-1 2-2\n"
 
 
-def test_aligner_aligns_without_eflomal(run, files, eflomal, tmp_path):
+def test_aligner_aligns_without_eflomal(run, files, eflomal, tmp_path, capsys):
     eflomal()
     aligner, links = tmp_path / "aligner.json.gz", tmp_path / "links"
     assert run(*files, "--output", links, "--learn-aligner", aligner)[0] == 0
     sys.modules["eflomal"] = None  # the fixture removes it
-    status, out = run(*files, "--output", tmp_path / "again", "--aligner", aligner)
+    again = tmp_path / "new" / "links"
+    status, out = run(*files, "--output", again, "--aligner", aligner)
     assert (status, out.splitlines()[0]) == (0, f"Aligning 30 sentence pairs with {aligner}")
-    assert (tmp_path / "again").read_text().splitlines()[0] == "0-0 0-1 1-1 2-2"
+    assert again.read_text().splitlines()[0] == "0-0 0-1 1-1 2-2"
+    capsys.readouterr()
     status, err = run(*files, "--output", links)
-    assert status == 2
+    assert (status, capsys.readouterr().out) == (2, "")
     assert "align-words without --aligner: expected the extra align, which is not installed" in err
 
 
@@ -150,10 +152,6 @@ def test_other_languages_are_refused(run, files, eflomal, tmp_path, option):
             "raise OSError('no space left')",
             "eflomal: expected alignments, got OSError: no space left",
         ),
-        (
-            "return",
-            "eflomal: expected a line for each of 30 sentence pairs, got 0: its program failed",
-        ),
         ("target = target[:-1]", "eflomal: expected a line for each of 30 sentence pairs, got 29:"),
         ("target = ['a ' * 9] * 30", "eflomal: expected source indices from 0 to 2, got 3 in 3-3"),
     ],
@@ -184,9 +182,7 @@ def test_bad_text_is_an_error_with_its_line(run, files, source, target, message,
     assert f"a.{message}" in err
 
 
-@pytest.mark.parametrize(
-    "line", ["LEX\ta\tb", "LEX\ta\tb\tx", "HMMF\tx\t1", "1", "LEX\ta\tb\tc\t1"]
-)
+@pytest.mark.parametrize("line", ["LEX\ta\tb", "LEX\ta\tb\tx", "HMMF\tx\t1"])
 def test_bad_priors_are_an_error_with_their_line(run, files, line, tmp_path):
     (tmp_path / "priors").write_text(f"LEX\ta\tb\t1\n{line}\n")
     options = ("--priors", tmp_path / "priors")
@@ -198,27 +194,16 @@ def test_bad_priors_are_an_error_with_their_line(run, files, line, tmp_path):
 @pytest.mark.parametrize(
     "options, message",
     [
-        (["--output", "a.mt"], "--output: expected a file of its own, got 'a.mt' again"),
-        (["--output", "x", "--save-priors", "./x"], "--save-priors: expected a file of its own"),
-        (["--output", "none/x"], "--output: expected a file in a folder that exists, got 'none/x'"),
-        (["--output", "."], "--output: expected a file in a folder that exists, got '.'"),
-        (
-            ["--output", "x", "--aligner", "y", "--priors", "z"],
-            "--priors: expected no --aligner with",
-        ),
-        (
-            ["--output", "x", "--aligner", "y", "--symmetrization", "union"],
-            "--symmetrization: expected no --aligner with it",
-        ),
-        (
-            ["--output", "x", "--aligner", "y"],
-            "y: expected the file of an aligner, got no such file",
-        ),
+        ("--output a.mt", "--output: expected a file of its own, got 'a.mt' again"),
+        ("--output x --save-priors ./x", "--save-priors: expected a file of its own"),
+        ("--output .", "--output: expected the name of a file, got '.'"),
+        ("--output x --aligner y --priors z", "--priors: expected no --aligner with it"),
+        ("--output x --aligner y", "y: expected the file of an aligner, got no such file"),
     ],
 )
 def test_mistakes_in_options_are_found_first(run, files, options, message, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    status, err = run("a.src", "a.mt", *options)
+    status, err = run("a.src", "a.mt", *options.split())
     assert status == 2
     assert err.startswith(f"error: {message}")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.mt", "a.src"]
