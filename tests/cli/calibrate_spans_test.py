@@ -25,18 +25,9 @@ def span_f1(allennlp, capsys, tmp_path):
     def score(archive, **options):
         path = tmp_path / "spans"
         arguments = {"output_format": "wmt23-spans", "language_pair": "en-de", **options}
-        allennlp(
-            *(
-                "predict",
-                archive,
-                SPANS,
-                "--use-dataset-reader",
-                "--predictor",
-                "word_qe",
-                "--silent",
-            ),
-            *("--predictor-args", json.dumps(arguments), "--output-file", path),
-        )
+        options = ("--use-dataset-reader", "--predictor", "word_qe", "--silent")
+        outputs = ("--predictor-args", json.dumps(arguments), "--output-file", path)
+        allennlp("predict", archive, SPANS, *options, *outputs)
         capsys.readouterr()
         allennlp("score-tags", SPANS, path, "--format", "wmt-spans", "--json")
         (system,) = json.loads(capsys.readouterr().out)["systems"]

@@ -1,9 +1,11 @@
 """`calibrate`: the figures, the new archive, and what predictors and `evaluate` do with it."""
 
+import io
 import json
 import logging
 import shutil
 import tarfile
+from contextlib import redirect_stdout
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,12 +21,12 @@ DEV = "fixtures/qe/dev"
 
 @pytest.fixture(scope="module")
 def run(allennlp):
-    """`run(capsys, *arguments)`: what the command prints as JSON."""
+    """`run(*arguments)`: what the command prints as JSON."""
 
-    def run(capsys, *arguments):
-        capsys.readouterr()
-        allennlp("calibrate", *arguments, "--json")
-        return json.loads(capsys.readouterr().out)
+    def run(*arguments):
+        with redirect_stdout(io.StringIO()) as out:
+            allennlp("calibrate", *arguments, "--json")
+        return json.loads(out.getvalue())
 
     return run
 
@@ -63,15 +65,14 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("calibrated")
 
 
-@pytest.fixture
-def done(run, archive_path, folder, capsys):
-    """The results of a calibration, and its archive, made once."""
-    output, report = folder / "new.tar.gz", folder / "results.json"
-    if not report.exists():
-        old = with_files(archive_path, folder / "old.tar.gz", notes_txt=b"kept")
-        arguments = (old, "--output", output, "--plot", folder / "plot.svg")
-        report.write_text(json.dumps(run(capsys, *arguments)))
-    return json.loads(report.read_text()), output
+@pytest.fixture(scope="module")
+def done(run, archive_path, folder):
+    """The results of a calibration, and its archive."""
+    old, output = (
+        with_files(archive_path, folder / "old.tar.gz", notes_txt=b"kept"),
+        folder / "new.tar.gz",
+    )
+    return run(old, "--output", output, "--plot", folder / "plot.svg"), output
 
 
 class TestWordQe:
@@ -133,17 +134,17 @@ class TestWordQe:
         assert "for the highest MCC" in caplog.text
         assert "allennlp-nef calibrate --adapt-to" in caplog.text
 
-    def test_old_calibration_is_replaced(self, done, run, tmp_path, capsys):
+    def test_old_calibration_is_replaced(self, done, run, tmp_path):
         results, output = done
         arguments = (output, DEV, "--output", tmp_path / "b.tar.gz", "--maximize", "f1_mult")
-        again = run(capsys, *arguments)
+        again = run(*arguments)
         assert again["before"] == pytest.approx(results["after"])
         for name in ("temperature", "gold_share"):
             assert again["calibration"][name] == pytest.approx(results["calibration"][name])
         assert again["calibration"]["objective"] == "f1_mult"
         assert again["after"]["f1_mult"] >= results["after"]["f1_mult"]
 
-    def test_adaptation_is_said_in_the_answers(self, done, run, tmp_path, root, capsys):
+    def test_adaptation_is_said_in_the_answers(self, done, run, tmp_path, root):
         """To requests, most of whose words are wrong: the target words in another order."""
         results, output = done
         pairs = [(root / f"{DEV}.{side}").read_text().splitlines() for side in ("src", "mt")]
@@ -154,7 +155,7 @@ class TestWordQe:
         (tmp_path / "some.jsonl").write_text("\n".join(requests))
         new = tmp_path / "new.tar.gz"
         arguments = (output, "--output", new, "--adapt-to", tmp_path / "some.jsonl")
-        adapted = run(capsys, *arguments, "--temperature-only")
+        adapted = run(*arguments, "--temperature-only")
         rate, calibration = adapted["adapted"]["base_rate"]["BAD"], adapted["calibration"]
         assert rate > 1.5 * results["calibration"]["gold_share"]
         assert calibration["base_rate"]["BAD"] == calibration["gold_share"] == rate
@@ -182,9 +183,9 @@ def test_folder_of_a_run_gives_what_its_archive_would_have(archive_path, allennl
     assert sorted(path.name for path in (tmp_path / "deep").iterdir()) == ["new.tar.gz"]
 
 
-def test_chunks_are_calibrated(run, ner_archive, tmp_path, capsys):
+def test_chunks_are_calibrated(run, ner_archive, tmp_path):
     new = tmp_path / "new.tar.gz"
-    results = run(capsys, ner_archive, "--output", new)
+    results = run(ner_archive, "--output", new)
     assert "threshold" not in results["calibration"]
     assert "mcc" not in results["after"]
     assert results["after"]["nll"] < results["before"]["nll"]
@@ -218,29 +219,40 @@ def test_report_is_a_table(allennlp, pos_archive, tmp_path, capsys):
 
 class TestErrors:
     def test_output_may_not_be_the_archive_nor_the_plot(self, fail, archive_path, tmp_path):
-        other = "expected another file than"
-        assert f"--output: {other} ARCHIVE" in fail(archive_path, "--output", archive_path)
-        folder = archive_path.parent
-        assert f"--output: {other} ARCHIVE" in fail(folder, "--output", archive_path)
-        assert f"--output: {other} ARCHIVE" in fail(folder, "--output", folder / "best.th")
-        plot = tmp_path / "a.png"
-        message = fail(archive_path, "--output", plot, "--plot", plot)
-        assert f"--plot: {other} --output and ARCHIVE" in message
-        assert "--output: expected the name of a file" in fail(folder, "--output", tmp_path)
-        new = tmp_path / "new.tar.gz"
-        message = fail(archive_path, "--output", new, "--plot", tmp_path / "a.gif")
-        assert "--plot: expected a .png or .svg file" in message
-        message = fail(archive_path, "--output", new, "--tolerance", 5)
-        assert "--tolerance: expected --halting with it, got 5 alone" in message
-        assert "--output: expected the name of a file" in fail(
-            archive_path, "--output", "/dev/null"
-        )
+        folder, plot, new = archive_path.parent, tmp_path / "a.png", tmp_path / "new.tar.gz"
+        for arguments, message in (
+            (
+                [archive_path, "--output", archive_path],
+                "--output: expected another file than ARCHIVE",
+            ),
+            ([folder, "--output", archive_path], "--output: expected another file than ARCHIVE"),
+            (
+                [folder, "--output", folder / "best.th"],
+                "--output: expected another file than ARCHIVE",
+            ),
+            ([folder, "--output", tmp_path], "--output: expected the name of a file"),
+            ([folder, "--output", "/dev/null"], "--output: expected the name of a file"),
+            (
+                [archive_path, "--output", plot, "--plot", plot],
+                "--plot: expected another file than --output and ARCHIVE",
+            ),
+            (
+                [archive_path, "--output", new, "--plot", "a.gif"],
+                "--plot: expected a .png or .svg file",
+            ),
+            (
+                [archive_path, "--output", new, "--tolerance", 5],
+                "--tolerance: expected --halting with it, got 5 alone",
+            ),
+        ):
+            assert message in fail(*arguments)
         assert not list(tmp_path.iterdir())
+
+    def test_output_may_not_be_of_the_data(self, fail, archive_path, tmp_path):
         for ending in (".src", ".mt", ".tags", ".src-mt.alignments"):
             shutil.copy(DEV + ending, tmp_path / f"dev{ending}")
-        data = archive_path, tmp_path / "dev", "--output"
-        message = fail(*data, tmp_path / "dev.tags")
-        assert f"--output: {other} those of the data, got " in message
+        message = fail(archive_path, tmp_path / "dev", "--output", tmp_path / "dev.tags")
+        assert "--output: expected another file than those of the data, got " in message
         assert (tmp_path / "dev.tags").read_bytes() == Path(f"{DEV}.tags").read_bytes()
 
     @pytest.mark.parametrize(
@@ -280,14 +292,14 @@ class TestErrors:
 
 
 def test_fit_that_does_not_hold_for_other_sentences_gives_a_warning(
-    run, done, tmp_path, capsys, caplog, monkeypatch
+    run, done, tmp_path, caplog, monkeypatch
 ):
     _, archive = done
     with caplog.at_level(logging.WARNING, "allennlp_nef"):
-        run(capsys, archive, "--output", tmp_path / "a.tar.gz")
+        run(archive, "--output", tmp_path / "a.tar.gz")
         assert "too few" not in caplog.text
         monkeypatch.setattr("allennlp_nef.calibration.fitting.fit", lambda *_: (0.02, [0, 0]))
-        results = run(capsys, archive, "--output", tmp_path / "a.tar.gz", "--temperature-only")
+        results = run(archive, "--output", tmp_path / "a.tar.gz", "--temperature-only")
     nll = results["cross_fitted"]["nll"]
     assert f"1849 words are too few for this fit: cross-fitted, NLL is {nll:.4f}" in caplog.text
 
@@ -308,7 +320,7 @@ def test_model_made_from_an_archive_gets_its_config(archive_path, tmp_path):
 
 
 def test_threshold_that_does_not_hold_for_other_sentences_gives_a_warning(
-    run, done, tmp_path, capsys, caplog, monkeypatch
+    run, done, tmp_path, caplog, monkeypatch
 ):
     _, archive = done
     monkeypatch.setattr(
@@ -316,7 +328,7 @@ def test_threshold_that_does_not_hold_for_other_sentences_gives_a_warning(
         lambda *_: SimpleNamespace(value=0.9999999, tagged_share=0.1),
     )
     with caplog.at_level(logging.WARNING, "allennlp_nef"):
-        results = run(capsys, archive, "--output", tmp_path / "a.tar.gz")
+        results = run(archive, "--output", tmp_path / "a.tar.gz")
     crossed = 100 * results["cross_fitted"]["mcc"]
     assert f"for other sentences: cross-fitted, mcc is {crossed:.2f}%" in caplog.text
 

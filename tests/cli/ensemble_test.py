@@ -113,17 +113,6 @@ class TestWordQe:
         assert {name.split(".")[1] for name in weights} == {"0", "1"}
         assert saved_versions(joined) == running_versions()
 
-    def test_predict_writes_submissions_with_its_size(self, joined, allennlp, folder):
-        output = folder / "out.txt"
-        options = {"output_format": "wmt22", "language_pair": "en-de"}
-        arguments = ("--predictor", "word_qe", "--predictor-args", json.dumps(options))
-        allennlp(
-            "predict", joined, "fixtures/qe/dev", "--use-dataset-reader", "--silent",
-            "--output-file", output, *arguments,
-        )  # fmt: skip
-        size = sum(each.numel() for each in load_archive(str(joined)).model.parameters())
-        assert output.read_text().splitlines()[:3] == [str(4 * size), str(size), "2"]
-
     def test_calibrate_and_evaluate_take_it(self, joined, allennlp, folder, capsys):
         capsys.readouterr()
         new = folder / "calibrated.tar.gz"

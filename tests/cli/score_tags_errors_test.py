@@ -17,38 +17,20 @@ class TestFiles:
         assert score(path, "--format", "conll", "--encoding", "latin-1").startswith("processed 1 ")
 
     @pytest.mark.parametrize(
-        "arguments, message",
+        "line, message",
         [
-            (("--format", "wmt"), "PREDICTED: expected a file with predicted tags, got none"),
+            ("--format wmt", "PREDICTED: expected a file with predicted tags, got none"),
             (
-                ("--format", "conll", "--runs", 2),
-                "PREDICTED: expected a file with predicted tags, got none",
-            ),
-            (
-                ("p", "p", "--runs", 2, "--format", "conll", "--trials", 9),
+                "p p --runs 2 --format conll --trials 9",
                 "--trials: expected the files of two systems to compare, got no comparison",
             ),
+            ("p p p --format conll", "PREDICTED: expected 1 or 2 files (--runs 1), got 3"),
             (
-                ("p", "p", "--leaderboard", "--format", "conll", "--seed", 1),
-                "--seed: expected the files of two systems to compare, got no comparison",
-            ),
-            (
-                ("p", "p", "p", "--format", "conll"),
-                "PREDICTED: expected 1 or 2 files (--runs 1), got 3",
-            ),
-            (
-                ("--format", "conll", "--gold-column", -1),
+                "--format conll --gold-column -1",
                 "--gold-column: expected another column than --predicted-column in one file, got -1",
             ),
-            (
-                ("p", "--format", "conllu", "--gold-column", 1),
-                "--gold-column: expected --format conll, got conllu",
-            ),
-            (
-                ("p", "--format", "conll", "--gaps", "no"),
-                "--gaps: expected --format wmt, got conll",
-            ),
+            ("p --format conll --gaps no", "--gaps: expected --format wmt, got conll"),
         ],
     )
-    def test_arguments_that_do_not_go_together(self, fail, arguments, message):
-        assert fail("gold", *arguments) == f"error: {message}"
+    def test_arguments_that_do_not_go_together(self, fail, line, message):
+        assert fail("gold", *line.split()) == f"error: {message}"
