@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from allennlp_nef.cli.shared import call_with, checking, print_lines, writing
+from allennlp_nef.cli.shared import call_with, check_outputs, checking, print_lines, writing
 from allennlp_nef.data.formats.text_files import read_lines, read_parallel_lines
 from allennlp_nef.data.formats.wmt_layouts import without_eos
 from allennlp_nef.data.formats.word_alignments import parse_alignments
@@ -110,7 +110,7 @@ def align_words(
         if aligner and value:
             raise UserError(f"--{name}: expected no --aligner with it: it is for eflomal")
     outputs = {"output": output, "save-priors": save_priors, "learn-aligner": learn_aligner}
-    _check_outputs(outputs, [source, target, *filter(None, (priors, aligner))])
+    check_outputs(outputs, map(Path, filter(None, (source, target, priors, aligner))))
     sentences = _read(source, target, None if aligner else MAX_WORDS)
     count = f"{len(sentences):,} sentence pair{'s' if len(sentences) > 1 else ''}"
     if learn_aligner and len(sentences) < MIN_PAIRS:
@@ -145,19 +145,6 @@ def align_words(
         pairs = (aligners.AlignedPair(*pair, own) for pair, own in zip(sentences, links))
         aligners.save_aligner(aligners.learn_aligner(pairs), learn_aligner)
     return {"sentences": len(sentences), "links": sum(map(len, links)), "seconds": seconds}
-
-
-def _check_outputs(outputs: dict[str, str | None], inputs: Sequence[str]) -> None:
-    """Finds mistakes in the names of files before any work."""
-    taken = set(map(os.path.realpath, inputs))
-    for option, path in outputs.items():
-        if path is None:
-            continue
-        if os.path.isdir(path):
-            raise UserError(f"--{option}: expected the name of a file, got {path!r}")
-        if os.path.realpath(path) in taken:
-            raise UserError(f"--{option}: expected a file of its own, got {path!r} again")
-        taken.add(os.path.realpath(path))
 
 
 @contextmanager

@@ -43,12 +43,7 @@ _BATCH_SIZE_HELP = (
 )
 TERMINATED = 143
 """The status of a process that got SIGTERM, wrote a checkpoint, and reported it."""
-_OBJECTS = (
-    "predictor_args",
-    "embedding_sources_mapping",
-    "task_suite_args",
-    "print_summary_args",
-)
+_OBJECTS = ("predictor_args", "embedding_sources_mapping", "task_suite_args", "print_summary_args")
 _COMPRESSED = (".gz", ".bz2")
 
 

@@ -17,25 +17,18 @@ from allennlp_nef.errors import UserError
 WEIGHTS_NAME = "weights.th"
 
 
-def check_output(name: str, *archives: str) -> None:
-    """Raises a `UserError` where --output is no name of a file, or an input: an archive, or a file of its run."""
-    output = Path(name)
-    if not name or (output.exists() and not output.is_file()):
-        raise UserError(f"--output: expected the name of a file, got {name!r}")
-    for archive in map(local_path, archives):
-        is_of_run = archive in output.resolve().parents and (
-            output.exists() or output.name == "model.tar.gz"
-        )
-        if is_of_run or output.resolve() == archive:
-            raise UserError(f"--output: expected another file than ARCHIVE, got {name}")
-
-
 def local_path(archive: str) -> Path:
     """The path of an archive, which may be downloaded, or of the folder of a run."""
     try:
         return Path(cached_path(archive)).resolve()
     except (OSError, ValueError):
         return Path(archive).resolve()  # loading it says what is wrong
+
+
+def files_of(archive: str) -> list[Path]:
+    """The file of an archive, or the files that the folder of a run has or will have."""
+    path = local_path(archive)
+    return [path, path / "model.tar.gz", *path.rglob("*")]
 
 
 def read_file(archive: str, name: str) -> bytes | None:

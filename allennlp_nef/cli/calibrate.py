@@ -1,6 +1,7 @@
 """`allennlp-nef calibrate`: probabilities that are right, a threshold, and a halting, fitted to labeled data."""
 
 import argparse
+import glob
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from allennlp_nef.cli.shared import (
     add_batches,
     add_trust,
     call_with,
+    check_outputs,
     checking,
     decimals,
     number,
@@ -143,9 +145,9 @@ def calibrate(
     `UserError`: a wrong option, or data or an archive that cannot be used.
     """
     from allennlp_nef.calibration import fitting
-    from allennlp_nef.cli.archive_files import check_output, local_path, read_config, write_archive
+    from allennlp_nef.cli.archive_files import files_of, read_config, write_archive
     from allennlp_nef.cli.inputs import holds_requests, read_instances
-    from allennlp_nef.data.formats.data_paths import name_of
+    from allennlp_nef.data.formats import data_paths
     from allennlp_nef.figures.style import check_installed
     from allennlp_nef.modules.calibration import Calibration
     from allennlp_nef.predictors.archives import check_device, load_predictor
@@ -158,12 +160,11 @@ def calibrate(
         raise UserError(
             "--maximize: expected mcc or f1_mult with --adapt-to, whose data have no spans, got span_f1"
         )
-    check_output(output, archive)
+    outputs = {"output": output, "plot": plot}
+    check_outputs(outputs, files_of(archive))
     if plot is not None:
         if not plot.endswith(tuple(f".{ending}" for ending in FORMATS)):
             raise UserError(f"--plot: expected a .png or .svg file, got {plot!r}")
-        if Path(plot).resolve() in (Path(output).resolve(), local_path(archive)):
-            raise UserError(f"--plot: expected another file than --output and ARCHIVE, got {plot}")
         check_installed()
 
     predictor = load_predictor(archive, cuda_device, trust=trust)
@@ -176,8 +177,10 @@ def calibrate(
     data = config.get("validation_data_path") if data is None else data
     if not isinstance(data, (str, dict)):
         raise UserError("DEV: expected labeled data, since the config has no validation_data_path")
-    _check_inputs_stay({"output": output, "plot": plot}, data, adapt_to)
-    path = name_of(data)
+    named = [*data_paths.files_of(data), *(data_paths.files_of(adapt_to) if adapt_to else ())]
+    for file in map(Path, named):  # or prefixes of files
+        check_outputs(outputs, [file, *file.parent.glob(f"{glob.escape(file.name)}.*")])
+    path = data_paths.name_of(data)
     instances = read_instances(predictor, data)
     steps = None
     if halting is not None:
@@ -245,21 +248,6 @@ def calibrate(
         model["halting"] = steps["options"]
     write_archive(archive, Path(output), model)
     return results
-
-
-def _check_inputs_stay(
-    outputs: Mapping[str, str | None], data: "DataPath", adapt_to: str | None
-) -> None:
-    """Raises a `UserError` where a file that is written over belongs to the data, whose path may be a prefix."""
-    from allennlp_nef.data.formats.data_paths import files_of
-
-    inputs = [
-        str(Path(file).resolve()) for path in (data, adapt_to) if path for file in files_of(path)
-    ]
-    for option, name in outputs.items():
-        path = str(Path(name).resolve()) if name and Path(name).is_file() else ""
-        if any(path == file or path.startswith(f"{file}.") for file in inputs):
-            raise UserError(f"--{option}: expected another file than those of the data, got {name}")
 
 
 def _choose_halting(

@@ -33,13 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--train", metavar="PATH", help="training data, in place of those of the config")
     add("--dev", metavar="PATH", help="validation data, likewise")
     add("--test", metavar="PATH", help="test data, likewise")
-    add(
-        "-o",
-        "--overrides",
-        default="",
-        metavar="JSON",
-        help="changes to the config, as for train",
-    )
+    add("-o", "--overrides", default="", metavar="JSON", help="changes to the config, as for train")
     add(
         "--max-errors",
         type=integer(1),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allennlp_nef.cli.shared import add_trust, call_with, checking, number
+from allennlp_nef.cli.shared import add_trust, call_with, check_outputs, checking, number
 from allennlp_nef.errors import UserError, quote, summary_of
 from allennlp_nef.resources import ALIGNER_NAME
 
@@ -88,7 +88,8 @@ def ensemble(
     from allennlp_nef.models import NefTaggerEnsemble
     from allennlp_nef.predictors.archives import load_predictor
 
-    archive_files.check_output(output, *archives)
+    inputs = [path for archive in archives for path in archive_files.files_of(archive)]
+    check_outputs({"output": output}, inputs)
     if len(archives) < 2:
         raise UserError(f"ARCHIVE: expected two archives or more, got {len(archives)}")
     first, *others = archives

@@ -153,10 +153,7 @@ def label_positions(vectors: numpy.ndarray, perplexity: float | None = None) -> 
 
 
 def label_map(
-    labels: Sequence[str],
-    positions: numpy.ndarray,
-    colors: Mapping[str, str],
-    title: str,
+    labels: Sequence[str], positions: numpy.ndarray, colors: Mapping[str, str], title: str
 ) -> "Figure":
     """The plot: a dot and a name for each label, at its position: (labels, 2)."""
     figure = new_figure(_SIDE, _SIDE)

@@ -285,3 +285,16 @@ def check_folder(name: str, option: str = "--output") -> None:
         raise UserError(f"{option}: expected the name of a folder, got ''")
     if os.path.exists(name) and not os.path.isdir(name):
         raise UserError(f"{option}: expected a folder, got the file {name}")
+
+
+def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[Path]) -> None:
+    """Raises a `UserError` where the value of an option is no name of a file, or that of an input or another output."""
+    taken = {path.resolve() for path in inputs}
+    for option, name in outputs.items():
+        if name is None:
+            continue
+        if not name or (os.path.exists(name) and not os.path.isfile(name)):
+            raise UserError(f"--{option}: expected the name of a file, got {name!r}")
+        if Path(name).resolve() in taken:
+            raise UserError(f"--{option}: expected a file of its own, got {name!r} again")
+        taken.add(Path(name).resolve())

@@ -221,20 +221,14 @@ class TestErrors:
     def test_output_may_not_be_the_archive_nor_the_plot(self, fail, archive_path, tmp_path):
         folder, plot, new = archive_path.parent, tmp_path / "a.png", tmp_path / "new.tar.gz"
         for arguments, message in (
-            (
-                [archive_path, "--output", archive_path],
-                "--output: expected another file than ARCHIVE",
-            ),
-            ([folder, "--output", archive_path], "--output: expected another file than ARCHIVE"),
-            (
-                [folder, "--output", folder / "best.th"],
-                "--output: expected another file than ARCHIVE",
-            ),
+            ([archive_path, "--output", archive_path], "--output: expected a file of its own"),
+            ([folder, "--output", archive_path], "--output: expected a file of its own"),
+            ([folder, "--output", folder / "best.th"], "--output: expected a file of its own"),
             ([folder, "--output", tmp_path], "--output: expected the name of a file"),
             ([folder, "--output", "/dev/null"], "--output: expected the name of a file"),
             (
                 [archive_path, "--output", plot, "--plot", plot],
-                "--plot: expected another file than --output and ARCHIVE",
+                "--plot: expected a file of its own",
             ),
             (
                 [archive_path, "--output", new, "--plot", "a.gif"],
@@ -252,7 +246,7 @@ class TestErrors:
         for ending in (".src", ".mt", ".tags", ".src-mt.alignments"):
             shutil.copy(DEV + ending, tmp_path / f"dev{ending}")
         message = fail(archive_path, tmp_path / "dev", "--output", tmp_path / "dev.tags")
-        assert "--output: expected another file than those of the data, got " in message
+        assert "--output: expected a file of its own, got " in message
         assert (tmp_path / "dev.tags").read_bytes() == Path(f"{DEV}.tags").read_bytes()
 
     @pytest.mark.parametrize(

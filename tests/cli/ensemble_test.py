@@ -175,7 +175,7 @@ class TestErrors:
     def test_output_is_no_input(self, fail, archive_path, bilstm):
         before = bilstm.read_bytes()
         error = fail(archive_path, bilstm, "--output", bilstm)
-        assert error == f"error: --output: expected another file than ARCHIVE, got {bilstm}"
+        assert error.startswith("error: --output: expected a file of its own, got ")
         assert bilstm.read_bytes() == before
 
     def test_ensemble_of_ensembles(self, fail, archive_path, joined):

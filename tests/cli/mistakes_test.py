@@ -362,10 +362,7 @@ def test_allennlps_program_reports_a_mistake_on_one_line(allennlp, capsys):
 class TestSignals:
     @pytest.mark.parametrize(
         "number, status, line",
-        [
-            (signal.SIGINT, 130, "error: interrupted"),
-            (signal.SIGTERM, 143, "error: terminated"),
-        ],
+        [(signal.SIGINT, 130, "error: interrupted"), (signal.SIGTERM, 143, "error: terminated")],
     )
     def test_a_signal_in_training_ends_with_its_status(
         self, console, tmp_path, monkeypatch, request, number, status, line

@@ -174,7 +174,7 @@ class TestCompare:
             assert first["trace"]["attention"] != second["trace"]["attention"]
         results = json.loads((tmp_path / "out" / "summary.json").read_text())
         assert [(one["title"], one["archive"]) for one in results] == [
-            *((titles[0], str(archive_path)), (titles[1], str(other_archive))),
+            *((titles[0], str(archive_path)), (titles[1], str(other_archive)))
         ]
         text = (tmp_path / "out" / "summary.txt").read_text(encoding="utf-8")
         assert text == summary_text(results)
@@ -184,10 +184,7 @@ class TestCompare:
         others = ("--compare", archive_path, other_archive)
         plot(archive_path, "fixtures/qe/test", "--limit", 1, *others)
         ((_, titles),) = maps
-        assert titles == [
-            *(f"NEF-F csoftmax, N = 5 ({archive_path})",) * 2,
-            "NEF-F softmax, N = 5",
-        ]
+        assert titles == [*(f"NEF-F csoftmax, N = 5 ({archive_path})",) * 2, "NEF-F softmax, N = 5"]
 
     def test_another_task_is_refused(self, fail, archive_path, ner_archive):
         assert fail(ner_archive, "fixtures/ner/test.conll", "--compare", archive_path) == (

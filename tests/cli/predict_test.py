@@ -111,9 +111,7 @@ def test_predictors_of_others_get_one_request_at_a_time(
 
     calls = []
     monkeypatch.setattr(
-        TextClassifierPredictor,
-        "predict_json",
-        lambda self, request: calls.append(request) or {},
+        TextClassifierPredictor, "predict_json", lambda self, request: calls.append(request) or {}
     )
     limits = {"validation_dataset_reader.max_instances": 4}
     config = "training_configs/trec_lstm.jsonnet"

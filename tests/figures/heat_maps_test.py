@@ -7,13 +7,7 @@ import numpy
 import pytest
 
 from allennlp_nef.cli.shared import save_figure
-from allennlp_nef.figures.heat_maps import (
-    CELL,
-    MAX_SIDE,
-    MAX_WIDTH,
-    UNKNOWN,
-    heat_map,
-)
+from allennlp_nef.figures.heat_maps import CELL, MAX_SIDE, MAX_WIDTH, UNKNOWN, heat_map
 from allennlp_nef.figures.style import INK, drawing, shown
 from tests.cli.sketch_answers import COLORS, DESCRIPTION, answer_of, random_answer
 
@@ -117,10 +111,7 @@ class TestPlaces:
             size = numpy.array([box.width, box.height]) / figure.dpi
             assert size == pytest.approx([words * CELL, rows * CELL])
 
-    @pytest.mark.parametrize(
-        "words, steps, models",
-        [(1, 1, 3), (50, 50, 1), (50, 5, 3)],
-    )
+    @pytest.mark.parametrize("words, steps, models", [(1, 1, 3), (50, 50, 1), (50, 5, 3)])
     def test_nothing_overlaps_or_is_cut(self, words, steps, models):
         answers = [random_answer(words, steps, seed) for seed in range(models)]
         for answer in answers:
