@@ -153,10 +153,10 @@ def write_folder(predictor: TaggingPredictor, folder: Path, int8: bool = False) 
     _check_packages()
     names = ["tagger.onnx", "tagger.pt2", "tagger.json", RUNNER, "__main__.py"]
     older = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    if "tagger.json" not in older and not older <= {*names, "tagger.int8.onnx"}:
+    if older and not older & {"tagger.pt2", "tagger.json"}:
         raise UserError(f"{folder}: expected a new folder or an older export, got another folder")
     folder.mkdir(parents=True, exist_ok=True)
-    # It comes last: where the work is interrupted, the folder is no export yet, and the next one replaces it.
+    # It comes last, and tagger.pt2 first: what was interrupted is no export, and the next one replaces it.
     (folder / "tagger.json").unlink(missing_ok=True)
     program = exported_program(tagger)
     torch.export.save(program, str(folder / "tagger.pt2"))
