@@ -4,6 +4,7 @@ import pytest
 
 from allennlp_nef.cli.calibrate import calibrate
 from allennlp_nef.cli.check_data import check_data
+from allennlp_nef.cli.examples import write_examples
 from allennlp_nef.cli.plot_sketches import plot_sketches
 from allennlp_nef.cli.score_tags import score_tags
 from allennlp_nef.cli.tag_corpus import tag_corpus
@@ -34,6 +35,7 @@ from allennlp_nef.errors import UserError
         (lambda: calibrate("a", output="b", tolerance=1.0), "^tolerance: expected halting with it"),
         (lambda: score_tags("a", ["b"], format="wmt", runs=0), "runs: expected an integer of at"),
         (lambda: calibrate("a", output="b", maximize="f1"), "maximize: expected one of mcc, f1_m"),
+        (lambda: write_examples(""), "^folder: expected the name of a folder, got ''"),
         (lambda: calibrate("a", output="b", batch_size=0), "batch_size: expected an integer of at"),
         (lambda: check_data("a", max_errors=-1), "max_errors: expected an integer of at least 1"),
     ],
