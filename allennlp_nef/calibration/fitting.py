@@ -94,13 +94,7 @@ def model_batches(
 
 
 class Words:
-    """The words of labeled sentences.
-
-    # Parameters
-
-    sentences : `Sequence[Sentence]`
-    decoder : `TagDecoder`
-    """
+    """The words of labeled sentences."""
 
     def __init__(self, sentences: Sequence[Sentence], decoder: TagDecoder) -> None:
         self.decoder = decoder

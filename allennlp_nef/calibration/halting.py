@@ -1,6 +1,6 @@
 """The tags of labeled sentences after each step, and the halting that keeps their score."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -167,7 +167,12 @@ class Choice(NamedTuple):
 
     @property
     def halting(self) -> Halting:
-        return Halting.from_params(Params(dict(self.options)))
+        return halting_of(self.options)
+
+
+def halting_of(options: Mapping[str, Any]) -> Halting:
+    """The halting of options as they are in a config."""
+    return Halting.from_params(Params(dict(options)))
 
 
 def candidates(kind: str, table: StepTable) -> list[dict[str, Any]]:

@@ -260,11 +260,8 @@ def _choose_halting(
     batch_size: int,
 ) -> dict[str, Any]:
     """The figures of the halting; the model has it from now on."""
-    from allennlp.common import Params
-
-    from allennlp_nef.calibration.halting import chosen_halting, labeled_steps
+    from allennlp_nef.calibration.halting import chosen_halting, halting_of, labeled_steps
     from allennlp_nef.models.nef_tagger import has_steps, learned_rate
-    from allennlp_nef.modules.halting import Halting
 
     model = predictor._model
     if not has_steps(getattr(model, "decoder", None)):
@@ -277,7 +274,7 @@ def _choose_halting(
         )
     table = labeled_steps(predictor, instances, path, batch_size)
     figures = chosen_halting(kind, table, tolerance)
-    model.halting = Halting.from_params(Params(dict(figures["options"])))
+    model.halting = halting_of(figures["options"])
     return figures
 
 

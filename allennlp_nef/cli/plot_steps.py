@@ -115,12 +115,12 @@ def plot_steps(
     The parameters are the options of `allennlp-nef plot-steps`, and the result is what it prints as JSON, with a row
     for each halting. Raises `UserError`.
     """
-    from allennlp.common import Params, Tqdm
+    from allennlp.common import Tqdm
 
-    from allennlp_nef.calibration.halting import labeled_steps
+    from allennlp_nef.calibration.halting import halting_of, labeled_steps
     from allennlp_nef.cli.inputs import instances_of
     from allennlp_nef.models.nef_tagger import has_steps
-    from allennlp_nef.modules.halting import FixedHalting, Halting
+    from allennlp_nef.modules.halting import FixedHalting
     from allennlp_nef.predictors.archives import check_device, load_predictor
 
     check_installed()
@@ -138,7 +138,7 @@ def plot_steps(
     batches = _batches(model, instances, batch_size)
     rows = []
     for options in Tqdm.tqdm(_haltings(table, model.halting), desc="haltings"):
-        halting = None if options is None else Halting.from_params(Params(dict(options)))
+        halting = None if options is None else halting_of(options)
         outcome = table.outcome(halting or FixedHalting())
         seconds = median(_seconds(model, batches, halting) for _ in range(repeat))
         rows.append(
