@@ -61,19 +61,9 @@ def read_config(archive: str) -> dict[str, Any]:
 def write_archive(
     archive: str, output: Path, model: dict[str, Any], weights: dict[str, Any] | None = None
 ) -> None:
-    """Writes a copy of an archive, with another config of the model.
+    """Writes a copy of an archive, with another config of the model, and other weights where they are given.
 
-    # Parameters
-
-    archive : `str`
-        An archive, or the folder of a run. Of a folder, the new archive has what AllenNLP archives of it, with the
-        files of `include_in_archive`.
-    output : `Path`
-        Where it is a file, it is written over once all is written.
-    model : `dict[str, Any]`
-        The config of the model.
-    weights : `dict[str, Any]`, optional (default = `None`, those of the archive)
-        A state dict.
+    Of the folder of a run, the new archive has what AllenNLP archives of it, with the files of `include_in_archive`.
     """
     config = {**read_config(archive), "model": model}
     text = json.dumps(config, indent=4).encode("utf-8")

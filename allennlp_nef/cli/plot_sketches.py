@@ -266,15 +266,7 @@ def _distinct(titles: Sequence[str], paths: Sequence[str]) -> list[str]:
 def read_answers(
     models: Sequence[SketchModel], path: str, batch_size: int
 ) -> Iterator[list[SketchedAnswer]]:
-    """Tags the sentences of a file. Yields, for each sentence, the answer of each model.
-
-    # Parameters
-
-    models : `Sequence[SketchModel]`
-    path : `str`
-        A file of JSON requests, one a line, or what the dataset readers of the models read.
-    batch_size : `int`
-        How many sentences go through a model at once. No more than these are held in memory.
+    """Tags the sentences of a file, of which it holds a batch in memory. Yields for each the answer of each model.
 
     # Raises
 

@@ -29,15 +29,7 @@ NAMES = [*map(str, ENDS[:10]), "11-20", "21-50", "51+"]
 
 
 class SketchSummary:
-    """Counts over the sentences that are added. `results` gives the numbers.
-
-    # Parameters
-
-    title : `str`
-        The title of the model.
-    archive : `str`
-        The path of its archive.
-    """
+    """Counts over the sentences that are added for a model. `results` gives the numbers."""
 
     def __init__(self, title: str, archive: str) -> None:
         self._title, self._archive = title, archive
@@ -193,14 +185,8 @@ def summary_plot(
 ) -> "Figure":
     """The plot: a row for each model, a panel for each table.
 
-    There is no third panel where there are no gold tags.
-
-    # Parameters
-
-    summaries : `Sequence[Mapping[str, Any]]`
-        `SketchSummary.results` of each model.
-    colors : `Sequence[Mapping[str, str]]`
-        The colors of the tags, for each model.
+    It takes the `SketchSummary.results` of each model, and the colors of its tags. There is no third panel where there
+    are no gold tags.
     """
     num_panels = 3 if any(summary["has_gold"] for summary in summaries) else 2
     tags = max(min(len(summary["first_step"]), MAX_TAGS) for summary in summaries)
