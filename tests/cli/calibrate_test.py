@@ -4,7 +4,6 @@ import io
 import json
 import logging
 import shutil
-import tarfile
 from contextlib import redirect_stdout
 from functools import partial
 from pathlib import Path
@@ -15,8 +14,10 @@ from allennlp.models import load_archive
 from allennlp.predictors import Predictor
 
 from allennlp_nef.cli.archive_files import read_config, write_archive
+from tests.predictors.small_archives import files_of, write_files
 
 DEV = "fixtures/qe/dev"
+SPANS = "fixtures/qe/dev_spans.tsv"
 
 
 @pytest.fixture(scope="module")
@@ -36,24 +37,6 @@ def fail(failure):
     return partial(failure, "calibrate")
 
 
-def files_of(path):
-    with tarfile.open(str(path)) as archive:
-        members = [member for member in archive if member.isfile()]
-        return {member.name: archive.extractfile(member).read() for member in members}
-
-
-def with_files(archive, path, **files):
-    """A copy of an archive with more files."""
-    with tarfile.open(str(archive)) as old, tarfile.open(str(path), "w:gz") as new:
-        for member in old:
-            new.addfile(member, old.extractfile(member) if member.isfile() else None)
-        for name, content in files.items():
-            extra = path.parent / name
-            extra.write_bytes(content)
-            new.add(str(extra), name.replace("_", "."))
-    return path
-
-
 def evaluated(allennlp, archive, data, folder, *options):
     path = folder / "scores.json"
     allennlp("evaluate", archive, data, "--output-file", path, *options)
@@ -68,10 +51,8 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def done(run, archive_path, folder):
     """The results of a calibration, and its archive."""
-    old, output = (
-        with_files(archive_path, folder / "old.tar.gz", notes_txt=b"kept"),
-        folder / "new.tar.gz",
-    )
+    old, output = folder / "old.tar.gz", folder / "new.tar.gz"
+    write_files(old, {**files_of(archive_path), "notes.txt": b"kept"})
     return run(old, "--output", output, "--plot", folder / "plot.svg"), output
 
 
@@ -333,3 +314,116 @@ def test_shares_are_not_estimated_from_a_few_words(fail, done, tmp_path):
     few.write_text('{"source": "a b", "target": "c d"}\n')
     error = fail(archive, DEV, "--output", tmp_path / "a.tar.gz", "--adapt-to", few)
     assert error.endswith("few.jsonl: expected at least 100 words to estimate shares from, got 2")
+
+
+@pytest.mark.parametrize(
+    "archive, data, kind, score",
+    [
+        ("pos_archive", "fixtures/pos/dev.conllu", "confident", "accuracy"),
+        ("ner_archive", "fixtures/ner/dev.conll", "settled", "f1-overall"),
+        ("archive_path", "fixtures/qe/dev", "fixed", None),  # its threshold changes, too
+    ],
+)
+def test_scores_of_the_new_archive_are_those_of_the_figures(
+    allennlp, run, request, tmp_path, archive, data, kind, score
+):
+    output, scores = tmp_path / "new.tar.gz", tmp_path / "scores.json"
+    old = request.getfixturevalue(archive)
+    figures = run(old, data, "--output", output, "--halting", kind, "--tolerance", 2)["halting"]
+    assert figures["options"]["type"] == kind and figures["tolerance"] == pytest.approx(0.02)
+    assert figures["chosen"]["score"] >= figures["without"]["score"] - 0.02
+    assert 1 <= figures["chosen"]["mean_steps"] < figures["without"]["mean_steps"]
+    config = read_config(str(output))
+    assert config["model"]["halting"] == figures["options"]
+    allennlp("evaluate", output, data, "--output-file", scores)
+    found = json.loads(scores.read_text())
+    assert found["mean_steps"] == pytest.approx(figures["chosen"]["mean_steps"])
+    if score:
+        assert found[score] == pytest.approx(figures["chosen"]["score"])
+    allennlp("evaluate", old, data, "--output-file", scores)
+    if score:
+        assert json.loads(scores.read_text())[score] == pytest.approx(figures["without"]["score"])
+
+
+def test_report_has_the_halting(allennlp, pos_archive, capsys, tmp_path):
+    output = tmp_path / "new.tar.gz"
+    arguments = pos_archive, "fixtures/pos/dev.conllu", "--output", output
+    allennlp("calibrate", *arguments, "--halting", "fixed", "--tolerance", "1")
+    lines = capsys.readouterr().out.splitlines()
+    (start,) = (i for i, line in enumerate(lines) if line.startswith("halting: fixed, max_steps "))
+    assert [line.split()[0] for line in lines[start + 1 : start + 4]] == [
+        "all",
+        "halting",
+        "cross-fitted",
+    ]
+
+
+def test_halting_needs_a_model_with_steps(failure, spans_archive, tmp_path):
+    output = tmp_path / "new.tar.gz"
+    error = failure("calibrate", spans_archive, "--output", output, "--halting", "fixed")
+    assert "--halting: expected a model with the decoder neural_easy_first" in error
+    assert not output.exists()
+
+
+@pytest.fixture
+def span_f1(allennlp, capsys, tmp_path):
+    """`span_f1(archive, **options)`: that of `score-tags` for what `predict` writes."""
+
+    def score(archive, **options):
+        path = tmp_path / "spans"
+        arguments = {"output_format": "wmt23-spans", "language_pair": "en-de", **options}
+        options = ("--use-dataset-reader", "--predictor", "word_qe", "--silent")
+        outputs = ("--predictor-args", json.dumps(arguments), "--output-file", path)
+        allennlp("predict", archive, SPANS, *options, *outputs)
+        capsys.readouterr()
+        allennlp("score-tags", SPANS, path, "--format", "wmt-spans", "--json")
+        (system,) = json.loads(capsys.readouterr().out)["systems"]
+        return system["mean"]["f1"]
+
+    return score
+
+
+@pytest.mark.parametrize("model", ["spans_archive", "archive_path"])
+def test_threshold_has_the_highest_f1_of_characters(request, run, span_f1, tmp_path, model):
+    """And its figures are those of `score-tags`, for models with and without severities."""
+    archive = request.getfixturevalue(model)
+    output = tmp_path / "new.tar.gz"
+    results = run(archive, SPANS, "--output", output, "--maximize", "span_f1")
+    assert results["before"]["span_f1"] == pytest.approx(span_f1(archive))
+    assert results["after"]["span_f1"] == pytest.approx(span_f1(output))
+    assert results["calibration"]["objective"] == "span_f1"
+    best = results["calibration"]["threshold"]
+    for factor in (0.8, 1.2):
+        assert span_f1(output, threshold=best * factor) <= results["after"]["span_f1"] + 1e-9
+
+
+def test_severities_are_calibrated_for_mcc(run, allennlp, spans_archive, tmp_path):
+    output = tmp_path / "new.tar.gz"
+    results = run(spans_archive, "--output", output)
+    assert results["data"] == SPANS
+    assert set(results["calibration"]["biases"]) == {"OK", "minor", "major"}
+    assert results["after"]["nll"] < results["before"]["nll"]
+    for name, archive in (("before", spans_archive), ("after", output)):
+        metrics = {"model.metrics": ["word_qe", "calibration", "best_threshold_word_qe"]}
+        scores = evaluated(allennlp, archive, SPANS, tmp_path, "-o", json.dumps(metrics))
+        for figure in ("mcc", "f1_mult", "ece", "brier"):
+            assert results[name][figure] == pytest.approx(scores[figure], abs=1e-5)
+    assert scores["mcc"] == pytest.approx(scores["best_mcc"], abs=1e-3)
+    options = ("--output", output, "--adapt-to", "fixtures/qe/test_spans.tsv")
+    adapted = run(spans_archive, *options)
+    assert sum(adapted["adapted"]["base_rate"].values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (
+            ("fixtures/qe/dev",),
+            "fixtures/qe/dev: expected gold error spans (--maximize span_f1), got",
+        ),
+        ((SPANS, "--adapt-to", SPANS), "--maximize: expected mcc or f1_mult with --adapt-to"),
+    ],
+)
+def test_data_without_spans_are_refused(failure, archive_path, tmp_path, arguments, message):
+    options = ("--maximize", "span_f1", "--output", tmp_path / "new.tar.gz")
+    assert message in failure("calibrate", archive_path, *arguments, *options)

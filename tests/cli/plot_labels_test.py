@@ -3,8 +3,7 @@
 import numpy
 import pytest
 
-from allennlp_nef.cli.plot_labels import embeddings_of, label_map, label_positions
-from allennlp_nef.figures.style import drawing
+from allennlp_nef.cli.plot_labels import embeddings_of, label_positions
 
 FILES = {"labels.png", "labels.svg", "metadata.tsv", "vectors.tsv"}
 
@@ -87,16 +86,3 @@ class TestPositions:
         first, second = positions[:10], positions[10:]
         spread = max(numpy.ptp(first, axis=0).max(), numpy.ptp(second, axis=0).max())
         assert numpy.linalg.norm(first.mean(0) - second.mean(0)) > spread
-
-
-def test_each_label_has_a_dot_and_a_name():
-    labels = ["$x$", "a_b", "NOUN"]
-    colors = {"$x$": "#111111", "a_b": "#222222", "NOUN": "#333333"}
-    positions = numpy.array([[0.0, 1.0], [2.0, 3.0], [-1.0, 5.0]])
-    with drawing():
-        (axes,) = label_map(labels, positions, colors, "$title$").axes
-    assert [text.get_text() for text in axes.texts] == labels
-    assert not any(text.get_parse_math() for text in axes.texts)
-    assert axes.get_title(loc="left") == "$title$"
-    assert [line.get_color() for line in axes.lines] == list(colors.values())
-    assert [tuple(line.get_xydata()[0]) for line in axes.lines] == list(map(tuple, positions))

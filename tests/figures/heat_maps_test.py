@@ -7,7 +7,7 @@ import numpy
 import pytest
 
 from allennlp_nef.cli.shared import save_figure
-from allennlp_nef.figures.heat_maps import CELL, MAX_SIDE, MAX_WIDTH, UNKNOWN, heat_map
+from allennlp_nef.figures.heat_maps import MAX_SIDE, MAX_WIDTH, UNKNOWN, heat_map
 from allennlp_nef.figures.style import INK, drawing, shown
 from tests.cli.sketch_answers import COLORS, DESCRIPTION, answer_of, random_answer
 
@@ -103,14 +103,6 @@ class TestWrongTags:
 
 
 class TestPlaces:
-    @pytest.mark.parametrize("words, steps", [(1, 1), (12, 5)])
-    def test_cells_have_one_size(self, words, steps):
-        figure, maps, _ = draw(random_answer(words, steps), random_answer(words, 1))
-        for axes, rows in zip(maps, (steps, 1)):
-            box = axes.get_window_extent()
-            size = numpy.array([box.width, box.height]) / figure.dpi
-            assert size == pytest.approx([words * CELL, rows * CELL])
-
     @pytest.mark.parametrize("words, steps, models", [(1, 1, 3), (50, 50, 1), (50, 5, 3)])
     def test_nothing_overlaps_or_is_cut(self, words, steps, models):
         answers = [random_answer(words, steps, seed) for seed in range(models)]
