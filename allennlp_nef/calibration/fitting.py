@@ -1,6 +1,6 @@
 """Temperatures and thresholds, fitted to the uncalibrated probabilities of labeled data, and how good they are."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy
@@ -59,46 +59,42 @@ def sentences_of(
     model = predictor._model
     head = model.tag_head
     sentences: list[Sentence] = []
-    for instance in instances:
-        predictor._dataset_reader.apply_token_indexers(instance)
-    with torch.no_grad(), Tqdm.tqdm(total=len(instances), desc="sentences") as progress:
-        for group in batches_of(instances, batch_size):
-            output = model(**unlabeled_tensors(model, group))
-            scores, mask = output["scores"], output["mask"]
-            tags = head.decode(scores, mask)
-            if model.has_chunks:
-                chain = head.chain_probabilities(scores, mask, tags)
-            else:
-                words = head.probabilities(scores, mask)
-                chain = ChainProbabilities(words, words[:, :0])
-            tables = [table.float().cpu().numpy() for table in chain]
-            for instance, words_, next_words, row in zip(group, *tables, tags.cpu().numpy()):
-                metadata = metadata_of(instance)
-                length = len(metadata.tokens)
-                if not numpy.isfinite(words_[:length]).all():
-                    raise UserError(
-                        f"{path}: expected a model with probabilities, got NaN for sentence {len(sentences) + 1}"
-                    )
-                sentences.append(
-                    Sentence(
-                        words_[:length],
-                        next_words[: length - 1] if model.has_chunks else None,
-                        row[:length],
-                        metadata,
-                    )
+    for group, inputs in model_batches(predictor, instances, batch_size, "sentences"):
+        output = model(**inputs)
+        scores, mask = output["scores"], output["mask"]
+        tags = head.decode(scores, mask)
+        if model.has_chunks:
+            chain = head.chain_probabilities(scores, mask, tags)
+        else:
+            words = head.probabilities(scores, mask)
+            chain = ChainProbabilities(words, words[:, :0])
+        tables = [table.float().cpu().numpy() for table in chain]
+        for instance, table, next_words, row in zip(group, *tables, tags.cpu().numpy()):
+            metadata = metadata_of(instance)
+            length = len(metadata.tokens)
+            table, after = table[:length], next_words[: length - 1] if model.has_chunks else None
+            if not numpy.isfinite(table).all():
+                raise UserError(
+                    f"{path}: expected a model with probabilities, got NaN for sentence {len(sentences) + 1}"
                 )
-            progress.update(len(group))
+            sentences.append(Sentence(table, after, row[:length], metadata))
     return sentences
 
 
+def model_batches(
+    predictor: TaggingPredictor, instances: Sequence[Instance], batch_size: int, title: str
+) -> Iterator[tuple[list[Instance], dict[str, Any]]]:
+    """Batches of instances with the input of the model for each, without gradients, and with a progress bar."""
+    for instance in instances:
+        predictor._dataset_reader.apply_token_indexers(instance)
+    with torch.no_grad(), Tqdm.tqdm(total=len(instances), desc=title) as progress:
+        for group in batches_of(instances, batch_size):
+            yield group, unlabeled_tensors(predictor._model, group)
+            progress.update(len(group))
+
+
 class Words:
-    """The words of labeled sentences.
-
-    # Parameters
-
-    sentences : `Sequence[Sentence]`
-    decoder : `TagDecoder`
-    """
+    """The words of labeled sentences."""
 
     def __init__(self, sentences: Sequence[Sentence], decoder: TagDecoder) -> None:
         self.decoder = decoder
@@ -140,11 +136,11 @@ class Words:
                 *(calibration.apply(table, labels) for table in (words, next_words))
             )
             tags = _padded([sentence.tags for sentence in group], mask.size(1))
-            found = self.decoder.chunk_probabilities(chain, mask, tags, chunks)
-            for sentence, each, values in zip(group, chunks, found):
+            tables = self.decoder.chunk_probabilities(chain, mask, tags, chunks)
+            for sentence, own, values in zip(group, chunks, tables):
                 gold = set(chunks_of(sentence.gold or []))
                 probabilities += values
-                is_right += [chunk in gold for chunk in each]
+                is_right += [chunk in gold for chunk in own]
         return numpy.array(probabilities), numpy.array(is_right, dtype=bool)
 
 
@@ -232,9 +228,9 @@ def _counts(gold: Sequence[str], start: int, end: int, severity: str) -> tuple[i
     """How many characters a span has, and what they are worth."""
     length = len(gold) - 1
     start, end = min(start, length), min(end, length)
-    found = gold[start : max(end, start + 1)]
+    covered = gold[start : max(end, start + 1)]
     worths = {NO_ERROR: 0.0, severity: 1.0, BOTH: 1.0}
-    return len(found), sum(worths.get(each, 0.5) for each in found)
+    return len(covered), sum(worths.get(character, 0.5) for character in covered)
 
 
 class Confidences(NamedTuple):
@@ -266,26 +262,27 @@ def measures(words: Words, calibration: Calibration) -> dict[str, float | None]:
     `ece` and `brier` as the metric `calibration` gives them; `nll`, the mean negative log-likelihood of the gold tags
     that can be predicted; for word-level quality estimation `mcc`, `f1_mult`, and the shares of words that are tagged
     BAD and that are BAD, `tagged_share` and `gold_share`, and with gold error spans their F1 of characters, `span_f1`;
-    for chunks `span_ece`, the calibration error of their
-    probabilities, or None where none is predicted.
+    for chunks `span_ece`, the calibration error of their probabilities, or None where none is predicted.
     """
     table = words.calibrated(calibration).astype(numpy.float64)
-    found = confidences(words, calibration)
+    confident = confidences(words, calibration)
     rows = numpy.flatnonzero(words.is_possible)
-    figures: dict[str, float | None] = {"ece": found.ece()}
+    figures: dict[str, float | None] = {"ece": confident.ece()}
     if words.decoder.is_word_qe:
-        figures["brier"] = float(((found.values - found.is_right) ** 2).mean())
+        figures["brier"] = float(((confident.values - confident.is_right) ** 2).mean())
     else:
         is_gold = words.gold[:, None] == numpy.arange(table.shape[1])
         figures["brier"] = float(((table - is_gold) ** 2).sum(1).mean())
     figures["nll"] = float(-numpy.log(table[rows, words.gold[rows]].clip(min=1e-300)).mean())
     if words.decoder.is_word_qe:
-        is_tagged = _is_tagged_bad(words, found.values, calibration.threshold)
-        pairs = 2 * ~found.is_right + ~is_tagged
+        is_tagged = words.tags != words.decoder.labels.index("OK")
+        if calibration.threshold is not None:
+            is_tagged = confident.values >= calibration.threshold
+        pairs = 2 * ~confident.is_right + ~is_tagged
         scores = word_qe_scores(numpy.bincount(pairs, minlength=4).tolist())
         figures.update({name: scores[name] for name in ("mcc", "f1_mult")})
         figures.update(
-            tagged_share=float(is_tagged.mean()), gold_share=float(found.is_right.mean())
+            tagged_share=float(is_tagged.mean()), gold_share=float(confident.is_right.mean())
         )
         if has_gold_spans(words):
             tags = words.tags if calibration.threshold is None else bad_tags(words, calibration)
@@ -294,14 +291,6 @@ def measures(words: Words, calibration: Calibration) -> dict[str, float | None]:
         chunks = Confidences(*words.chunks(calibration))
         figures["span_ece"] = chunks.ece() if len(chunks.values) else None
     return figures
-
-
-def _is_tagged_bad(
-    words: Words, probabilities: numpy.ndarray, threshold: float | None
-) -> numpy.ndarray:
-    if threshold is None:
-        return words.tags != words.decoder.labels.index("OK")
-    return probabilities >= threshold
 
 
 MIN_SHARE = 1e-6
@@ -352,8 +341,10 @@ def fit(
     start[0] = 1
     bounds = [(1 / _MAX_SCALE, _MAX_SCALE)] + [(None, None)] * (len(start) - 1)
     options = {"maxiter": 500, "ftol": 1e-12, "gtol": 1e-7}
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    return float(1 / found.x[0]), numpy.zeros(labels) if temperature_only else found.x[1:]
+    scale, *biases = minimize(
+        objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+    ).x
+    return float(1 / scale), numpy.array(biases or numpy.zeros(labels))
 
 
 def adapt(probabilities: numpy.ndarray, shares: numpy.ndarray) -> numpy.ndarray:
@@ -395,15 +386,15 @@ def calibration_of(words: Words, maximize: str, temperature_only: bool = False) 
     calibration = Calibration(temperature, named)
     if not words.decoder.is_word_qe:
         return calibration
-    found = confidences(words, calibration)
-    share = float(found.is_right.mean())
+    values, is_bad = confidences(words, calibration)
     if maximize == "span_f1":
-        parts = span_parts(words, found.values, bad_tags(words, calibration))
+        parts = span_parts(words, values, bad_tags(words, calibration))
         threshold = parts.best_threshold()
-        tagged = float((found.values >= threshold).mean())
-        return Calibration(temperature, named, threshold, maximize, share, tagged)
-    best = best_threshold(found.values, found.is_right, maximize)
-    return Calibration(temperature, named, best.value, maximize, share, best.tagged_share)
+        tagged = float((values >= threshold).mean())
+    else:
+        best = best_threshold(values, is_bad, maximize)
+        threshold, tagged = best.value, best.tagged_share
+    return Calibration(temperature, named, threshold, maximize, float(is_bad.mean()), tagged)
 
 
 def adapted_to(
@@ -414,7 +405,7 @@ def adapted_to(
     maximize: str = "mcc",
 ) -> tuple[Calibration, dict[str, Any]]:
     """A calibration of labeled words, adapted to the unlabeled sentences of a path, and its figures."""
-    labels = words.decoder.labels
+    labels, temperature = words.decoder.labels, calibration.temperature
     others = Words(unlabeled, words.decoder)
     if len(others.tags) < MIN_WORDS:
         raise DataFormatError(
@@ -435,22 +426,12 @@ def adapted_to(
         "words": len(others.tags),
         "base_rate": base_rate,
     }
-    adapted = Calibration(calibration.temperature, biases, base_rate=base_rate)
-    if not words.decoder.is_word_qe:
-        return adapted, figures
-    values = confidences(others, adapted).values
-    best = best_threshold(values, values, maximize)
-    figures.update(expected_score=best.score, tagged_share=best.tagged_share)
-    share = sum(base_rate[labels[i]] for i in words.decoder.bad_ids)
-    return (
-        Calibration(
-            calibration.temperature,
-            biases,
-            best.value,
-            maximize,
-            share,
-            best.tagged_share,
-            base_rate,
-        ),
-        figures,
-    )
+    adapted = Calibration(temperature, biases, base_rate=base_rate)
+    if words.decoder.is_word_qe:
+        values = confidences(others, adapted).values
+        best = best_threshold(values, values, maximize)
+        figures.update(expected_score=best.score, tagged_share=best.tagged_share)
+        share = sum(base_rate[labels[i]] for i in words.decoder.bad_ids)
+        of_threshold = (best.value, maximize, share, best.tagged_share)
+        adapted = Calibration(temperature, biases, *of_threshold, base_rate)
+    return adapted, figures

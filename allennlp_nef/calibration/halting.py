@@ -1,22 +1,24 @@
 """The tags of labeled sentences after each step, and the halting that keeps their score."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy
 import torch
-from allennlp.common import Params, Tqdm
+from allennlp.common import Params
 from allennlp.data import Instance
 
+from allennlp_nef.calibration.fitting import model_batches
 from allennlp_nef.data.formats.chunks import chunks_of
 from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.metrics.ratios import precision_recall_f1
 from allennlp_nef.metrics.word_qe_counts import word_qe_score_arrays
 from allennlp_nef.models import NefTagger
-from allennlp_nef.models.base import DecodeOptions, unlabeled_tensors
+from allennlp_nef.models.base import DecodeOptions
 from allennlp_nef.modules.halting import FixedHalting, Halting, Progress, ProgressTracker
-from allennlp_nef.predictors.requests import batches_of, metadata_of
+from allennlp_nef.predictors.requests import metadata_of
 from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 
 SCORES = {"accuracy": "accuracy", "f1": "F1", "mcc": "MCC"}
@@ -31,38 +33,20 @@ class Outcome(NamedTuple):
     """A fraction of 1."""
 
 
+@dataclass
 class StepTable:
-    """The steps of labeled sentences, in arrays (sentences, steps); the last values of a sentence are repeated.
+    """The steps of labeled sentences, in arrays (sentences, steps); the last values of a sentence are repeated."""
 
-    # Parameters
-
-    kind : `str`
-        What `score` is: "accuracy", of the words; "f1", of chunks; "mcc", in quality estimation.
-    num_steps : `numpy.ndarray`, (sentences,)
-        How many steps each sentence can do.
-    confidence, unchanged : `numpy.ndarray`, (sentences, steps)
-        See `Progress`.
-    halted : `numpy.ndarray`, (sentences, steps), optional (default = `None`)
-        See `Progress`; None for zeros.
-    counts : `numpy.ndarray`, (sentences, steps, any)
-        What the score is made of, summed over sentences.
-    """
-
-    def __init__(
-        self,
-        kind: str,
-        num_steps: numpy.ndarray,
-        confidence: numpy.ndarray,
-        unchanged: numpy.ndarray,
-        counts: numpy.ndarray,
-        halted: numpy.ndarray | None = None,
-    ) -> None:
-        self.kind = kind
-        self.num_steps = num_steps
-        self.confidence = confidence
-        self.unchanged = unchanged
-        self.counts = counts
-        self.halted = numpy.zeros_like(confidence) if halted is None else halted
+    kind: str
+    """What `score` is: "accuracy", of the words; "f1", of chunks; "mcc", in quality estimation."""
+    num_steps: numpy.ndarray
+    """How many steps each sentence can do: (sentences,)."""
+    confidence: numpy.ndarray
+    """See `Progress`, also for `unchanged` and `halted`."""
+    unchanged: numpy.ndarray
+    counts: numpy.ndarray
+    """What the score is made of, summed over sentences: (sentences, steps, any)."""
+    halted: numpy.ndarray
 
     def __len__(self) -> int:
         return len(self.num_steps)
@@ -111,33 +95,31 @@ def labeled_steps(
     if len(instances) < 2:
         raise DataFormatError(f"{path}: expected at least 2 sentences, got {len(instances)}")
     for number, instance in enumerate(instances, 1):
-        predictor._dataset_reader.apply_token_indexers(instance)
         if metadata_of(instance).tags is None:
             raise DataFormatError(f"{path}: expected gold tags, got none for sentence {number}")
     kind = "mcc" if model.tag_decoder.is_word_qe else "f1" if model.has_chunks else "accuracy"
-    rows: list[Any] = []
-    with torch.no_grad(), Tqdm.tqdm(total=len(instances), desc="steps") as progress:
-        for group in batches_of(instances, batch_size):
-            rows += _rows_of(model, group, kind)
-            progress.update(len(group))
-    count = max(len(row[0]) for row in rows)
-    confidence, unchanged, counts, halted = (
-        numpy.stack([row[[*range(len(row)), *[-1] * (count - len(row))]] for row in column])
-        for column in zip(*rows)
-    )
+    halting, model.halting = model.halting, None
+    try:
+        rows = [
+            row
+            for group, inputs in model_batches(predictor, instances, batch_size, "steps")
+            for row in _rows_of(model, group, inputs, kind)
+        ]
+    finally:
+        model.halting = halting
     num_steps = numpy.array([len(row[0]) for row in rows])
+    last = numpy.minimum(numpy.arange(num_steps.max()), num_steps[:, None] - 1)
+    confidence, unchanged, counts, halted = (
+        numpy.stack([array[steps] for array, steps in zip(column, last)]) for column in zip(*rows)
+    )
     return StepTable(kind, num_steps, confidence, unchanged, counts, halted)
 
 
-def _rows_of(model: NefTagger, group: Sequence[Instance], kind: str) -> list[Any]:
+def _rows_of(
+    model: NefTagger, group: Sequence[Instance], inputs: dict[str, Any], kind: str
+) -> Iterator[tuple[numpy.ndarray, ...]]:
     """For each sentence confidence, unchanged (steps,), counts (steps, any) and halted (steps,)."""
-    metadata = [metadata_of(instance) for instance in group]
-    halting, model.halting = model.halting, None
-    try:
-        inputs = unlabeled_tensors(model, group)
-        output = model(**inputs, options=[DecodeOptions(trace=True)] * len(group))
-    finally:
-        model.halting = halting
+    output = model(**inputs, options=[DecodeOptions(trace=True)] * len(group))
     mask, steps, head = output["mask"], output["trace"], model.tag_head
     tracker = ProgressTracker(mask)
     everyone = torch.arange(len(mask), device=mask.device)
@@ -146,24 +128,22 @@ def _rows_of(model: NefTagger, group: Sequence[Instance], kind: str) -> list[Any
         scores = head.scores(steps.outputs(everyone, torch.full_like(everyone, step)))
         tags = model.tag_decoder(scores, mask).tag_ids
         logits = None if steps.halting_logits is None else steps.halting_logits[:, step]
-        seen = (*tracker.after(scores, logits), tags)
-        columns.append([each.cpu().numpy() for each in seen])
+        values = (*tracker.after(scores, logits), tags)
+        columns.append([value.cpu().numpy() for value in values])
     confidence, unchanged, halted, tag_ids = (numpy.stack(column, 1) for column in zip(*columns))
-    rows = []
-    for i, (item, count) in enumerate(zip(metadata, steps.num_steps.tolist())):
-        words = tag_ids[i, :count, : len(item.tokens)]
-        counts = [_counts(kind, item, [head.labels[tag] for tag in row]) for row in words]
-        found = confidence[i, :count], unchanged[i, :count], numpy.array(counts)
-        rows.append((*found, halted[i, :count]))
-    return rows
+    for i, (instance, count) in enumerate(zip(group, steps.num_steps.tolist())):
+        metadata = metadata_of(instance)
+        words = tag_ids[i, :count, : len(metadata.tokens)]
+        counts = [_counts(kind, metadata, [head.labels[tag] for tag in row]) for row in words]
+        yield confidence[i, :count], unchanged[i, :count], numpy.array(counts), halted[i, :count]
 
 
 def _counts(kind: str, metadata: TaggingMetadata, tags: list[str]) -> list[int]:
     """What the score of the tags of a sentence is made of."""
     gold = metadata.tags or []
     if kind == "f1":
-        found, wanted = set(chunks_of(tags)), set(chunks_of(gold))
-        return [len(found & wanted), len(found), len(wanted)]
+        predicted, right = set(chunks_of(tags)), set(chunks_of(gold))
+        return [len(predicted & right), len(predicted), len(right)]
     if kind == "mcc":
         pairs = [(g != "OK", t != "OK") for g, t in zip(gold, tags)]
         values = (True, False)
@@ -187,7 +167,12 @@ class Choice(NamedTuple):
 
     @property
     def halting(self) -> Halting:
-        return Halting.from_params(Params(dict(self.options)))
+        return halting_of(self.options)
+
+
+def halting_of(options: Mapping[str, Any]) -> Halting:
+    """The halting of options as they are in a config."""
+    return Halting.from_params(Params(dict(options)))
 
 
 def candidates(kind: str, table: StepTable) -> list[dict[str, Any]]:
@@ -196,15 +181,15 @@ def candidates(kind: str, table: StepTable) -> list[dict[str, Any]]:
         return [{"type": kind, "max_steps": n + 1} for n in range(int(table.num_steps.max()))]
     shares = numpy.linspace(0, 1, _THRESHOLDS)
     values = table.halted if kind == "learned" else table.confidence
-    found = numpy.unique(numpy.quantile(values.astype(numpy.float64), shares))
+    quantiles = numpy.unique(numpy.quantile(values.astype(numpy.float64), shares))
     # In the middle between two of them, so that rounding does not decide.
-    thresholds = [0.0, *((found[1:] + found[:-1]) / 2).tolist(), 1.0]
-    own: list[dict[str, Any]] = [{"threshold": each} for each in thresholds]
+    thresholds = [0.0, *((quantiles[1:] + quantiles[:-1]) / 2).tolist(), 1.0]
+    options: list[dict[str, Any]] = [{"type": kind, "threshold": value} for value in thresholds]
     if kind == "settled":
-        own = [{"steps": n, **each} for n in range(1, _MAX_UNCHANGED + 1) for each in own]
+        counts = range(1, _MAX_UNCHANGED + 1)
+        options = [{"type": kind, "steps": n, "threshold": x} for n in counts for x in thresholds]
     limits = [n for n in _MAX_STEPS if n < table.num_steps.max()]
-    options = [{"type": kind, **each} for each in own]
-    return options + [{**each, "max_steps": limit} for each in options for limit in limits]
+    return options + [{**own, "max_steps": limit} for own in options for limit in limits]
 
 
 def choose(kind: str, table: StepTable, tolerance: float) -> Choice:
@@ -247,7 +232,7 @@ def chosen_halting(kind: str, table: StepTable, tolerance: float) -> dict[str, A
         "without": table.outcome(FixedHalting())._asdict(),
         "chosen": choice.outcome._asdict(),
         "cross_fitted": {
-            name: sum(getattr(each, name) for each in crossed) / len(crossed)
+            name: sum(getattr(outcome, name) for outcome in crossed) / len(crossed)
             for name in Outcome._fields
         },
     }

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from allennlp_nef.cli.shared import call_with, checking, print_lines, writing
+from allennlp_nef.cli.shared import call_with, check_outputs, checking, print_lines, writing
 from allennlp_nef.data.formats.text_files import read_lines, read_parallel_lines
 from allennlp_nef.data.formats.wmt_layouts import without_eos
 from allennlp_nef.data.formats.word_alignments import parse_alignments
@@ -85,8 +85,7 @@ def align_words(
     aligner: str | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, float]:
-    """
-    Aligns the words of two files, and writes the alignments.
+    """Aligns the words of two files, and writes the alignments.
 
     The parameters are the options of `allennlp-nef align-words`. `say` gets a line before the work begins.
 
@@ -107,11 +106,11 @@ def align_words(
         "learn-aligner": learn_aligner,
         "symmetrization": symmetrization,
     }
-    for name, value in for_eflomal.items() if aligner else ():
-        if value:
+    for name, value in for_eflomal.items():
+        if aligner and value:
             raise UserError(f"--{name}: expected no --aligner with it: it is for eflomal")
     outputs = {"output": output, "save-priors": save_priors, "learn-aligner": learn_aligner}
-    _check_outputs(outputs, [source, target, *filter(None, (priors, aligner))])
+    check_outputs(outputs, map(Path, filter(None, (source, target, priors, aligner))))
     sentences = _read(source, target, None if aligner else MAX_WORDS)
     count = f"{len(sentences):,} sentence pair{'s' if len(sentences) > 1 else ''}"
     if learn_aligner and len(sentences) < MIN_PAIRS:
@@ -129,8 +128,10 @@ def align_words(
         if priors:
             lines, known = read_priors(priors)
             _check_languages(priors, known, sentences, source, target)
+        with needing("align", "align-words without --aligner"):
+            import eflomal
         say(f"Aligning {count} with eflomal, in both directions")
-        directions = align(sentences, lines)
+        directions = align(eflomal, sentences, lines)
         method = symmetrization or METHODS[0]
         links = [symmetrize(*pair, method) for pair in zip(*directions)]
     with _writing_text(output) as file:
@@ -138,24 +139,12 @@ def align_words(
     seconds = time.monotonic() - start
     if save_priors:
         with _writing_text(save_priors) as file:
-            write_priors(file, sentences, directions)
+            texts = ([" ".join(f"{i}-{j}" for i, j in row) for row in side] for side in directions)
+            eflomal.write_priors(file, *eflomal.calculate_priors(*_lines(sentences), *texts))
     if learn_aligner:
         pairs = (aligners.AlignedPair(*pair, own) for pair, own in zip(sentences, links))
         aligners.save_aligner(aligners.learn_aligner(pairs), learn_aligner)
     return {"sentences": len(sentences), "links": sum(map(len, links)), "seconds": seconds}
-
-
-def _check_outputs(outputs: dict[str, str | None], inputs: Sequence[str]) -> None:
-    """Finds mistakes in the names of files before any work."""
-    taken = set(map(os.path.realpath, inputs))
-    for option, path in outputs.items():
-        if path is None:
-            continue
-        if os.path.isdir(path) or not os.path.isdir(os.path.dirname(path) or "."):
-            raise UserError(f"--{option}: expected a file in a folder that exists, got {path!r}")
-        if os.path.realpath(path) in taken:
-            raise UserError(f"--{option}: expected a file of its own, got {path!r} again")
-        taken.add(os.path.realpath(path))
 
 
 @contextmanager
@@ -198,21 +187,11 @@ def _check_languages(
         )
 
 
-def align(sentences: Sequence[tuple[list[str], list[str]]], priors: Sequence[str]) -> Directions:
-    """Aligns sentences in both directions.
+def align(eflomal: Any, sentences: Sequence[tuple[Words, Words]], priors: list[str]) -> Directions:
+    """Aligns sentences in both directions, with the lines of a file of priors, or none.
 
-    # Parameters
-
-    sentences : `Sequence[tuple[list[str], list[str]]]`
-        The words of each sentence and of its translation.
-    priors : `Sequence[str]`
-        The lines of a file of priors, or none.
-
-    # Raises
-
-    `UserError`: eflomal is not installed, or fails.
+    Raises a `UserError` where eflomal fails.
     """
-    eflomal = _imported()
     source, target = _lines(sentences)
     with tempfile.TemporaryDirectory() as folder:
         paths = [os.path.join(folder, name) for name in ("forward", "reverse")]
@@ -222,7 +201,7 @@ def align(sentences: Sequence[tuple[list[str], list[str]]], priors: Sequence[str
                 target,
                 links_filename_fwd=paths[0],
                 links_filename_rev=paths[1],
-                priors_input=list(priors) or None,
+                priors_input=priors or None,
             )
         except Exception as error:  # of any type: a broken installation, a full disk
             raise UserError(
@@ -233,13 +212,7 @@ def align(sentences: Sequence[tuple[list[str], list[str]]], priors: Sequence[str
 
 
 def read_priors(path: str) -> tuple[list[str], dict[str, dict[str, int]]]:
-    """
-    The lines of a file of priors, and the target words of each source word in it, in lower case.
-
-    # Raises
-
-    `DataFormatError`: no such file, or a line that is not one of priors.
-    """
+    """The lines of a file of priors, and the target words of each source word in it, in lower case."""
     lines = read_lines(path)
     known: dict[str, dict[str, int]] = {}
     for number, line in enumerate(lines, 1):
@@ -263,29 +236,12 @@ def read_priors(path: str) -> tuple[list[str], dict[str, dict[str, int]]]:
     return lines, known
 
 
-def write_priors(
-    file: TextIO, sentences: Sequence[tuple[list[str], list[str]]], directions: Directions
-) -> None:
-    """Writes the priors that sentences and their alignments give."""
-    eflomal = _imported()
-    links = ([" ".join(f"{i}-{j}" for i, j in each) for each in side] for side in directions)
-    eflomal.write_priors(file, *eflomal.calculate_priors(*_lines(sentences), *links))
-
-
-def _imported() -> Any:
-    with needing("align", "align-words without --aligner"):
-        import eflomal
-    return eflomal
-
-
-def _lines(sentences: Sequence[tuple[list[str], list[str]]]) -> tuple[list[str], list[str]]:
+def _lines(sentences: Sequence[tuple[Words, Words]]) -> tuple[list[str], list[str]]:
     source, target = ([" ".join(words) + "\n" for words in side] for side in zip(*sentences))
     return source, target
 
 
-def _read_links(
-    path: str, sentences: Sequence[tuple[list[str], list[str]]]
-) -> list[list[tuple[int, int]]]:
+def _read_links(path: str, sentences: Sequence[tuple[Words, Words]]) -> list[list[Link]]:
     """The links that eflomal wrote. Its package does not notice a program that failed."""
     lines = read_lines(path) if os.path.isfile(path) else []
     if len(lines) != len(sentences):
@@ -324,35 +280,24 @@ def symmetrize(
     if method == "union":
         return sorted(union)
     links = set(forward) & set(reverse)
-    if method.startswith("grow-diag"):
-        _grow(links, union)
-    if method.endswith("final-and"):
-        for candidates in (forward, reverse):
-            _add_unlinked(links, candidates)
-    return sorted(links)
-
-
-def _grow(links: set[Link], union: set[Link]) -> None:
     sources, targets = {i for i, _ in links}, {j for _, j in links}
-    waiting = sorted(links)
+
+    def add(link: Link) -> None:
+        links.add(link)
+        sources.add(link[0])
+        targets.add(link[1])
+
+    waiting = sorted(links) if method.startswith("grow-diag") else []
     while waiting:
         added = []
         for i, j in waiting:
             for down, right in _ADJACENT:
                 link = i + down, j + right
-                has_room = link[0] not in sources or link[1] not in targets
-                if link in union and has_room:
-                    links.add(link)
-                    sources.add(link[0])
-                    targets.add(link[1])
+                if link in union and (link[0] not in sources or link[1] not in targets):
+                    add(link)
                     added.append(link)
         waiting = sorted(added)
-
-
-def _add_unlinked(links: set[Link], candidates: Sequence[Link]) -> None:
-    sources, targets = {i for i, _ in links}, {j for _, j in links}
-    for i, j in candidates:
-        if i not in sources and j not in targets:
-            links.add((i, j))
-            sources.add(i)
-            targets.add(j)
+    for link in (*forward, *reverse) if method.endswith("final-and") else ():
+        if link[0] not in sources and link[1] not in targets:
+            add(link)
+    return sorted(links)

@@ -10,8 +10,8 @@ import shutil
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from inspect import signature
 from itertools import chain
 from pathlib import Path
@@ -36,14 +36,14 @@ FROM_ARCHIVES = ("diff", "evaluate")
 """Those that build all from an archive, also after they have loaded its model, or load weights alone."""
 BATCH_SIZE = 64
 """That of `predict`, where none is given."""
+_BATCH_SIZE_HELP = (
+    "The sentences that are read before their answers are written, and that go through the model together, fewer "
+    "where they are long; 1 answers each line at once. The answers are the same, to rounding. (default = "
+    f"{BATCH_SIZE}; 1 for the predictors of other packages)"
+)
 TERMINATED = 143
 """The status of a process that got SIGTERM, wrote a checkpoint, and reported it."""
-_OBJECTS = (
-    "predictor_args",
-    "embedding_sources_mapping",
-    "task_suite_args",
-    "print_summary_args",
-)
+_OBJECTS = ("predictor_args", "embedding_sources_mapping", "task_suite_args", "print_summary_args")
 _COMPRESSED = (".gz", ".bz2")
 
 
@@ -96,7 +96,8 @@ def run_allennlp(program: str, arguments: Sequence[str]) -> None:
     if name in LOADING:
         add_trust(subparser)
     if name == "predict":
-        _document_batch_size(subparser)
+        (option,) = (action for action in subparser._actions if action.dest == "batch_size")
+        option.default, option.help = None, _BATCH_SIZE_HELP
     args, others = parser.parse_known_args(arguments)
     if others:
         subparser.error(f"unrecognized arguments: {' '.join(others)}")
@@ -116,7 +117,7 @@ def run_allennlp(program: str, arguments: Sequence[str]) -> None:
         if name == "serve":
             stack.enter_context(_stopped_by_signals())
         if name == "predict":
-            stack.enter_context(_predicting_in_batches(args))
+            _predict_in_batches(stack, args)
         stack.enter_context(ending_together())
         if name == "train":
             stack.enter_context(_leaving_no_untrained_run(Path(args.serialization_dir)))
@@ -126,26 +127,8 @@ def run_allennlp(program: str, arguments: Sequence[str]) -> None:
         print_lines([f"Metrics: {json.dumps(result, indent=2)}"])
 
 
-def _document_batch_size(parser: argparse.ArgumentParser) -> None:
-    (option,) = (action for action in parser._actions if action.dest == "batch_size")
-    option.default = None
-    option.help = (
-        "The sentences that are read before their answers are written, and that go through the model together, fewer "
-        "where they are long; 1 answers each line at once. The answers are the same, to rounding. (default = "
-        f"{BATCH_SIZE}; 1 for the predictors of other packages)"
-    )
-
-
 def check_arguments(args: argparse.Namespace) -> None:
-    """Checks what AllenNLP's commands would drop, ignore or end badly with.
-
-    # Raises
-
-    `UserError`: a batch size below 1, a folder of another run, no input, arguments or overrides that are not a
-    JSON object, a GPU that is not there, a missing folder of static files or of runs, a port that cannot exist or is in
-    use, learning rates that are not above 0 or not in order, no metrics to print, output files of `evaluate` for other
-    inputs or in no folder, an output of `build-vocab` that it would not write.
-    """
+    """Raises a `UserError` for what AllenNLP's commands would drop, ignore or end badly with."""
     given = vars(args)
     batch_size = given.get("batch_size")
     if batch_size is not None and batch_size < 1:
@@ -166,6 +149,9 @@ def check_arguments(args: argparse.Namespace) -> None:
         from allennlp_nef.cli.configs import overrides_of
 
         overrides_of(args.overrides)
+    weights = given.get("weights_file")
+    if weights and not os.path.isfile(weights):
+        raise UserError(f"--weights-file: expected a file, got {quote(weights)}")
     if isinstance(given.get("cuda_device"), int):
         from allennlp_nef.predictors.archives import check_device
 
@@ -190,10 +176,16 @@ def check_arguments(args: argparse.Namespace) -> None:
         if not os.path.isdir(args.path):
             raise UserError(f"{args.path}: expected a folder, got no such one")
         _check_keys(args.keys, Path(args.path), args.metrics_filename)
-    if "auto_names" in given:
+    if "auto_names" in given:  # of evaluate
         _check_outputs(args)
-    if "output_path" in given:
-        _check_vocabulary(args.output_path, args.force)
+    if "output_path" in given:  # of build-vocab
+        path = args.output_path
+        if not path.endswith(".tar.gz"):
+            raise UserError(
+                f"output_path: expected a name that ends with .tar.gz, got {quote(path)}"
+            )
+        if os.path.exists(path) and not args.force:
+            raise UserError(f"{path}: expected no such file, got one: --force writes over it")
 
 
 def _check_port(host: str, port: int) -> None:
@@ -227,7 +219,7 @@ def _check_keys(keys: list[str], folder: Path, name: str) -> None:
 
 
 def _check_outputs(args: argparse.Namespace) -> None:
-    """Checks that `evaluate` has as many output files as input files, in folders that exist."""
+    """Checks that `evaluate` has as many output files as input files, and makes their folders."""
     inputs: list[Any]
     try:
         inputs = json.loads(f"[{args.input_file}]")
@@ -250,26 +242,13 @@ def _check_outputs(args: argparse.Namespace) -> None:
             )
         else:
             for path in text.split(","):
-                if not os.path.isdir(os.path.dirname(path) or "."):
-                    raise UserError(f"{option}: expected a file in a folder, got {quote(path)}")
+                Path(path).parent.mkdir(parents=True, exist_ok=True)
 
 
-def _check_vocabulary(path: str, is_forced: bool) -> None:
-    """Checks the output of `build-vocab`."""
-    if not path.endswith(".tar.gz"):
-        raise UserError(f"output_path: expected a name that ends with .tar.gz, got {quote(path)}")
-    if os.path.exists(path) and not is_forced:
-        raise UserError(f"{path}: expected no such file, got one: --force writes over it")
-
-
-@contextmanager
-def _replaced(replacements: Iterable[tuple[Any, str, Any]]) -> Iterator[None]:
-    """A context in which attributes of objects have other values."""
-    with ExitStack() as stack:
-        for owner, name, value in replacements:
-            stack.callback(setattr, owner, name, vars(owner)[name])
-            setattr(owner, name, value)
-        yield
+def _replace(stack: ExitStack, owner: Any, name: str, value: Any) -> None:
+    """Gives an attribute of an object another value, until the stack is closed."""
+    stack.callback(setattr, owner, name, vars(owner)[name])
+    setattr(owner, name, value)
 
 
 class _OverridesError(Exception):
@@ -291,10 +270,12 @@ def naming_archives() -> Iterator[None]:
     load_archive, with_overrides = archival.load_archive, params.with_overrides
     from_archive = vars(Predictor)["from_archive"]
 
-    def load(archive_file: Any, *arguments: Any, **options: Any) -> Any:
+    def load(
+        archive_file: Any, cuda_device: int = -1, overrides: Any = "", weights_file: Any = None
+    ) -> Any:
         try:
-            with naming_archive(str(archive_file)):
-                return load_archive(archive_file, *arguments, **options)
+            with naming_archive(str(archive_file), overrides, weights_file):
+                return load_archive(archive_file, cuda_device, overrides, weights_file)
         except _OverridesError as error:
             raise UserError(f"--overrides: {error}") from error
 
@@ -310,32 +291,33 @@ def naming_archives() -> Iterator[None]:
             known = Predictor.list_available()
             if name not in known and "." not in name:
                 raise UserError(unknown_option("--predictor", name, known, "predictors"))
-            _check_options(name, options.get("extra_args") or {})
+            _check_predictor(name, archive.model, options.get("extra_args") or {})
         return from_archive.__func__(cls, archive, predictor_name, **options)
 
-    replacements: list[tuple[Any, str, Any]] = [
-        (params, "with_overrides", override),
-        (Predictor, "from_archive", classmethod(make)),
-        # The modules of AllenNLP that have imported the function, and its own.
-        *(
-            (module, "load_archive", load)
-            for name, module in sys.modules.items()
-            if name.startswith("allennlp.") and vars(module).get("load_archive") is load_archive
-        ),
-    ]
-    with _replaced(replacements):
+    with ExitStack() as stack:
+        _replace(stack, params, "with_overrides", override)
+        _replace(stack, Predictor, "from_archive", classmethod(make))
+        # Its own module, and those of AllenNLP that have imported the function.
+        for name, module in sys.modules.items():
+            if name.startswith("allennlp.") and vars(module).get("load_archive") is load_archive:
+                _replace(stack, module, "load_archive", load)
         yield
 
 
-def _check_options(predictor: str, options: dict[str, Any]) -> None:
-    """Raises a `UserError` for an option of `--predictor-args` that a predictor does not have.
+def _check_predictor(predictor: str, model: Any, options: dict[str, Any]) -> None:
+    """Raises a `UserError` for a predictor of AllenNLP's that cannot ask a tagger, or that lacks an option.
 
-    Those that take any are not checked here; those of this package check themselves.
+    Predictors that take any option are not checked here; those of this package check themselves.
     """
     from allennlp.predictors import Predictor
 
+    from allennlp_nef.models import NefTagger
+
     kind, constructor = Predictor.resolve_class_name(predictor)
     parameters = signature(getattr(kind, constructor or "__init__")).parameters
+    if isinstance(model, NefTagger) and kind.__module__.startswith("allennlp."):
+        fitting = "nef_tagger or word_qe" if model.tag_decoder.is_word_qe else "nef_tagger"
+        raise UserError(f"--predictor: expected {fitting} for this model, got {quote(predictor)}")
     known = parameters.keys() - {"self", "model", "dataset_reader"}
     if not any(option.kind is option.VAR_KEYWORD for option in parameters.values()):
         for name in sorted(options.keys() - known):
@@ -345,11 +327,7 @@ def _check_options(predictor: str, options: dict[str, Any]) -> None:
 def load_safely(stack: ExitStack, all_is_archived: bool = False) -> None:
     """Lets no archive run code, until the stack is closed.
 
-    # Parameters
-
-    stack : `ExitStack`
-    all_is_archived : `bool`, optional (default = `False`)
-        Whether all that is built meanwhile comes from archives, nothing from a config of the user's.
+    `all_is_archived` says that all that is built meanwhile comes from archives, nothing from a config of the user's.
     """
     from allennlp_nef.predictors.archives import only_registered, safe_archives
 
@@ -387,9 +365,8 @@ def ending_together() -> Iterator[None]:
         raise
 
 
-@contextmanager
-def _predicting_in_batches(args: argparse.Namespace) -> Iterator[None]:
-    """A context in which `predict` reads its input before it opens its output, and writes each answer at once.
+def _predict_in_batches(stack: ExitStack, args: argparse.Namespace) -> None:
+    """Lets `predict` read its input before it opens its output, and write each answer at once.
 
     So the answers of a batch need not fit into memory together. Predictors of other packages may answer a list in
     another way than its requests: where no batch size is given, they get one request at a time. Where there is no
@@ -430,6 +407,7 @@ def _predicting_in_batches(args: argparse.Namespace) -> Iterator[None]:
             if first is None:
                 raise DataFormatError(f"{self._name}: expected at least one sentence, got none")
             if self._output_path is not None:
+                Path(self._output_path).parent.mkdir(parents=True, exist_ok=True)
                 self._output_file = open(self._output_path, "w", encoding="utf-8")  # noqa: SIM115  # `run` closes it
             yield from chain([first], sentences)
 
@@ -448,8 +426,7 @@ def _predicting_in_batches(args: argparse.Namespace) -> Iterator[None]:
             for part in [batch] if is_given else [[sentence] for sentence in batch]:
                 yield from of_allennlp(part)
 
-    with _replaced([(predict, "_PredictManager", Manager)]):
-        yield
+    _replace(stack, predict, "_PredictManager", Manager)
 
 
 @contextmanager
@@ -458,11 +435,9 @@ def _stopped_by_signals() -> Iterator[None]:
     from allennlp.common.util import SigTermReceived
     from allennlp_server.commands import server_simple
 
-    try:
-        with _replaced([(server_simple, "WSGIServer", _server_class())]):
-            yield
-    except (KeyboardInterrupt, SigTermReceived):
-        pass
+    with ExitStack() as stack, suppress(KeyboardInterrupt, SigTermReceived):
+        _replace(stack, server_simple, "WSGIServer", _server_class())
+        yield
 
 
 def _server_class() -> type:
@@ -509,17 +484,14 @@ def _leaving_no_untrained_run(folder: Path) -> Iterator[None]:
     except (SigTermReceived, SystemExit):
         raise
     except BaseException:
-        if is_empty and folder.is_dir() and not _has_trained(folder):
-            for path in folder.iterdir():
+        files = list(folder.iterdir()) if is_empty and folder.is_dir() else []
+        # A run that has trained has weights, a checkpoint, or the scores of an epoch.
+        if not any(path.suffix == ".th" or path.match("metrics_epoch_*") for path in files):
+            for path in files:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
-            if is_new:
+            if is_new and folder.is_dir():
                 folder.rmdir()
         raise
-
-
-def _has_trained(folder: Path) -> bool:
-    """Whether a run has weights, a checkpoint, or the scores of an epoch."""
-    return any(path.suffix == ".th" or path.match("metrics_epoch_*") for path in folder.iterdir())
 
 
 def _evaluated(stack: ExitStack, args: argparse.Namespace, command: str) -> str:

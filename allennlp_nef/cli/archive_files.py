@@ -17,25 +17,18 @@ from allennlp_nef.errors import UserError
 WEIGHTS_NAME = "weights.th"
 
 
-def check_output(name: str, *archives: str) -> None:
-    """Raises a `UserError` where --output is no name of a file, or an input: an archive, or a file of its run."""
-    output = Path(name)
-    if not name or (output.exists() and not output.is_file()):
-        raise UserError(f"--output: expected the name of a file, got {name!r}")
-    for archive in map(local_path, archives):
-        is_of_run = archive in output.resolve().parents and (
-            output.exists() or output.name == "model.tar.gz"
-        )
-        if is_of_run or output.resolve() == archive:
-            raise UserError(f"--output: expected another file than ARCHIVE, got {name}")
-
-
 def local_path(archive: str) -> Path:
     """The path of an archive, which may be downloaded, or of the folder of a run."""
     try:
         return Path(cached_path(archive)).resolve()
     except (OSError, ValueError):
         return Path(archive).resolve()  # loading it says what is wrong
+
+
+def files_of(archive: str) -> list[Path]:
+    """The file of an archive, or the files that the folder of a run has or will have."""
+    path = local_path(archive)
+    return [path, path / "model.tar.gz", *path.rglob("*")]
 
 
 def read_file(archive: str, name: str) -> bytes | None:
@@ -68,19 +61,9 @@ def read_config(archive: str) -> dict[str, Any]:
 def write_archive(
     archive: str, output: Path, model: dict[str, Any], weights: dict[str, Any] | None = None
 ) -> None:
-    """Writes a copy of an archive, with another config of the model.
+    """Writes a copy of an archive, with another config of the model, and other weights where they are given.
 
-    # Parameters
-
-    archive : `str`
-        An archive, or the folder of a run. Of a folder, the new archive has what AllenNLP archives of it, with the
-        files of `include_in_archive`.
-    output : `Path`
-        Where it is a file, it is written over once all is written.
-    model : `dict[str, Any]`
-        The config of the model.
-    weights : `dict[str, Any]`, optional (default = `None`, those of the archive)
-        A state dict.
+    Of the folder of a run, the new archive has what AllenNLP archives of it, with the files of `include_in_archive`.
     """
     config = {**read_config(archive), "model": model}
     text = json.dumps(config, indent=4).encode("utf-8")

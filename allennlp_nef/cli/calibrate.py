@@ -1,24 +1,32 @@
 """`allennlp-nef calibrate`: probabilities that are right, a threshold, and a halting, fitted to labeled data."""
 
 import argparse
+import glob
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allennlp_nef.cli.shared import (
     FORMATS,
+    Column,
     add_batches,
     add_trust,
-    aligned,
     call_with,
+    check_outputs,
     checking,
+    decimals,
     number,
+    percent,
+    save_figure,
+    table_text,
 )
 from allennlp_nef.errors import DataFormatError, UserError, printable
 
 if TYPE_CHECKING:
+    from allennlp.data import Instance
+
     from allennlp_nef.data.formats.data_paths import DataPath
     from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 
@@ -136,23 +144,29 @@ def calibrate(
 
     `UserError`: a wrong option, or data or an archive that cannot be used.
     """
-    from allennlp_nef.calibration.fitting import (
-        Words,
-        adapted_to,
-        calibration_of,
-        check_labeled,
-        confidences,
-        has_gold_spans,
-        measures,
-        sentences_of,
-    )
-    from allennlp_nef.cli.archive_files import read_config, write_archive
+    from allennlp_nef.calibration import fitting
+    from allennlp_nef.cli.archive_files import files_of, read_config, write_archive
     from allennlp_nef.cli.inputs import holds_requests, read_instances
-    from allennlp_nef.data.formats.data_paths import name_of
+    from allennlp_nef.data.formats import data_paths
+    from allennlp_nef.figures.style import check_installed
     from allennlp_nef.modules.calibration import Calibration
-    from allennlp_nef.predictors.archives import load_predictor
+    from allennlp_nef.predictors.archives import check_device, load_predictor
 
-    _check(archive, output, maximize, halting, tolerance, adapt_to, plot, cuda_device)
+    # Mistakes in the options, before the model is loaded.
+    check_device(cuda_device)
+    if tolerance is not None and halting is None:
+        raise UserError(f"--tolerance: expected --halting with it, got {tolerance:g} alone")
+    if adapt_to and maximize == "span_f1":
+        raise UserError(
+            "--maximize: expected mcc or f1_mult with --adapt-to, whose data have no spans, got span_f1"
+        )
+    outputs = {"output": output, "plot": plot}
+    check_outputs(outputs, files_of(archive))
+    if plot is not None:
+        if not plot.endswith(tuple(f".{ending}" for ending in FORMATS)):
+            raise UserError(f"--plot: expected a .png or .svg file, got {plot!r}")
+        check_installed()
+
     predictor = load_predictor(archive, cuda_device, trust=trust)
     decoder = predictor._model.tag_decoder
     if len(decoder.labels) < 2:
@@ -163,47 +177,56 @@ def calibrate(
     data = config.get("validation_data_path") if data is None else data
     if not isinstance(data, (str, dict)):
         raise UserError("DEV: expected labeled data, since the config has no validation_data_path")
-    _check_inputs_stay({"output": output, "plot": plot}, data, adapt_to)
-    path = name_of(data)
+    named = [*data_paths.files_of(data), *(data_paths.files_of(adapt_to) if adapt_to else ())]
+    for file in map(Path, named):  # or prefixes of files
+        check_outputs(outputs, [file, *file.parent.glob(f"{glob.escape(file.name)}.*")])
+    path = data_paths.name_of(data)
+    instances = read_instances(predictor, data)
     steps = None
     if halting is not None:
         points = 0.1 if tolerance is None else tolerance
-        steps = _choose_halting(archive, predictor, halting, points / 100, data, batch_size)
-    sentences = sentences_of(predictor, read_instances(predictor, data), path, batch_size)
-    check_labeled(sentences, decoder, path)
-    words = Words(sentences, decoder)
+        steps = _choose_halting(
+            archive, predictor, halting, points / 100, instances, path, batch_size
+        )
+    sentences = fitting.sentences_of(predictor, instances, path, batch_size)
+    fitting.check_labeled(sentences, decoder, path)
+    words = fitting.Words(sentences, decoder)
     halves = words.halves()
     if not all(half.is_possible.any() for half in halves):
         raise DataFormatError(f"{path}: expected tags among {', '.join(decoder.labels)}, got none")
-    if maximize == "span_f1" and not has_gold_spans(words):
+    if maximize == "span_f1" and not fitting.has_gold_spans(words):
         raise DataFormatError(
             f"{path}: expected gold error spans (--maximize span_f1), got a file of tags"
         )
-    calibration = calibration_of(words, maximize, temperature_only)
-    crossed = [
-        measures(half, calibration_of(other, maximize, temperature_only))
-        for half, other in zip(halves, reversed(halves))
-    ]
+    calibration, *of_halves = (
+        fitting.calibration_of(part, maximize, temperature_only) for part in (words, *halves)
+    )
+    one, other = (fitting.measures(*pair) for pair in zip(halves, reversed(of_halves)))
+    cross_fitted: dict[str, float | None] = dict.fromkeys(one)
+    for name, value in one.items():
+        of_other = other[name]
+        if value is not None and of_other is not None:
+            cross_fitted[name] = (value + of_other) / 2
     results: dict[str, Any] = {
         "archive": archive,
         "data": path,
         "sentences": len(sentences),
         "words": len(words.gold),
         "left_out_words": int((~words.is_possible).sum()),
-        "before": measures(words, old),
-        "after": measures(words, calibration),
-        "cross_fitted": {name: _mean([half[name] for half in crossed]) for name in crossed[0]},
+        "before": fitting.measures(words, old),
+        "after": fitting.measures(words, calibration),
+        "cross_fitted": cross_fitted,
         "adapted": None,
         "halting": steps,
     }
-    plain = measures(words, Calibration())["nll"]  # an old calibration may be of the same words
+    # An old calibration may be of the same words.
+    plain = fitting.measures(words, Calibration())["nll"]
     _warn(results, path, plain, maximize)
     if plot:
-        from allennlp_nef.cli.shared import save_figure
         from allennlp_nef.figures.reliability import reliability_plot
         from allennlp_nef.figures.style import drawing
 
-        shown = [confidences(words, fitted) for fitted in (old, calibration)]
+        shown = [fitting.confidences(words, fitted) for fitted in (old, calibration)]
         with drawing():
             figure = reliability_plot(
                 f"{predictor.description()['title']} on {path}",
@@ -214,8 +237,8 @@ def calibrate(
             save_figure(figure, Path(plot).with_suffix(""), [Path(plot).suffix[1:]])
     if adapt_to:
         instances = read_instances(predictor, adapt_to, holds_requests(adapt_to))
-        unlabeled = sentences_of(predictor, instances, adapt_to, batch_size)
-        calibration, results["adapted"] = adapted_to(
+        unlabeled = fitting.sentences_of(predictor, instances, adapt_to, batch_size)
+        calibration, results["adapted"] = fitting.adapted_to(
             unlabeled, adapt_to, words, calibration, maximize
         )
     results["calibration"] = calibration.to_json()
@@ -227,72 +250,18 @@ def calibrate(
     return results
 
 
-def _check(
-    archive: str,
-    output: str,
-    maximize: str,
-    halting: str | None,
-    tolerance: float | None,
-    adapt_to: str | None,
-    plot: str | None,
-    cuda_device: int,
-) -> None:
-    """Finds mistakes in the options before the model is loaded."""
-    from allennlp_nef.cli.archive_files import check_output, local_path
-    from allennlp_nef.figures.style import check_installed
-    from allennlp_nef.predictors.archives import check_device
-
-    check_device(cuda_device)
-    if tolerance is not None and halting is None:
-        raise UserError(f"--tolerance: expected --halting with it, got {tolerance:g} alone")
-    if adapt_to and maximize == "span_f1":
-        raise UserError(
-            "--maximize: expected mcc or f1_mult with --adapt-to, whose data have no spans, got span_f1"
-        )
-    check_output(output, archive)
-    if plot is not None:
-        if not plot.endswith(tuple(f".{ending}" for ending in FORMATS)):
-            raise UserError(f"--plot: expected a .png or .svg file, got {plot!r}")
-        if Path(plot).resolve() in (Path(output).resolve(), local_path(archive)):
-            raise UserError(f"--plot: expected another file than --output and ARCHIVE, got {plot}")
-        check_installed()
-    for name in filter(None, (output, plot)):
-        Path(name).parent.mkdir(parents=True, exist_ok=True)
-
-
-def _check_inputs_stay(
-    outputs: Mapping[str, str | None], data: "DataPath", adapt_to: str | None
-) -> None:
-    """Raises a `UserError` where a file that is written over belongs to the data, whose path may be a prefix."""
-    from allennlp_nef.data.formats.data_paths import files_of
-
-    inputs = [
-        str(Path(file).resolve()) for path in (data, adapt_to) if path for file in files_of(path)
-    ]
-    for option, name in outputs.items():
-        if name is None or not Path(name).is_file():
-            continue
-        path = str(Path(name).resolve())
-        if any(path == file or path.startswith(f"{file}.") for file in inputs):
-            raise UserError(f"--{option}: expected another file than those of the data, got {name}")
-
-
 def _choose_halting(
     archive: str,
     predictor: "TaggingPredictor",
     kind: str,
     tolerance: float,
-    data: "DataPath",
+    instances: "Sequence[Instance]",
+    path: str,
     batch_size: int,
 ) -> dict[str, Any]:
     """The figures of the halting; the model has it from now on."""
-    from allennlp.common import Params
-
-    from allennlp_nef.calibration.halting import chosen_halting, labeled_steps
-    from allennlp_nef.cli.inputs import read_instances
-    from allennlp_nef.data.formats.data_paths import name_of
+    from allennlp_nef.calibration.halting import chosen_halting, halting_of, labeled_steps
     from allennlp_nef.models.nef_tagger import has_steps, learned_rate
-    from allennlp_nef.modules.halting import Halting
 
     model = predictor._model
     if not has_steps(getattr(model, "decoder", None)):
@@ -303,10 +272,9 @@ def _choose_halting(
         raise UserError(
             f"--halting learned: expected a decoder trained with halting_rate, got one without it in {archive}"
         )
-    instances = read_instances(predictor, data)
-    table = labeled_steps(predictor, instances, name_of(data), batch_size)
+    table = labeled_steps(predictor, instances, path, batch_size)
     figures = chosen_halting(kind, table, tolerance)
-    model.halting = Halting.from_params(Params(dict(figures["options"])))
+    model.halting = halting_of(figures["options"])
     return figures
 
 
@@ -328,24 +296,18 @@ def _warn(results: Mapping[str, Any], path: str, plain: float | None, maximize: 
         )
 
 
-def _mean(values: list[Any]) -> Any:
-    return None if None in values else sum(values) / len(values)
-
-
 _OBJECTIVES = {"mcc": "MCC", "f1_mult": "F1-MULT", "span_f1": "F1 of characters"}
-# Names of figures, heads of their columns, and whether they are percentages.
-_COLUMNS = (
-    ("ece", "ECE %", True),
-    ("span_ece", "ECE of spans %", True),
-    ("brier", "Brier", False),
-    ("nll", "NLL", False),
-    ("mcc", "MCC %", True),
-    ("f1_mult", "F1-MULT %", True),
-    ("span_f1", "F1 of characters %", True),
-    ("tagged_share", "tagged BAD %", True),
-    ("gold_share", "gold BAD %", True),
+_COLUMNS: tuple[Column, ...] = (
+    ("ECE %", "ece", percent),
+    ("ECE of spans %", "span_ece", percent),
+    ("Brier", "brier", decimals),
+    ("NLL", "nll", decimals),
+    ("MCC %", "mcc", percent),
+    ("F1-MULT %", "f1_mult", percent),
+    ("F1 of characters %", "span_f1", percent),
+    ("tagged BAD %", "tagged_share", percent),
+    ("gold BAD %", "gold_share", percent),
 )
-_ROWS = {"before": "before", "after": "after", "cross_fitted": "cross-fitted"}
 
 
 def as_text(results: Mapping[str, Any], plot: str | None) -> str:
@@ -358,66 +320,46 @@ def as_text(results: Mapping[str, Any], plot: str | None) -> str:
         lines.append(
             f"{results['left_out_words']} words are left out of the fit and of NLL: the model cannot predict their tag"
         )
-    lines += ["", *_table(results), ""]
+    columns: list[Column] = [("", "name", str)]
+    columns += [column for column in _COLUMNS if column[1] in results["before"]]
+    names = {"before": "before", "after": "after", "cross_fitted": "cross-fitted"}
+    rows = [{"name": name, **results[row]} for row, name in names.items()]
+    lines += ["", table_text(columns, rows), ""]
     if results["halting"] is not None:
         lines += [*_halting(results["halting"]), ""]
     if adapted is not None:
-        shares = adapted["base_rate"]
-        lines.append(
-            f"adapted to {adapted['data']}: {adapted['sentences']} sentences, {adapted['words']} words"
-        )
-        lines.append(f"estimated shares: {_listed(shares, lambda share: f'{100 * share:.2f}%')}")
+        shares = _listed(adapted["base_rate"], lambda share: f"{percent(share)}%")
+        lines += [
+            f"adapted to {adapted['data']}: {adapted['sentences']} sentences, {adapted['words']} words",
+            f"estimated shares: {shares}",
+        ]
     lines.append(f"temperature: {calibration['temperature']:.4f}")
     if calibration["biases"]:
-        lines.append(f"biases: {_listed(calibration['biases'], lambda bias: f'{bias:+.4f}')}")
+        lines.append(f"biases: {_listed(calibration['biases'], '{:+.4f}'.format)}")
     if "threshold" in calibration:
         score = _OBJECTIVES[calibration["objective"]]
         kind = f"the highest {'expected ' if adapted else ''}{score}"
         lines.append(f"threshold: {calibration['threshold']:.4f}, for {kind}")
     if adapted is not None and "expected_score" in adapted:
         lines.append(
-            f"expected there: {score} {100 * adapted['expected_score']:.2f}%, "
-            f"{100 * adapted['tagged_share']:.2f}% of the words tagged BAD"
+            f"expected there: {score} {percent(adapted['expected_score'])}%, "
+            f"{percent(adapted['tagged_share'])}% of the words tagged BAD"
         )
     lines += [f"wrote {path}" for path in (results["output"], plot) if path]
     return "\n".join(lines)
 
 
-def _halting(figures: Mapping[str, Any]) -> list[str]:
+def _halting(figures: Mapping[str, Any]) -> Iterator[str]:
     """The chosen halting, and its figures."""
-    options = [
-        f"{name} {value:.6g}" for name, value in figures["options"].items() if name != "type"
-    ]
-    rows = [
-        ("all steps", figures["without"]),
-        ("halting", figures["chosen"]),
-        ("cross-fitted", figures["cross_fitted"]),
-    ]
     from allennlp_nef.calibration.halting import SCORES
 
-    score = SCORES[figures["score"]]
-    return [
-        f"halting: {figures['options']['type']}, {', '.join(options)}",
-        *(
-            f"{name.ljust(12)}  {row['mean_steps']:5.2f} steps, {score} {100 * row['score']:.2f}%"
-            for name, row in rows
-        ),
-    ]
-
-
-def _table(results: Mapping[str, Any]) -> list[str]:
-    columns = [column for column in _COLUMNS if column[0] in results["before"]]
-    cells = [["", *(head for _, head, _ in columns)]]
-    for row, name in _ROWS.items():
-        figures: dict[str, float | None] = results[row]
-        cells.append([name, *(_number(figures[figure], share) for figure, _, share in columns)])
-    return [line.rstrip() for line in aligned(cells)]
-
-
-def _number(value: float | None, is_share: bool) -> str:
-    if value is None:
-        return "-"
-    return f"{100 * value:.2f}" if is_share else f"{value:.4f}"
+    options = dict(figures["options"])
+    kind = options.pop("type")
+    yield f"halting: {kind}, {', '.join(f'{name} {value:.6g}' for name, value in options.items())}"
+    titles = {"without": "all steps", "chosen": "halting", "cross_fitted": "cross-fitted"}
+    for name, title in titles.items():
+        row, score = figures[name], SCORES[figures["score"]]
+        yield f"{title:<12}  {row['mean_steps']:5.2f} steps, {score} {percent(row['score'])}%"
 
 
 def _listed(values: Mapping[str, float], write: Callable[[float], str]) -> str:

@@ -35,7 +35,6 @@ has with --include-package, as there.
 The exit status is 1 where a check fails, 2 where an archive cannot be found.
 """
 
-
 READERS = ("dataset_reader", "validation_dataset_reader")
 OF_TRANSFORMERS = ("transformer_pair", "word_pieces")
 """The types that take the transformer of an archive."""
@@ -86,7 +85,7 @@ def check_archive(archive: str) -> dict[str, Any]:
     from allennlp.common.file_utils import cached_path
 
     try:
-        local = cached_path(archive)
+        local = str(cached_path(archive))
     except (OSError, ValueError) as error:
         raise UserError(f"{archive}: expected an archive, got {summary_of(error)}") from error
     report: dict[str, Any] = {
@@ -98,7 +97,7 @@ def check_archive(archive: str) -> dict[str, Any]:
         "checks": {},
     }
     checks: dict[str, Callable[[dict[str, Any], Path], None]] = {
-        "members": partial(_check_members, local=str(local)),
+        "members": partial(_check_members, local=local),
         "config": _check_config,
         "vocabulary": _check_vocabulary,
         "weights": _check_weights,
@@ -107,28 +106,27 @@ def check_archive(archive: str) -> dict[str, Any]:
     }
     with tempfile.TemporaryDirectory() as folder:
         if os.path.isdir(local):
-            folder = str(local)
+            folder = local
         for name, check in checks.items():
-            problem = _problem_of(partial(check, report, Path(folder)), archive, folder)
+            problem = None
+            try:
+                check(report, Path(folder))
+            except Exception as error:  # noqa: BLE001  # each library has its own for damaged files
+                problem = _problem_of(error, archive, folder)
             report["checks"][name] = {"passed": problem is None, "problem": problem}
             if name == "members" and problem is not None:
                 break
     return report
 
 
-def _problem_of(check: Callable[[], None], archive: str, folder: str) -> str | None:
+def _problem_of(error: Exception, archive: str, folder: str) -> str:
     from allennlp_nef.predictors.archives import HINT
 
-    try:
-        check()
-    except Exception as error:  # noqa: BLE001  # each library has its own for damaged files
-        message = f"{type(error).__name__}: {summary_of(error)}"
-        if isinstance(error, UserError):
-            message = summary_of(error)
-        for known in (f"{archive}: ", f"; {HINT}", folder + os.sep):
-            message = message.replace(known, "")
-        return message
-    return None
+    kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
+    message = kind + summary_of(error)
+    for known in (f"{archive}: ", f"; {HINT}", folder + os.sep):
+        message = message.replace(known, "")
+    return message
 
 
 def _check_members(report: dict[str, Any], folder: Path, local: str) -> None:
@@ -165,7 +163,8 @@ def _check_config(report: dict[str, Any], folder: Path) -> None:
     for fact, name in (("model", "model"), ("reader", "dataset_reader")):
         part = config.get(name)
         report[fact] = part.get("type") if isinstance(part, dict) else part
-    report["archives"] = list(_archive_files(config))
+    archives = [part.get("archive_file") for _, part in _objects_in(config)]
+    report["archives"] = [path for path in archives if isinstance(path, str)]
     check_config(str(folder / CONFIG_NAME), report["archive"])
 
 
@@ -211,47 +210,32 @@ def _check_files(report: dict[str, Any], folder: Path) -> None:
     from allennlp_nef.predictors.archives import built_parts
 
     transformer = folder / TRANSFORMER_NAME
+    has_transformer = (transformer / "config.json").exists() and any(transformer.glob("tokenizer*"))
     held = {"aligner"} if (folder / ALIGNER_NAME).exists() else set()
-    if (transformer / "config.json").exists() and any(transformer.glob("tokenizer*")):
-        held.add(TRANSFORMER_NAME)
     built = built_parts(_config_in(folder))
-    parts = {name: built.get(name) for name in (*READERS, "model")}
-    for place, what in _outside_files(parts, held):
-        raise UserError(f"{place}: needs {what}, which is not in the archive")
+    for place, part in _objects_in({name: built.get(name) for name in (*READERS, "model")}):
+        needed = {
+            option: f"the file {quote(part[option])}"
+            for option in FILE_OPTIONS
+            if option not in held and isinstance(part.get(option), str)
+        }
+        is_ours = str(part.get("type")) in OF_TRANSFORMERS
+        is_held = has_transformer and part.get("save_weights", True)
+        if (is_ours and not is_held) or (not is_ours and "model_name" in part):
+            name = quote(part["model_name"]) if "model_name" in part else "of its default"
+            needed = {"model_name": f"the pretrained transformer {name}", **needed}
+        for option, what in needed.items():
+            raise UserError(f"{place}.{option}: needs {what}, which is not in the archive")
 
 
-def _outside_files(config: Any, held: set[str], place: str = "") -> Iterator[tuple[str, str]]:
-    """Where a part of a config names something outside of an archive, and what.
-
-    # Parameters
-
-    config
-    held : `set[str]`
-        What the archive holds: "aligner" and `TRANSFORMER_NAME`.
-    """
+def _objects_in(config: Any, place: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects of a config with their places, such as `model.encoder`."""
     from allennlp_nef.predictors.archives import items_of
 
     if isinstance(config, dict):
-        kind = str(config.get("type"))
-        is_ours = kind in OF_TRANSFORMERS
-        is_held = TRANSFORMER_NAME in held and config.get("save_weights", True)
-        if (is_ours and not is_held) or (not is_ours and "model_name" in config):
-            name = quote(config["model_name"]) if "model_name" in config else "of its default"
-            yield f"{place}.model_name", f"the pretrained transformer {name}"
-        for option in {*FILE_OPTIONS} - held:
-            if isinstance(config.get(option), str):
-                yield f"{place}.{option}", f"the file {quote(config[option])}"
+        yield place, config
     for key, part in items_of(config):
-        yield from _outside_files(part, held, f"{place}.{key}".lstrip("."))
-
-
-def _archive_files(config: Any) -> Iterator[str]:
-    from allennlp_nef.predictors.archives import items_of
-
-    if isinstance(config, dict) and isinstance(config.get("archive_file"), str):
-        yield config["archive_file"]
-    for _, part in items_of(config):
-        yield from _archive_files(part)
+        yield from _objects_in(part, f"{place}.{key}".lstrip("."))
 
 
 def _lines(report: Mapping[str, Any]) -> Iterator[str]:

@@ -31,15 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("config", metavar="CONFIG", nargs="?", help="config of a training")
     add("--reader", metavar="NAME", help="in place of a config: the dataset reader")
     add("--train", metavar="PATH", help="training data, in place of those of the config")
-    add("--dev", metavar="PATH", dest="validation", help="validation data, likewise")
+    add("--dev", metavar="PATH", help="validation data, likewise")
     add("--test", metavar="PATH", help="test data, likewise")
-    add(
-        "-o",
-        "--overrides",
-        default="",
-        metavar="JSON",
-        help="changes to the config, as for train",
-    )
+    add("-o", "--overrides", default="", metavar="JSON", help="changes to the config, as for train")
     add(
         "--max-errors",
         type=integer(1),
@@ -67,7 +61,7 @@ def check_data(
     *,
     reader: str | None = None,
     train: str | None = None,
-    validation: str | None = None,
+    dev: str | None = None,
     test: str | None = None,
     overrides: str = "",
     max_errors: int = 20,
@@ -81,7 +75,7 @@ def check_data(
         The path of a config.
     reader : `str`
         In place of a config: the registered name of a dataset reader.
-    train, validation, test : `str`
+    train, dev, test : `str`
         Data in place of those of the config.
     overrides : `str`
         Changes to the config, as for `train`.
@@ -99,7 +93,7 @@ def check_data(
     """
     from allennlp_nef.cli.data_statistics import splits_of, training_needs
 
-    given = {"train": train, "validation": validation, "test": test}
+    given = {"train": train, "validation": dev, "test": test}
     params, splits = splits_of(config, reader, given, overrides)
     for split in splits:
         split.read(max_errors)
@@ -117,21 +111,35 @@ Row = tuple[str, list[str | None]]
 """A title and a value for each split; None where there is none."""
 
 
+def _number(value: int | None) -> str | None:
+    return None if value is None else f"{value:,}"
+
+
+def _share(value: float | None) -> str | None:
+    return None if value is None else f"{value:.2%}"
+
+
 def as_text(results: dict[str, Any]) -> str:
     """The report: a table with a column for each split, then what is in no table."""
-    data = results["data"]
-    rows = [("", list(data)), *_rows(data)]
-    lines = [*_table(rows), ""]
+    data, training = results["data"], results["training"]
+    lines = [*_table([("", list(data)), *_rows(data)]), ""]
     if any(split["labels"] for split in data.values()):
         lines += [*_table(_labels(data)), ""]
     for name, split in data.items():
-        lines += [
-            f"{name}: {_quoted_path(split['path'])}",
-            *(f"  {line}" for line in _notes(split)),
-            "",
-        ]
+        path = split["path"]
+        files = ", ".join(map(str, path.values())) if isinstance(path, dict) else path
+        lines += [f"{name}: {files}", *(f"  {line}" for line in _notes(split)), ""]
+    steps = training["steps"]
+    if steps:
+        lines.append(
+            f"training: {steps['batches']:,} batches an epoch with {steps['padding']:.1%} of padding; "
+            f"{steps['epochs']:,} epochs are {steps['steps']:,} steps"
+        )
     used = [name for name in ("train", "validation") if name in data]
-    return "\n".join([*lines, *_needs(results["training"], used)]).rstrip()
+    if used:
+        memory = f"about {training['memory'] / 2**20:,.0f} MiB"
+        lines.append(f"memory of the instances of {' and '.join(used)}: {memory}")
+    return "\n".join(lines).rstrip()
 
 
 def _table(rows: Sequence[Row]) -> list[str]:
@@ -146,49 +154,39 @@ def _table(rows: Sequence[Row]) -> list[str]:
 
 
 def _rows(data: Data) -> Iterator[Row]:
-    def row(title: str, value: Callable[[dict[str, Any]], str | None]) -> Row:
-        return title, [value(split) for split in data.values()]
+    def row(title: str, *keys: str, write: Callable[[Any], str | None] = _number) -> Row:
+        """The values at the keys, one inside the other."""
+        values: list[Any] = list(data.values())
+        for key in keys:
+            values = [(value or {}).get(key) for value in values]
+        return title, list(map(write, values))
 
-    yield row("sentences", lambda split: _number(split["sentences"]))
+    yield row("sentences", "sentences")
     if any(split["left_out_sentences"] for split in data.values()):
-        yield row("  too long for training", lambda split: _number(split["left_out_sentences"]))
-    yield row("tokens", lambda split: _number(split["tokens"]))
-    yield row("tokens a sentence: mean", lambda split: f"{split['lengths']['mean']:.1f}")
-    for title, name in (
-        ("median", "median"),
-        ("90%", "quantile_90"),
-        ("99%", "quantile_99"),
-        ("longest", "longest"),
-    ):
-        yield row(f"  {title}", lambda split, name=name: _number(split["lengths"][name]))  # type: ignore[misc]
-    sides = list(dict.fromkeys(side for split in data.values() for side in split["words"]))
-    for side in sides:
+        yield row("  too long for training", "left_out_sentences")
+    yield row("tokens", "tokens")
+    yield row("tokens a sentence: mean", "lengths", "mean", write="{:.1f}".format)
+    yield row("  median", "lengths", "median")
+    yield row("  90%", "lengths", "quantile_90")
+    yield row("  99%", "lengths", "quantile_99")
+    yield row("  longest", "lengths", "longest")
+    for side in dict.fromkeys(side for split in data.values() for side in split["words"]):
         name = "words" if side == "words" else f"{side} words"
-        counts = [split["words"].get(side, {}) for split in data.values()]
-        unseen = [split.get("unseen", {}).get(side, {}) for split in data.values()]
-        yield f"different {name}", [_number(each.get("different_words")) for each in counts]
-        yield "  not in train", [_share(each.get("different_words")) for each in unseen]
-        yield f"{name} not in train", [_share(each.get("words")) for each in unseen]
-    yield row("words without alignment", lambda split: _share(split.get("unaligned_words")))
-    yield row("chunks", lambda split: _number(split.get("chunks", {}).get("count")))
-    yield row("  ill-formed", lambda split: _number(split.get("chunks", {}).get("ill_formed")))
-    yield from _repeated(data)
-    yield row("errors", lambda split: _number(split["errors"]["count"]))
-
-
-def _repeated(data: Data) -> Iterator[Row]:
-    """Sentences that occur again: in their split, and in those before it."""
-    found = [("that occur again", [split["repeated"] for split in data.values()])]
-    for other in data:
-        found.append((f"also in {other}", [split["overlap"].get(other) for split in data.values()]))
-    for title, counts in found:
-        for name, text, shown in (
-            ("sentences", f"sentences {title}", _number),
-            ("share_of_tokens", "  share of all tokens", _share),
-            ("contradictory", "  with other labels", _number),
-            ("sources", f"source sentences {title}", _number),
-        ):
-            yield text, [shown((count or {}).get(name)) for count in counts]
+        yield row(f"different {name}", "words", side, "different_words")
+        yield row("  not in train", "unseen", side, "different_words", write=_share)
+        yield row(f"{name} not in train", "unseen", side, "words", write=_share)
+    yield row("words without alignment", "unaligned_words", write=_share)
+    yield row("chunks", "chunks", "count")
+    yield row("  ill-formed", "chunks", "ill_formed")
+    # Sentences that occur again: in their split, and in those before it.
+    places = [("that occur again", ["repeated"])]
+    places += [(f"also in {other}", ["overlap", other]) for other in data]
+    for title, keys in places:
+        yield row(f"sentences {title}", *keys, "sentences")
+        yield row("  share of all tokens", *keys, "share_of_tokens", write=_share)
+        yield row("  with other labels", *keys, "contradictory")
+        yield row(f"source sentences {title}", *keys, "sources")
+    yield row("errors", "errors", "count")
 
 
 def _labels(data: Data) -> list[Row]:
@@ -198,36 +196,29 @@ def _labels(data: Data) -> list[Row]:
     for name in names[:MAX_LABELS]:
         rows.append((f"  {name}", [_share(split["labels"].get(name)) for split in data.values()]))
     if len(names) > MAX_LABELS:
-        rest = names[MAX_LABELS:]
-        shares = [sum(split["labels"].get(name, 0) for name in rest) for split in data.values()]
-        rows.append((f"  {len(rest)} others", [_share(share) for share in shares]))
+        others = names[MAX_LABELS:]
+        shares = [sum(split["labels"].get(name, 0) for name in others) for split in data.values()]
+        rows.append((f"  {len(others)} others", list(map(_share, shares))))
     return rows
 
 
 def _notes(split: dict[str, Any]) -> Iterator[str]:
     """What is in no table of a split."""
+    marks = {"byte_order_mark": "a byte order mark", "crlf": "lines that end in CRLF"}
     for file in split["files"]:
-        marks = [
-            text
-            for name, text in (
-                ("byte_order_mark", "a byte order mark"),
-                ("crlf", "lines that end in CRLF"),
-            )
-            if file[name]
-        ]
-        if marks:
-            yield f"{file['path']} has {' and '.join(marks)}"
+        texts = [text for name, text in marks.items() if file[name]]
+        if texts:
+            yield f"{file['path']} has {' and '.join(texts)}"
     if split["lengths"]["longest_place"]:
         yield f"longest sentence: {split['lengths']['longest_place']}"
     missing = split["sentences"] - split["labeled_sentences"]
     if missing:
         yield f"unlabeled sentences: {missing:,}"
     if split.get("unseen_labels"):
-        labels = split["unseen_labels"]
-        shown = ", ".join(
-            f"{label} ({count:,})" for label, count in list(labels.items())[:MAX_LABELS]
-        )
-        yield f"labels that train lacks: {len(labels):,}: {shown}{', ...' if len(labels) > MAX_LABELS else ''}"
+        labels = [f"{label} ({count:,})" for label, count in split["unseen_labels"].items()]
+        dots = ["..."] if len(labels) > MAX_LABELS else []
+        shown = ", ".join([*labels[:MAX_LABELS], *dots])
+        yield f"labels that train lacks: {len(labels):,}: {shown}"
     if "chunks" in split:
         chunks = split["chunks"]
         first = (
@@ -245,26 +236,3 @@ def _notes(split: dict[str, Any]) -> Iterator[str]:
         yield f"error: {error}"
     if errors["count"] > len(errors["first"]):
         yield f"errors that are not shown (see --max-errors): {errors['count'] - len(errors['first']):,}"
-
-
-def _needs(training: dict[str, Any], used: Sequence[str]) -> Iterator[str]:
-    steps = training["steps"]
-    if steps:
-        yield (
-            f"training: {steps['batches']:,} batches an epoch with {steps['padding']:.1%} of padding; "
-            f"{steps['epochs']:,} epochs are {steps['steps']:,} steps"
-        )
-    if used:
-        yield f"memory of the instances of {' and '.join(used)}: about {training['memory'] / 2**20:,.0f} MiB"
-
-
-def _quoted_path(path: Any) -> str:
-    return ", ".join(map(str, path.values())) if isinstance(path, dict) else str(path)
-
-
-def _number(value: int | None) -> str | None:
-    return None if value is None else f"{value:,}"
-
-
-def _share(value: float | None) -> str | None:
-    return None if value is None else f"{value:.2%}"

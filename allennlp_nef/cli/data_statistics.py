@@ -10,7 +10,7 @@ import tracemalloc
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import ceil
@@ -48,17 +48,6 @@ BYTES_A_WORD = 200
 """Of a different word, besides its text: the token that instances share."""
 
 
-class _Step(NamedTuple):
-    """What a tag is after the tag before it."""
-
-    begins_with_i: bool
-    """Whether it continues a chunk of its type, where there is none."""
-    has_needless_b: bool
-    """Whether it is a B that IOB1 would not have."""
-    breaks_bioul: bool
-    is_bioul: bool
-
-
 class ChunkChecks:
     """Finds the scheme of chunk tags as they stand in their files, and the tags that do not fit it.
 
@@ -70,41 +59,44 @@ class ChunkChecks:
     def __init__(self) -> None:
         self.count = 0
         """Chunks, as `conlleval` counts them."""
-        self._counts = [0] * len(_Step._fields)
-        self._first: list[str | None] = [None] * len(_Step._fields)
+        self._counts: Counter[str] = Counter()
+        self._first: dict[str, str] = {}
 
     def add(self, tags: list[str], place: str) -> None:
         """Counts the tags of a sentence."""
         self.count += len(chunks_of(tags))
         for before, tag in zip(["O", *tags], [*tags, None]):
-            for i, is_so in enumerate(_step(before, tag)):
-                if is_so:
-                    self._counts[i] += 1
-                    self._first[i] = self._first[i] or place
+            for fact in _facts_of_step(before, tag):
+                self._counts[fact] += 1
+                self._first.setdefault(fact, place)
 
     def as_json(self) -> dict[str, Any]:
         """The scheme, the number of chunks, and how many tags do not fit, with the first sentence of these."""
-        counts, first = _Step(*self._counts), _Step(*self._first)  # type: ignore[arg-type]
-        if counts.is_bioul:
-            scheme, count, place = "BIOUL", int(counts.breaks_bioul), first.breaks_bioul
-        elif counts.begins_with_i and not counts.has_needless_b:
-            scheme, count, place = "IOB1", 0, None
-        else:
-            scheme, count, place = "BIO", int(counts.begins_with_i), first.begins_with_i
-        return {"scheme": scheme, "count": self.count, "ill_formed": count, "first": place}
+        scheme, fact = "BIO", "begins with I"
+        if self._counts["is BIOUL"]:
+            scheme, fact = "BIOUL", "breaks BIOUL"
+        elif self._counts["begins with I"] and not self._counts["needless B"]:
+            scheme, fact = "IOB1", ""
+        return {
+            "scheme": scheme,
+            "count": self.count,
+            "ill_formed": self._counts[fact],
+            "first": self._first.get(fact),
+        }
 
 
 @lru_cache(maxsize=2**14)
-def _step(before: str, tag: str | None) -> _Step:
-    """A tag after another; None after the last."""
+def _facts_of_step(before: str, tag: str | None) -> list[str]:
+    """What is so of a tag after another; None after the last."""
     prefix, kind = split_tag(tag or "O")
     begins = bool(kind) and kind != split_tag(before)[1]
-    return _Step(
-        begins and prefix in "ILE",
-        begins and prefix == "B",
-        not is_allowed(before, tag, "BIOUL"),
-        prefix in "LUES",
-    )
+    facts = {
+        "begins with I": begins and prefix in "ILE",  # a chunk that is not open
+        "needless B": begins and prefix == "B",  # IOB1 would not have it
+        "breaks BIOUL": not is_allowed(before, tag, "BIOUL"),
+        "is BIOUL": prefix in "LUES",
+    }
+    return [fact for fact, is_so in facts.items() if is_so]
 
 
 class Sentence(NamedTuple):
@@ -144,50 +136,46 @@ def sentences_of(reader: TaggingReader, path: DataPath) -> Iterator[tuple[Any, S
         files = _word_qe_files(path)
         file = str(files.get("spans") or files["target"])
     for example in reader.examples(path):  # type: ignore[arg-type]
-        yield example, _view(reader, file, example)
+        yield example, _checked_view(reader, file, example)
 
 
-def _view(reader: TaggingReader, file: str, example: Any) -> Sentence:
+def _checked_view(reader: TaggingReader, file: str, example: Any) -> Sentence:
     if isinstance(reader, WmtWordQeReader):
-        words = without_eos(example.target)
         tokens, others, _ = tagged_side(reader.tagged, example.source, example.target, ())
+        words = {"target": without_eos(example.target), "source": example.source}
         unaligned = None
         if example.alignments is not None:
-            unaligned = len(words) - len({j for _, j in example.alignments})
-        sides = {"target": words, "source": example.source}
-        tags = example.tags_of(reader.tagged)
-        place = f"{file}:{example.line}"
-        return Sentence(place, tokens, others, sides, tags, unaligned=unaligned)
+            unaligned = len(words["target"]) - len({j for _, j in example.alignments})
+        tags, place = example.tags_of(reader.tagged), f"{file}:{example.line}"
+        return Sentence(place, tokens, others, words, tags, unaligned=unaligned)
     if isinstance(reader, SentencePairsReader):
         file, pair, _ = example
         gold = getattr(pair, reader.gold)
-        sides = {"first": pair.first, "second": pair.second}
+        words = {"first": pair.first, "second": pair.second}
         tags = None if gold is None else [str(gold)]
-        return Sentence(f"{file}:{pair.line}", pair.first, pair.second, sides, tags)
+        return Sentence(f"{file}:{pair.line}", pair.first, pair.second, words, tags)
     chunk_tags = None
-    if isinstance(reader, ConllTagsReader):
+    if isinstance(reader, (ConllTagsReader, ConlluTagsReader, ConlluTreesReader)):
         sentence, tags = example
-        line, words = sentence.lines[0], [row[reader.word_column] for row in sentence.rows]
-        if reader.tag_scheme is not None:
-            chunk_tags = reader.given_tags(sentence)
-    elif isinstance(reader, ConlluTagsReader):
-        sentence, tags = example
-        line, words = sentence.lines[0], sentence.column("form")
-    elif isinstance(reader, ConlluTreesReader):
-        sentence, tree = example
-        line, words = sentence.lines[0], sentence.column("form")
-        tags = None if tree is None else tree.labels
+        line = sentence.lines[0]
+        if isinstance(reader, ConllTagsReader):
+            tokens = [row[reader.word_column] for row in sentence.rows]
+            chunk_tags = None if reader.tag_scheme is None else reader.given_tags(sentence)
+        else:
+            tokens = sentence.column("form")
+        if isinstance(reader, ConlluTreesReader) and tags is not None:
+            tags = tags.labels
     elif isinstance(reader, LabeledSentencesReader):
         file, sentence = example
-        line, words, tags = sentence.line, sentence.words, [sentence.label]
+        line, tokens, tags = sentence.line, sentence.words, [sentence.label]
     elif isinstance(reader, LabeledTreesReader):
         line, tree = example
-        words, tags = tree.words, tree.labels
+        tokens, tags = tree.words, tree.labels
     else:  # a reader of another package: by way of the instance, which takes longer
         metadata = metadata_of(reader.to_instance(example))
-        words, tags = metadata.tokens, metadata.tags
-        return Sentence(file, words, metadata.source, {"words": words}, tags)
-    return Sentence(f"{file}:{line}", words, None, {"words": words}, tags, chunk_tags)
+        words = {"words": metadata.tokens}
+        return Sentence(file, metadata.tokens, metadata.source, words, metadata.tags)
+    return Sentence(f"{file}:{line}", tokens, None, {"words": tokens}, tags, chunk_tags)
 
 
 QUANTILES = {"median": 0.5, "quantile_90": 0.9, "quantile_99": 0.99}
@@ -212,16 +200,15 @@ class Statistics:
         self.target_words = self.unaligned_words = self.sentences_with_alignments = 0
         self.not_nfc = 0
         """Sentences with words that are not in NFC."""
-        self.odd: dict[str, list[Any]] = {}
+        self.odd: dict[str, dict[str, Any]] = {}
         """Of each odd character its number, and where it is first."""
         self.repeated = self.contradictory = 0
         """Sentences that occurred before in the split; those of them with other labels."""
         self.keys: dict[int, int] = {}
         """The hash of the labels by the hash of the sentence, of the first such sentence."""
-        self.source_keys: set[int] = set()
-        self._order: list[int] = []
-        self._labels: list[int] = []
-        self._sources: list[int] = []
+        self.sources: list[int] = []
+        """The hashes of the source sentences."""
+        self._all_keys: list[tuple[int, int]] = []
 
     def add(self, sentence: Sentence) -> None:
         """Counts a sentence."""
@@ -238,22 +225,16 @@ class Statistics:
             self.chunks.add(sentence.chunk_tags, sentence.place)
         for side, words in sentence.words.items():
             self.words.setdefault(side, Counter()).update(words)
-            self._add_characters(words, sentence.place)
+            text = " ".join(words)
+            self.not_nfc += not unicodedata.is_normalized("NFC", text)
+            for letter in () if text.isascii() else filter(is_odd, set(text)):
+                name, new = name_of_character(letter), {"count": 0, "first": sentence.place}
+                self.odd.setdefault(name, new)["count"] += text.count(letter)
         if sentence.unaligned is not None:
             self.sentences_with_alignments += 1
             self.target_words += len(sentence.words["target"])
             self.unaligned_words += sentence.unaligned
         self._add_key(sentence)
-
-    def _add_characters(self, words: list[str], place: str) -> None:
-        text = " ".join(words)
-        if text.isascii():
-            return
-        self.not_nfc += not unicodedata.is_normalized("NFC", text)
-        for character in filter(is_odd, set(text)):
-            name = name_of_character(character)
-            entry = self.odd.setdefault(name, [0, place])
-            entry[0] += text.count(character)
 
     def _add_key(self, sentence: Sentence) -> None:
         key = hash(tuple(tuple(words) for words in sentence.words.values()))
@@ -263,31 +244,30 @@ class Statistics:
             self.contradictory += self.keys[key] != labels
         else:
             self.keys[key] = labels
-        self._order.append(key)
-        self._labels.append(labels)
+        self._all_keys.append((key, labels))
         if "source" in sentence.words:
-            self._sources.append(hash(tuple(sentence.words["source"])))
-            self.source_keys.add(self._sources[-1])
+            self.sources.append(hash(tuple(sentence.words["source"])))
 
     def overlap(self, other: "Statistics") -> dict[str, Any]:
         """The sentences that also occur in another split, with other labels there, or only with their source."""
         shared: dict[str, Any] = {"sentences": 0, "contradictory": 0}
         tokens = 0
-        for key, labels, length in zip(self._order, self._labels, self.lengths):
+        for (key, labels), length in zip(self._all_keys, self.lengths):
             if key in other.keys:
                 shared["sentences"] += 1
                 shared["contradictory"] += other.keys[key] != labels
                 tokens += length
         shared["share_of_tokens"] = tokens / max(1, sum(self.lengths))
-        if self._sources:
-            shared["sources"] = sum(key in other.source_keys for key in self._sources)
+        if self.sources:
+            known = set(other.sources)
+            shared["sources"] = sum(key in known for key in self.sources)
         return shared
 
     def unseen(self, training: "Statistics") -> dict[str, dict[str, Any]]:
         """By side, the words that the training data lack: as a share of all words, and of the different words."""
         result = {}
         for side, words in self.words.items():
-            known = training.words.get(side, Counter())
+            known = training.words.get(side, ())
             unseen = {word: count for word, count in words.items() if word not in known}
             result[side] = {
                 "words": sum(unseen.values()) / max(1, sum(words.values())),
@@ -315,10 +295,7 @@ class Statistics:
             },
             "labels": {label: count / total for label, count in self.labels.most_common()},
             "repeated": {"sentences": self.repeated, "contradictory": self.contradictory},
-            "odd_characters": {
-                name: {"count": count, "first": place}
-                for name, (count, place) in sorted(self.odd.items())
-            },
+            "odd_characters": dict(sorted(self.odd.items())),
             "sentences_not_in_nfc": self.not_nfc,
         }
         if self.chunks.count:
@@ -376,21 +353,22 @@ class Split:
     def as_json(self, training: "Split | None", others: Sequence["Split"]) -> dict[str, Any]:
         """What was found, also in comparison to the training data and to other splits."""
         statistics = self.statistics
-        result = {
+        unseen: dict[str, Any] = {}
+        if training is not None and training is not self:
+            known = training.statistics
+            labels = statistics.labels.most_common() if known.labels else ()
+            unseen = {
+                "unseen": statistics.unseen(known),
+                "unseen_labels": {
+                    name: count for name, count in labels if name not in known.labels
+                },
+            }
+        return {
             "path": self.path,
             "files": [_facts(file) for file in files_of(self.reader, self.path)],
             **statistics.as_json(),
             "left_out_sentences": len(statistics.lengths) - len(self.used),
-        }
-        if training is not None and training is not self:
-            known = training.statistics
-            labels = statistics.labels.most_common() if known.labels else ()
-            result["unseen"] = statistics.unseen(known)
-            result["unseen_labels"] = {
-                label: count for label, count in labels if label not in known.labels
-            }
-        return {
-            **result,
+            **unseen,
             "overlap": {other.name: statistics.overlap(other.statistics) for other in others},
             "warnings": self.warnings,
             "errors": {"count": self.num_errors, "first": self.first_errors},
@@ -429,13 +407,7 @@ def _facts(path: str) -> dict[str, Any]:
 def splits_of(
     path: str | None, reader: str | None, given: Mapping[str, str | None], overrides: str
 ) -> tuple[dict[str, Any], list[Split]]:
-    """
-    The config of a path or of a reader, and the data that it or `given` names.
-
-    # Raises
-
-    `UserError`: neither a config nor a reader, or both; no data; a reader of another package.
-    """
+    """The config of a path or of a reader, and the data that it or `given` names."""
     if (path is None) == (reader is None):
         got = "neither" if path is None else "both"
         raise UserError(f"expected either a config or --reader, got {got}")
@@ -444,7 +416,10 @@ def splits_of(
     splits = []
     for name in NAMES:
         text = given.get(name)
-        data = _path(text) if text else config.get(f"{name}_data_path")
+        data: Any = text or config.get(f"{name}_data_path")
+        if text and text.lstrip().startswith("{"):  # the paths of parts, as a JSON object
+            with suppress(RecursionError, ValueError):
+                data = json.loads(text)
         if data:
             splits.append(Split(name, data, _reader(config, is_training=name == "train")))
     for split in splits:
@@ -453,15 +428,6 @@ def splits_of(
     if not splits:
         raise UserError("expected data (--train, --dev or --test), got none")
     return config, splits
-
-
-def _path(text: str) -> DataPath:
-    """A path, or the paths of parts as a JSON object."""
-    try:
-        paths = json.loads(text)
-    except (RecursionError, ValueError):
-        return text
-    return paths if isinstance(paths, dict) else text
 
 
 def _reader(config: dict[str, Any], is_training: bool) -> TaggingReader:
@@ -473,12 +439,12 @@ def _reader(config: dict[str, Any], is_training: bool) -> TaggingReader:
         raise UserError(f"{name}: expected an object with the type of a reader, got {params!r}")
     try:
         kind, _ = DatasetReader.resolve_class_name(str(params.get("type")))
-        if not (isinstance(kind, type) and issubclass(kind, TaggingReader)):
-            raise UserError(
-                f"{name}: expected a reader of tagged sentences, such as conll_tags, got {params['type']}"
-            )
-        reader: Any = DatasetReader.from_params(Params(dict(params)))
-        return reader
+        if isinstance(kind, type) and issubclass(kind, TaggingReader):
+            reader: Any = DatasetReader.from_params(Params(dict(params)))
+            return reader
+        raise UserError(
+            f"{name}: expected a reader of tagged sentences, such as conll_tags, got {params['type']}"
+        )
     except ConfigurationError as error:
         raise UserError(f"{name}: {summary_of(error)}") from error
 
@@ -490,13 +456,10 @@ class Lengths(NamedTuple):
 
 
 def training_needs(config: Mapping[str, Any], splits: Sequence[Split]) -> dict[str, Any]:
-    """
-    What a training on these splits needs.
+    """The `steps` of a training on these splits, and the bytes of its `memory`.
 
-    # Returns
-
-    `steps`: that of `steps_of`; None without training data. `memory`: the bytes of the instances of the training and
-    validation data, which are all in memory unless `max_instances_in_memory` says otherwise.
+    The memory is that of the instances of the training and validation data, which are all in it unless
+    `max_instances_in_memory` says otherwise.
     """
     total = 0.0
     words: set[str] = set()
@@ -508,32 +471,27 @@ def training_needs(config: Mapping[str, Any], splits: Sequence[Split]) -> dict[s
         total += _bytes_of_instances(split.reader, split.sample) * min(limit, len(split.used))
         words.update(*split.statistics.words.values())
     total += sum(map(sys.getsizeof, words)) + BYTES_A_WORD * len(words)
-    steps = None
-    for split in splits:
-        if split.name == "train":
-            lengths = [_lengths(split.reader, split.statistics, number) for number in split.used]
-            steps = steps_of(config, lengths)
-    return {"steps": steps, "memory": round(total)}
+    steps = [steps_of(config, split) for split in splits if split.name == "train"]
+    return {"steps": steps[0] if steps else None, "memory": round(total)}
 
 
-def _lengths(reader: TaggingReader, statistics: Statistics, number: int) -> Lengths:
-    lengths = [range(statistics.lengths[number])]
-    if statistics.other_lengths:
-        lengths.append(range(statistics.other_lengths[number]))
-    if isinstance(reader, UntaggedReader):
-        return Lengths(dict(zip(reader.text_fields, lengths)))
-    return Lengths(dict(zip(("target", "source") if len(lengths) == 2 else ("tokens",), lengths)))
-
-
-def steps_of(config: Mapping[str, Any], sentences: Sequence[Lengths]) -> dict[str, Any] | None:
-    """
-    The batches and steps of a training, by the data loader of its config; None where there is none.
+def steps_of(config: Mapping[str, Any], training: Split) -> dict[str, Any] | None:
+    """The batches and steps of a training, by the data loader of its config; None where there is none.
 
     # Returns
 
     `batches`: those of an epoch, in each process. `padding`: the share of padding in their words. `epochs`. `steps`:
     the updates of the weights in all epochs; early stopping makes them fewer.
     """
+    columns = [training.statistics.lengths, training.statistics.other_lengths]
+    columns = [column for column in columns if column]
+    names: Sequence[str] = ("target", "source") if len(columns) == 2 else ("tokens",)
+    if isinstance(training.reader, UntaggedReader):
+        names = training.reader.text_fields
+    sentences = [
+        Lengths({name: range(column[number]) for name, column in zip(names, columns)})
+        for number in training.used
+    ]
     loader, trainer = config.get("data_loader") or {}, config.get("trainer") or {}
     distributed = config.get("distributed") or {}
     processes = len(distributed.get("cuda_devices") or [0]) * distributed.get("num_nodes", 1)
@@ -580,8 +538,7 @@ def _batches(
 
 
 def _bytes_of_instances(reader: TaggingReader, examples: Sequence[Any]) -> float:
-    """
-    The mean memory of the instances of some examples, with their indices.
+    """The mean memory of the instances of some examples, with their indices.
 
     The tokens of words, which instances share, do not count: the instances are made twice, and the second time is
     measured. Their examples are copied first, as instances keep parts of them.

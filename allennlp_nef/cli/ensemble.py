@@ -3,11 +3,11 @@
 import argparse
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allennlp_nef.cli.shared import add_trust, call_with, checking, number
+from allennlp_nef.cli.shared import add_trust, call_with, check_outputs, checking, number
 from allennlp_nef.errors import UserError, quote, summary_of
 from allennlp_nef.resources import ALIGNER_NAME
 
@@ -57,7 +57,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Iterator[str]:
     results = call_with(ensemble, args)
-    yield json.dumps(results, indent=2) if args.json else _as_text(results)
+    if args.json:
+        yield json.dumps(results, indent=2)
+        return
+    for member in results["members"]:
+        size, weight = f"{member['parameters']:,} parameters", f"weight {member['weight']:.3g}"
+        yield f"{member['archive']}: {member['title']}, {size}, {weight}"
+    yield (
+        f"wrote {results['output']}: {len(results['members'])} members, {results['parameters']:,} parameters, "
+        f"{results['bytes']:,} bytes"
+    )
 
 
 @checking(add_arguments)
@@ -75,25 +84,20 @@ def ensemble(
     """
     from allennlp.common.checks import ConfigurationError
 
-    from allennlp_nef.cli.archive_files import (
-        check_output,
-        local_path,
-        read_config,
-        read_file,
-        write_archive,
-    )
+    from allennlp_nef.cli import archive_files
     from allennlp_nef.models import NefTaggerEnsemble
     from allennlp_nef.predictors.archives import load_predictor
 
-    check_output(output, *archives)
+    inputs = [path for archive in archives for path in archive_files.files_of(archive)]
+    check_outputs({"output": output}, inputs)
     if len(archives) < 2:
         raise UserError(f"ARCHIVE: expected two archives or more, got {len(archives)}")
     first, *others = archives
     for i, path in enumerate(archives):
-        if local_path(path) in map(local_path, archives[:i]):
+        if archive_files.local_path(path) in map(archive_files.local_path, archives[:i]):
             raise UserError(f"ARCHIVE: expected different archives, got {path} twice")
     predictors = [load_predictor(path, trust=trust) for path in archives]
-    configs = [read_config(path) for path in archives]
+    configs = [archive_files.read_config(path) for path in archives]
     members = [predictor._model for predictor in predictors]
     for path, member in zip(archives, members):
         if isinstance(member, NefTaggerEnsemble):
@@ -106,7 +110,9 @@ def ensemble(
             raise UserError(
                 f"{path}: {name}: expected {quote(expected)} as in {first}, got {quote(got)}"
             )
-        if read_file(path, ALIGNER_NAME) != read_file(first, ALIGNER_NAME):
+        if archive_files.read_file(path, ALIGNER_NAME) != archive_files.read_file(
+            first, ALIGNER_NAME
+        ):
             logger.warning(
                 "%s: its %s is not that of %s, which the ensemble gets.",
                 *(path, ALIGNER_NAME, first),
@@ -126,9 +132,7 @@ def ensemble(
         raise UserError(summary_of(error)) from error
     if "metrics" in configs[0]["model"]:
         model["metrics"] = configs[0]["model"]["metrics"]
-    file = Path(output)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    write_archive(first, file, model, joined.state_dict())
+    archive_files.write_archive(first, Path(output), model, joined.state_dict())
     titles = [predictor.description()["title"] for predictor in predictors]
     return {
         "members": [
@@ -136,7 +140,7 @@ def ensemble(
             for path, title, weight, member in zip(archives, titles, joined.weights, members)
         ],
         "parameters": _size(joined),
-        "bytes": file.stat().st_size,
+        "bytes": Path(output).stat().st_size,
         "output": output,
     }
 
@@ -177,15 +181,3 @@ def _member(model: dict[str, Any]) -> dict[str, Any]:
 
 def _size(model: "Module") -> int:
     return sum(weights.numel() for weights in model.parameters())
-
-
-def _as_text(results: Mapping[str, Any]) -> str:
-    lines = [
-        f"{member['archive']}: {member['title']}, {member['parameters']:,} parameters, weight {member['weight']:.3g}"
-        for member in results["members"]
-    ]
-    lines.append(
-        f"wrote {results['output']}: {len(lines)} members, {results['parameters']:,} parameters, "
-        f"{results['bytes']:,} bytes"
-    )
-    return "\n".join(lines)

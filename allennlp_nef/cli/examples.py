@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from allennlp_nef.cli.shared import call_with, check_folder
+from allennlp_nef.cli.shared import call_with, check_folder, checking
 from allennlp_nef.errors import UserError
 from allennlp_nef.resources import folders
 
@@ -37,9 +37,9 @@ def run(args: argparse.Namespace) -> Iterator[str]:
     yield "    allennlp-nef train training_configs/qe_nef_f.jsonnet -s runs/qe_nef_f"
 
 
+@checking(add_arguments)
 def write_examples(folder: str, force: bool = False) -> dict[str, int]:
-    """
-    Writes the examples into a folder.
+    """Writes the examples into a folder.
 
     # Returns
 

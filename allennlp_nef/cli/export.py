@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allennlp_nef.cli.shared import add_trust, call_with, check_folder, checking
+from allennlp_nef.cli.shared import add_trust, call_with, check_folder, checking, percent
 
 if TYPE_CHECKING:
     from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> Iterator[str]:
     yield f"{results['folder']}: {', '.join(results['files'])}"
     for check in results["checks"]:
         value = check["value"]
-        score = "" if value is None else f", {check['score']} {100 * value:.2f}"
+        score = "" if value is None else f", {check['score']} {percent(value)}"
         yield (
             f"{check['model']}: {check['words']:,} words, {check['different_tags']:,} with another tag, probabilities "
             f"differ by at most {check['max_difference']:.1g}{score}"
@@ -74,8 +74,7 @@ def run(args: argparse.Namespace) -> Iterator[str]:
 def export(
     archive: str, folder: str, *, int8: bool = False, check: str | None = None, trust: bool = False
 ) -> dict[str, Any]:
-    """
-    Writes a folder that tags without torch.
+    """Writes a folder that tags without torch.
 
     The parameters are the options of `allennlp-nef export`.
 
@@ -102,16 +101,12 @@ def export(
     checks = []
     if instances:
         expected: Any = predictor.predict_batch_instance(instances)
-        sentences = [
-            Sentence(
-                answer["tokens"],
-                answer.metadata.source or [],
-                [tuple(pair) for pair in answer.get("alignments", ())],
-            )
-            for answer in expected
-        ]
+        sentences = []
+        for answer in expected:
+            pairs = [tuple(pair) for pair in answer.get("alignments", ())]
+            sentences.append(Sentence(answer["tokens"], answer.metadata.source or [], pairs))
         answers = {"predictor": expected}
-        for model in ("tagger.onnx", *(["tagger.int8.onnx"] if int8 else [])):
+        for model in ("tagger.onnx", "tagger.int8.onnx")[: 1 + int8]:
             answers[model] = ExportedTagger(folder, model=model).tag_sentences(sentences)
         checks = [_compared(name, got, expected, predictor) for name, got in answers.items()]
     return {"folder": folder, "files": names, "checks": checks}

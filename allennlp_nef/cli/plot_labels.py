@@ -20,7 +20,7 @@ from allennlp_nef.cli.shared import (
     write_texts,
 )
 from allennlp_nef.errors import UserError
-from allennlp_nef.figures.style import SOFT, check_installed, drawing, literal, shown
+from allennlp_nef.figures.style import SOFT, check_installed, drawing, literal, new_figure, shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -74,8 +74,7 @@ def plot_labels(
     perplexity: float | None = None,
     trust: bool = False,
 ) -> tuple[list[str], list[Path]]:
-    """
-    Writes the label embeddings of a model, and their plot, into a folder.
+    """Writes the label embeddings of a model, and their plot, into a folder.
 
     The parameters are the options of `allennlp-nef plot-labels`.
 
@@ -98,7 +97,6 @@ def plot_labels(
             f"--perplexity: expected less than the {len(labels)} labels of {archive}, got {perplexity:g}"
         )
     folder = Path(output)
-    folder.mkdir(parents=True, exist_ok=True)
     rows = ("\t".join(f"{value:.8g}" for value in vector) for vector in vectors)
     write_texts(folder / "vectors", {"tsv": "".join(f"{row}\n" for row in rows)})
     write_texts(folder / "metadata", {"tsv": "".join(f"{label}\n" for label in labels)})
@@ -128,8 +126,7 @@ def embeddings_of(predictor: "TaggingPredictor", path: str) -> tuple[list[str], 
 
 
 def label_positions(vectors: numpy.ndarray, perplexity: float | None = None) -> numpy.ndarray:
-    """
-    Embeddings in two dimensions, by t-SNE (van der Maaten & Hinton, JMLR 2008) from their principal components.
+    """Embeddings in two dimensions, by t-SNE (van der Maaten & Hinton, JMLR 2008) from their principal components.
 
     # Parameters
 
@@ -151,38 +148,15 @@ def label_positions(vectors: numpy.ndarray, perplexity: float | None = None) -> 
     # Two principal components need at least two dimensions.
     padded = numpy.pad(vectors, ((0, 0), (0, max(0, 2 - vectors.shape[1]))))
     # The approximation ("barnes_hut") cannot hold points that coincide, and there are few labels.
-    tsne = TSNE(
-        2,
-        perplexity=perplexity,
-        init="pca",
-        learning_rate="auto",
-        random_state=0,
-        method="exact",
-    )
-    return tsne.fit_transform(padded)
+    options = {"init": "pca", "learning_rate": "auto", "random_state": 0, "method": "exact"}
+    return TSNE(2, perplexity=perplexity, **options).fit_transform(padded)
 
 
 def label_map(
-    labels: Sequence[str],
-    positions: numpy.ndarray,
-    colors: Mapping[str, str],
-    title: str,
+    labels: Sequence[str], positions: numpy.ndarray, colors: Mapping[str, str], title: str
 ) -> "Figure":
-    """The plot: a dot and a name for each label. Call it, and save the figure, within `drawing`.
-
-    # Parameters
-
-    labels : `Sequence[str]`
-    positions : `numpy.ndarray`, (labels, 2)
-    colors : `Mapping[str, str]`
-        The color of each label.
-    title : `str`
-    """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(_SIDE, _SIDE))
-    FigureCanvasAgg(figure)
+    """The plot: a dot and a name for each label, at its position: (labels, 2)."""
+    figure = new_figure(_SIDE, _SIDE)
     inner = 1 - 2 * _MARGIN / _SIDE
     axes: Any = figure.add_axes((_MARGIN / _SIDE, _MARGIN / _SIDE, inner, inner - 0.04))
     literal(axes.set_title(shown(title, 80)))

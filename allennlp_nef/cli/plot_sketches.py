@@ -18,6 +18,7 @@ from allennlp_nef.cli.shared import (
     call_with,
     check_folder,
     checking,
+    decimals,
     formats_of,
     integer,
     percent,
@@ -130,8 +131,7 @@ def plot_sketches(
     cuda_device: int = -1,
     trust: bool = False,
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """
-    Writes plots of the attention of one or several models into a folder.
+    """Writes plots of the attention of one or several models into a folder.
 
     The parameters are the options of `allennlp-nef plot-sketches`.
 
@@ -168,7 +168,6 @@ def plot_sketches(
                 f"got {model.description['title']}"
             )
     folder, formats = Path(output), formats_of(format)
-    folder.mkdir(parents=True, exist_ok=True)
     pages: list[dict[str, Any]] = [
         {"description": model.description, "sentences": []} for model in models
     ]
@@ -181,7 +180,10 @@ def plot_sketches(
         for number, answers in enumerate(progress, 1):
             if limit is None or number <= limit:
                 stems.append(f"sentence-{number:04d}")
-                maps = list(_maps(models, answers, saliency))
+                maps = []
+                for model, answer in zip(models, answers):
+                    maps.append((answer, model.description))
+                    maps += saliency_maps(model, answer) if saliency else []
                 with drawing():
                     save_figure(heat_map(*zip(*maps)), folder / stems[-1], formats)
                 for page, answer in zip(pages, answers):
@@ -200,16 +202,6 @@ def plot_sketches(
         figure = summary_plot(results, [model.description["colours"] for model in models])
         save_figure(figure, folder / "summary", formats)
     return results, stems
-
-
-def _maps(
-    models: Sequence["SketchModel"], answers: Sequence["SketchedAnswer"], with_saliency: bool
-) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """The maps of a sentence: of each model, an answer and a description for `heat_map`."""
-    for model, answer in zip(models, answers):
-        yield answer, model.description
-        if with_saliency:
-            yield from saliency_maps(model, answer)
 
 
 class SketchedAnswer(dict[str, Any]):
@@ -232,12 +224,7 @@ class SketchModel(NamedTuple):
 def load_models(
     paths: Sequence[str], cuda_device: int = -1, batch_size: int = 64, trust: bool = False
 ) -> list[SketchModel]:
-    """Loads the models of archives.
-
-    # Raises
-
-    `UserError`: no such device, what `load_predictor` raises, a model that keeps no trace, models of different tasks.
-    """
+    """Loads the models of archives. Raises a `UserError` where one keeps no trace, or has another task."""
     from allennlp_nef.predictors.archives import check_device, load_predictor
 
     check_device(cuda_device)
@@ -263,58 +250,6 @@ def load_models(
     ]
 
 
-def read_answers(
-    models: Sequence[SketchModel], path: str, batch_size: int
-) -> Iterator[list[SketchedAnswer]]:
-    """Tags the sentences of a file. Yields, for each sentence, the answer of each model.
-
-    # Parameters
-
-    models : `Sequence[SketchModel]`
-    path : `str`
-        A file of JSON requests, one a line, or what the dataset readers of the models read.
-    batch_size : `int`
-        How many sentences go through a model at once. No more than these are held in memory.
-
-    # Raises
-
-    `DataFormatError`: no sentence, a sentence that cannot be read, or other words for one model than for another.
-    `OSError`.
-    """
-    from allennlp_nef.cli.inputs import holds_requests
-
-    is_requests = holds_requests(path)
-    streams = [_answers(model.predictor, path, is_requests, batch_size) for model in models]
-    number = 0
-    for number, answers in enumerate(zip_longest(*streams), 1):
-        for model, answer in zip(models, answers):
-            if answer is None:
-                raise DataFormatError(
-                    f"{path}: expected as many sentences for each archive, got {number - 1} for {model.path}"
-                )
-            _check_words(answers[0]["tokens"], answer["tokens"], models[0], model, path, number)
-        yield list(answers)
-    if not number:
-        raise DataFormatError(f"{path}: expected at least one sentence, got none")
-
-
-def _answers(
-    predictor: "TaggingPredictor", path: str, is_requests: bool, batch_size: int
-) -> Iterator[SketchedAnswer]:
-    from allennlp.common.util import lazy_groups_of
-
-    from allennlp_nef.cli.inputs import instances_of
-    from allennlp_nef.predictors.tagging_predictor import Answer
-
-    instances = instances_of(predictor, path, is_requests)
-    for batch in lazy_groups_of(instances, batch_size):
-        for instance, answer in zip(batch, predictor.predict_batch_instance(batch)):
-            gold = answer.metadata.tags if isinstance(answer, Answer) else None
-            sketched = SketchedAnswer(answer, gold=gold)
-            sketched.instance = instance
-            yield sketched
-
-
 def _distinct(titles: Sequence[str], paths: Sequence[str]) -> list[str]:
     """The titles, each one different. To equal ones it adds the archive's folder, or its path if that is equal too."""
     folders = [Path(path).resolve() for path in paths]
@@ -328,26 +263,51 @@ def _distinct(titles: Sequence[str], paths: Sequence[str]) -> list[str]:
     return named
 
 
-def _check_words(
-    expected: list[str],
-    words: list[str],
-    first: SketchModel,
-    other: SketchModel,
-    path: str,
-    number: int,
-) -> None:
-    if words == expected:
-        return
-    where = f"{path}: sentence {number}: expected the same words for each archive, got"
-    for index, pair in enumerate(zip(expected, words), 1):
-        if pair[0] != pair[1]:
-            one, another = map(quote, pair)
-            raise DataFormatError(
-                f"{where} {one} for {first.path} and {another} for {other.path} as word {index}"
-            )
-    raise DataFormatError(
-        f"{where} {len(expected)} for {first.path} and {len(words)} for {other.path}"
-    )
+def read_answers(
+    models: Sequence[SketchModel], path: str, batch_size: int
+) -> Iterator[list[SketchedAnswer]]:
+    """Tags the sentences of a file, of which it holds a batch in memory. Yields for each the answer of each model.
+
+    # Raises
+
+    `DataFormatError`: no sentence, a sentence that cannot be read, or other words for one model than for another.
+    """
+    streams = [_answers(model.predictor, path, batch_size) for model in models]
+    number = 0
+    for number, answers in enumerate(zip_longest(*streams), 1):
+        for model, answer in zip(models, answers):
+            if answer is None:
+                raise DataFormatError(
+                    f"{path}: expected as many sentences for each archive, got {number - 1} for {model.path}"
+                )
+            words = answers[0]["tokens"], answer["tokens"]
+            if words[0] != words[1]:
+                got, place = [str(len(side)) for side in words], ""
+                for index, pair in enumerate(zip(*words), 1):
+                    if pair[0] != pair[1]:
+                        got, place = [quote(word) for word in pair], f" as word {index}"
+                        break
+                raise DataFormatError(
+                    f"{path}: sentence {number}: expected the same words for each archive, got {got[0]} for "
+                    f"{models[0].path} and {got[1]} for {model.path}{place}"
+                )
+        yield list(answers)
+    if not number:
+        raise DataFormatError(f"{path}: expected at least one sentence, got none")
+
+
+def _answers(predictor: "TaggingPredictor", path: str, batch_size: int) -> Iterator[SketchedAnswer]:
+    from allennlp.common.util import lazy_groups_of
+
+    from allennlp_nef.cli.inputs import holds_requests, instances_of
+
+    instances = instances_of(predictor, path, holds_requests(path))
+    for batch in lazy_groups_of(instances, batch_size):
+        answers: Any = predictor.predict_batch_instance(batch)
+        for instance, answer in zip(batch, answers):
+            sketched = SketchedAnswer(answer, gold=answer.metadata.tags)
+            sketched.instance = instance
+            yield sketched
 
 
 def check_saliency(model: SketchModel) -> None:
@@ -363,16 +323,16 @@ def check_saliency(model: SketchModel) -> None:
 def saliency_maps(
     model: SketchModel, answer: SketchedAnswer
 ) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """The saliency of the words for each prediction by AllenNLP's `SimpleGradient`; `heat_map` takes it.
+    """The saliency of the words for each prediction, by AllenNLP's `SimpleGradient`.
 
-    An answer and a description for the words that are tagged, and in quality estimation for the words of the other
-    side too. A row is all 0 where no word of a side has a part in the prediction.
+    An answer and a description, for `heat_map`, of the words that are tagged, and in quality estimation of the words of
+    the other side too. A row is all 0 where no word of a side has a part in the prediction.
     """
     from allennlp.interpret.saliency_interpreters import SimpleGradient
 
     fields: Any = answer.instance.fields
     instance: Any = answer.instance  # it stands for a request
-    found = SimpleGradient(model.predictor).saliency_interpret_from_json(instance)
+    gradients = SimpleGradient(model.predictor).saliency_interpret_from_json(instance)
     has_chunks = model.description["task"] == "chunks"
     names = [span["text"] for span in answer["spans"]] if has_chunks else answer["tokens"]
     row_name = "predicted chunk" if has_chunks else "predicted tag"
@@ -385,7 +345,7 @@ def saliency_maps(
         sides = [("grad_input_2", "words", own), ("grad_input_1", other_name, side)]
     maps = []
     for key, name, words in sides:
-        weights = numpy.nan_to_num([values[key] for values in found.values()]).tolist()
+        weights = numpy.nan_to_num([values[key] for values in gradients.values()]).tolist()
         trace = {"attention": weights, "predictions": names or ["no chunk"]}
         title = f"{model.description['title']}\nsaliency of the {name}"
         description = {**model.description, "title": title, "step_name": row_name}
@@ -426,11 +386,6 @@ def _tables(results: Mapping[str, Any]) -> str:
     return "\n\n".join(parts)
 
 
-def _decimals(attention: float | None) -> str:
-    return "-" if attention is None else f"{attention:.4f}"
-
-
-# Head of the column, name in the results, and the function that formats a value.
 _FIRST_STEP = (
     ("tag", "tag", printable),
     ("words", "words", str),
@@ -450,8 +405,8 @@ _ATTENTION = (
     ("step", "step", str),
     ("wrong", "wrong", str),
     ("right", "right", str),
-    ("on a wrong one", "attention_wrong", _decimals),
-    ("on a right one", "attention_right", _decimals),
+    ("on a wrong one", "attention_wrong", decimals),
+    ("on a right one", "attention_right", decimals),
     ("on all wrong %", "share_on_wrong", percent),
     ("if even %", "even_share", percent),
 )

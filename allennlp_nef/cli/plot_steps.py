@@ -9,6 +9,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from allennlp_nef.cli.shared import (
+    Column,
     add_batches,
     add_format,
     add_output,
@@ -33,6 +34,7 @@ from allennlp_nef.figures.style import (
     check_installed,
     drawing,
     literal,
+    new_figure,
     shown,
 )
 
@@ -60,12 +62,6 @@ The exit status is 2 where DATA or the archive cannot be used.
 MAX_STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 100)
 THRESHOLDS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 LEARNED_THRESHOLDS = (0.1, 0.3, 0.5, 0.7, 0.9)
-_COLUMNS = (
-    ("halting", "name", str),
-    ("mean steps", "mean_steps", "{:.2f}".format),
-    ("score %", "score", percent),
-    ("ms a sentence", "milliseconds", "{:.3f}".format),
-)
 _SERIES = (
     ("fixed", BLUE, "o", "-"),
     ("confident", GREEN, "s", "--"),
@@ -119,12 +115,12 @@ def plot_steps(
     The parameters are the options of `allennlp-nef plot-steps`, and the result is what it prints as JSON, with a row
     for each halting. Raises `UserError`.
     """
-    from allennlp.common import Params, Tqdm
+    from allennlp.common import Tqdm
 
-    from allennlp_nef.calibration.halting import labeled_steps
+    from allennlp_nef.calibration.halting import halting_of, labeled_steps
     from allennlp_nef.cli.inputs import instances_of
     from allennlp_nef.models.nef_tagger import has_steps
-    from allennlp_nef.modules.halting import FixedHalting, Halting
+    from allennlp_nef.modules.halting import FixedHalting
     from allennlp_nef.predictors.archives import check_device, load_predictor
 
     check_installed()
@@ -142,7 +138,7 @@ def plot_steps(
     batches = _batches(model, instances, batch_size)
     rows = []
     for options in Tqdm.tqdm(_haltings(table, model.halting), desc="haltings"):
-        halting = None if options is None else Halting.from_params(Params(dict(options)))
+        halting = None if options is None else halting_of(options)
         outcome = table.outcome(halting or FixedHalting())
         seconds = median(_seconds(model, batches, halting) for _ in range(repeat))
         rows.append(
@@ -161,12 +157,10 @@ def plot_steps(
         "score": table.kind,
         "rows": rows,
     }
-    folder = Path(output)
-    folder.mkdir(parents=True, exist_ok=True)
     texts = {"txt": as_text(results), "json": json.dumps(results, indent=2) + "\n"}
-    write_texts(folder / "steps", texts)
+    write_texts(Path(output, "steps"), texts)
     with drawing():
-        save_figure(steps_plot(results), folder / "steps", formats_of(format))
+        save_figure(steps_plot(results), Path(output, "steps"), formats_of(format))
     return results
 
 
@@ -174,9 +168,11 @@ def as_text(results: Mapping[str, Any]) -> str:
     """The table, with a heading."""
     from allennlp_nef.calibration.halting import SCORES
 
-    columns = [
-        (SCORES[results["score"]] + " %" if name == "score" else head, name, write)
-        for head, name, write in _COLUMNS
+    columns: list[Column] = [
+        ("halting", "name", str),
+        ("mean steps", "mean_steps", "{:.2f}".format),
+        (f"{SCORES[results['score']]} %", "score", percent),
+        ("ms a sentence", "milliseconds", "{:.3f}".format),
     ]
     heading = f"{results['title']}: {results['archive']} on {results['data']}, {results['sentences']} sentences"
     return f"{heading}\n\n{table_text(columns, results['rows'])}\n"
@@ -187,18 +183,17 @@ def _haltings(table: "StepTable", own: "Halting | None") -> list[dict[str, Any] 
     from allennlp_nef.modules.halting import Halting
     from allennlp_nef.modules.options import registered_name
 
-    most = int(table.num_steps.max())
-    found: list[dict[str, Any] | None] = [
-        {"type": "fixed", "max_steps": steps} for steps in MAX_STEPS if steps < most
-    ]
-    found += [{"type": "confident", "threshold": threshold} for threshold in THRESHOLDS]
-    found += [{"type": "settled", "threshold": threshold} for threshold in (0.0, *THRESHOLDS)]
+    thresholds = {"confident": THRESHOLDS, "settled": (0.0, *THRESHOLDS)}
     if table.halted.any():
-        found += [{"type": "learned", "threshold": threshold} for threshold in LEARNED_THRESHOLDS]
+        thresholds["learned"] = LEARNED_THRESHOLDS
+    haltings: list[dict[str, Any] | None] = [
+        {"type": "fixed", "max_steps": n} for n in MAX_STEPS if n < table.num_steps.max()
+    ]
+    haltings += [{"type": k, "threshold": value} for k in thresholds for value in thresholds[k]]
     if own is not None:
         options = {"type": registered_name(Halting, own), **vars(own)}
-        found.append({name: value for name, value in options.items() if value is not None})
-    return [*found, None]
+        haltings.append({name: value for name, value in options.items() if value is not None})
+    return [*haltings, None]
 
 
 def _name(options: Mapping[str, Any] | None) -> str:
@@ -233,15 +228,10 @@ def _seconds(model: "NefTagger", batches: Sequence[Any], halting: "Halting | Non
 
 
 def steps_plot(results: Mapping[str, Any]) -> "Figure":
-    """The score over the mean steps, and over the time of a sentence. Call it, and save it, within `drawing`."""
-
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
+    """The score over the mean steps, and over the time of a sentence."""
     from allennlp_nef.calibration.halting import SCORES
 
-    figure: Any = Figure(figsize=(9, 3.6))
-    FigureCanvasAgg(figure)
+    figure: Any = new_figure(9, 3.6)
     left, right = figure.subplots(1, 2, sharey=True)
     full = next(row for row in results["rows"] if row["halting"] is None)
     for axes, name, label in (
@@ -252,12 +242,9 @@ def steps_plot(results: Mapping[str, Any]) -> "Figure":
         for kind, color, marker, line in _SERIES:
             rows = [row for row in results["rows"] if (row["halting"] or {}).get("type") == kind]
             rows.sort(key=lambda row: row[name])
-            axes.plot(
-                [row[name] for row in rows],
-                [100 * row["score"] for row in rows],
-                **{"color": color, "marker": marker, "linestyle": line, "markersize": 4.5},
-                label=kind,
-            )
+            x, y = ([row[name] for row in rows], [100 * row["score"] for row in rows])
+            look = {"color": color, "marker": marker, "linestyle": line, "markersize": 4.5}
+            axes.plot(x, y, **look, label=kind)
         point = {"marker": "*", "markersize": 10, "linestyle": "none", "label": "all steps"}
         axes.plot([full[name]], [100 * full["score"]], color=INK, **point)
         axes.set_xlabel(label)

@@ -5,7 +5,6 @@ import platform
 from collections.abc import Sequence
 from importlib import metadata
 from importlib.util import find_spec
-from types import ModuleType
 
 from allennlp_nef.cli import COMMANDS, WITHOUT_COMPONENTS
 from allennlp_nef.cli.shared import parser_options, print_lines
@@ -41,30 +40,30 @@ def run(arguments: Sequence[str]) -> int:
     """Runs the program, and returns its exit status: see `status_of`, which reports errors. A bug is raised."""
     ignore_warnings()
     set_up_logging()
-    words = [argument for argument in arguments if argument != TRACEBACK]
-    return status_of(lambda: _run_command(words), TRACEBACK in arguments)
+    others = [argument for argument in arguments if argument != TRACEBACK]
+    return status_of(lambda: _run_command(*(others or ["--help"])), TRACEBACK in arguments)
 
 
-def _run_command(arguments: Sequence[str]) -> None:
-    name = arguments[0] if arguments else "--help"
+def _run_command(name: str, *arguments: str) -> None:
     if name in COMMANDS:
-        _run_own_command(name, COMMANDS[name], arguments[1:])
+        _run_own_command(name, arguments)
     elif name.startswith("-"):
         parser = _program_parser()
-        parser.parse_args(arguments)
+        parser.parse_args([name, *arguments])
         parser.print_help()
     else:
         from allennlp_nef.cli.allennlp_program import run_allennlp
 
-        run_allennlp(PROGRAM, arguments)
+        run_allennlp(PROGRAM, [name, *arguments])
 
 
-def _run_own_command(name: str, command: ModuleType, arguments: Sequence[str]) -> None:
+def _run_own_command(name: str, arguments: Sequence[str]) -> None:
+    command = COMMANDS[name]
     parser = Parser(prog=f"{PROGRAM} {name}", **parser_options(command))
     command.add_arguments(parser)
     add_include_package(parser)
     args = parser.parse_args(arguments)
-    packages = [each for each in args.include_package if each != "allennlp_nef"]
+    packages = [package for package in args.include_package if package != "allennlp_nef"]
     if name not in WITHOUT_COMPONENTS or packages:
         from allennlp_nef.cli.allennlp_program import register_components
 

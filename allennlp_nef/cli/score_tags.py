@@ -53,7 +53,6 @@ from allennlp_nef.metrics.wmt_scores import CORRELATIONS, EXPLANATIONS, SPANS
 logger = logging.getLogger(__name__)
 TRIALS = 10_000
 _NAMES = {
-    "accuracy": "accuracy",
     "precision-overall": "precision",
     "recall-overall": "recall",
     "f1-overall": "F1",
@@ -242,10 +241,9 @@ def run(args: argparse.Namespace) -> Iterator[str]:
     reports = _reports(args)
     if args.json:
         yield json.dumps(_as_json(reports), indent=2)
-    elif None in reports:
-        yield reports[None].as_text()
-    else:
-        yield "\n\n".join(f"kind: {kind}\n{report.as_text()}" for kind, report in reports.items())
+        return
+    titles = ("" if kind is None else f"kind: {kind}\n" for kind in reports)
+    yield "\n\n".join(title + report.as_text() for title, report in zip(titles, reports.values()))
 
 
 @checking(add_arguments)
@@ -296,19 +294,21 @@ def _reports(args: argparse.Namespace) -> "dict[str | None, Report]":
 
 def _score(args: argparse.Namespace, paths: Sequence[str], kind: str | None = None) -> "Report":
     """The scores of the tags of a kind; None: the files have one kind."""
-    gold, *predicted = _read(args, paths, kind)
+    (gold, *predicted), scorer = _read(args, paths, kind)
     for file in predicted:
         check_lines_up(gold, file)
-    is_chunks = args.format == "conll" and not args.no_chunks
-    if is_chunks and not _is_bio(gold) and all(map(_is_bio, predicted)):
+    if scorer is EXPLANATIONS and not any(len(set(tags)) == 2 for tags in gold.tags):
+        raise UserError(f"{gold.path}: expected a sentence with both OK and BAD, got none")
+    for file in (gold, *predicted) if scorer is CORRELATIONS else ():
+        if len({score for (score,) in file.tags}) == 1:
+            raise UserError(
+                f"{file.path}: expected scores that differ, got {file.tags[0][0]} for every sentence"
+            )
+    if scorer is CHUNKS and not _is_bio(gold) and all(map(_is_bio, predicted)):
         logger.warning(
             "The predicted tags are BIO, the gold tags of %s are not: the accuracy compares the tags as they are.",
             gold.path,
         )
-    if args.format in _WMT:
-        scorer = _scorer_of(args, gold, predicted)
-    else:
-        scorer = TREES if args.trees else CHUNKS if is_chunks else TAGS
     runs = [_run_of(gold, file, scorer) for file in predicted]
     systems = [runs[i : i + args.runs] for i in range(0, len(runs), args.runs)]
     trials, seed = TRIALS if args.trials is None else args.trials, args.seed or 0
@@ -318,7 +318,10 @@ def _score(args: argparse.Namespace, paths: Sequence[str], kind: str | None = No
     elif len(systems) > 1:
         first, second = (numpy.stack([run.counts.sentences for run in runs]) for runs in systems)
         for name in scorer.main:
-            score = partial(_score_of, scorer, name)
+
+            def score(counts: numpy.ndarray, name: str = name) -> numpy.ndarray:
+                return scorer.scores(counts)[name]
+
             comparisons[name] = compare(first, second, score, trials, seed)
     return Report(gold, scorer, systems, comparisons, trials, seed, args.leaderboard)
 
@@ -354,29 +357,36 @@ def _check(args: argparse.Namespace) -> None:
             )
 
 
-def _read(args: argparse.Namespace, paths: Sequence[str], kind: str | None) -> list[TagFile]:
-    """Reads the gold file and the predicted files, in this order."""
+def _read(
+    args: argparse.Namespace, paths: Sequence[str], kind: str | None
+) -> tuple[list[TagFile], Scorer]:
+    """The gold file and the predicted files, in this order, and what scores them; of several kinds of tags, one."""
+    if args.format == "conll":
+        return _read_columns(args, paths), TAGS if args.no_chunks else CHUNKS
     if args.trees:
-        return [read_conllu_trees(path, args.encoding) for path in paths]
+        return [read_conllu_trees(path, args.encoding) for path in paths], TREES
     if args.format == "conllu":
         column = args.column or "upos"
         files = [read_conllu_tags(path, column, args.encoding) for path in paths]
         for file in files:
             check_labeled(file, column)
-        return files
-    if args.format in _WMT:
-        return _read_wmt(args, paths, kind)
-    gold_column, predicted_column = _columns(args)
-    columns = [gold_column] + [predicted_column] * (len(paths) - 1)
-    chunks, words = not args.no_chunks, args.word_column or 0
-    return [
-        read_tag_column(path, column, chunks, args.encoding, words, args.comment_prefix)
-        for path, column in zip(paths, columns)
-    ]
+        return files, TAGS
+    if args.format == "wmt":
+        return _read_word_qe(args, paths, kind)
+    if args.format == "wmt-spans":
+        files, scorer = _read_spans(paths, bool(args.clip_spans), args.encoding), SPANS
+    elif args.format == "wmt-sentences":
+        files, scorer = [read_sentence_scores(path, args.encoding) for path in paths], CORRELATIONS
+        check_systems(files)
+    else:
+        field, scorer = args.field or "bad_probabilities", EXPLANATIONS
+        scores = [read_word_scores(path, field, args.encoding) for path in paths[1:]]
+        files = [read_tags(paths[0], args.encoding), *scores]
+    files = leave_out(files, args.hallucinations, args.encoding)
+    return line_up(files) if args.format == "wmt-explanations" else files, scorer
 
 
-def _columns(args: argparse.Namespace) -> tuple[int, int]:
-    """The columns of the gold and of the predicted tags."""
+def _read_columns(args: argparse.Namespace, paths: Sequence[str]) -> list[TagFile]:
     gold, predicted = args.gold_column, args.predicted_column
     predicted = -1 if predicted is None else predicted
     if gold is None:
@@ -385,7 +395,11 @@ def _columns(args: argparse.Namespace) -> tuple[int, int]:
         raise UserError(
             f"--gold-column: expected another column than --predicted-column in one file, got {gold}"
         )
-    return gold, predicted
+    chunks, words = not args.no_chunks, args.word_column or 0
+    return [
+        read_tag_column(path, column, chunks, args.encoding, words, args.comment_prefix)
+        for path, column in zip(paths, [gold] + [predicted] * (len(paths) - 1))
+    ]
 
 
 def _kinds_of(args: argparse.Namespace, paths: Sequence[str]) -> list[str]:
@@ -405,56 +419,22 @@ def _kinds_of(args: argparse.Namespace, paths: Sequence[str]) -> list[str]:
     return gold
 
 
-def _read_wmt(
-    args: argparse.Namespace, paths: Sequence[str], kind: str | None = None
-) -> list[TagFile]:
-    """The gold file and the predicted files, without the sentences that are left out; of several kinds of tags, one."""
+def _read_word_qe(
+    args: argparse.Namespace, paths: Sequence[str], kind: str | None
+) -> tuple[list[TagFile], Scorer]:
     if args.text is not None and args.gaps == "only":
         raise UserError("--text: expected tags of words, got --gaps only")
-    gold, *predicted = paths
-    if args.format == "wmt-spans":
-        files = _read_spans(paths, bool(args.clip_spans), args.encoding)
-    elif args.format == "wmt-sentences":
-        files = [read_sentence_scores(path, args.encoding) for path in paths]
-        check_systems(files)
-    elif args.format == "wmt-explanations":
-        field = args.field or "bad_probabilities"
-        scores = [read_word_scores(path, field, args.encoding) for path in predicted]
-        files = [read_tags(gold, args.encoding), *scores]
-    else:
-        files = [read_tags(path, args.encoding, kind) for path in paths]
-    if args.text is not None:
-        files.append(read_text(args.text, args.encoding))
-    files = leave_out(files, args.hallucinations, args.encoding)
-    text = None if args.text is None else files.pop()
-    if args.format == "wmt-explanations":
-        files = line_up(files)
-    elif args.format == "wmt":
-        gaps = {"yes": True, "no": False}.get(args.gaps)
-        files = line_up(files, gaps, args.gaps == "only")
-    if text is not None:
+    files = [read_tags(path, args.encoding, kind) for path in paths]
+    texts = [] if args.text is None else [read_text(args.text, args.encoding)]
+    files = leave_out([*files, *texts], args.hallucinations, args.encoding)
+    files, texts = files[: len(paths)], files[len(paths) :]
+    gaps = {"yes": True, "no": False}.get(args.gaps)
+    files = line_up(files, gaps, args.gaps == "only")
+    for text in texts:
         files[0] = with_words(files[0], text)
-    return files
-
-
-def _scorer_of(args: argparse.Namespace, gold: TagFile, predicted: Sequence[TagFile]) -> Scorer:
-    """The scorer of the format. Raises a `UserError` where the files that were read have nothing to score."""
-    if args.format == "wmt-spans":
-        return SPANS
-    if args.format == "wmt-explanations":
-        if not any(len(set(tags)) == 2 for tags in gold.tags):
-            raise UserError(f"{gold.path}: expected a sentence with both OK and BAD, got none")
-        return EXPLANATIONS
-    if args.format == "wmt-sentences":
-        for file in (gold, *predicted):
-            if len({score for (score,) in file.tags}) == 1:
-                raise UserError(
-                    f"{file.path}: expected scores that differ, got {file.tags[0][0]} for every sentence"
-                )
-        return CORRELATIONS
-    kind = "gap" if args.gaps == "only" else check_systems([gold, *predicted])
-    units = {"gap": "gaps", "source": "source words"}
-    return replace(WORD_QE, unit=units[kind]) if kind in units else WORD_QE
+    kind = "gap" if args.gaps == "only" else check_systems(files)
+    unit = {"gap": "gaps", "source": "source words"}.get(kind or "")
+    return files, WORD_QE if unit is None else replace(WORD_QE, unit=unit)
 
 
 def _read_spans(paths: Sequence[str], clip: bool, encoding: str) -> list[TagFile]:
@@ -624,10 +604,6 @@ def _run_of(gold: TagFile, file: TagFile, scorer: Scorer) -> Run:
     scores: dict[str, Any] = dict(scorer.scores(counts.sentences.sum(0)))
     scores.update(scorer.whole(gold.tags, file.tags))
     return Run(file, counts, {name: float(score) for name, score in scores.items()})
-
-
-def _score_of(scorer: Scorer, name: str, counts: numpy.ndarray) -> numpy.ndarray:
-    return scorer.scores(counts)[name]
 
 
 def _over(statistic: Any, runs: Sequence[Run]) -> dict[str, float]:

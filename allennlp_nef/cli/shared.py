@@ -4,12 +4,13 @@ import argparse
 import json
 import math
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from inspect import signature
+from inspect import signature, unwrap
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ParamSpec, TextIO, TypeVar
@@ -34,65 +35,85 @@ def parser_options(command: ModuleType) -> dict[str, Any]:
 
 
 def call_with(function: Callable[..., Result], args: argparse.Namespace) -> Result:
-    """Calls a function with the options that its parameters name."""
-    return function(**{name: getattr(args, name) for name in signature(function).parameters})
+    """Calls the Python function of a command with the options that its parameters name."""
+    names = signature(function).parameters
+    return unwrap(function)(**{name: getattr(args, name) for name in names})
 
 
 def checking(
     add_arguments: Callable[[argparse.ArgumentParser], None],
 ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
-    """Decorates the Python function of a command: it refuses the values that the command refuses.
+    """Decorates the Python function of a command: it takes what the command takes, and its errors name arguments.
+
+    A text in place of a list stands for a list of one.
 
     # Raises
 
-    `UserError`: a value that is none of the choices of an option, or out of its range; a text in place of a list.
+    `UserError`: a value that is none of the choices of an option, or out of its range.
     """
 
     def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         @wraps(function)
         def checked(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-            _check_values(add_arguments, signature(function).bind(*args, **kwargs).arguments)
-            return function(*args, **kwargs)
+            parser = argparse.ArgumentParser(add_help=False)
+            add_arguments(parser)
+            bound = signature(function).bind(*args, **kwargs)
+            for action in parser._actions:
+                if bound.arguments.get(action.dest) is not None:
+                    value = _checked(action, bound.arguments[action.dest])
+                    bound.arguments[action.dest] = value
+            try:
+                return function(*bound.args, **bound.kwargs)
+            except UserError as error:
+                error.args = (_with_argument_names(str(error), parser),)
+                raise
 
         return checked
 
     return decorate
 
 
-def _check_values(
-    add_arguments: Callable[[argparse.ArgumentParser], None], values: Mapping[str, Any]
-) -> None:
-    parser = argparse.ArgumentParser(add_help=False)
-    add_arguments(parser)
-    for action in parser._actions:
-        value = values.get(action.dest)
-        if value is None:
-            continue
-        takes_several = action.nargs in ("+", "*")
-        if takes_several and isinstance(value, str):
-            raise UserError(f"{action.dest}: expected a list, got {quote(value)}")
-        for item in value if takes_several else [value]:
-            if action.choices is not None and item not in action.choices:
-                choices = ", ".join(map(str, action.choices))
-                raise UserError(f"{action.dest}: expected one of {choices}, got {quote(item)}")
-            if callable(action.type) and action.type is not str:
-                try:
-                    action.type(str(item))
-                except (argparse.ArgumentTypeError, ValueError) as error:
-                    raise UserError(f"{action.dest}: {error}") from error
-
-
-def json_object(option: str, text: str | None) -> dict[str, Any]:
-    """The value of an option that is a JSON object; an empty one where it is not given."""
-    if text is None:
-        return {}
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise UserError(f"{option}: expected a JSON object, got {quote(text)} ({error})") from error
-    if not isinstance(value, dict):
-        raise UserError(f"{option}: expected a JSON object, got {quote(text)}")
+def _checked(action: argparse.Action, value: Any) -> Any:
+    takes_several = action.nargs in ("+", "*")
+    if takes_several and isinstance(value, str):
+        value = [value]
+    for item in value if takes_several else [value]:
+        if action.choices is not None and item not in action.choices:
+            choices = ", ".join(map(str, action.choices))
+            raise UserError(f"{action.dest}: expected one of {choices}, got {quote(item)}")
+        if callable(action.type):
+            try:
+                action.type(str(item))
+            except (argparse.ArgumentTypeError, ValueError) as error:
+                raise UserError(f"{action.dest}: {error}") from error
     return value
+
+
+_PYTHON = re.compile(r"--trust \(in Python (.*?)\)")
+_NAME = re.compile(r"(?<![\w'\"/.-])(--[a-z-]+|[A-Z]+)(?![\w/.-])")
+
+
+def _with_argument_names(message: str, parser: argparse.ArgumentParser) -> str:
+    """A message with the names of arguments in place of those of options."""
+    names = {name: action.dest for action in parser._actions for name in action.option_strings}
+    names.update({str(a.metavar): a.dest for a in parser._actions if not a.option_strings})
+    return _NAME.sub(lambda m: names.get(m[0], m[0]), _PYTHON.sub(r"\1", message))
+
+
+def json_object(option: str, value: str | Mapping[str, Any] | None) -> dict[str, Any]:
+    """The value of an option that is a JSON object; in Python it may be a dict. An empty one where it is not given."""
+    if isinstance(value, str):
+        try:
+            parsed = json.loads(value)
+        except ValueError as error:
+            raise UserError(
+                f"{option}: expected a JSON object, got {quote(value)} ({error})"
+            ) from error
+    else:
+        parsed = dict(value or {})
+    if not isinstance(parsed, dict):
+        raise UserError(f"{option}: expected a JSON object, got {quote(value)}")
+    return parsed
 
 
 def integer(minimum: int) -> Callable[[str], int]:
@@ -185,23 +206,18 @@ def print_lines(lines: Iterable[str], file: TextIO | None = None) -> None:
         print(line.encode(encoding, "backslashreplace").decode(encoding), file=stream)
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The lines of a table: the first column is aligned to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    return [
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
-    ]
-
-
 Column = tuple[str, str, Callable[[Any], str]]
 """Its head, the name of its values in the rows, and the function that formats a value."""
 
 
 def table_text(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> str:
-    """A table of the values of rows, with a line of heads."""
+    """A table of the values of rows, with a line of heads. The first column is aligned to the left."""
     cells = [[head for head, _, _ in columns]]
     cells += [[write(row[name]) for _, name, write in columns] for row in rows]
-    return "\n".join(aligned(cells))
+    widths = [max(map(len, column)) for column in zip(*cells)]
+    return "\n".join(
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in cells
+    )
 
 
 def percent(share: float | None) -> str:
@@ -209,17 +225,23 @@ def percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.2f}"
 
 
+def decimals(value: float | None) -> str:
+    """A number with four decimals; "-" for None."""
+    return "-" if value is None else f"{value:.4f}"
+
+
 @contextmanager
 def writing(path: Path) -> Iterator[Path]:
     """A path to write the content of a file to; at the end of the context it becomes the file.
 
-    Where that fails, the file stays as it was, and a `UserError` names it. A device, such as /dev/stdout, cannot become
-    another file.
+    A folder that is missing is made. Where writing fails, the file stays as it was, and a `UserError` names it. A
+    device, such as /dev/stdout, cannot become another file.
     """
     if path.exists() and not path.is_file():
         raise UserError(f"{path}: expected a file, got a folder or a special file")
     draft = path
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
             draft = Path(folder) / path.name
             yield draft
@@ -263,3 +285,16 @@ def check_folder(name: str, option: str = "--output") -> None:
         raise UserError(f"{option}: expected the name of a folder, got ''")
     if os.path.exists(name) and not os.path.isdir(name):
         raise UserError(f"{option}: expected a folder, got the file {name}")
+
+
+def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[Path]) -> None:
+    """Raises a `UserError` where the value of an option is no name of a file, or that of an input or another output."""
+    taken = {path.resolve() for path in inputs}
+    for option, name in outputs.items():
+        if name is None:
+            continue
+        if not name or (os.path.exists(name) and not os.path.isfile(name)):
+            raise UserError(f"--{option}: expected the name of a file, got {name!r}")
+        if Path(name).resolve() in taken:
+            raise UserError(f"--{option}: expected a file of its own, got {name!r} again")
+        taken.add(Path(name).resolve())

@@ -3,7 +3,7 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from inspect import signature
 from pathlib import Path
@@ -99,10 +99,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 _ENDINGS = {
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
+    **dict.fromkeys((".jsonl", ".ndjson"), "jsonl"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
     ".conllu": "conllu",
 }
 
@@ -134,8 +132,8 @@ def tag_corpus(
     format: str | None = None,
     output_format: str | None = None,
     fields: Sequence[str] | None = None,
-    columns: str | None = None,
-    predictor_args: str | None = None,
+    columns: str | Mapping[str, str] | None = None,
+    predictor_args: str | Mapping[str, Any] | None = None,
     workers: int = 0,
     address: str | None = None,
     threads: int = 1,
@@ -147,8 +145,8 @@ def tag_corpus(
 ) -> dict[str, Any]:
     """Tags files in parts, and goes on where an earlier run with the same options ended.
 
-    The parameters are the options of `allennlp-nef tag-corpus`, and the result is what it prints as JSON. `say` gets
-    lines that tell of the progress. Raises `UserError`.
+    The parameters are the options of `allennlp-nef tag-corpus`, `columns` and `predictor_args` as JSON or as dicts, and
+    the result is what it prints as JSON. `say` gets lines that tell of the progress. Raises `UserError`.
     """
     from allennlp_nef.corpora import job
     from allennlp_nef.predictors.archives import check_device
@@ -219,12 +217,12 @@ def _output_format(given: str | None, format: str) -> str:
     return output_format
 
 
-def _predictor_options(text: str | None) -> dict[str, Any]:
+def _predictor_options(given: str | Mapping[str, Any] | None) -> dict[str, Any]:
     """The value of --predictor-args, without what the command gives the tagger itself."""
     from allennlp_nef.corpora.tagger import RowTagger
     from allennlp_nef.predictors.archives import load_predictor
 
-    options = json_object("--predictor-args", text)
+    options = json_object("--predictor-args", given)
     own = {*signature(RowTagger).parameters, *signature(load_predictor).parameters} - {"options"}
     for name in options:
         if name in {*own, "model", "dataset_reader", "output_format"}:

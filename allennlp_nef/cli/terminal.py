@@ -186,7 +186,11 @@ def status_of(run: Callable[[], object], shows_traceback: bool = False) -> int:
         status, message = _SIGNALS.get(_names_of(error)[0], (2, error_message(error)))
         if message is None:
             raise
-        _write_to_log_files(error)
+        # The log files of a training get the traceback, as from AllenNLP.
+        details = ("The program ended", (), (type(error), error, error.__traceback__))
+        record = logging.LogRecord("allennlp_nef", logging.CRITICAL, __file__, 0, *details)
+        for handler in log_files():
+            handler.handle(record)
         if shows_traceback:
             traceback.print_exc()
         # Ends progress bars, and their lines.
@@ -224,16 +228,6 @@ def log_files() -> Iterator[logging.Handler]:
     for handler in logging.getLogger().handlers:
         if isinstance(handler, logging.FileHandler):
             yield handler
-
-
-def _write_to_log_files(error: BaseException) -> None:
-    """Writes an error with its traceback to the log files, as AllenNLP does."""
-    information = (type(error), error, error.__traceback__)
-    record = logging.LogRecord(
-        "allennlp_nef", logging.CRITICAL, __file__, 0, "The program ended", (), information
-    )
-    for handler in log_files():
-        handler.handle(record)
 
 
 def _leave_closed_pipe() -> bool:

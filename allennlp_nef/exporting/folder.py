@@ -151,10 +151,13 @@ def write_folder(predictor: TaggingPredictor, folder: Path, int8: bool = False) 
     tagger = PlainTagger(predictor._model)
     settings = settings_of(predictor, tagger)
     _check_packages()
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / "tagger.json").is_file():
+    names = ["tagger.onnx", "tagger.pt2", "tagger.json", RUNNER, "__main__.py"]
+    older = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    if older and not older & {"tagger.pt2", "tagger.json"}:
         raise UserError(f"{folder}: expected a new folder or an older export, got another folder")
     folder.mkdir(parents=True, exist_ok=True)
-    names = ["tagger.onnx", "tagger.pt2", "tagger.json", RUNNER, "__main__.py"]
+    # It comes last, and tagger.pt2 first: what was interrupted is no export, and the next one replaces it.
+    (folder / "tagger.json").unlink(missing_ok=True)
     program = exported_program(tagger)
     torch.export.save(program, str(folder / "tagger.pt2"))
     write_onnx(program, folder / "tagger.onnx", tagger.input_names)
@@ -163,9 +166,9 @@ def write_folder(predictor: TaggingPredictor, folder: Path, int8: bool = False) 
         quantize(folder / "tagger.onnx", folder / "tagger.int8.onnx")
     elif (folder / "tagger.int8.onnx").exists():
         (folder / "tagger.int8.onnx").unlink()  # it is of another model
+    write_runner(folder)
     text = json.dumps(settings, ensure_ascii=False)
     (folder / "tagger.json").write_text(text, encoding="utf-8")
-    write_runner(folder)
     return names
 
 

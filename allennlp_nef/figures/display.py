@@ -55,10 +55,13 @@ def page_of(models: Sequence[Mapping[str, Any]]) -> str:
         For each model the `description` of its predictor, and its `sentences`: the answers of the predictor with
         `trace`, and with `gold`, the gold tags or None. All models have the same sentences.
     """
+    data = json.dumps({"models": models}, separators=(",", ":"))
+    for letter in "<>&":  # no markup
+        data = data.replace(letter, f"\\u{ord(letter):04x}")
     return _PAGE.substitute(
         title=TITLE,
         style=_inline("style.css", "</style"),
-        data=_as_script({"models": models}),
+        data=data,
         scripts="\n".join(
             "    <script>\n" + _inline(name, "</script") + "\n    </script>" for name in SCRIPTS
         ),
@@ -70,14 +73,6 @@ def _inline(name: str, end: str) -> str:
     text = (DEMO / name).read_text(encoding="utf-8")
     if end in text.lower() or "<!--" in text:
         raise ValueError(f"{DEMO / name}: expected text without {end} and <!--")
-    return text
-
-
-def _as_script(data: Any) -> str:
-    """JSON in ASCII without the characters of markup."""
-    text = json.dumps(data, separators=(",", ":"))
-    for letter in "<>&":
-        text = text.replace(letter, f"\\u{ord(letter):04x}")
     return text
 
 

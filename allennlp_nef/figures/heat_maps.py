@@ -13,6 +13,7 @@ from allennlp_nef.figures.style import (
     LINE,
     Sides,
     literal,
+    new_figure,
     overhang,
     place,
     shown,
@@ -69,7 +70,6 @@ def arrange(figure: "Figure", panels: Sequence[Panel], bar: "Axes", legend: Any)
     legend.set_bbox_to_anchor(corner, figure.dpi_scale_trans)
 
 
-# In inches.
 CELL = 0.28
 MAX_SIDE = 28.0  # of a map; with more words or steps the cells are smaller, and only some of them have labels
 _MIN_LABEL_DISTANCE = 0.2
@@ -106,7 +106,7 @@ def color_scale() -> Any:
 def heat_map(
     answers: Sequence[Mapping[str, Any]], descriptions: Sequence[Mapping[str, Any]]
 ) -> "Figure":
-    """The heat maps of one sentence, one for each model, side by side. Call it, and save the figure, within `drawing`.
+    """The heat maps of one sentence, one for each model, side by side.
 
     The first row is at the top. A word has the color of its predicted tag. Tags that share a color are written below
     the map. A cross below a word marks a wrong tag; it has the color of the gold tag.
@@ -119,11 +119,7 @@ def heat_map(
     descriptions : `Sequence[Mapping[str, Any]]`
         The description of each model's predictor: `title`, `colours`, `step_name`.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 10), dpi=DPI)
-    FigureCanvasAgg(figure)
+    figure = new_figure(10, 10, DPI)
     pad = _PAD_WITH_CROSSES if any(any(_wrong(answer)) for answer in answers) else _PAD
     # All maps have the same words, but may have different numbers of rows.
     longest = max(max(numpy.shape(_weights(answer))) for answer in answers)
@@ -150,6 +146,8 @@ def _panel(
     cell: float,
     pad: float,
 ) -> Panel:
+    from matplotlib.transforms import ScaledTranslation
+
     weights = numpy.array(_weights(answer))
     steps, words = weights.shape
     size = (words * cell, steps * cell)
@@ -166,7 +164,7 @@ def _panel(
 
     every = int(numpy.ceil(_MIN_LABEL_DISTANCE / cell))
     rows = range(0, steps, every)
-    trace = answer["trace"]
+    trace, colors = answer["trace"], description["colours"]
     names = trace.get("predictions") or (
         answer["tokens"] if "gates" in trace else range(1, steps + 1)
     )
@@ -175,29 +173,32 @@ def _panel(
     for label in axes.get_yticklabels():
         literal(label)
     axes.set_ylabel(row_name)
-    if not answer["trace"]["attention"]:
-        _label_cells(axes, answer, description["colours"])
-    _label_words(axes, answer, description["colours"], every, pad)
-    _label_tags(axes, answer, description["colours"], every)
+    if not trace["attention"]:
+        _label_cells(axes, trace["provisional_tags"], colors)
+    _label_words(axes, answer, colors, every, pad)
+    _label_tags(axes, answer, colors, every)
+    # x in words, y in heights of the map, 4 points above it.
+    above_map: Any = axes.get_xaxis_transform()
+    above_map += ScaledTranslation(0, 4 / 72, figure.dpi_scale_trans)
     for index in numpy.flatnonzero(_wrong(answer)):
-        color = description["colours"].get(answer["gold"][index], UNKNOWN)
-        axes.plot(index, 1, **_CROSS_STYLE, color=color, clip_on=False, transform=_above(axes, 4))
+        color = colors.get(answer["gold"][index], UNKNOWN)
+        axes.plot(index, 1, **_CROSS_STYLE, color=color, clip_on=False, transform=above_map)
     axes.set_xlim(-0.5, words - 0.5)
     above = (overhang(axes).above + 0.1) / size[1]
     title = description["title"]
-    if answer["trace"]["attention"] and steps > 1 and numpy.ptp(weights, axis=0).max() < ALIKE:
+    if trace["attention"] and steps > 1 and numpy.ptp(weights, axis=0).max() < ALIKE:
         title += f"\nall rows alike: they differ by less than {ALIKE:g}"
     literal(axes.set_title(title, y=1 + above, pad=0))
     return Panel(axes, size, overhang(axes))
 
 
-def _label_cells(axes: "Axes", answer: Mapping[str, Any], colors: Mapping[str, str]) -> None:
+def _label_cells(axes: "Axes", tags: Sequence[Sequence[str]], colors: Mapping[str, str]) -> None:
     """Draws a stripe at the foot of each cell, in the color of its tag."""
     from matplotlib.collections import LineCollection
 
-    rows = list(enumerate(answer["trace"]["provisional_tags"]))
-    lines = [((i - 0.5, n + 0.4), (i + 0.5, n + 0.4)) for n, row in rows for i in range(len(row))]
-    line_colors = [colors[tag] for _, row in rows for tag in row]
+    cells = [(n + 0.4, i, tag) for n, row in enumerate(tags) for i, tag in enumerate(row)]
+    lines = [((i - 0.5, y), (i + 0.5, y)) for y, i, _ in cells]
+    line_colors = [colors[tag] for _, _, tag in cells]
     axes.add_collection(LineCollection(lines, colors=line_colors, linewidths=3, capstyle="butt"))
 
 
@@ -280,14 +281,6 @@ def _legend(
     for text, label in zip(legend.get_texts(), texts):
         literal(text).set_text(label)
     return legend
-
-
-def _above(axes: "Axes", points: float) -> Any:
-    """The transform to coordinates of x in words and y in heights of the map; y = 1 is `points` above the map."""
-    from matplotlib.transforms import ScaledTranslation
-
-    up = ScaledTranslation(0, points / 72, axes.figure.dpi_scale_trans)
-    return axes.get_xaxis_transform() + up
 
 
 def _kind(answer: Mapping[str, Any]) -> str:

@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from allennlp_nef.figures.style import GREEN, INK, LINE, RED, SOFT, literal, overhang, place, shown
+from allennlp_nef.figures.style import (
+    GREEN,
+    INK,
+    LINE,
+    RED,
+    SOFT,
+    literal,
+    new_figure,
+    overhang,
+    place,
+    shown,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,15 +29,7 @@ NAMES = [*map(str, ENDS[:10]), "11-20", "21-50", "51+"]
 
 
 class SketchSummary:
-    """Counts over the sentences that are added. `results` gives the numbers.
-
-    # Parameters
-
-    title : `str`
-        The title of the model.
-    archive : `str`
-        The path of its archive.
-    """
+    """Counts over the sentences that are added for a model. `results` gives the numbers."""
 
     def __init__(self, title: str, archive: str) -> None:
         self._title, self._archive = title, archive
@@ -143,7 +146,7 @@ class SketchSummary:
 
     def _attention_on_wrong(self) -> list[dict[str, Any]]:
         used = self._attention[1 : self._num_rows()]
-        names = [*NAMES[1 : self._num_rows()], "all"]
+        rows, names = [*used, used.sum(0)], [*NAMES[1 : self._num_rows()], "all"]
         return [
             {
                 "step": name,
@@ -154,9 +157,7 @@ class SketchSummary:
                 "share_on_wrong": _ratio(on_wrong, on_wrong + on_right),
                 "even_share": _ratio(even, steps),
             }
-            for name, (wrong, on_wrong, right, on_right, steps, even) in zip(
-                names, [*used, used.sum(0)]
-            )
+            for name, (wrong, on_wrong, right, on_right, steps, even) in zip(names, rows)
         ]
 
 
@@ -176,35 +177,22 @@ MAX_TAGS = 24
 _WIDTH, _MIN_HEIGHT, _TAG = 3.5, 1.9, 0.19
 _MARGIN, _TITLE, _ABOVE, _BELOW, _GAP = 0.2, 0.3, 0.6, 0.6, 0.85
 _DOT: dict[str, Any] = {"marker": "o", "markersize": 4.5, "clip_on": False, "zorder": 3}
-_TICK: dict[str, Any] = {
-    **{"linestyle": "none", "marker": "|", "markersize": 10, "markeredgewidth": 1.8},
-    **{"color": INK, "clip_on": False},
-}
+_TICK: dict[str, Any] = {"marker": "|", "markersize": 10, "markeredgewidth": 1.8, "clip_on": False}
 
 
 def summary_plot(
     summaries: Sequence[Mapping[str, Any]], colors: Sequence[Mapping[str, str]]
 ) -> "Figure":
-    """The plot: a row for each model, a panel for each table. Call it, and save the figure, within `drawing`.
+    """The plot: a row for each model, a panel for each table.
 
-    There is no third panel where there are no gold tags.
-
-    # Parameters
-
-    summaries : `Sequence[Mapping[str, Any]]`
-        `SketchSummary.results` of each model.
-    colors : `Sequence[Mapping[str, str]]`
-        The colors of the tags, for each model.
+    It takes the `SketchSummary.results` of each model, and the colors of its tags. There is no third panel where there
+    are no gold tags.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     num_panels = 3 if any(summary["has_gold"] for summary in summaries) else 2
     tags = max(min(len(summary["first_step"]), MAX_TAGS) for summary in summaries)
     height = max(_MIN_HEIGHT, _TAG * tags)
     row_height = _TITLE + _ABOVE + height + _BELOW
-    figure = Figure(figsize=(10, _MARGIN + row_height * len(summaries)))
-    FigureCanvasAgg(figure)
+    figure = new_figure(10, _MARGIN + row_height * len(summaries))
     rows = []
     for summary, tag_colors in zip(summaries, colors):
         axes = [figure.add_axes((0, 0, 1, 1)) for _ in range(num_panels)]
@@ -215,7 +203,12 @@ def summary_plot(
         for panel in axes[3 if summary["has_gold"] else 2 :]:
             panel.set_visible(False)
         rows.append(axes)
-    _share_scales(rows)
+    # A panel has the same scale in all rows.
+    first, *_, last = zip(*rows)
+    for axes in first:
+        axes.set_xlim(0, max(other.get_xlim()[1] for other in first))
+    for axes in last:
+        axes.set_ylim(0, max(other.get_ylim()[1] for other in last))
 
     left = _MARGIN + max(overhang(axes[0]).left for axes in rows)
     width = left + num_panels * (_WIDTH + _GAP) - _GAP + _MARGIN
@@ -230,22 +223,20 @@ def summary_plot(
     return figure
 
 
-def _share_scales(rows: Sequence[Sequence["Axes"]]) -> None:
-    """Gives a panel the same scale in all rows."""
-    columns = list(zip(*rows))
-    for axes in columns[0]:
-        axes.set_xlim(0, max(other.get_xlim()[1] for other in columns[0]))
-    for axes in columns[-1]:
-        axes.set_ylim(0, max(other.get_ylim()[1] for other in columns[-1]))
-
-
 def _first_step(axes: "Axes", summary: Mapping[str, Any], colors: Mapping[str, str]) -> None:
     rows = summary["first_step"][:MAX_TAGS]
     places = range(len(rows))
     bar_colors = [colors.get(row["tag"], INK) for row in rows]
     axes.barh(places, _percent(rows, "sentence_share"), color=bar_colors, height=0.7)
     axes.barh(0, 0, color=SOFT, label="sentences that look there")  # for the legend
-    axes.plot(_percent(rows, "word_share"), places, **_TICK, label="all words")
+    axes.plot(
+        _percent(rows, "word_share"),
+        places,
+        **_TICK,
+        color=INK,
+        linestyle="none",
+        label="all words",
+    )
     axes.set_yticks(places, [shown(row["tag"]) for row in rows])
     for label in axes.get_yticklabels():
         literal(label)

@@ -9,6 +9,7 @@ from allennlp_nef.errors import needing, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 INK, SOFT, LINE = "#1c1e26", "#5a6070", "#d6d9e3"
 GREEN, RED, BLUE, GRAY = "#2e8b57", "#cc3311", "#1f6fd0", "#6b7280"
@@ -70,6 +71,16 @@ def drawing() -> Iterator[None]:
             "ignore", r"Matplotlib currently does not support \w+ natively", UserWarning
         )
         yield
+
+
+def new_figure(width: float, height: float, dpi: float | None = None) -> "Figure":
+    """A figure that no window shows, of a size in inches. Make it, and save it, within `drawing`."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), dpi=dpi)
+    FigureCanvasAgg(figure)
+    return figure
 
 
 def literal(text: Any) -> Any:

@@ -587,11 +587,22 @@ def load_predictor(
 
 
 @contextmanager
-def naming_archive(path: str) -> Iterator[None]:
-    """A context in which an archive is loaded. What its files or its config cause is a `UserError` that names it."""
+def naming_archive(
+    path: str, overrides: Any = "", weights_file: str | None = None
+) -> Iterator[None]:
+    """A context in which an archive is loaded. What its files or its config cause is a `UserError` that names it.
+
+    It also names the options, where there are overrides of its config, or other weights than its own.
+    """
+    options = {"--overrides": overrides, "--weights-file": weights_file}
+    given = " and ".join(name for name, value in options.items() if value)
     try:
         yield
-    except (ArchiveError, MissingExtraError):
+    except (ArchiveError, MissingExtraError) as error:
+        start = f"{path}: {os.path.basename(weights_file or '')}: "
+        if weights_file and str(error).startswith(start):
+            message = str(error).removeprefix(start)
+            raise UserError(f"--weights-file: {weights_file}: {message}") from error
         raise
     except AssertionError as error:
         if not str(error).startswith("OOV token not found!"):
@@ -602,9 +613,12 @@ def naming_archive(path: str) -> Iterator[None]:
     except (*_CAUSED_BY_ARCHIVES, RuntimeError) as error:
         if type(error) is RuntimeError and not _RUNTIME_ERRORS.search(str(error)):
             raise
-        raise UserError(
-            f"{path}: expected the archive of a trained model, got {type(error).__name__}: {summary_of(error)}"
-        ) from error
+        message = f"got {type(error).__name__}: {summary_of(error)}"
+        if given and isinstance(error, (ConfigurationError, RuntimeError)):
+            raise UserError(
+                f"{given}: expected what {path} can be loaded with, {message}"
+            ) from error
+        raise UserError(f"{path}: expected the archive of a trained model, {message}") from error
 
 
 # The errors of torch and of AllenNLP for weights that do not fit the model, and those of Jsonnet for a config.

@@ -1,9 +1,10 @@
 """`calibrate`: the figures, the new archive, and what predictors and `evaluate` do with it."""
 
+import io
 import json
 import logging
 import shutil
-import tarfile
+from contextlib import redirect_stdout
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,18 +14,20 @@ from allennlp.models import load_archive
 from allennlp.predictors import Predictor
 
 from allennlp_nef.cli.archive_files import read_config, write_archive
+from tests.predictors.small_archives import files_of, write_files
 
 DEV = "fixtures/qe/dev"
+SPANS = "fixtures/qe/dev_spans.tsv"
 
 
 @pytest.fixture(scope="module")
 def run(allennlp):
-    """`run(capsys, *arguments)`: what the command prints as JSON."""
+    """`run(*arguments)`: what the command prints as JSON."""
 
-    def run(capsys, *arguments):
-        capsys.readouterr()
-        allennlp("calibrate", *arguments, "--json")
-        return json.loads(capsys.readouterr().out)
+    def run(*arguments):
+        with redirect_stdout(io.StringIO()) as out:
+            allennlp("calibrate", *arguments, "--json")
+        return json.loads(out.getvalue())
 
     return run
 
@@ -32,24 +35,6 @@ def run(allennlp):
 @pytest.fixture
 def fail(failure):
     return partial(failure, "calibrate")
-
-
-def files_of(path):
-    with tarfile.open(str(path)) as archive:
-        members = [member for member in archive if member.isfile()]
-        return {member.name: archive.extractfile(member).read() for member in members}
-
-
-def with_files(archive, path, **files):
-    """A copy of an archive with more files."""
-    with tarfile.open(str(archive)) as old, tarfile.open(str(path), "w:gz") as new:
-        for member in old:
-            new.addfile(member, old.extractfile(member) if member.isfile() else None)
-        for name, content in files.items():
-            extra = path.parent / name
-            extra.write_bytes(content)
-            new.add(str(extra), name.replace("_", "."))
-    return path
 
 
 def evaluated(allennlp, archive, data, folder, *options):
@@ -63,15 +48,12 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("calibrated")
 
 
-@pytest.fixture
-def done(run, archive_path, folder, capsys):
-    """The results of a calibration, and its archive, made once."""
-    output, report = folder / "new.tar.gz", folder / "results.json"
-    if not report.exists():
-        old = with_files(archive_path, folder / "old.tar.gz", notes_txt=b"kept")
-        arguments = (old, "--output", output, "--plot", folder / "plot.svg")
-        report.write_text(json.dumps(run(capsys, *arguments)))
-    return json.loads(report.read_text()), output
+@pytest.fixture(scope="module")
+def done(run, archive_path, folder):
+    """The results of a calibration, and its archive."""
+    old, output = folder / "old.tar.gz", folder / "new.tar.gz"
+    write_files(old, {**files_of(archive_path), "notes.txt": b"kept"})
+    return run(old, "--output", output, "--plot", folder / "plot.svg"), output
 
 
 class TestWordQe:
@@ -133,17 +115,17 @@ class TestWordQe:
         assert "for the highest MCC" in caplog.text
         assert "allennlp-nef calibrate --adapt-to" in caplog.text
 
-    def test_old_calibration_is_replaced(self, done, run, tmp_path, capsys):
+    def test_old_calibration_is_replaced(self, done, run, tmp_path):
         results, output = done
         arguments = (output, DEV, "--output", tmp_path / "b.tar.gz", "--maximize", "f1_mult")
-        again = run(capsys, *arguments)
+        again = run(*arguments)
         assert again["before"] == pytest.approx(results["after"])
         for name in ("temperature", "gold_share"):
             assert again["calibration"][name] == pytest.approx(results["calibration"][name])
         assert again["calibration"]["objective"] == "f1_mult"
         assert again["after"]["f1_mult"] >= results["after"]["f1_mult"]
 
-    def test_adaptation_is_said_in_the_answers(self, done, run, tmp_path, root, capsys):
+    def test_adaptation_is_said_in_the_answers(self, done, run, tmp_path, root):
         """To requests, most of whose words are wrong: the target words in another order."""
         results, output = done
         pairs = [(root / f"{DEV}.{side}").read_text().splitlines() for side in ("src", "mt")]
@@ -154,7 +136,7 @@ class TestWordQe:
         (tmp_path / "some.jsonl").write_text("\n".join(requests))
         new = tmp_path / "new.tar.gz"
         arguments = (output, "--output", new, "--adapt-to", tmp_path / "some.jsonl")
-        adapted = run(capsys, *arguments, "--temperature-only")
+        adapted = run(*arguments, "--temperature-only")
         rate, calibration = adapted["adapted"]["base_rate"]["BAD"], adapted["calibration"]
         assert rate > 1.5 * results["calibration"]["gold_share"]
         assert calibration["base_rate"]["BAD"] == calibration["gold_share"] == rate
@@ -182,9 +164,9 @@ def test_folder_of_a_run_gives_what_its_archive_would_have(archive_path, allennl
     assert sorted(path.name for path in (tmp_path / "deep").iterdir()) == ["new.tar.gz"]
 
 
-def test_chunks_are_calibrated(run, ner_archive, tmp_path, capsys):
+def test_chunks_are_calibrated(run, ner_archive, tmp_path):
     new = tmp_path / "new.tar.gz"
-    results = run(capsys, ner_archive, "--output", new)
+    results = run(ner_archive, "--output", new)
     assert "threshold" not in results["calibration"]
     assert "mcc" not in results["after"]
     assert results["after"]["nll"] < results["before"]["nll"]
@@ -218,29 +200,34 @@ def test_report_is_a_table(allennlp, pos_archive, tmp_path, capsys):
 
 class TestErrors:
     def test_output_may_not_be_the_archive_nor_the_plot(self, fail, archive_path, tmp_path):
-        other = "expected another file than"
-        assert f"--output: {other} ARCHIVE" in fail(archive_path, "--output", archive_path)
-        folder = archive_path.parent
-        assert f"--output: {other} ARCHIVE" in fail(folder, "--output", archive_path)
-        assert f"--output: {other} ARCHIVE" in fail(folder, "--output", folder / "best.th")
-        plot = tmp_path / "a.png"
-        message = fail(archive_path, "--output", plot, "--plot", plot)
-        assert f"--plot: {other} --output and ARCHIVE" in message
-        assert "--output: expected the name of a file" in fail(folder, "--output", tmp_path)
-        new = tmp_path / "new.tar.gz"
-        message = fail(archive_path, "--output", new, "--plot", tmp_path / "a.gif")
-        assert "--plot: expected a .png or .svg file" in message
-        message = fail(archive_path, "--output", new, "--tolerance", 5)
-        assert "--tolerance: expected --halting with it, got 5 alone" in message
-        assert "--output: expected the name of a file" in fail(
-            archive_path, "--output", "/dev/null"
-        )
+        folder, plot, new = archive_path.parent, tmp_path / "a.png", tmp_path / "new.tar.gz"
+        for arguments, message in (
+            ([archive_path, "--output", archive_path], "--output: expected a file of its own"),
+            ([folder, "--output", archive_path], "--output: expected a file of its own"),
+            ([folder, "--output", folder / "best.th"], "--output: expected a file of its own"),
+            ([folder, "--output", tmp_path], "--output: expected the name of a file"),
+            ([folder, "--output", "/dev/null"], "--output: expected the name of a file"),
+            (
+                [archive_path, "--output", plot, "--plot", plot],
+                "--plot: expected a file of its own",
+            ),
+            (
+                [archive_path, "--output", new, "--plot", "a.gif"],
+                "--plot: expected a .png or .svg file",
+            ),
+            (
+                [archive_path, "--output", new, "--tolerance", 5],
+                "--tolerance: expected --halting with it, got 5 alone",
+            ),
+        ):
+            assert message in fail(*arguments)
         assert not list(tmp_path.iterdir())
+
+    def test_output_may_not_be_of_the_data(self, fail, archive_path, tmp_path):
         for ending in (".src", ".mt", ".tags", ".src-mt.alignments"):
             shutil.copy(DEV + ending, tmp_path / f"dev{ending}")
-        data = archive_path, tmp_path / "dev", "--output"
-        message = fail(*data, tmp_path / "dev.tags")
-        assert f"--output: {other} those of the data, got " in message
+        message = fail(archive_path, tmp_path / "dev", "--output", tmp_path / "dev.tags")
+        assert "--output: expected a file of its own, got " in message
         assert (tmp_path / "dev.tags").read_bytes() == Path(f"{DEV}.tags").read_bytes()
 
     @pytest.mark.parametrize(
@@ -280,14 +267,14 @@ class TestErrors:
 
 
 def test_fit_that_does_not_hold_for_other_sentences_gives_a_warning(
-    run, done, tmp_path, capsys, caplog, monkeypatch
+    run, done, tmp_path, caplog, monkeypatch
 ):
     _, archive = done
     with caplog.at_level(logging.WARNING, "allennlp_nef"):
-        run(capsys, archive, "--output", tmp_path / "a.tar.gz")
+        run(archive, "--output", tmp_path / "a.tar.gz")
         assert "too few" not in caplog.text
         monkeypatch.setattr("allennlp_nef.calibration.fitting.fit", lambda *_: (0.02, [0, 0]))
-        results = run(capsys, archive, "--output", tmp_path / "a.tar.gz", "--temperature-only")
+        results = run(archive, "--output", tmp_path / "a.tar.gz", "--temperature-only")
     nll = results["cross_fitted"]["nll"]
     assert f"1849 words are too few for this fit: cross-fitted, NLL is {nll:.4f}" in caplog.text
 
@@ -308,7 +295,7 @@ def test_model_made_from_an_archive_gets_its_config(archive_path, tmp_path):
 
 
 def test_threshold_that_does_not_hold_for_other_sentences_gives_a_warning(
-    run, done, tmp_path, capsys, caplog, monkeypatch
+    run, done, tmp_path, caplog, monkeypatch
 ):
     _, archive = done
     monkeypatch.setattr(
@@ -316,7 +303,7 @@ def test_threshold_that_does_not_hold_for_other_sentences_gives_a_warning(
         lambda *_: SimpleNamespace(value=0.9999999, tagged_share=0.1),
     )
     with caplog.at_level(logging.WARNING, "allennlp_nef"):
-        results = run(capsys, archive, "--output", tmp_path / "a.tar.gz")
+        results = run(archive, "--output", tmp_path / "a.tar.gz")
     crossed = 100 * results["cross_fitted"]["mcc"]
     assert f"for other sentences: cross-fitted, mcc is {crossed:.2f}%" in caplog.text
 
@@ -327,3 +314,116 @@ def test_shares_are_not_estimated_from_a_few_words(fail, done, tmp_path):
     few.write_text('{"source": "a b", "target": "c d"}\n')
     error = fail(archive, DEV, "--output", tmp_path / "a.tar.gz", "--adapt-to", few)
     assert error.endswith("few.jsonl: expected at least 100 words to estimate shares from, got 2")
+
+
+@pytest.mark.parametrize(
+    "archive, data, kind, score",
+    [
+        ("pos_archive", "fixtures/pos/dev.conllu", "confident", "accuracy"),
+        ("ner_archive", "fixtures/ner/dev.conll", "settled", "f1-overall"),
+        ("archive_path", "fixtures/qe/dev", "fixed", None),  # its threshold changes, too
+    ],
+)
+def test_scores_of_the_new_archive_are_those_of_the_figures(
+    allennlp, run, request, tmp_path, archive, data, kind, score
+):
+    output, scores = tmp_path / "new.tar.gz", tmp_path / "scores.json"
+    old = request.getfixturevalue(archive)
+    figures = run(old, data, "--output", output, "--halting", kind, "--tolerance", 2)["halting"]
+    assert figures["options"]["type"] == kind and figures["tolerance"] == pytest.approx(0.02)
+    assert figures["chosen"]["score"] >= figures["without"]["score"] - 0.02
+    assert 1 <= figures["chosen"]["mean_steps"] < figures["without"]["mean_steps"]
+    config = read_config(str(output))
+    assert config["model"]["halting"] == figures["options"]
+    allennlp("evaluate", output, data, "--output-file", scores)
+    found = json.loads(scores.read_text())
+    assert found["mean_steps"] == pytest.approx(figures["chosen"]["mean_steps"])
+    if score:
+        assert found[score] == pytest.approx(figures["chosen"]["score"])
+    allennlp("evaluate", old, data, "--output-file", scores)
+    if score:
+        assert json.loads(scores.read_text())[score] == pytest.approx(figures["without"]["score"])
+
+
+def test_report_has_the_halting(allennlp, pos_archive, capsys, tmp_path):
+    output = tmp_path / "new.tar.gz"
+    arguments = pos_archive, "fixtures/pos/dev.conllu", "--output", output
+    allennlp("calibrate", *arguments, "--halting", "fixed", "--tolerance", "1")
+    lines = capsys.readouterr().out.splitlines()
+    (start,) = (i for i, line in enumerate(lines) if line.startswith("halting: fixed, max_steps "))
+    assert [line.split()[0] for line in lines[start + 1 : start + 4]] == [
+        "all",
+        "halting",
+        "cross-fitted",
+    ]
+
+
+def test_halting_needs_a_model_with_steps(failure, spans_archive, tmp_path):
+    output = tmp_path / "new.tar.gz"
+    error = failure("calibrate", spans_archive, "--output", output, "--halting", "fixed")
+    assert "--halting: expected a model with the decoder neural_easy_first" in error
+    assert not output.exists()
+
+
+@pytest.fixture
+def span_f1(allennlp, capsys, tmp_path):
+    """`span_f1(archive, **options)`: that of `score-tags` for what `predict` writes."""
+
+    def score(archive, **options):
+        path = tmp_path / "spans"
+        arguments = {"output_format": "wmt23-spans", "language_pair": "en-de", **options}
+        options = ("--use-dataset-reader", "--predictor", "word_qe", "--silent")
+        outputs = ("--predictor-args", json.dumps(arguments), "--output-file", path)
+        allennlp("predict", archive, SPANS, *options, *outputs)
+        capsys.readouterr()
+        allennlp("score-tags", SPANS, path, "--format", "wmt-spans", "--json")
+        (system,) = json.loads(capsys.readouterr().out)["systems"]
+        return system["mean"]["f1"]
+
+    return score
+
+
+@pytest.mark.parametrize("model", ["spans_archive", "archive_path"])
+def test_threshold_has_the_highest_f1_of_characters(request, run, span_f1, tmp_path, model):
+    """And its figures are those of `score-tags`, for models with and without severities."""
+    archive = request.getfixturevalue(model)
+    output = tmp_path / "new.tar.gz"
+    results = run(archive, SPANS, "--output", output, "--maximize", "span_f1")
+    assert results["before"]["span_f1"] == pytest.approx(span_f1(archive))
+    assert results["after"]["span_f1"] == pytest.approx(span_f1(output))
+    assert results["calibration"]["objective"] == "span_f1"
+    best = results["calibration"]["threshold"]
+    for factor in (0.8, 1.2):
+        assert span_f1(output, threshold=best * factor) <= results["after"]["span_f1"] + 1e-9
+
+
+def test_severities_are_calibrated_for_mcc(run, allennlp, spans_archive, tmp_path):
+    output = tmp_path / "new.tar.gz"
+    results = run(spans_archive, "--output", output)
+    assert results["data"] == SPANS
+    assert set(results["calibration"]["biases"]) == {"OK", "minor", "major"}
+    assert results["after"]["nll"] < results["before"]["nll"]
+    for name, archive in (("before", spans_archive), ("after", output)):
+        metrics = {"model.metrics": ["word_qe", "calibration", "best_threshold_word_qe"]}
+        scores = evaluated(allennlp, archive, SPANS, tmp_path, "-o", json.dumps(metrics))
+        for figure in ("mcc", "f1_mult", "ece", "brier"):
+            assert results[name][figure] == pytest.approx(scores[figure], abs=1e-5)
+    assert scores["mcc"] == pytest.approx(scores["best_mcc"], abs=1e-3)
+    options = ("--output", output, "--adapt-to", "fixtures/qe/test_spans.tsv")
+    adapted = run(spans_archive, *options)
+    assert sum(adapted["adapted"]["base_rate"].values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (
+            ("fixtures/qe/dev",),
+            "fixtures/qe/dev: expected gold error spans (--maximize span_f1), got",
+        ),
+        ((SPANS, "--adapt-to", SPANS), "--maximize: expected mcc or f1_mult with --adapt-to"),
+    ],
+)
+def test_data_without_spans_are_refused(failure, archive_path, tmp_path, arguments, message):
+    options = ("--maximize", "span_f1", "--output", tmp_path / "new.tar.gz")
+    assert message in failure("calibrate", archive_path, *arguments, *options)

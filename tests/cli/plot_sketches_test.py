@@ -2,11 +2,11 @@
 
 import errno
 import json
-import sys
 import tarfile
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy
 import pytest
@@ -21,6 +21,7 @@ from allennlp_nef.cli.plot_sketches import (
     summary_text,
 )
 from allennlp_nef.errors import DataFormatError, UserError
+from allennlp_nef.predictors.base import Answer
 from tests.cli.sketch_answers import DESCRIPTION, random_answer
 
 PNG = b"\x89PNG\r\n"
@@ -34,7 +35,7 @@ def plot(allennlp, capsys, tmp_path):
     def plot(*arguments):
         capsys.readouterr()
         allennlp("plot-sketches", *arguments, "--output", tmp_path / "out")
-        names = sorted(path.name for path in (tmp_path / "out").iterdir())
+        names = sorted(path.name for path in (tmp_path / "out").glob("*"))
         return names, capsys.readouterr().out
 
     return plot
@@ -173,7 +174,7 @@ class TestCompare:
             assert first["trace"]["attention"] != second["trace"]["attention"]
         results = json.loads((tmp_path / "out" / "summary.json").read_text())
         assert [(one["title"], one["archive"]) for one in results] == [
-            *((titles[0], str(archive_path)), (titles[1], str(other_archive))),
+            *((titles[0], str(archive_path)), (titles[1], str(other_archive)))
         ]
         text = (tmp_path / "out" / "summary.txt").read_text(encoding="utf-8")
         assert text == summary_text(results)
@@ -183,10 +184,7 @@ class TestCompare:
         others = ("--compare", archive_path, other_archive)
         plot(archive_path, "fixtures/qe/test", "--limit", 1, *others)
         ((_, titles),) = maps
-        assert titles == [
-            *(f"NEF-F csoftmax, N = 5 ({archive_path})",) * 2,
-            "NEF-F softmax, N = 5",
-        ]
+        assert titles == [*(f"NEF-F csoftmax, N = 5 ({archive_path})",) * 2, "NEF-F softmax, N = 5"]
 
     def test_another_task_is_refused(self, fail, archive_path, ner_archive):
         assert fail(ner_archive, "fixtures/ner/test.conll", "--compare", archive_path) == (
@@ -196,16 +194,9 @@ class TestCompare:
     @pytest.mark.parametrize(
         "words, message",
         [
-            (
-                ["ab", "xd"],
-                "sentence 2: expected the same words for each archive, got 'c' for A and 'x' for B as word 1",
-            ),
-            (["ab"], "expected as many sentences for each archive, got 1 for B"),
-            (["ab", "cd", "ef"], "expected as many sentences for each archive, got 2 for A"),
-            (
-                ["ab", "c"],
-                "sentence 2: expected the same words for each archive, got 2 for A and 1 for B",
-            ),
+            (["ab", "xd"], "got 'c' for A and 'x' for B as word 1"),
+            (["ab"], "got 1 for B"),
+            (["ab", "c"], "got 2 for A and 1 for B"),
         ],
     )
     def test_other_words_are_refused(self, words, message):
@@ -213,9 +204,8 @@ class TestCompare:
             SketchModel(name, FakePredictor(sentences), DESCRIPTION)
             for name, sentences in (("A", ["ab", "cd"]), ("B", words))
         ]
-        with pytest.raises(DataFormatError) as error:
+        with pytest.raises(DataFormatError, match=f"^input: .* for each archive, {message}$"):
             list(read_answers(models, "input", 2))
-        assert str(error.value) == f"input: {message}"
 
 
 class FakePredictor:
@@ -229,7 +219,12 @@ class FakePredictor:
         yield from self.sentences
 
     def predict_batch_instance(self, batch):
-        return [{**random_answer(len(words), 1), "tokens": list(words)} for words in batch]
+        answers = [
+            Answer({**random_answer(len(words), 1), "tokens": list(words)}) for words in batch
+        ]
+        for answer in answers:
+            answer.metadata = SimpleNamespace(tags=None)
+        return answers
 
 
 class TestSaliency:
@@ -275,25 +270,18 @@ class TestSaliency:
 
 class TestErrors:
     @pytest.mark.parametrize(
-        "arguments, message",
+        "line, message",
         [
             (
-                ("--limit", 0),
+                "--limit 0",
                 "--limit: expected 0 only with --summary and without --html, or at least 1",
             ),
-            (
-                ("--limit", 0, "--summary", "--html"),
-                "--limit: expected 0 only with --summary and without --html, or at least 1",
-            ),
-            (
-                ("--limit", 0, "--summary", "--saliency"),
-                "--saliency: expected heat maps, got --limit 0",
-            ),
-            (("--cuda-device", 99), "--cuda-device: expected -1 or the number of a GPU, got 99 ("),
+            ("--limit 0 --summary --saliency", "--saliency: expected heat maps, got --limit 0"),
+            ("--cuda-device 99", "--cuda-device: expected -1 or the number of a GPU, got 99 ("),
         ],
     )
-    def test_options_that_do_not_go_together(self, fail, arguments, message):
-        assert fail("archive", "input", *arguments).startswith(f"error: {message}")
+    def test_options_that_do_not_go_together(self, fail, line, message):
+        assert fail("archive", "input", *line.split()).startswith(f"error: {message}")
 
     def test_output_that_cannot_be_written(self, fail, ner_archive, tmp_path):
         path = tmp_path / "out" / "sentence-0001.png"
@@ -302,41 +290,21 @@ class TestErrors:
             f"error: {path}: expected a file, got a folder or a special file"
         )
 
-    @pytest.mark.parametrize(
-        "error, reason",
-        [
-            (OSError(errno.ENOSPC, "No space left on device"), "No space left on device"),
-            (OSError("encoder error -2"), "encoder error -2"),
-        ],
-        ids=["a full disk", "without a number"],
-    )
     def test_a_plot_that_breaks_off_leaves_the_earlier_file(
-        self, fail, ner_archive, tmp_path, monkeypatch, error, reason
+        self, fail, ner_archive, tmp_path, monkeypatch
     ):
         from matplotlib.figure import Figure
 
         def savefig(self, path, **options):
             Path(path).write_bytes(b"half")
-            raise error
+            raise OSError(errno.ENOSPC, "No space left on device")
 
         monkeypatch.setattr(Figure, "savefig", savefig)
         path = tmp_path / "out" / "sentence-0001.png"
         path.parent.mkdir()
         path.write_text("an earlier one")
         assert fail(ner_archive, "fixtures/ner/test.conll", "--limit", 1) == (
-            f"error: {path}: expected a file that can be written, got '{reason}'"
+            f"error: {path}: expected a file that can be written, got 'No space left on device'"
         )
         assert path.read_text() == "an earlier one"
         assert list(path.parent.iterdir()) == [path]
-
-    def test_without_matplotlib_the_error_tells_how_to_install_it(self, fail, monkeypatch):
-        monkeypatch.setitem(sys.modules, "matplotlib", None)
-        message = fail("archive", "input")
-        assert message.startswith("error: plots: expected the extra plot, which is not installed: ")
-
-
-def test_no_module_imports_matplotlib_at_its_top(root):
-    """But within functions, and for types: `import allennlp_nef` stays quick."""
-    for path in (root / "allennlp_nef").rglob("*.py"):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            assert not line.startswith(("import matplotlib", "from matplotlib")), path

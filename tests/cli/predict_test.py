@@ -6,8 +6,6 @@ import sys
 
 import pytest
 
-from allennlp_nef.data.formats.wmt_word_qe import read_examples
-
 REQUESTS = [
     {"source": "the doctors see three cups .", "target": "die Schwestern sehen drei Tassen ."},
     {"source": ["a", "cup"], "target": ["eine", "Tasse"], "alignments": "0-0 1-1"},
@@ -43,33 +41,12 @@ def test_requests_are_read_from_standard_input(allennlp, archive_path, tmp_path,
     assert text == "die Schwestern sehen drei Tassen .\neine Tasse\ndie \u200b \u0142\n"
 
 
-def test_submission_has_a_row_for_each_word(allennlp, archive_path, root, tmp_path):
-    """Of data without tags."""
-    for ending in ("src", "mt"):
-        text = (root / "fixtures" / "qe" / f"test.{ending}").read_text(encoding="utf-8")
-        (tmp_path / f"test.{ending}").write_text(text, encoding="utf-8")
-    prefix = tmp_path / "test"
-    output = tmp_path / "output.tsv"
-    allennlp(
-        *("predict", archive_path, prefix, "--use-dataset-reader", "--silent"),
-        *("--batch-size", 64, "--output-file", output),
-        *("--predictor-args", '{"output_format": "tsv", "method": "NEF-F"}'),
-    )
-    rows = [line.split("\t") for line in output.read_text(encoding="utf-8").splitlines()]
-    assert [row[:4] for row in rows] == [
-        ["NEF-F", str(sentence), str(index), word]
-        for sentence, example in enumerate(read_examples(str(prefix)))
-        for index, word in enumerate(example.target)
-    ]
-    assert {row[4] for row in rows} == {"OK", "BAD"}
-
-
 @pytest.fixture
 def predict(console, archive_path, tmp_path):
     """`predict(*arguments)`: the answers."""
 
     def run(*arguments):
-        output = tmp_path / "answers.jsonl"
+        output = tmp_path / "new" / "answers.jsonl"
         arguments = ("--silent", "--output-file", output, *arguments)
         status, _, err = console("predict", archive_path, *arguments)
         assert status == 0, err
@@ -134,9 +111,7 @@ def test_predictors_of_others_get_one_request_at_a_time(
 
     calls = []
     monkeypatch.setattr(
-        TextClassifierPredictor,
-        "predict_json",
-        lambda self, request: calls.append(request) or {},
+        TextClassifierPredictor, "predict_json", lambda self, request: calls.append(request) or {}
     )
     limits = {"validation_dataset_reader.max_instances": 4}
     config = "training_configs/trec_lstm.jsonnet"

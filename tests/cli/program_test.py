@@ -105,7 +105,7 @@ class TestAllenNlpsCommands:
         assert status == 0
         printed = json.loads(out[len("Metrics: ") :])
         assert 0 <= printed["f1_mult"] <= 1
-        path = tmp_path / "metrics.json"
+        path = tmp_path / "new" / "metrics.json"
         status, out, _ = console(*arguments, *limit, "--output-file", path)
         assert json.loads(out[len("Metrics: ") :]) == printed == json.loads(path.read_text())
 

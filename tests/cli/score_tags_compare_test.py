@@ -8,7 +8,7 @@ import scipy.stats
 
 from allennlp_nef.cli.score_tags import score_tags
 from allennlp_nef.metrics.significance import compare
-from allennlp_nef.metrics.tag_scores import CHUNKS, WORD_QE
+from allennlp_nef.metrics.tag_scores import CHUNKS
 
 
 @pytest.fixture
@@ -96,22 +96,3 @@ class TestTwoSystems:
         expected = scipy.stats.ttest_ind(f1[:3], f1[3:], equal_var=False).pvalue
         assert lines[-3].split()[-4:] == ["p", "p", "of", "runs"]
         assert float(lines[-2].split()[-1]) == pytest.approx(expected, abs=1e-4)
-
-    def test_wmt_systems_are_compared_by_two_scores(self, score, write):
-        generator = numpy.random.default_rng(1)
-        gold, noise = generator.choice(["OK", "BAD"], (2, 40, 4))
-        predicted = numpy.where(generator.random((40, 4)) < 0.2, noise, gold)
-        gold, predicted, noise = (each.tolist() for each in (gold, predicted, noise))
-        paths = [
-            write(name, "".join(" ".join(row) + "\n" for row in rows))
-            for name, rows in (("g", gold), ("a", predicted), ("b", noise))
-        ]
-        arguments = (*paths, "--format", "wmt", "--trials", 100)
-        comparison = json.loads(score(*arguments, "--json"))["comparison"]
-        counts = [WORD_QE.count(gold, each).sentences.sum(0) for each in (predicted, noise)]
-        for name in ("f1_mult", "mcc"):
-            first, second = (WORD_QE.scores(each)[name] for each in counts)
-            assert comparison[name]["difference"] == pytest.approx(first - second)
-            assert comparison[name]["p_value"] == pytest.approx(1 / 101)
-        lines = score(*arguments).splitlines()
-        assert [line.split()[0] for line in lines[-2:]] == ["F1-MULT", "MCC"]

@@ -5,10 +5,9 @@ import json
 import numpy
 import pytest
 
-from allennlp_nef.cli.plot_sketches import summary_text
 from allennlp_nef.figures.sketch_summary import MAX_TAGS, NAMES, SketchSummary, summary_plot
 from allennlp_nef.figures.style import drawing
-from tests.cli.sketch_answers import COLORS, answer_of, random_answer
+from tests.cli.sketch_answers import COLORS, random_answer
 
 
 def results_of(answers):
@@ -149,52 +148,6 @@ class TestNumbers:
         assert results["sentences"] == len(answers)
         assert results["words"] == sum(len(answer["tokens"]) for answer in answers)
         assert json.loads(json.dumps(results)) == results
-
-    def test_numbers_of_two_small_sentences(self):
-        """Two words, then three; the first step goes to a verb in both, a tie to the first word."""
-        attention = [[0.5, 0.5], [0.25, 0.75]]
-        two = answer_of("ab", attention, ["VV", "VN"], gold="VN")
-        attention = [[0.1, 0.8, 0.1], [0.5, 0.5, 0.0]]
-        three = answer_of("cde", attention, ["NVN", "PVN"], gold="PVV")
-        results = results_of([two, three])
-        assert results["accuracy"] == pytest.approx(4 / 5)
-        verb, noun, other = results["first_step"]
-        assert (verb["tag"], verb["words"], verb["sentences"], verb["sentence_share"]) == (
-            "V",
-            3,
-            2,
-            1.0,
-        )
-        assert verb["attention_share"] == pytest.approx((0.5 + 0.8 + 0.1) / 2)
-        assert [row["tag"] for row in (noun, other)] == ["N", "P"]
-        assert [row["words"] for row in results["settling"]] == [3, 2]
-        assert [row["accuracy"] for row in results["settling"]] == pytest.approx([2 / 3, 1])
-        assert [row["accuracy_after"] for row in results["settling"]] == pytest.approx(
-            [2 / 5, 4 / 5]
-        )
-        # Wrong after step 1: b, c and e, which get 0.75, 0.5 and 0 of step 2.
-        step, everything = results["attention_on_wrong"]
-        assert step == {**everything, "step": "2"}
-        assert (step["wrong"], step["right"]) == (3, 2)
-        assert step["attention_wrong"] == pytest.approx(1.25 / 3)
-        assert step["attention_right"] == pytest.approx(0.75 / 2)
-        assert step["share_on_wrong"] == pytest.approx(1.25 / 2)
-        assert step["even_share"] == pytest.approx((1 / 2 + 2 / 3) / 2)
-
-
-class TestText:
-    def test_the_text_names_model_counts_and_kind_of_tags(self):
-        text = summary_text([results_of(CORPORA["five steps"])])
-        lines = text.splitlines()
-        assert lines[0] == "NEF-F csoftmax, N = 5: run/model.tar.gz"
-        assert lines[1].startswith("8 sentences, 68 words, accuracy ")
-        assert "by the gold tag" in text
-        text = summary_text([results_of(CORPORA["no gold"])])
-        assert text.splitlines()[1] == "3 sentences, 12 words"
-        assert "by the predicted tag" in text
-        assert text.endswith(
-            "\nNot all sentences have gold tags: no accuracies, and nothing on wrong words.\n"
-        )
 
 
 def lines_of(axes):

@@ -140,7 +140,6 @@ def test_functions_with_upper_bounds_need_torch_alone(start):
 @pytest.mark.parametrize(
     "arguments, unbuffered",
     [
-        (["--help"], ""),
         (["score-tags", "both.conll", "--format=conll"], ""),
         (["score-tags", "both.conll", "--format=conll"], "1"),
     ],

@@ -7,14 +7,7 @@ import numpy
 import pytest
 
 from allennlp_nef.cli.shared import save_figure
-from allennlp_nef.figures.heat_maps import (
-    CELL,
-    MAX_SIDE,
-    MAX_WIDTH,
-    TICKS,
-    UNKNOWN,
-    heat_map,
-)
+from allennlp_nef.figures.heat_maps import MAX_SIDE, MAX_WIDTH, UNKNOWN, heat_map
 from allennlp_nef.figures.style import INK, drawing, shown
 from tests.cli.sketch_answers import COLORS, DESCRIPTION, answer_of, random_answer
 
@@ -77,32 +70,6 @@ class TestMaps:
         assert names == [str(n) for n in range(1, steps + 1)]
         assert axes.get_ylabel() == "step"
 
-    def test_all_maps_have_one_color_scale(self):
-        figures = [
-            draw(random_answer(4, 3)),
-            draw(tagged("a", "N")),
-            draw(random_answer(2, 2, 1), random_answer(2, 1)),
-        ]
-        seen = set()
-        for _, maps, bar in figures:
-            assert list(bar.get_yticks()) == list(TICKS)
-            for axes in maps:
-                (image,) = axes.images
-                norm = image.norm
-                seen.add(
-                    (
-                        norm.vmin,
-                        norm.vmax,
-                        norm.gamma,
-                        image.cmap(0.0),
-                        image.cmap(0.5),
-                        image.cmap(1.0),
-                    )
-                )
-        assert len(seen) == 1
-        ((low, high, gamma, white, *_),) = seen
-        assert (low, high, gamma, white) == (0, 1, 0.5, (1, 1, 1, 1))
-
     def test_each_model_has_its_own_map_colors_and_crosses(self):
         first, second = tagged("ab", "NV", gold="NP"), tagged("ab", "PP", gold="NP")
         figure, maps, _ = draw(first, second)
@@ -136,18 +103,7 @@ class TestWrongTags:
 
 
 class TestPlaces:
-    @pytest.mark.parametrize("words, steps", [(1, 1), (12, 5)])
-    def test_cells_have_one_size(self, words, steps):
-        figure, maps, _ = draw(random_answer(words, steps), random_answer(words, 1))
-        for axes, rows in zip(maps, (steps, 1)):
-            box = axes.get_window_extent()
-            size = numpy.array([box.width, box.height]) / figure.dpi
-            assert size == pytest.approx([words * CELL, rows * CELL])
-
-    @pytest.mark.parametrize(
-        "words, steps, models",
-        [(1, 1, 3), (50, 50, 1), (50, 5, 3)],
-    )
+    @pytest.mark.parametrize("words, steps, models", [(1, 1, 3), (50, 50, 1), (50, 5, 3)])
     def test_nothing_overlaps_or_is_cut(self, words, steps, models):
         answers = [random_answer(words, steps, seed) for seed in range(models)]
         for answer in answers:
@@ -187,7 +143,6 @@ class TestWords:
     @pytest.mark.parametrize(
         "word, expected",
         [
-            ("a" * 24, "a" * 24),
             ("a" * 25, "a" * 23 + "…"),
             ("a\x00\x85\ud800\uffff", "a\\x00\\x85\\ud800\\uffff"),
             ("a\u00a0b\u200d\\", "a\u00a0b\u200d\\"),

@@ -38,6 +38,18 @@ def write_members(path, members):
     return path
 
 
+def files_of(path):
+    """The contents of the files of an archive, by their names."""
+    with tarfile.open(str(path)) as archive:
+        members = [member for member in archive if member.isfile()]
+        return {member.name: archive.extractfile(member).read() for member in members}
+
+
+def write_files(path, files):
+    """Writes an archive of files; returns its path."""
+    return write_members(path, [member(*item) for item in files.items()])
+
+
 def members_of(run, **files):
     """The members of a run's archive, with other contents for some files, such as `config_json` or `weights_th`."""
     changed = {".".join(name.rsplit("_", 1)): content for name, content in files.items()}
