@@ -4,7 +4,7 @@ import torch
 from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_nef.modules.halting import halting_divergence
+from allennlp_nef.modules.halting import halting_divergence, halting_log_probabilities
 from allennlp_nef.modules.seq2seq_encoders.neural_easy_first import NeuralEasyFirstTrace
 from allennlp_nef.modules.tag_heads import TagHead
 
@@ -86,9 +86,10 @@ class StepLoss(FromParams):
     ) -> torch.Tensor:
         """The loss of a batch, a scalar, from the scores of the last step. The others are those of `TagHead.loss`."""
         last = weights
-        if trace.halting_log_probabilities is not None and tag_head.step_losses_are_sentence_losses:
+        log_p = _halting_log_probabilities(trace)
+        if log_p is not None and tag_head.step_losses_are_sentence_losses:
             ends = (trace.num_steps - 1).clamp(min=0).unsqueeze(1)
-            last = trace.halting_log_probabilities.gather(1, ends).squeeze(1).exp()
+            last = log_p.gather(1, ends).squeeze(1).exp()
             last = last if weights is None else last * weights.to(last)
         total = tag_head.loss(scores, mask, tags, last)
         return total + self.loss(trace, tag_head, mask, tags, weights)
@@ -102,7 +103,7 @@ class StepLoss(FromParams):
         weights: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """What is added to the loss of a batch, a scalar. Mask, tags and weights are those of `TagHead.loss`."""
-        log_p = trace.halting_log_probabilities
+        log_p = _halting_log_probabilities(trace)
         counts = trace.num_steps - 1
         if log_p is not None and not tag_head.step_losses_are_sentence_losses:
             counts = trace.num_steps  # the last step, too
@@ -147,3 +148,10 @@ class StepLoss(FromParams):
         rows, steps = everyone.repeat_interleave(count), numbers.repeat(len(counts))
         shares = is_step / counts.clamp(min=1).float().unsqueeze(1)
         return rows, steps, shares.flatten(), trace.first_outputs(count)
+
+
+def _halting_log_probabilities(trace: NeuralEasyFirstTrace) -> torch.Tensor | None:
+    """log p_n of the learned halting, (batch, steps); None without one."""
+    if trace.halting_logits is None:
+        return None
+    return halting_log_probabilities(trace.halting_logits, trace.num_steps)

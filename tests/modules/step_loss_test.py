@@ -103,7 +103,7 @@ def test_weights_of_sentences_count_in_the_step_loss():
 
 def test_padding_does_not_change_the_step_loss():
     model = tagger(HEADS[0])
-    trace = model.decoder.encode(torch.randn(2, 4, 6).double(), step_outputs=True)[1]
+    trace = model.decoder.encode(torch.randn(2, 4, 6).double(), trace=True)[1]
     mask = torch.tensor([[True] * 4, [True, True, False, False]])
     tags = torch.zeros(2, 4, dtype=torch.long)
     expected = StepLoss().loss(trace, model.tag_head, mask, tags)

@@ -56,7 +56,7 @@ def test_the_loss_of_steps_does_not_synchronize(steps):
     states, mask = batch_of(4)
     tags = torch.zeros_like(mask, dtype=torch.long)
     with OnTheDevice():
-        output, trace = encoder.encode(states, mask, step_outputs=True)
+        output, trace = encoder.encode(states, mask, trace=True)
         StepLoss(steps).total(trace, head, head.scores(output), mask, tags).backward()
 
 
