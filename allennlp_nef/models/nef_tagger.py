@@ -594,7 +594,7 @@ class SeenMetric(CountingMetric):
 
 def is_traced(options: Sequence[DecodeOptions] | None) -> bool:
     """Whether a sentence of a batch wants the trace, or the attention."""
-    return any(each.is_traced for each in options or ())
+    return any(option.is_traced for option in options or ())
 
 
 def check_is_labeled(
@@ -709,8 +709,8 @@ def batch_halting(
 ) -> BatchHalting | None:
     """The halting of each sentence: that of its options or the model's own. None where no sentence has one."""
     items = options or [DecodeOptions()] * len(mask)
-    haltings = [each.halting or own for each in items]
-    limits = [each.max_steps for each in items]
+    haltings = [item.halting or own for item in items]
+    limits = [item.max_steps for item in items]
     if not any(haltings) and not any(limits):
         return None
     return BatchHalting(haltings, limits, mask)
