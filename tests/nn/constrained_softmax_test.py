@@ -1,5 +1,10 @@
-import math
+"""csoftmax against the numbers of the authors' implementation."""
 
+import json
+import math
+from pathlib import Path
+
+import numpy
 import pytest
 import torch
 
@@ -176,3 +181,81 @@ class TestErrors:
             constrained_softmax(torch.tensor([1, 2]), torch.ones(2))
         weights = constrained_softmax(torch.tensor([0.0, 0.0]), torch.tensor([1, 1]))
         assert weights.tolist() == [0.5, 0.5]
+
+
+class TestGradients:
+    def test_a_position_at_its_bound_is_not_saturated(self):
+        """Both weights are exactly at their bounds: they stay in A and their bounds get no gradient."""
+        z = torch.zeros(2, requires_grad=True)
+        u = torch.full((2,), 0.5, requires_grad=True)
+        alpha = constrained_softmax(z, u)
+        alpha.backward(torch.tensor([1.0, 3.0]))
+        assert alpha.tolist() == [0.5, 0.5]
+        # Softmax: alpha_i (dalpha_i - m) with m = 2.
+        assert z.grad.tolist() == [-0.5, 0.5]
+        assert u.grad.tolist() == [0, 0]
+
+    def test_gradients_of_a_saturated_position_follow_equations_12_and_13(self):
+        """Eqs. 12 and 13 with A = {1, 2}, s = 0.2."""
+        z = torch.tensor([3.0, 0.0, 0.0], dtype=torch.float64, requires_grad=True)
+        u = torch.tensor([0.2, 1.0, 1.0], dtype=torch.float64, requires_grad=True)
+        alpha = constrained_softmax(z, u)
+        alpha.backward(torch.tensor([5.0, 1.0, 3.0], dtype=torch.float64))
+        numpy.testing.assert_allclose(alpha.tolist(), [0.2, 0.4, 0.4], atol=1e-12)
+        numpy.testing.assert_allclose(z.grad.tolist(), [0, -0.4, 0.4], atol=1e-12)
+        numpy.testing.assert_allclose(u.grad.tolist(), [3, 0, 0], atol=1e-12)
+
+
+REFERENCE = Path(__file__).resolve().parent.parent / "reference" / "csoftmax_cases.json"
+CASES = json.loads(REFERENCE.read_text(encoding="utf-8"))
+
+
+class TestReference:
+    def test_there_are_270_cases(self):
+        assert len(CASES) == 270
+        kinds = {"loose", "random", "some_zero_bounds", "barely_feasible", "cumulative"}
+        assert {case["kind"] for case in CASES} == kinds
+        assert {len(case["scores"]) for case in CASES} == {1, 2, 3, 5, 8, 13, 25, 50, 100}
+
+    @pytest.mark.parametrize("dtype", FLOATS)
+    def test_weights_and_gradients_are_those_of_the_reference(self, dtype):
+        for number, case in enumerate(CASES):
+            z = torch.tensor(case["scores"], dtype=dtype, requires_grad=True)
+            u = torch.tensor(case["upper_bounds"], dtype=dtype, requires_grad=True)
+            alpha = constrained_softmax(z, u)
+            alpha.backward(torch.tensor(case["output_gradient"], dtype=dtype))
+            for found, name, tolerance in (
+                (alpha.detach(), "probabilities", 1e-5),
+                (z.grad, "scores_gradient", 1e-4),
+                (u.grad, "upper_bounds_gradient", 1e-4),
+            ):
+                expected = torch.tensor(case[name], dtype=dtype)
+                message = f"case {number}, {case['kind']}: {name}"
+                assert torch.allclose(found, expected, rtol=0, atol=tolerance), message
+
+    def test_a_batch_of_cases_gives_the_same(self):
+        """Cases of all lengths, padded to one batch with NaN, give what each gives alone."""
+        shape = len(CASES), max(len(case["scores"]) for case in CASES)
+        z, u, gradient = (torch.full(shape, math.nan) for _ in range(3))
+        mask = torch.zeros(shape, dtype=torch.bool)
+        names = "scores", "upper_bounds", "output_gradient"
+        for i, case in enumerate(CASES):
+            mask[i, : len(case["scores"])] = True
+            for tensor, name in zip((z, u, gradient), names):
+                tensor[i, : len(case[name])] = torch.tensor(case[name])
+        z.requires_grad_()
+        u.requires_grad_()
+        alpha = constrained_softmax(z, u, mask)
+        alpha.backward(gradient)
+        assert (alpha[~mask] == 0).all()
+        assert (z.grad[~mask] == 0).all()
+        assert (u.grad[~mask] == 0).all()
+        for i, case in enumerate(CASES):
+            row = mask[i]
+            for tensor, name, tolerance in (
+                (alpha.detach(), "probabilities", 1e-5),
+                (z.grad, "scores_gradient", 1e-4),
+                (u.grad, "upper_bounds_gradient", 1e-4),
+            ):
+                expected = torch.tensor(case[name])
+                torch.testing.assert_close(tensor[i][row], expected, rtol=0, atol=tolerance)
