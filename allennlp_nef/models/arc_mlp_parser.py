@@ -1,13 +1,16 @@
 """A dependency parser with scores of arcs and of their labels (Kiperwasser and Goldberg, TACL 2016, Section 4)."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules import Embedding, Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
+from allennlp.nn.chu_liu_edmonds import decode_mst
 from allennlp.nn.util import get_text_field_mask
 from overrides import overrides
 
@@ -16,7 +19,6 @@ from allennlp_nef.models.base import DecodeOptions, VersionedModel, check_input_
 from allennlp_nef.modules.input_representations import RareWords
 from allennlp_nef.modules.options import check_dropout, check_integers
 from allennlp_nef.modules.seq2seq_encoders.neural_easy_first import NeuralEasyFirstTrace
-from allennlp_nef.modules.spanning_trees import spanning_tree_heads
 from allennlp_nef.modules.traces import EncoderTrace
 from allennlp_nef.nn.additive_scores import additive_scores
 from allennlp_nef.nn.numerics import zero_padding
@@ -78,6 +80,24 @@ def margin_loss(scores: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) ->
     wrong = scores.scatter(-1, index, float("-inf")).amax(-1)
     losses = (1 + wrong - scores.gather(-1, index).squeeze(-1)).clamp(min=0)
     return losses.masked_fill(~mask | (gold < 0), 0).sum()
+
+
+def spanning_tree_heads(scores: numpy.ndarray, lengths: Sequence[int]) -> numpy.ndarray:
+    """
+    The heads of the tree with the highest score, in which one word is the root: Chu-Liu-Edmonds, as AllenNLP has it.
+
+    Parameters and results are those of `projective_heads`. AllenNLP's function allows several roots. With a large
+    number taken from the scores of all roots, the best tree has one, and is the best of those with one.
+    """
+    heads = numpy.zeros(scores.shape[:2], dtype=int)
+    for row, length in enumerate(lengths):
+        some = scores[row, :length, : length + 1].astype(float)
+        numpy.fill_diagonal(some[:, 1:], 0)
+        some[:, 0] -= 1 + length * (some.max() - some.min())
+        energy = numpy.zeros((length + 1, length + 1))  # [head, word]
+        energy[:, 1:] = some.T
+        heads[row, :length] = decode_mst(energy, length + 1, has_labels=False)[0][1:]
+    return heads
 
 
 DECODERS = {"projective": projective_heads, "non_projective": spanning_tree_heads}
@@ -210,7 +230,7 @@ class ArcMlpParser(VersionedModel):
                 "of train_data_path have HEAD and DEPREL?"
             )
         mask = get_text_field_mask(words)
-        is_traced = not self.training and any(each.trace for each in options or ())
+        is_traced = not self.training and any(option.trace for option in options or ())
         states, trace = self._states(words, pos_tags, mask, is_traced)
         scores = self._arc_scores(states, mask)
         output: dict[str, torch.Tensor] = {}
@@ -220,14 +240,13 @@ class ArcMlpParser(VersionedModel):
             label_loss = margin_loss(label_scores, head_tags, mask)
             output["loss"] = (arc_loss + label_loss) / mask.sum().clamp(min=1)
             if self.training:
-                found = scores.argmax(-1), label_scores.argmax(-1)
-                self._attachment(*found, head_indices, head_tags, mask)
+                heads, labels = scores.argmax(-1), label_scores.argmax(-1)
+                self._attachment(heads, labels, head_indices, head_tags, mask)
                 return output
         heads = self._decode(scores, mask)
         label_scores = with_root_label(self.labels(states, heads), heads, self.root_label)
         if head_indices is not None and head_tags is not None:
-            found = heads, label_scores.argmax(-1)
-            self._attachment(*found, head_indices, head_tags, mask)
+            self._attachment(heads, label_scores.argmax(-1), head_indices, head_tags, mask)
         probabilities = scores.softmax(-1).gather(-1, heads.unsqueeze(-1)).squeeze(-1)
         output.update(
             {"mask": mask, "heads": heads, "head_probabilities": probabilities},
@@ -245,8 +264,8 @@ class ArcMlpParser(VersionedModel):
         settled = torch.ones_like(heads)
         for step in range(int(trace.num_steps.max()) - 1):
             last = (trace.num_steps - 1).clamp(max=step)
-            found = self._decode(self._arc_scores(trace.outputs(rows, last), mask), mask)
-            settled = settled.masked_fill(found != heads, step + 2)
+            step_heads = self._decode(self._arc_scores(trace.outputs(rows, last), mask), mask)
+            settled = settled.masked_fill(step_heads != heads, step + 2)
         return settled
 
     def _states(
@@ -310,17 +329,11 @@ class ArcMlpParser(VersionedModel):
         }
         if "head_steps" in output_dict:
             columns["head_steps"] = (output_dict["head_steps"], int)
-        rest = {"loss": output_dict["loss"]} if "loss" in output_dict else {}
-        return {
-            **rest,
-            **{
-                name: [
-                    [read(value) for value in row[:length]]
-                    for row, length in zip(values.tolist(), lengths)
-                ]
-                for name, (values, read) in columns.items()
-            },
-        }
+        readable = {"loss": output_dict["loss"]} if "loss" in output_dict else {}
+        for name, (values, read) in columns.items():
+            rows = zip(values.tolist(), lengths)
+            readable[name] = [[read(value) for value in row[:length]] for row, length in rows]
+        return readable
 
     @overrides
     def get_metrics(self, reset: bool = False) -> dict[str, float]:

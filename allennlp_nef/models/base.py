@@ -18,7 +18,7 @@ from allennlp.modules.seq2seq_encoders import ComposeEncoder, Seq2SeqEncoder
 from allennlp.nn.util import move_to_device
 from overrides import overrides
 
-from allennlp_nef.modules.halting import Halting
+from allennlp_nef.modules.halting import BatchHalting, Halting
 from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst, TracedEncoder
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import TagScorer
 from allennlp_nef.modules.traces import EncoderTrace
@@ -116,7 +116,7 @@ def options_of(instance: Instance) -> DecodeOptions:
 
 def thresholds_of(options: Sequence[DecodeOptions] | None) -> list[float | None] | None:
     """The threshold of each sentence of a batch; None without options."""
-    return None if options is None else [each.threshold for each in options]
+    return None if options is None else [option.threshold for option in options]
 
 
 def encode(
@@ -125,19 +125,20 @@ def encode(
     mask: torch.Tensor,
     trace: bool = False,
     tag_scorer: TagScorer | None = None,
-    **options: Any,
+    halting: BatchHalting | None = None,
 ) -> tuple[torch.Tensor, EncoderTrace | None]:
     """The output of an encoder (batch, tokens, output_dim), and its trace if it is wanted and the encoder has one.
 
-    Of encoders that `compose` joins, the last one gives the trace, and its output alone is for the tag scorer. The
-    options are for `encode` of `neural_easy_first`; other encoders take none.
+    Of encoders that `compose` joins, the last one gives the trace, and its output alone is for the tag scorer. Only
+    `neural_easy_first` halts.
     """
     *before, last = parts_of(encoder)
     for part in before:
         inputs = part(inputs, mask)
+    if isinstance(last, NeuralEasyFirst):
+        return last.encode(inputs, mask, trace, tag_scorer, halting)
     if isinstance(last, TracedEncoder):
-        kept = options if isinstance(last, NeuralEasyFirst) else {}
-        return last.encode(inputs, mask, trace, tag_scorer, **kept)
+        return last.encode(inputs, mask, trace, tag_scorer)
     return last(inputs, mask), None
 
 

@@ -58,7 +58,7 @@ from allennlp_nef.modules.tag_heads import (
     SoftmaxTagHead,
     TagHead,
 )
-from allennlp_nef.modules.traces import Decision, EncoderTrace, ReadableTrace, TracedSentence
+from allennlp_nef.modules.traces import EncoderTrace
 from allennlp_nef.nn.numerics import connected, zero_padding
 
 logger = logging.getLogger(__name__)
@@ -270,15 +270,13 @@ class NefTagger(VersionedModel):
         states = self.dropout(zero_padding(states, mask))
         halting = None
         if self.decoder is not None:
-            wanted: dict[str, Any] = {}
             if self.training:
-                wanted["step_outputs"] = self.step_loss is not None
+                traced = traced or self.step_loss is not None
             else:
-                wanted["halting"] = halting = batch_halting(self.halting, options, mask)
+                halting = batch_halting(self.halting, options, mask)
             scorer = self.tag_head.scores
-            states, trace = encode(self.decoder, states, mask, traced, scorer, **wanted)
-        scores = self.tag_head.scores(states)
-        tagging = self.tag_decoder(scores, mask, thresholds_of(options))
+            states, trace = encode(self.decoder, states, mask, traced, scorer, halting)
+        tagging = self.tag_decoder(self.tag_head.scores(states), mask, thresholds_of(options))
         score_logits = steps = None
         if self.sentence_score is not None:
             # Not calibrated: what the head has learned goes with these.
@@ -311,10 +309,8 @@ class NefTagger(VersionedModel):
             loss = self.tag_head.loss(scores, *gold)
         self.loss_weight = self.tag_head.loss_weight(has_loss)
         if encoded.score_logits is not None and gold_scores is not None and self.sentence_score:
-            rows = has_loss.any(-1)
-            chosen = None if weights is None else weights.to(scores)[rows]
             loss = loss + self.sentence_score.loss(
-                encoded.score_logits[rows], gold_scores[rows], chosen
+                encoded.score_logits, gold_scores, has_loss.any(-1), weights
             )
         if self.training and is_distributed():
             loss = connected(loss, self.parameters())
@@ -428,27 +424,21 @@ class NefTagger(VersionedModel):
         trace: EncoderTrace = output["trace"]
         options: list[DecodeOptions] = output["options"]
 
-        def decide(states: torch.Tensor) -> Decision:
+        def decide(states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
             scores = self.tag_head.scores(states)
             tagging = self.tag_decoder(scores, output["mask"], thresholds_of(options))
-            return Decision(tagging.tag_ids, tagging.probabilities)
+            return tagging.tag_ids, tagging.probabilities
 
-        items = metadata or [None] * len(tags)
-        sentences = [
-            TracedSentence(position, item.tokens if item else [], tags[position])
-            for position, item in enumerate(items)
-            if options[position].trace
-        ]
-        traces: list[ReadableTrace | None] = [None] * len(tags)
-        if sentences:
-            readable = trace.readable(sentences, decide, self.tag_head.labels)
-            for sentence, each in zip(sentences, readable):
-                traces[sentence.position] = each
+        tokens = [item.tokens if item else [] for item in metadata or [None] * len(tags)]
+        wanted = [option.trace for option in options]
         attention = [
-            trace.attention_of(position, len(each)) if options[position].attention else None
-            for position, each in enumerate(tags)
+            trace.attention_of(position, len(tags[position])) if option.attention else None
+            for position, option in enumerate(options)
         ]
-        return {"attention": [_as_lists(each) for each in attention], "trace": traces}
+        return {
+            "attention": [rows if rows is None else rows.tolist() for rows in attention],
+            "trace": trace.readable(tokens, tags, wanted, decide, self.tag_head.labels),
+        }
 
     @overrides
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
@@ -520,6 +510,10 @@ class NefTagger(VersionedModel):
         self, is_unseen: torch.Tensor, metadata: Sequence[TaggingMetadata | None]
     ) -> None:
         """Counts the gold tags that the vocabulary lacks, (batch, tokens); their names are in the metadata."""
+        known = set(self.tag_head.labels)
+        names = [item.tags if item else None for item in metadata]
+        if names and all(tags is not None and known.issuperset(tags) for tags in names):
+            return  # without a look at the device
         for row, word in is_unseen.nonzero().tolist():
             item = metadata[row] if metadata else None
             self._unseen_labels[item.tags[word] if item and item.tags else "?"] += 1
@@ -600,11 +594,7 @@ class SeenMetric(CountingMetric):
 
 def is_traced(options: Sequence[DecodeOptions] | None) -> bool:
     """Whether a sentence of a batch wants the trace, or the attention."""
-    return any(each.is_traced for each in options or ())
-
-
-def _as_lists(array: numpy.ndarray | None) -> list[list[float]] | None:
-    return None if array is None else array.tolist()
+    return any(option.is_traced for option in options or ())
 
 
 def check_is_labeled(
@@ -664,30 +654,28 @@ def shared_label_table(
     return tables[0] if tables else None
 
 
-def check_has_steps(option: str, decoder: Seq2SeqEncoder | None) -> None:
-    """Raises a `ConfigurationError` for an option of the model where its decoder has no steps, or one."""
-    last = easy_first_of(decoder)
-    if last is None:
-        got = "none" if decoder is None else registered_name(Seq2SeqEncoder, parts_of(decoder)[-1])
-        raise ConfigurationError(f"{option}: expected the decoder neural_easy_first, got {got}")
-    if last.num_steps == 1:
-        raise ConfigurationError(f"{option}: expected a decoder with num_steps of 2 or more, got 1")
-
-
 def check_step_options(
     decoder: Seq2SeqEncoder | None, step_loss: StepLoss | None, halting: Halting | None
 ) -> None:
     """Raises a `ConfigurationError` where the options of a model and its decoder do not go together."""
+    last = easy_first_of(decoder)
     for name, option in (("step_loss", step_loss), ("halting", halting)):
-        if option is not None:
-            check_has_steps(name, decoder)
+        if option is None:
+            continue
+        if last is None:
+            got = registered_name(Seq2SeqEncoder, parts_of(decoder)[-1]) if decoder else "none"
+            raise ConfigurationError(f"{name}: expected the decoder neural_easy_first, got {got}")
+        if last.num_steps == 1:
+            raise ConfigurationError(
+                f"{name}: expected a decoder with num_steps of 2 or more, got 1"
+            )
     rate = learned_rate(decoder)
-    if rate is not None and step_loss is None:
+    if step_loss is not None:
+        step_loss.check_halting_rate(rate)
+    elif rate is not None:
         raise ConfigurationError(
             "halting_rate: expected the option step_loss of the model, got none"
         )
-    if step_loss is not None:
-        step_loss.check_halting_rate(rate)
     check_can_halt(halting, decoder)
 
 
@@ -721,8 +709,8 @@ def batch_halting(
 ) -> BatchHalting | None:
     """The halting of each sentence: that of its options or the model's own. None where no sentence has one."""
     items = options or [DecodeOptions()] * len(mask)
-    haltings = [each.halting or own for each in items]
-    limits = [each.max_steps for each in items]
+    haltings = [item.halting or own for item in items]
+    limits = [item.max_steps for item in items]
     if not any(haltings) and not any(limits):
         return None
     return BatchHalting(haltings, limits, mask)

@@ -113,12 +113,12 @@ class TreeLstm(VersionedModel):
         """Lists for each tree: `node_labels`; `label` and `probabilities` of the root."""
         node_labels, labels, probabilities = [], [], []
         for row, count in zip(output_dict["node_probs"], output_dict["counts"].tolist()):
-            found = [self.names[index] for index in row[:count].argmax(-1).tolist()]
-            node_labels.append(found)
-            labels.append(found[-1])
+            names = [self.names[index] for index in row[:count].argmax(-1).tolist()]
+            node_labels.append(names)
+            labels.append(names[-1])
             probabilities.append(dict(zip(self.names, row[count - 1].tolist())))
-        rest = {name: output_dict[name] for name in ("loss",) if name in output_dict}
-        return {**rest, "node_labels": node_labels, "label": labels, "probabilities": probabilities}
+        loss = {"loss": output_dict["loss"]} if "loss" in output_dict else {}
+        return {**loss, "node_labels": node_labels, "label": labels, "probabilities": probabilities}
 
     @overrides
     def get_metrics(self, reset: bool = False) -> dict[str, float]:

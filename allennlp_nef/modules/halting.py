@@ -1,7 +1,7 @@
 """Halting: when a sentence does no further steps of the decoder."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -34,20 +34,22 @@ class ProgressTracker:
     # Parameters
 
     mask : `torch.BoolTensor`, (batch, tokens)
-    counts_changes : `bool`, optional (default = `True`)
-        Whether `unchanged` is counted; else it stays 0.
     """
 
-    def __init__(self, mask: torch.Tensor, counts_changes: bool = True) -> None:
+    def __init__(self, mask: torch.Tensor) -> None:
         self._padding = ~mask
-        self._counts_changes = counts_changes
         self._tags = torch.full(mask.shape, -1, device=mask.device)
         self._unchanged = torch.zeros(len(mask), dtype=torch.long, device=mask.device)
         self._left = torch.ones(len(mask), device=mask.device)
 
     @torch.no_grad()
-    def after(self, scores: torch.Tensor, logits: torch.Tensor | None = None) -> Progress:
-        """The progress after a step.
+    def after(
+        self,
+        scores: torch.Tensor,
+        logits: torch.Tensor | None = None,
+        rows: torch.Tensor | None = None,
+    ) -> Progress:
+        """The progress of sentences after a step.
 
         # Parameters
 
@@ -55,23 +57,24 @@ class ProgressTracker:
             Of the tag head.
         logits : `torch.Tensor`, (sentences,), optional (default = `None`)
             Of the learned probabilities to halt at this step.
+        rows : `torch.LongTensor`, (sentences,), optional (default = `None`)
+            The positions of the sentences in the batch; None where they are all.
         """
+        chosen = slice(None) if rows is None else rows
+        padding = self._padding[chosen]
         scores = in_float32_at_least(scores)
         highest, tags = scores.max(-1, keepdim=True)
         # The softmax at the highest score.
         probabilities = (scores - highest).exp_().sum(-1).reciprocal_()
-        confidence = probabilities.masked_fill_(self._padding, 1).amin(-1)
-        if self._counts_changes:
-            is_same = ((tags.squeeze(-1) == self._tags) | self._padding).all(-1)
-            self._tags, self._unchanged = tags.squeeze(-1), (self._unchanged + 1) * is_same
+        confidence = probabilities.masked_fill_(padding, 1).amin(-1)
+        is_same = ((tags.squeeze(-1) == self._tags[chosen]) | padding).all(-1)
+        unchanged = (self._unchanged[chosen] + 1) * is_same
+        left = self._left[chosen]
         if logits is not None:
-            self._left = self._left * (-logits).sigmoid()
-        return Progress(confidence, self._unchanged, 1 - self._left)
-
-    def keep(self, rows: torch.Tensor) -> None:
-        """Leaves the other sentences out of all further steps."""
-        self._padding, self._tags = self._padding[rows], self._tags[rows]
-        self._unchanged, self._left = self._unchanged[rows], self._left[rows]
+            left = left * (-logits).sigmoid()
+        self._tags[chosen], self._unchanged[chosen] = tags.squeeze(-1), unchanged
+        self._left[chosen] = left
+        return Progress(confidence, unchanged, 1 - left)
 
 
 MAX_STEPS = 2**31
@@ -91,8 +94,6 @@ class Halting(Registrable):
 
     looks_at_tags = True
     """Whether `halts` may give True."""
-    looks_at_changes = True
-    """Whether `halts` looks at `unchanged`."""
     is_learned = False
     """Whether `halts` looks at `halted`, which only a decoder with `halting_rate` has."""
 
@@ -130,7 +131,7 @@ class FixedHalting(Halting):
         At least 1. None: as many as the decoder has, for a request that does not want the halting of the archive.
     """
 
-    looks_at_tags = looks_at_changes = False
+    looks_at_tags = False
 
     def __init__(self, max_steps: int | None = None) -> None:
         super().__init__(max_steps)
@@ -153,8 +154,6 @@ class ConfidentHalting(Halting):
     max_steps : `int`, optional (default = `None`)
         See `Halting`.
     """
-
-    looks_at_changes = False
 
     def __init__(self, threshold: float, max_steps: int | None = None) -> None:
         super().__init__(max_steps)
@@ -210,7 +209,6 @@ class LearnedHalting(Halting):
         See `Halting`.
     """
 
-    looks_at_changes = False
     is_learned = True
 
     def __init__(self, threshold: float = 0.5, max_steps: int | None = None) -> None:
@@ -259,29 +257,29 @@ class BatchHalting:
         """Whether `after` has to be called after each step."""
         self.is_learned = any(halting.is_learned for halting in self._distinct)
         """Whether `after` needs the logits."""
-        counts_changes = any(halting.looks_at_changes for halting in self._distinct)
-        self._tracker = ProgressTracker(mask, counts_changes)
+        self._tracker = ProgressTracker(mask)
 
     def limit(self, num_steps: torch.Tensor) -> torch.Tensor:
         """The steps of each sentence, (batch,), at most as many as its halting allows."""
-        if all(each is None for each in self._limits):
+        if all(limit is None for limit in self._limits):
             return num_steps
-        limits = [MAX_STEPS if each is None else min(each, MAX_STEPS) for each in self._limits]
+        limits = [MAX_STEPS if limit is None else min(limit, MAX_STEPS) for limit in self._limits]
         return num_steps.minimum(num_steps.new_tensor(limits))
 
-    def after(self, scores: torch.Tensor, logits: torch.Tensor | None = None) -> torch.Tensor:
+    def after(
+        self,
+        scores: torch.Tensor,
+        logits: torch.Tensor | None = None,
+        rows: torch.Tensor | None = None,
+    ) -> torch.Tensor:
         """Which sentences halt after a step, (sentences,), bool. See `ProgressTracker.after`."""
-        progress = self._tracker.after(scores, logits)
+        progress = self._tracker.after(scores, logits, rows)
+        numbers = self._numbers if rows is None else self._numbers[rows]
         first, *others = self._distinct
         halts = first.halts(progress)
         for number, halting in enumerate(others, 1):
-            halts = torch.where(self._numbers == number, halting.halts(progress), halts)
+            halts = torch.where(numbers == number, halting.halts(progress), halts)
         return halts
-
-    def keep(self, rows: torch.Tensor) -> None:
-        """Leaves the other sentences out of all further steps."""
-        self._tracker.keep(rows)
-        self._numbers = self._numbers[rows]
 
 
 class LearnedHaltingHead(torch.nn.Module):
@@ -321,16 +319,18 @@ def halting_log_probabilities(logits: torch.Tensor, num_steps: torch.Tensor) -> 
     going_on = functional.logsigmoid(-logits)
     before = going_on.cumsum(1) - going_on
     is_last = steps == num_steps.unsqueeze(1) - 1
-    found = before + functional.logsigmoid(logits).masked_fill(is_last, 0)
-    return found.masked_fill(steps >= num_steps.unsqueeze(1), 0)
+    log_p = before + functional.logsigmoid(logits).masked_fill(is_last, 0)
+    return log_p.masked_fill(steps >= num_steps.unsqueeze(1), 0)
 
 
-def geometric_log_prior(rate: float, num_steps: torch.Tensor, count: int) -> torch.Tensor:
-    """log of rate (1 - rate)^(n - 1), normalized over the steps of each sentence: (batch, count), float64."""
-    steps = torch.arange(count, device=num_steps.device).double()
-    log_rest = math.log1p(-rate)
-    totals = -torch.expm1(log_rest * num_steps.clamp(min=1).double())
-    return math.log(rate) + log_rest * steps - totals.log().unsqueeze(1)
+def geometric_log_prior(
+    rate: float, num_steps: torch.Tensor, count: int, dtype: torch.dtype
+) -> torch.Tensor:
+    """log of rate (1 - rate)^(n - 1), normalized over the steps of each sentence: (batch, count)."""
+    steps = torch.arange(count, device=num_steps.device, dtype=dtype)
+    log_complement = math.log1p(-rate)
+    totals = -torch.expm1(log_complement * num_steps.clamp(min=1).to(dtype))
+    return math.log(rate) + log_complement * steps - totals.log().unsqueeze(1)
 
 
 def halting_divergence(
@@ -339,43 +339,6 @@ def halting_divergence(
     """KL(p || truncated geometric prior) of each sentence, (batch,), from log p (batch, steps)."""
     count = log_probabilities.size(1)
     is_step = torch.arange(count, device=num_steps.device) < num_steps.unsqueeze(1)
-    prior = geometric_log_prior(rate, num_steps, count).to(log_probabilities)
+    prior = geometric_log_prior(rate, num_steps, count, log_probabilities.dtype)
     terms = log_probabilities.exp() * (log_probabilities - prior)
     return terms.masked_fill(~is_step, 0).sum(1)
-
-
-class TagHalts:
-    """`Halts` of a recursion over sketches, by the scores of the tags.
-
-    # Parameters
-
-    halting : `BatchHalting`
-    tag_scorer : `Callable[[torch.Tensor], torch.Tensor]`
-        Output of the encoder (sentences, tokens, output_dim) -> scores of tags (sentences, tokens, tags).
-    inputs : `torch.Tensor`, (batch, tokens, input_dim), optional
-        What the output has before the sketches.
-    mask : `torch.BoolTensor`, (batch, tokens)
-    learned : `LearnedHaltingHead`, optional (default = `None`)
-    """
-
-    def __init__(
-        self,
-        halting: BatchHalting,
-        tag_scorer: Callable[[torch.Tensor], torch.Tensor],
-        inputs: torch.Tensor | None,
-        mask: torch.Tensor,
-        learned: LearnedHaltingHead | None = None,
-    ) -> None:
-        self._halting, self._tag_scorer, self._inputs = halting, tag_scorer, inputs
-        self._mask, self._learned = mask, learned if halting.is_learned else None
-
-    @torch.no_grad()
-    def after(self, sketches: torch.Tensor) -> torch.Tensor:
-        logits = None if self._learned is None else self._learned(sketches, self._mask)
-        states = sketches if self._inputs is None else torch.cat([self._inputs, sketches], -1)
-        return self._halting.after(self._tag_scorer(states), logits)
-
-    def keep(self, rows: torch.Tensor) -> None:
-        self._inputs = None if self._inputs is None else self._inputs[rows]
-        self._mask = self._mask[rows]
-        self._halting.keep(rows)

@@ -338,8 +338,8 @@ class AlignedPairRepresentation(InputRepresentation):
             leftmost = links.argmax(-1)
             rightmost = links.size(-1) - 1 - links.flip(-1).argmax(-1)
             for places in (leftmost, rightmost + 2):
-                found = padded.gather(1, places.unsqueeze(-1).expand(-1, -1, padded.size(-1)))
-                features.append(torch.where(is_aligned, found, missing))
+                vectors = padded.gather(1, places.unsqueeze(-1).expand(-1, -1, padded.size(-1)))
+                features.append(torch.where(is_aligned, vectors, missing))
         if similarity is not None:
             features.append(_similarity_features(similarity, alignments).to(words.dtype))
         return torch.cat(features, dim=-1), target_mask
@@ -371,9 +371,9 @@ def _with_boundaries(
     batch, tokens, dim = vectors.shape
     start, end = boundaries.to(vectors.dtype)
     is_end = torch.arange(tokens + 1, device=mask.device) == mask.sum(-1, keepdim=True)
-    rest = torch.cat([vectors, vectors.new_zeros(batch, 1, dim)], dim=1)
-    rest = torch.where(is_end.unsqueeze(-1), end, rest)
-    return torch.cat([start.expand(batch, 1, dim), rest], dim=1)
+    after = torch.cat([vectors, vectors.new_zeros(batch, 1, dim)], dim=1)
+    after = torch.where(is_end.unsqueeze(-1), end, after)
+    return torch.cat([start.expand(batch, 1, dim), after], dim=1)
 
 
 @InputRepresentation.register("transformer_pair")

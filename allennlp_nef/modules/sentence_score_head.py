@@ -56,15 +56,24 @@ class SentenceScoreHead(torch.nn.Module, FromParams):
         return self.scale * torch.logit(share, MIN_SHARE) + self.projection(pooled).squeeze(-1)
 
     def loss(
-        self, logits: torch.Tensor, gold: torch.Tensor, weights: torch.Tensor | None = None
+        self,
+        logits: torch.Tensor,
+        gold: torch.Tensor,
+        mask: torch.Tensor,
+        weights: torch.Tensor | None = None,
     ) -> torch.Tensor:
-        """The loss of a batch, a scalar, from logits, gold scores and the weights of the sentences: each (batch,).
+        """The loss of a batch, a scalar; 0 without sentences.
 
-        It is 0 without sentences.
+        # Parameters
+
+        logits, gold : `torch.Tensor`, (batch,)
+            The logits of the scores, and the gold scores.
+        mask : `torch.BoolTensor`, (batch,)
+            Which sentences count.
+        weights : `torch.Tensor`, (batch,), optional (default = `None`, all are 1)
         """
-        losses = functional.binary_cross_entropy_with_logits(
-            logits, gold.to(logits).clamp(max=1), reduction="none"
-        )
+        gold = gold.to(logits).clamp(max=1).masked_fill(~mask, 0)
+        losses = functional.binary_cross_entropy_with_logits(logits, gold, reduction="none")
         if weights is not None:
             losses = losses * weights.to(losses)
-        return self.loss_weight * losses.sum() / max(len(losses), 1)
+        return self.loss_weight * losses.masked_fill(~mask, 0).sum() / mask.sum().clamp(min=1)

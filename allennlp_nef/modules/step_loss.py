@@ -4,7 +4,7 @@ import torch
 from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_nef.modules.halting import halting_divergence
+from allennlp_nef.modules.halting import halting_divergence, halting_log_probabilities
 from allennlp_nef.modules.seq2seq_encoders.neural_easy_first import NeuralEasyFirstTrace
 from allennlp_nef.modules.tag_heads import TagHead
 
@@ -85,45 +85,33 @@ class StepLoss(FromParams):
         weights: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """The loss of a batch, a scalar, from the scores of the last step. The others are those of `TagHead.loss`."""
-        last = weights
-        if trace.halting_log_probabilities is not None and tag_head.step_losses_are_sentence_losses:
-            ends = (trace.num_steps - 1).clamp(min=0).unsqueeze(1)
-            last = trace.halting_log_probabilities.gather(1, ends).squeeze(1).exp()
-            last = last if weights is None else last * weights.to(last)
-        total = tag_head.loss(scores, mask, tags, last)
-        return total + self.loss(trace, tag_head, mask, tags, weights)
-
-    def loss(
-        self,
-        trace: NeuralEasyFirstTrace,
-        tag_head: TagHead,
-        mask: torch.Tensor,
-        tags: torch.Tensor,
-        weights: torch.Tensor | None = None,
-    ) -> torch.Tensor:
-        """What is added to the loss of a batch, a scalar. Mask, tags and weights are those of `TagHead.loss`."""
-        log_p = trace.halting_log_probabilities
-        counts = trace.num_steps - 1
-        if log_p is not None and not tag_head.step_losses_are_sentence_losses:
-            counts = trace.num_steps  # the last step, too
+        log_p = None
+        last, counts = weights, trace.num_steps - 1
+        if trace.halting_logits is not None:
+            log_p = halting_log_probabilities(trace.halting_logits, trace.num_steps)
+            if tag_head.step_losses_are_sentence_losses:
+                last = log_p.gather(1, counts.clamp(min=0).unsqueeze(1)).squeeze(1).exp()
+                last = last if weights is None else last * weights.to(last)
+            else:
+                counts = trace.num_steps  # the last step, too
         rows, steps, shares, outputs = self._chosen(trace, counts.clamp(min=0))
         if log_p is not None:
             shares = log_p[rows, steps].exp() * (shares > 0)
-        scores = tag_head.scores(outputs)  # (pairs, tokens, labels)
-        losses = tag_head.step_losses(scores, mask[rows], tags[rows])
+        step_scores = tag_head.scores(outputs)  # (pairs, tokens, labels)
+        losses = tag_head.step_losses(step_scores, mask[rows], tags[rows])
         losses = losses * shares.to(losses)
         if weights is not None:
             losses = losses * weights.to(losses)[rows]
-        divisor = tag_head.loss_weight(mask).clamp(min=1).to(losses.dtype)
-        total = self.weight * losses.sum()
+        added = self.weight * losses.sum()
         if log_p is not None:
             divergence = halting_divergence(log_p, trace.num_steps, trace.halting_rate)
             divergence = divergence * mask.any(-1)
             if weights is not None:
                 divergence = divergence * weights.to(divergence)
             penalty = 0.01 if self.halting_penalty is None else self.halting_penalty
-            total = total + penalty * divergence.sum()
-        return total / divisor
+            added = added + penalty * divergence.sum()
+        divisor = tag_head.loss_weight(mask).clamp(min=1).to(losses.dtype)
+        return tag_head.loss(scores, mask, tags, last) + added / divisor
 
     def _chosen(
         self, trace: NeuralEasyFirstTrace, counts: torch.Tensor

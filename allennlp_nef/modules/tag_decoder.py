@@ -183,14 +183,12 @@ class Tagging:
         decoder = self.decoder
         tags = decoder.head.decode(self.scores, self.mask)
         own = None if decoder.calibration is None else decoder.calibration.threshold
-        chosen = [own if each is None else each for each in self._thresholds or [None] * len(tags)]
-        if not decoder.is_word_qe or all(each is None for each in chosen):
+        wanted = self._thresholds or [None] * len(tags)
+        chosen = [own if threshold is None else threshold for threshold in wanted]
+        if not decoder.is_word_qe or all(threshold is None for threshold in chosen):
             return tags
-        limits = torch.tensor(
-            [math.nan if each is None else each for each in chosen],
-            dtype=torch.double,
-            device=tags.device,
-        ).unsqueeze(-1)  # (batch, 1)
+        values = [math.nan if threshold is None else threshold for threshold in chosen]
+        limits = torch.tensor(values, dtype=torch.double, device=tags.device).unsqueeze(-1)
         by_threshold = tags_by_threshold(self.probabilities.float(), limits, decoder.labels)
         return torch.where(limits.isnan(), tags, by_threshold).masked_fill(~self.mask, 0)
 

@@ -184,11 +184,14 @@ def word_losses(
 
     `torch.Tensor`, (batch,): in float32 at least.
     """
-    words = in_float32_at_least(scores[mask])  # (words, labels)
+    scores = zero_padding(in_float32_at_least(scores), mask)
     losses = functional.cross_entropy(
-        words, tags[mask], weight=label_weights.to(words.dtype), reduction="none"
+        scores.flatten(0, 1),
+        tags.masked_fill(~mask, 0).flatten(),
+        weight=label_weights.to(scores.dtype),
+        reduction="none",
     )
-    return words.new_zeros(mask.shape).masked_scatter(mask, losses).sum(-1)
+    return losses.view(mask.shape).masked_fill(~mask, 0).sum(-1)
 
 
 class AffineTagHead(TagHead):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy
 import torch
@@ -14,32 +14,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class Decision(NamedTuple):
-    """The tags that a model chooses for a batch."""
-
-    tag_ids: torch.Tensor
-    """(batch, tokens), long."""
-    probabilities: torch.Tensor
-    """Of all labels: (batch, tokens, labels)."""
-
-    def chosen_probabilities(self) -> torch.Tensor:
-        """Those of the chosen tags: (batch, tokens)."""
-        return self.probabilities.gather(-1, self.tag_ids.unsqueeze(-1)).squeeze(-1)
+Decide = Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
+"""Output of the encoder (batch, tokens, output_dim) -> the tags that the model chooses for it (batch, tokens), and the
+probabilities of all labels (batch, tokens, labels)."""
 
 
-Decide = Callable[[torch.Tensor], Decision]
-"""Output of the encoder (batch, tokens, output_dim) -> the tags that the model chooses for it."""
-
-
-class TracedSentence(NamedTuple):
-    """A sentence whose trace is wanted."""
-
-    position: int
-    """In the batch, from 0."""
-    tokens: list[str]
-    """The words; empty where they are not known."""
-    tags: list[str]
-    """The predicted labels, one a word."""
+def chosen_probabilities(probabilities: torch.Tensor, tag_ids: torch.Tensor) -> torch.Tensor:
+    """Probabilities of all labels (..., labels) -> those of the chosen ones (...)."""
+    return probabilities.gather(-1, tag_ids.unsqueeze(-1)).squeeze(-1)
 
 
 @dataclass(eq=False)
@@ -174,17 +156,6 @@ class FusionTrace(ReadableTrace):
         return {**super()._written(), "gates": self.gates.mean(1)}
 
 
-class Decisions(NamedTuple):
-    """The tags after each row of a trace, for a batch."""
-
-    tag_ids: torch.Tensor
-    """(batch, rows, tokens), long."""
-    probabilities: torch.Tensor
-    """Of these labels: (batch, rows, tokens)."""
-    distributions: torch.Tensor | None = None
-    """Of all labels: (batch, rows, tokens, labels), where the rows are layers."""
-
-
 @dataclass(eq=False)
 class EncoderTrace:
     """How an encoder came to its output, for a batch.
@@ -214,53 +185,63 @@ class EncoderTrace:
         """The rows of the sentence at a position in a table (batch, rows, tokens, ...), without padding."""
         return array_of(table[position, : int(self.num_steps[position]), :length])
 
-    def decisions(self, decide: Decide) -> Decisions:
-        """The tags after each row, if it were the last one. Here, those of the layers that attend to labels."""
+    def decisions(self, decide: Decide) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+        """The tags after each row, if it were the last one. Here, those of the layers that attend to labels.
+
+        # Returns
+
+        `tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]`
+            - The tags: (batch, rows, tokens), long.
+            - Their probabilities: (batch, rows, tokens).
+            - The probabilities of all labels, (batch, rows, tokens, labels), where the rows are layers.
+        """
         if self.distributions is None or self.output is None:
             raise NotImplementedError
         probabilities, tag_ids = self.distributions.max(-1)
-        last = decide(self.output)
-        table = last.probabilities.unsqueeze(1).to(self.distributions.dtype)
-        return Decisions(
-            torch.cat([tag_ids, last.tag_ids.unsqueeze(1)], 1),
-            torch.cat([probabilities, last.chosen_probabilities().unsqueeze(1)], 1),
-            torch.cat([self.distributions, table], 1),
+        last_ids, last = decide(self.output)
+        last_probabilities = chosen_probabilities(last, last_ids)
+        return (
+            torch.cat([tag_ids, last_ids.unsqueeze(1)], 1),
+            torch.cat([probabilities, last_probabilities.unsqueeze(1)], 1),
+            torch.cat([self.distributions, last.unsqueeze(1).to(self.distributions.dtype)], 1),
         )
 
     def readable(
-        self, sentences: Sequence[TracedSentence], decide: Decide, labels: Sequence[str]
-    ) -> Sequence[ReadableTrace]:
-        """The trace of each of these sentences, for a reader.
+        self,
+        tokens: Sequence[list[str]],
+        tags: Sequence[list[str]],
+        wanted: Sequence[bool],
+        decide: Decide,
+        labels: Sequence[str],
+    ) -> list[ReadableTrace | None]:
+        """The trace of each sentence, for a reader; None for those whose trace is not wanted.
 
         # Parameters
 
-        sentences : `Sequence[TracedSentence]`
+        tokens, tags : `Sequence[list[str]]`
+            The words of each sentence, empty where they are not known, and its predicted labels.
+        wanted : `Sequence[bool]`
         decide : `Decide`
             The output layer of the model.
         labels : `Sequence[str]`
             By index.
         """
+        traces: list[ReadableTrace | None] = [None] * len(tags)
+        rows = [(row, len(tags[row])) for row, is_wanted in enumerate(wanted) if is_wanted]
         if self.gates is not None and self.attention is not None:
-            return [
-                FusionTrace(
-                    tokens,
-                    tags,
-                    self.rows_of(self.attention, position, len(tags)),
-                    self.rows_of(self.gates, position),
+            for row, length in rows:
+                attention = self.rows_of(self.attention, row, length)
+                gates = self.rows_of(self.gates, row)
+                traces[row] = FusionTrace(tokens[row], tags[row], attention, gates)
+        elif rows:
+            tag_ids, probabilities, distributions = self.decisions(decide)
+            for row, length in rows:
+                traces[row] = decision_trace(
+                    tokens[row],
+                    self.attention_of(row, length),
+                    self.rows_of(tag_ids, row, length),
+                    self.rows_of(probabilities, row, length),
+                    labels,
+                    None if distributions is None else self.rows_of(distributions, row, length),
                 )
-                for position, tokens, tags in sentences
-            ]
-        tag_ids, probabilities, distributions = self.decisions(decide)
-        return [
-            decision_trace(
-                tokens,
-                self.attention_of(position, len(tags)),
-                self.rows_of(tag_ids, position, len(tags)),
-                self.rows_of(probabilities, position, len(tags)),
-                labels,
-                distributions
-                if distributions is None
-                else self.rows_of(distributions, position, len(tags)),
-            )
-            for position, tokens, tags in sentences
-        ]
+        return traces

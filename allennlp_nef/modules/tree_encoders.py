@@ -58,10 +58,10 @@ class TreeEncoder(torch.nn.Module, Registrable):
         states = gates.new_zeros(heads.numel(), self._hidden_dim)
         memories = states.clone()
         for level in tree_levels(heads, mask):
-            found = self.cell(
+            cells = self.cell(
                 gates[level.nodes], states[level.children], memories[level.children], level
             )
-            for buffer, values in zip((states, memories), found):
+            for buffer, values in zip((states, memories), cells):
                 buffer.index_copy_(0, level.nodes, values.to(buffer.dtype))
         return states.view(shape)
 
@@ -145,8 +145,8 @@ class BinaryTreeLstm(TreeEncoder):
         )  # both forget gates have one part of the input
         i, o, u, left, right = (input_gates + self.children_gates(states)).split(dim, -1)
         forget = torch.sigmoid(torch.stack([left, right], 1))  # Eq. 10
-        found = torch.sigmoid(i) * torch.tanh(u) + (forget * memories).sum(1)  # Eq. 13
-        return torch.sigmoid(o) * torch.tanh(found), found
+        memories = torch.sigmoid(i) * torch.tanh(u) + (forget * memories).sum(1)  # Eq. 13
+        return torch.sigmoid(o) * torch.tanh(memories), memories
 
 
 @TreeEncoder.register("child_sum_tree_lstm")

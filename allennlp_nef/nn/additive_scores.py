@@ -40,7 +40,7 @@ def additive_scores(
 
     `ValueError`: shapes do not agree.
     """
-    shapes = [tuple(each.shape) for each in (queries, keys, vector)]
+    shapes = [tuple(tensor.shape) for tensor in (queries, keys, vector)]
     sizes = {(shape[0], shape[-1]) for shape in shapes[:2] if len(shape) == 3}
     if (
         [len(shape) for shape in shapes] != [3, 3, 1]

@@ -1,6 +1,6 @@
 """Constrained softmax, with the checks, masks, types and dimensions that functions with upper bounds share."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -84,139 +84,67 @@ SLACK = 1e-4
 """By how much bounds that sum to 1 may miss it by rounding."""
 
 
-class Solution(NamedTuple):
-    """The weights, and what the backward pass needs."""
-
-    weights: torch.Tensor
-    """alpha: (..., n)."""
-    shares: torch.Tensor
-    """The softmax over A, the set of positions below their bounds, and 0 elsewhere: (..., n).
-
-    It sums to 1 even where the mass vanishes, so the backward pass never divides by the mass; to 0 where A is empty,
-    as the bounds sum to less than 1.
-    """
-    mass: torch.Tensor | None
-    """The total weight of A, 1 - s: (..., 1). None if it is 1 everywhere."""
-    closed: torch.Tensor | None
-    """The positions that are not in A: (..., n), bool. None if there are none."""
-
-
 class ConstrainedSoftmaxFunction(torch.autograd.Function):
     """csoftmax over the last dimension, forward and backward in closed form.
 
-    The core of `constrained_softmax` without its checks, for finite scores and bounds in [0, 1]. It never returns NaN,
-    and never synchronizes a device other than a CPU. If the bounds sum to less than 1, so do the weights. Float16 and
-    bfloat16 are computed in float32.
+    The core of `constrained_softmax` without its checks, for finite scores and bounds in [0, 1] of one type, float32 at
+    least. It never returns NaN, and never synchronizes a device. If the bounds sum to less than 1, so do the weights.
     """
 
     @staticmethod
     def forward(ctx: Any, scores: torch.Tensor, upper_bounds: torch.Tensor) -> torch.Tensor:
-        compute_dtype = float32_at_least(scores.dtype)
-        u = upper_bounds.to(compute_dtype)
-        solution = solve(scores.to(compute_dtype), u, u <= 0)
-        ctx.save_for_backward(*solution[1:])
-        ctx.dtypes = scores.dtype, upper_bounds.dtype
-        return solution.weights.to(scores.dtype)
+        weights, *saved = solve(scores, upper_bounds)
+        ctx.save_for_backward(*saved)
+        return weights
 
     @staticmethod
     @differentiable_once("constrained_softmax")
-    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         shares, mass, closed = ctx.saved_tensors
-        solution = Solution(shares, shares, mass, closed)
-        grad_scores, grad_bounds = gradients(solution, grad.to(shares.dtype))
-        scores_dtype, bounds_dtype = ctx.dtypes
-        if grad_bounds is not None:
-            grad_bounds = grad_bounds.to(bounds_dtype)
-        return grad_scores.to(scores_dtype), grad_bounds
+        centered = grad - (shares * grad).sum(-1, keepdim=True)  # Eqs. 12 and 13: d alpha - m
+        return shares * centered * mass, centered * closed
 
 
-def solve(z: torch.Tensor, u: torch.Tensor, closed: torch.Tensor | None) -> Solution:
-    """csoftmax over the last dimension (Alg. 3), without autograd.
+def solve(
+    z: torch.Tensor, u: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Algorithm 3 over the last dimension with one sort, without autograd, of operations that ONNX has.
+
+    It visits positions in descending order of exp(z) / u: those that are saturated come first. The others are the set A
+    of the paper.
 
     # Parameters
 
     z, u : `torch.Tensor`, (..., n)
         Finite scores; bounds in [0, 1]. In float32 at least.
-    closed : `torch.BoolTensor`, (..., n), or None
-        Where bounds are 0; None if nowhere.
+
+    # Returns
+
+    `tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]`
+        - alpha, the weights: (..., n).
+        - The softmax over A, and 0 elsewhere: (..., n). It sums to 1 even where the mass vanishes, so the backward pass
+          never divides by the mass; to 0 where A is empty, as the bounds sum to less than 1.
+        - The mass, the total weight of A: (..., 1).
+        - The positions that are not in A: (..., n), bool.
     """
-    return (_by_rounds if z.device.type == "cpu" else _by_order)(z, u, closed)
-
-
-def gradients(solution: Solution, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """The gradient of the weights -> those of the scores and of the bounds (Alg. 4). None stands for zeros."""
-    _, shares, mass, closed = solution
-    centered = grad - (shares * grad).sum(-1, keepdim=True)  # Eqs. 12 and 13: d alpha - m
-    grad_scores = shares * centered
-    if mass is not None:
-        grad_scores *= mass
-    return grad_scores, None if closed is None else centered * closed
-
-
-def _by_rounds(z: torch.Tensor, u: torch.Tensor, closed: torch.Tensor | None) -> Solution:
-    """Saturates all positions whose share of the mass is above the bound, and repeats this until there are none.
-
-    Each saturation increases the mass that is left for a unit of exp(z). So a position that is above its bound stays
-    above it, and the final set is that of Alg. 3. This needs no sort. It has to know after each round whether another
-    one is needed, which costs nothing on a CPU.
-    """
-    shares = open_softmax(z, closed)
-    above = shares > u  # strictly: a position at its bound is not saturated
-    if not bool(above.any()):
-        return Solution(shares, shares, None, closed)
-    closed = above if closed is None else closed | above
-    while True:
-        mass = (1 - (u * closed).sum(-1, keepdim=True)).clamp_(min=0)
-        shares = open_softmax(z, closed)
-        weights = shares * mass
-        above = (weights > u) & ~closed
-        if not bool(above.any()):
-            break
-        closed = closed | above
-    full = closed.all(-1, keepdim=True)
-    if bool(full.any()):
-        # The last position that Alg. 3 visits is always in A, unless the bounds sum to less than 1.
-        last = (z - u.log()).argmin(-1, keepdim=True)
-        alone = torch.zeros_like(closed).scatter_(-1, last, True) & full & ~_is_short(u)
-        closed = closed & ~alone
-        shares = torch.where(full, alone.to(z.dtype), shares)
-        mass = (1 - (u * closed).sum(-1, keepdim=True)).clamp_(min=0)
-        weights = torch.minimum(shares * mass, u)
-    return Solution(torch.where(closed, u, weights), shares, mass, closed)
-
-
-def open_softmax(z: torch.Tensor, closed: torch.Tensor | None) -> torch.Tensor:
-    """The softmax over the positions that are not closed; finite, too, where a row has none."""
-    return (z if closed is None else exclude_scores(z, closed)).softmax(-1)
-
-
-def _by_order(z: torch.Tensor, u: torch.Tensor, closed: torch.Tensor | None) -> Solution:
-    """Alg. 3 with one sort. It visits positions in descending order of exp(z) / u: the saturated ones come first."""
     # Scores that are large and close to each other keep their differences in what follows.
-    highest = (z if closed is None else exclude_scores(z, closed)).amax(-1, keepdim=True)
-    lowered = (z - highest).clamp_(max=0)
-    # A position with bound 0 has key +inf and saturates first.
-    keys, order = (lowered - u.log()).sort(dim=-1, descending=True)
+    lowered = (z - exclude_scores(z, u <= 0).amax(-1, keepdim=True)).clamp(max=0)
+    keys = lowered - u.log()  # +inf where the bound is 0
+    sorted_keys, order = keys.sort(dim=-1, descending=True)
     sorted_z, sorted_u = lowered.gather(-1, order), u.gather(-1, order)
     # At each position: log Z from the sum of what follows, the mass from the sum of what comes before.
     log_normalizers = sorted_z.flip(-1).logcumsumexp(-1).flip(-1)
-    masses = (1 - (sorted_u.cumsum(-1) - sorted_u)).clamp_(min=0)
-    # exp(z) (1 - s) / Z > u, strictly. Once it is false, it is false for all later positions.
-    saturates = keys + masses.log() > log_normalizers
-    saturates[..., -1] = False  # the last position is always in A
-    num_saturated = saturates.to(torch.uint8).argmin(dim=-1, keepdim=True)
-    mass = masses.gather(-1, num_saturated)
-    ranks = torch.arange(z.size(-1), device=z.device).expand_as(order)
-    closed = torch.empty_like(order, dtype=torch.bool).scatter_(-1, order, ranks < num_saturated)
-    short = _is_short(u)
-    closed |= short
-    shares = open_softmax(z, closed).masked_fill(short, 0)
-    return Solution(torch.where(closed, u, torch.minimum(shares * mass, u)), shares, mass, closed)
-
-
-def _is_short(u: torch.Tensor) -> torch.Tensor:
-    """Where the bounds sum to less than 1, by more than rounding: (..., 1). Then each weight is its bound."""
-    return u.sum(-1, keepdim=True) < 1 - SLACK
+    masses = (1 - (sorted_u.cumsum(-1) - sorted_u)).clamp(min=0)
+    # exp(z) (1 - s) / Z > u, strictly. The first position where this is false is in A, and so is the last of all.
+    saturates = sorted_z - log_normalizers + masses.log() > sorted_u.log()
+    first = exclude_scores(sorted_keys, saturates).amax(-1, keepdim=True)
+    closed = keys > torch.maximum(first, sorted_keys[..., -1:])
+    # Where the bounds sum to less than 1, by more than rounding, each weight is its bound.
+    short = u.sum(-1, keepdim=True) < 1 - SLACK
+    closed = closed | short
+    mass = (1 - (u * closed).sum(-1, keepdim=True)).clamp(min=0)
+    shares = exclude_scores(z, closed).softmax(-1).masked_fill(short, 0)
+    return torch.where(closed, u, torch.minimum(shares * mass, u)), shares, mass, closed
 
 
 def constrained_softmax(
@@ -229,7 +157,8 @@ def constrained_softmax(
 
     Solves (Eq. 10) ``argmin_alpha -H(alpha) - z . alpha`` over the simplex with ``alpha <= u``, whose solution is
     (Prop. 1) ``alpha_i = min(exp(z_i) / Z, u_i)``. With bounds that are large enough it is the softmax. Differentiable
-    with respect to the scores and the bounds. O(n log n).
+    with respect to the scores and the bounds. O(n log n). The same on every device; reproducible under
+    `torch.use_deterministic_algorithms`.
 
     # Parameters
 

@@ -8,58 +8,52 @@ gradients need two sets: A, where 0 < alpha_i < u_i, and S, where alpha_i = u_i.
 alpha over A (0 if A is empty), they are ``dz_i = [i in A] (dalpha_i - m)`` and ``du_i = [i in S] (dalpha_i - m)``.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch.nn import functional
 
 from allennlp_nef.nn.constrained_softmax import apply_with_upper_bounds
-from allennlp_nef.nn.numerics import differentiable_once, float32_at_least
-
-
-class SparseSolution(NamedTuple):
-    """The weights, and what the backward pass needs."""
-
-    weights: torch.Tensor
-    """alpha: (..., n)."""
-    inside: torch.Tensor
-    """A, the positions between 0 and their bounds: (..., n), bool."""
-    saturated: torch.Tensor
-    """S, the positions that a higher bound would give a higher weight: (..., n), bool."""
+from allennlp_nef.nn.numerics import differentiable_once
 
 
 class ConstrainedSparsemaxFunction(torch.autograd.Function):
     """csparsemax over the last dimension, forward and backward in closed form.
 
-    The core of `constrained_sparsemax` without its checks, for finite scores and bounds in [0, 1]. It never returns
-    NaN, and never synchronizes a device. If the bounds sum to less than 1, so do the weights. Float16 and bfloat16 are
-    computed in float32.
+    The core of `constrained_sparsemax` without its checks, for finite scores and bounds in [0, 1] of one type, float32
+    at least. It never returns NaN, and never synchronizes a device. If the bounds sum to less than 1, so do the
+    weights.
     """
 
     @staticmethod
     def forward(ctx: Any, scores: torch.Tensor, upper_bounds: torch.Tensor) -> torch.Tensor:
-        compute_dtype = float32_at_least(scores.dtype)
-        solution = solve(scores.to(compute_dtype), upper_bounds.to(compute_dtype))
-        ctx.save_for_backward(*solution[1:])
-        ctx.dtypes = compute_dtype, scores.dtype, upper_bounds.dtype
-        return solution.weights.to(scores.dtype)
+        weights, *saved = solve(scores, upper_bounds)
+        ctx.save_for_backward(*saved)
+        return weights
 
     @staticmethod
     @differentiable_once("constrained_sparsemax")
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        compute_dtype, scores_dtype, bounds_dtype = ctx.dtypes
-        solution = SparseSolution(grad, *ctx.saved_tensors)
-        grad_scores, grad_bounds = gradients(solution, grad.to(compute_dtype))
-        return grad_scores.to(scores_dtype), grad_bounds.to(bounds_dtype)
+        inside, saturated = ctx.saved_tensors
+        count = inside.sum(-1, keepdim=True).clamp_(min=1)
+        centered = grad - (grad * inside).sum(-1, keepdim=True) / count
+        return centered * inside, centered * saturated
 
 
-def solve(z: torch.Tensor, u: torch.Tensor) -> SparseSolution:
+def solve(z: torch.Tensor, u: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """csparsemax over the last dimension, without autograd.
 
     # Parameters
 
     z, u : `torch.Tensor`, (..., n)
         Finite scores; bounds in [0, 1]. In float32 at least.
+
+    # Returns
+
+    `tuple[torch.Tensor, torch.Tensor, torch.Tensor]`, (..., n) each
+        - alpha, the weights.
+        - A, the positions between 0 and their bounds, bool.
+        - S, the positions that a higher bound would give a higher weight, bool.
     """
     limit = torch.finfo(z.dtype).max / 4
     above = _subtract_tau(z.clamp(-limit, limit), u)  # no difference overflows
@@ -72,7 +66,7 @@ def solve(z: torch.Tensor, u: torch.Tensor) -> SparseSolution:
     inside = (above > 0) & (above < u)
     above = above - excess / inside.sum(-1, keepdim=True).clamp_(min=1)  # a Newton step
     weights = torch.minimum(above, u).clamp_(min=0)
-    return SparseSolution(weights, (above > 0) & (above < u), (above > 0) & (above >= u))
+    return weights, (above > 0) & (above < u), (above > 0) & (above >= u)
 
 
 def _subtract_tau(z: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
@@ -98,14 +92,6 @@ def _excess(above: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
     """How much the weights sum to more than they have to: (..., 1)."""
     total = torch.minimum(above, u).clamp_(min=0).sum(-1, keepdim=True)
     return total - u.sum(-1, keepdim=True).clamp_(max=1)
-
-
-def gradients(solution: SparseSolution, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The gradient of the weights -> those of the scores and of the bounds."""
-    _, inside, saturated = solution
-    count = inside.sum(-1, keepdim=True).clamp_(min=1)
-    centered = grad - (grad * inside).sum(-1, keepdim=True) / count
-    return centered * inside, centered * saturated
 
 
 def constrained_sparsemax(

@@ -199,7 +199,7 @@ def check_chain(
     The latter is not checked on other devices than CPUs, since it would synchronize them.
     """
     count = emissions.shape[-1]
-    shapes = [tuple(each.shape) for each in parameters]
+    shapes = [tuple(parameter.shape) for parameter in parameters]
     is_right = (
         emissions.dim() == 3
         and emissions.shape[:2] == mask.shape

@@ -47,11 +47,11 @@ def projective_heads(scores: numpy.ndarray, lengths: Sequence[int]) -> numpy.nda
         right_arc[:, first, width] = both + arcs[:, starts + width, starts]
         left_arc_by_end[:, last, width] = both + arcs[:, starts, starts + width]
         # An arc to a word, and the complete span of this word on its far side.
-        found = right_arc[:, first, 1 : width + 1] + right_by_end[:, last, width - 1 :: -1]
-        right[:, first, width] = _best(found, splits["right"][:, first, width])
+        joined = right_arc[:, first, 1 : width + 1] + right_by_end[:, last, width - 1 :: -1]
+        right[:, first, width] = _best(joined, splits["right"][:, first, width])
         right_by_end[:, last, width] = right[:, first, width]
-        found = left[:, first, :width] + left_arc_by_end[:, last, width:0:-1]
-        left[:, first, width] = _best(found, splits["left"][:, first, width])
+        joined = left[:, first, :width] + left_arc_by_end[:, last, width:0:-1]
+        left[:, first, width] = _best(joined, splits["left"][:, first, width])
         left_by_end[:, last, width] = left[:, first, width]
     heads = numpy.zeros((batch, words), dtype=int)
     for row, length in enumerate(lengths):

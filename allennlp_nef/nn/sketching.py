@@ -17,7 +17,7 @@ which a_z are the attention's columns and a_s the sketch's, step n is
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import torch
 from torch.nn import functional
@@ -51,19 +51,6 @@ class SketchState(NamedTuple):
     """The positions in the whole batch of the sentences of this step, (batch,); None where they are all."""
 
 
-class Halts(Protocol):
-    """Decides which sentences do no further step."""
-
-    def after(self, sketches: torch.Tensor) -> torch.Tensor:
-        """The sketches after a step (sentences, tokens, sketch_dim) -> which sentences halt: (sentences,), bool.
-
-        It is called once for each step. What it says of a sentence that has halted does not matter.
-        """
-
-    def keep(self, rows: torch.Tensor) -> None:
-        """Leaves the other sentences out of all further steps; `rows` are positions among those of the last step."""
-
-
 class SketchResult(NamedTuple):
     """What `sketch` returns."""
 
@@ -80,6 +67,10 @@ class SketchResult(NamedTuple):
 ScoreUpdates = Callable[[torch.Tensor, torch.Tensor | None], torch.Tensor]
 """The update that each word would get (batch, tokens, sketch_dim), and `SketchState.rows` -> its best tag score after
 it (batch, tokens)."""
+
+Halts = Callable[[torch.Tensor, torch.Tensor | None], torch.Tensor]
+"""The sketches after a step (sentences, tokens, sketch_dim), and `SketchState.rows` -> which sentences halt. It is
+called once for each step. What it says of a sentence that has halted does not matter."""
 
 Attend = Callable[[torch.Tensor, SketchState], torch.Tensor]
 """Attention scores z (batch, tokens) and the state -> attention weights alpha (batch, tokens)."""
@@ -416,7 +407,8 @@ def sketch(
                 history.append(carry.sketches)
             if halts is not None:
                 ends = recursion.num_steps.clamp(max=start + 1)
-                has_halted = halts.after(carry.sketches.detach())
+                with torch.no_grad():
+                    has_halted = halts(carry.sketches, recursion.rows)
                 recursion.num_steps = torch.where(has_halted, ends, recursion.num_steps)
         if not is_cpu or segment.stop == count or (is_even and halts is None):
             continue
@@ -433,8 +425,6 @@ def sketch(
             done.append((rows, carry.sketches[gone], recursion.num_steps[gone]))
             recursion.keep(kept)
             carry = _Carry(*(tensor[kept] for tensor in carry))
-            if halts is not None:
-                halts.keep(kept)
     sketches, num_steps = recursion.with_terms(carry).sketches, recursion.num_steps
     if recursion.rows is not None:
         done.append((recursion.rows, sketches, num_steps))

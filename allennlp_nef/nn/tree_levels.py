@@ -56,5 +56,5 @@ def tree_levels(heads: torch.Tensor, mask: torch.Tensor) -> list[TreeLevel]:
         positions[nodes] = numpy.arange(len(nodes))
         of_level = heights[owners] == height
         arrays = nodes, children[of_level], positions[owners[of_level]], places[of_level]
-        levels.append(TreeLevel(*(torch.from_numpy(each).to(heads.device) for each in arrays)))
+        levels.append(TreeLevel(*(torch.from_numpy(array).to(heads.device) for array in arrays)))
     return levels

@@ -16,9 +16,9 @@ from allennlp_nef.data.formats.characters import check_labels
 from allennlp_nef.data.formats.conllu import UNKNOWN
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.models import ArcMlpParser
+from allennlp_nef.models.arc_mlp_parser import spanning_tree_heads
 from allennlp_nef.models.base import OPTIONS, options_of, parts_of, with_options
 from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst
-from allennlp_nef.modules.spanning_trees import spanning_tree_heads
 from allennlp_nef.nn.parsing import with_root_label
 from allennlp_nef.predictors.base import Answer
 from allennlp_nef.predictors.requests import (

@@ -36,7 +36,7 @@ def test_certain_and_empty_sentences_have_finite_scores_and_gradients():
     bad = torch.tensor([[0.0] * 3, [1.0] * 3, [math.nan] * 3], requires_grad=True)
     mask = torch.tensor([[True] * 3, [True] * 3, [False] * 3])
     logits = head(torch.ones(3, 3, 2), mask, bad)
-    head.loss(logits, torch.tensor([0.0, 2.0, 1.0])).backward()
+    head.loss(logits, torch.tensor([0.0, 2.0, 1.0]), mask.any(-1)).backward()
     assert logits.isfinite().all()
     assert all(p.grad.isfinite().all() for p in head.parameters())
     assert bad.grad.isfinite().all()
@@ -46,17 +46,22 @@ def test_loss_is_the_lowest_at_the_gold_score():
     head = SentenceScoreHead(2)
     logits = torch.linspace(-4, 4, 8001)
     for gold, best in ((0.3, 0.3), (0.9, 0.9), (1.7, None)):
-        losses = torch.stack([head.loss(x.view(1), torch.tensor([gold])) for x in logits[::40]])
+        losses = torch.stack(
+            [head.loss(x.view(1), torch.tensor([gold]), torch.tensor([True])) for x in logits[::40]]
+        )
         found = logits[::40][losses.argmin()].sigmoid().item()
         assert found == pytest.approx(best or logits[-1].sigmoid().item(), abs=0.05)
 
 
 def test_loss_is_weighted():
     logits, gold = torch.tensor([0.5, -1.0]), torch.tensor([0.1, 0.8])
-    one, two = (SentenceScoreHead(2, loss_weight=x).loss(logits, gold) for x in (1.0, 2.0))
+    both = torch.tensor([True, True])
+    one, two = (SentenceScoreHead(2, loss_weight=x).loss(logits, gold, both) for x in (1.0, 2.0))
     assert two.item() == pytest.approx(2 * one.item())
-    first = SentenceScoreHead(2, loss_weight=1).loss(logits[:1], gold[:1])
-    weighted = SentenceScoreHead(2, loss_weight=1).loss(logits, gold, torch.tensor([3.0, 0.0]))
+    first = SentenceScoreHead(2, loss_weight=1).loss(logits[:1], gold[:1], both[:1])
+    weighted = SentenceScoreHead(2, loss_weight=1).loss(
+        logits, gold, both, torch.tensor([3.0, 0.0])
+    )
     assert weighted.item() == pytest.approx(1.5 * first.item())
 
 

@@ -6,12 +6,15 @@ On the device "meta" tensors have shapes and no values. An operation that hands 
 
 import pytest
 import torch
+from allennlp.modules.seq2seq_encoders import PytorchSeq2SeqWrapper
+from allennlp.nn.util import move_to_device
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from allennlp_nef.modules.attention_transforms import AttentionTransform
 from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst, PositionAwareSelfAttention
 from allennlp_nef.modules.step_loss import StepLoss
 from allennlp_nef.modules.tag_heads import CrfTagHead
+from tests.models.tagging import small_tagger
 from tests.modules.tag_heads.small_head import vocabulary
 
 TRANSFORMS = ["csoftmax", "csparsemax", "softmax", "sparsemax", "uniform", "left_to_right"]
@@ -52,11 +55,10 @@ def test_the_decoder_does_not_synchronize(sketch_update, num_steps):
 def test_the_loss_of_steps_does_not_synchronize(steps):
     encoder = NeuralEasyFirst(4, "full", 3).to("meta")
     head = CrfTagHead(encoder.get_output_dim(), vocabulary()).to("meta")
-    head.step_losses = head.sentence_losses
     states, mask = batch_of(4)
     tags = torch.zeros_like(mask, dtype=torch.long)
     with OnTheDevice():
-        output, trace = encoder.encode(states, mask, step_outputs=True)
+        output, trace = encoder.encode(states, mask, trace=True)
         StepLoss(steps).total(trace, head, head.scores(output), mask, tags).backward()
 
 
@@ -77,3 +79,30 @@ def test_the_crf_does_not_synchronize(constraints):
         head.loss(scores, mask, tags).backward()
         head.decode(scores, mask)
         head.chain_probabilities(scores, mask, tags)
+
+
+TAGGERS = {
+    "BiLSTM-CRF": {"tag_head": {"type": "crf", "label_weights": {"BAD": 3.0}}},
+    "NEF-F": {"decoder": small_tagger.decoder(dropout=0.5), "dropout": 0.5},
+    "NEF-S with a loss of steps": {
+        "decoder": small_tagger.decoder(sketch_update="single", halting_rate=0.3),
+        "step_loss": {},
+    },
+    "scores of sentences": {"decoder": small_tagger.decoder(), "sentence_score": {}},
+}
+
+
+@pytest.mark.parametrize("options", TAGGERS.values(), ids=list(TAGGERS))
+def test_a_training_step_of_a_tagger_does_not_synchronize(options, monkeypatch):
+    """But for AllenNLP's wrapper of LSTMs: it packs the sentences, for which torch wants their lengths on the CPU."""
+    monkeypatch.setattr(
+        PytorchSeq2SeqWrapper, "forward", lambda self, inputs, mask: self._module(inputs)[0]
+    )
+    model = small_tagger.make(**options).train().to("meta")
+    batch = move_to_device(small_tagger.batch_of(), torch.device("meta"))
+    batch["sentence_score"] = torch.zeros(3, device="meta")
+    with OnTheDevice():
+        output = model(**batch)
+        output["loss"].backward()
+    assert output["loss"].shape == ()
+    assert all(parameter.grad is not None for parameter in model.parameters())

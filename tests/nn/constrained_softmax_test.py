@@ -1,17 +1,19 @@
-import math
+"""csoftmax against the numbers of the authors' implementation."""
 
+import json
+import math
+from pathlib import Path
+
+import numpy
 import pytest
 import torch
 
 from allennlp_nef.nn.constrained_softmax import (
-    _by_order,
-    _by_rounds,
+    ConstrainedSoftmaxFunction,
     constrained_softmax,
-    gradients,
 )
 from tests.nn.csoftmax_problems import FLOATS, KINDS, rows_by_oracle, values_of
 
-SOLVERS = [_by_rounds, _by_order]
 LOW_PRECISION = [torch.bfloat16, torch.float16]
 
 
@@ -80,24 +82,9 @@ class TestShapesAndTypes:
         """The bounds of all but the first sum to more than 1 in float32: nothing is left for it, and not less."""
         z = torch.tensor([-18.342687606811523, 6.131958484649658, 0.5682884454727173])
         u = torch.tensor([8.480831752422091e-07, 0.5448907613754272, 0.45510929822921753])
-        for solve in SOLVERS:
-            weights = solve(z, u, u <= 0)[0]
-            assert 0 <= weights[0] < 1e-8
-            torch.testing.assert_close(weights[1:], u[1:])
-
-    @pytest.mark.parametrize("dtype", FLOATS)
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_all_algorithms_agree(self, kind, dtype):
-        """Those of CPUs and the one of other devices find the same set."""
-        for length in (1, 2, 7, 60):
-            z, u = (tensor.to(dtype) for tensor in values_of(kind, length, seed=7, batch=20))
-            gradient = torch.randn(z.shape, generator=torch.Generator().manual_seed(8)).to(dtype)
-            solvers = SOLVERS
-            solutions = [solve(z, u, u <= 0) for solve in solvers]
-            results = [(one.weights, *gradients(one, gradient)) for one in solutions]
-            for first, *others in zip(*results):
-                for other in others:
-                    torch.testing.assert_close(other, first)
+        weights = constrained_softmax(z, u)
+        assert 0 <= weights[0] < 1e-8
+        torch.testing.assert_close(weights[1:], u[1:])
 
     @pytest.mark.parametrize("dtype", FLOATS)
     @pytest.mark.parametrize("total", [0, 0.3, 0.99])
@@ -106,31 +93,21 @@ class TestShapesAndTypes:
         z, u = (tensor.to(dtype) for tensor in values_of("tight", 7, seed=7, batch=20))
         u[3] *= total / u[3].sum()
         gradient = torch.randn(z.shape, generator=torch.Generator().manual_seed(8)).to(dtype)
-        for solve in SOLVERS:
-            solution = solve(z, u, u <= 0)
-            assert torch.equal(solution.weights[3], u[3])
-            grad_scores, grad_bounds = gradients(solution, gradient)
-            assert not grad_scores[3].any()
-            torch.testing.assert_close(grad_bounds[3], gradient[3])
-
-    @pytest.mark.parametrize("dtype", FLOATS)
-    def test_no_closed_positions_equals_none_given(self, dtype):
-        """No bound is 0 and none binds: a softmax, with nothing to say about the bounds."""
-        z, _ = values_of("tight", 7, batch=2)
-        z = z.to(dtype)
-        solution = _by_rounds(z, torch.ones_like(z), None)
-        assert torch.equal(solution.weights, z.softmax(-1))
-        assert solution.closed is None and gradients(solution, z)[1] is None
+        z.requires_grad_(), u.requires_grad_()
+        weights = ConstrainedSoftmaxFunction.apply(z, u)
+        weights.backward(gradient)
+        assert torch.equal(weights[3], u[3])
+        assert not z.grad[3].any()
+        torch.testing.assert_close(u.grad[3], gradient[3])
 
     @pytest.mark.parametrize("shift", [1e4, -1e4])
-    @pytest.mark.parametrize("solve", SOLVERS)
     @pytest.mark.parametrize("kind", KINDS)
-    def test_large_scores_have_the_error_of_rounding(self, kind, solve, shift):
+    def test_large_scores_have_the_error_of_rounding(self, kind, shift):
         """Scores that float32 holds exactly. A word without weight has a score that is higher still."""
         z, u = values_of(kind, 30, batch=4)
         z, u = (z.float() + shift).double(), u.float().double()
         z[0, 0], u[0, 0] = 1e6, 0
-        weights = solve(z.float(), u.float(), u <= 0).weights
+        weights = ConstrainedSoftmaxFunction.apply(z.float(), u.float())
         z[0, 0] = shift
         expected = rows_by_oracle(z - shift, u)
         torch.testing.assert_close(weights.double(), expected, rtol=0, atol=3e-7)
@@ -204,3 +181,81 @@ class TestErrors:
             constrained_softmax(torch.tensor([1, 2]), torch.ones(2))
         weights = constrained_softmax(torch.tensor([0.0, 0.0]), torch.tensor([1, 1]))
         assert weights.tolist() == [0.5, 0.5]
+
+
+class TestGradients:
+    def test_a_position_at_its_bound_is_not_saturated(self):
+        """Both weights are exactly at their bounds: they stay in A and their bounds get no gradient."""
+        z = torch.zeros(2, requires_grad=True)
+        u = torch.full((2,), 0.5, requires_grad=True)
+        alpha = constrained_softmax(z, u)
+        alpha.backward(torch.tensor([1.0, 3.0]))
+        assert alpha.tolist() == [0.5, 0.5]
+        # Softmax: alpha_i (dalpha_i - m) with m = 2.
+        assert z.grad.tolist() == [-0.5, 0.5]
+        assert u.grad.tolist() == [0, 0]
+
+    def test_gradients_of_a_saturated_position_follow_equations_12_and_13(self):
+        """Eqs. 12 and 13 with A = {1, 2}, s = 0.2."""
+        z = torch.tensor([3.0, 0.0, 0.0], dtype=torch.float64, requires_grad=True)
+        u = torch.tensor([0.2, 1.0, 1.0], dtype=torch.float64, requires_grad=True)
+        alpha = constrained_softmax(z, u)
+        alpha.backward(torch.tensor([5.0, 1.0, 3.0], dtype=torch.float64))
+        numpy.testing.assert_allclose(alpha.tolist(), [0.2, 0.4, 0.4], atol=1e-12)
+        numpy.testing.assert_allclose(z.grad.tolist(), [0, -0.4, 0.4], atol=1e-12)
+        numpy.testing.assert_allclose(u.grad.tolist(), [3, 0, 0], atol=1e-12)
+
+
+REFERENCE = Path(__file__).resolve().parent.parent / "reference" / "csoftmax_cases.json"
+CASES = json.loads(REFERENCE.read_text(encoding="utf-8"))
+
+
+class TestReference:
+    def test_there_are_270_cases(self):
+        assert len(CASES) == 270
+        kinds = {"loose", "random", "some_zero_bounds", "barely_feasible", "cumulative"}
+        assert {case["kind"] for case in CASES} == kinds
+        assert {len(case["scores"]) for case in CASES} == {1, 2, 3, 5, 8, 13, 25, 50, 100}
+
+    @pytest.mark.parametrize("dtype", FLOATS)
+    def test_weights_and_gradients_are_those_of_the_reference(self, dtype):
+        for number, case in enumerate(CASES):
+            z = torch.tensor(case["scores"], dtype=dtype, requires_grad=True)
+            u = torch.tensor(case["upper_bounds"], dtype=dtype, requires_grad=True)
+            alpha = constrained_softmax(z, u)
+            alpha.backward(torch.tensor(case["output_gradient"], dtype=dtype))
+            for found, name, tolerance in (
+                (alpha.detach(), "probabilities", 1e-5),
+                (z.grad, "scores_gradient", 1e-4),
+                (u.grad, "upper_bounds_gradient", 1e-4),
+            ):
+                expected = torch.tensor(case[name], dtype=dtype)
+                message = f"case {number}, {case['kind']}: {name}"
+                assert torch.allclose(found, expected, rtol=0, atol=tolerance), message
+
+    def test_a_batch_of_cases_gives_the_same(self):
+        """Cases of all lengths, padded to one batch with NaN, give what each gives alone."""
+        shape = len(CASES), max(len(case["scores"]) for case in CASES)
+        z, u, gradient = (torch.full(shape, math.nan) for _ in range(3))
+        mask = torch.zeros(shape, dtype=torch.bool)
+        names = "scores", "upper_bounds", "output_gradient"
+        for i, case in enumerate(CASES):
+            mask[i, : len(case["scores"])] = True
+            for tensor, name in zip((z, u, gradient), names):
+                tensor[i, : len(case[name])] = torch.tensor(case[name])
+        z.requires_grad_()
+        u.requires_grad_()
+        alpha = constrained_softmax(z, u, mask)
+        alpha.backward(gradient)
+        assert (alpha[~mask] == 0).all()
+        assert (z.grad[~mask] == 0).all()
+        assert (u.grad[~mask] == 0).all()
+        for i, case in enumerate(CASES):
+            row = mask[i]
+            for tensor, name, tolerance in (
+                (alpha.detach(), "probabilities", 1e-5),
+                (z.grad, "scores_gradient", 1e-4),
+                (u.grad, "upper_bounds_gradient", 1e-4),
+            ):
+                expected = torch.tensor(case[name])
+                torch.testing.assert_close(tensor[i][row], expected, rtol=0, atol=tolerance)

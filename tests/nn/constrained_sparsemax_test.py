@@ -85,5 +85,5 @@ def test_a_row_is_solved_as_it_is_alone():
     z[0] *= 1e6
     together, alone = solve(z, u), [solve(*row) for row in zip(z[:, None], u[:, None])]
     for i, row in enumerate(alone):
-        torch.testing.assert_close(together.weights[i], row.weights[0])
-        assert torch.equal(together.inside[i], row.inside[0])
+        torch.testing.assert_close(together[0][i], row[0][0])
+        assert torch.equal(together[1][i], row[1][0])

@@ -150,8 +150,8 @@ def test_ties_go_to_the_lowest_index_of_the_last_word_first(data, tags, tokens):
         assert all(0 <= tag < tags for tag in path)
 
 
-@pytest.mark.parametrize("tags", [2, 33, 64])
-def test_viterbi_agrees_with_pytorch_crf(tags):
+def test_viterbi_of_many_tags_agrees_with_pytorch_crf():
+    tags = 33
     torch.manual_seed(0)
     crf = torchcrf.CRF(tags, batch_first=True)
     for parameter in crf.parameters():

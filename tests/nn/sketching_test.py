@@ -230,13 +230,11 @@ class Halts:
         self.limits = torch.randint(1, 6, (count,), generator=generator)
         self.steps = 0
 
-    def after(self, sketches):
+    def __call__(self, sketches, rows):
         self.steps += 1
-        assert len(sketches) == len(self.limits) and sketches.isfinite().all()
-        return (self.steps >= self.limits) | (sketches.sum((1, 2)).abs() > 2)
-
-    def keep(self, rows):
-        self.limits = self.limits[rows]
+        limits = self.limits if rows is None else self.limits[rows]
+        assert len(sketches) == len(limits) and sketches.isfinite().all()
+        return (self.steps >= limits) | (sketches.sum((1, 2)).abs() > 2)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -17,15 +17,13 @@ from allennlp_nef.modules.attention_transforms import (
 from allennlp_nef.modules.halting import (
     BatchHalting,
     LearnedHaltingHead,
-    TagHalts,
-    halting_log_probabilities,
 )
 from allennlp_nef.modules.options import check_dropout, check_integers, is_integer, registered_name
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import (
     TagScorer,
     TracedEncoder,
 )
-from allennlp_nef.modules.traces import Decide, Decisions, EncoderTrace
+from allennlp_nef.modules.traces import Decide, EncoderTrace, chosen_probabilities
 from allennlp_nef.nn.numerics import float32_at_least
 from allennlp_nef.nn.sketching import Halts, ScoreUpdates, SketchState, sketch, windows
 
@@ -41,8 +39,6 @@ class NeuralEasyFirstTrace(EncoderTrace):
     """h: (batch, tokens, input_dim), where it is a part of the output."""
     dropout: torch.nn.Module
     """Of the output."""
-    halting_log_probabilities: torch.Tensor | None = None
-    """log p_n of the learned halting, (batch, steps), with `halting_rate`."""
     halting_logits: torch.Tensor | None = None
     """Those of the learned probabilities to halt at each step, (batch, steps), with `halting_rate`."""
     halting_rate: float = 0.0
@@ -72,13 +68,13 @@ class NeuralEasyFirstTrace(EncoderTrace):
         return self.dropout(joined_output(inputs, self.sketches[:, :count]).flatten(0, 1))
 
     @overrides
-    def decisions(self, decide: Decide) -> Decisions:
+    def decisions(self, decide: Decide) -> tuple[torch.Tensor, torch.Tensor, None]:
         tag_ids, probabilities = [], []
         for sketches in self.sketches.unbind(1):
-            decision = decide(joined_output(self.inputs, sketches))
-            tag_ids.append(decision.tag_ids)
-            probabilities.append(decision.chosen_probabilities())
-        return Decisions(torch.stack(tag_ids, 1), torch.stack(probabilities, 1))
+            step_ids, table = decide(joined_output(self.inputs, sketches))
+            tag_ids.append(step_ids)
+            probabilities.append(chosen_probabilities(table, step_ids))
+        return torch.stack(tag_ids, 1), torch.stack(probabilities, 1), None
 
 
 def joined_output(inputs: torch.Tensor | None, sketches: torch.Tensor) -> torch.Tensor:
@@ -138,7 +134,7 @@ class NeuralEasyFirst(TracedEncoder):
         self,
         input_dim: int,
         sketch_update: str = "full",
-        num_steps: Any = 5,
+        num_steps: Any = 5,  # with int | str, AllenNLP would take true as 1
         context_size: int = 2,
         preattention_dim: int = 50,
         sketch_dim: int = 50,
@@ -241,20 +237,17 @@ class NeuralEasyFirst(TracedEncoder):
         mask: torch.Tensor | None = None,
         trace: bool = False,
         tag_scorer: TagScorer | None = None,
-        step_outputs: bool = False,
         halting: BatchHalting | None = None,
     ) -> tuple[torch.Tensor, EncoderTrace | None]:
-        """As for `TracedEncoder`, with two more options.
+        """As for `TracedEncoder`, with one more option.
 
         # Parameters
 
-        step_outputs : `bool`, optional (default = `False`)
-            Asks for a trace that has `outputs`, and may have no attention.
         halting : `BatchHalting`, optional (default = `None`)
             When sentences halt; the trace then ends there. It asks for a trace with `num_steps`, and perhaps nothing
             else. Where it looks at tags, it needs the tag scorer.
         """
-        if self.training and self.halting is not None and not step_outputs:
+        if self.training and self.halting is not None and not trace:
             raise ConfigurationError(
                 "halting_rate: expected it in the decoder of the model nef_tagger, got it elsewhere"
             )
@@ -275,7 +268,13 @@ class NeuralEasyFirst(TracedEncoder):
                 return tag_scorer(joined_output(_of(joined_inputs, rows), updates)).amax(-1)
 
             if halting is not None and halting.looks_at_tags:
-                halts = TagHalts(halting, tag_scorer, joined_inputs, mask, self.halting)
+
+                def halts(sketches: torch.Tensor, rows: torch.Tensor | None) -> torch.Tensor:
+                    scores = tag_scorer(joined_output(_of(joined_inputs, rows), sketches))
+                    logits = None
+                    if self.halting is not None and halting.is_learned:
+                        logits = self.halting(sketches, mask if rows is None else mask[rows])
+                    return halting.after(scores, logits, rows)
 
         def attend(scores: torch.Tensor, state: SketchState) -> torch.Tensor:
             if bounds is None:
@@ -292,7 +291,7 @@ class NeuralEasyFirst(TracedEncoder):
             num_steps,
             self.context_size,
             self._max_steps(mask.size(1)),
-            keep_trace=trace or step_outputs,
+            keep_trace=trace,
             score_updates=score_updates,
             halts=halts,
             has_room=self.attention.has_room if bounds is None else None,
@@ -304,8 +303,7 @@ class NeuralEasyFirst(TracedEncoder):
             attention, num_steps, sketches=history, inputs=joined_inputs, dropout=self._dropout
         )
         if self.halting is not None:
-            logits = steps.halting_logits = self.halting(history, mask.unsqueeze(1))
-            steps.halting_log_probabilities = halting_log_probabilities(logits, num_steps)
+            steps.halting_logits = self.halting(history, mask.unsqueeze(1))
             steps.halting_rate = self.halting.rate
         return output, steps
 

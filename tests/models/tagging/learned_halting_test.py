@@ -54,7 +54,7 @@ def test_the_distribution_is_that_of_the_formula_and_sums_to_1():
 
 
 def test_the_divergence_is_0_at_the_prior_and_positive_elsewhere():
-    prior = geometric_log_prior(0.3, COUNTS, 4)
+    prior = geometric_log_prior(0.3, COUNTS, 4, torch.double)
     assert prior[0].exp().sum().item() == pytest.approx(1)
     torch.testing.assert_close(halting_divergence(prior, COUNTS, 0.3), torch.zeros(3).double())
     other = halting_log_probabilities(torch.full((3, 4), 2.0), COUNTS)

@@ -38,11 +38,9 @@ def assert_consistent(trace, result):
 
 class TestSteps:
     @pytest.mark.parametrize("head", ["softmax", "crf"])
-    @pytest.mark.parametrize("concat_input", [True, False])
     @pytest.mark.parametrize("steps", [1, 3, "length"])
-    def test_trace_ends_with_the_prediction(self, head, concat_input, steps):
-        options = {"num_steps": steps, "concat_input": concat_input, "dropout": 0.5}
-        model = make(decoder=decoder(**options), tag_head={"type": head})
+    def test_trace_ends_with_the_prediction(self, head, steps):
+        model = make(decoder=decoder(num_steps=steps, dropout=0.5), tag_head={"type": head})
         results = model.forward_on_instances(instances(attention=ALL, trace=ALL))
         for result, length in zip(results, LENGTHS):
             trace = result["trace"]

@@ -11,11 +11,8 @@ from allennlp_nef.nn.constrained_softmax import constrained_softmax
 
 SIMILARITIES = {
     "dot_product": {},
-    "cosine": {},
-    "scaled_dot_product": {"scaling_factor": 2},
     "bilinear": {"vector_dim": 4, "matrix_dim": 4},
     "additive": {"vector_dim": 4, "matrix_dim": 4},
-    "linear": {"tensor_1_dim": 4, "tensor_2_dim": 4},
 }
 
 

@@ -1,11 +1,16 @@
 """`neural_easy_first` inside AllenNLP's own encoders and models."""
 
+import pytest
 import torch
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Instance, Token, Vocabulary
 from allennlp.data.fields import SequenceLabelField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.models import Model
+from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
+
+from allennlp_nef.modules.seq2seq_encoders import DropoutEncoder
 
 SENTENCES = ["the cat sat", "a dog", "the old dog sat on a mat"]
 
@@ -63,3 +68,26 @@ def test_simple_tagger_learns_with_a_decoder():
         optimizer.step()
     assert loss < 0.1 * output["loss"]
     assert model.get_metrics()["accuracy"] > 0.5
+
+
+def test_output_has_the_dimension_of_the_input():
+    encoder = DropoutEncoder(3, 0.5)
+    assert encoder.get_input_dim() == encoder.get_output_dim() == 3
+    assert encoder.is_bidirectional() and not DropoutEncoder(3, 0.5, False).is_bidirectional()
+    assert Seq2SeqEncoder.by_name("dropout") is DropoutEncoder
+
+
+def test_dropout_is_for_training_only():
+    torch.manual_seed(0)
+    inputs, mask = torch.ones(4, 50, 3), torch.ones(4, 50, dtype=torch.bool)
+    encoder = DropoutEncoder(3, 0.25)
+    output = encoder(inputs, mask)
+    assert (output == 0).float().mean() == pytest.approx(0.25, abs=0.06)
+    assert output[output != 0] == pytest.approx(1 / 0.75)
+    assert torch.equal(encoder.eval()(inputs), inputs)
+
+
+@pytest.mark.parametrize("dropout", [-0.1, 1, 2])
+def test_bad_dropout_is_refused(dropout):
+    with pytest.raises(ConfigurationError, match=r"dropout: expected a number in \[0, 1\)"):
+        DropoutEncoder(3, dropout)

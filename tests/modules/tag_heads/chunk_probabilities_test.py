@@ -55,7 +55,7 @@ def normalized(paths):
 
 @pytest.mark.parametrize("name", sorted(LABELS))
 @pytest.mark.parametrize("head_name", ["crf", "softmax"])
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_probability_is_the_sum_over_all_taggings(head_name, name, seed):
     """The chunks of any tags, ill-formed ones too. A tagging counts if it has these tags, and the chunk ends there."""
     head, scores, mask, tags = example(head_name, name, seed)
@@ -79,7 +79,7 @@ def test_probability_is_the_sum_over_all_taggings(head_name, name, seed):
 
 
 @pytest.mark.parametrize("name", sorted(LABELS))
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_under_constraints_it_is_the_probability_of_exactly_the_chunk(name, seed):
     head, scores, mask, _ = example("crf", name, seed, constraints=SCHEMES[name])
     tags = head.decode(scores, mask)

@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 from allennlp_nef.data.formats.conllu import find_cycle
-from allennlp_nef.modules.spanning_trees import spanning_tree_heads
+from allennlp_nef.models.arc_mlp_parser import spanning_tree_heads
 from allennlp_nef.nn.parsing import projective_heads
 
 LENGTHS = [5, 1, 2, 4, 3, 5]
