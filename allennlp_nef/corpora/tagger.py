@@ -241,6 +241,8 @@ class RowTagger:
                 )
         self.inputs = {name: (columns or {}).get(name, name) for name in inputs}
         """The column of each field of a request."""
+        own = "threshold" if self._is_word_qe else "min_probability"
+        self._row_options = (own, "max_steps", "halting")
         pair = {"source": "a", "target": "a", "alignments": "0-0"}
         sample = self.predictor.predict_json(pair if self._is_word_qe else {"sentence": "a"})
         known = [name for name in sample if name not in LEFT_OUT]
@@ -251,6 +253,8 @@ class RowTagger:
                 raise UserError(f"fields: expected some of {', '.join(known)}, got {quote(name)}")
         self.fields: list[str] = list(known if fields is None else fields)
         """The fields of answers that are given."""
+        self.fields_of_options = ("steps", "uncertain") if fields is None else ()
+        """Those that an answer may have besides, to an object with options."""
 
     def check_columns(self, names: Sequence[str]) -> None:
         """Raises a `UserError` where the columns of a table hold no sentences, or two have one name."""
@@ -266,9 +270,16 @@ class RowTagger:
             )
 
     def item(self, row: Mapping[str, Any], where: str = "") -> Item:
-        """The instance of a row, or a message that begins with `where`."""
+        """The instance of a row, or a message that begins with `where`. An object of JSON lines may have options."""
+        for name in ("attention", "trace"):
+            if row.get(name) is True:
+                return f"{where}{name}: expected no such field for a corpus, got true"
+        options = [name for name in self._row_options if name in row]
+        if "bad_probabilities" in row and "threshold" in options:
+            options.remove("threshold")  # that of an answer, which is tagged again
+        fields = {**self.inputs, **dict(zip(options, options))}
         request = {
-            name: row[column] for name, column in self.inputs.items() if row.get(column) is not None
+            name: row[column] for name, column in fields.items() if row.get(column) is not None
         }
         try:
             return self.predictor.to_instance(self.predictor.parse(request, where))
