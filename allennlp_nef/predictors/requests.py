@@ -5,6 +5,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from inspect import signature
 from itertools import chain
 from typing import Any
 
@@ -16,7 +17,7 @@ from allennlp.models import Model
 
 from allennlp_nef.data.formats.characters import Split, SplitText, refused_word
 from allennlp_nef.data.metadata import ParsingMetadata, metadata_of
-from allennlp_nef.errors import UserError, summary_of
+from allennlp_nef.errors import UserError, summary_of, unknown_option
 from allennlp_nef.models.base import DecodeOptions, options_of
 from allennlp_nef.models.nef_tagger import check_can_halt, has_steps
 from allennlp_nef.modules.halting import Halting
@@ -109,6 +110,15 @@ def check_fields(
             raise request_error(
                 f"{where}expected {needed} (optional: {', '.join(optional)}), got {describe(name)}"
             )
+    try:
+        json.dumps(request.get("id"), allow_nan=False, default=str, skipkeys=True)
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # NaN and Infinity are no JSON, but Python reads them
+        raise request_error(
+            f"{where}id: expected a JSON value, got {describe(request['id'])}"
+        ) from error
 
 
 def words_of(
@@ -197,8 +207,11 @@ def decode_options(values: Mapping[str, Any], model: Model) -> DecodeOptions:
     decoder = getattr(model, "decoder", None)
     for name, value in (("max_steps", max_steps), ("halting", halting)):
         if value is not None and not has_steps(decoder):
+            got = "one without it"
+            if getattr(model, "ensemble_size", 1) > 1:
+                got = "an ensemble, each of whose members keeps the steps and the halting of its archive"
             raise ConfigurationError(
-                f"{name}: expected a model with the decoder neural_easy_first, got one without it"
+                f"{name}: expected a model with the decoder neural_easy_first, got {got}"
             )
     if max_steps is not None and not is_integer(max_steps):
         raise ConfigurationError(
@@ -232,6 +245,9 @@ def _halting_of(value: Any) -> Halting:
             raise ConfigurationError(
                 f"halting: {name}: expected an integer of at least 1, got {describe(each)}"
             )
+    options = signature(Halting.by_name(kind)).parameters
+    for name in value.keys() - {"type", *options}:
+        raise ConfigurationError(unknown_option(f"halting: {kind}", name, options))
     try:
         return Halting.from_params(Params(dict(value)))
     except (ConfigurationError, TypeError, ValueError) as error:
