@@ -1,8 +1,8 @@
 """A predictor that checks requests, reports errors by item, and writes the formats of its reader."""
 
 import json
+import logging
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from inspect import signature
 from typing import Any, ClassVar, Self
 
@@ -15,21 +15,21 @@ from overrides import overrides
 
 from allennlp_nef.data.dataset_readers import Prediction, TaggingReader, Writer
 from allennlp_nef.data.metadata import metadata_of
-from allennlp_nef.errors import unknown_option
+from allennlp_nef.errors import UserError, unknown_option
 from allennlp_nef.models.base import options_of
 from allennlp_nef.modules.options import check_integers
 from allennlp_nef.modules.traces import ReadableTrace
 from allennlp_nef.predictors.requests import (
-    LoadedRequest,
-    SkippedLines,
     asks_for_description,
     batches_of,
     check_list,
+    failure_message,
     id_of,
-    load_request,
     read_json,
     request_error,
 )
+
+logger = logging.getLogger(__name__)
 
 
 def writer_of(reader: TaggingReader, output_format: str) -> Writer | None:
@@ -54,6 +54,18 @@ TEXT_HINT = """; for lines of plain text: --predictor-args '{"input_format": "te
 """The end of a message for a line that is no JSON."""
 WORDS_PER_ITEM = 50
 """A list of requests has at most this many words times `max_batch`."""
+
+
+class LoadedRequest(dict[str, Any]):
+    """The request of a line: a JSON object, not to be changed."""
+
+    parsed: Any = None
+    """What `parse` returned for it."""
+    where: str = ""
+    """Which request it is: the beginning of a message about it."""
+    error: str | None = None
+    """Why there is no request in the line, which is then the value of `line`."""
+    id: Any = None
 
 
 class Answer(dict[str, Any]):
@@ -145,13 +157,13 @@ class CheckedPredictor(Predictor):
             raise ConfigurationError(
                 f"input_format: expected json, as a request needs {' and '.join(self.needed_fields())}, got text"
             )
-        self._skipped = SkippedLines() if on_error == "skip" else None
+        self._skips_errors = on_error == "skip"
         self.input_format = input_format
         self.output_format = output_format
         self.max_tokens = max_tokens
         self.max_batch = max_batch
         self.batch_size = batch_size
-        self._requests_loaded = self._sentences_dumped = 0
+        self._requests_loaded = self._requests_skipped = self._sentences_dumped = 0
 
     @property
     def task(self) -> str:
@@ -194,16 +206,25 @@ class CheckedPredictor(Predictor):
     def load_line(self, line: str) -> JsonDict:
         """The request of a line. It is checked here, where its number is known; blank lines do not count."""
         self._requests_loaded += 1
-        load = load_request if self._skipped is None else self._skipped.load
-        hint = TEXT_HINT if len(self.needed_fields()) == 1 else ""
-        read = self._read_text if self.input_format == "text" else partial(read_json, hint=hint)
-        return load(line, self.parse, f"request {self._requests_loaded}: ", read)
-
-    def _read_text(self, line: str, where: str) -> JsonDict:
-        """The request of a line of plain text."""
-        if self._requests_loaded == 1:
-            line = line.removeprefix("\ufeff")
-        return {self.needed_fields()[0]: line.rstrip("\r\n")}
+        where, request = f"request {self._requests_loaded}: ", None
+        try:
+            if self.input_format == "text":
+                text = line.removeprefix("\ufeff") if self._requests_loaded == 1 else line
+                request = {self.needed_fields()[0]: text.rstrip("\r\n")}
+            else:
+                hint = TEXT_HINT if len(self.needed_fields()) == 1 else ""
+                request = read_json(line, where, hint)
+            parsed = self.parse(request, where)
+        except UserError as error:
+            if not self._skips_errors:
+                raise
+            loaded = LoadedRequest(line=line.strip())
+            loaded.error = str(error)
+        else:
+            loaded = LoadedRequest(request)
+            loaded.parsed, loaded.where = parsed, where
+        loaded.id = id_of(request)
+        return loaded
 
     def start_output(self) -> None:
         """Begins another file of output: its sentences count from 0, and it gets the header lines of the format."""
@@ -235,7 +256,7 @@ class CheckedPredictor(Predictor):
     @overrides
     def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
         are_lines = isinstance(inputs, list) and all(isinstance(x, LoadedRequest) for x in inputs)
-        if are_lines and self._skipped is not None:
+        if are_lines and self._skips_errors:
             return list(self.iterate_answers(inputs))
         return self.predict_batch_instance(self.instances_of(inputs))
 
@@ -247,13 +268,39 @@ class CheckedPredictor(Predictor):
         They need not fit into memory together. So there are no limits for all of them, as for a list of requests.
         """
         lines = [sentence for sentence in sentences if isinstance(sentence, LoadedRequest)]
-        if lines and self._skipped is not None:
-            return self._skipped.answers(lines, self._answers_to)
-        return self._answers_to(sentences)
+        return (
+            self._answers_or_errors(lines)
+            if lines and self._skips_errors
+            else self._answers_to(sentences)
+        )
 
     def _answers_to(self, sentences: Iterable[Any]) -> Iterator[JsonDict]:
         instances = map(self._json_to_instance, sentences)
         return self._answers(map(self._prepared, instances))
+
+    def _answers_or_errors(self, requests: Sequence[LoadedRequest]) -> Iterator[JsonDict]:
+        """The answers to lines. Where the model fails for all together, each other request is tried alone."""
+        good = [request for request in requests if request.error is None]
+        together = self._answers_to(good) if len(good) > 1 else None
+        for request in requests:
+            message = request.error
+            if message is None and together is not None:
+                try:
+                    yield next(together)
+                    continue
+                except Exception:  # it comes again below, for the request that it belongs to
+                    logger.debug("A batch of lines failed.", exc_info=True)
+                    together = None
+            if message is None:
+                try:
+                    yield next(self._answers_to([request]))
+                    continue
+                except Exception as error:  # noqa: BLE001  # whatever the model raises is the answer
+                    message = request.where + failure_message(error)
+            self._requests_skipped += 1
+            logger.warning("%s (skipped, %d so far)", message, self._requests_skipped)
+            own_id = {} if request.id is None else {"id": request.id}
+            yield {**own_id, "error": message}
 
     def instances_of(self, inputs: Any) -> list[Instance]:
         """The instances of a list of requests. Raises `request_error` for one that cannot be answered."""

@@ -14,7 +14,7 @@ from allennlp_nef.models.base import options_of, with_options
 from allennlp_nef.modules.traces import ReadableTrace
 from allennlp_nef.predictors.base import Answer, CheckedPredictor
 from allennlp_nef.predictors.interpretation import InterpretablePredictor
-from allennlp_nef.predictors.requests import decode_options, load_request, request_error
+from allennlp_nef.predictors.requests import decode_options, read_json, request_error
 from allennlp_nef.predictors.tag_colors import tag_colors
 
 
@@ -77,7 +77,8 @@ class TaggingPredictor(InterpretablePredictor, CheckedPredictor):
 
     def instance_of_line(self, line: str, where: str) -> Instance:
         """The instance of a line that holds a request. Raises `request_error`, its message after `where`."""
-        return self._json_to_instance(load_request(line, self.parse, where))
+        request = read_json(line, where)
+        return self._instance_of(request, self.parse(request, where))
 
     @overrides
     def prediction_of(self, outputs: JsonDict, number: int) -> Prediction:
