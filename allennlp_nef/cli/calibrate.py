@@ -20,7 +20,7 @@ from allennlp_nef.errors import DataFormatError, UserError, printable
 
 if TYPE_CHECKING:
     from allennlp_nef.data.formats.data_paths import DataPath
-    from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
+    from allennlp_nef.predictors.base import TaggingPredictor
 
 logger = logging.getLogger(__name__)
 

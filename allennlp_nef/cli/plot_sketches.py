@@ -30,7 +30,7 @@ from allennlp_nef.errors import DataFormatError, UserError, printable, quote
 if TYPE_CHECKING:
     from allennlp.data import Instance
 
-    from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
+    from allennlp_nef.predictors.base import TaggingPredictor
 
 SUMMARY = "Plot what the steps of a tagger attend to, sentence by sentence or over a corpus."
 DETAILS = """
@@ -304,7 +304,7 @@ def _answers(
     from allennlp.common.util import lazy_groups_of
 
     from allennlp_nef.cli.inputs import instances_of
-    from allennlp_nef.predictors.tagging_predictor import Answer
+    from allennlp_nef.predictors.base import Answer
 
     instances = instances_of(predictor, path, is_requests)
     for batch in lazy_groups_of(instances, batch_size):

@@ -20,8 +20,8 @@ from allennlp_nef.modules.options import is_integer
 from allennlp_nef.packages import import_packages
 from allennlp_nef.predictors import WordQePredictor
 from allennlp_nef.predictors.archives import load_predictor
+from allennlp_nef.predictors.base import TaggingPredictor
 from allennlp_nef.predictors.requests import failure_message
-from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 
 if TYPE_CHECKING:
     import pyarrow
