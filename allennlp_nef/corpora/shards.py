@@ -53,13 +53,6 @@ def open_parquet(path: str) -> "ParquetFile":
         ) from error
 
 
-def count_rows(path: str) -> int:
-    """How many rows a file has. Raises as `open_parquet` does."""
-    with open_parquet(path) as file:
-        rows: int = file.metadata.num_rows
-        return rows
-
-
 class ParquetRows:
     """Tables of rows of files.
 
@@ -275,7 +268,8 @@ def _split_input(
     with open(path, "rb") as file:
         for chunk in iter(partial(file.read, 2**20), b""):
             read(chunk)
-    rows = count_rows(path)
+    with open_parquet(path) as table:
+        rows = table.metadata.num_rows
     for start in range(0, rows, size):
         end = min(start + size, rows)
         yield FileSlice(path, start, end, start + 1), end - start

@@ -25,8 +25,8 @@ from allennlp_nef.predictors.interpretation import InterpretablePredictor
 from allennlp_nef.predictors.requests import (
     asks_for_description,
     batches_of,
-    check_list,
     decode_options,
+    describe,
     failure_message,
     id_of,
     read_json,
@@ -309,10 +309,13 @@ class CheckedPredictor(Predictor):
 
     def instances_of(self, inputs: Any) -> list[Instance]:
         """The instances of a list of requests. Raises `request_error` for one that cannot be answered."""
-        check_list(inputs, self.max_batch)
+        if not isinstance(inputs, list):
+            raise request_error(f"expected a list of objects, got {describe(inputs)}")
+        if len(inputs) > self.max_batch:
+            raise request_error(f"expected at most {self.max_batch} items, got {len(inputs)}")
         requests = [self._parsed(item, f"item {index}: ") for index, item in enumerate(inputs)]
         self._check_size(requests)
-        return [self._instance_of(*pair) for pair in zip(inputs, requests)]
+        return list(map(self._instance_of, inputs, requests))
 
     def _instance_of(self, request: Any, parsed: Any) -> Instance:
         """The instance of a request and its parts."""

@@ -82,14 +82,6 @@ def asks_for_description(request: Any) -> bool:
     return request == {"describe": True} and request["describe"] is True  # 1 is equal to it
 
 
-def check_list(requests: Any, max_batch: int) -> None:
-    """Checks that requests are a list of at most `max_batch` items."""
-    if not isinstance(requests, list):
-        raise request_error(f"expected a list of objects, got {describe(requests)}")
-    if len(requests) > max_batch:
-        raise request_error(f"expected at most {max_batch} items, got {len(requests)}")
-
-
 def check_fields(
     request: Any, required: Sequence[str], optional: Sequence[str], where: str, link: str = "and"
 ) -> None:
