@@ -20,7 +20,6 @@ from allennlp_nef.modules.options import is_integer
 from allennlp_nef.packages import import_packages
 from allennlp_nef.predictors import WordQePredictor
 from allennlp_nef.predictors.archives import load_predictor
-from allennlp_nef.predictors.base import TaggingPredictor
 from allennlp_nef.predictors.requests import failure_message
 
 if TYPE_CHECKING:
@@ -50,43 +49,6 @@ def frozen_objects() -> Iterator[None]:
             gc.unfreeze()
 
 
-def answers_to(predictor: TaggingPredictor, items: Iterable[Item]) -> Iterator[Outcome]:
-    """The answers to sentences, in their order.
-
-    Sentences of about the same length go through the model together. Where it fails for some together, each is tried
-    alone.
-    """
-    items = iter(items)
-    while True:
-        window = list(islice(items, WINDOW))
-        if not window:
-            return
-        yield from _answers_to_window(predictor, window)
-
-
-def _answers_to_window(predictor: TaggingPredictor, items: Sequence[Item]) -> list[Outcome]:
-    outcomes: list[Outcome] = [item if isinstance(item, str) else {} for item in items]
-    numbered = [(i, item) for i, item in enumerate(items) if not isinstance(item, str)]
-    numbered.sort(key=lambda pair: [len(side) for side in metadata_of(pair[1]).sides])
-    size = predictor.batch_size
-    for start in range(0, len(numbered), size):
-        indices, batch = zip(*numbered[start : start + size])
-        for i, outcome in zip(indices, _answers_to_batch(predictor, batch)):
-            outcomes[i] = outcome
-    return outcomes
-
-
-def _answers_to_batch(predictor: TaggingPredictor, batch: Sequence[Instance]) -> list[Outcome]:
-    try:
-        return [*predictor.predict_batch_instance(list(batch))]
-    except Exception as error:  # noqa: BLE001  # whatever the model raises is the answer
-        if len(batch) == 1:
-            return [failure_message(error)]
-    return [outcome for each in batch for outcome in _answers_to_batch(predictor, [each])]
-
-
-Schema = Callable[[Iterable[str]], "pyarrow.Schema"]
-"""The types of columns, by their names."""
 ERROR = "error"
 """The column of messages."""
 
@@ -133,7 +95,11 @@ def plain(value: Any) -> Any:
     return None if is_missing else value
 
 
-def with_columns(batch: Any, columns: Mapping[str, list[Any]], schema: "Schema") -> Any:
+def with_columns(
+    batch: Any,
+    columns: Mapping[str, list[Any]],
+    schema: Callable[[Iterable[str]], "pyarrow.Schema"],
+) -> Any:
     """The batch, in the kind that it is, with new columns, in place of those of the same name.
 
     `schema` gives the types of the columns.
@@ -287,8 +253,29 @@ class RowTagger:
             return str(error)
 
     def outcomes(self, items: Iterable[Item]) -> Iterator[Outcome]:
-        """The answers for items, or messages, in their order."""
-        return answers_to(self.predictor, items)
+        """The answers for items, or messages, in their order.
+
+        Sentences of about the same length go through the model together. Where it fails for some together, each is
+        tried alone.
+        """
+        items, size = iter(items), self.predictor.batch_size
+        while window := list(islice(items, WINDOW)):
+            outcomes: list[Outcome] = [item if isinstance(item, str) else {} for item in window]
+            numbered = [(i, item) for i, item in enumerate(window) if not isinstance(item, str)]
+            numbered.sort(key=lambda pair: [len(side) for side in metadata_of(pair[1]).sides])
+            for start in range(0, len(numbered), size):
+                indices, batch = zip(*numbered[start : start + size])
+                for i, outcome in zip(indices, self._answers_to(batch)):
+                    outcomes[i] = outcome
+            yield from outcomes
+
+    def _answers_to(self, batch: Sequence[Instance]) -> list[Outcome]:
+        try:
+            return [*self.predictor.predict_batch_instance(list(batch))]
+        except Exception as error:  # noqa: BLE001  # whatever the model raises is the answer
+            if len(batch) == 1:
+                return [failure_message(error)]
+        return [outcome for each in batch for outcome in self._answers_to([each])]
 
     def new_fields(self, given: Container[str]) -> list[str]:
         """The fields of answers that are added to those that are given: all but those of sentences."""
