@@ -116,31 +116,6 @@ def with_columns(
     return pyarrow.Table.from_arrays([*old.columns, *arrays], schema=fields)
 
 
-def arrow_schema(names: Iterable[str], has_severities: bool) -> "pyarrow.Schema":
-    """The types of columns of answers. Spans have severities, or the types of chunks."""
-    import pyarrow as arrow
-
-    text, number, count = arrow.string(), arrow.float64(), arrow.int64()
-    texts, numbers, counts = map(arrow.list_, (text, number, count))
-    kind = "severity" if has_severities else "type"
-    span = {"start": count, "end": count, kind: text, "text": text, "probability": number}
-    types = {
-        "tokens": texts,
-        "tags": texts,
-        "probabilities": numbers,
-        "bad_probabilities": numbers,
-        "explanation": numbers,
-        "uncertain": counts,
-        "alignments": arrow.list_(counts),
-        "offsets": arrow.list_(counts),
-        "spans": arrow.list_(arrow.struct(list(span.items()))),
-        "threshold": number,
-        "sentence_score": number,
-        "expected_bad_share": number,
-    }
-    return arrow.schema([(name, types.get(name, text)) for name in names])
-
-
 def _object_array(values: Sequence[Any]) -> numpy.ndarray:
     """An array of any values; NumPy would make a matrix of lists of the same length."""
     array = numpy.empty(len(values), dtype=object)
@@ -158,18 +133,7 @@ REFUSED = ("attention", "trace", "max_batch", "on_error", "input_format")
 class RowTagger:
     """Tags rows: dictionaries, of which some fields are those of a request.
 
-    # Parameters
-
-    archive : `str`
-    cuda_device : `int`, optional (default = `-1`)
-    threads : `int`, optional (default = `None`)
-    columns : `Mapping[str, str]`, optional (default = `None`)
-    fields : `Sequence[str]`, optional (default = `None`)
-    include_package : `Sequence[str]`, optional (default = `()`)
-    trust : `bool`, optional (default = `False`)
-        See `Tagger`.
-    options
-        Those of the predictor, also `output_format`.
+    The arguments are those of `Tagger`; the options may have `output_format`, too.
 
     # Raises
 
@@ -283,8 +247,28 @@ class RowTagger:
         return [name for name in self.fields if name not in inputs]
 
     def schema(self, names: Iterable[str]) -> "pyarrow.Schema":
-        """The types of new columns."""
-        return arrow_schema(names, has_severities=self._is_word_qe)
+        """The types of new columns, by their names. Spans have severities, or the types of chunks."""
+        import pyarrow as arrow
+
+        text, number, count = arrow.string(), arrow.float64(), arrow.int64()
+        texts, numbers, counts = map(arrow.list_, (text, number, count))
+        kind = "severity" if self._is_word_qe else "type"
+        span = {"start": count, "end": count, kind: text, "text": text, "probability": number}
+        types = {
+            "tokens": texts,
+            "tags": texts,
+            "probabilities": numbers,
+            "bad_probabilities": numbers,
+            "explanation": numbers,
+            "uncertain": counts,
+            "alignments": arrow.list_(counts),
+            "offsets": arrow.list_(counts),
+            "spans": arrow.list_(arrow.struct(list(span.items()))),
+            "threshold": number,
+            "sentence_score": number,
+            "expected_bad_share": number,
+        }
+        return arrow.schema([(name, types.get(name, text)) for name in names])
 
 
 def values_in(outcome: Outcome, names: Iterable[str]) -> list[Any]:
