@@ -27,8 +27,8 @@ from allennlp_nef.models.base import unlabeled_tensors
 from allennlp_nef.modules.calibration import Calibration
 from allennlp_nef.modules.tag_decoder import TagDecoder
 from allennlp_nef.modules.tag_heads import ChainProbabilities
+from allennlp_nef.predictors.base import TaggingPredictor
 from allennlp_nef.predictors.requests import batches_of, metadata_of
-from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 
 MIN_WORDS = 100
 """With gold tags, for a calibration."""

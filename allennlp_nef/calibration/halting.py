@@ -18,8 +18,8 @@ from allennlp_nef.metrics.word_qe_counts import word_qe_score_arrays
 from allennlp_nef.models import NefTagger
 from allennlp_nef.models.base import DecodeOptions
 from allennlp_nef.modules.halting import FixedHalting, Halting, Progress, ProgressTracker
+from allennlp_nef.predictors.base import TaggingPredictor
 from allennlp_nef.predictors.requests import metadata_of
-from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 
 SCORES = {"accuracy": "accuracy", "f1": "F1", "mcc": "MCC"}
 """The kinds of scores, with their names for a reader."""

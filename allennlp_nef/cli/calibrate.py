@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from allennlp.data import Instance
 
     from allennlp_nef.data.formats.data_paths import DataPath
-    from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
+    from allennlp_nef.predictors.base import TaggingPredictor
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from allennlp_nef.cli.shared import add_trust, call_with, check_folder, checking, percent
 
 if TYPE_CHECKING:
-    from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
+    from allennlp_nef.predictors.base import TaggingPredictor
 
 SUMMARY = "Export a tagger as ONNX and torch.export, with a program that tags without torch."
 DETAILS = """

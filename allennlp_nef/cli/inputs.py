@@ -10,7 +10,7 @@ from allennlp.data import Instance
 from allennlp_nef.data.formats.data_paths import DataPath, holds_paths, name_of
 from allennlp_nef.data.formats.text_files import read_lines
 from allennlp_nef.errors import DataFormatError, summary_of
-from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
+from allennlp_nef.predictors.base import TaggingPredictor
 
 MAX_BYTES = 2**20
 """How much of the first line is read."""

@@ -25,7 +25,7 @@ from allennlp_nef.figures.style import SOFT, check_installed, drawing, literal, 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
+    from allennlp_nef.predictors.base import TaggingPredictor
 
 SUMMARY = "Plot the label embeddings of a model with label attention, and export them."
 DETAILS = """

@@ -31,7 +31,7 @@ from allennlp_nef.errors import DataFormatError, UserError, printable, quote
 if TYPE_CHECKING:
     from allennlp.data import Instance
 
-    from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
+    from allennlp_nef.predictors.base import TaggingPredictor
 
 SUMMARY = "Plot what the steps of a tagger attend to, sentence by sentence or over a corpus."
 DETAILS = """

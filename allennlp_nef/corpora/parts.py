@@ -280,6 +280,9 @@ class ShardTagger:
         if isinstance(outcome, str):
             return {**old, ERROR: outcome}
         new = self._rows.new_fields([name for name in old if old[name] is not None])
+        new += [
+            name for name in self._rows.fields_of_options if name in outcome and name not in new
+        ]
         return {**old, **dict(zip(new, values_in(outcome, new)))}
 
     def _write_parquet(self, path: Path, given: Any, outcomes: Sequence[Outcome]) -> None:

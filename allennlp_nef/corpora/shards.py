@@ -28,7 +28,7 @@ from allennlp_nef.data.formats.text_files import (
 )
 from allennlp_nef.data.formats.wmt_word_qe import find_example_files
 from allennlp_nef.errors import DataFormatError, UserError, needing, summary_of
-from allennlp_nef.predictors.requests import LoadedRequest, describe, load_request, request_error
+from allennlp_nef.predictors.requests import describe, read_json, request_error
 
 if TYPE_CHECKING:
     import pyarrow
@@ -51,13 +51,6 @@ def open_parquet(path: str) -> "ParquetFile":
         raise DataFormatError(
             f"{path}: expected a Parquet file, got another ({summary_of(error)})"
         ) from error
-
-
-def count_rows(path: str) -> int:
-    """How many rows a file has. Raises as `open_parquet` does."""
-    with open_parquet(path) as file:
-        rows: int = file.metadata.num_rows
-        return rows
 
 
 class ParquetRows:
@@ -275,7 +268,8 @@ def _split_input(
     with open(path, "rb") as file:
         for chunk in iter(partial(file.read, 2**20), b""):
             read(chunk)
-    rows = count_rows(path)
+    with open_parquet(path) as table:
+        rows = table.metadata.num_rows
     for start in range(0, rows, size):
         end = min(start + size, rows)
         yield FileSlice(path, start, end, start + 1), end - start
@@ -304,20 +298,19 @@ READERS = {"conll": ConllTagsReader, "conllu": ConlluTagsReader, "wmt": WmtWordQ
 def read_rows(rows: RowTagger, shard: Shard) -> Iterator[tuple[dict[str, Any], Item]]:
     """The objects of JSON lines, with their instances. Of a line that is no object, an empty one."""
 
-    def parse(row: Any, where: str) -> Item:
-        if not isinstance(row, dict):
-            raise request_error(f"{where}expected a JSON object, got {describe(row)}")
-        return rows.item(row, where)
-
-    def load(number: int, line: str) -> LoadedRequest:
-        return load_request(line, parse, f"{shard.slices['path']}:{number}: ")
-
     for line in _read(shard, "jsonl", _lines):
+        if isinstance(line, str):
+            yield {}, line
+            continue
+        where = f"{shard.slices['path']}:{line[0]}: "
         try:
-            loaded = load(*line) if isinstance(line, tuple) else line
+            row = read_json(line[1], where)
+            if not isinstance(row, dict):
+                raise request_error(f"{where}expected a JSON object, got {describe(row)}")
         except UserError as error:
-            loaded = str(error)
-        yield ({}, loaded) if isinstance(loaded, str) else (loaded, loaded.parsed)
+            yield {}, str(error)
+        else:
+            yield row, rows.item(row, where)
 
 
 def read_instances(reader: TaggingReader, shard: Shard, format: str) -> Iterator[Item]:

@@ -21,7 +21,6 @@ from allennlp_nef.packages import import_packages
 from allennlp_nef.predictors import WordQePredictor
 from allennlp_nef.predictors.archives import load_predictor
 from allennlp_nef.predictors.requests import failure_message
-from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 
 if TYPE_CHECKING:
     import pyarrow
@@ -50,43 +49,6 @@ def frozen_objects() -> Iterator[None]:
             gc.unfreeze()
 
 
-def answers_to(predictor: TaggingPredictor, items: Iterable[Item]) -> Iterator[Outcome]:
-    """The answers to sentences, in their order.
-
-    Sentences of about the same length go through the model together. Where it fails for some together, each is tried
-    alone.
-    """
-    items = iter(items)
-    while True:
-        window = list(islice(items, WINDOW))
-        if not window:
-            return
-        yield from _answers_to_window(predictor, window)
-
-
-def _answers_to_window(predictor: TaggingPredictor, items: Sequence[Item]) -> list[Outcome]:
-    outcomes: list[Outcome] = [item if isinstance(item, str) else {} for item in items]
-    numbered = [(i, item) for i, item in enumerate(items) if not isinstance(item, str)]
-    numbered.sort(key=lambda pair: [len(side) for side in metadata_of(pair[1]).sides])
-    size = predictor.batch_size
-    for start in range(0, len(numbered), size):
-        indices, batch = zip(*numbered[start : start + size])
-        for i, outcome in zip(indices, _answers_to_batch(predictor, batch)):
-            outcomes[i] = outcome
-    return outcomes
-
-
-def _answers_to_batch(predictor: TaggingPredictor, batch: Sequence[Instance]) -> list[Outcome]:
-    try:
-        return [*predictor.predict_batch_instance(list(batch))]
-    except Exception as error:  # noqa: BLE001  # whatever the model raises is the answer
-        if len(batch) == 1:
-            return [failure_message(error)]
-    return [outcome for each in batch for outcome in _answers_to_batch(predictor, [each])]
-
-
-Schema = Callable[[Iterable[str]], "pyarrow.Schema"]
-"""The types of columns, by their names."""
 ERROR = "error"
 """The column of messages."""
 
@@ -133,7 +95,11 @@ def plain(value: Any) -> Any:
     return None if is_missing else value
 
 
-def with_columns(batch: Any, columns: Mapping[str, list[Any]], schema: "Schema") -> Any:
+def with_columns(
+    batch: Any,
+    columns: Mapping[str, list[Any]],
+    schema: Callable[[Iterable[str]], "pyarrow.Schema"],
+) -> Any:
     """The batch, in the kind that it is, with new columns, in place of those of the same name.
 
     `schema` gives the types of the columns.
@@ -148,31 +114,6 @@ def with_columns(batch: Any, columns: Mapping[str, list[Any]], schema: "Schema")
     arrays = [pyarrow.array(columns[field.name], field.type) for field in new]
     fields = pyarrow.schema([*old.schema, *new], metadata=batch.schema.metadata)
     return pyarrow.Table.from_arrays([*old.columns, *arrays], schema=fields)
-
-
-def arrow_schema(names: Iterable[str], has_severities: bool) -> "pyarrow.Schema":
-    """The types of columns of answers. Spans have severities, or the types of chunks."""
-    import pyarrow as arrow
-
-    text, number, count = arrow.string(), arrow.float64(), arrow.int64()
-    texts, numbers, counts = map(arrow.list_, (text, number, count))
-    kind = "severity" if has_severities else "type"
-    span = {"start": count, "end": count, kind: text, "text": text, "probability": number}
-    types = {
-        "tokens": texts,
-        "tags": texts,
-        "probabilities": numbers,
-        "bad_probabilities": numbers,
-        "explanation": numbers,
-        "uncertain": counts,
-        "alignments": arrow.list_(counts),
-        "offsets": arrow.list_(counts),
-        "spans": arrow.list_(arrow.struct(list(span.items()))),
-        "threshold": number,
-        "sentence_score": number,
-        "expected_bad_share": number,
-    }
-    return arrow.schema([(name, types.get(name, text)) for name in names])
 
 
 def _object_array(values: Sequence[Any]) -> numpy.ndarray:
@@ -192,18 +133,7 @@ REFUSED = ("attention", "trace", "max_batch", "on_error", "input_format")
 class RowTagger:
     """Tags rows: dictionaries, of which some fields are those of a request.
 
-    # Parameters
-
-    archive : `str`
-    cuda_device : `int`, optional (default = `-1`)
-    threads : `int`, optional (default = `None`)
-    columns : `Mapping[str, str]`, optional (default = `None`)
-    fields : `Sequence[str]`, optional (default = `None`)
-    include_package : `Sequence[str]`, optional (default = `()`)
-    trust : `bool`, optional (default = `False`)
-        See `Tagger`.
-    options
-        Those of the predictor, also `output_format`.
+    The arguments are those of `Tagger`; the options may have `output_format`, too.
 
     # Raises
 
@@ -241,6 +171,8 @@ class RowTagger:
                 )
         self.inputs = {name: (columns or {}).get(name, name) for name in inputs}
         """The column of each field of a request."""
+        own = "threshold" if self._is_word_qe else "min_probability"
+        self._row_options = (own, "max_steps", "halting")
         pair = {"source": "a", "target": "a", "alignments": "0-0"}
         sample = self.predictor.predict_json(pair if self._is_word_qe else {"sentence": "a"})
         known = [name for name in sample if name not in LEFT_OUT]
@@ -251,6 +183,8 @@ class RowTagger:
                 raise UserError(f"fields: expected some of {', '.join(known)}, got {quote(name)}")
         self.fields: list[str] = list(known if fields is None else fields)
         """The fields of answers that are given."""
+        self.fields_of_options = ("steps", "uncertain") if fields is None else ()
+        """Those that an answer may have besides, to an object with options."""
 
     def check_columns(self, names: Sequence[str]) -> None:
         """Raises a `UserError` where the columns of a table hold no sentences, or two have one name."""
@@ -266,9 +200,16 @@ class RowTagger:
             )
 
     def item(self, row: Mapping[str, Any], where: str = "") -> Item:
-        """The instance of a row, or a message that begins with `where`."""
+        """The instance of a row, or a message that begins with `where`. An object of JSON lines may have options."""
+        for name in ("attention", "trace"):
+            if row.get(name) is True:
+                return f"{where}{name}: expected no such field for a corpus, got true"
+        options = [name for name in self._row_options if name in row]
+        if "bad_probabilities" in row and "threshold" in options:
+            options.remove("threshold")  # that of an answer, which is tagged again
+        fields = {**self.inputs, **dict(zip(options, options))}
         request = {
-            name: row[column] for name, column in self.inputs.items() if row.get(column) is not None
+            name: row[column] for name, column in fields.items() if row.get(column) is not None
         }
         try:
             return self.predictor.to_instance(self.predictor.parse(request, where))
@@ -276,8 +217,29 @@ class RowTagger:
             return str(error)
 
     def outcomes(self, items: Iterable[Item]) -> Iterator[Outcome]:
-        """The answers for items, or messages, in their order."""
-        return answers_to(self.predictor, items)
+        """The answers for items, or messages, in their order.
+
+        Sentences of about the same length go through the model together. Where it fails for some together, each is
+        tried alone.
+        """
+        items, size = iter(items), self.predictor.batch_size
+        while window := list(islice(items, WINDOW)):
+            outcomes: list[Outcome] = [item if isinstance(item, str) else {} for item in window]
+            numbered = [(i, item) for i, item in enumerate(window) if not isinstance(item, str)]
+            numbered.sort(key=lambda pair: [len(side) for side in metadata_of(pair[1]).sides])
+            for start in range(0, len(numbered), size):
+                indices, batch = zip(*numbered[start : start + size])
+                for i, outcome in zip(indices, self._answers_to(batch)):
+                    outcomes[i] = outcome
+            yield from outcomes
+
+    def _answers_to(self, batch: Sequence[Instance]) -> list[Outcome]:
+        try:
+            return [*self.predictor.predict_batch_instance(list(batch))]
+        except Exception as error:  # noqa: BLE001  # whatever the model raises is the answer
+            if len(batch) == 1:
+                return [failure_message(error)]
+        return [outcome for each in batch for outcome in self._answers_to([each])]
 
     def new_fields(self, given: Container[str]) -> list[str]:
         """The fields of answers that are added to those that are given: all but those of sentences."""
@@ -285,8 +247,28 @@ class RowTagger:
         return [name for name in self.fields if name not in inputs]
 
     def schema(self, names: Iterable[str]) -> "pyarrow.Schema":
-        """The types of new columns."""
-        return arrow_schema(names, has_severities=self._is_word_qe)
+        """The types of new columns, by their names. Spans have severities, or the types of chunks."""
+        import pyarrow as arrow
+
+        text, number, count = arrow.string(), arrow.float64(), arrow.int64()
+        texts, numbers, counts = map(arrow.list_, (text, number, count))
+        kind = "severity" if self._is_word_qe else "type"
+        span = {"start": count, "end": count, kind: text, "text": text, "probability": number}
+        types = {
+            "tokens": texts,
+            "tags": texts,
+            "probabilities": numbers,
+            "bad_probabilities": numbers,
+            "explanation": numbers,
+            "uncertain": counts,
+            "alignments": arrow.list_(counts),
+            "offsets": arrow.list_(counts),
+            "spans": arrow.list_(arrow.struct(list(span.items()))),
+            "threshold": number,
+            "sentence_score": number,
+            "expected_bad_share": number,
+        }
+        return arrow.schema([(name, types.get(name, text)) for name in names])
 
 
 def values_in(outcome: Outcome, names: Iterable[str]) -> list[Any]:

@@ -19,7 +19,7 @@ from allennlp_nef.errors import UserError, needing
 from allennlp_nef.exporting.plain_tagger import PlainTagger, PlainWords, unsupported
 from allennlp_nef.modules.tag_decoder import TagDecoder
 from allennlp_nef.modules.tag_heads import CrfTagHead
-from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
+from allennlp_nef.predictors.base import TaggingPredictor
 
 
 def settings_of(predictor: TaggingPredictor, tagger: PlainTagger) -> dict[str, Any]:

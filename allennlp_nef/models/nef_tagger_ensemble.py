@@ -131,7 +131,8 @@ class NefTaggerEnsemble(NefTagger):
     """Several trained taggers as one: the mean of their probabilities.
 
     `allennlp-nef ensemble` makes the archive of one. See `EnsembleTagHead` for the tags and the loss. It is not
-    trained, and it has no attention and no trace. Registered as a `Model` with name "nef_tagger_ensemble".
+    trained, and it has no attention and no trace. Its members halt as they do alone: an answer has no `steps`,
+    and a request cannot limit them. Registered as a `Model` with name "nef_tagger_ensemble".
 
     # Parameters
 

@@ -34,8 +34,7 @@ from transformers import dynamic_module_utils
 from allennlp_nef.errors import ArchiveError, MissingExtraError, UserError, quote, summary_of
 from allennlp_nef.models import NefTagger
 from allennlp_nef.modules.options import registered_name
-from allennlp_nef.predictors.base import CheckedPredictor
-from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
+from allennlp_nef.predictors.base import CheckedPredictor, TaggingPredictor
 from allennlp_nef.tensor_files import TensorFileError, load_tensors
 
 LIMIT_VARIABLE = "ALLENNLP_NEF_MAX_UNPACKED_GIB"

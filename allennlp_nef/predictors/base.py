@@ -1,10 +1,10 @@
-"""A predictor that checks requests, reports errors by item, and writes the formats of its reader."""
+"""What predictors share: checked requests, errors by item, the formats of a reader; attention and traces of taggers."""
 
 import json
+import logging
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from inspect import signature
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -14,23 +14,28 @@ from allennlp.predictors import Predictor
 from overrides import overrides
 
 from allennlp_nef.data.dataset_readers import Prediction, TaggingReader, Writer
-from allennlp_nef.data.metadata import metadata_of
-from allennlp_nef.errors import unknown_option
-from allennlp_nef.models.base import options_of
+from allennlp_nef.data.metadata import TaggingMetadata, metadata_of
+from allennlp_nef.errors import UserError, unknown_option
+from allennlp_nef.figures.display import Display
+from allennlp_nef.models import NefTagger
+from allennlp_nef.models.base import options_of, with_options
 from allennlp_nef.modules.options import check_integers
 from allennlp_nef.modules.pretrained_transformer import readings_of_transformers
 from allennlp_nef.modules.traces import ReadableTrace
+from allennlp_nef.predictors.interpretation import InterpretablePredictor
 from allennlp_nef.predictors.requests import (
-    LoadedRequest,
-    SkippedLines,
     asks_for_description,
     batches_of,
-    check_list,
+    decode_options,
+    describe,
+    failure_message,
     id_of,
-    load_request,
     read_json,
     request_error,
 )
+from allennlp_nef.predictors.tag_colors import tag_colors
+
+logger = logging.getLogger(__name__)
 
 
 def writer_of(reader: TaggingReader, output_format: str) -> Writer | None:
@@ -55,6 +60,18 @@ TEXT_HINT = """; for lines of plain text: --predictor-args '{"input_format": "te
 """The end of a message for a line that is no JSON."""
 WORDS_PER_ITEM = 50
 """A list of requests has at most this many words times `max_batch`."""
+
+
+class LoadedRequest(dict[str, Any]):
+    """The request of a line: a JSON object, not to be changed."""
+
+    parsed: Any = None
+    """What `parse` returned for it."""
+    where: str = ""
+    """Which request it is: the beginning of a message about it."""
+    error: str | None = None
+    """Why there is no request in the line, which is then the value of `line`."""
+    id: Any = None
 
 
 class Answer(dict[str, Any]):
@@ -146,13 +163,13 @@ class CheckedPredictor(Predictor):
             raise ConfigurationError(
                 f"input_format: expected json, as a request needs {' and '.join(self.needed_fields())}, got text"
             )
-        self._skipped = SkippedLines() if on_error == "skip" else None
+        self._skips_errors = on_error == "skip"
         self.input_format = input_format
         self.output_format = output_format
         self.max_tokens = max_tokens
         self.max_batch = max_batch
         self.batch_size = batch_size
-        self._requests_loaded = self._sentences_dumped = 0
+        self._requests_loaded = self._requests_skipped = self._sentences_dumped = 0
 
     @property
     def task(self) -> str:
@@ -195,16 +212,25 @@ class CheckedPredictor(Predictor):
     def load_line(self, line: str) -> JsonDict:
         """The request of a line. It is checked here, where its number is known; blank lines do not count."""
         self._requests_loaded += 1
-        load = load_request if self._skipped is None else self._skipped.load
-        hint = TEXT_HINT if len(self.needed_fields()) == 1 else ""
-        read = self._read_text if self.input_format == "text" else partial(read_json, hint=hint)
-        return load(line, self.parse, f"request {self._requests_loaded}: ", read)
-
-    def _read_text(self, line: str, where: str) -> JsonDict:
-        """The request of a line of plain text."""
-        if self._requests_loaded == 1:
-            line = line.removeprefix("\ufeff")
-        return {self.needed_fields()[0]: line.rstrip("\r\n")}
+        where, request = f"request {self._requests_loaded}: ", None
+        try:
+            if self.input_format == "text":
+                text = line.removeprefix("\ufeff") if self._requests_loaded == 1 else line
+                request = {self.needed_fields()[0]: text.rstrip("\r\n")}
+            else:
+                hint = TEXT_HINT if len(self.needed_fields()) == 1 else ""
+                request = read_json(line, where, hint)
+            parsed = self.parse(request, where)
+        except UserError as error:
+            if not self._skips_errors:
+                raise
+            loaded = LoadedRequest(line=line.strip())
+            loaded.error = str(error)
+        else:
+            loaded = LoadedRequest(request)
+            loaded.parsed, loaded.where = parsed, where
+        loaded.id = id_of(request)
+        return loaded
 
     def start_output(self) -> None:
         """Begins another file of output: its sentences count from 0, and it gets the header lines of the format."""
@@ -236,7 +262,7 @@ class CheckedPredictor(Predictor):
     @overrides
     def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
         are_lines = isinstance(inputs, list) and all(isinstance(x, LoadedRequest) for x in inputs)
-        if are_lines and self._skipped is not None:
+        if are_lines and self._skips_errors:
             return list(self.iterate_answers(inputs))
         return self.predict_batch_instance(self.instances_of(inputs))
 
@@ -248,20 +274,49 @@ class CheckedPredictor(Predictor):
         They need not fit into memory together. So there are no limits for all of them, as for a list of requests.
         """
         lines = [sentence for sentence in sentences if isinstance(sentence, LoadedRequest)]
-        if lines and self._skipped is not None:
-            return self._skipped.answers(lines, self._answers_to)
-        return self._answers_to(sentences)
+        return (
+            self._answers_or_errors(lines)
+            if lines and self._skips_errors
+            else self._answers_to(sentences)
+        )
 
     def _answers_to(self, sentences: Iterable[Any]) -> Iterator[JsonDict]:
         instances = map(self._json_to_instance, sentences)
         return self._answers(map(self._prepared, instances))
 
+    def _answers_or_errors(self, requests: Sequence[LoadedRequest]) -> Iterator[JsonDict]:
+        """The answers to lines. Where the model fails for all together, each other request is tried alone."""
+        good = [request for request in requests if request.error is None]
+        together = self._answers_to(good) if len(good) > 1 else None
+        for request in requests:
+            message = request.error
+            if message is None and together is not None:
+                try:
+                    yield next(together)
+                    continue
+                except Exception:  # it comes again below, for the request that it belongs to
+                    logger.debug("A batch of lines failed.", exc_info=True)
+                    together = None
+            if message is None:
+                try:
+                    yield next(self._answers_to([request]))
+                    continue
+                except Exception as error:  # noqa: BLE001  # whatever the model raises is the answer
+                    message = request.where + failure_message(error)
+            self._requests_skipped += 1
+            logger.warning("%s (skipped, %d so far)", message, self._requests_skipped)
+            own_id = {} if request.id is None else {"id": request.id}
+            yield {**own_id, "error": message}
+
     def instances_of(self, inputs: Any) -> list[Instance]:
         """The instances of a list of requests. Raises `request_error` for one that cannot be answered."""
-        check_list(inputs, self.max_batch)
+        if not isinstance(inputs, list):
+            raise request_error(f"expected a list of objects, got {describe(inputs)}")
+        if len(inputs) > self.max_batch:
+            raise request_error(f"expected at most {self.max_batch} items, got {len(inputs)}")
         requests = [self._parsed(item, f"item {index}: ") for index, item in enumerate(inputs)]
         self._check_size(requests)
-        return [self._instance_of(*pair) for pair in zip(inputs, requests)]
+        return list(map(self._instance_of, inputs, requests))
 
     def _instance_of(self, request: Any, parsed: Any) -> Instance:
         """The instance of a request and its parts."""
@@ -328,4 +383,138 @@ class CheckedPredictor(Predictor):
         answer = Answer({} if own_id is None else {"id": own_id})
         answer.update(self.to_answer(output))
         answer.metadata = output["metadata"]
+        return answer
+
+
+class TaggingPredictor(InterpretablePredictor, CheckedPredictor):
+    """Base class of the predictors of taggers: attention, traces, limits of the steps.
+
+    What `parse` returns has `options`, and `sides`: the words that are tagged, and those of a source sentence.
+
+    # Parameters
+
+    model : `Model`
+    dataset_reader : `DatasetReader`
+    attention : `bool`, optional (default = `False`)
+        Whether every answer has the attention, asked for or not.
+    trace : `bool`, optional (default = `False`)
+        Whether every answer has the trace, asked for or not.
+    max_steps : `int`, optional (default = `None`)
+        At least 1: the largest number of steps of `neural_easy_first`, for requests that have none.
+    halting : `dict[str, Any]`, optional (default = `None`, the model's)
+        A `Halting`, such as `{"type": "settled", "threshold": 0.9}`, for requests that have none.
+    output_format, max_tokens, batch_size, on_error
+        See `CheckedPredictor`.
+    max_batch : `int`, optional (default = `1000`)
+        At least 1. The limit for the requests of a list. The limit for the words of a list is 50 times this. Where
+        attention or traces are asked for, the squares of the sentences' lengths may add up to the square of
+        `max_tokens`.
+    """
+
+    _model: NefTagger
+    _dataset_reader: TaggingReader
+    gold_fields = ("tags", "sentence_score")
+    method = "allennlp_nef"
+    """The name of the method, in output formats that have one."""
+    language_pair: str | None = None
+    header: tuple[int, ...] = ()
+    """See `Prediction`."""
+
+    def __init__(
+        self,
+        model: Model,
+        dataset_reader: TaggingReader,
+        attention: bool = False,
+        trace: bool = False,
+        max_steps: int | None = None,
+        halting: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        if not isinstance(model, NefTagger):
+            raise ConfigurationError(
+                f"model: this predictor expects nef_tagger, got {type(model).__name__}"
+            )
+        super().__init__(model, dataset_reader, **options)
+        values = {"attention": attention, "trace": trace, "max_steps": max_steps}
+        self.options = decode_options({**values, "halting": halting}, self._model)
+        """Those of requests that have none."""
+        if self.output_format != "json" and (attention or trace):
+            raise ConfigurationError(
+                f"attention, trace: expected output_format json, which has them, got {self.output_format}"
+            )
+
+    def instance_of_line(self, line: str, where: str) -> Instance:
+        """The instance of a line that holds a request. Raises `request_error`, its message after `where`."""
+        request = read_json(line, where)
+        return self._instance_of(request, self.parse(request, where))
+
+    @overrides
+    def prediction_of(self, outputs: JsonDict, number: int) -> Prediction:
+        metadata = outputs.metadata if isinstance(outputs, Answer) else TaggingMetadata([])
+        return Prediction(
+            *(number, outputs["tokens"], outputs["tags"], metadata.tags, metadata.sentence),
+            *(self.method, self.language_pair, self.header, metadata.text, outputs),
+        )
+
+    @overrides
+    def description(self) -> JsonDict:
+        """What the model is, as a JSON object.
+
+        `task`; `title`, such as "NEF-F csoftmax, N = 5"; `labels`; `colours`, one for each label; `step_name`, what a
+        row of a trace is, or null where the model has no trace; `max_tokens` and `max_batch`, the limits of a request;
+        `threshold`, the probability of BAD from which on a word is tagged so, or null where there is no such number;
+        `examples`, requests from the validation data of the model, or null where the archive has none.
+        """
+        return {
+            **super().description(),
+            "title": self._model.title,
+            "labels": self._model.tag_head.labels,
+            "colours": tag_colors(self._model.tag_head.labels),
+            "step_name": self._model.step_name,
+            "threshold": self.options.threshold or self._model.tag_decoder.threshold,
+            "examples": self._dataset_reader.saved_examples,
+        }
+
+    @overrides
+    def _check_size(self, requests: list[Any]) -> None:
+        super()._check_size(requests)
+        # A sentence has at most as many steps as words: an array of its trace has at most this many numbers.
+        always = self.options.is_traced
+        traced = [item for item in requests if always or item.options.is_traced]
+        size = sum(len(item.sides[0]) ** 2 for item in traced)
+        if size > self.max_tokens**2:
+            raise request_error(
+                "attention, trace: expected sentences the squares of whose lengths add up to at most "
+                f"{self.max_tokens**2}, got {size}"
+            )
+
+    def _trace_of(self, request: JsonDict) -> ReadableTrace:
+        """The trace for a request. Raises `ConfigurationError` where the model has none."""
+        instance = self._prepared(self._json_to_instance({**request, "trace": True}))
+        (answer,) = self._answers([instance])
+        if answer.trace is None:
+            raise ConfigurationError(
+                "trace: expected a model with neural_easy_first, label_attention or position_aware_self_attention, "
+                "got one that keeps no trace"
+            )
+        description = {**self.description(), "examples": None}
+        answer.trace.display = Display(answer, description)
+        return answer.trace
+
+    @overrides
+    def _prepared(self, instance: Instance) -> Instance:
+        """The instance with its token indexers, and with the options of the predictor where it has none."""
+        options = options_of(instance).with_defaults(self.options)
+        return with_options(super()._prepared(instance), options)
+
+    @overrides
+    def _answer(self, instance: Instance, output: dict[str, Any]) -> Answer:
+        answer = super()._answer(instance, output)
+        if output.get("steps") is not None:
+            answer["steps"] = output["steps"]
+        if output["options"].attention:
+            answer["attention"] = output.get("attention")
+        if output["options"].trace:
+            answer.trace = trace = cast(ReadableTrace | None, output.get("trace"))
+            answer["trace"] = None if trace is None else trace.to_json()
         return answer

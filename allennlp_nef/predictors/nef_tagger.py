@@ -17,6 +17,7 @@ from allennlp_nef.data.formats.characters import SplitText
 from allennlp_nef.data.tokenizers import PunctuationTokenizer, split_text
 from allennlp_nef.models.base import DecodeOptions, with_options
 from allennlp_nef.modules.traces import ReadableTrace
+from allennlp_nef.predictors.base import TaggingPredictor
 from allennlp_nef.predictors.requests import (
     check_fields,
     decode_options,
@@ -27,7 +28,6 @@ from allennlp_nef.predictors.requests import (
     split_words_of,
     words_of,
 )
-from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 from allennlp_nef.predictors.word_qe import WordQePredictor
 
 REQUIRED = ("sentence", "tokens")

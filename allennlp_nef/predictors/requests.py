@@ -1,22 +1,20 @@
 """Requests: their fields, checks and batches."""
 
 import json
-import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import chain
+from inspect import signature
 from typing import Any
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 from allennlp.models import Model
 
 from allennlp_nef.data.formats.characters import Split, SplitText, refused_word
 from allennlp_nef.data.metadata import ParsingMetadata, metadata_of
-from allennlp_nef.errors import UserError, summary_of
+from allennlp_nef.errors import UserError, summary_of, unknown_option
 from allennlp_nef.models.base import DecodeOptions, options_of
 from allennlp_nef.models.nef_tagger import check_can_halt, has_steps
 from allennlp_nef.modules.halting import Halting
@@ -84,14 +82,6 @@ def asks_for_description(request: Any) -> bool:
     return request == {"describe": True} and request["describe"] is True  # 1 is equal to it
 
 
-def check_list(requests: Any, max_batch: int) -> None:
-    """Checks that requests are a list of at most `max_batch` items."""
-    if not isinstance(requests, list):
-        raise request_error(f"expected a list of objects, got {describe(requests)}")
-    if len(requests) > max_batch:
-        raise request_error(f"expected at most {max_batch} items, got {len(requests)}")
-
-
 def check_fields(
     request: Any, required: Sequence[str], optional: Sequence[str], where: str, link: str = "and"
 ) -> None:
@@ -109,6 +99,15 @@ def check_fields(
             raise request_error(
                 f"{where}expected {needed} (optional: {', '.join(optional)}), got {describe(name)}"
             )
+    try:
+        json.dumps(request.get("id"), allow_nan=False, default=str, skipkeys=True)
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # NaN and Infinity are no JSON, but Python reads them
+        raise request_error(
+            f"{where}id: expected a JSON value, got {describe(request['id'])}"
+        ) from error
 
 
 def words_of(
@@ -197,8 +196,11 @@ def decode_options(values: Mapping[str, Any], model: Model) -> DecodeOptions:
     decoder = getattr(model, "decoder", None)
     for name, value in (("max_steps", max_steps), ("halting", halting)):
         if value is not None and not has_steps(decoder):
+            got = "one without it"
+            if getattr(model, "ensemble_size", 1) > 1:
+                got = "an ensemble, each of whose members keeps the steps and the halting of its archive"
             raise ConfigurationError(
-                f"{name}: expected a model with the decoder neural_easy_first, got one without it"
+                f"{name}: expected a model with the decoder neural_easy_first, got {got}"
             )
     if max_steps is not None and not is_integer(max_steps):
         raise ConfigurationError(
@@ -232,6 +234,9 @@ def _halting_of(value: Any) -> Halting:
             raise ConfigurationError(
                 f"halting: {name}: expected an integer of at least 1, got {describe(each)}"
             )
+    options = signature(Halting.by_name(kind)).parameters
+    for name in value.keys() - {"type", *options}:
+        raise ConfigurationError(unknown_option(f"halting: {kind}", name, options))
     try:
         return Halting.from_params(Params(dict(value)))
     except (ConfigurationError, TypeError, ValueError) as error:
@@ -281,24 +286,6 @@ def batches_of(instances: Iterable[Instance], batch_size: int) -> Iterator[list[
         yield batch
 
 
-logger = logging.getLogger(__name__)
-Parse = Callable[[Any, str], Any]
-Read = Callable[[str, str], Any]
-"""What gives the request of a line. It takes the beginning of messages, too."""
-
-
-class LoadedRequest(dict[str, Any]):
-    """The request of a line: a JSON object, not to be changed, with what `parse` returned for it."""
-
-    parsed: Any = None
-    where: str = ""
-    """Which request it is: the beginning of a message about it."""
-    error: str | None = None
-    """Why there is no request in the line, which is then the value of `line`."""
-    id: Any = None
-    """That of a request with an error."""
-
-
 def read_json(line: str, where: str, hint: str = "") -> Any:
     """The value of a line of JSON. Raises `request_error`, its message between `where` and `hint`."""
     try:
@@ -307,80 +294,6 @@ def read_json(line: str, where: str, hint: str = "") -> Any:
         raise request_error(
             f"{where}expected a JSON object on one line, got {describe(line.strip())} ({error}){hint}"
         ) from error
-
-
-def load_request(line: str, parse: Parse, where: str, read: Read = read_json) -> LoadedRequest:
-    """The request of a line. Raises `request_error`, its message after `where`."""
-    return _checked(read(line, where), parse, where)
-
-
-def _checked(request: Any, parse: Parse, where: str) -> LoadedRequest:
-    parsed = parse(request, where)
-    loaded = LoadedRequest(request)
-    loaded.parsed, loaded.where = parsed, where
-    return loaded
-
-
-Predict = Callable[[list[LoadedRequest]], Iterable[JsonDict]]
-"""What gives the answers to requests."""
-
-
-class SkippedLines:
-    """Answers lines, with an object that has `error` in place of an answer where a line cannot be answered.
-
-    A warning for each of these has their number so far.
-    """
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def load(self, line: str, parse: Parse, where: str, read: Read = read_json) -> LoadedRequest:
-        """The request of a line, or what stands for it."""
-        request = None
-        try:
-            request = read(line, where)
-            return _checked(request, parse, where)
-        except UserError as error:
-            loaded = LoadedRequest(line=line.strip())
-            loaded.error = str(error)
-            loaded.id = id_of(request)
-            return loaded
-
-    def answers(
-        self,
-        requests: Sequence[LoadedRequest],
-        predict: Predict,
-    ) -> Iterator[JsonDict]:
-        """The answers to lines. Where `predict` fails for all together, each other request is tried alone."""
-        good = [request for request in requests if request.error is None]
-        # `predict` is called with the first `next`.
-        together = chain.from_iterable(map(predict, [good])) if len(good) > 1 else None
-        for request in requests:
-            if request.error is None and together is not None:
-                try:
-                    yield next(together)
-                    continue
-                except Exception:  # it comes again below, for the request that it belongs to
-                    logger.debug("A batch of lines failed.", exc_info=True)
-                    together = None
-            yield self._answer(request, predict)
-
-    def _answer(
-        self,
-        request: LoadedRequest,
-        predict: Predict,
-    ) -> JsonDict:
-        message, own_id = request.error, request.id
-        if message is None:
-            own_id = id_of(request)
-            try:
-                (answer,) = predict([request])
-                return answer
-            except Exception as error:  # noqa: BLE001  # whatever the model raises is the answer
-                message = request.where + failure_message(error)
-        self.count += 1
-        logger.warning("%s (skipped, %d so far)", message, self.count)
-        return {**({} if own_id is None else {"id": own_id}), "error": message}
 
 
 def id_of(request: Any) -> Any:

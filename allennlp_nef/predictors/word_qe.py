@@ -21,6 +21,7 @@ from allennlp_nef.errors import DataFormatError
 from allennlp_nef.models.base import DecodeOptions, with_options
 from allennlp_nef.modules.options import check_integers
 from allennlp_nef.modules.traces import ReadableTrace
+from allennlp_nef.predictors.base import TaggingPredictor
 from allennlp_nef.predictors.requests import (
     check_fields,
     decode_options,
@@ -30,7 +31,6 @@ from allennlp_nef.predictors.requests import (
     requested_options,
     split_words_of,
 )
-from allennlp_nef.predictors.tagging_predictor import TaggingPredictor
 
 
 def mean_steps(attention: Sequence[Sequence[float]]) -> list[float]:

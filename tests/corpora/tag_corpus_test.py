@@ -216,6 +216,24 @@ def test_another_plan_over_old_parts_is_refused(tag, baselines, tmp_path, senten
     assert "expected the inputs jsonl SHA-256 " in refused(*("pos_bilstm", path))
 
 
+def test_objects_in_json_lines_have_options_of_a_request(tag, tmp_path, ner_archive, archive_path):
+    sentence = {"sentence": "Anna Schmidt met Paul in Rome ."}
+    wrong = [{"max_steps": 0}, {"trace": True}, {"halting": {"type": "x"}}]
+    rows = [sentence, {**sentence, "max_steps": 2, "trace": [1]}]
+    rows += [{**sentence, "min_probability": 1}, *({**sentence, **each} for each in wrong)]
+    path = write_rows(tmp_path / "a.jsonl", rows)
+    plain, limited, certain, *refused = rows_of(tag(str(ner_archive), path)[1])
+    assert "steps" not in plain and plain["spans"] and not certain["spans"]
+    assert (limited["steps"], limited["max_steps"], limited["trace"]) == (2, 2, [1])
+    for number, (row, each) in enumerate(zip(refused, wrong), 4):
+        assert row["error"].startswith(f"{path}:{number}: {next(iter(each))}: expected ")
+    pair = {"source": "a cup", "target": "eine Tasse", "threshold": 1e-9}
+    path = write_rows(tmp_path / "b.jsonl", [pair, {**pair, "bad_probabilities": []}])
+    first, again = rows_of(tag(str(archive_path), path, folder=tmp_path / "pairs")[1])
+    assert (first["tags"], first["threshold"]) == (["BAD", "BAD"], 1e-9)
+    assert again["threshold"] == pytest.approx(1 / 6)
+
+
 def test_folders_of_others_are_refused(tag, tmp_path):
     path = write_rows(tmp_path / "a.jsonl", [{"sentence": "a"}])
     folder = tmp_path / "tagged"

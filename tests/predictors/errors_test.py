@@ -8,25 +8,18 @@ from allennlp_nef.predictors.requests import describe, request_error
 SERVER = "allennlp_server.commands.server_simple"
 
 
-class TestDescribe:
-    @pytest.mark.parametrize(
-        ("value", "text"),
-        [
-            (None, "null"),
-            (True, "true"),
-            (-1.5, "-1.5"),
-            (float("nan"), "NaN"),
-            (float("-inf"), "-Infinity"),
-            ("Küche\n\x00\u2028", r'"K\u00fcche\n\u0000\u2028"'),
-            ("\ud800", r'"\ud800"'),
-            ([1, {"a": [None]}], '[1, {"a": [null]}]'),
-            ((1, 2), "[1, 2]"),
-            ({1, 2}, "<set>"),
-            ({(1, 2): 3}, "<dict>"),
-        ],
-    )
-    def test_description_is_one_line_of_json(self, value, text):
-        assert describe(value) == text
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (-1.5, "-1.5"),
+        ("Küche\n\x00\u2028", r'"K\u00fcche\n\u0000\u2028"'),
+        ([1, {"a": [None]}], '[1, {"a": [null]}]'),
+        ({1, 2}, "<set>"),
+        ({(1, 2): 3}, "<dict>"),
+    ],
+)
+def test_values_in_messages_are_one_line_of_json(value, text):
+    assert describe(value) == text
 
 
 class TestRequestError:

@@ -225,6 +225,12 @@ class TestId:
         assert predictor.predict_json(request) == {"id": own_id, **expected}
         assert "id" not in predictor.predict_json({**GOOD[0], "id": None})
 
+    @pytest.mark.parametrize("value", ["NaN", "[Infinity]", '{"a": -1e999}'])
+    def test_numbers_that_json_lacks_are_no_id(self, word_qe, value):
+        predictor = word_qe()
+        with pytest.raises(ValueError, match="^request 1: id: expected a JSON value, got "):
+            predictor.load_line(f'{{"source": "a", "target": "b", "id": {value}}}')
+
     def test_skipped_lines_keep_theirs(self, word_qe):
         predictor = word_qe(on_error="skip")
         lines = ('{"id": 7, "source": "a"}', json.dumps({"id": 8, **GOOD[0]}), '{"source": "a"}')

@@ -69,6 +69,10 @@ def test_options_of_a_predictor_are_for_requests_that_have_none(predictor_of, ne
             "threshold: expected a number, got true",
         ),
         ({"halting": {"type": "confident"}}, "threshold"),
+        (
+            {"halting": {"type": "confident", "treshold": 1}},
+            "halting: confident: expected one of the options max_steps, threshold, got 'treshold'; did you mean",
+        ),
     ],
 )
 def test_wrong_fields_and_options_are_errors(ner, predictor_of, ner_archive, fields, message):
@@ -78,3 +82,11 @@ def test_wrong_fields_and_options_are_errors(ner, predictor_of, ner_archive, fie
     with pytest.raises(ConfigurationError) as error:
         predictor_of(ner_archive, **fields)
     assert message in str(error.value)
+
+
+def test_models_without_steps_have_no_limits(predictor_of, baselines, monkeypatch):
+    predictor = predictor_of(baselines["ner_bilstm"])
+    for size, got in ((1, "one without it"), (2, "an ensemble, each of whose members keeps")):
+        monkeypatch.setattr(predictor._model, "ensemble_size", size)
+        with pytest.raises(ValueError, match=f"expected a model with the decoder .*, got {got}"):
+            predictor.predict_json({**REQUEST, "max_steps": 2})

@@ -177,6 +177,7 @@ def test_requests_at_the_same_time_get_their_own_answers(app, word_qe):
         (b'{"a":' * 20 + b"[]" + b"}" * 20, 400, "expected JSON of at most 20 levels, got more"),
         (b"[" * LIMIT, 400, "expected JSON"),
         (b" " * (LIMIT + 1), 413, f"expected a body of at most {LIMIT} bytes"),
+        (b'{"source": "a", "target": "b", "id": NaN}', 400, "id: expected a JSON value, got NaN"),
         (b"NaN", 400, "expected an object with the fields source and target, got NaN"),
     ],
 )
