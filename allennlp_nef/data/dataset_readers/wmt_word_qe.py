@@ -29,7 +29,6 @@ from allennlp_nef.data.fields import AlignmentField, NumberField, SimilarityFiel
 from allennlp_nef.data.formats.characters import SplitText, check_words
 from allennlp_nef.data.formats.data_paths import DataPath
 from allennlp_nef.data.formats.error_spans import SEVERITIES, ErrorSpan, format_error_spans
-from allennlp_nef.data.formats.score_files import format_sentence_score
 from allennlp_nef.data.formats.wmt_layouts import (
     EOS,
     GAP,
@@ -38,6 +37,7 @@ from allennlp_nef.data.formats.wmt_layouts import (
     check_eos,
     check_tags,
     format_header,
+    format_sentence_score,
     format_submission,
     format_tags,
     interleave,

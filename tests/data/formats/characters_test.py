@@ -10,9 +10,13 @@ from allennlp_nef.data.formats.characters import (
     check_labels,
     refused_word,
 )
-from allennlp_nef.data.formats.score_files import read_word_scores
-from allennlp_nef.data.formats.tag_files import read_conllu_tags, read_tag_column
-from allennlp_nef.data.formats.wmt_tag_files import read_tags, read_text
+from allennlp_nef.data.formats.tag_files import (
+    read_conllu_tags,
+    read_tag_column,
+    read_tags,
+    read_text,
+    read_word_scores,
+)
 from allennlp_nef.errors import DataFormatError
 
 REFUSED = {
