@@ -74,6 +74,8 @@ PYTHON = (
     "allennlp_nef.nn.constrained_sparsemax.constrained_sparsemax",
     "allennlp_nef.metrics.significance.compare",
     "allennlp_nef.metrics.CountingMetric",
+    "allennlp_nef.data.dataset_readers.TaggingReader",
+    "allennlp_nef.data.dataset_readers.SentenceReader",
     "allennlp_nef.data.formats.conll_columns.read_columns",
     "allennlp_nef.data.formats.conllu.read_conllu",
     "allennlp_nef.data.formats.wmt_word_qe.read_examples",

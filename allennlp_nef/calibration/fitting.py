@@ -21,8 +21,8 @@ from allennlp_nef.data.formats.error_spans import (
 from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.metrics.calibration import calibration_bins, expected_calibration_error
+from allennlp_nef.metrics.tag_scores import word_qe_scores
 from allennlp_nef.metrics.thresholds import SpanParts, best_threshold
-from allennlp_nef.metrics.word_qe_counts import word_qe_scores
 from allennlp_nef.models.base import unlabeled_tensors
 from allennlp_nef.modules.calibration import Calibration
 from allennlp_nef.modules.tag_decoder import TagDecoder

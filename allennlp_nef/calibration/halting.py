@@ -14,7 +14,7 @@ from allennlp_nef.data.formats.chunks import chunks_of
 from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.metrics.ratios import precision_recall_f1
-from allennlp_nef.metrics.word_qe_counts import word_qe_score_arrays
+from allennlp_nef.metrics.tag_scores import word_qe_score_arrays
 from allennlp_nef.models import NefTagger
 from allennlp_nef.models.base import DecodeOptions
 from allennlp_nef.modules.halting import FixedHalting, Halting, Progress, ProgressTracker

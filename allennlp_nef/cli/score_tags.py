@@ -14,27 +14,27 @@ from allennlp_nef.cli.shared import checking, integer
 from allennlp_nef.data.formats.chunks import convert_tags
 from allennlp_nef.data.formats.conllu import TAG_COLUMNS
 from allennlp_nef.data.formats.error_spans import SpannedText, read_error_spans, severities_of
-from allennlp_nef.data.formats.score_files import read_sentence_scores, read_word_scores
 from allennlp_nef.data.formats.tag_files import (
+    MIN_LINES,
     TagFile,
     TaggedSentence,
     check_labeled,
     check_lines_up,
-    read_conllu_tags,
-    read_conllu_trees,
-    read_tag_column,
-)
-from allennlp_nef.data.formats.wmt_layouts import HEADER, kinds_in
-from allennlp_nef.data.formats.wmt_tag_files import (
-    MIN_LINES,
     check_sentences,
     check_systems,
+    kinds_in,
     leave_out,
     line_up,
+    read_conllu_tags,
+    read_conllu_trees,
+    read_sentence_scores,
+    read_tag_column,
     read_tags,
     read_text,
+    read_word_scores,
     with_words,
 )
+from allennlp_nef.data.formats.wmt_layouts import HEADER
 from allennlp_nef.errors import DataFormatError, UserError, quote
 from allennlp_nef.metrics.significance import Comparison, compare
 from allennlp_nef.metrics.tag_scores import (

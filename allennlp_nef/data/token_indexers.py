@@ -161,7 +161,7 @@ class WordPiecesIndexer(TokenIndexer):
             return self.get_empty_token_list()
         words = [token.ensure_text() for token in tokens]
         encoded = self._tokenizer(words, add_special_tokens=False, verbose=False)["input_ids"]
-        pieces = [found or [self._tokenizer.unk_token_id] for found in encoded]
+        pieces = [of_word or [self._tokenizer.unk_token_id] for of_word in encoded]
         return {"counts": list(map(len, pieces)), "pieces": sum(pieces, [])}
 
     @overrides

@@ -35,10 +35,10 @@ def settings_of(predictor: TaggingPredictor, tagger: PlainTagger) -> dict[str, A
             )
         if reader.source_tokenizer or reader.target_tokenizer:
             raise unsupported("dataset_reader", "tokenizers", "words between whitespace")
-        indexers = {"words": reader._target_token_indexers, "source": reader._source_token_indexers}
+        indexers = {"words": reader.indexers["target"], "source": reader.indexers["source"]}
         aligner = reader.aligner and _aligner(reader.aligner)
     else:
-        indexers = {"words": reader._token_indexers}
+        indexers = {"words": reader.indexers["tokens"]}
     return {
         "task": predictor.task,
         "indices": {

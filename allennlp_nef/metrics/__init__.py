@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from allennlp_nef.metrics.counting_metric import ProbabilityMetric as ProbabilityMetric
     from allennlp_nef.metrics.counting_metric import TagAccuracy as TagAccuracy
     from allennlp_nef.metrics.sentence_scores import SentenceScoresMetric as SentenceScoresMetric
+    from allennlp_nef.metrics.tag_scores import count_word_qe as count_word_qe
+    from allennlp_nef.metrics.tag_scores import word_qe_scores as word_qe_scores
     from allennlp_nef.metrics.word_qe import BestThresholdWordQe as BestThresholdWordQe
     from allennlp_nef.metrics.word_qe import WordQeMetric as WordQeMetric
-    from allennlp_nef.metrics.word_qe_counts import count_word_qe as count_word_qe
-    from allennlp_nef.metrics.word_qe_counts import word_qe_scores as word_qe_scores
 
 _MODULES = {
     "AttachmentScoresMetric": "attachment_scores",
@@ -32,8 +32,8 @@ _MODULES = {
     "SentenceScoresMetric": "sentence_scores",
     "TagAccuracy": "counting_metric",
     "WordQeMetric": "word_qe",
-    "count_word_qe": "word_qe_counts",
-    "word_qe_scores": "word_qe_counts",
+    "count_word_qe": "tag_scores",
+    "word_qe_scores": "tag_scores",
 }
 
 

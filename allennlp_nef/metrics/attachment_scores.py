@@ -32,9 +32,10 @@ class AttachmentScoresMetric(CountingMetric):
         """Predicted and gold heads and labels, and the mask: each (batch, words)."""
         has_head = heads == gold_heads
         has_both = has_head & (labels == gold_labels)
-        words = [(each & mask).sum() for each in (has_head, has_both)]
+        is_right = torch.stack([has_head, has_both])
+        words = (is_right & mask).flatten(1).sum(-1)
         is_sentence = mask.any(-1)
-        sentences = [((each | ~mask).all(-1) & is_sentence).sum() for each in (has_head, has_both)]
+        sentences = ((is_right | ~mask).all(-1) & is_sentence).sum(-1)
         self.add(torch.stack([*words, *sentences, mask.sum(), is_sentence.sum()]))
 
     @overrides

@@ -77,21 +77,25 @@ class CalibrationMetric(ProbabilityMetric):
 
     @overrides
     def add_words(
-        self, predictions: torch.Tensor, gold: torch.Tensor, probabilities: torch.Tensor
+        self,
+        predictions: torch.Tensor,
+        gold: torch.Tensor,
+        mask: torch.Tensor,
+        probabilities: torch.Tensor,
     ) -> None:
         if self._bad is None:
             confidence = probabilities.gather(-1, predictions.unsqueeze(-1)).squeeze(-1)
             is_right = predictions == gold
             known = (gold >= 0).unsqueeze(-1)
             labels = torch.nn.functional.one_hot(gold.clamp(min=0), probabilities.size(-1))
-            squares = ((probabilities - known * labels) ** 2).sum()
+            squares = ((probabilities - known * labels) ** 2).sum(-1)
         else:
             confidence, is_right = self._bad.probabilities(probabilities), self._bad.are(gold)
-            squares = ((confidence - is_right.double()) ** 2).sum()
+            squares = (confidence - is_right.double()) ** 2
         bins = (confidence * BINS).long().clamp(0, BINS - 1)
-        rows = torch.stack([confidence, is_right.double(), torch.ones_like(confidence)])
+        rows = torch.stack([confidence, is_right.double(), torch.ones_like(confidence)]) * mask
         counts = rows.new_zeros(3, BINS).index_add_(1, bins, rows)
-        self.add(torch.cat([counts.flatten(), squares.unsqueeze(0)]))
+        self.add(torch.cat([counts.flatten(), (squares * mask).sum().unsqueeze(0)]))
 
     @overrides
     def no_counts(self) -> numpy.ndarray:

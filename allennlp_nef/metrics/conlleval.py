@@ -53,13 +53,15 @@ class ConllEvalMetric(CountingMetric):
         codes = [(_CODES[prefix], numbers.get(kind, -1)) for prefix, kind in tags]
         self._is_bioul = any(code in (_LAST, _UNIT) for code, _ in codes)
         inner = (_INSIDE, _LAST) if self._is_bioul else (_INSIDE,)
-        # A row for each label, the last one for -1: the prefix, the type, and whether the vocabulary lacks a label that
-        # continues a chunk of this type.
+        # A row for each label, then one for padding and one for -1: the prefix, the type, and whether the vocabulary
+        # lacks a label that continues a chunk of this type.
         rows = [
             (code, number, any((other, number) not in codes for other in inner))
             for code, number in codes
         ]
-        self._labels = torch.tensor([*rows, (_INSIDE, len(self._types), True)])
+        self._labels = torch.tensor(
+            [*rows, (_OUTSIDE, -1, False), (_INSIDE, len(self._types), True)]
+        )
         self._per_type = per_type
         self.reset()
 
@@ -73,8 +75,15 @@ class ConllEvalMetric(CountingMetric):
         """Predicted and gold tags, and the mask: each (batch, tokens)."""
         if mask is None:
             mask = torch.ones_like(gold, dtype=torch.bool)
-        is_first = (mask & (mask.cumsum(-1) == 1))[mask]  # (words,), like all that follows
-        predicted, expected = predictions[mask], gold[mask]
+        is_first = mask & (mask.cumsum(-1) == 1)
+        # The words of all sentences, and then what is padding: (batch * tokens,), like all that follows. To select the
+        # words a device would be waited for.
+        order = (~mask).flatten().long().argsort(stable=True)
+        is_word, is_first = mask.flatten()[order], is_first.flatten()[order]
+        padding = len(self._labels) - 2
+        predicted, expected = (
+            torch.where(is_word, tags.flatten()[order], padding) for tags in (predictions, gold)
+        )
         predicted_chunks = self._read(predicted, is_first)
         gold_chunks = self._read(expected, is_first)
         same_type = predicted_chunks.type == gold_chunks.type
@@ -84,7 +93,7 @@ class ConllEvalMetric(CountingMetric):
         self.add(
             torch.cat(
                 [
-                    torch.stack([hits.sum(), mask.sum()]),
+                    torch.stack([(hits & is_word).sum(), mask.sum()]),
                     self._per_type_counts(gold_chunks, right & gold_chunks.starts),
                     self._per_type_counts(predicted_chunks, predicted_chunks.starts),
                     self._per_type_counts(gold_chunks, gold_chunks.starts),
@@ -95,7 +104,7 @@ class ConllEvalMetric(CountingMetric):
     def _read(self, tags: torch.Tensor, is_first: torch.Tensor) -> "_Chunks":
         """The chunks of a batch of sentences.
 
-        `tags`, (words,), are those of all sentences, one after the other; `is_first` marks the first word of each.
+        `tags` are those of all sentences, one after the other; `is_first` marks the first word of each.
         """
         self._labels = self._labels.to(tags.device)
         prefix, kind, lacks_inner = self._labels[tags].unbind(-1)
@@ -110,13 +119,14 @@ class ConllEvalMetric(CountingMetric):
         continues[1:] = is_open[:-1] & (kind[1:] == kind[:-1]) & ~is_first[1:]
         continues &= (prefix == _INSIDE) | (prefix == _LAST)
         # A chunk ends before the next word that does not continue it.
-        breaks = (~continues).nonzero().squeeze(-1)
-        ends = torch.cat([breaks[1:], breaks.new_full((1,), len(tags))])
-        number = (~continues).cumsum(0) - 1
-        return _Chunks((prefix != _OUTSIDE) & ~continues, ends[number], kind)
+        breaks = torch.where(continues, len(tags), indices)
+        following = torch.cat([breaks[1:], breaks.new_full((1,), len(tags))])[: len(tags)]
+        ends = following.flip(0).cummin(0).values.flip(0) if len(tags) else indices
+        return _Chunks((prefix != _OUTSIDE) & ~continues, ends, kind)
 
     def _per_type_counts(self, chunks: "_Chunks", which: torch.Tensor) -> torch.Tensor:
-        return torch.bincount(chunks.type[which], minlength=len(self._types) + 1)
+        counts = which.new_zeros(len(self._types) + 1, dtype=torch.long)
+        return counts.index_add_(0, chunks.type.clamp(min=0), which.long())
 
     @overrides
     def no_counts(self) -> numpy.ndarray:

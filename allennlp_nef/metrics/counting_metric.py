@@ -87,12 +87,22 @@ class ProbabilityMetric(CountingMetric):
             raise ValueError("probabilities: expected those of all labels, got none")
         if mask is None:
             mask = torch.ones_like(gold, dtype=torch.bool)
-        self.add_words(predictions[mask], gold[mask], probabilities.detach()[mask].double())
+        # What is in padding has to be a tag and a number. No words are selected: a device would be waited for.
+        predictions, gold = predictions.masked_fill(~mask, 0), gold.masked_fill(~mask, 0)
+        probabilities = probabilities.detach().double().masked_fill(~mask.unsqueeze(-1), 0)
+        self.add_words(
+            predictions.flatten(), gold.flatten(), mask.flatten(), probabilities.flatten(0, 1)
+        )
 
     def add_words(
-        self, predictions: torch.Tensor, gold: torch.Tensor, probabilities: torch.Tensor
+        self,
+        predictions: torch.Tensor,
+        gold: torch.Tensor,
+        mask: torch.Tensor,
+        probabilities: torch.Tensor,
     ) -> None:
-        """Counts the words of a batch: predicted and gold tags (words,), probabilities in float64 (words, labels)."""
+        """Counts the words of a batch: predicted and gold tags and the mask (words,), probabilities in float64 (words,
+        labels). In padding all of them are 0."""
         raise NotImplementedError
 
 

@@ -40,7 +40,7 @@ class SentenceScoresMetric(CountingMetric):
 
     @overrides
     def get_metric(self, reset: bool = False) -> dict[str, float]:
-        counts = [batch.cpu().numpy() for batch in self.counts]
+        counts = [torch.cat(self.counts).cpu().numpy()] if self.counts else []
         if reset:
             counts = self.over_processes(counts)
             self.reset()

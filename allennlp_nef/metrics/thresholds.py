@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy
 
 from allennlp_nef.metrics.ratios import precision_recall_f1
-from allennlp_nef.metrics.word_qe_counts import word_qe_score_arrays
+from allennlp_nef.metrics.tag_scores import word_qe_score_arrays
 
 OBJECTIVES = ("mcc", "f1_mult")
 """The scores that a threshold can be chosen for."""

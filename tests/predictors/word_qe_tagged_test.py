@@ -4,7 +4,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.tokenizers import LettersDigitsTokenizer
 
-from allennlp_nef.data.formats.wmt_tag_files import leave_out, line_up, read_tags
+from allennlp_nef.data.formats.tag_files import leave_out, line_up, read_tags
 from allennlp_nef.data.saved_examples import request_of
 from allennlp_nef.predictors import WordQePredictor
 from tests.small_experiment import ROOT, config_of, experiment

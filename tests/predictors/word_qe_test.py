@@ -10,7 +10,7 @@ from allennlp.data import DatasetReader
 from allennlp.models import Model, load_archive
 from allennlp.predictors import Predictor
 
-from allennlp_nef.data.formats.score_files import read_sentence_scores
+from allennlp_nef.data.formats.tag_files import read_sentence_scores
 from allennlp_nef.data.formats.wmt_word_qe import read_examples
 from allennlp_nef.predictors import WordQePredictor
 

@@ -70,7 +70,12 @@ class Lexicon:
         for word, others in self.links.items():
             for other, count in others.items():
                 links[word[:STEM_LENGTH], other[:STEM_LENGTH]] += count
-        return Lexicon(_stemmed(self.source), _stemmed(self.target), _by_source(links.items()))
+        source: Counter[str] = Counter()
+        target: Counter[str] = Counter()
+        for stems, counts in ((source, self.source), (target, self.target)):
+            for word, count in counts.items():
+                stems[word[:STEM_LENGTH]] += count
+        return Lexicon(source, target, _by_source(links.items()))
 
     def counts(self, sources: Sequence[str], targets: Sequence[str]) -> tuple[numpy.ndarray, ...]:
         """Of words: the tokens (sources, 1) and (1, targets), and the links (sources, targets)."""
@@ -103,13 +108,6 @@ def _by_source(counts: Iterable[tuple[tuple[str, str], int]]) -> dict[str, dict[
     return links
 
 
-def _stemmed(counts: dict[str, int]) -> dict[str, int]:
-    stems: Counter[str] = Counter()
-    for word, count in counts.items():
-        stems[word[:STEM_LENGTH]] += count
-    return stems
-
-
 def _row(counts: dict[str, int], words: Sequence[str]) -> numpy.ndarray:
     return numpy.array([counts.get(word, 0) for word in words], dtype=numpy.float32)
 
@@ -132,8 +130,10 @@ def translated_words(
     sources, targets = (
         {word.lower() for word in side if any(map(str.isalpha, word))} for side in (source, target)
     )
-    found = sum(any(word in known.get(other, ()) for other in sources - {word}) for word in targets)
-    return found, len(targets)
+    translated = sum(
+        any(word in known.get(other, ()) for other in sources - {word}) for word in targets
+    )
+    return translated, len(targets)
 
 
 NUM_WORD_FEATURES = 15
@@ -268,14 +268,14 @@ class LexicalAligner:
         self, lexicon: Lexicon, weights: Sequence[Sequence[float]], threshold: float
     ) -> None:
         self.lexicon = lexicon
-        self.weights = [list(each) for each in weights]
+        self.weights = list(map(list, weights))
         self.threshold = threshold
         self._stems = lexicon.stems()
 
     def align(self, source: Sequence[str], target: Sequence[str]) -> list[tuple[int, int]]:
         """The links, as pairs (source index, target index), from 0 and sorted."""
-        found = numpy.nonzero(self.probabilities(source, target) >= self.threshold)
-        return list(zip(found[0].tolist(), found[1].tolist()))
+        links = numpy.argwhere(self.probabilities(source, target) >= self.threshold)
+        return [(i, j) for i, j in links.tolist()]
 
     def probabilities(self, source: Sequence[str], target: Sequence[str]) -> numpy.ndarray:
         """The probability of each link: (source words, target words)."""
@@ -395,18 +395,18 @@ def _fit(pairs: Sequence[AlignedPair], words: Lexicon) -> tuple[list[list[float]
     labels = numpy.concatenate([links.ravel() for links in gold])
     if labels.all():
         raise DataFormatError("aligner: expected words that are not linked, got links of all words")
-    own = numpy.concatenate([_rows(each) for each in features])
+    own = numpy.concatenate([_rows(pair) for pair in features])
     rounds: list[list[float]] = []
-    found: list[numpy.ndarray] = []
+    tables: list[numpy.ndarray] = []
     for number in range(NUM_ROUNDS):
         table = own
         if number:
-            context = numpy.concatenate([_rows(context_features(each)) for each in found])
+            context = numpy.concatenate([_rows(context_features(probs)) for probs in tables])
             table = numpy.concatenate([own, context], 1)
         rounds.append(_regression(table, labels))
-        before: list[numpy.ndarray | None] = [*found] or [None] * len(features)
-        found = [probabilities_of(rounds[-1], *each) for each in zip(features, before)]
-    return rounds, _best_threshold(numpy.concatenate([each.ravel() for each in found]), labels)
+        before: list[numpy.ndarray | None] = [*tables] or [None] * len(features)
+        tables = [probabilities_of(rounds[-1], *pair) for pair in zip(features, before)]
+    return rounds, _best_threshold(numpy.concatenate([t.ravel() for t in tables]), labels)
 
 
 def _rows(features: Iterable[numpy.ndarray]) -> numpy.ndarray:

@@ -255,22 +255,22 @@ class ConlluTreesReader(UntaggedReader):
         `DataFormatError`, a `ValueError`: no words, not as many tags, heads or labels as words, heads that are no tree
         with one root, a word or a label that `check_words` or `check_labels` refuses.
         """
-        found = self.words_of(words, "words")
+        forms = self.words_of(words, "words")
         for name, values in (("tags", tags), ("heads", heads), ("labels", labels)):
-            if values is not None and (not isinstance(values, list) or len(values) != len(found)):
+            if values is not None and (not isinstance(values, list) or len(values) != len(forms)):
                 raise DataFormatError(
-                    f"{name}: expected a list of {len(found)} values, one a word, got {quote(values)}"
+                    f"{name}: expected a list of {len(forms)} values, one a word, got {quote(values)}"
                 )
         if (heads is None) != (labels is None):
             raise DataFormatError("heads, labels: expected both or none, got one of them")
         tree = None
         if heads is not None and labels is not None:
-            check_heads(heads, len(found), "heads")
+            check_heads(heads, len(forms), "heads")
             check_labels(labels, "labels")
             tree = DependencyTree(heads, labels)
         if tags is not None:
             check_labels(tags, "tags")
-        return self._build(found, tags or [UNKNOWN] * len(found), tree)
+        return self._build(forms, tags or [UNKNOWN] * len(forms), tree)
 
     def _build(
         self,

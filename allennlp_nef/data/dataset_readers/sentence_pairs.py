@@ -66,10 +66,10 @@ class SentencePairsReader(UntaggedReader):
         names: Sequence[str] = ("first", "second"),
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
         if len(names) != 2 or len({*names}) != 2 or not all(isinstance(n, str) for n in names):
             raise ConfigurationError(f"names: expected two different names, got {names!r}")
         self.text_fields = tuple(names)  # type: ignore[misc]
+        super().__init__(**kwargs)
         if gold not in ("label", "score"):
             raise ConfigurationError(f"gold: expected label or score, got {gold!r}")
         self.gold = gold

@@ -102,6 +102,8 @@ class TaggingReader(DatasetReader):
         self._label_namespace = label_namespace
         self._weighting = weighting
         self._weighted_path: str | None = None
+        self.indexers: dict[str, dict[str, TokenIndexer]] = {}
+        """The indexers of each field that holds a sentence."""
         self.on_error: OnError = raise_error
         """What `examples` does with a sentence that cannot be read."""
 
@@ -117,6 +119,13 @@ class TaggingReader(DatasetReader):
     def examples(self, file_path: str) -> Iterator[Any]:
         """The sentences of a file, as the format's module gives them. Raises `DataFormatError`."""
         raise NotImplementedError
+
+    @overrides
+    def apply_token_indexers(self, instance: Instance) -> None:
+        """Sets the indexers. `text_to_instance` does not: worker processes would send them along with each instance."""
+        for name, indexers in self.indexers.items():
+            field: Any = instance.fields[name]
+            field.token_indexers = indexers
 
     def num_tokens(self, example: Any) -> int:
         """How many tokens an example has."""
@@ -141,7 +150,6 @@ class TaggingReader(DatasetReader):
                 for example in self.shard_iterable(examples):
                     yield self.to_instance(example)
             else:
-                self._check_weighted_path(file_path)
                 yield from self.shard_iterable(self._weighted(examples, self._weighting, file_path))
         except DataFormatError:
             if self.get_worker_info() is not None:
@@ -154,24 +162,24 @@ class TaggingReader(DatasetReader):
         """Reads all sentences from now on, with equal weights: no longer for a training."""
         self._weighting = None
 
-    def _check_weighted_path(self, file_path: str) -> None:
-        """Raises a `ConfigurationError` where the reader also reads other data, whose sentences would be left out."""
+    def _weighted(
+        self, examples: Iterable[Any], weighting: SentenceWeighting, file_path: str
+    ) -> Iterator[Instance]:
+        """The instances of the examples with their weights, without those of weight 0.
+
+        Raises a `ConfigurationError` where the reader has read other data, whose sentences would be left out.
+        """
         if self._weighted_path not in (None, file_path):
             raise ConfigurationError(
                 "weighting: expected a validation_dataset_reader without it, got one reader for "
                 f"{self._weighted_path} and {file_path}"
             )
         self._weighted_path = file_path
-
-    def _weighted(
-        self, examples: Iterable[Any], weighting: SentenceWeighting, file_path: str
-    ) -> Iterator[Instance]:
-        """The instances of the examples with their weights, without those of weight 0."""
         instances = [self.to_instance(example) for example in examples]
-        target = [
-            metadata_of(self.to_instance(each)) for each in self.examples(weighting.target_path)
-        ]
-        weights = weighting.weights([metadata_of(instance) for instance in instances], target)
+        target = map(self.to_instance, self.examples(weighting.target_path))
+        weights = weighting.weights(
+            list(map(metadata_of, instances)), list(map(metadata_of, target))
+        )
         if not weights.all():
             self.warn(
                 "Left out %d of %d sentences of %s: their weight is 0 (weighting).",
@@ -272,14 +280,8 @@ class FileReader(TaggingReader):
         except DataFormatError as error:
             raise ConfigurationError(str(error)) from None
         self.encoding = encoding
-        self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
-
-    @overrides
-    def apply_token_indexers(self, instance: Instance) -> None:
-        """Sets the indexers. `text_to_instance` does not: worker processes would send them along with each instance."""
-        for name in self.text_fields:
-            field: Any = instance.fields[name]
-            field.token_indexers = self._token_indexers
+        token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
+        self.indexers = dict.fromkeys(self.text_fields, token_indexers)
 
 
 class UntaggedReader(FileReader):

@@ -29,7 +29,6 @@ from allennlp_nef.data.fields import AlignmentField, NumberField, SimilarityFiel
 from allennlp_nef.data.formats.characters import SplitText, check_words
 from allennlp_nef.data.formats.data_paths import DataPath
 from allennlp_nef.data.formats.error_spans import SEVERITIES, ErrorSpan, format_error_spans
-from allennlp_nef.data.formats.score_files import format_sentence_score
 from allennlp_nef.data.formats.wmt_layouts import (
     EOS,
     GAP,
@@ -38,6 +37,7 @@ from allennlp_nef.data.formats.wmt_layouts import (
     check_eos,
     check_tags,
     format_header,
+    format_sentence_score,
     format_submission,
     format_tags,
     interleave,
@@ -246,11 +246,11 @@ class WmtWordQeReader(TaggingReader):
         self._reader_aligner = ReaderAligner(aligner)
         self._word_similarity = word_similarity
         self._sentence_scores = sentence_scores
-        self._source_token_indexers = source_token_indexers or {
-            "tokens": SingleIdTokenIndexer(namespace="source_tokens")
-        }
-        self._target_token_indexers = target_token_indexers or {
-            "tokens": SingleIdTokenIndexer(namespace="target_tokens")
+        self.indexers = {
+            "source": source_token_indexers
+            or {"tokens": SingleIdTokenIndexer(namespace="source_tokens")},
+            "target": target_token_indexers
+            or {"tokens": SingleIdTokenIndexer(namespace="target_tokens")},
         }
 
     @classmethod
@@ -386,13 +386,6 @@ class WmtWordQeReader(TaggingReader):
         fields["metadata"] = MetadataField(metadata)
         return Instance(fields)
 
-    @overrides
-    def apply_token_indexers(self, instance: Instance) -> None:
-        """Sets the indexers. `text_to_instance` does not: worker processes would send them along with each instance."""
-        fields: Any = instance.fields
-        fields["source"].token_indexers = self._source_token_indexers
-        fields["target"].token_indexers = self._target_token_indexers
-
 
 LANGUAGE_WORDS = 100
 """So many words are looked at to tell whether they are of the aligner's languages."""
@@ -437,8 +430,8 @@ class ReaderAligner:
         if self.aligner is None:
             return [], "none"
         if self._checked_words < LANGUAGE_WORDS:
-            found, words = translated_words(self.aligner.lexicon.links, source, target)
-            self._translated_words += found
+            translated, words = translated_words(self.aligner.lexicon.links, source, target)
+            self._translated_words += translated
             self._checked_words += words
             share = self._translated_words / max(1, self._checked_words)
             if self._checked_words >= LANGUAGE_WORDS and share < MIN_TRANSLATED:

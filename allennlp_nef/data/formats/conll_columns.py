@@ -91,18 +91,14 @@ def check_separator(sentence: ColumnSentence, path: TextPath) -> None:
             )
 
 
-def format_columns(rows: Sequence[Sequence[str]], tags: Sequence[str] | None = None) -> str:
+def format_columns(rows: Sequence[Sequence[str]]) -> str:
     """
-    The lines of a sentence, columns separated by one blank, with the empty line after it; `tags` are one more column.
+    The lines of a sentence, columns separated by one blank, with the empty line after it.
 
     # Raises
 
-    `DataFormatError`: not as many tags as rows, a column that is empty or has whitespace in it.
+    `DataFormatError`: a column that is empty or has whitespace in it.
     """
-    if tags is not None:
-        if len(tags) != len(rows):
-            raise DataFormatError(f"tags: expected {len(rows)}, one a token, got {len(tags)}")
-        rows = [(*row, tag) for row, tag in zip(rows, tags)]
     for row in rows:
         for column in row:
             if not column or re.search(r"[ \t\r\n]", column):

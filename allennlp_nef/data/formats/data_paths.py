@@ -120,9 +120,9 @@ def _files_of_prefix(
             f"got no {' and no '.join(missing)}{_hint(prefix, endings)}"
         )
     for part, several in optional.items():
-        found = [prefix + ending for ending in several if os.path.isfile(prefix + ending)]
-        if found:
-            paths[part] = found[0]
+        existing = [prefix + ending for ending in several if os.path.isfile(prefix + ending)]
+        if existing:
+            paths[part] = existing[0]
     return paths
 
 

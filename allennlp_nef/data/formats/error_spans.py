@@ -13,9 +13,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from allennlp_nef.data.formats.characters import SplitText, find_words
-from allennlp_nef.data.formats.tag_files import SystemInfo
 from allennlp_nef.data.formats.text_files import is_whole_number
-from allennlp_nef.data.formats.wmt_layouts import SPAN_LAYOUTS, Row, read_table
+from allennlp_nef.data.formats.wmt_layouts import SPAN_LAYOUTS, Row, SystemInfo, read_table
 from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
 
 logger = logging.getLogger(__name__)
@@ -115,9 +114,7 @@ def read_spanned(
 
     if "source" in table.layout.columns:
         return SystemInfo("gold"), read(5)
-    table.check_same([0, 1])
-    for number in range(len(table.rows)):
-        table.check_number(number)
+    table.check_order([0, 1])
     return table.system(), read(3)
 
 

@@ -33,12 +33,9 @@ other, with their header lines or with those of the first one alone. In gold fil
 has the word and the tag `hallucination`.
 """
 
-from collections.abc import Sequence, Set
-from itertools import takewhile
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from allennlp_nef.data.formats.characters import check_words
-from allennlp_nef.data.formats.tag_files import SystemInfo, TaggedSentence
 from allennlp_nef.data.formats.text_files import is_whole_number, read_lines
 from allennlp_nef.errors import DataFormatError, quote
 
@@ -60,6 +57,17 @@ HEADER = ("disk_footprint", "parameters", "ensemble_size")
 """What the header lines of a submission are, in their order; the first is in bytes."""
 LEFT_OUT = "hallucination"
 """The word and the tag of a sentence that is left out, in gold files of WMT23."""
+
+
+class SystemInfo(NamedTuple):
+    """What a file of the WMT shared tasks says about its system."""
+
+    name: str
+    language_pair: str | None = None
+    kind: str | None = None
+    """What is tagged: "mt" (words), "gap" or "source"."""
+    header: tuple[int, ...] = ()
+    """The numbers of the header lines of a submission; `wmt_layouts.HEADER` has their names."""
 
 
 class Layout(NamedTuple):
@@ -87,7 +95,7 @@ class Layout(NamedTuple):
 _WORD = ("language pair", "system", "kind", "sentence", "word index", "word", "tag")
 _SPANS = ("language pair", "system", "sentence", "text", "starts", "ends", "severities")
 _SCORE = ("language pair", "system", "sentence", "score")
-_GOLD = ("lp", "gold", "sid", "mt", "mttok", "tags")
+GOLD_WORDS = ("lp", "gold", "sid", "mt", "mttok", "tags")
 _GOLD_SPANS = ("lp", "gold", "sid", "mt", "start_id", "end_id", "error")
 _ORIGIN = ("mt_system", "doc_id", "seg_id", "annotator_id")
 _DEV_SPANS = (*_ORIGIN, "source", "target", "start_ids", "end_ids", "errors")
@@ -96,7 +104,7 @@ WORD_LAYOUTS = (
     Layout("WMT20 to 22 gold", _WORD),
     Layout("WMT20 and 21 submission", _WORD, 2),
     Layout("WMT22 and 23 submission", _WORD, 3),
-    Layout("WMT23 gold", _GOLD, 0, "lp"),
+    Layout("WMT23 gold", GOLD_WORDS, 0, "lp"),
 )
 SPAN_LAYOUTS = (
     Layout("WMT23 gold spans", _GOLD_SPANS, 0, "lp"),
@@ -108,7 +116,7 @@ SCORE_LAYOUTS = (
     Layout("WMT20 and 21 submission of scores", _SCORE, 2),
     Layout("WMT22 and 23 submission of scores", _SCORE, 3),
 )
-_HALLUCINATIONS = (Layout("WMT23 hallucinations", ("language pair", "sentence"), 0, "lp"),)
+HALLUCINATION_LAYOUTS = (Layout("WMT23 hallucinations", ("language pair", "sentence"), 0, "lp"),)
 
 
 # Lines of tags
@@ -298,13 +306,14 @@ class Table(NamedTuple):
                         f"{quote(first.cells[column])}, as in line {first.line}, got {quote(row.cells[column])}"
                     )
 
-    def check_number(self, index: int) -> None:
-        """Raises a `DataFormatError` where the third cell of a row is not the number of its sentence, from 0."""
-        line, cells = self.rows[index]
-        if cells[2] != str(index):
-            raise DataFormatError(
-                f"{self.path}:{line}: expected the sentence {index}, got {quote(cells[2])}"
-            )
+    def check_order(self, columns: Sequence[int]) -> None:
+        """The check of `check_same`, and that the third cell of each row is the number of its sentence, from 0."""
+        self.check_same(columns)
+        for number, (line, cells) in enumerate(self.rows):
+            if cells[2] != str(number):
+                raise DataFormatError(
+                    f"{self.path}:{line}: expected the sentence {number}, got {quote(cells[2])}"
+                )
 
     def system(self) -> SystemInfo:
         """The system of a table that begins with the columns language pair and system."""
@@ -378,7 +387,7 @@ def format_header(header: Sequence[int]) -> str:
 
     `DataFormatError`: another number of numbers, one that is no integer of at least 0.
     """
-    if len(header) not in (2, 3) or not all(type(each) is int and each >= 0 for each in header):
+    if len(header) not in (2, 3) or not all(type(n) is int and n >= 0 for n in header):
         raise DataFormatError(
             f"header: expected two or three integers of at least 0 ({', '.join(HEADER)}), got {quote(list(header))}"
         )
@@ -386,49 +395,6 @@ def format_header(header: Sequence[int]) -> str:
 
 
 # Words and tags in columns
-
-
-def kinds_in(path: str, encoding: str = "utf-8") -> list[str]:
-    """The kinds of tags in a file, in the order of `KINDS`; none where it has no seven columns."""
-    kinds = {_kind_of(line) for line in read_lines(path, encoding)}
-    return [kind for kind in KINDS if kind in kinds]
-
-
-def read_words(
-    path: str, encoding: str = "utf-8", kind: str | None = None
-) -> tuple[SystemInfo, list[TaggedSentence]]:
-    """
-    The sentences of a file in one of the `WORD_LAYOUTS`, and its system. A sentence that is left out has no tags.
-
-    # Parameters
-
-    kind : `str`, optional (default = `None`, the file has one kind)
-        One of `KINDS`: the rows of the others are left out.
-
-    # Raises
-
-    `DataFormatError`: that of `read_table`, rows out of order, another language pair, system or kind than that of the
-    first row, an unknown kind, a tag that is neither OK nor BAD, a word that `check_words` refuses, not as many
-    words as tags.
-    """
-    lines = list(enumerate(read_lines(path, encoding), 1))
-    table = table_of(path, WORD_LAYOUTS, lines if kind is None else _of_kind(lines, kind))
-    if table.layout.columns == _GOLD:
-        return _read_gold(table)
-    before = len(table.layout.columns) - 4
-    table.check_same(range(before))
-    sentences: list[TaggedSentence] = []
-    for row in table.rows:
-        _add_row(sentences, path, row)
-    first = table.rows[0]
-    if before == 1:
-        return SystemInfo(first.cells[0]), sentences
-    language_pair, name, first_kind = first.cells[:before]
-    if first_kind.lower() not in KINDS:
-        raise DataFormatError(
-            f"{path}:{first.line}: expected the kind {', '.join(KINDS)}, got {quote(first_kind)}"
-        )
-    return SystemInfo(name, language_pair, first_kind.lower(), table.header), sentences
 
 
 def format_submission(
@@ -483,101 +449,8 @@ def format_submission(
     )
 
 
-def read_left_out(path: str, language_pair: str | None, encoding: str = "utf-8") -> frozenset[int]:
-    """
-    The sentences of a language pair, from 0, that a list of hallucinations of WMT23 leaves out.
-
-    # Raises
-
-    `DataFormatError`: that of `read_table`, a sentence that is no number, and where `language_pair` is None, a list of
-    several language pairs.
-    """
-    table = read_table(path, _HALLUCINATIONS, encoding)
-    if language_pair is None:
-        table.check_same([0])
-    numbers = set()
-    for line, (pair, sentence) in table.rows:
-        if not is_whole_number(sentence):
-            raise DataFormatError(
-                f"{path}:{line}: expected a sentence, from 0, got {quote(sentence)}"
-            )
-        if language_pair in (None, pair):
-            numbers.add(int(sentence))
-    return frozenset(numbers)
-
-
-def check_left_out(path: str, numbers: Set[int], sentences: int) -> None:
-    """Raises a `DataFormatError` where a sentence to leave out is not among so many sentences."""
-    if numbers and max(numbers) >= sentences:
-        raise DataFormatError(
-            f"{path}: expected sentences below {sentences}, as many as the gold file has, got {max(numbers)}"
-        )
-
-
-def _kind_of(line: str) -> str | None:
-    """The kind of a row of seven columns; None where the line is none, or has an unknown kind."""
-    cells = line.split("\t")
-    kind = cells[2].lower() if len(cells) >= len(_WORD) else None
-    return kind if kind in KINDS else None
-
-
-def _of_kind(lines: Sequence[Line], kind: str) -> list[Line]:
-    """The lines without the rows of other kinds, and without the header lines before these.
-
-    A kind without header lines of its own gets those at the start of the file. All else stays, and is an error later.
-    """
-    first_header = list(takewhile(lambda line: "\t" not in line[1], lines))
-    part: list[Line] = []
-    header: list[Line] = []
-    for line in lines:
-        if "\t" not in line[1]:
-            header.append(line)
-            continue
-        if _kind_of(line[1]) in (None, kind):
-            part += [*(header or ([] if part else first_header)), line]
-        header = []
-    return part + header
-
-
-def _read_gold(table: Table) -> tuple[SystemInfo, list[TaggedSentence]]:
-    """The sentences of a gold file of WMT23."""
-    table.check_same([0])
-    sentences = []
-    for number, (line, (*_, text, tag_text)) in enumerate(table.rows):
-        location = f"{table.path}:{line}"
-        table.check_number(number)
-        words, tags = text.split(" "), tag_text.split(" ")
-        if tags == [LEFT_OUT]:
-            sentences.append(TaggedSentence([], [line], []))
-            continue
-        if len(words) != len(tags):
-            raise DataFormatError(
-                f"{location}: expected {len(words)} tags, one a word, got {len(tags)}"
-            )
-        check_tags(tags, location)
-        check_words(words, location)
-        sentences.append(TaggedSentence(tags, [line] * len(tags), words))
-    return SystemInfo("gold", table.rows[0].cells[0], "mt"), sentences
-
-
-def _add_row(sentences: list[TaggedSentence], path: str, row: Row) -> None:
-    """Adds a row to the last sentence, or begins another."""
-    location = f"{path}:{row.line}"
-    sentence, index, word, tag = row.cells[-4:]
-    following = [(str(len(sentences)), "0")]
-    if sentences:
-        following.insert(0, (str(len(sentences) - 1), str(len(sentences[-1].tags))))
-    if (sentence, index) not in following:
-        expected = " or ".join(" ".join(numbers) for numbers in following)
-        raise DataFormatError(
-            f"{location}: expected the sentence and word {expected}, got {quote(f'{sentence} {index}')}"
-        )
-    check_tags([tag], location)
-    check_words([word], location)
-    if index == "0":
-        sentences.append(TaggedSentence([], [], []))
-    last = sentences[-1]
-    last.tags.append(tag)
-    last.lines.append(row.line)
-    if last.words is not None:
-        last.words.append(word)
+def format_sentence_score(
+    language_pair: str, method: str, sentence_index: int, score: float
+) -> str:
+    """A row of a submission of scores, without its line end: language pair, system, sentence (from 0), score."""
+    return f"{language_pair}\t{method}\t{sentence_index}\t{score!r}"

@@ -63,7 +63,7 @@ def test_labels_are_those_of_the_column(path, caplog, options, labels):
     assert warnings_of(caplog) == []
 
 
-@pytest.mark.parametrize("column", ["form", "UPOS", "", None, 3])
+@pytest.mark.parametrize("column", ["form", None])
 def test_other_columns_are_refused(column):
     with pytest.raises(ConfigurationError, match="column: expected one of upos, xpos, feats, got"):
         ConlluTagsReader(column=column)

@@ -99,21 +99,20 @@ def test_processes_share_the_sentences(name, tmp_path, monkeypatch):
     assert shards == [[0, 2, 4, 6], [1, 3, 5]]
 
 
-def loader_of(name, path, num_workers, max_instances_in_memory):
+def loader_of(name, path, num_workers):
     return MultiProcessDataLoader(
         make(name),
         path,
         batch_size=2,
         num_workers=num_workers,
-        max_instances_in_memory=max_instances_in_memory,
+        max_instances_in_memory=4,
         quiet=True,
     )
 
 
-@pytest.mark.parametrize("max_instances_in_memory", [None, 4])
-def test_two_worker_processes_give_each_instance_once(name, tmp_path, max_instances_in_memory):
+def test_two_worker_processes_give_each_instance_once(name, tmp_path):
     path = write(tmp_path, name, [2, 3, 1, 4, 2, 5, 2, 3, 3])
-    loader = loader_of(name, path, 2, max_instances_in_memory)
+    loader = loader_of(name, path, 2)
     loader.index_with(Vocabulary.from_instances(make(name).read(path)))
     for _ in range(2):
         assert sorted(sentences_of(loader)) == list(range(9))
@@ -197,7 +196,7 @@ def test_message_of_a_worker_process_is_the_last_line(name, tmp_path, capfd):
     vocab = Vocabulary.from_instances(make(name).read(path))
     message = break_second_sentence(name, path)
     with pytest.raises(WorkerError) as info:
-        loader = loader_of(name, path, 1, 4)
+        loader = loader_of(name, path, 1)
         loader.index_with(vocab)
         list(loader)
     assert last_line(info.value) == f"{DataFormatError.__module__}.DataFormatError: {message}"

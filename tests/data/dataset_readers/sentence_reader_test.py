@@ -11,7 +11,6 @@ from tests.data.dataset_readers.reader_files import (
     TAGS,
     sentence_of,
     tags_of,
-    warnings_of,
     words_of,
     write,
 )
@@ -54,18 +53,6 @@ def test_options_are_used(name, tmp_path):
     assert vocab.get_vocab_size("other_tags") == 2
     (batch,) = SimpleDataLoader(instances, 2, vocab=vocab)
     assert set(batch["tokens"]) == {"s"}
-
-
-def test_unlabeled_file_has_no_tags_and_one_warning(name, tmp_path, caplog):
-    path = write(tmp_path, name, [3, 1, 2], tagged=False)
-    instances = list(make(name).read(path))
-    assert len(instances) == 3
-    for instance in instances:
-        assert set(instance.fields) == {"tokens", "metadata"}
-        assert instance["metadata"].metadata.tags is None
-    (warning,) = warnings_of(caplog)
-    assert warning.startswith(f"{path} has no ")
-    assert ": the sentences are unlabeled" in warning
 
 
 def test_text_to_instance_takes_words_and_perhaps_tags(name):

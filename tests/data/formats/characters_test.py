@@ -1,4 +1,4 @@
-"""The rules of `characters`, as a table, and that every reader keeps to them."""
+"""The rules of `characters`, as a table. Fuzzing (`readers_test`) holds every reader to them."""
 
 import logging
 
@@ -10,9 +10,6 @@ from allennlp_nef.data.formats.characters import (
     check_labels,
     refused_word,
 )
-from allennlp_nef.data.formats.score_files import read_word_scores
-from allennlp_nef.data.formats.tag_files import read_conllu_tags, read_tag_column
-from allennlp_nef.data.formats.wmt_tag_files import read_tags, read_text
 from allennlp_nef.errors import DataFormatError
 
 REFUSED = {
@@ -106,36 +103,6 @@ def conllu(word, label):
     return "".join("\t".join([*row, *"______"]) + "\n" for row in rows) + "\n"
 
 
-def spans(word, _):
-    names = "mt_system\tdoc_id\tseg_id\tannotator_id\tsource\ttarget\tstart_ids\tend_ids\terrors\n"
-    return names + f"A\td\t0\tx\tb\ta {word}\t-1\t-1\tno-error\n"
-
-
-def columns(word, label):
-    return f"m\t0\t0\ta\tOK\nm\t0\t1\t{word}\t{label}\n"
-
-
-def gold(word, label):
-    return f"lp\tgold\tsid\tmt\tmttok\ttags\nen-de\tgold\t0\ta\ta {word}\tOK {label}\n"
-
-
-def answers(word, _):
-    return f'{{"tokens": ["a", "{word}"], "bad_probabilities": [0, 1]}}\n'
-
-
-READ = {
-    "conll_tags": (conll, lambda path: list(ConllTagsReader().examples(path)), 2),
-    "conllu_tags": (conllu, lambda path: list(ConlluTagsReader().examples(path)), 2),
-    "span tables": (spans, lambda path: list(WmtWordQeReader().examples(path)), 2),
-    "score-tags conll": (conll, read_tag_column, 2),
-    "score-tags conllu": (conllu, read_conllu_tags, 2),
-    "score-tags wmt": (columns, read_tags, 2),
-    "score-tags wmt23": (gold, read_tags, 2),
-    "score-tags --text": (lambda word, _: f"b\na {word}\n", read_text, 2),
-    "score-tags wmt-explanations": (answers, read_word_scores, 1),
-}
-
-
 @pytest.fixture
 def write(tmp_path):
     def write(text):
@@ -144,27 +111,6 @@ def write(tmp_path):
         return str(path)
 
     return write
-
-
-@pytest.mark.parametrize("name", list(READ))
-def test_every_file_is_read_by_the_same_rules(name, write):
-    make, read, line = READ[name]
-    label = "B-X" if make is conll else "X" if make is conllu else "BAD"
-    if make not in (spans, gold) and "text" not in name:  # where it would separate words
-        escape = "\\u2029" if make is answers else "\u2029"
-        path = write(make(f"b{escape}", label))
-        with pytest.raises(DataFormatError) as error:
-            read(path)
-        assert str(error.value).startswith(f"{path}:{line}: expected a word without line separat")
-        assert "U+2029" in str(error.value)
-    read(write(make("\u200b\x83" if make is answers else "\u200b\x83\ufeff\x01", label)))
-    if make not in (answers, spans) and "text" not in name:
-        path = write(make("b", label + "\u200b"))
-        with pytest.raises(DataFormatError) as error:
-            read(path)
-        message = str(error.value)
-        assert message.startswith(f"{path}:{line}: expected ")
-        assert repr(label + "\u200b") in message
 
 
 class TestWordQe:

