@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUEST = {
@@ -76,7 +77,7 @@ def installed(tmp_path_factory):
             folder.mkdir()
             copy_checkout(folder / "checkout")
             subprocess.run([sys.executable, "-m", "venv", str(folder / "environment")], check=True)
-            link_torch(folder)
+            link_requirements(folder)
             run(folder, "checkout", "bash", "-e", "-c", install_block())
             (folder / "other").mkdir()
             run(folder, "other", "allennlp-nef", "examples", "examples")
@@ -92,14 +93,33 @@ def installed(tmp_path_factory):
     return folder
 
 
-def link_torch(folder):
-    """Lets the environment have the torch that is here: pip would unpack 5 GB for GPUs."""
-    (folder / "torch").mkdir()
-    names = {path.parts[0] for path in metadata.distribution("torch").files or ()} - {".."}
-    for name in names:
-        (folder / "torch" / name).symlink_to(metadata.distribution("torch").locate_file(name))
+def link_requirements(folder):
+    """Lets the environment have the requirements that are here: pip would download gigabytes of them."""
+    linked = folder / "requirements"
+    linked.mkdir()
+    for distribution in required("allennlp_nef[serve,plot]").values():
+        for name in {path.parts[0] for path in distribution.files} - {"..", "__pycache__"}:
+            if not (linked / name).is_symlink():
+                (linked / name).symlink_to(distribution.locate_file(name))
     (packages,) = (folder / "environment" / "lib").glob("python*/site-packages")
-    (packages / "torch.pth").write_text(f"{folder / 'torch'}\n")
+    (packages / "requirements.pth").write_text(f"{linked}\n")
+
+
+def required(text):
+    """By their names, the distributions that a requirement asks for, with those that they ask for."""
+    distributions, texts, done = {}, [text], set()
+    while texts:
+        requirement = Requirement(texts.pop())
+        if str(requirement) not in done:
+            done.add(str(requirement))
+            distribution = metadata.distribution(requirement.name)
+            distributions[requirement.name] = distribution
+            for part in map(Requirement, distribution.requires or ()):
+                extras = requirement.extras or {""}
+                if not part.marker or any(part.marker.evaluate({"extra": e}) for e in extras):
+                    texts.append(str(part).partition(";")[0])
+    del distributions["allennlp_nef"]
+    return distributions
 
 
 def copy_checkout(folder):
