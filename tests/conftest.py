@@ -13,6 +13,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from filelock import FileLock
 
 # Before torch is imported: a fork has none of the threads of its parent, and would wait for them.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -166,52 +167,63 @@ def small():
 
 
 @pytest.fixture(scope="session")
-def archive_path(allennlp, small, tmp_path_factory):
+def shared_folder(tmp_path_factory):
+    """A folder that all processes of a test run share."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+
+@pytest.fixture(scope="session")
+def trained(allennlp, small, shared_folder):
+    """`trained(config, **settings)`: the archive of a short training, of which each test run has one."""
+
+    def train(config, **settings):
+        name = "-".join([config, *map(str, settings.values())])
+        folder = shared_folder / "trained" / name / "run"
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder.parent.with_suffix(".lock")):
+            if not (folder / "model.tar.gz").exists():
+                path = f"training_configs/{config}.jsonnet"
+                allennlp("train", path, "-s", folder, *small(**settings))
+        return folder / "model.tar.gz"
+
+    return train
+
+
+@pytest.fixture(scope="session")
+def archive_path(trained):
     """The archive of a NEF-F quality estimator, trained on 200 sentences."""
-    folder = tmp_path_factory.mktemp("trained") / "run"
-    allennlp("train", "training_configs/qe_nef_f.jsonnet", "-s", folder, *small())
-    return folder / "model.tar.gz"
+    return trained("qe_nef_f")
 
 
 @pytest.fixture(scope="session")
-def spans_archive(allennlp, small, tmp_path_factory):
+def spans_archive(trained):
     """The archive of a BiLSTM quality estimator with severities, trained on 200 sentences."""
-    folder = tmp_path_factory.mktemp("trained_spans") / "run"
-    allennlp("train", "training_configs/qe_bilstm_spans.jsonnet", "-s", folder, *small())
-    return folder / "model.tar.gz"
+    return trained("qe_bilstm_spans")
 
 
 @pytest.fixture(scope="session")
-def pos_archive(allennlp, small, tmp_path_factory):
+def pos_archive(trained):
     """The archive of a part-of-speech tagger, trained on 150 sentences."""
-    folder = tmp_path_factory.mktemp("trained_pos") / "run"
-    config = "training_configs/pos_nef_f_csoftmax.jsonnet"
-    allennlp("train", config, "-s", folder, *small(sentences=150))
-    return folder / "model.tar.gz"
+    return trained("pos_nef_f_csoftmax", sentences=150)
 
 
 @pytest.fixture(scope="session")
-def ner_archive(allennlp, small, tmp_path_factory):
+def ner_archive(trained):
     """The archive of a tagger of named entities with a CRF, trained on 200 sentences."""
-    folder = tmp_path_factory.mktemp("trained_ner") / "run"
-    allennlp("train", "training_configs/ner_nef_f_crf_5.jsonnet", "-s", folder, *small())
-    return folder / "model.tar.gz"
+    return trained("ner_nef_f_crf_5")
 
 
 @pytest.fixture(scope="session")
-def baselines(allennlp, small, tmp_path_factory):
-    """The archives of `pos_lan`, `ner_psa` and `pos_psa` by these names, each trained for one epoch on 30 sentences.
+def baselines(trained):
+    """The archives of small baselines by the names of their configs, each trained for one epoch on 30 sentences.
 
     A model is trained when a test asks for it for the first time.
     """
 
     class Archives(dict):
         def __missing__(self, name):
-            folder = tmp_path_factory.mktemp(name) / "run"
-            config = f"training_configs/{name}.jsonnet"
-            allennlp("train", config, "-s", folder, *small(sentences=30, epochs=1))
-            self[name] = folder / "model.tar.gz"
-            return self[name]
+            return trained(name, sentences=30, epochs=1)
 
     return Archives()
 

@@ -66,12 +66,9 @@ def install_block():
 
 
 @pytest.fixture(scope="session")
-def installed(tmp_path_factory):
+def installed(shared_folder):
     """A folder with a checkout, `checkout`, and an environment, `environment`. All processes of a test run share it."""
-    shared = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        shared = shared.parent
-    folder = shared / "readme_install"
+    folder = shared_folder / "readme_install"
     with FileLock(f"{folder}.lock"):
         if not folder.exists():
             folder.mkdir()
