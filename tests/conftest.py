@@ -95,7 +95,7 @@ def allennlp():
 
 @pytest.fixture(scope="session")
 def start_allennlp():
-    """`start_allennlp(folder, *arguments)`: the command line as a program of its own.
+    """`start_allennlp(folder, *arguments)`: `allennlp-nef` as a program of its own.
 
     A context manager of the process, which it ends. The program writes to `stdout.txt` and `stderr.txt` in the folder.
     """
@@ -107,7 +107,7 @@ def start_allennlp():
             open(str(folder / "stderr.txt"), "wb") as err,
         ):
             process = subprocess.Popen(
-                [sys.executable, "-m", "allennlp", *map(str, arguments)],
+                [sys.executable, "-m", "allennlp_nef_console", *map(str, arguments)],
                 cwd=str(ROOT),
                 env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8"},
                 stdin=subprocess.DEVNULL,
@@ -125,7 +125,7 @@ def start_allennlp():
 
 @pytest.fixture(scope="session")
 def serve(start_allennlp):
-    """`serve(folder, archive, predictor, *arguments)`: `allennlp serve` as a program, at a free port.
+    """`serve(folder, archive, predictor, *arguments)`: `allennlp-nef serve` as a program, at a free port.
 
     A context manager of the process and the port; it waits until the server listens.
     """

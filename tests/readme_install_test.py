@@ -157,40 +157,26 @@ def run(installed, place, *command, status=0):
     return output
 
 
-@pytest.mark.parametrize(
-    ("program", "place"), [("allennlp", "checkout"), ("allennlp-nef", "other/examples")]
-)
-def test_the_four_commands_run(program, place, installed):
-    include = INCLUDE if program == "allennlp" else ()
-    folder, scores, tags = (f"{program}-{name}" for name in ("run", "scores", "tags"))
-    archive, data = f"{folder}/model.tar.gz", "fixtures/qe/test"
+def test_the_four_commands_of_allennlp_run(installed):
+    archive, data = "run/model.tar.gz", "fixtures/qe/test"
 
     def call(command, *arguments):
-        run(installed, place, program, command, *arguments, *include)
+        run(installed, "checkout", "allennlp", command, *arguments, *INCLUDE)
 
     settings = json.dumps({"dataset_reader.max_instances": 50, "trainer.num_epochs": 1})
-    call("train", "training_configs/qe_nef_f.jsonnet", "-s", folder, "-o", settings)
-    call("evaluate", archive, data, "--output-file", scores)
-    assert "f1_mult" in json.loads((installed / place / scores).read_text())
-    options = ("--use-dataset-reader", "--predictor", "word_qe", "--silent", "--output-file", tags)
-    arguments = ("--predictor-args", '{"output_format": "tags"}')
+    call("train", "training_configs/qe_nef_f.jsonnet", "-s", "run", "-o", settings)
+    call("evaluate", archive, data, "--output-file", "scores")
+    assert "f1_mult" in json.loads((installed / "checkout" / "scores").read_text())
+    options = ("--use-dataset-reader", "--predictor", "word_qe", "--silent", "--output-file")
+    arguments = ("tags", "--predictor-args", '{"output_format": "tags"}')
     call("predict", archive, data, *options, *arguments)
-    compared = ("fixtures/qe/test.tags", tags, "--format", "wmt")
-    assert "F1-MULT" in run(installed, place, "allennlp-nef", "score-tags", *compared)
+    compared = ("fixtures/qe/test.tags", "tags", "--format", "wmt")
+    assert "F1-MULT" in run(installed, "checkout", "allennlp-nef", "score-tags", *compared)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]
-    served = (
-        "--archive-path",
-        archive,
-        "--predictor",
-        "word_qe",
-        "--static-dir",
-        "demo",
-        "--port",
-        port,
-    )
-    server = start(installed, place, program, "serve", *served, *include)
+    served = ("--archive-path", archive, "--predictor", "word_qe", "--static-dir", "demo")
+    server = start(installed, "checkout", "allennlp", "serve", *served, "--port", port, *INCLUDE)
     try:
         page, answer = ask(server, port)
     finally:
