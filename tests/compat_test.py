@@ -243,6 +243,21 @@ def test_a_validation_metric_that_the_model_does_not_give_is_named():
         MetricTracker("+f1-al").add_metrics({"f1-all": 1.0, "loss": 2.0})
 
 
+def test_a_recovery_with_another_config_names_what_has_changed(tmp_path):
+    from allennlp.training.util import create_serialization_dir
+
+    saved, given = ({"trainer": {"lr": lr, "patience": 2}} for lr in (0.1, 0.2))
+    Params(saved).to_file(str(tmp_path / "config.json"))
+    create_serialization_dir(Params(saved), str(tmp_path), True, False)
+    given["trainer"]["num_epochs"] = given["trainer"].pop("patience")
+    message = (
+        "got trainer.lr 0.2 instead of 0.1, trainer.num_epochs 2 instead of missing, "
+        "trainer.patience missing instead of 2"
+    )
+    with pytest.raises(ConfigurationError, match=f"^--recover: expected .*config.json, {message}$"):
+        create_serialization_dir(Params(given), str(tmp_path), True, False)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
