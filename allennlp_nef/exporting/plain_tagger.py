@@ -1,7 +1,6 @@
 """A tagger as one module of torch that can be exported: input, encoder, decoder and scores."""
 
 import copy
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +27,7 @@ from allennlp_nef.modules.input_representations import (
 from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst
 from allennlp_nef.modules.tag_heads import CrfTagHead, SoftmaxTagHead
 from allennlp_nef.modules.token_embedders import AffixesEmbedder
+from allennlp_nef.nn.constrained_softmax import solve_by_order
 from allennlp_nef.nn.numerics import exclude_scores
 from allennlp_nef.nn.sketching import windows
 
@@ -177,7 +177,6 @@ def _gru(
     return (candidate + update * (state[0] - candidate),)
 
 
-TINY = 1e-38
 State = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """n - 1, a scalar; the sketches (batch, tokens, sketch_dim); beta (batch, tokens)."""
 
@@ -261,33 +260,8 @@ def _attention(
     scores = scores / attention.temperature
     if isinstance(attention, ConstrainedSoftmaxTransform):
         bounds = (attention.upper_bound - beta).clamp(0, 1).masked_fill(~mask, 0)
-        return constrained_softmax(scores, bounds)
+        return solve_by_order(scores, bounds, bounds <= 0).weights
     return exclude_scores(scores, ~mask).softmax(-1).masked_fill(~mask, 0)
-
-
-def constrained_softmax(z: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
-    """Algorithm 3 over the last dimension: `allennlp_nef.nn.constrained_softmax` with operations that ONNX has.
-
-    # Parameters
-
-    z, u : `torch.Tensor`, (batch, n)
-        Finite scores; bounds in [0, 1].
-    """
-    highest = exclude_scores(z, u <= 0).amax(-1, keepdim=True)
-    lowered = (z - highest).clamp(max=0)
-    # exp(z) / u, whose order is that of saturation.
-    keys = (lowered - u.clamp(min=TINY).log()).masked_fill(u <= 0, -math.log(TINY) + 1)
-    sorted_keys, order = keys.sort(dim=-1, descending=True)
-    shares, bounds = lowered.gather(-1, order).exp(), u.gather(-1, order)
-    mass = (1 - (bounds.cumsum(-1) - bounds)).clamp(min=0)
-    rest = shares.flip(-1).cumsum(-1).flip(-1)
-    # The last position is always below its bound.
-    is_last = torch.arange(z.size(-1), device=z.device) == z.size(-1) - 1
-    is_open = (shares * mass <= bounds * rest) | is_last
-    closed = keys > exclude_scores(sorted_keys, ~is_open).amax(-1, keepdim=True)
-    mass = (1 - (u * closed).sum(-1, keepdim=True)).clamp(min=0)
-    weights = torch.minimum(exclude_scores(z, closed).softmax(-1) * mass, u)
-    return torch.where(closed, u, weights)
 
 
 def _loop(

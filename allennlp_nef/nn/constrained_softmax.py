@@ -140,7 +140,7 @@ def solve(z: torch.Tensor, u: torch.Tensor, closed: torch.Tensor | None) -> Solu
     closed : `torch.BoolTensor`, (..., n), or None
         Where bounds are 0; None if nowhere.
     """
-    return (_by_rounds if z.device.type == "cpu" else _by_order)(z, u, closed)
+    return (_by_rounds if z.device.type == "cpu" else solve_by_order)(z, u, closed)
 
 
 def gradients(solution: Solution, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
@@ -190,26 +190,29 @@ def open_softmax(z: torch.Tensor, closed: torch.Tensor | None) -> torch.Tensor:
     return (z if closed is None else exclude_scores(z, closed)).softmax(-1)
 
 
-def _by_order(z: torch.Tensor, u: torch.Tensor, closed: torch.Tensor | None) -> Solution:
-    """Alg. 3 with one sort. It visits positions in descending order of exp(z) / u: the saturated ones come first."""
+def solve_by_order(z: torch.Tensor, u: torch.Tensor, closed: torch.Tensor | None) -> Solution:
+    """Alg. 3 with one sort. It visits positions in descending order of exp(z) / u: the saturated ones come first.
+
+    No operation depends on values, so this form can be exported.
+    """
     # Scores that are large and close to each other keep their differences in what follows.
     highest = (z if closed is None else exclude_scores(z, closed)).amax(-1, keepdim=True)
-    lowered = (z - highest).clamp_(max=0)
+    lowered = (z - highest).clamp(max=0)
     # A position with bound 0 has key +inf and saturates first.
     keys, order = (lowered - u.log()).sort(dim=-1, descending=True)
     sorted_z, sorted_u = lowered.gather(-1, order), u.gather(-1, order)
     # At each position: log Z from the sum of what follows, the mass from the sum of what comes before.
     log_normalizers = sorted_z.flip(-1).logcumsumexp(-1).flip(-1)
-    masses = (1 - (sorted_u.cumsum(-1) - sorted_u)).clamp_(min=0)
+    masses = (1 - (sorted_u.cumsum(-1) - sorted_u)).clamp(min=0)
     # exp(z) (1 - s) / Z > u, strictly. Once it is false, it is false for all later positions.
+    ranks = torch.arange(z.size(-1), device=z.device)
     saturates = keys + masses.log() > log_normalizers
-    saturates[..., -1] = False  # the last position is always in A
+    saturates = saturates & (ranks < z.size(-1) - 1)  # the last position is always in A
     num_saturated = saturates.to(torch.uint8).argmin(dim=-1, keepdim=True)
     mass = masses.gather(-1, num_saturated)
-    ranks = torch.arange(z.size(-1), device=z.device).expand_as(order)
-    closed = torch.empty_like(order, dtype=torch.bool).scatter_(-1, order, ranks < num_saturated)
+    is_first = ranks < num_saturated
     short = _is_short(u)
-    closed |= short
+    closed = torch.zeros_like(is_first).scatter(-1, order, is_first) | short
     shares = open_softmax(z, closed).masked_fill(short, 0)
     return Solution(torch.where(closed, u, torch.minimum(shares * mass, u)), shares, mass, closed)
 

@@ -4,14 +4,14 @@ import pytest
 import torch
 
 from allennlp_nef.nn.constrained_softmax import (
-    _by_order,
     _by_rounds,
     constrained_softmax,
     gradients,
+    solve_by_order,
 )
 from tests.nn.csoftmax_problems import FLOATS, KINDS, rows_by_oracle, values_of
 
-SOLVERS = [_by_rounds, _by_order]
+SOLVERS = [_by_rounds, solve_by_order]
 LOW_PRECISION = [torch.bfloat16, torch.float16]
 
 
