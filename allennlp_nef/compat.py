@@ -441,7 +441,7 @@ _CHECKING = tuple(
 # Options of AllenNLP that have to be at least 1, which its components do not check, or not as errors of a config.
 _POSITIVE = (
     *("batch_size", "embedding_dim", "keep_most_recent_by_count", "max_instances", "max_tokens"),
-    *("num_epochs", "num_gradient_accumulation_steps", "step_size"),
+    *("num_epochs", "num_gradient_accumulation_steps", "save_every_num_batches", "step_size"),
 )
 _CHECKS = (AssertionError, OSError, ValueError)
 _OF_ALLENNLP_MODELS = ("biaffine_parser", "esim")
@@ -740,6 +740,28 @@ def _name_validation_metric(module: Any) -> None:
     module.MetricTracker.combined_score = functools.wraps(combined)(combined_score)
 
 
+def _name_changed_values(module: Any) -> None:
+    """Lets the error for a recovery with another config name the values that differ."""
+    create = module.create_serialization_dir
+
+    def create_dir(params: Any, folder: Any, recover: bool, force: bool) -> None:
+        config = Path(folder, "config.json")
+        if recover and not force and config.is_file():
+            given, saved = params.as_flat_dict(), module.Params.from_file(config).as_flat_dict()
+            changed = [
+                f"{name} {given.get(name, 'missing')} instead of {saved.get(name, 'missing')}"
+                for name in sorted({*given, *saved})
+                if given.get(name) != saved.get(name)
+            ]
+            if changed:
+                raise module.ConfigurationError(
+                    f"--recover: expected the config that the training began with, {config}, got {', '.join(changed)}"
+                )
+        create(params, folder, recover, force)
+
+    module.create_serialization_dir = functools.wraps(create)(create_dir)
+
+
 # By module, what is called with the module when it has been executed.
 _CHANGES: dict[str, Callable[[Any], None]] = {
     "allennlp.common.cached_transformers": _get_tokenizer_of_today,
@@ -756,4 +778,5 @@ _CHANGES: dict[str, Callable[[Any], None]] = {
     "allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers": _reduce_on_plateau_without_verbose,
     "allennlp.training.metric_tracker": _name_validation_metric,
     "allennlp.training.scheduler": _step_with_floats,
+    "allennlp.training.util": _name_changed_values,
 }

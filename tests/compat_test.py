@@ -243,6 +243,21 @@ def test_a_validation_metric_that_the_model_does_not_give_is_named():
         MetricTracker("+f1-al").add_metrics({"f1-all": 1.0, "loss": 2.0})
 
 
+def test_a_recovery_with_another_config_names_what_has_changed(tmp_path):
+    from allennlp.training.util import create_serialization_dir
+
+    saved, given = ({"trainer": {"lr": lr, "patience": 2}} for lr in (0.1, 0.2))
+    Params(saved).to_file(str(tmp_path / "config.json"))
+    create_serialization_dir(Params(saved), str(tmp_path), True, False)
+    given["trainer"]["num_epochs"] = given["trainer"].pop("patience")
+    message = (
+        "got trainer.lr 0.2 instead of 0.1, trainer.num_epochs 2 instead of missing, "
+        "trainer.patience missing instead of 2"
+    )
+    with pytest.raises(ConfigurationError, match=f"^--recover: expected .*config.json, {message}$"):
+        create_serialization_dir(Params(given), str(tmp_path), True, False)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -321,7 +336,10 @@ def test_oldest_transformers_pass_the_tests_of_the_transformer_parts(root, tmp_p
         "tests/modules/input_representations/transformer_pair_test.py",
         "tests/training_configs_transformer_test.py",
         "tests/compat_test.py::test_tokenizer_and_embedder_of_allennlp_read_and_embed_words",
-        *("-k", "learn_in_one_step or archive_needs or vectors or long_pair or read_and_embed"),
+        *(
+            "-k",
+            "(learn_in_one_step and bert) or archive_needs or vectors or long_pair or read_and_embed",
+        ),
     ]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests],

@@ -13,6 +13,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from filelock import FileLock
 
 # Before torch is imported: a fork has none of the threads of its parent, and would wait for them.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -94,7 +95,7 @@ def allennlp():
 
 @pytest.fixture(scope="session")
 def start_allennlp():
-    """`start_allennlp(folder, *arguments)`: the command line as a program of its own.
+    """`start_allennlp(folder, *arguments)`: `allennlp-nef` as a program of its own.
 
     A context manager of the process, which it ends. The program writes to `stdout.txt` and `stderr.txt` in the folder.
     """
@@ -106,7 +107,7 @@ def start_allennlp():
             open(str(folder / "stderr.txt"), "wb") as err,
         ):
             process = subprocess.Popen(
-                [sys.executable, "-m", "allennlp", *map(str, arguments)],
+                [sys.executable, "-m", "allennlp_nef_console", *map(str, arguments)],
                 cwd=str(ROOT),
                 env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8"},
                 stdin=subprocess.DEVNULL,
@@ -124,7 +125,7 @@ def start_allennlp():
 
 @pytest.fixture(scope="session")
 def serve(start_allennlp):
-    """`serve(folder, archive, predictor, *arguments)`: `allennlp serve` as a program, at a free port.
+    """`serve(folder, archive, predictor, *arguments)`: `allennlp-nef serve` as a program, at a free port.
 
     A context manager of the process and the port; it waits until the server listens.
     """
@@ -166,52 +167,63 @@ def small():
 
 
 @pytest.fixture(scope="session")
-def archive_path(allennlp, small, tmp_path_factory):
+def shared_folder(tmp_path_factory):
+    """A folder that all processes of a test run share."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+
+@pytest.fixture(scope="session")
+def trained(allennlp, small, shared_folder):
+    """`trained(config, **settings)`: the archive of a short training, of which each test run has one."""
+
+    def train(config, **settings):
+        name = "-".join([config, *map(str, settings.values())])
+        folder = shared_folder / "trained" / name / "run"
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder.parent.with_suffix(".lock")):
+            if not (folder / "model.tar.gz").exists():
+                path = f"training_configs/{config}.jsonnet"
+                allennlp("train", path, "-s", folder, *small(**settings))
+        return folder / "model.tar.gz"
+
+    return train
+
+
+@pytest.fixture(scope="session")
+def archive_path(trained):
     """The archive of a NEF-F quality estimator, trained on 200 sentences."""
-    folder = tmp_path_factory.mktemp("trained") / "run"
-    allennlp("train", "training_configs/qe_nef_f.jsonnet", "-s", folder, *small())
-    return folder / "model.tar.gz"
+    return trained("qe_nef_f")
 
 
 @pytest.fixture(scope="session")
-def spans_archive(allennlp, small, tmp_path_factory):
+def spans_archive(trained):
     """The archive of a BiLSTM quality estimator with severities, trained on 200 sentences."""
-    folder = tmp_path_factory.mktemp("trained_spans") / "run"
-    allennlp("train", "training_configs/qe_bilstm_spans.jsonnet", "-s", folder, *small())
-    return folder / "model.tar.gz"
+    return trained("qe_bilstm_spans")
 
 
 @pytest.fixture(scope="session")
-def pos_archive(allennlp, small, tmp_path_factory):
+def pos_archive(trained):
     """The archive of a part-of-speech tagger, trained on 150 sentences."""
-    folder = tmp_path_factory.mktemp("trained_pos") / "run"
-    config = "training_configs/pos_nef_f_csoftmax.jsonnet"
-    allennlp("train", config, "-s", folder, *small(sentences=150))
-    return folder / "model.tar.gz"
+    return trained("pos_nef_f_csoftmax", sentences=150)
 
 
 @pytest.fixture(scope="session")
-def ner_archive(allennlp, small, tmp_path_factory):
+def ner_archive(trained):
     """The archive of a tagger of named entities with a CRF, trained on 200 sentences."""
-    folder = tmp_path_factory.mktemp("trained_ner") / "run"
-    allennlp("train", "training_configs/ner_nef_f_crf_5.jsonnet", "-s", folder, *small())
-    return folder / "model.tar.gz"
+    return trained("ner_nef_f_crf_5")
 
 
 @pytest.fixture(scope="session")
-def baselines(allennlp, small, tmp_path_factory):
-    """The archives of `pos_lan`, `ner_psa` and `pos_psa` by these names, each trained for one epoch on 30 sentences.
+def baselines(trained):
+    """The archives of small baselines by the names of their configs, each trained for one epoch on 30 sentences.
 
     A model is trained when a test asks for it for the first time.
     """
 
     class Archives(dict):
         def __missing__(self, name):
-            folder = tmp_path_factory.mktemp(name) / "run"
-            config = f"training_configs/{name}.jsonnet"
-            allennlp("train", config, "-s", folder, *small(sentences=30, epochs=1))
-            self[name] = folder / "model.tar.gz"
-            return self[name]
+            return trained(name, sentences=30, epochs=1)
 
     return Archives()
 

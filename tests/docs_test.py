@@ -9,9 +9,8 @@ from tests.docs_pages import PAGES, ROOT, Session, Shared, blocks_of, difference
 
 
 @pytest.fixture(scope="session")
-def shared(tmp_path_factory, worker_id, programs):
-    base = tmp_path_factory.getbasetemp()
-    folder = (base if worker_id == "master" else base.parent) / "docs"
+def shared(shared_folder, programs):
+    folder = shared_folder / "docs"
     folder.mkdir(exist_ok=True)
     return Shared(folder, programs)
 

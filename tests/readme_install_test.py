@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUEST = {
@@ -65,18 +66,15 @@ def install_block():
 
 
 @pytest.fixture(scope="session")
-def installed(tmp_path_factory):
+def installed(shared_folder):
     """A folder with a checkout, `checkout`, and an environment, `environment`. All processes of a test run share it."""
-    shared = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        shared = shared.parent
-    folder = shared / "readme_install"
+    folder = shared_folder / "readme_install"
     with FileLock(f"{folder}.lock"):
         if not folder.exists():
             folder.mkdir()
             copy_checkout(folder / "checkout")
             subprocess.run([sys.executable, "-m", "venv", str(folder / "environment")], check=True)
-            link_torch(folder)
+            link_requirements(folder)
             run(folder, "checkout", "bash", "-e", "-c", install_block())
             (folder / "other").mkdir()
             run(folder, "other", "allennlp-nef", "examples", "examples")
@@ -92,14 +90,33 @@ def installed(tmp_path_factory):
     return folder
 
 
-def link_torch(folder):
-    """Lets the environment have the torch that is here: pip would unpack 5 GB for GPUs."""
-    (folder / "torch").mkdir()
-    names = {path.parts[0] for path in metadata.distribution("torch").files or ()} - {".."}
-    for name in names:
-        (folder / "torch" / name).symlink_to(metadata.distribution("torch").locate_file(name))
+def link_requirements(folder):
+    """Lets the environment have the requirements that are here: pip would download gigabytes of them."""
+    linked = folder / "requirements"
+    linked.mkdir()
+    for distribution in required("allennlp_nef[serve,plot]").values():
+        for name in {path.parts[0] for path in distribution.files} - {"..", "__pycache__"}:
+            if not (linked / name).is_symlink():
+                (linked / name).symlink_to(distribution.locate_file(name))
     (packages,) = (folder / "environment" / "lib").glob("python*/site-packages")
-    (packages / "torch.pth").write_text(f"{folder / 'torch'}\n")
+    (packages / "requirements.pth").write_text(f"{linked}\n")
+
+
+def required(text):
+    """By their names, the distributions that a requirement asks for, with those that they ask for."""
+    distributions, texts, done = {}, [text], set()
+    while texts:
+        requirement = Requirement(texts.pop())
+        if str(requirement) not in done:
+            done.add(str(requirement))
+            distribution = metadata.distribution(requirement.name)
+            distributions[requirement.name] = distribution
+            for part in map(Requirement, distribution.requires or ()):
+                extras = requirement.extras or {""}
+                if not part.marker or any(part.marker.evaluate({"extra": e}) for e in extras):
+                    texts.append(str(part).partition(";")[0])
+    del distributions["allennlp_nef"]
+    return distributions
 
 
 def copy_checkout(folder):
@@ -140,40 +157,26 @@ def run(installed, place, *command, status=0):
     return output
 
 
-@pytest.mark.parametrize(
-    ("program", "place"), [("allennlp", "checkout"), ("allennlp-nef", "other/examples")]
-)
-def test_the_four_commands_run(program, place, installed):
-    include = INCLUDE if program == "allennlp" else ()
-    folder, scores, tags = (f"{program}-{name}" for name in ("run", "scores", "tags"))
-    archive, data = f"{folder}/model.tar.gz", "fixtures/qe/test"
+def test_the_four_commands_of_allennlp_run(installed):
+    archive, data = "run/model.tar.gz", "fixtures/qe/test"
 
     def call(command, *arguments):
-        run(installed, place, program, command, *arguments, *include)
+        run(installed, "checkout", "allennlp", command, *arguments, *INCLUDE)
 
     settings = json.dumps({"dataset_reader.max_instances": 50, "trainer.num_epochs": 1})
-    call("train", "training_configs/qe_nef_f.jsonnet", "-s", folder, "-o", settings)
-    call("evaluate", archive, data, "--output-file", scores)
-    assert "f1_mult" in json.loads((installed / place / scores).read_text())
-    options = ("--use-dataset-reader", "--predictor", "word_qe", "--silent", "--output-file", tags)
-    arguments = ("--predictor-args", '{"output_format": "tags"}')
+    call("train", "training_configs/qe_nef_f.jsonnet", "-s", "run", "-o", settings)
+    call("evaluate", archive, data, "--output-file", "scores")
+    assert "f1_mult" in json.loads((installed / "checkout" / "scores").read_text())
+    options = ("--use-dataset-reader", "--predictor", "word_qe", "--silent", "--output-file")
+    arguments = ("tags", "--predictor-args", '{"output_format": "tags"}')
     call("predict", archive, data, *options, *arguments)
-    compared = ("fixtures/qe/test.tags", tags, "--format", "wmt")
-    assert "F1-MULT" in run(installed, place, "allennlp-nef", "score-tags", *compared)
+    compared = ("fixtures/qe/test.tags", "tags", "--format", "wmt")
+    assert "F1-MULT" in run(installed, "checkout", "allennlp-nef", "score-tags", *compared)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]
-    served = (
-        "--archive-path",
-        archive,
-        "--predictor",
-        "word_qe",
-        "--static-dir",
-        "demo",
-        "--port",
-        port,
-    )
-    server = start(installed, place, program, "serve", *served, *include)
+    served = ("--archive-path", archive, "--predictor", "word_qe", "--static-dir", "demo")
+    server = start(installed, "checkout", "allennlp", "serve", *served, "--port", port, *INCLUDE)
     try:
         page, answer = ask(server, port)
     finally:

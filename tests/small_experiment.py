@@ -33,15 +33,13 @@ def evaluate(*snippets):
 
 
 @cache
-def _configs():
-    names = [path.stem for path in sorted(CONFIGS.glob("*.jsonnet"))]
-    values = evaluate(*(f"import '{CONFIGS}/{name}.jsonnet'" for name in names))
-    return dict(zip(names, values))
+def _config(name):
+    return evaluate(f"import '{CONFIGS}/{name}.jsonnet'")[0]
 
 
 def config_of(name):
     """The experiment of `training_configs/<name>.jsonnet`."""
-    return deepcopy(_configs()[name])
+    return deepcopy(_config(name))
 
 
 def experiment(config, folder, instances=10):

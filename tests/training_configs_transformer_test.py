@@ -17,7 +17,6 @@ from tests.small_experiment import CONFIGS, ROOT, config_of, evaluate, experimen
 from tests.small_transformer import DIM, LAYERS, LENGTH, SAVE, save_bert
 
 pytestmark = pytest.mark.usefixtures("offline")
-TASKS = ("ner", "trec", "qe")
 # Values other than the default.
 KNOBS = {
     "transformer_model": "'models/xlm-roberta-large/'",
@@ -77,15 +76,15 @@ def build(transformer, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "knobs"),
     [
-        ("qe_transformer", ""),
         ("qe_nef_f_transformer", "aligned_source:: true, last_layers:: 2, pooling:: 'mean'"),
         ("qe_transformer", "error_spans:: true, gradient_checkpointing:: true, lstm_dim:: 4"),
         ("pos_nef_f_transformer", "gradient_checkpointing:: true"),
         ("qe_transformer", "pooling:: 'first_last', aligned_source:: true, precision:: 'bfloat16'"),
-        ("ner_nef_f_crf_5_transformer", "pooling:: 'first_last', embedding_dim:: 6"),
         ("qe_nef_f_transformer", "tagged:: 'gaps', sentence_scores:: true, layer_decay:: 0.9"),
-        ("ner_nef_f_crf_5_transformer", ""),
-        ("ner_nef_f_crf_5_transformer", "embedding_dim:: 6, affix_dim:: 2, character_dim:: 3"),
+        (
+            "ner_nef_f_crf_5_transformer",
+            "pooling:: 'first_last', embedding_dim:: 6, affix_dim:: 2, character_dim:: 3",
+        ),
     ],
 )
 def test_each_part_learns_in_one_step(build, name, knobs):
@@ -96,10 +95,9 @@ def test_each_part_learns_in_one_step(build, name, knobs):
     assert any(".layer.0." in parameter for parameter in changed)
 
 
-@pytest.mark.parametrize("task", TASKS)
-def test_each_knob_changes_the_config_of_each_task(task):
-    knobs = [f"{name}:: {value}" for name, value in KNOBS.items()]
-    knobs += ["pooling:: 'mean'"] if task != "trec" else []  # there it is that of sentences
+@pytest.mark.parametrize("task", ["ner", "qe"])
+def test_each_knob_changes_the_config(task):
+    knobs = [*(f"{name}:: {value}" for name, value in KNOBS.items()), "pooling:: 'mean'"]
     base, *changed = evaluate(*(with_transformer(task, knob) for knob in ["", *knobs]))
     assert [knob for knob, config in zip(knobs, changed) if config == base] == []
 
@@ -179,7 +177,7 @@ def test_learning_rates_differ_by_layer_and_follow_the_schedule(build, name):
     ],
 )
 def test_frozen_layers_do_not_change(build, name, frozen, learning):
-    trainer = build(name, f"frozen_layers:: {frozen}, transformer_lr:: 1e-2, num_epochs:: 2")
+    trainer = build(name, f"frozen_layers:: {frozen}, transformer_lr:: 1e-2, num_epochs:: 1")
     before = {name: p.detach().clone() for name, p in trainer.model.named_parameters()}
     trainer.train()
     parameters = dict(trainer.model.named_parameters())

@@ -65,7 +65,7 @@ class ResumableCheckpointer(Checkpointer):
     save_every_num_seconds : `float`, optional (default = `None`)
         Write one after a batch if the last one is older; on one process only.
     save_every_num_batches : `int`, optional (default = `None`)
-        Write one after each so many batches of an epoch.
+        At least 1. Write one after each so many batches of an epoch.
     keep_most_recent_by_count : `int`, optional (default = `2`)
         At least 1: how many are kept.
     keep_most_recent_by_age : `float`, optional (default = `None`)
@@ -85,6 +85,8 @@ class ResumableCheckpointer(Checkpointer):
         keep_most_recent_by_count: int | None = 2,
         keep_most_recent_by_age: float | None = None,
     ) -> None:
+        if save_every_num_batches is not None:
+            check_integers(save_every_num_batches=save_every_num_batches)
         if keep_most_recent_by_count is not None:
             check_integers(keep_most_recent_by_count=keep_most_recent_by_count)
         super().__init__(

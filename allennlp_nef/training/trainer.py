@@ -29,6 +29,7 @@ from overrides import overrides
 from allennlp_nef.errors import unknown_option
 from allennlp_nef.metrics import CountingMetric
 from allennlp_nef.modules.input_representations import RareWords
+from allennlp_nef.modules.options import check_integers
 from allennlp_nef.saved_versions import always_record_versions
 from allennlp_nef.training.checkpointer import ResumableCheckpointer
 from allennlp_nef.training.recovery import Recovery, gather
@@ -202,6 +203,8 @@ class NefTrainer(GradientDescentTrainer):
         known = {*signature(_construct).parameters, *signature(cls).parameters} - {"kwargs"}
         for name in sorted(options.keys() - known):
             raise ConfigurationError(unknown_option("trainer", name, known - _GIVEN))
+        if options.get("patience") is not None:
+            check_integers(**{"trainer.patience": options["patience"]})
         if options.get("use_amp") and not torch.cuda.is_available():
             raise ConfigurationError("trainer: use_amp: expected a GPU, got none")
         always_record_versions(model)  # also those of AllenNLP

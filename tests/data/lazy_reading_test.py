@@ -72,11 +72,11 @@ def peak(reader, path, count):
 def test_memory_does_not_grow_with_the_file(tmp_path, name):
     reader, write = READERS[name]
     path = tmp_path / "train"
-    write(path, 200)
-    peak(reader, path, 200)  # fills caches
-    few = peak(reader, path, 200)
-    write(path, 1000)
-    assert peak(reader, path, 1000) < 2 * few
+    write(path, 100)
+    peak(reader, path, 100)  # fills caches
+    few = peak(reader, path, 100)
+    write(path, 500)
+    assert peak(reader, path, 500) < 2 * few
 
 
 def test_the_aligner_is_that_of_training_data_in_memory(allennlp, small, tmp_path):

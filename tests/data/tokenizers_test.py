@@ -73,7 +73,7 @@ def assert_places_are_right(text, tokens):
     assert all(is_dropped(c) for c in text[last:])
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=60)
 @example("")
 @example(" \x00\t")
 @example("DOT\x00MULTI.. DOTDOTMULTI DOTMULTI.")

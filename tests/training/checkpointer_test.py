@@ -86,8 +86,9 @@ def test_the_scale_of_mixed_precision_is_recovered(trainer_of, tmp_path):
 
 
 def test_the_last_checkpoint_is_always_kept(tmp_path):
-    with pytest.raises(ConfigurationError, match="keep_most_recent_by_count: expected .* got 0"):
-        ResumableCheckpointer(str(tmp_path), keep_most_recent_by_count=0)
+    for name in ("keep_most_recent_by_count", "save_every_num_batches"):
+        with pytest.raises(ConfigurationError, match=f"{name}: expected .* got 0"):
+            ResumableCheckpointer(str(tmp_path), **{name: 0})
 
 
 def test_a_sharded_model_is_refused(trainer_of, tmp_path):
