@@ -108,6 +108,8 @@ def test_first_lines_name_the_rows_of_the_paper():
         start = f"// Table {number}"
         assert {name for name, line in FIRST_LINES.items() if line.startswith(start)} == {*rows}
     for name, line in FIRST_LINES.items():
+        if name.endswith("_transformer"):  # in no paper
+            continue
         assert re.match(r"// .*\b(Table|Tables|Section|Figure) [\dIVX]", line), f"{name}: {line}"
 
 

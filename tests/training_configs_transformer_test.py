@@ -57,7 +57,7 @@ def transformer(request, tmp_path):
 def write_config(name, transformer, knobs=""):
     path = transformer.parent / "config.jsonnet"
     path.write_text(
-        f"(import '{CONFIGS / name}.jsonnet') + {{ transformer_model:: '{transformer}', transformer_dim:: {DIM}, "
+        f"(import '{CONFIGS / name}.jsonnet') + {{ transformer_model:: '{transformer}', "
         f"transformer_layers:: {LAYERS}, transformer_length:: {LENGTH}, {knobs} }}",
         encoding="utf-8",
     )
@@ -106,7 +106,8 @@ def test_each_knob_changes_the_config(task):
     ("task", "knobs", "message"),
     [
         ("ner", "aligned_source:: true", "aligned_source: needs the builder of quality estimation"),
-        ("ner", "transformer_model:: 'a/b'", "transformer_dim, .*: needed for .* a/b; known are"),
+        ("trec", "transformer_model:: 'a/b'", "transformer_dim: needed for .* a/b; known are"),
+        ("qe", "transformer_model:: 'a/b', layer_decay:: 0.5", "transformer_layers: needed for"),
         ("qe", "pool:: 7", "pool: expected one of the knobs"),
         ("qe", "embedding_dim:: 7", "embedding_dim: changes nothing with a transformer"),
     ],

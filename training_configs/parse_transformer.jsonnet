@@ -1,4 +1,4 @@
-// The parser of Kiperwasser & Goldberg (TACL 2016) over a pretrained encoder, without parts of speech.
+// A pretrained encoder below the parser of Kiperwasser & Goldberg (TACL 2016), without parts of speech; compare with Table 1.
 (import 'parts/parse.libsonnet') + (import 'parts/transformer.libsonnet') {
   transformer_model: 'intfloat/multilingual-e5-small',
   frozen_layers: 0,

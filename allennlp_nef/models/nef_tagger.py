@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy
 import torch
-from allennlp.common import Lazy
+from allennlp.common import Lazy, Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.from_params import pop_and_construct_arg
 from allennlp.common.util import is_distributed
 from allennlp.data import Vocabulary
 from allennlp.models import Model
@@ -64,6 +65,15 @@ from allennlp_nef.nn.numerics import connected, zero_padding
 logger = logging.getLogger(__name__)
 
 
+def fill_in(options: Params, dim: int) -> None:
+    """Puts the dimension of the input in place of a null `input_dim` or `input_size` of an encoder."""
+    if options.get("encoders"):  # of `compose`, whose first encoder gets the input
+        options = options.get("encoders")[0]
+    for name in ("input_dim", "input_size"):
+        if name in options and options.get(name) is None:
+            options[name] = dim
+
+
 class Encoded(NamedTuple):
     """What a tagger makes of a batch before the loss and the answers."""
 
@@ -89,7 +99,8 @@ class NefTagger(VersionedModel):
     input_representation : `InputRepresentation`
         Takes the input fields, and gives the vectors of the words.
     encoder : `Seq2SeqEncoder`
-        Gives the states h.
+        Gives the states h. In a config, null as its `input_dim` or `input_size` stands for the dimension of the input
+        vectors, and so in the decoder for that of h.
     decoder : `Seq2SeqEncoder`, optional (default = `None`)
         `neural_easy_first`, or any other. The trace that a caller may ask for is that of the decoder, or of the encoder
         where there is no decoder; it has to be a `TracedEncoder`.
@@ -164,6 +175,27 @@ class NefTagger(VersionedModel):
         self._use_head(head, label_namespace, calibration, metrics)
         check_namespaces(self)
         initializer(self)
+
+    @classmethod
+    @overrides(check_signature=False)
+    def from_params(
+        cls,
+        params: Params,
+        constructor_to_call: Any = None,
+        constructor_to_inspect: Any = None,
+        **extras: Any,
+    ) -> "NefTagger":
+        """Builds a tagger, whose encoder and decoder get the dimension of their input where the config has null."""
+        kinds = {"input_representation": InputRepresentation, "encoder": Seq2SeqEncoder}
+        parts, dim = dict(extras), 0
+        for name, kind in {**kinds, "decoder": Seq2SeqEncoder}.items():
+            if params.get(name) is not None:
+                fill_in(params.get(name), dim)
+                part = pop_and_construct_arg(cls.__name__, name, kind, None, params, **extras)
+                parts[name], dim = part, part.get_output_dim()
+        constructors = constructor_to_call, constructor_to_inspect
+        tagger: NefTagger = super().from_params(params, *constructors, **parts)
+        return tagger
 
     def _use_head(
         self,

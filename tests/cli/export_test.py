@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -166,10 +167,16 @@ def test_what_an_interrupted_export_left_is_replaced(
     def interrupt(*arguments):
         raise UserError("interrupted")
 
+    def write(program, path, *_):
+        Path(path).write_text("")
+
+    monkeypatch.setattr("allennlp_nef.exporting.folder.exported_program", lambda tagger: None)
+    monkeypatch.setattr("torch.export.save", write)
     with monkeypatch.context() as patch:
         patch.setattr("allennlp_nef.exporting.folder.write_onnx", interrupt)
         assert failure("export", ner_archive, tmp_path) == "error: interrupted"
     assert [path.name for path in tmp_path.iterdir()] == ["tagger.pt2"]
+    monkeypatch.setattr("allennlp_nef.exporting.folder.write_onnx", write)
     allennlp("export", ner_archive, tmp_path)
     assert (tmp_path / "tagger.json").is_file()
 

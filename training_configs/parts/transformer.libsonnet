@@ -10,7 +10,7 @@
 
   // Knobs.
   transformer_model:: 'xlm-roberta-base',  // a folder, or a name on huggingface.co
-  transformer_dim:: size.dim,  // of its states; needed for models that the table below lacks
+  transformer_dim:: size.dim,  // of its states; needed for models that the table below lacks, but not for taggers
   transformer_layers:: size.layers,  // the same; only for layer_decay
   transformer_length:: null,  // in pieces; longer sentences are read in parts. null: its limit, at most 512
   pooling:: if 'pooling' in super then super.pooling else 'first',  // a word is its first piece; 'last', 'first_last', or 'mean': the mean of its pieces
@@ -49,9 +49,13 @@
   },
   local names = [name for name in std.split(knobs.transformer_model, '/') if name != ''],
   local name = names[std.length(names) - 1],
-  local size = if std.objectHas(sizes, name) then sizes[name] else
-    error 'transformer_dim, transformer_layers: needed for the transformer_model %s; known are those of %s'
-          % [knobs.transformer_model, std.join(', ', std.objectFields(sizes))],
+  local is_tagger = std.objectHasAll(knobs, 'tag_head') || reads_pairs,
+  local unknown(knob) = error '%s: needed for the transformer_model %s; known are those of %s'
+                              % [knob, knobs.transformer_model, std.join(', ', std.objectFields(sizes))],
+  local size = if std.objectHas(sizes, name) then sizes[name] else {
+    dim: if is_tagger then null else unknown('transformer_dim'),  // a tagger finds the dimensions itself
+    layers: unknown('transformer_layers'),
+  },
 
   // Builders.
   local reads_pairs = std.objectHasAll(knobs, 'tagged'),
@@ -82,7 +86,8 @@
     precision: knobs.precision,
     [if knobs.gradient_checkpointing then 'gradient_checkpointing']: true,
   },
-  local word_dim = (if knobs.piece_pooling == 'first_last' then 2 else 1) * knobs.transformer_dim,
+  local is_known = knobs.transformer_dim != null,
+  local word_dim = if is_known then (if knobs.piece_pooling == 'first_last' then 2 else 1) * knobs.transformer_dim,
   local group(regex, depth) = [
     ['\\.transformer\\.' + regex],
     { lr: knobs.transformer_lr * std.pow(knobs.layer_decay, depth) },
@@ -95,8 +100,8 @@
   ],
   token_indexers+:: { transformer: indexer },
   token_embedders+:: { transformer: { type: 'word_pieces' } + transformer },
-  input_dim:: super.input_dim + word_dim,
-  encoder_dim:: if reads_pairs then (if knobs.aligned_source then 2 else 1) * word_dim else super.encoder_dim,
+  input_dim:: if is_known then super.input_dim + word_dim,
+  encoder_dim:: if !is_known then null else if reads_pairs then (if knobs.aligned_source then 2 else 1) * word_dim else super.encoder_dim,
   optimizer:: {
     type: 'adamw',
     lr: knobs.lr,
