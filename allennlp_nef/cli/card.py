@@ -96,7 +96,8 @@ def card(
 
     `dict[str, Any]`
         What the command prints as JSON: the text of the `card`, and its facts: the `name`, the `scores` (each with its
-        split, metric and value), `parameters` (how many), `bytes` of the archive, `labels`, and `versions`.
+        split, metric and value), `parameters` (how many), `bytes` of the archive (None where
+        there is none), `labels`, and `versions`.
 
     # Raises
 
@@ -118,12 +119,13 @@ def card(
     config = read_config(archive)
     path = local_path(archive)
     folder = path if path.is_dir() else path.parent
+    file = path / "model.tar.gz" if path.is_dir() else path
     kind = str(config["model"].get("type"))
     facts: dict[str, Any] = {
         "name": name or folder.name,
         "scores": list(_scores(folder, metrics or ())),
         "parameters": report["numbers"],
-        "bytes": sum(report["members"].values()) if path.is_dir() else path.stat().st_size,
+        "bytes": file.stat().st_size if file.is_file() else None,
         "labels": report["labels"],
         "versions": report["versions"],
     }
@@ -225,17 +227,18 @@ def _lines(
     else:
         yield "None are known.\n"
     yield "## What it is\n"
-    yield f"- Parameters: {facts['parameters']:,}; archive: {facts['bytes']:,} bytes."
+    size = "" if facts["bytes"] is None else f"; archive: {facts['bytes']:,} bytes"
+    yield f"- Parameters: {facts['parameters']:,}{size}."
     for part in ("input_representation", "encoder", "decoder", "tag_head"):
         if isinstance(model.get(part), dict):
             yield f"- {part.replace('_', ' ').capitalize()}: `{model[part].get('type')}`."
     if labels:
         dots = ["..."] if len(labels) > MAX_LABELS else []
         yield f"- Labels ({len(labels)}): {', '.join([*labels[:MAX_LABELS], *dots])}."
-    for part in ("train", "validation"):
+    for title, part in (("Training", "train"), ("Validation", "validation")):
         path = config.get(f"{part}_data_path")
         if path:
-            yield f"- {part.capitalize()} data: `{Path(str(path)).name}`."
+            yield f"- {title} data: `{Path(str(path)).name}`."
     yield f"- Saved with {versions or 'versions that are not recorded'}."
     yield f"- License: {license_name or 'not stated'}.\n"
     yield "## Limits\n"
