@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, TokenIndexer
-from allennlp.data.fields import MetadataField, SequenceLabelField, TextField
+from allennlp.data.fields import MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import Tokenizer
 from overrides import overrides
@@ -25,7 +25,7 @@ from allennlp_nef.data.dataset_readers.tagging_reader import (
     Writer,
     token_of,
 )
-from allennlp_nef.data.fields import AlignmentField, NumberField, SimilarityField
+from allennlp_nef.data.fields import AlignmentField, NumberField, SimilarityField, TagsField
 from allennlp_nef.data.formats.characters import SplitText, check_words
 from allennlp_nef.data.formats.data_paths import DataPath
 from allennlp_nef.data.formats.error_spans import SEVERITIES, ErrorSpan, format_error_spans
@@ -166,7 +166,7 @@ class WmtWordQeReader(TaggingReader):
     - `source`: `TextField` of the words of the other side;
     - `alignments`: bool (target tokens, source tokens), True where aligned, padded with False;
     - `similarity`: a `SimilarityField`, with the option `word_similarity`;
-    - `tags`: `SequenceLabelField` over the target tokens, where the tags are known;
+    - `tags`: `TagsField` over the target tokens, where the tags are known;
     - `sentence_score`: a `NumberField`, with the option `sentence_scores`, where there is a file `.hter`;
     - `metadata`: a `TaggingMetadata`.
 
@@ -379,7 +379,7 @@ class WmtWordQeReader(TaggingReader):
                 raise DataFormatError(
                     f"tags: expected {len(tokens)} tags (one a {TAGGED[self.tagged]}), got {len(tags)}"
                 )
-            fields["tags"] = SequenceLabelField(tags, target_field, self._label_namespace)
+            fields["tags"] = TagsField(tags, target_field, self._label_namespace)
         metadata = TaggingMetadata(tokens, source, tags, None, alignments, alignments_from)
         if self.eos or self.tagged != "target":
             metadata.target, metadata.tagged = words if self.eos else target, self.tagged

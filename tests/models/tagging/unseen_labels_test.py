@@ -12,7 +12,7 @@ from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.data_loaders import SimpleDataLoader
 from allennlp.training.util import evaluate
 
-from allennlp_nef.data import ConllTagsReader
+from allennlp_nef.data import ConllTagsReader, WmtWordQeReader
 from tests.models.tagging.small_tagger import batch_of, lstm, make
 
 INDEXERS = {"tokens": {"type": "single_id"}, "affixes": {"type": "affixes", "case": True}}
@@ -121,6 +121,26 @@ class TestEvaluation:
         assert torch.equal(model(**batch)["loss"], expected["loss"])
         assert model.get_metrics(reset=True) == scores
         assert unseen_warnings(caplog) == []
+
+
+def test_severities_that_the_vocabulary_lacks_are_bad(caplog):
+    quality_reader = WmtWordQeReader(severities=True)
+
+    def sentence(tags):
+        instance = quality_reader.text_to_instance(["ein", "Haus"], ["a", "house"], [], tags)
+        quality_reader.apply_token_indexers(instance)
+        return instance
+
+    vocab = Vocabulary.from_instances([sentence(["OK", "minor"])])
+    model = make(vocab, metrics=["word_qe", "calibration"])
+    output = model(**batch_of([sentence(["OK", "major"])], vocab))
+    scores = model.get_metrics(reset=True)
+    ok = vocab.get_token_index("OK", "labels")
+    tagged = (output["tag_ids"] != ok).tolist()[0]
+    assert scores["accuracy"] == sum(a == b for a, b in zip(tagged, [False, True])) / 2
+    assert output["loss"].item() == 0
+    (message,) = unseen_warnings(caplog)
+    assert message.endswith("They are major (1).")
 
 
 def test_a_long_list_of_labels_is_cut(caplog):
