@@ -438,7 +438,7 @@ _CHECKING = tuple(
     f"allennlp.{name}"
     for name in ("data.token_indexers", "data.tokenizers", "modules", "training.optimizers")
 )
-# Options of AllenNLP that have to be at least 1, which its components do not check, or not as errors of a config.
+# Options that have to be integers of at least 1. AllenNLP does not check its own, or not as errors of a config.
 _POSITIVE = (
     *("batch_size", "embedding_dim", "keep_most_recent_by_count", "max_instances", "max_tokens"),
     *("num_epochs", "num_gradient_accumulation_steps", "save_every_num_batches", "step_size"),
@@ -498,7 +498,7 @@ def _name_what_cannot_be_built(module: Any) -> None:
         options = module.infer_params(cls, constructor)
         if cls.__module__.startswith("allennlp"):
             for name in params.keys() & options.keys() & {*_POSITIVE}:
-                if isinstance(params[name], int) and params[name] < 1:
+                if isinstance(params[name], int) and (params[name] is True or params[name] < 1):
                     raise module.ConfigurationError(
                         f"{_place(params, cls.__name__)}: {name}: expected an integer of at least 1, got {params[name]}"
                     )

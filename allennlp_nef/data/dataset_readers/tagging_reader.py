@@ -94,8 +94,6 @@ class TaggingReader(DatasetReader):
         super().__init__(
             manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs
         )
-        if max_tokens is not None and max_tokens < 1:
-            raise ConfigurationError(f"max_tokens: expected at least 1 or null, got {max_tokens}")
         if not isinstance(label_namespace, str):
             raise ConfigurationError(f"label_namespace: expected a name, got {label_namespace!r}")
         self._max_tokens = max_tokens

@@ -59,9 +59,10 @@ def test_max_tokens_that_leave_no_sentence_are_an_error(name, tmp_path):
     assert str(info.value) == message
 
 
-def test_max_tokens_below_1_is_refused(name):
+@pytest.mark.parametrize("limit", [0, True])
+def test_max_tokens_that_is_no_positive_integer_is_refused(name, limit):
     with pytest.raises(ConfigurationError, match="max_tokens: expected an integer of at least 1"):
-        make(name, max_tokens=0)
+        make(name, max_tokens=limit)
 
 
 def test_indexers_are_not_sent_with_instances(name, tmp_path):
