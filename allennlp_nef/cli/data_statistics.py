@@ -174,7 +174,8 @@ def _checked_view(reader: TaggingReader, file: str, example: Any) -> Sentence:
     else:  # a reader of another package: by way of the instance, which takes longer
         metadata = metadata_of(reader.to_instance(example))
         words = {"words": metadata.tokens}
-        return Sentence(file, metadata.tokens, metadata.source, words, metadata.tags)
+        place = f"{file}:{example.line}" if hasattr(example, "line") else file
+        return Sentence(place, metadata.tokens, metadata.source, words, metadata.tags)
     return Sentence(f"{file}:{line}", tokens, None, {"words": tokens}, tags, chunk_tags)
 
 
