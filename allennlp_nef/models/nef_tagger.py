@@ -204,7 +204,7 @@ class NefTagger(VersionedModel):
         calibration: Calibration | None,
         metrics: list[Lazy[Metric]] | None,
     ) -> None:
-        """The part of the constructor after the scores of the tags, which an ensemble has, too."""
+        """Sets up what an ensemble needs, too: tag decoder, metrics."""
         self.label_namespace = label_namespace
         self.tag_head = tag_head
         self.tag_decoder = TagDecoder(tag_head, calibration)
@@ -545,7 +545,7 @@ class NefTagger(VersionedModel):
         known = set(self.tag_head.labels)
         names = [item.tags if item else None for item in metadata]
         if names and all(tags is not None and known.issuperset(tags) for tags in names):
-            return  # without a look at the device
+            return  # without waiting for the device
         for row, word in is_unseen.nonzero().tolist():
             item = metadata[row] if metadata else None
             self._unseen_labels[item.tags[word] if item and item.tags else "?"] += 1

@@ -27,7 +27,7 @@ class AttentionTransform(torch.nn.Module, Registrable):
     def forward(self, scores: torch.Tensor, state: SketchState) -> torch.Tensor:
         raise NotImplementedError
 
-    def has_room(self, coverage: torch.Tensor) -> torch.Tensor | None:
+    def can_get_attention(self, coverage: torch.Tensor) -> torch.Tensor | None:
         """Which words can get attention with this coverage (batch, tokens), bool; None for all, as by default.
 
         The attention of the others has to be 0, whatever their scores are: the decoder may leave them out.
@@ -125,7 +125,7 @@ class BoundedAttentionTransform(ScoredAttentionTransform):
         return weights.masked_fill(~state.mask, 0)
 
     @overrides
-    def has_room(self, coverage: torch.Tensor) -> torch.Tensor | None:
+    def can_get_attention(self, coverage: torch.Tensor) -> torch.Tensor | None:
         if type(self).forward is not BoundedAttentionTransform.forward:
             return None  # a subclass may compute something else
         return coverage < self.upper_bound - 4 * torch.finfo(coverage.dtype).eps

@@ -164,7 +164,7 @@ def best_part(word: int, windows: Sequence[Window], num_words: int) -> int:
     return min((p for p, (first, last) in enumerate(windows) if first <= word < last), key=rank)
 
 
-class Reading(NamedTuple):
+class PartsRead(NamedTuple):
     """How a transformer read a text."""
 
     windows: int
@@ -173,13 +173,13 @@ class Reading(NamedTuple):
     """Whether pieces of long words were left out."""
 
 
-_READINGS: ContextVar[list[list[Reading]] | None] = ContextVar("readings", default=None)
+_READINGS: ContextVar[list[list[PartsRead]] | None] = ContextVar("readings", default=None)
 
 
 @contextmanager
-def readings_of_transformers() -> Iterator[list[list[Reading]]]:
+def readings_of_transformers() -> Iterator[list[list[PartsRead]]]:
     """A list that gets, for each batch that a transformer reads in this context, the reading of each text."""
-    readings: list[list[Reading]] = []
+    readings: list[list[PartsRead]] = []
     token = _READINGS.set(readings)
     try:
         yield readings
@@ -409,7 +409,7 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
             inputs += parts
             num_pieces = sum(len(pieces) for side in pair for pieces in side)
             num_read = sum(place.num_pieces for side in of_pair for place in side)
-            readings.append(Reading(len(parts), num_read < num_pieces))
+            readings.append(PartsRead(len(parts), num_read < num_pieces))
         recorded = _READINGS.get()
         if recorded is not None:
             recorded.append(readings)

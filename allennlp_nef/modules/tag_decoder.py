@@ -177,8 +177,8 @@ class Tagging:
     def tag_ids(self) -> torch.Tensor:
         """The tags of the answers: (batch, tokens); 0 in padding.
 
-        They are those that the head decodes, unless there is a threshold. With severities, a BAD word has the more
-        probable one.
+        The tags that the head decodes. With a threshold: BAD for the words whose probability of BAD is at least it, OK
+        for the others. With severities, a BAD word has the more probable one.
         """
         decoder = self.decoder
         tags = decoder.head.decode(self.scores, self.mask)

@@ -100,9 +100,9 @@ class ConstrainedSoftmaxFunction(torch.autograd.Function):
     @staticmethod
     @differentiable_once("constrained_softmax")
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        shares, mass, closed = ctx.saved_tensors
+        shares, mass, saturated = ctx.saved_tensors
         centered = grad - (shares * grad).sum(-1, keepdim=True)  # Eqs. 12 and 13: d alpha - m
-        return shares * centered * mass, centered * closed
+        return shares * centered * mass, centered * saturated
 
 
 def solve(
@@ -138,13 +138,13 @@ def solve(
     # exp(z) (1 - s) / Z > u, strictly. The first position where this is false is in A, and so is the last of all.
     saturates = sorted_z - log_normalizers + masses.log() > sorted_u.log()
     first = exclude_scores(sorted_keys, saturates).amax(-1, keepdim=True)
-    closed = keys > torch.maximum(first, sorted_keys[..., -1:])
+    saturated = keys > torch.maximum(first, sorted_keys[..., -1:])
     # Where the bounds sum to less than 1, by more than rounding, each weight is its bound.
     short = u.sum(-1, keepdim=True) < 1 - SLACK
-    closed = closed | short
-    mass = (1 - (u * closed).sum(-1, keepdim=True)).clamp(min=0)
-    shares = exclude_scores(z, closed).softmax(-1).masked_fill(short, 0)
-    return torch.where(closed, u, torch.minimum(shares * mass, u)), shares, mass, closed
+    saturated = saturated | short
+    mass = (1 - (u * saturated).sum(-1, keepdim=True)).clamp(min=0)
+    shares = exclude_scores(z, saturated).softmax(-1).masked_fill(short, 0)
+    return torch.where(saturated, u, torch.minimum(shares * mass, u)), shares, mass, saturated
 
 
 def constrained_softmax(

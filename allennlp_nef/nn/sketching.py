@@ -5,7 +5,7 @@ Equations 1 to 7.
 
 The affine map of a concatenation is a sum: ``W concat(window of h, window of s) = W_h * h + W_s * s``. The first term
 does not change over the steps. The caller computes it once, for the attention (Eq. 2) and the sketch (Eqs. 4 and 7)
-together. It is called the *pre-activation*; the columns of the attention come first. With a = p + W_s * s^(n-1), of
+together. It is called the *pre-activation* p; the columns of the attention come first. With a = p + W_s * s^(n-1), of
 which a_z are the attention's columns and a_s the sketch's, step n is
 
     z_i = v . tanh(a_z,i)                                                (Eq. 2)
@@ -75,7 +75,7 @@ called once for each step. What it says of a sentence that has halted does not m
 Attend = Callable[[torch.Tensor, SketchState], torch.Tensor]
 """Attention scores z (batch, tokens) and the state -> attention weights alpha (batch, tokens)."""
 
-HasRoom = Callable[[torch.Tensor], torch.Tensor | None]
+CanGetAttention = Callable[[torch.Tensor], torch.Tensor | None]
 """The coverage (batch, tokens) -> which words can get attention (batch, tokens), bool; None for all."""
 
 
@@ -206,12 +206,16 @@ class _Recursion:
         num_steps: torch.Tensor,
         context_size: int,
         score_updates: ScoreUpdates | None,
-        has_room: HasRoom | None,
+        can_get_attention: CanGetAttention | None,
         count: int,
     ) -> None:
         self.is_single = sketch_update == "single"
         self.weight, self.vector = sketch_weight, attention_vector
-        self.attend, self.score_updates, self.has_room = attend, score_updates, has_room
+        self.attend, self.score_updates, self.can_get_attention = (
+            attend,
+            score_updates,
+            can_get_attention,
+        )
         self.mask, self.num_steps, self.lengths = mask, num_steps, mask.sum(-1)
         self.context_size, self.count = context_size, count
         self.dims = [len(attention_vector), len(sketch_weight) - len(attention_vector)]
@@ -231,7 +235,7 @@ class _Recursion:
     def _full(self, number: int, carry: _Carry) -> tuple[torch.Tensor, _Carry]:
         """Each word gets a vector of its own (Eq. 7), ``s_i += alpha_i tanh(W_cs c_i + w_s)``."""
         sketches, coverage, preactivation = carry
-        words = self._words_with_room(coverage) if number > 0 else None
+        words = self._words_to_compute(coverage) if number > 0 else None
         current = preactivation
         if number > 0 or self.count == 1:  # s^0 = 0, multiplied only if no later step uses W_s
             around = self.weight, self.context_size, words
@@ -247,16 +251,16 @@ class _Recursion:
             sketches = sketches.flatten(0, 1).index_add(0, words, added).view_as(sketches)
         return alpha, _Carry(sketches, coverage + alpha, preactivation)
 
-    def _words_with_room(self, coverage: torch.Tensor) -> torch.Tensor | None:
+    def _words_to_compute(self, coverage: torch.Tensor) -> torch.Tensor | None:
         """The words that can get attention, as indices among all, where they are few enough; None for all words.
 
         The others have an attention of 0, so their scores and updates have no effect.
         """
-        room = None if self.has_room is None else self.has_room(coverage)
-        if room is None or room.device.type != "cpu":  # elsewhere it would wait for the device
+        able = None if self.can_get_attention is None else self.can_get_attention(coverage)
+        if able is None or able.device.type != "cpu":  # elsewhere it would wait for the device
             return None
-        words = (room & self.mask).flatten().nonzero().squeeze(1)
-        return words if len(words) <= MAX_LEFT_SHARE * room.numel() else None
+        words = (able & self.mask).flatten().nonzero().squeeze(1)
+        return words if len(words) <= MAX_LEFT_SHARE * able.numel() else None
 
     def _single(self, number: int, carry: _Carry) -> tuple[torch.Tensor, _Carry]:
         """All words get one vector (Eq. 4), ``s_i += alpha_i tanh(W_cs c_bar + w_s)``.
@@ -342,7 +346,7 @@ def sketch(
     keep_trace: bool = False,
     score_updates: ScoreUpdates | None = None,
     halts: Halts | None = None,
-    has_room: HasRoom | None = None,
+    can_get_attention: CanGetAttention | None = None,
 ) -> SketchResult:
     """The sketches of a batch; differentiable once.
 
@@ -375,14 +379,14 @@ def sketch(
         For the transforms that choose by tag scores (Algorithm 1).
     halts : `Halts`, optional (default = `None`)
         Which sentences do fewer steps.
-    has_room : `HasRoom`, optional (default = `None`)
+    can_get_attention : `CanGetAttention`, optional (default = `None`)
         Which words can get attention. NEF-F on a CPU leaves the others out of its products.
     """
     is_cpu = mask.device.type == "cpu"
     count = max(1, int(num_steps.max()) if is_cpu and len(num_steps) else max_steps)
-    inputs = sketch_update, sketch_weight, attention_vector, attend, mask, num_steps, context_size
-    recursion = _Recursion(*inputs, score_updates, has_room, count)
-    recursion.vector = attention_vector.to(preactivation.dtype)
+    vector = attention_vector.to(preactivation.dtype)
+    inputs = sketch_update, sketch_weight, vector, attend, mask, num_steps, context_size
+    recursion = _Recursion(*inputs, score_updates, can_get_attention, count)
     sketches = preactivation.new_zeros(*mask.shape, recursion.dims[1])
     coverage = torch.zeros_like(mask, dtype=float32_at_least(preactivation.dtype))
     carry = _Carry(sketches, coverage, preactivation)
@@ -391,8 +395,8 @@ def sketch(
     done: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
     has_segments = not keep_trace and halts is None and is_cpu and _is_large(carry, count)
     length = math.ceil(math.sqrt(count)) if has_segments else 1
-    is_even = is_cpu and len(num_steps) > 0 and int(num_steps.min()) == count
-    recursion.all_go_on = is_even
+    same_num_steps = is_cpu and len(num_steps) > 0 and int(num_steps.min()) == count
+    recursion.all_go_on = same_num_steps
     for start in range(0, count, length):
         segment = range(start, min(start + length, count))
         if has_segments:
@@ -410,7 +414,7 @@ def sketch(
                 with torch.no_grad():
                     has_halted = halts(carry.sketches, recursion.rows)
                 recursion.num_steps = torch.where(has_halted, ends, recursion.num_steps)
-        if not is_cpu or segment.stop == count or (is_even and halts is None):
+        if not is_cpu or segment.stop == count or (same_num_steps and halts is None):
             continue
         has_next = recursion.num_steps > segment.stop
         left = int(has_next.sum())

@@ -294,7 +294,7 @@ class NeuralEasyFirst(TracedEncoder):
             keep_trace=trace,
             score_updates=score_updates,
             halts=halts,
-            has_room=self.attention.has_room if bounds is None else None,
+            can_get_attention=self.attention.can_get_attention if bounds is None else None,
         )
         output = self._dropout(joined_output(joined_inputs, sketches))
         if history is None:
@@ -322,7 +322,7 @@ class NeuralEasyFirst(TracedEncoder):
         return (lengths > 0).long() * int(self.num_steps)
 
     def _max_steps(self, tokens: int) -> int:
-        """At least the steps of any sentence of so many words, without a look at the device."""
+        """At least the steps of any sentence of so many words, without waiting for the device."""
         if self.num_steps == "length":
             return tokens
         return min(tokens, self.num_steps) if self.cap_steps else int(self.num_steps)
