@@ -94,7 +94,7 @@ class ConlluTagsReader(SentenceReader):
                 )
             return sentence, tags
 
-        yield from self.parsed(read_conllu(file_path, self.encoding, self.on_error), parse)
+        yield from self.parse_sentences(read_conllu(file_path, self.encoding, self.on_error), parse)
 
     @overrides
     def num_tokens(self, example: Any) -> int:
@@ -217,7 +217,7 @@ class ConlluTreesReader(UntaggedReader):
             check_labels(sentence.column(self.column), where)
             return sentence, tree
 
-        yield from self.parsed(read_conllu(file_path, self.encoding, self.on_error), parse)
+        yield from self.parse_sentences(read_conllu(file_path, self.encoding, self.on_error), parse)
 
     @overrides
     def num_tokens(self, example: Any) -> int:

@@ -70,7 +70,7 @@ class LabeledSentencesReader(UntaggedReader):
         sentences = read_labeled_sentences(
             file_path, self.layout, self.split, self.encoding, self.on_error
         )
-        return self.parsed(sentences, parse)
+        return self.parse_sentences(sentences, parse)
 
     @overrides
     def num_tokens(self, example: Any) -> int:
@@ -147,7 +147,7 @@ class LabeledTreesReader(UntaggedReader):
             check_labels(tree.labels, f"{file_path}:{number}")
             return numbered
 
-        return self.parsed(read_trees(file_path, self.encoding, self.on_error), parse)
+        return self.parse_sentences(read_trees(file_path, self.encoding, self.on_error), parse)
 
     @overrides
     def num_tokens(self, example: Any) -> int:

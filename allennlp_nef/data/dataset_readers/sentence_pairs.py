@@ -87,7 +87,7 @@ class SentencePairsReader(UntaggedReader):
                 odd.check(words, f"{file_path}:{both[0].line}")
             return both
 
-        for pair, heads in self.parsed(self._with_trees(file_path), parse):
+        for pair, heads in self.parse_sentences(self._with_trees(file_path), parse):
             if self.gold == "label" and pair.label == NO_CLASS:
                 undecided += 1
                 continue

@@ -190,7 +190,7 @@ class TaggingReader(DatasetReader):
                 metadata_of(instance).weight = weight
                 yield instance
 
-    def parsed(
+    def parse_sentences(
         self, sentences: Iterable[Sentence], parse: Callable[[Sentence, OddCharacters], Example]
     ) -> Iterator[Example]:
         """What `parse` makes of sentences while it counts odd characters. Its errors go to `on_error`."""

@@ -57,7 +57,7 @@ def read_trees(
 
     # Raises
 
-    `DataFormatError`: what `parse_lines` raises, a line that is no tree, a node with other than two parts.
+    `DataFormatError`: what `parse_lines` raises, a line that is not a tree, a node with other than two parts.
     """
 
     def parse(number: int, line: str) -> tuple[int, LabeledTree]:
