@@ -159,7 +159,7 @@ def _checked_view(reader: TaggingReader, file: str, example: Any) -> Sentence:
         sentence, tags = example
         line = sentence.lines[0]
         if isinstance(reader, ConllTagsReader):
-            tokens = [row[reader.word_column] for row in sentence.rows]
+            tokens = reader.given_words(sentence)
             chunk_tags = None if reader.tag_scheme is None else reader.given_tags(sentence)
         else:
             tokens = sentence.column("form")

@@ -109,8 +109,7 @@ class ConllTagsReader(SentenceReader):
                 )
                 warned = True
             try:
-                words = [row[self.word_column] for row in sentence.rows]
-                odd.check(words, in_lines(file_path, sentence.lines))
+                odd.check(self.given_words(sentence), in_lines(file_path, sentence.lines))
                 tags = self._tags(sentence, tag_index, file_path)
             except DataFormatError as error:
                 self.on_error(error)
@@ -125,13 +124,16 @@ class ConllTagsReader(SentenceReader):
     @overrides
     def to_instance(self, example: Any) -> Instance:
         sentence, tags = example
-        words = [row[self.word_column] for row in sentence.rows]
-        return self.build_instance(words, tags, sentence)
+        return self.build_instance(self.given_words(sentence), tags, sentence)
 
     def without_tag(self, row: Sequence[str]) -> list[str]:
         """The columns of a token other than its tag."""
         index = self._tag_index(len(row))
         return [column for i, column in enumerate(row) if i != index]
+
+    def given_words(self, sentence: ColumnSentence) -> list[str]:
+        """The words of a sentence of a file."""
+        return [row[self.word_column] for row in sentence.rows]
 
     def given_tags(self, sentence: ColumnSentence) -> list[str] | None:
         """The tags as they stand in the file; None where it has none."""
