@@ -39,6 +39,8 @@ class SplitText(NamedTuple):
 
 
 Split = Callable[[str], SplitText]
+SplitWords = Callable[[str], list[str]]
+"""What splits a sentence, where the places of its words are not needed."""
 
 
 def split_on_whitespace(text: str) -> SplitText:

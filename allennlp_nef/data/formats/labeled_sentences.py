@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from allennlp_nef.data.formats.characters import check_labels
+from allennlp_nef.data.formats.characters import SplitWords, check_labels
 from allennlp_nef.data.formats.text_files import TextPath, parse_lines
 from allennlp_nef.errors import OnError, quote, raise_error
 
@@ -113,9 +113,6 @@ def check_binary(tree: LabeledTree) -> None:
             )
 
 
-Split = Callable[[str], list[str]]
-
-
 class LabeledSentence(NamedTuple):
     """A sentence of a file."""
 
@@ -128,7 +125,7 @@ class LabeledSentence(NamedTuple):
 def read_labeled_sentences(
     path: TextPath,
     layout: str = "tab",
-    split: Split = str.split,
+    split: SplitWords = str.split,
     encoding: str = "utf-8",
     on_error: OnError = raise_error,
 ) -> Iterator[LabeledSentence]:
@@ -158,31 +155,31 @@ def read_labeled_sentences(
     return parse_lines(path, parse, "sentence, got an empty file", encoding, on_error)
 
 
-def _after_tab(line: str, split: Split) -> tuple[str, list[str]]:
+def _after_tab(line: str, split: SplitWords) -> tuple[str, list[str]]:
     label, tab, text = line.partition("\t")
     if not tab:
         raise ValueError(f"expected a label, a tab and a sentence, got no tab: {quote(line)}")
     return label, split(text)
 
 
-def _after_blank(line: str, split: Split) -> tuple[str, list[str]]:
+def _after_blank(line: str, split: SplitWords) -> tuple[str, list[str]]:
     label, _, text = line.partition(" ")
     return label, split(text)
 
 
-def _question(line: str, split: Split) -> tuple[str, list[str]]:
+def _question(line: str, split: SplitWords) -> tuple[str, list[str]]:
     label, words = _after_blank(line, split)
     if not re.fullmatch("[^:]+:[^:]+", label):
         raise ValueError(f"expected a label such as LOC:city, got {quote(label)}")
     return label, words
 
 
-def _tree(line: str, _: Split) -> tuple[str, list[str]]:
+def _tree(line: str, _: SplitWords) -> tuple[str, list[str]]:
     tree = parse_tree(line)
     return tree.label, tree.words
 
 
-LAYOUTS: dict[str, Callable[[str, Split], tuple[str, list[str]]]] = {
+LAYOUTS: dict[str, Callable[[str, SplitWords], tuple[str, list[str]]]] = {
     "tab": _after_tab,
     "blank": _after_blank,
     "trec": _question,

@@ -10,10 +10,10 @@ Empty lines are no pairs.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from allennlp_nef.data.formats.characters import check_labels
+from allennlp_nef.data.formats.characters import SplitWords, check_labels
 from allennlp_nef.data.formats.text_files import (
     TextPath,
     is_blank,
@@ -29,7 +29,6 @@ NO_CLASS = "-"
 _SENTENCES = ("sentence_A", "sentence_B")
 _CLASSES = ("entailment_judgment", "entailment_label")
 _SCORE = "relatedness_score"
-Split = Callable[[str], list[str]]
 Row = dict[str, Any]
 
 
@@ -48,7 +47,7 @@ class SentencePair(NamedTuple):
 
 def read_sentence_pairs(
     path: TextPath,
-    split: Split = str.split,
+    split: SplitWords = str.split,
     encoding: str = "utf-8",
     on_error: OnError = raise_error,
 ) -> Iterator[SentencePair]:
@@ -122,7 +121,7 @@ def _object(line: str) -> Row:
     return {names[name]: fields[name] for name in names if fields.get(name) is not None}
 
 
-def _pair(line: int, row: Row, split: Split) -> SentencePair:
+def _pair(line: int, row: Row, split: SplitWords) -> SentencePair:
     first, second = (split(row[name]) for name in _SENTENCES)
     for name, words in zip(_SENTENCES, (first, second)):
         if not words:
