@@ -13,7 +13,7 @@ from allennlp.nn.util import get_text_field_mask
 from overrides import overrides
 
 from allennlp_nef.data.word_similarity import SAME, SAME_PREFIX
-from allennlp_nef.modules.options import check_dropout
+from allennlp_nef.modules.options import check_dropout, check_integers
 from allennlp_nef.modules.pretrained_transformer import (
     PairLayout,
     PretrainedTransformer,
@@ -101,10 +101,7 @@ class RareWords(torch.nn.Module, FromParams):
             raise ConfigurationError(
                 f"rare_words.alpha: expected a number above 0, and no max_count, got {alpha} and {max_count}"
             )
-        if type(max_count) is not int or max_count < 1:
-            raise ConfigurationError(
-                f"rare_words.max_count: expected an integer of at least 1, got {max_count!r}"
-            )
+        check_integers(**{"rare_words.max_count": max_count})
         counters = vocab._retained_counter or {}
         namespaces = {*vocab.get_namespaces(), *counters}
         if namespace not in namespaces or not vocab.is_padded(namespace):
@@ -322,9 +319,7 @@ class AlignedPairRepresentation(InputRepresentation):
             drawn = torch.rand(len(alignments), 1, 1, device=alignments.device)
             alignments = alignments & (drawn >= self.alignment_dropout)
         links = alignments.to(source_words.dtype)
-        counts = links.sum(-1, keepdim=True)
-        is_aligned = counts > 0
-        means = links.bmm(source_words) / counts.clamp(min=1)
+        means, is_aligned = aligned_means(source_words, links)
         missing: torch.Tensor = self.unaligned
         if self.alignment_dropout:
             has_links = is_aligned.any(1, keepdim=True)  # (batch, 1, 1)
@@ -343,6 +338,27 @@ class AlignedPairRepresentation(InputRepresentation):
         if similarity is not None:
             features.append(_similarity_features(similarity, alignments).to(words.dtype))
         return torch.cat(features, dim=-1), target_mask
+
+
+def aligned_means(
+    source_words: torch.Tensor, links: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The mean vector of the source words that each target word is aligned to, and whether it is aligned to any.
+
+    # Parameters
+
+    source_words : `torch.Tensor`, (batch, source tokens, dim)
+        Finite in padding, too.
+    links : `torch.Tensor`, (batch, target tokens, source tokens)
+        1 where aligned, 0 elsewhere, in the type of the vectors.
+
+    # Returns
+
+    `tuple[torch.Tensor, torch.BoolTensor]`: (batch, target tokens, dim), 0 where there are none; (batch, target tokens,
+    1).
+    """
+    counts = links.sum(-1, keepdim=True)
+    return links.bmm(source_words) / counts.clamp(min=1), counts > 0
 
 
 def _similarity_features(similarity: torch.Tensor, alignments: torch.Tensor) -> torch.Tensor:
@@ -438,10 +454,8 @@ class TransformerPairRepresentation(PretrainedTransformer, InputRepresentation):
         if self.unaligned is None:
             return words, masks[1]
         sources = padded(self._pooled(pieces, places[0]), masks[0])
-        links = alignments.to(sources.dtype)
-        counts = links.sum(-1, keepdim=True)
-        means = links.bmm(sources) / counts.clamp(min=1)
-        means = torch.where(counts > 0, means, self.unaligned.to(means.dtype))
+        means, is_aligned = aligned_means(sources, alignments.to(sources.dtype))
+        means = torch.where(is_aligned, means, self.unaligned.to(means.dtype))
         return torch.cat([words, means.to(words.dtype)], dim=-1), masks[1]
 
 
