@@ -110,7 +110,7 @@ class StepLoss(FromParams):
                 divergence = divergence * weights.to(divergence)
             penalty = 0.01 if self.halting_penalty is None else self.halting_penalty
             added = added + penalty * divergence.sum()
-        divisor = tag_head.loss_weight(mask).clamp(min=1).to(losses.dtype)
+        divisor = tag_head.divisor(mask).to(losses.dtype)
         return tag_head.loss(scores, mask, tags, last) + added / divisor
 
     def _chosen(

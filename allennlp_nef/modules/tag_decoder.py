@@ -10,7 +10,7 @@ from torch.nn import functional
 from allennlp_nef.data.formats.chunks import Chunk, are_chunk_tags, chunks_of
 from allennlp_nef.data.formats.error_spans import is_word_qe
 from allennlp_nef.modules.calibration import Calibration
-from allennlp_nef.modules.tag_heads import ChainProbabilities, TagHead, bad_ids_of
+from allennlp_nef.modules.tag_heads import ChainProbabilities, TagHead, bad_ids_of, word_qe_tags
 
 
 class TagDecoder:
@@ -210,8 +210,5 @@ def tags_by_threshold(
 
     `torch.Tensor`: (batch, tokens), also in padding.
     """
-    bad_ids = bad_ids_of(labels)
-    bad = probabilities[..., bad_ids]
-    tags = torch.tensor(bad_ids, device=bad.device)[bad.argmax(-1)]
-    is_bad = bad.sum(-1).double() >= thresholds
-    return tags.masked_fill(~is_bad, list(labels).index("OK"))
+    bad = probabilities[..., bad_ids_of(labels)]
+    return word_qe_tags(probabilities, bad.sum(-1).double() >= thresholds, labels)

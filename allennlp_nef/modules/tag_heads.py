@@ -39,6 +39,26 @@ def bad_ids_of(labels: Sequence[str]) -> list[int]:
     return [index for index, label in enumerate(labels) if label in ("BAD", *SEVERITIES)]
 
 
+def word_qe_tags(table: torch.Tensor, is_bad: torch.Tensor, labels: Sequence[str]) -> torch.Tensor:
+    """OK, or for words that are BAD the label with the highest score or probability of the others.
+
+    # Parameters
+
+    table : `torch.Tensor`, (batch, tokens, labels)
+        Scores or probabilities.
+    is_bad : `torch.BoolTensor`, (batch, tokens)
+    labels : `Sequence[str]`
+        Those of quality estimation, by index.
+
+    # Returns
+
+    `torch.LongTensor`, (batch, tokens)
+    """
+    bad_ids = bad_ids_of(labels)
+    tags = torch.tensor(bad_ids, device=table.device)[table[..., bad_ids].argmax(-1)]
+    return tags.masked_fill(~is_bad, list(labels).index("OK"))
+
+
 class TagHead(torch.nn.Module, Registrable):
     """The output layer of a tagger: scores, loss, decoding and probabilities.
 
@@ -114,10 +134,18 @@ class TagHead(torch.nn.Module, Registrable):
         losses = self.sentence_losses(scores, mask, tags)
         if weights is not None:
             losses = losses * weights.to(losses)
-        return losses.sum() / self.loss_weight(mask).clamp(min=1).to(losses.dtype)
+        return losses.sum() / self.divisor(mask).to(losses.dtype)
+
+    def divisor(self, mask: torch.Tensor) -> torch.Tensor:
+        """What the sum of the losses of a batch is divided by, a scalar: the `loss_weight`, at least 1."""
+        return self.loss_weight(mask).clamp(min=1)
 
     def loss_weight(self, mask: torch.Tensor) -> torch.Tensor:
-        """The weight of the loss of a batch in the mean over batches, a scalar: what it is divided by, never 0."""
+        """The weight of the loss of a batch in the mean over batches, a scalar: see `average`.
+
+        The loss is divided by it, but at least by 1: see `divisor`. For a batch without words it is 1e-30 and not 0, so
+        that the mean over such batches is no division by zero.
+        """
         if self.average == "none" and self.training:
             return torch.ones((), device=mask.device)
         count = mask.sum() if self.average == "token" else mask.any(-1).sum()
@@ -223,12 +251,12 @@ class SoftmaxDecoding(TagHead):
 
     @overrides
     def decode(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        tags, bad_ids = scores.argmax(-1), bad_ids_of(self.labels)
+        bad_ids = bad_ids_of(self.labels)
         if is_word_qe(self.labels) and len(bad_ids) > 1:
-            bad = scores[..., bad_ids]
-            most_probable = tags.new_tensor(bad_ids)[bad.argmax(-1)]
-            is_ok = scores[..., self.labels.index("OK")] > bad.logsumexp(-1)
-            tags = most_probable.masked_fill(is_ok, self.labels.index("OK"))
+            is_ok = scores[..., self.labels.index("OK")] > scores[..., bad_ids].logsumexp(-1)
+            tags = word_qe_tags(scores, ~is_ok, self.labels)
+        else:
+            tags = scores.argmax(-1)
         return tags.masked_fill(~mask, 0)
 
     @overrides
