@@ -133,9 +133,6 @@ class FixedHalting(Halting):
 
     looks_at_tags = False
 
-    def __init__(self, max_steps: int | None = None) -> None:
-        super().__init__(max_steps)
-
     @overrides
     def halts(self, progress: Progress) -> torch.Tensor:
         return torch.zeros_like(progress.unchanged, dtype=torch.bool)

@@ -211,11 +211,8 @@ class _Recursion:
     ) -> None:
         self.is_single = sketch_update == "single"
         self.weight, self.vector = sketch_weight, attention_vector
-        self.attend, self.score_updates, self.can_get_attention = (
-            attend,
-            score_updates,
-            can_get_attention,
-        )
+        self.attend, self.score_updates = attend, score_updates
+        self.can_get_attention = can_get_attention
         self.mask, self.num_steps, self.lengths = mask, num_steps, mask.sum(-1)
         self.context_size, self.count = context_size, count
         self.dims = [len(attention_vector), len(sketch_weight) - len(attention_vector)]
