@@ -64,14 +64,10 @@ from allennlp_nef.nn.numerics import connected, zero_padding
 
 logger = logging.getLogger(__name__)
 
-
-def fill_in(options: Params, dim: int) -> None:
-    """Puts the dimension of the input in place of a null `input_dim` or `input_size` of an encoder."""
-    if options.get("encoders"):  # of `compose`, whose first encoder gets the input
-        options = options.get("encoders")[0]
-    for name in ("input_dim", "input_size"):
-        if name in options and options.get(name) is None:
-            options[name] = dim
+MAX_LISTED = 20
+"""Labels in a warning."""
+MAX_RATIO = 1.5
+"""Of the share of words that are tagged BAD, and of that on the data on which the threshold was chosen."""
 
 
 class Encoded(NamedTuple):
@@ -332,17 +328,17 @@ class NefTagger(VersionedModel):
         # A sentence with a label that the vocabulary lacks has no likelihood.
         is_unseen = (tags < 0) & mask
         self._count_unseen(is_unseen, metadata)
-        has_loss = mask & ~is_unseen.any(-1, keepdim=True)
+        loss_mask = mask & ~is_unseen.any(-1, keepdim=True)
         weights = weights_of(metadata)
-        gold = has_loss, tags.clamp(min=0), weights
+        targets = loss_mask, tags.clamp(min=0), weights
         if self.training and self.step_loss and isinstance(trace, NeuralEasyFirstTrace):
-            loss = self.step_loss.total(trace, self.tag_head, scores, *gold)
+            loss = self.step_loss.total(trace, self.tag_head, scores, *targets)
         else:
-            loss = self.tag_head.loss(scores, *gold)
-        self.loss_weight = self.tag_head.loss_weight(has_loss)
+            loss = self.tag_head.loss(scores, *targets)
+        self.loss_weight = self.tag_head.loss_weight(loss_mask)
         if encoded.score_logits is not None and gold_scores is not None and self.sentence_score:
             loss = loss + self.sentence_score.loss(
-                encoded.score_logits, gold_scores, has_loss.any(-1), weights
+                encoded.score_logits, gold_scores, loss_mask.any(-1), weights
             )
         if self.training and is_distributed():
             loss = connected(loss, self.parameters())
@@ -583,68 +579,6 @@ class NefTagger(VersionedModel):
             )
 
 
-MAX_LISTED = 20
-"""Labels in a warning."""
-MAX_RATIO = 1.5
-"""Of the share of words that are tagged BAD, and of that on the data on which the threshold was chosen."""
-
-
-class SeenMetric(CountingMetric):
-    """Counts the batches with gold tags, the steps of sentences that may halt, and the words that a threshold tags BAD.
-
-    `batches`; `mean_steps` and `bad_share`, where there are such sentences and words.
-    """
-
-    def __init__(self) -> None:
-        self.reset()
-
-    def add_batch(self, is_bad: torch.Tensor | None, mask: torch.Tensor) -> None:
-        """A batch with gold tags; which of its words, (batch, tokens), a threshold tags BAD, if there is one."""
-        none = mask.new_zeros((), dtype=torch.long)
-        bad, words = (none, none) if is_bad is None else ((is_bad & mask).sum(), mask.sum())
-        self.add(torch.stack([none + 1, none, none, bad, words]))
-
-    def add_steps(self, num_steps: torch.Tensor) -> None:
-        """The numbers of steps of the sentences of a batch: (batch,)."""
-        none = torch.zeros_like(num_steps.sum())
-        self.add(torch.stack([none, num_steps.sum(), none + len(num_steps), none, none]))
-
-    @overrides
-    def no_counts(self) -> numpy.ndarray:
-        return numpy.zeros(5, dtype=numpy.int64)  # batches; steps, sentences; BAD words, words
-
-    @overrides
-    def scores(self, counts: Any) -> dict[str, float]:
-        batches, steps, sentences, bad, words = counts.tolist()
-        scores = {"batches": batches}
-        if sentences:
-            scores["mean_steps"] = steps / sentences
-        if words:
-            scores["bad_share"] = bad / words
-        return scores
-
-
-def is_traced(options: Sequence[DecodeOptions] | None) -> bool:
-    """Whether a sentence of a batch wants the trace, or the attention."""
-    return any(option.is_traced for option in options or ())
-
-
-def check_is_labeled(
-    tags: torch.Tensor | None, sentence_score: torch.Tensor | None, learns_scores: bool
-) -> None:
-    """Raises a `ConfigurationError` where a training batch lacks tags, or scores that the model learns."""
-    if tags is None:
-        raise ConfigurationError(
-            "tags: expected gold tags in the training data, got sentences without any; do the files of "
-            "train_data_path have them?"
-        )
-    if learns_scores and sentence_score is None:
-        raise ConfigurationError(
-            "sentence_score: expected scores of the training sentences, got none; has train_data_path a file "
-            ".hter, and dataset_reader the option sentence_scores: true?"
-        )
-
-
 def check_label_namespace(vocab: Vocabulary, label_namespace: str) -> None:
     """Raises a `ConfigurationError` for a namespace without labels, or one with a padding symbol."""
     if label_namespace not in vocab.get_namespaces() or not vocab.get_vocab_size(label_namespace):
@@ -711,6 +645,17 @@ def check_step_options(
     check_can_halt(halting, decoder)
 
 
+def easy_first_of(decoder: Seq2SeqEncoder | None) -> NeuralEasyFirst | None:
+    """The `neural_easy_first` that a decoder is, or ends with; None where there is none."""
+    last = None if decoder is None else parts_of(decoder)[-1]
+    return last if isinstance(last, NeuralEasyFirst) else None
+
+
+def has_steps(decoder: Seq2SeqEncoder | None) -> bool:
+    """Whether the sentences of a decoder can halt."""
+    return easy_first_of(decoder) is not None
+
+
 def learned_rate(decoder: Seq2SeqEncoder | None) -> float | None:
     """The `halting_rate` of a decoder, if it has one."""
     last = easy_first_of(decoder)
@@ -725,27 +670,64 @@ def check_can_halt(halting: Halting | None, decoder: Seq2SeqEncoder | None) -> N
         )
 
 
-def has_steps(decoder: Seq2SeqEncoder | None) -> bool:
-    """Whether the sentences of a decoder can halt."""
-    return easy_first_of(decoder) is not None
+def fill_in(options: Params, dim: int) -> None:
+    """Puts the dimension of the input in place of a null `input_dim` or `input_size` of an encoder."""
+    if options.get("encoders"):  # of `compose`, whose first encoder gets the input
+        options = options.get("encoders")[0]
+    for name in ("input_dim", "input_size"):
+        if name in options and options.get(name) is None:
+            options[name] = dim
 
 
-def easy_first_of(decoder: Seq2SeqEncoder | None) -> NeuralEasyFirst | None:
-    """The `neural_easy_first` that a decoder is, or ends with; None where there is none."""
-    last = None if decoder is None else parts_of(decoder)[-1]
-    return last if isinstance(last, NeuralEasyFirst) else None
+class SeenMetric(CountingMetric):
+    """Counts the batches with gold tags, the steps of sentences that may halt, and the words that a threshold tags BAD.
+
+    `batches`; `mean_steps` and `bad_share`, where there are such sentences and words.
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def add_batch(self, is_bad: torch.Tensor | None, mask: torch.Tensor) -> None:
+        """A batch with gold tags; which of its words, (batch, tokens), a threshold tags BAD, if there is one."""
+        none = mask.new_zeros((), dtype=torch.long)
+        bad, words = (none, none) if is_bad is None else ((is_bad & mask).sum(), mask.sum())
+        self.add(torch.stack([none + 1, none, none, bad, words]))
+
+    def add_steps(self, num_steps: torch.Tensor) -> None:
+        """The numbers of steps of the sentences of a batch: (batch,)."""
+        none = torch.zeros_like(num_steps.sum())
+        self.add(torch.stack([none, num_steps.sum(), none + len(num_steps), none, none]))
+
+    @overrides
+    def no_counts(self) -> numpy.ndarray:
+        return numpy.zeros(5, dtype=numpy.int64)  # batches; steps, sentences; BAD words, words
+
+    @overrides
+    def scores(self, counts: Any) -> dict[str, float]:
+        batches, steps, sentences, bad, words = counts.tolist()
+        scores = {"batches": batches}
+        if sentences:
+            scores["mean_steps"] = steps / sentences
+        if words:
+            scores["bad_share"] = bad / words
+        return scores
 
 
-def batch_halting(
-    own: Halting | None, options: Sequence[DecodeOptions] | None, mask: torch.Tensor
-) -> BatchHalting | None:
-    """The halting of each sentence: that of its options or the model's own. None where no sentence has one."""
-    items = options or [DecodeOptions()] * len(mask)
-    haltings = [item.halting or own for item in items]
-    limits = [item.max_steps for item in items]
-    if not any(haltings) and not any(limits):
-        return None
-    return BatchHalting(haltings, limits, mask)
+def check_is_labeled(
+    tags: torch.Tensor | None, sentence_score: torch.Tensor | None, learns_scores: bool
+) -> None:
+    """Raises a `ConfigurationError` where a training batch lacks tags, or scores that the model learns."""
+    if tags is None:
+        raise ConfigurationError(
+            "tags: expected gold tags in the training data, got sentences without any; do the files of "
+            "train_data_path have them?"
+        )
+    if learns_scores and sentence_score is None:
+        raise ConfigurationError(
+            "sentence_score: expected scores of the training sentences, got none; has train_data_path a file "
+            ".hter, and dataset_reader the option sentence_scores: true?"
+        )
 
 
 def explained_loss(tagging: Tagging, tags: torch.Tensor) -> torch.Tensor:
@@ -773,3 +755,20 @@ def explained_loss(tagging: Tagging, tags: torch.Tensor) -> torch.Tensor:
     own = table[is_own].clamp(min=tiny)
     others = table.masked_fill(is_own, 0).sum(-1).clamp(min=tiny)
     return (others.log() - own.log()).sum()
+
+
+def is_traced(options: Sequence[DecodeOptions] | None) -> bool:
+    """Whether a sentence of a batch wants the trace, or the attention."""
+    return any(option.is_traced for option in options or ())
+
+
+def batch_halting(
+    own: Halting | None, options: Sequence[DecodeOptions] | None, mask: torch.Tensor
+) -> BatchHalting | None:
+    """The halting of each sentence: that of its options or the model's own. None where no sentence has one."""
+    items = options or [DecodeOptions()] * len(mask)
+    haltings = [item.halting or own for item in items]
+    limits = [item.max_steps for item in items]
+    if not any(haltings) and not any(limits):
+        return None
+    return BatchHalting(haltings, limits, mask)
