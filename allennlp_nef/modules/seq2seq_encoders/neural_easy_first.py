@@ -237,13 +237,13 @@ class NeuralEasyFirst(TracedEncoder):
         mask: torch.Tensor | None = None,
         trace: bool = False,
         tag_scorer: TagScorer | None = None,
-        halting: BatchHalting | None = None,
+        batch_halting: BatchHalting | None = None,
     ) -> tuple[torch.Tensor, EncoderTrace | None]:
         """As for `TracedEncoder`, with one more option.
 
         # Parameters
 
-        halting : `BatchHalting`, optional (default = `None`)
+        batch_halting : `BatchHalting`, optional (default = `None`)
             When sentences halt; the trace then ends there. It asks for a trace with `num_steps`, and perhaps nothing
             else. Where it looks at tags, it needs the tag scorer.
         """
@@ -260,21 +260,21 @@ class NeuralEasyFirst(TracedEncoder):
         score_updates: ScoreUpdates | None = None
         halts: Halts | None = None
         num_steps = self._steps_of(mask)
-        if halting is not None:
-            num_steps = halting.limit(num_steps)
+        if batch_halting is not None:
+            num_steps = batch_halting.limit(num_steps)
         if tag_scorer is not None:
 
             def score_updates(updates: torch.Tensor, rows: torch.Tensor | None) -> torch.Tensor:
                 return tag_scorer(joined_output(_of(joined_inputs, rows), updates)).amax(-1)
 
-            if halting is not None and halting.looks_at_tags:
+            if batch_halting is not None and batch_halting.looks_at_tags:
 
                 def halts(sketches: torch.Tensor, rows: torch.Tensor | None) -> torch.Tensor:
                     scores = tag_scorer(joined_output(_of(joined_inputs, rows), sketches))
                     logits = None
-                    if self.halting is not None and halting.is_learned:
+                    if self.halting is not None and batch_halting.is_learned:
                         logits = self.halting(sketches, mask if rows is None else mask[rows])
-                    return halting.after(scores, logits, rows)
+                    return batch_halting.after(scores, logits, rows)
 
         def attend(scores: torch.Tensor, state: SketchState) -> torch.Tensor:
             if bounds is None:
@@ -298,7 +298,7 @@ class NeuralEasyFirst(TracedEncoder):
         )
         output = self._dropout(joined_output(joined_inputs, sketches))
         if history is None:
-            return output, None if halting is None else EncoderTrace(None, num_steps)
+            return output, None if batch_halting is None else EncoderTrace(None, num_steps)
         steps = NeuralEasyFirstTrace(
             attention, num_steps, sketches=history, inputs=joined_inputs, dropout=self._dropout
         )
