@@ -197,13 +197,13 @@ def _check_other(report: dict[str, Any], folder: Path) -> None:
     from allennlp.common.meta import META_NAME, Meta
 
     from allennlp_nef.data.aligners import load_aligner
-    from allennlp_nef.data.saved_examples import read_examples
+    from allennlp_nef.data.saved_examples import read_saved_examples
 
     if (folder / META_NAME).exists():
         report["versions"]["AllenNLP"] = str(Meta.from_path(folder / META_NAME).version)
     if (folder / ALIGNER_NAME).exists():
         load_aligner(str(folder / ALIGNER_NAME))
-    read_examples(folder)
+    read_saved_examples(folder)
 
 
 def _check_files(report: dict[str, Any], folder: Path) -> None:

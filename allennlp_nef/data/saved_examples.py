@@ -47,7 +47,7 @@ def _no_number(text: str) -> Any:
     raise ValueError(f"{text} is no JSON")
 
 
-def read_examples(folder: str | os.PathLike[str] | None) -> list[Request] | None:
+def read_saved_examples(folder: str | os.PathLike[str] | None) -> list[Request] | None:
     """The examples in the folder of a run or of an extracted archive; None where it has none.
 
     # Raises

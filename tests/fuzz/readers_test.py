@@ -32,7 +32,7 @@ from allennlp_nef.data.formats.tag_files import (
 from allennlp_nef.data.formats.wmt_layouts import (
     format_submission,
 )
-from allennlp_nef.data.saved_examples import read_examples
+from allennlp_nef.data.saved_examples import read_saved_examples
 from allennlp_nef.errors import DataCheckError, UserError
 from tests.fuzz import cases
 from tests.fuzz.mutations import mutate
@@ -301,7 +301,7 @@ def targets(root):
         ),
         "examples of archives": Target(
             {"examples.jsonl": b'{"tokens": ["a"]}\n{"source": "a", "target": "b"}\n'},
-            without_sentences(lambda path: read_examples(os.path.dirname(path))),
+            without_sentences(lambda path: read_saved_examples(os.path.dirname(path))),
         ),
     }
 

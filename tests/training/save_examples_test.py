@@ -12,7 +12,7 @@ from allennlp.models import load_archive
 
 from allennlp_nef.data.dataset_readers import WmtWordQeReader
 from allennlp_nef.data.metadata import TaggingMetadata
-from allennlp_nef.data.saved_examples import read_examples, write_examples
+from allennlp_nef.data.saved_examples import read_saved_examples, write_examples
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.training import SaveExamples
 
@@ -40,7 +40,7 @@ def test_words_are_lists_for_a_model_that_tokenizes_strings(tmp_path, tokenizer)
     instance = reader.text_to_instance(["it's"], ["ist's", "so"])
     loader = SimpleNamespace(iter_instances=lambda: [instance], reader=reader)
     SaveExamples(str(tmp_path)).on_start(SimpleNamespace(_validation_data_loader=loader))
-    (request,) = read_examples(tmp_path)
+    (request,) = read_saved_examples(tmp_path)
     lists = {"source": ["it's"], "target": ["ist's", "so"]}
     strings = {"source": "it's", "target": "ist's so"}
     assert request == (strings if tokenizer is None else lists)
@@ -87,7 +87,7 @@ def test_only_the_primary_process_writes_and_data_are_needed(tmp_path, caplog):
     callback.on_start(trainer, is_primary=False)
     assert list(tmp_path.iterdir()) == []
     callback.on_start(trainer, is_primary=True)
-    assert read_examples(tmp_path) == [{"source": "a", "target": "b", "alignments": "0-0"}]
+    assert read_saved_examples(tmp_path) == [{"source": "a", "target": "b", "alignments": "0-0"}]
     assert [path.name for path in tmp_path.iterdir()] == ["examples.jsonl"]
 
 

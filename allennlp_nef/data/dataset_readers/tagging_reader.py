@@ -19,7 +19,7 @@ from allennlp_nef.data.formats.conllu import ConlluSentence
 from allennlp_nef.data.formats.data_paths import name_of
 from allennlp_nef.data.formats.text_files import check_encoding
 from allennlp_nef.data.metadata import SentencesMetadata, metadata_of
-from allennlp_nef.data.saved_examples import Request, read_examples
+from allennlp_nef.data.saved_examples import Request, read_saved_examples
 from allennlp_nef.data.weighting import SentenceWeighting
 from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
 from allennlp_nef.saved_versions import naming_versions
@@ -111,7 +111,7 @@ class TaggingReader(DatasetReader):
         folder = extras.get("serialization_dir")
         with naming_versions(folder):
             reader: TaggingReader = super().from_params(params, *args, **extras)
-        reader.saved_examples = read_examples(folder)
+        reader.saved_examples = read_saved_examples(folder)
         return reader
 
     def examples(self, file_path: str) -> Iterator[Any]:
