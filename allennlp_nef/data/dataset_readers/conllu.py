@@ -252,8 +252,8 @@ class ConlluTreesReader(UntaggedReader):
 
         # Raises
 
-        `DataFormatError`, a `ValueError`: no words, not as many tags, heads or labels as words, heads that are no tree
-        with one root, a word or a label that `check_words` or `check_labels` refuses.
+        `DataFormatError`, a `ValueError`: no words, not as many tags, heads or labels as words, heads that are not a
+        tree with one root, a word or a label that `check_words` or `check_labels` refuses.
         """
         forms = self.words_of(words, "words")
         for name, values in (("tags", tags), ("heads", heads), ("labels", labels)):

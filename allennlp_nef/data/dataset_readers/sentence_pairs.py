@@ -183,7 +183,7 @@ class SentencePairsReader(UntaggedReader):
         # Raises
 
         `DataFormatError`: a sentence without words, a word or a label that `check_words` or `check_labels` refuses,
-        another score, heads that are no tree of the words.
+        another score, heads that are not a tree of the words.
         """
         fields: Any = self.fields_of(self.words_of(first, "first"), self.words_of(second, "second"))
         if label is not None:
