@@ -18,7 +18,7 @@ from allennlp_nef.data.formats.error_spans import (
     ErrorSpan,
     severities_of,
 )
-from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.data.metadata import TaggingMetadata, metadata_of
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.metrics.calibration import calibration_bins, expected_calibration_error
 from allennlp_nef.metrics.tag_scores import word_qe_scores
@@ -28,7 +28,7 @@ from allennlp_nef.modules.calibration import Calibration
 from allennlp_nef.modules.tag_decoder import TagDecoder
 from allennlp_nef.modules.tag_heads import ChainProbabilities
 from allennlp_nef.predictors.base import TaggingPredictor
-from allennlp_nef.predictors.requests import batches_of, metadata_of
+from allennlp_nef.predictors.requests import batches_of
 
 MIN_WORDS = 100
 """With gold tags, for a calibration."""

@@ -11,7 +11,7 @@ from allennlp.data import Instance
 
 from allennlp_nef.calibration.fitting import model_batches
 from allennlp_nef.data.formats.chunks import chunks_of
-from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.data.metadata import TaggingMetadata, metadata_of
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.metrics.ratios import precision_recall_f1
 from allennlp_nef.metrics.tag_scores import word_qe_score_arrays
@@ -19,7 +19,6 @@ from allennlp_nef.models import NefTagger
 from allennlp_nef.models.base import DecodeOptions
 from allennlp_nef.modules.halting import FixedHalting, Halting, Progress, ProgressTracker
 from allennlp_nef.predictors.base import TaggingPredictor
-from allennlp_nef.predictors.requests import metadata_of
 
 SCORES = {"accuracy": "accuracy", "f1": "F1", "mcc": "MCC"}
 """The kinds of scores, with their names for a reader."""

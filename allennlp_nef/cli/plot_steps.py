@@ -205,8 +205,9 @@ def _name(options: Mapping[str, Any] | None) -> str:
 
 def _batches(model: "NefTagger", instances: "Sequence[Instance]", batch_size: int) -> list[Any]:
     """The tensors of the sentences, those of like length together."""
+    from allennlp_nef.data.metadata import metadata_of
     from allennlp_nef.models.base import unlabeled_tensors
-    from allennlp_nef.predictors.requests import batches_of, metadata_of
+    from allennlp_nef.predictors.requests import batches_of
 
     ordered = sorted(instances, key=lambda instance: len(metadata_of(instance).tokens))
     return [unlabeled_tensors(model, group) for group in batches_of(ordered, batch_size)]

@@ -14,6 +14,7 @@ from overrides import overrides
 
 from allennlp_nef.data.dataset_readers import SentenceReader, WmtWordQeReader
 from allennlp_nef.data.formats.characters import SplitText
+from allennlp_nef.data.metadata import metadata_of
 from allennlp_nef.data.tokenizers import PunctuationTokenizer, split_text
 from allennlp_nef.models.base import DecodeOptions, with_options
 from allennlp_nef.modules.traces import ReadableTrace
@@ -22,7 +23,6 @@ from allennlp_nef.predictors.requests import (
     check_fields,
     decode_options,
     describe,
-    metadata_of,
     request_error,
     requested_options,
     split_words_of,
@@ -106,7 +106,7 @@ class NefTaggerPredictor(TaggingPredictor):
     def for_task(
         cls, model: Model, dataset_reader: DatasetReader, **options: Any
     ) -> TaggingPredictor:
-        """This predictor, or `word_qe` where the reader is that of quality estimation."""
+        """Chooses the class that fits the dataset reader: this one, or `WordQePredictor` for quality estimation."""
         predictor = WordQePredictor if isinstance(dataset_reader, WmtWordQeReader) else cls
         return predictor(model, dataset_reader, **options)
 
