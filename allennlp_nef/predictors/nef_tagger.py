@@ -1,3 +1,5 @@
+"""The predictor of tagged sentences: its requests, options and answers."""
+
 import re
 from functools import partial
 from typing import Any, NamedTuple

@@ -1,3 +1,5 @@
+"""The numbers that a server counts, in the format of Prometheus."""
+
 import glob
 import os
 import time
