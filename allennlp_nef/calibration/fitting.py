@@ -257,7 +257,7 @@ def confidences(words: Words, calibration: Calibration) -> Confidences:
 
 
 def measures(words: Words, calibration: Calibration) -> dict[str, float | None]:
-    """The figures of words, as fractions of 1.
+    """The numbers of words, as fractions of 1.
 
     `ece` and `brier` as the metric `calibration` gives them; `nll`, the mean negative log-likelihood of the gold tags
     that can be predicted; for word-level quality estimation `mcc`, `f1_mult`, and the shares of words that are tagged
@@ -404,7 +404,7 @@ def adapted_to(
     calibration: Calibration,
     maximize: str = "mcc",
 ) -> tuple[Calibration, dict[str, Any]]:
-    """A calibration of labeled words, adapted to the unlabeled sentences of a path, and its figures."""
+    """A calibration of labeled words, adapted to the unlabeled sentences of a path, and its numbers."""
     labels, temperature = words.decoder.labels, calibration.temperature
     others = Words(unlabeled, words.decoder)
     if len(others.tags) < MIN_WORDS:

@@ -151,7 +151,7 @@ def _counts(kind: str, metadata: TaggingMetadata, tags: list[str]) -> list[int]:
 
 
 KINDS = ("fixed", "confident", "settled", "learned")
-"""The haltings that can be chosen, by their registered names."""
+"""The halting rules that can be chosen, by their registered names."""
 _THRESHOLDS = 60
 _MAX_UNCHANGED = 3
 _MAX_STEPS = (2, 3, 4, 5, 6, 8, 10, 15, 20, 30)
@@ -213,7 +213,7 @@ def choose(kind: str, table: StepTable, tolerance: float) -> Choice:
 
 
 def chosen_halting(kind: str, table: StepTable, tolerance: float) -> dict[str, Any]:
-    """The options of the chosen halting, and figures, as JSON.
+    """The options of the chosen halting rule, and its numbers, as JSON.
 
     `without` and `chosen` have `mean_steps` and `score`, a fraction of 1 named by `score`; `cross_fitted` is chosen on
     every other sentence and measured on the others, both ways.

@@ -33,7 +33,7 @@ from allennlp_nef.predictors.requests import (
 from allennlp_nef.predictors.word_qe import WordQePredictor
 
 REQUIRED = ("sentence", "tokens")
-"""One of them."""
+"""The fields of which a request has exactly one."""
 OPTIONAL = (
     "attention",
     "trace",
