@@ -65,9 +65,9 @@ from allennlp_nef.nn.numerics import connected, zero_padding
 logger = logging.getLogger(__name__)
 
 
-def fill_in(options: Params | str, dim: int) -> None:
+def fill_in(options: Any, dim: int) -> None:
     """Puts the dimension of the input in place of a null `input_dim` or `input_size` of an encoder."""
-    if isinstance(options, str):  # the name of a type
+    if not isinstance(options, Params):  # the name of a type
         return
     if options.get("encoders"):  # of `compose`, whose first encoder gets the input
         options = options.get("encoders")[0]
