@@ -1,4 +1,4 @@
-"""Errors that a user can mend, and their messages. Any module may import them; they need nothing but Python."""
+"""Errors that a user can fix, and their messages. Any module may import them; they need nothing but Python."""
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator

@@ -1,3 +1,5 @@
+"""The import of packages that a user names."""
+
 from collections.abc import Sequence
 
 from allennlp_nef.errors import UserError, quote

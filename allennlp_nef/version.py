@@ -1,2 +1,4 @@
+"""The version of this package."""
+
 VERSION = "0.2.0"
-"""The version of this package. pyproject.toml reads it from here."""
+"""pyproject.toml reads it from here."""

@@ -41,7 +41,7 @@ class Thresholds(Study):
 
     Of words there are tables for three conditions: the data come with alignments ("given"), the model's own aligner
     computes them ("computed"), or there are none ("none"). Training sentences
-    are weighted by their likeness to dev, unless --unweighted says no.
+    are weighted by their similarity to dev, unless --unweighted says no.
     """
 
     patterns, language = QE.patterns, QE.language

@@ -36,7 +36,7 @@ TITLES = {
     "Attention": "Attentions",
     "TagHead": "Tag heads",
     "PairOutput": "Outputs of pairs",
-    "Halting": "Haltings",
+    "Halting": "Halting rules",
     "Model": "Models",
     "Metric": "Metrics",
     "Predictor": "Predictors",

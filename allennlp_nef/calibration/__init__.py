@@ -1,1 +1,1 @@
-"""Temperatures, thresholds and haltings, fitted to labeled data."""
+"""Temperatures, thresholds and halting rules, fitted to labeled data."""

@@ -18,7 +18,7 @@ from allennlp_nef.data.formats.error_spans import (
     ErrorSpan,
     severities_of,
 )
-from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.data.metadata import TaggingMetadata, metadata_of
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.metrics.calibration import calibration_bins, expected_calibration_error
 from allennlp_nef.metrics.tag_scores import word_qe_scores
@@ -28,7 +28,7 @@ from allennlp_nef.modules.calibration import Calibration
 from allennlp_nef.modules.tag_decoder import TagDecoder
 from allennlp_nef.modules.tag_heads import ChainProbabilities
 from allennlp_nef.predictors.base import TaggingPredictor
-from allennlp_nef.predictors.requests import batches_of, metadata_of
+from allennlp_nef.predictors.requests import batches_of
 
 MIN_WORDS = 100
 """With gold tags, for a calibration."""
@@ -257,7 +257,7 @@ def confidences(words: Words, calibration: Calibration) -> Confidences:
 
 
 def measures(words: Words, calibration: Calibration) -> dict[str, float | None]:
-    """The figures of words, as fractions of 1.
+    """The numbers of words, as fractions of 1.
 
     `ece` and `brier` as the metric `calibration` gives them; `nll`, the mean negative log-likelihood of the gold tags
     that can be predicted; for word-level quality estimation `mcc`, `f1_mult`, and the shares of words that are tagged
@@ -404,7 +404,7 @@ def adapted_to(
     calibration: Calibration,
     maximize: str = "mcc",
 ) -> tuple[Calibration, dict[str, Any]]:
-    """A calibration of labeled words, adapted to the unlabeled sentences of a path, and its figures."""
+    """A calibration of labeled words, adapted to the unlabeled sentences of a path, and its numbers."""
     labels, temperature = words.decoder.labels, calibration.temperature
     others = Words(unlabeled, words.decoder)
     if len(others.tags) < MIN_WORDS:

@@ -11,7 +11,7 @@ from allennlp.data import Instance
 
 from allennlp_nef.calibration.fitting import model_batches
 from allennlp_nef.data.formats.chunks import chunks_of
-from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.data.metadata import TaggingMetadata, metadata_of
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.metrics.ratios import precision_recall_f1
 from allennlp_nef.metrics.tag_scores import word_qe_score_arrays
@@ -19,7 +19,6 @@ from allennlp_nef.models import NefTagger
 from allennlp_nef.models.base import DecodeOptions
 from allennlp_nef.modules.halting import FixedHalting, Halting, Progress, ProgressTracker
 from allennlp_nef.predictors.base import TaggingPredictor
-from allennlp_nef.predictors.requests import metadata_of
 
 SCORES = {"accuracy": "accuracy", "f1": "F1", "mcc": "MCC"}
 """The kinds of scores, with their names for a reader."""
@@ -152,7 +151,7 @@ def _counts(kind: str, metadata: TaggingMetadata, tags: list[str]) -> list[int]:
 
 
 KINDS = ("fixed", "confident", "settled", "learned")
-"""The haltings that can be chosen, by their registered names."""
+"""The halting rules that can be chosen, by their registered names."""
 _THRESHOLDS = 60
 _MAX_UNCHANGED = 3
 _MAX_STEPS = (2, 3, 4, 5, 6, 8, 10, 15, 20, 30)
@@ -214,7 +213,7 @@ def choose(kind: str, table: StepTable, tolerance: float) -> Choice:
 
 
 def chosen_halting(kind: str, table: StepTable, tolerance: float) -> dict[str, Any]:
-    """The options of the chosen halting, and figures, as JSON.
+    """The options of the chosen halting rule, and its numbers, as JSON.
 
     `without` and `chosen` have `mean_steps` and `score`, a fraction of 1 named by `score`; `cross_fitted` is chosen on
     every other sentence and measured on the others, both ways.

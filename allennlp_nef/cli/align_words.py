@@ -49,7 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("source", metavar="SOURCE", help="file with the source sentences")
     add("target", metavar="TARGET", help="file with their translations")
-    add("--output", metavar="FILE", required=True, help="file for the alignments, written over")
+    add(
+        "--output", metavar="FILE", required=True, help="file for the alignments; it is overwritten"
+    )
     add(
         "--symmetrization",
         choices=METHODS,

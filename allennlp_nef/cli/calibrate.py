@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="labeled data for the model's reader, not those that it was trained on (default = validation_data_path "
         "of the config)",
     )
-    add("--output", metavar="FILE", required=True, help="the new archive; a file is written over")
+    add("--output", metavar="FILE", required=True, help="the new archive; a file is overwritten")
     add(
         "--maximize",
         choices=("mcc", "f1_mult", "span_f1"),
@@ -102,9 +102,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--plot",
         metavar="FILE",
-        help="write a reliability plot; a .png or .svg file, which is written over",
+        help="write a reliability plot; a .png or .svg file, which is overwritten",
     )
-    add("--json", action="store_true", help="print the figures as JSON, fractions of 1")
+    add("--json", action="store_true", help="print the numbers as JSON, fractions of 1")
     add_batches(parser)
     add_trust(parser)
 
@@ -138,7 +138,7 @@ def calibrate(
     # Returns
 
     `dict[str, Any]`
-        What the command prints as JSON: figures `before`, `after` and `cross_fitted`, the `calibration`, and more.
+        What the command prints as JSON: the numbers `before`, `after` and `cross_fitted`, the `calibration`, and more.
 
     # Raises
 
@@ -259,7 +259,7 @@ def _choose_halting(
     path: str,
     batch_size: int,
 ) -> dict[str, Any]:
-    """The figures of the halting; the model has it from now on."""
+    """The numbers of the halting rule; the model has it from now on."""
     from allennlp_nef.calibration.halting import chosen_halting, halting_of, labeled_steps
     from allennlp_nef.models.nef_tagger import has_steps, learned_rate
 
@@ -279,7 +279,7 @@ def _choose_halting(
 
 
 def _warn(results: Mapping[str, Any], path: str, plain: float | None, maximize: str) -> None:
-    """Warns where figures get worse on sentences that the fit has not seen."""
+    """Warns where numbers get worse on sentences that the fit has not seen."""
     crossed = results["cross_fitted"]
     if crossed["nll"] > plain:
         logger.warning(
@@ -350,7 +350,7 @@ def as_text(results: Mapping[str, Any], plot: str | None) -> str:
 
 
 def _halting(figures: Mapping[str, Any]) -> Iterator[str]:
-    """The chosen halting, and its figures."""
+    """The chosen halting rule, and its numbers."""
     from allennlp_nef.calibration.halting import SCORES
 
     options = dict(figures["options"])

@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         help="archives of trained taggers, or the folders of runs; two or more",
     )
-    add("--output", metavar="FILE", required=True, help="the new archive; a file is written over")
+    add("--output", metavar="FILE", required=True, help="the new archive; a file is overwritten")
     add(
         "--weights",
         metavar="W",

@@ -26,7 +26,7 @@ _GENERATORS = (".py", ".pyc")  # of the data
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="FOLDER", help="folder to write to, new or not")
-    parser.add_argument("--force", action="store_true", help="write over files that exist")
+    parser.add_argument("--force", action="store_true", help="overwrite files that exist")
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:

@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DATA",
         help="compare the answers with those of the predictor on data for the model's reader",
     )
-    add("--json", action="store_true", help="print the figures as JSON")
+    add("--json", action="store_true", help="print the numbers as JSON")
     add_trust(parser)
 
 

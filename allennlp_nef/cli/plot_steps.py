@@ -48,14 +48,15 @@ if TYPE_CHECKING:
 
 SUMMARY = "Measure how good a tagger is after how many steps, and how long it takes."
 DETAILS = """
-Tags DATA, which have gold tags, with different haltings of a model with neural_easy_first: a maximum of steps (fixed),
-a threshold of the probabilities (confident), and tags that no longer change (settled). Prints a table, with the mean
-number of steps, the score (accuracy of words, F1 of chunks, or MCC in quality estimation) and the time of a sentence;
-and writes steps.txt, steps.json and a plot of the score over steps and over time.
+Tags DATA, which have gold tags, with different halting rules of a model with neural_easy_first: a maximum of steps
+(fixed), a threshold of the probabilities (confident), and tags that no longer change (settled). Prints a table, with
+the mean number of steps, the score (accuracy of words, F1 of chunks, or MCC in quality estimation) and the time of a
+sentence; and writes steps.txt, steps.json and a plot of the score over steps and over time.
 
     %(prog)s runs/anytime/model.tar.gz fixtures/pos/dev.conllu --output plots/steps
 
-The time is that of the model alone, in batches of --batch-size sentences of like length, the median of --repeat runs.
+The time is that of the model alone, in batches of --batch-size sentences of similar length. It is the median of
+--repeat runs.
 
 The exit status is 2 where DATA or the archive cannot be used.
 """
@@ -76,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("data", metavar="DATA", help="labeled data for the model's reader")
     add_output(parser)
     add_format(parser)
-    add("--json", action="store_true", help="print the figures as JSON, and nothing else")
+    add("--json", action="store_true", help="print the numbers as JSON, and nothing else")
     add(
         "--repeat",
         type=integer(1),
@@ -110,7 +111,7 @@ def plot_steps(
     cuda_device: int = -1,
     trust: bool = False,
 ) -> dict[str, Any]:
-    """Measures a model with different haltings, and writes the figures and their plot into a folder.
+    """Measures a model with different halting rules, and writes the numbers and their plot into a folder.
 
     The parameters are the options of `allennlp-nef plot-steps`, and the result is what it prints as JSON, with a row
     for each halting. Raises `UserError`.
@@ -137,7 +138,7 @@ def plot_steps(
     table = labeled_steps(predictor, instances, data, batch_size)
     batches = _batches(model, instances, batch_size)
     rows = []
-    for options in Tqdm.tqdm(_haltings(table, model.halting), desc="haltings"):
+    for options in Tqdm.tqdm(_haltings(table, model.halting), desc="halting rules"):
         halting = None if options is None else halting_of(options)
         outcome = table.outcome(halting or FixedHalting())
         seconds = median(_seconds(model, batches, halting) for _ in range(repeat))
@@ -179,7 +180,7 @@ def as_text(results: Mapping[str, Any]) -> str:
 
 
 def _haltings(table: "StepTable", own: "Halting | None") -> list[dict[str, Any] | None]:
-    """The options of the haltings to measure; None for all steps."""
+    """The options of the halting rules to measure; None for all steps."""
     from allennlp_nef.modules.halting import Halting
     from allennlp_nef.modules.options import registered_name
 
@@ -204,9 +205,10 @@ def _name(options: Mapping[str, Any] | None) -> str:
 
 
 def _batches(model: "NefTagger", instances: "Sequence[Instance]", batch_size: int) -> list[Any]:
-    """The tensors of the sentences, those of like length together."""
+    """The tensors of the sentences, those of similar length together."""
+    from allennlp_nef.data.metadata import metadata_of
     from allennlp_nef.models.base import unlabeled_tensors
-    from allennlp_nef.predictors.requests import batches_of, metadata_of
+    from allennlp_nef.predictors.requests import batches_of
 
     ordered = sorted(instances, key=lambda instance: len(metadata_of(instance).tokens))
     return [unlabeled_tensors(model, group) for group in batches_of(ordered, batch_size)]

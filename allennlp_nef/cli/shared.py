@@ -160,7 +160,7 @@ def add_trust(parser: argparse.ArgumentParser) -> None:
 
 
 def add_batches(parser: argparse.ArgumentParser, model: str = "the model") -> None:
-    """Adds the options of commands that put sentences through a model."""
+    """Adds the options of commands that run a model on sentences."""
     parser.add_argument(
         "--batch-size",
         type=integer(1),
@@ -180,7 +180,7 @@ def add_batches(parser: argparse.ArgumentParser, model: str = "the model") -> No
 def add_output(parser: argparse.ArgumentParser) -> None:
     """Adds the option of commands that write plots into a folder."""
     parser.add_argument(
-        "--output", metavar="DIR", required=True, help="folder; files in it are written over"
+        "--output", metavar="DIR", required=True, help="folder; files in it are overwritten"
     )
 
 
@@ -211,7 +211,7 @@ Column = tuple[str, str, Callable[[Any], str]]
 
 
 def table_text(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> str:
-    """A table of the values of rows, with a line of heads. The first column is aligned to the left."""
+    """A table of the values of rows, with a header line. The first column is aligned to the left."""
     cells = [[head for head, _, _ in columns]]
     cells += [[write(row[name]) for _, name, write in columns] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells)]

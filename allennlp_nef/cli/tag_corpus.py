@@ -95,7 +95,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--shard-size", type=integer(1), default=2000, metavar="N", help="sentences in each part")
     add("--strict", action="store_true", help="exit status 1 where a sentence cannot be tagged")
     add_trust(parser)
-    add("--json", action="store_true", help="print the figures as JSON")
+    add("--json", action="store_true", help="print the numbers as JSON")
 
 
 _ENDINGS = {

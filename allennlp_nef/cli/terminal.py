@@ -1,6 +1,6 @@
 """What reaches the terminal: the parser of the command line, scores, warnings that a user can act on, and errors.
 
-An error that the user can mend is one line, a bug is a traceback.
+An error that the user can fix is one line, a bug is a traceback.
 """
 
 import argparse
@@ -160,7 +160,7 @@ _LAST_LINE = re.compile(
 
 def status_of(run: Callable[[], object], shows_traceback: bool = False) -> int:
     """
-    Runs a command. Reports an error that the user can mend on one line; a bug is raised.
+    Runs a command. Reports an error that the user can fix on one line; a bug is raised.
 
     # Parameters
 
@@ -171,7 +171,7 @@ def status_of(run: Callable[[], object], shows_traceback: bool = False) -> int:
     # Returns
 
     `int`
-        The exit status: 0; 2 for an error that the user can mend, or that of the `UserError`; 130 and 143 where the
+        The exit status: 0; 2 for an error that the user can fix, or that of the `UserError`; 130 and 143 where the
         command was interrupted or terminated; 141 where nothing reads its output any longer, as after `| head`.
     """
     try:
@@ -201,7 +201,7 @@ def status_of(run: Callable[[], object], shows_traceback: bool = False) -> int:
 
 
 def error_message(error: BaseException) -> str | None:
-    """The message, on one line, for an error that the user can mend; None for a bug. The type of the error decides."""
+    """The message, on one line, for an error that the user can fix; None for a bug. The type of the error decides."""
     names = set(_names_of(error))
     message: str | None = None
     if isinstance(error, UserError) or names.intersection(_MISTAKES):

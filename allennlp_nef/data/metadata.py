@@ -1,3 +1,5 @@
+"""What instances carry besides tensors."""
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any

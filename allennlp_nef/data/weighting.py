@@ -43,11 +43,11 @@ FEATURES = ("tags", "words")
 MIN_SENTENCES = 5
 """On either side; also the number of folds."""
 MIN_COUNT = 3
-"""Of the sentences that a word is in."""
+"""The fewest sentences that a word of the classifier is in."""
 MAX_EXPONENT = 10
 """Powers of weights stay finite and above 0."""
 HIGHEST_QUANTILE = 0.999
-"""Of the weights: higher ones are lowered to it."""
+"""The quantile of the weights that higher ones are lowered to."""
 
 
 @SentenceWeighting.register("domain_classifier")
@@ -132,7 +132,7 @@ class DomainClassifier(SentenceWeighting):
         weights[numpy.argsort(-weights, kind="stable")[number:]] = 0
         weights *= len(weights) / weights.sum()
         logger.info(
-            "Weighted %d of %d training sentences by their likeness to %s; they count as much as %d equal ones.",
+            "Weighted %d of %d training sentences by their similarity to %s; they count as much as %d equal ones.",
             number,
             len(weights),
             self.target_path,

@@ -139,7 +139,7 @@ def write_folder(predictor: TaggingPredictor, folder: Path, int8: bool = False) 
 
     predictor : `TaggingPredictor`
     folder : `Path`
-        Files of an older export are written over.
+        Files of an older export are overwritten.
     int8 : `bool`, optional (default = `False`)
         Whether to write a quantized model, too.
 

@@ -531,7 +531,7 @@ def _mask(lengths: list[int]) -> numpy.ndarray:
 
 
 def _batches(lengths: list[int]) -> Iterator[list[int]]:
-    """The numbers of sentences of like length."""
+    """The numbers of sentences of similar length."""
     batch: list[int] = []
     for number in sorted(range(len(lengths)), key=lengths.__getitem__):
         if batch and (

@@ -1,3 +1,5 @@
+"""UAS and LAS of dependency trees."""
+
 from typing import Any
 
 import numpy

@@ -14,7 +14,7 @@ from allennlp_nef.metrics.ratios import ratio
 from allennlp_nef.metrics.word_qe import BadLabels
 
 BINS = 15
-"""Of the expected calibration error."""
+"""The number of bins of the expected calibration error."""
 
 
 def calibration_bins(confidence: numpy.ndarray, is_right: numpy.ndarray) -> numpy.ndarray:

@@ -1,3 +1,5 @@
+"""Precision, recall and F1 of chunks, as `conlleval` counts them."""
+
 from typing import Any, NamedTuple
 
 import numpy

@@ -1,3 +1,5 @@
+"""Correlations and errors of the scores of sentences."""
+
 from typing import Any
 
 import numpy

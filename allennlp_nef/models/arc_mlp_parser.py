@@ -15,7 +15,7 @@ from allennlp.nn.util import get_text_field_mask
 from overrides import overrides
 
 from allennlp_nef.metrics import AttachmentScoresMetric
-from allennlp_nef.models.base import DecodeOptions, VersionedModel, check_input_dim, encode
+from allennlp_nef.models.base import DecodeOptions, VersionedModel, check_input_dim, run_encoder
 from allennlp_nef.modules.input_representations import RareWords
 from allennlp_nef.modules.options import check_dropout, check_integers
 from allennlp_nef.modules.seq2seq_encoders.neural_easy_first import NeuralEasyFirstTrace
@@ -285,7 +285,7 @@ class ArcMlpParser(VersionedModel):
         root = self.root.to(vectors).expand(len(vectors), 1, -1)
         vectors = torch.cat([root, vectors], 1)
         mask = torch.cat([mask.new_ones(len(mask), 1), mask], 1)
-        states, trace = encode(self.encoder, self.dropout(vectors), mask, is_traced)
+        states, trace = run_encoder(self.encoder, self.dropout(vectors), mask, is_traced)
         return self.dropout(zero_padding(states, mask)), trace
 
     def _arc_scores(self, states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

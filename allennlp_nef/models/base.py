@@ -119,7 +119,7 @@ def thresholds_of(options: Sequence[DecodeOptions] | None) -> list[float | None]
     return None if options is None else [option.threshold for option in options]
 
 
-def encode(
+def run_encoder(
     encoder: Seq2SeqEncoder,
     inputs: torch.Tensor,
     mask: torch.Tensor,

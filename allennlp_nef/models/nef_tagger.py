@@ -33,8 +33,8 @@ from allennlp_nef.models.base import (
     VersionedModel,
     check_input_dim,
     check_namespaces,
-    encode,
     parts_of,
+    run_encoder,
     thresholds_of,
 )
 from allennlp_nef.models.out_of_memory import BatchShape, batch_shape, explaining_memory
@@ -294,7 +294,7 @@ class NefTagger(VersionedModel):
         vectors, mask = self.input_representation(**inputs)
         vectors = self.dropout(zero_padding(vectors, mask))
         traced = is_traced(options)
-        states, trace = encode(self.encoder, vectors, mask, traced and self.decoder is None)
+        states, trace = run_encoder(self.encoder, vectors, mask, traced and self.decoder is None)
         states = self.dropout(zero_padding(states, mask))
         halting = None
         if self.decoder is not None:
@@ -303,7 +303,7 @@ class NefTagger(VersionedModel):
             else:
                 halting = batch_halting(self.halting, options, mask)
             scorer = self.tag_head.scores
-            states, trace = encode(self.decoder, states, mask, traced, scorer, halting)
+            states, trace = run_encoder(self.decoder, states, mask, traced, scorer, halting)
         tagging = self.tag_decoder(self.tag_head.scores(states), mask, thresholds_of(options))
         score_logits = steps = None
         if self.sentence_score is not None:
@@ -373,7 +373,7 @@ class NefTagger(VersionedModel):
         if tags is not None:
             calibration = self.tag_decoder.calibration
             has_threshold = calibration is not None and calibration.threshold is not None
-            ok = tagging.decoder.labels.index("OK") if has_threshold else None
+            ok = tagging.tag_decoder.labels.index("OK") if has_threshold else None
             self._seen.add_batch(
                 None if self.training or ok is None else tagging.tag_ids != ok, mask
             )
@@ -670,8 +670,10 @@ def check_can_halt(halting: Halting | None, decoder: Seq2SeqEncoder | None) -> N
         )
 
 
-def fill_in(options: Params, dim: int) -> None:
+def fill_in(options: Any, dim: int) -> None:
     """Puts the dimension of the input in place of a null `input_dim` or `input_size` of an encoder."""
+    if not isinstance(options, Params):  # the name of a type
+        return
     if options.get("encoders"):  # of `compose`, whose first encoder gets the input
         options = options.get("encoders")[0]
     for name in ("input_dim", "input_size"):
@@ -746,7 +748,7 @@ def explained_loss(tagging: Tagging, tags: torch.Tensor) -> torch.Tensor:
     `torch.Tensor`: a scalar.
     """
     is_explained = tagging.mask & (tags != UNSEEN)
-    labels = tagging.decoder.labels
+    labels = tagging.tag_decoder.labels
     if OUTSIDE in labels:
         is_explained &= tags != labels.index(OUTSIDE)
     table = tagging.probabilities[is_explained]  # (words, labels)

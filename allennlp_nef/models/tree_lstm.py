@@ -1,3 +1,5 @@
+"""The classifier of trees."""
+
 from typing import Any
 
 import torch

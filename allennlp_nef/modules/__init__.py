@@ -1,3 +1,5 @@
+"""The parts of models that a config chooses."""
+
 from allennlp_nef.compat import require_allennlp
 
 require_allennlp()

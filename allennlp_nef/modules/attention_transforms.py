@@ -60,6 +60,10 @@ class ScoredAttentionTransform(AttentionTransform):
         self.coverage_penalty = coverage_penalty
 
     def adjusted_scores(self, scores: torch.Tensor, state: SketchState) -> torch.Tensor:
+        """(z - coverage_penalty * beta) / temperature: (batch, tokens).
+
+        A transform that looks at earlier steps in another way overrides it.
+        """
         if self.coverage_penalty:
             scores = scores - self.coverage_penalty * state.coverage
         return scores if self.temperature == 1.0 else scores / self.temperature

@@ -1,3 +1,5 @@
+"""Temperature, biases and threshold of the probabilities of tags."""
+
 from collections.abc import Sequence
 from typing import Any
 

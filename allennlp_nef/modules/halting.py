@@ -218,7 +218,7 @@ class LearnedHalting(Halting):
 
 
 class BatchHalting:
-    """The haltings of the sentences of one batch, and what they have to know of the steps so far.
+    """The halting rules of the sentences of one batch, and what they have to know of the steps so far.
 
     # Parameters
 

@@ -226,9 +226,9 @@ class SentenceRepresentation(InputRepresentation):
 
 
 SIMILARITY_FEATURES = 5
-"""Of a target word: see `word_similarity`."""
+"""The number of features of a target word: see `word_similarity`."""
 MAX_LINKS = 4
-"""How many aligned source words are told apart."""
+"""How many aligned source words are counted separately."""
 
 
 @InputRepresentation.register("aligned_pair")

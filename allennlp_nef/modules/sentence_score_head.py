@@ -1,3 +1,5 @@
+"""The output layer for the score of a sentence."""
+
 from typing import cast
 
 import torch

@@ -1,3 +1,5 @@
+"""Pooling: from the states of the words to one vector."""
+
 from typing import cast
 
 import torch

@@ -1,3 +1,5 @@
+"""The loss at earlier steps than the last one."""
+
 import math
 
 import torch

@@ -140,7 +140,7 @@ class Tagging:
 
     # Parameters
 
-    decoder : `TagDecoder`
+    tag_decoder : `TagDecoder`
     scores : `torch.Tensor`, (batch, tokens, labels)
     mask : `torch.BoolTensor`, (batch, tokens)
     thresholds : `Sequence[float]`, optional (default = `None`)
@@ -150,28 +150,28 @@ class Tagging:
 
     def __init__(
         self,
-        decoder: TagDecoder,
+        tag_decoder: TagDecoder,
         scores: torch.Tensor,
         mask: torch.Tensor,
         thresholds: Sequence[float | None] | None = None,
     ) -> None:
-        self.decoder, self.scores, self.mask = decoder, scores, mask
+        self.tag_decoder, self.scores, self.mask = tag_decoder, scores, mask
         self._thresholds = thresholds
 
     @cached_property
     def uncalibrated(self) -> torch.Tensor:
         """The probability of each label of each word, without the calibration: (batch, tokens, labels)."""
-        return self.decoder.head.probabilities(self.scores, self.mask)
+        return self.tag_decoder.head.probabilities(self.scores, self.mask)
 
     @cached_property
     def probabilities(self) -> torch.Tensor:
         """The probability of each label of each word: (batch, tokens, labels); 0 in padding."""
-        return self.decoder.calibrated(self.uncalibrated)
+        return self.tag_decoder.calibrated(self.uncalibrated)
 
     @cached_property
     def chain(self) -> ChainProbabilities:
         """The probabilities of each word, and of the next word given that this word has its tag."""
-        return self.decoder.chain_probabilities(self.scores, self.mask, self.tag_ids)
+        return self.tag_decoder.chain_probabilities(self.scores, self.mask, self.tag_ids)
 
     @cached_property
     def tag_ids(self) -> torch.Tensor:
@@ -180,16 +180,16 @@ class Tagging:
         The tags that the head decodes. With a threshold: BAD for the words whose probability of BAD is at least it, OK
         for the others. With severities, a BAD word has the more probable one.
         """
-        decoder = self.decoder
-        tags = decoder.head.decode(self.scores, self.mask)
-        own = None if decoder.calibration is None else decoder.calibration.threshold
+        tag_decoder = self.tag_decoder
+        tags = tag_decoder.head.decode(self.scores, self.mask)
+        own = None if tag_decoder.calibration is None else tag_decoder.calibration.threshold
         wanted = self._thresholds or [None] * len(tags)
         chosen = [own if threshold is None else threshold for threshold in wanted]
-        if not decoder.is_word_qe or all(threshold is None for threshold in chosen):
+        if not tag_decoder.is_word_qe or all(threshold is None for threshold in chosen):
             return tags
         values = [math.nan if threshold is None else threshold for threshold in chosen]
         limits = torch.tensor(values, dtype=torch.double, device=tags.device).unsqueeze(-1)
-        by_threshold = tags_by_threshold(self.probabilities.float(), limits, decoder.labels)
+        by_threshold = tags_by_threshold(self.probabilities.float(), limits, tag_decoder.labels)
         return torch.where(limits.isnan(), tags, by_threshold).masked_fill(~self.mask, 0)
 
 

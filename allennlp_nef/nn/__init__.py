@@ -1,0 +1,1 @@
+"""The mathematics, as functions on tensors."""

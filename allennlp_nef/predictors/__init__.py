@@ -1,3 +1,5 @@
+"""Predictors: requests in, answers out."""
+
 from allennlp_nef.compat import require_allennlp
 
 require_allennlp()

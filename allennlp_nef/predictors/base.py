@@ -86,7 +86,8 @@ class CheckedPredictor(Predictor):
 
     A request that cannot be answered raises a `ValueError` that names the field and, in a list of requests, the item,
     from 0; `allennlp serve` answers it with status 400. Implement `task`, `parse`, `to_instance`, `to_answer`, and
-    `prediction_of` where the dataset reader has `writers`.
+    `prediction_of` where the dataset reader has `writers`. The order of calls:
+    `load_line` (it calls `parse`), `to_instance`, the model, `to_answer`, `dump_line` (it calls `prediction_of`).
 
     A request may have a field `id`, any JSON value but null, which its answer then begins with.
 
@@ -277,17 +278,18 @@ class CheckedPredictor(Predictor):
         return (
             self._answers_or_errors(lines)
             if lines and self._skips_errors
-            else self._answers_to(sentences)
+            else self._answers_or_raise(sentences)
         )
 
-    def _answers_to(self, sentences: Iterable[Any]) -> Iterator[JsonDict]:
+    def _answers_or_raise(self, sentences: Iterable[Any]) -> Iterator[JsonDict]:
+        """The answers to requests or instances. Whatever is wrong with one of them is raised."""
         instances = map(self._json_to_instance, sentences)
-        return self._answers(map(self._prepared, instances))
+        return self._answer_in_batches(map(self._prepared, instances))
 
     def _answers_or_errors(self, requests: Sequence[LoadedRequest]) -> Iterator[JsonDict]:
         """The answers to lines. Where the model fails for all together, each other request is tried alone."""
         good = [request for request in requests if request.error is None]
-        together = self._answers_to(good) if len(good) > 1 else None
+        together = self._answers_or_raise(good) if len(good) > 1 else None
         for request in requests:
             message = request.error
             if message is None and together is not None:
@@ -299,7 +301,7 @@ class CheckedPredictor(Predictor):
                     together = None
             if message is None:
                 try:
-                    yield next(self._answers_to([request]))
+                    yield next(self._answers_or_raise([request]))
                     continue
                 except Exception as error:  # noqa: BLE001  # whatever the model raises is the answer
                     message = request.where + failure_message(error)
@@ -348,7 +350,7 @@ class CheckedPredictor(Predictor):
 
     @overrides
     def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:
-        return list(self._answers([self._prepared(instance) for instance in instances]))
+        return list(self._answer_in_batches([self._prepared(instance) for instance in instances]))
 
     def _prepared(self, instance: Instance) -> Instance:
         """The instance, ready for the model: with its token indexers, and without what is gold."""
@@ -356,14 +358,15 @@ class CheckedPredictor(Predictor):
         fields = {n: field for n, field in instance.fields.items() if n not in self.gold_fields}
         return Instance(fields)
 
-    def _answers(self, instances: Iterable[Instance]) -> Iterator[Answer]:
+    def _answer_in_batches(self, instances: Iterable[Instance]) -> Iterator[Answer]:
+        """The answers to prepared instances, which go through the model `batch_size` at a time."""
         for group in batches_of(instances, self.batch_size):
             with readings_of_transformers() as readings:
                 outputs = self._outputs_of(group)
             # A model may read its sentences in other batches, of which nothing is known.
             batches = [batch for batch in readings if len(batch) == len(group)]
             for number, (instance, output) in enumerate(zip(group, outputs)):
-                answer = self._answer(instance, output)
+                answer = self._answer_of_output(instance, output)
                 windows = max((batch[number].windows for batch in batches), default=1)
                 if windows > 1:
                     answer["windows"] = windows
@@ -376,7 +379,8 @@ class CheckedPredictor(Predictor):
         outputs: Any = self._model.forward_on_instances(instances)
         return outputs
 
-    def _answer(self, instance: Instance, output: dict[str, Any]) -> Answer:
+    def _answer_of_output(self, instance: Instance, output: dict[str, Any]) -> Answer:
+        """The answer for an instance, from the readable output of the model."""
         output["metadata"] = metadata_of(instance)
         own_id = output["metadata"].id
         output["options"] = options_of(instance)
@@ -491,7 +495,7 @@ class TaggingPredictor(InterpretablePredictor, CheckedPredictor):
     def _trace_of(self, request: JsonDict) -> ReadableTrace:
         """The trace for a request. Raises `ConfigurationError` where the model has none."""
         instance = self._prepared(self._json_to_instance({**request, "trace": True}))
-        (answer,) = self._answers([instance])
+        (answer,) = self._answer_in_batches([instance])
         if answer.trace is None:
             raise ConfigurationError(
                 "trace: expected a model with neural_easy_first, label_attention or position_aware_self_attention, "
@@ -508,8 +512,8 @@ class TaggingPredictor(InterpretablePredictor, CheckedPredictor):
         return with_options(super()._prepared(instance), options)
 
     @overrides
-    def _answer(self, instance: Instance, output: dict[str, Any]) -> Answer:
-        answer = super()._answer(instance, output)
+    def _answer_of_output(self, instance: Instance, output: dict[str, Any]) -> Answer:
+        answer = super()._answer_of_output(instance, output)
         if output.get("steps") is not None:
             answer["steps"] = output["steps"]
         if output["options"].attention:

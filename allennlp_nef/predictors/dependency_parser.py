@@ -14,6 +14,7 @@ from overrides import overrides
 from allennlp_nef.data.dataset_readers import ConlluTreesReader, Prediction, UntaggedReader
 from allennlp_nef.data.formats.characters import check_labels
 from allennlp_nef.data.formats.conllu import UNKNOWN
+from allennlp_nef.data.metadata import metadata_of
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.models import ArcMlpParser
 from allennlp_nef.models.arc_mlp_parser import spanning_tree_heads
@@ -24,7 +25,6 @@ from allennlp_nef.predictors.base import Answer
 from allennlp_nef.predictors.requests import (
     check_fields,
     describe,
-    metadata_of,
     request_error,
     requested_options,
     words_of,

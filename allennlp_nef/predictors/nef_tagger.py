@@ -1,3 +1,5 @@
+"""The predictor of tagged sentences: its requests, options and answers."""
+
 import re
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,6 +16,7 @@ from overrides import overrides
 
 from allennlp_nef.data.dataset_readers import SentenceReader, WmtWordQeReader
 from allennlp_nef.data.formats.characters import SplitText
+from allennlp_nef.data.metadata import metadata_of
 from allennlp_nef.data.tokenizers import PunctuationTokenizer, split_text
 from allennlp_nef.models.base import DecodeOptions, with_options
 from allennlp_nef.modules.traces import ReadableTrace
@@ -22,7 +25,6 @@ from allennlp_nef.predictors.requests import (
     check_fields,
     decode_options,
     describe,
-    metadata_of,
     request_error,
     requested_options,
     split_words_of,
@@ -31,7 +33,7 @@ from allennlp_nef.predictors.requests import (
 from allennlp_nef.predictors.word_qe import WordQePredictor
 
 REQUIRED = ("sentence", "tokens")
-"""One of them."""
+"""The fields of which a request has exactly one."""
 OPTIONAL = (
     "attention",
     "trace",
@@ -106,7 +108,7 @@ class NefTaggerPredictor(TaggingPredictor):
     def for_task(
         cls, model: Model, dataset_reader: DatasetReader, **options: Any
     ) -> TaggingPredictor:
-        """This predictor, or `word_qe` where the reader is that of quality estimation."""
+        """Chooses the class that fits the dataset reader: this one, or `WordQePredictor` for quality estimation."""
         predictor = WordQePredictor if isinstance(dataset_reader, WmtWordQeReader) else cls
         return predictor(model, dataset_reader, **options)
 

@@ -244,12 +244,12 @@ def _halting_of(value: Any) -> Halting:
 
 
 MAX_WORDS = 2**14
-"""Of a batch, padding included."""
+"""The most words of a batch, padding included."""
 MAX_CHARACTERS = 10**6
-"""Of a batch, with the padding of embedders of characters: each word has as many as the longest."""
+"""The most characters of a batch, with the padding of embedders: each word has as many as the longest."""
 MAX_STEPS = 10**6
-"""Of a batch with traces: sentences x steps x words, where a sentence has as many steps as words; and of a batch with
-arcs: sentences x words x words."""
+"""The most numbers in the traces of a batch: sentences x steps x words, where a sentence has as many steps as words;
+and in the arcs of a batch: sentences x words x words."""
 
 
 def batches_of(instances: Iterable[Instance], batch_size: int) -> Iterator[list[Instance]]:

@@ -272,8 +272,8 @@ class TreeLstmPredictor(SentencePredictor):
         return self._dataset_reader.tree_to_instance(request[1], has_labels=False)
 
     @overrides
-    def _answer(self, instance: Instance, output: dict[str, Any]) -> Answer:
-        answer = super()._answer(instance, output)
+    def _answer_of_output(self, instance: Instance, output: dict[str, Any]) -> Answer:
+        answer = super()._answer_of_output(instance, output)
         fields: Any = instance.fields
         leaves = [leaf - 1 for leaf in fields["leaves"].labels]
         tree = LabeledTree(answer["tokens"], [], fields["heads"].labels, leaves)

@@ -16,7 +16,7 @@ from allennlp_nef.data.dataset_readers import WmtWordQeReader
 from allennlp_nef.data.formats.error_spans import SEVERITIES, has_severities, join_bad_words
 from allennlp_nef.data.formats.wmt_layouts import check_eos, tagged_side, without_eos
 from allennlp_nef.data.formats.word_alignments import parse_alignments
-from allennlp_nef.data.metadata import TaggingMetadata
+from allennlp_nef.data.metadata import TaggingMetadata, metadata_of
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.models.base import DecodeOptions, with_options
 from allennlp_nef.modules.options import check_integers
@@ -26,7 +26,6 @@ from allennlp_nef.predictors.requests import (
     check_fields,
     decode_options,
     describe,
-    metadata_of,
     request_error,
     requested_options,
     split_words_of,

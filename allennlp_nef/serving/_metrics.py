@@ -1,3 +1,5 @@
+"""The numbers that a server counts, in the format of Prometheus."""
+
 import glob
 import os
 import time
@@ -72,7 +74,7 @@ class Metrics:
             return response
 
     def text(self) -> bytes:
-        """All figures, in Prometheus' text format."""
+        """All numbers, in Prometheus' text format."""
         registry = self._registry
         if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
             registry = CollectorRegistry()

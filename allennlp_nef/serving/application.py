@@ -1,3 +1,5 @@
+"""The WSGI application."""
+
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any

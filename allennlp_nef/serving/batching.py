@@ -1,3 +1,5 @@
+"""Requests of many threads, answered together."""
+
 import threading
 from collections import deque
 from collections.abc import Callable

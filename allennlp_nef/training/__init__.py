@@ -1,3 +1,5 @@
+"""Trainers, checkpointer, callbacks, schedules and evaluator."""
+
 from allennlp_nef.compat import require_allennlp
 
 require_allennlp()

@@ -1,3 +1,5 @@
+"""The evaluator whose loss is that of the trainer `nef`."""
+
 from contextlib import ExitStack
 from typing import Any
 

@@ -17,8 +17,6 @@ from allennlp_nef.modules.tag_heads import CrfTagHead
 from tests.models.tagging import small_tagger
 from tests.modules.tag_heads.small_head import vocabulary
 
-TRANSFORMS = ["csoftmax", "csparsemax", "softmax", "sparsemax", "uniform", "left_to_right"]
-
 
 class OnTheDevice(TorchDispatchMode):
     """Fails where a result is computed elsewhere, or in float64."""
@@ -40,13 +38,16 @@ def batch_of(dim):
 @pytest.mark.parametrize("num_steps", [3, "length"])
 @pytest.mark.parametrize("sketch_update", ["full", "single"])
 def test_the_decoder_does_not_synchronize(sketch_update, num_steps):
-    for name in TRANSFORMS:
+    for name in AttentionTransform.list_available():
+        if (name, sketch_update) == ("budget", "single"):
+            continue  # an error: see `budget`
         attention = AttentionTransform.by_name(name)()
         encoder = NeuralEasyFirst(4, sketch_update, num_steps, attention=attention).to("meta")
         states, mask = batch_of(4)
         with OnTheDevice():
-            encoder(states, mask).sum().backward()
-            output, trace = encoder.encode(states, mask, trace=True)
+            output, _ = encoder.encode(states, mask, tag_scorer=torch.neg)
+            output.sum().backward()
+            _, trace = encoder.encode(states, mask, trace=True, tag_scorer=torch.neg)
         assert trace.attention.shape == (3, 3 if num_steps == 3 else 7, 7)
         assert states.grad.shape == states.shape
 

@@ -1,3 +1,5 @@
+"""The reader of CoNLL columns, and its output format."""
+
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 

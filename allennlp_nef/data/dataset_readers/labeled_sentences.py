@@ -1,3 +1,5 @@
+"""The readers of labeled sentences and of labeled trees."""
+
 from collections.abc import Iterator
 from typing import Any, ClassVar
 

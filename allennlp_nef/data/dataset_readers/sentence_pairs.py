@@ -1,3 +1,5 @@
+"""The reader of pairs of sentences, with or without trees."""
+
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar

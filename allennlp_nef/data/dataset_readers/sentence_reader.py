@@ -1,3 +1,5 @@
+"""The base class of the readers of single tagged sentences."""
+
 from collections.abc import Sequence
 from typing import ClassVar
 

@@ -1,3 +1,5 @@
+"""The base classes of all readers, and what their output formats get."""
+
 import logging
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -61,7 +63,7 @@ Writer = Callable[[Any, Prediction], str]
 
 
 class TaggingReader(DatasetReader):
-    """Base class of the readers of tagged sentences: errors with file and line, a limit on the length, shards.
+    """Base class of all dataset readers of this package: errors with file and line, a limit on the length, shards.
 
     Implement `examples`, `num_tokens` and `to_instance`. The workers of a data loader and the processes of distributed
     training share the sentences that `max_tokens` leaves.

@@ -1,3 +1,5 @@
+"""The reader of word-level quality estimation, its output formats and its aligner."""
+
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence

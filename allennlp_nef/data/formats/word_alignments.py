@@ -1,3 +1,5 @@
+"""Word alignments as text such as 0-0 1-2, and their checks."""
+
 import re
 from collections.abc import Sequence
 

@@ -1,3 +1,5 @@
+"""The neural easy-first decoder, and its trace."""
+
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -1,3 +1,5 @@
+"""Self-attention that knows the distances of words."""
+
 import math
 
 import torch

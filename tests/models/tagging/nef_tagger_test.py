@@ -17,7 +17,7 @@ from overrides import overrides
 
 from allennlp_nef.data import WmtWordQeReader
 from allennlp_nef.data.metadata import TaggingMetadata
-from allennlp_nef.models.base import encode
+from allennlp_nef.models.base import run_encoder
 from allennlp_nef.models.out_of_memory import OutOfMemoryError
 from allennlp_nef.modules.seq2seq_encoders import TracedEncoder
 from tests.models.tagging.small_encoders import HEAD, compose, label_attention, self_attention
@@ -328,14 +328,14 @@ class Adding(TracedEncoder):
 def test_trace_is_that_of_the_last_encoder_if_wanted(numbers):
     encoder = ComposeEncoder([Adding(number) for number in numbers])
     for wanted, expected in ((True, f"trace {numbers[-1]}"), (False, None)):
-        states, trace = encode(encoder, INPUTS, MASK, wanted)
+        states, trace = run_encoder(encoder, INPUTS, MASK, wanted)
         assert torch.equal(states, INPUTS + sum(numbers))
         assert trace == expected
 
 
 def test_tag_scorer_is_for_the_last_encoder_alone():
     encoder = ComposeEncoder([Adding(1), Adding(2)])
-    states, _ = encode(encoder, INPUTS, MASK, False, lambda output: 10 * output)
+    states, _ = run_encoder(encoder, INPUTS, MASK, False, lambda output: 10 * output)
     assert torch.equal(states, INPUTS + 3 + 10 * (INPUTS + 1))
 
 
