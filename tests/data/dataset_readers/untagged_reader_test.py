@@ -96,5 +96,5 @@ def test_wrong_options_are_refused(name, options, message):
 def test_odd_characters_in_words_are_kept_with_a_warning(tmp_path, caplog):
     (instance,) = read(tmp_path, "A\tb\x00c \ufeff\n", make("labeled_sentences"))
     assert instance["metadata"].metadata.sides == [["b\x00c", "\ufeff"]]
-    (message,) = caplog.messages
+    (message,) = warnings_of(caplog)
     assert "x.txt:1: U+0000 in a word" in message and "x.txt:1: U+FEFF" in message
