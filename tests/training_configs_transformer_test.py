@@ -37,6 +37,7 @@ KNOBS = {
     "weight_decay": "0",
     "warmup": "0.3",
     "num_epochs": "2",
+    "patience": "2",
     "accumulation": "2",
     "use_amp": "true",
 }

@@ -10,5 +10,4 @@
   bad_weight: 1,  // `allennlp-nef calibrate` chooses the threshold
   metrics: [{ type: 'word_qe' }, { type: 'best_threshold_word_qe' }, { type: 'calibration' }],
   validation_metric: '+best_mcc',
-  trainer+: { patience: null },
 }

@@ -29,6 +29,7 @@
   weight_decay:: 0.01,
   warmup:: 0.1,  // the share of the training in which the learning rates increase; then they decrease
   num_epochs:: 5,
+  patience:: null,  // epochs without a better score, after which the training ends; null: none, as the learning rates still decrease
   accumulation:: 1,  // the batches of an update
   use_amp:: false,  // mixed precision; needs a GPU
   lstm_dim:: 0,  // above 0: a BiLSTM above the transformer
@@ -121,6 +122,7 @@
   } else {},
   trainer+: {
     num_epochs: knobs.num_epochs,
+    patience: knobs.patience,
     grad_norm: 1.0,
     learning_rate_scheduler: { type: 'slanted_triangular', cut_frac: knobs.warmup },
     num_gradient_accumulation_steps: knobs.accumulation,
