@@ -64,4 +64,6 @@ def test_the_server_answers_good_and_bad_requests_and_ends_quietly(
         before = output()
         process.terminate()
         assert process.wait(60) == 0
-    assert output() == before and "Traceback" not in before
+    # The line of the last request may come late.
+    later = set(output().splitlines()) - set(before.splitlines())
+    assert all('"POST /predict ' in line for line in later) and "Traceback" not in before
