@@ -182,9 +182,13 @@ class NefTagger(VersionedModel):
         **extras: Any,
     ) -> "NefTagger":
         """Builds a tagger, whose encoder and decoder get the dimension of their input where the config has null."""
-        kinds = {"input_representation": InputRepresentation, "encoder": Seq2SeqEncoder}
+        kinds: dict[str, type] = {
+            "input_representation": InputRepresentation,
+            "encoder": Seq2SeqEncoder,
+            "decoder": Seq2SeqEncoder,
+        }
         parts, dim = dict(extras), 0
-        for name, kind in {**kinds, "decoder": Seq2SeqEncoder}.items():
+        for name, kind in kinds.items():
             if params.get(name) is not None:
                 fill_in(params.get(name), dim)
                 part = pop_and_construct_arg(cls.__name__, name, kind, None, params, **extras)

@@ -401,18 +401,19 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         """The vectors of the pieces of all parts (parts, pieces, dim), and the places of the words of each side."""
         inputs: list[tuple[list[int], list[int]]] = []
         places: tuple[list[Place], list[Place]] = ([], [])
-        readings = []
+        readings: list[PartsRead] = []
+        recorded = _READINGS.get()
+        if recorded is not None:
+            recorded.append(readings)
         for pair in pairs:
             parts, of_pair = self._layout.join(pair, self.max_length)
             for known, new in zip(places, of_pair):
                 known += [place._replace(part=place.part + len(inputs)) for place in new]
             inputs += parts
-            num_pieces = sum(len(pieces) for side in pair for pieces in side)
-            num_read = sum(place.num_pieces for side in of_pair for place in side)
-            readings.append(PartsRead(len(parts), num_read < num_pieces))
-        recorded = _READINGS.get()
-        if recorded is not None:
-            recorded.append(readings)
+            if recorded is not None:
+                num_pieces = sum(len(pieces) for side in pair for pieces in side)
+                num_read = sum(place.num_pieces for side in of_pair for place in side)
+                readings.append(PartsRead(len(parts), num_read < num_pieces))
         return self._states_of(inputs), places
 
     def _states_of(self, inputs: Sequence[tuple[list[int], list[int]]]) -> torch.Tensor:

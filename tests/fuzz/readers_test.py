@@ -29,9 +29,7 @@ from allennlp_nef.data.formats.tag_files import (
     read_text,
     read_word_scores,
 )
-from allennlp_nef.data.formats.wmt_layouts import (
-    format_submission,
-)
+from allennlp_nef.data.formats.wmt_layouts import format_submission
 from allennlp_nef.data.saved_examples import read_saved_examples
 from allennlp_nef.errors import DataCheckError, UserError
 from tests.fuzz import cases
