@@ -93,6 +93,13 @@ class ConstrainedSoftmaxFunction(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, scores: torch.Tensor, upper_bounds: torch.Tensor) -> torch.Tensor:
+        if scores.device.type == "cpu":  # elsewhere it would wait for the device
+            # Most batches of a tagger with few steps have no word at its bound: this is the softmax.
+            is_zero = upper_bounds <= 0
+            weights = exclude_scores(scores, is_zero).softmax(-1)
+            if bool((weights <= upper_bounds).all()):
+                ctx.save_for_backward(weights, weights.new_ones(()), is_zero)
+                return weights
         weights, *saved = solve(scores, upper_bounds)
         ctx.save_for_backward(*saved)
         return weights
@@ -134,17 +141,18 @@ def solve(
     sorted_z, sorted_u = lowered.gather(-1, order), u.gather(-1, order)
     # At each position: log Z from the sum of what follows, the mass from the sum of what comes before.
     log_normalizers = sorted_z.flip(-1).logcumsumexp(-1).flip(-1)
-    masses = (1 - (sorted_u.cumsum(-1) - sorted_u)).clamp(min=0)
-    # exp(z) (1 - s) / Z > u, strictly. The first position where this is false is in A, and so is the last of all.
+    totals = sorted_u.cumsum(-1)
+    masses = (1 - (totals - sorted_u)).clamp(min=0)
+    # exp(z) (1 - s) / Z > u, strictly: true for all positions before the first of A. The last of all is in A.
     saturates = sorted_z - log_normalizers + masses.log() > sorted_u.log()
-    first = exclude_scores(sorted_keys, saturates).amax(-1, keepdim=True)
-    saturated = keys > torch.maximum(first, sorted_keys[..., -1:])
+    count = saturates.sum(-1, keepdim=True).clamp(max=z.size(-1) - 1)
     # Where the bounds sum to less than 1, by more than rounding, each weight is its bound.
-    short = u.sum(-1, keepdim=True) < 1 - SLACK
-    saturated = saturated | short
-    mass = (1 - (u * saturated).sum(-1, keepdim=True)).clamp(min=0)
-    shares = exclude_scores(z, saturated).softmax(-1).masked_fill(short, 0)
-    return torch.where(saturated, u, torch.minimum(shares * mass, u)), shares, mass, saturated
+    short = totals[..., -1:] < 1 - SLACK
+    saturated = (keys > sorted_keys.gather(-1, count)) | short
+    taken = u * saturated
+    mass = (1 - taken.sum(-1, keepdim=True)).clamp(min=0)
+    shares = exclude_scores(z, saturated).softmax(-1) * ~short
+    return taken + torch.minimum(shares * mass, u), shares, mass, saturated
 
 
 def constrained_softmax(
