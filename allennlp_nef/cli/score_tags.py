@@ -35,6 +35,14 @@ from allennlp_nef.data.formats.tag_files import (
     with_words,
 )
 from allennlp_nef.data.formats.wmt_layouts import HEADER
+from allennlp_nef.data.formats.wmt_segments import (
+    OFFICIAL,
+    Segment,
+    is_segment_file,
+    join_segments,
+    pairs_of,
+    read_segments,
+)
 from allennlp_nef.errors import DataFormatError, UserError, quote
 from allennlp_nef.metrics.significance import Comparison, compare
 from allennlp_nef.metrics.tag_scores import (
@@ -48,7 +56,7 @@ from allennlp_nef.metrics.tag_scores import (
 )
 from allennlp_nef.metrics.tree_scores import NAMES as TREE_NAMES
 from allennlp_nef.metrics.tree_scores import TREES
-from allennlp_nef.metrics.wmt_scores import CORRELATIONS, EXPLANATIONS, SPANS
+from allennlp_nef.metrics.wmt_scores import CORRELATIONS, EXPLANATIONS, SEGMENT_SPANS, SPANS
 
 logger = logging.getLogger(__name__)
 TRIALS = 10_000
@@ -69,6 +77,13 @@ _NAMES = {
     "kendall": "Kendall",
     "mae": "MAE",
     "rmse": "RMSE",
+    "mpp_precision": "MPP-P",
+    "mpp_recall": "MPP-R",
+    "mpp": "MPP",
+    "mpp_many_to_many": "MPP n:m",
+    "mpp_penalty": "MPP penalty",
+    "mpp_weights": "MPP weights",
+    "mpp_macro": "MPP macro",
     **TREE_NAMES,
 }
 
@@ -90,11 +105,17 @@ wmt-explanations
         of BAD words; area under the ROC curve; average precision. Predicted files have the numbers of a sentence a
         line, or are answers in JSON that predict wrote.
 wmt-spans
-        Error spans with severities (WMT23). Precision, recall and F1 over characters, half a point for the right
-        character with the wrong severity.
+        Error spans with severities. Precision, recall and F1 over characters, half a point for the right character with
+        the wrong severity. In files of WMT24 to 26 a character counts once for each span that covers it, an omission
+        does not count, and there is MPP, the match of spans with partial credit: its precision, recall and F1; F1
+        where a span may match several (n:m), where other severities lose 0.5 (penalty), where minor errors weigh 0.2
+        (weights), and the mean over segments (macro).
 wmt-sentences
         A number for each sentence: correlations of Pearson, Spearman and Kendall, mean absolute error (MAE) and root
-        mean squared error (RMSE). A number a line, or in columns.
+        mean squared error (RMSE). A number a line, in columns, or in files of WMT24 to 26.
+wmt-error-free
+        Which segments are free of errors, in files of WMT24 to 26: OK and BAD of segments, with MCC. A segment is OK
+        if its file says so (task 3 of WMT26), or else if it has no span, no omission and no score below 85.
 
     %(prog)s gold.conll predicted.conll --format conll
     %(prog)s gold.conllu parsed.conllu --format conllu --trees
@@ -107,6 +128,9 @@ three, for sentences Pearson's r, MAE and RMSE:
 
     %(prog)s gold.conll a1.conll a2.conll a3.conll b1.conll b2.conll b3.conll --runs 3 --format conll
 
+Files of WMT24 to 26 are scored for each language pair, then come the means of the pairs. Their systems are compared
+over documents in place of sentences.
+
 With --leaderboard there may be any number of systems, and they come in one table, the best one first:
 
     %(prog)s test.tags submissions/*.txt --format wmt --leaderboard
@@ -114,7 +138,8 @@ With --leaderboard there may be any number of systems, and they come in one tabl
 Scores are percentages in the tables, fractions of 1 in the JSON. The exit status is 2 where files cannot be scored.
 """
 
-_WMT = ("wmt", "wmt-explanations", "wmt-spans", "wmt-sentences")
+_WMT = ("wmt", "wmt-explanations", "wmt-spans", "wmt-sentences", "wmt-error-free")
+_OF_SEGMENTS = ("wmt-spans", "wmt-sentences", "wmt-error-free")
 # The options that belong to some formats only.
 _FORMATS_OF: dict[str, Sequence[str]] = {
     "gold_column": ["conll"],
@@ -127,8 +152,8 @@ _FORMATS_OF: dict[str, Sequence[str]] = {
     "gaps": ["wmt"],
     "text": ["wmt"],
     "field": ["wmt-explanations"],
-    "clip_spans": ["wmt-spans"],
-    "hallucinations": _WMT,
+    "clip_spans": _OF_SEGMENTS,
+    "hallucinations": _WMT[:4],
 }
 
 
@@ -232,7 +257,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--clip-spans",
         action="store_true",
         default=None,
-        help="wmt-spans: as the official script, cut spans that end after their text, and leave out those that start "
+        help="wmt-...: as the official scripts, cut spans that end after their text, and leave out those that start "
         "after their end",
     )
 
@@ -242,8 +267,12 @@ def run(args: argparse.Namespace) -> Iterator[str]:
     if args.json:
         yield json.dumps(_as_json(reports), indent=2)
         return
-    titles = ("" if kind is None else f"kind: {kind}\n" for kind in reports)
-    yield "\n\n".join(title + report.as_text() for title, report in zip(titles, reports.values()))
+    what = "language pair" if _are_pairs(reports) else "kind"
+    titles = ("" if kind is None else f"{what}: {kind}\n" for kind in reports)
+    texts = [title + report.as_text() for title, report in zip(titles, reports.values())]
+    if _are_pairs(reports):
+        texts.append(_means_text(reports))
+    yield "\n\n".join(texts)
 
 
 @checking(add_arguments)
@@ -281,20 +310,59 @@ def score_tags(
 def _as_json(reports: "Mapping[str | None, Report]") -> dict[str, Any]:
     if None in reports:
         return reports[None].as_json()
-    return {str(kind): report.as_json() for kind, report in reports.items()}
+    result = {str(kind): report.as_json() for kind, report in reports.items()}
+    if _are_pairs(reports):
+        result["mean"] = {"systems": [{"mean": mean} for mean, _ in _means(reports)]}
+    return result
+
+
+def _are_pairs(reports: "Mapping[str | None, Report]") -> bool:
+    """Whether the reports are of several language pairs."""
+    return len(reports) > 1 and next(iter(reports.values())).gold.documents is not None
+
+
+def _means(reports: "Mapping[str | None, Report]") -> "list[tuple[dict[str, float], str]]":
+    """The mean scores of each system over the language pairs, and its first file; of a leaderboard, the best first."""
+    scores: dict[str, list[dict[str, float]]] = {}
+    for report in reports.values():
+        for runs in report.systems:
+            scores.setdefault(runs[0].file.path, []).append(_over(numpy.mean, runs))
+    rows = [
+        ({name: float(numpy.mean([row[name] for row in rows])) for name in rows[0]}, path)
+        for path, rows in scores.items()
+    ]
+    report = next(iter(reports.values()))
+    if report.is_leaderboard:
+        rows.sort(key=lambda row: -row[0][report.scorer.primary])
+    return rows
+
+
+def _means_text(reports: "Mapping[str | None, Report]") -> str:
+    title = "mean of the language pairs"
+    if next(iter(reports.values())).scorer is SEGMENT_SPANS:
+        title += " (the official script of WMT25 prints the mean precision as avg_rec, and the mean recall as avg_prec)"
+    return "\n".join([title, *_table(_means(reports), "system")])
 
 
 def _reports(args: argparse.Namespace) -> "dict[str | None, Report]":
     """The report of each kind of tags; that of None where files have one kind."""
     _check(args)
     paths = [args.gold, *(args.predicted or [args.gold])]
+    if args.format in _OF_SEGMENTS and (
+        args.format == "wmt-error-free" or is_segment_file(args.gold, args.encoding)
+    ):
+        if args.hallucinations is not None:
+            raise UserError("--hallucinations: expected files of WMT23 or before, got segments")
+        by_pair = _read_segments(args, paths)
+        only = len(by_pair) == 1
+        return {None if only else pair: _score(args, *read) for pair, read in by_pair.items()}
     kinds: list[str | None] = [*(_kinds_of(args, paths) if args.format == "wmt" else ())]
-    return {kind: _score(args, paths, kind) for kind in kinds or [None]}
+    return {kind: _score(args, *_read(args, paths, kind)) for kind in kinds or [None]}
 
 
-def _score(args: argparse.Namespace, paths: Sequence[str], kind: str | None = None) -> "Report":
-    """The scores of the tags of a kind; None: the files have one kind."""
-    (gold, *predicted), scorer = _read(args, paths, kind)
+def _score(args: argparse.Namespace, files: Sequence[TagFile], scorer: Scorer) -> "Report":
+    """The scores of a gold file and predicted files."""
+    gold, *predicted = files
     for file in predicted:
         check_lines_up(gold, file)
     if scorer is EXPLANATIONS and not any(len(set(tags)) == 2 for tags in gold.tags):
@@ -316,7 +384,10 @@ def _score(args: argparse.Namespace, paths: Sequence[str], kind: str | None = No
     if args.leaderboard:
         systems.sort(key=lambda runs: -_over(numpy.mean, runs)[scorer.primary])
     elif len(systems) > 1:
-        first, second = (numpy.stack([run.counts.sentences for run in runs]) for runs in systems)
+        first, second = (
+            numpy.stack([_by_document(gold, run.counts.sentences) for run in runs])
+            for runs in systems
+        )
         for name in scorer.main:
 
             def score(counts: numpy.ndarray, name: str = name) -> numpy.ndarray:
@@ -324,6 +395,16 @@ def _score(args: argparse.Namespace, paths: Sequence[str], kind: str | None = No
 
             comparisons[name] = compare(first, second, score, trials, seed)
     return Report(gold, scorer, systems, comparisons, trials, seed, args.leaderboard)
+
+
+def _by_document(gold: TagFile, counts: numpy.ndarray) -> numpy.ndarray:
+    """The sums of counts (sentences, counts) over the sentences of a document; as they are where there are none."""
+    if gold.documents is None:
+        return counts
+    _, places = numpy.unique(gold.documents, return_inverse=True)
+    sums = numpy.zeros((places.max() + 1, counts.shape[1]))
+    numpy.add.at(sums, places, counts)
+    return sums
 
 
 def _is_bio(file: TagFile) -> bool:
@@ -460,6 +541,82 @@ def _read_spans(paths: Sequence[str], clip: bool, encoding: str) -> list[TagFile
     return files
 
 
+def _read_segments(
+    args: argparse.Namespace, paths: Sequence[str]
+) -> dict[str, tuple[list[TagFile], Scorer]]:
+    """The files of each language pair, with one tag a segment: its spans, its score, or whether it is OK."""
+    clip = bool(args.clip_spans)
+    files = []
+    for path in paths:
+        segments = read_segments(path, clip, args.encoding)
+        official = [segment for segment in segments if segment.set_name == OFFICIAL]
+        if len(official) < len(segments):
+            logger.warning(
+                "%s: left out %d of %d segments, which are not of the official set.",
+                path,
+                len(segments) - len(official),
+                len(segments),
+            )
+        files.append(official)
+    known = [pairs_of(segments) for segments in files]
+    pairs = [pair for pair in known[0] if all(pair in of_file for of_file in known)]
+    for path, of_file in zip(paths, known):
+        others = [pair for pair in of_file if pair not in pairs]
+        if not pairs:
+            expected = ", ".join(known[0]) or "official segments"
+            raise DataFormatError(
+                f"{paths[-1]}: expected the language pairs of {paths[0]}, {quote(expected)}, got "
+                f"{quote(', '.join(known[-1]) or 'none')}"
+            )
+        if others:
+            logger.warning(
+                "%s: left out the language pairs that other files lack: %s.",
+                path,
+                ", ".join(others),
+            )
+    result = {}
+    for pair in pairs:
+        gold, *predicted = ([s for s in segments if s.pair == pair] for segments in files)
+        joined = [
+            join_segments(paths[0], gold, path, segments, clip)
+            for path, segments in zip(paths[1:], predicted)
+        ]
+        documents = [segment.document for segment in gold]
+        result[pair] = (
+            [
+                TagFile(
+                    path,
+                    [TaggedSentence([_judged(args.format, s, path)], [s.line], None) for s in side],
+                    documents=documents,
+                )
+                for path, side in zip(paths, (gold, *joined))
+            ],
+            {
+                "wmt-spans": SEGMENT_SPANS,
+                "wmt-sentences": CORRELATIONS,
+                "wmt-error-free": replace(WORD_QE, unit=""),
+            }[args.format],
+        )
+    return result
+
+
+def _judged(format: str, segment: Segment, path: str) -> Any:
+    """What a format compares of a segment. Raises a `DataFormatError` where its file lacks that."""
+    is_free = segment.is_error_free()
+    value: Any
+    if format == "wmt-spans":
+        value, what = segment.spans, "error spans"
+    elif format == "wmt-sentences":
+        value, what = segment.score, "a score"
+    else:
+        is_esa = segment.protocol == "ESA"
+        value = None if is_free is None or not is_esa else "OK" if is_free else "BAD"
+        what = "a judgment by the protocol ESA"
+    if value is None:
+        raise DataFormatError(f"{path}:{segment.line}: expected {what}, got none")
+    return value
+
+
 class Run(NamedTuple):
     """A file of predicted tags, with its scores."""
 
@@ -563,8 +720,9 @@ class Report(NamedTuple):
 
     def _comparison(self) -> str:
         has_runs = len(self.systems[0]) > 1
+        over = "" if self.gold.documents is None else ", over documents"
         lines = [
-            f"first minus second ({self.trials} trials, seed {self.seed})",
+            f"first minus second ({self.trials} trials, seed {self.seed}{over})",
             "          difference     95% interval         p" + "  p of runs" * has_runs,
         ]
         for name, (difference, p_value, low, high, p_value_of_runs) in self.comparisons.items():

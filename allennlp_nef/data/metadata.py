@@ -11,6 +11,7 @@ from allennlp_nef.data.formats.characters import SplitText, find_words
 from allennlp_nef.data.formats.conll_columns import ColumnSentence
 from allennlp_nef.data.formats.conllu import ConlluSentence
 from allennlp_nef.data.formats.wmt_layouts import EOS
+from allennlp_nef.data.formats.wmt_segments import Segment
 
 
 @dataclass
@@ -47,6 +48,8 @@ class TaggingMetadata:
     """What the tokens are, as `wmt_word_qe` names it, where they are others than the words of the translation."""
     post_edit: list[str] | None = None
     """The words of the translation as a person corrected it, where known."""
+    segment: Segment | None = None
+    """What the file says of the translation, of a file of segments of WMT24 to 26."""
     id: Any = None
     """That of the request, a JSON value; None where it has none."""
 

@@ -5,18 +5,24 @@ The scores of the WMT shared tasks on quality estimation that are not of OK and 
 - `SPANS` (WMT23): severities of characters, as `allennlp_nef.data.formats.error_spans.severities_of` gives them. A
   character is worth 1 where gold and prediction have the same severity, 0.5 where they have different ones. Precision
   is over predicted, recall over gold characters of errors.
+- `SEGMENT_SPANS` (WMT24 to 26): the spans of each segment, as characters (WMT25) and by MPP in its variants. A
+  character counts once for each span that covers it. It is worth 1 where gold and prediction have the same severity,
+  0.5 where they have different ones.
 - `EXPLANATIONS` (WMT22): a number for each word against OK and BAD: area under the ROC curve, average precision, and
   recall among the K highest with K the number of BAD words, each the mean over the sentences that have both tags.
 - `CORRELATIONS`: a number for each sentence. Pearson's r, the mean absolute and the root mean squared error come from
   sums; Spearman's and Kendall's correlations (tau-b) do not.
 """
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy
 
 from allennlp_nef.data.formats.error_spans import BOTH, NO_ERROR, SEVERITIES
+from allennlp_nef.metrics.mpp import Span, mpp_counts, mpp_scores
 from allennlp_nef.metrics.ratios import precision_recall_f1, ratio
 from allennlp_nef.metrics.tag_scores import Scorer, TagCounts, Tags, TypeCounts, paired_sentences
 
@@ -49,6 +55,73 @@ def span_scores(counts: numpy.ndarray) -> dict[str, numpy.ndarray]:
     """The scores of the counts of `count_spans`."""
     twice, predicted, gold = numpy.moveaxis(counts, -1, 0)
     return dict(zip(("precision", "recall", "f1"), precision_recall_f1(twice / 2, predicted, gold)))
+
+
+MPP_VARIANTS: dict[str, dict[str, Any]] = {
+    "mpp": {},
+    "mpp_many_to_many": {"many_to_many": True},
+    "mpp_penalty": {"severity_penalty": 0.5},
+    "mpp_weights": {"severity_weights": {"minor": 0.2, "major": 1.0}},
+}
+"""The options of `mpp_counts` for the scores of `segment_scores`."""
+
+
+def character_counts(gold: Sequence[Span], predicted: Sequence[Span]) -> tuple[float, float, float]:
+    """
+    The worth of the characters of a segment, the predicted and the gold characters of errors, as WMT25 counts them.
+
+    With M and m the numbers of major and minor gold spans of a character, M' and m' the predicted ones, and (x)+ the
+    larger of x and 0, its worth is min(M, M') + min(m, m') + 0.5 min((M - M')+ + (m - m')+, (M' - M)+ + (m' - m)+).
+    """
+    worth, totals = 0.0, [0, 0]
+    borders = sorted({border for span in (*gold, *predicted) for border in span[:2]})
+    for start, end in zip(borders, borders[1:]):
+        g, p = (
+            Counter(s[2] for s in spans if s[0] <= start and end <= s[1])
+            for spans in (gold, predicted)
+        )
+        totals[0] += p.total() * (end - start)
+        totals[1] += g.total() * (end - start)
+        same, only_gold, only_predicted = (g & p).total(), (g - p).total(), (p - g).total()
+        worth += (same + 0.5 * min(only_gold, only_predicted)) * (end - start)
+    return worth, totals[0], totals[1]
+
+
+def count_segment_spans(gold: Tags, predicted: Tags) -> TagCounts:
+    """
+    A segment has one tag, its spans. Empty ones count nothing.
+
+    The counts are those of `character_counts`, F1 of MPP, 1, and then the `MppCounts` of each of the `MPP_VARIANTS`.
+    """
+    rows = []
+    for (expected,), (got,) in paired_sentences(gold, predicted):
+        sides = [[span for span in spans if span[0] < span[1]] for spans in (expected, got)]
+        variants = [mpp_counts(*sides, **options) for options in MPP_VARIANTS.values()]
+        f1 = mpp_scores(numpy.array(variants[0]))[2]
+        rows.append([*character_counts(*sides), f1, 1, *chain(*variants)])
+    width = 5 + 4 * len(MPP_VARIANTS)
+    return TagCounts(numpy.array(rows, dtype=numpy.float64).reshape(-1, width), {})
+
+
+def segment_scores(counts: numpy.ndarray) -> dict[str, numpy.ndarray]:
+    """
+    The scores of the counts of `count_segment_spans`: of characters, of MPP, F1 of its variants (micro averages), and
+    the mean F1 of segments (macro average). A precision without predictions is 1, a recall without gold is 1.
+    """
+    worth, predicted, gold = numpy.moveaxis(counts[..., :3], -1, 0)
+    scores = dict(
+        zip(
+            ("precision", "recall", "f1"),
+            mpp_scores(numpy.stack([worth, predicted, worth, gold], -1)),
+        )
+    )
+    for index, name in enumerate(MPP_VARIANTS):
+        precision, recall, f1 = mpp_scores(counts[..., 5 + 4 * index : 9 + 4 * index])
+        if name == "mpp":
+            scores |= {"mpp_precision": precision, "mpp_recall": recall}
+        scores[name] = f1
+    scores["mpp_macro"] = ratio(counts[..., 3], counts[..., 4])
+    return scores
 
 
 def count_explanations(gold: Tags, predicted: Tags) -> TagCounts:
@@ -107,6 +180,7 @@ def rank_correlations(gold: Tags, predicted: Tags) -> dict[str, float]:
     return {"spearman": float(spearmanr(x, y)[0]), "kendall": float(kendalltau(x, y)[0])}
 
 
+SEGMENT_SPANS = Scorer(count_segment_spans, segment_scores, ("f1", "mpp"), "f1", "")
 SPANS = Scorer(count_spans, span_scores, ("f1",), "f1", "characters")
 EXPLANATIONS = Scorer(
     count_explanations,

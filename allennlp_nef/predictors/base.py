@@ -458,6 +458,7 @@ class TaggingPredictor(InterpretablePredictor, CheckedPredictor):
         return Prediction(
             *(number, outputs["tokens"], outputs["tags"], metadata.tags, metadata.sentence),
             *(self.method, self.language_pair, self.header, metadata.text, outputs),
+            metadata.segment,
         )
 
     @overrides

@@ -59,6 +59,12 @@ OPTIONAL = (
 )
 
 
+OF_SPANS = ("wmt23-spans", "wmt25-spans", "wmt26-task1", "wmt26-task2", "wmt26-task3")
+"""The output formats of models that tag the target."""
+OF_ITEMS = OF_SPANS[2:]
+"""Those whose lines have several sentences."""
+
+
 class WordQeRequest(NamedTuple):
     """A checked request of the `word_qe` predictor."""
 
@@ -167,7 +173,9 @@ class WordQePredictor(TaggingPredictor):
         one kind of tags: of a model of words and gaps the words, and with "wmt20_gaps" the gaps. "wmt23-spans", a
         submission of error spans to WMT23, and "wmt-sentences", one of sentence scores to WMT22 and 23 (language pair,
         method, sentence, score), both after three header lines; "wmt22-explanations", a line of numbers a sentence,
-        which are higher for worse words.
+        which are higher for worse words. Of segments of WMT24 to 26, which a dataset reader has read: "wmt25-spans", a
+        submission of error spans to WMT25; "wmt26-task1", "wmt26-task2" and "wmt26-task3", submissions of error spans,
+        of scores from 0 to 100, and of which segments are free of errors.
     method : `str`, optional (default = `"allennlp_nef"`)
         The method's name, in the submission formats only.
     threshold : `float`, optional (default = `None`, the model's)
@@ -177,8 +185,8 @@ class WordQePredictor(TaggingPredictor):
     ensemble_size : `int`, optional (default = `None`, the number of the model's members, or 1)
         At least 1. How many models the third header line says that there are.
     severity : `str`, optional (default = `"major"`)
-        "minor" or "major": of all spans, for a model that was trained without severities. Only for the formats "json"
-        and "wmt23-spans".
+        "minor" or "major": of all spans, for a model that was trained without severities. Only for the formats "json",
+        "wmt23-spans", "wmt25-spans" and "wmt26-task1".
     explanation : `str`, optional (default = `"bad_probability"`)
         The numbers of "wmt22-explanations", only for that format: "bad_probability", the probability of BAD of each
         word; or "attention", the mean of the steps in which `neural_easy_first` attends to a word, weighted by the
@@ -226,7 +234,7 @@ class WordQePredictor(TaggingPredictor):
             ("method", method, ("tsv", *submissions)),
             ("language_pair", language_pair, submissions),
             ("ensemble_size", ensemble_size, submissions[2:]),
-            ("severity", severity, ("json", "wmt23-spans")),
+            ("severity", severity, ("json", *OF_SPANS[:3])),
             ("explanation", explanation, ("wmt22-explanations",)),
         ):
             if value is not None and output_format not in formats:
@@ -237,10 +245,14 @@ class WordQePredictor(TaggingPredictor):
         self._explains_by_attention = self._is_attention(explanation)
         if self._explains_by_attention:
             self.options = replace(self.options, attention=True)
-        if output_format == "wmt23-spans" and dataset_reader.tagged != "target":
+        if output_format in OF_SPANS and dataset_reader.tagged != "target":
             raise ConfigurationError(
-                "output_format: wmt23-spans needs a model that tags the target, got one that tags "
+                f"output_format: {output_format} needs a model that tags the target, got one that tags "
                 f"{dataset_reader.tagged}"
+            )
+        if output_format in OF_ITEMS and dataset_reader.has_limit:
+            raise ConfigurationError(
+                f"output_format: {output_format} needs a dataset_reader without max_tokens, which leaves segments out"
             )
         if output_format in submissions:
             if not isinstance(language_pair, str) or language_pair.split() != [language_pair]:

@@ -20,6 +20,7 @@ from allennlp_nef.data.formats.conll_columns import ColumnSentence
 from allennlp_nef.data.formats.conllu import ConlluSentence
 from allennlp_nef.data.formats.data_paths import name_of
 from allennlp_nef.data.formats.text_files import check_encoding
+from allennlp_nef.data.formats.wmt_segments import Segment
 from allennlp_nef.data.metadata import SentencesMetadata, metadata_of
 from allennlp_nef.data.saved_examples import Request, read_saved_examples
 from allennlp_nef.data.weighting import SentenceWeighting
@@ -56,6 +57,8 @@ class Prediction(NamedTuple):
     """The original text, where known."""
     answer: Mapping[str, Any] = {}
     """The answer in JSON, for formats that write more than tags."""
+    segment: Segment | None = None
+    """Of a file of segments of WMT24 to 26, what it says of the translation."""
 
 
 Writer = Callable[[Any, Prediction], str]
@@ -130,6 +133,11 @@ class TaggingReader(DatasetReader):
     def num_tokens(self, example: Any) -> int:
         """How many tokens an example has."""
         raise NotImplementedError
+
+    @property
+    def has_limit(self) -> bool:
+        """Whether `max_tokens` leaves some sentences out."""
+        return self._max_tokens is not None
 
     def is_too_long(self, example: Any) -> bool:
         """Whether `max_tokens` leaves an example out."""

@@ -46,6 +46,12 @@ from allennlp_nef.data.formats.wmt_layouts import (
     tagged_side,
     without_eos,
 )
+from allennlp_nef.data.formats.wmt_segments import (
+    Segment,
+    format_item,
+    format_names,
+    format_span_row,
+)
 from allennlp_nef.data.formats.wmt_word_qe import ReadOptions, WordQeExample, read_examples
 from allennlp_nef.data.formats.word_alignments import check_alignments
 from allennlp_nef.data.metadata import TaggingMetadata, metadata_of
@@ -126,6 +132,59 @@ def write_spans(reader: "WmtWordQeReader", prediction: Prediction) -> str:
     return header + format_error_spans(pair, prediction.method, prediction.number, text, spans)
 
 
+def write_span_rows(reader: "WmtWordQeReader", prediction: Prediction) -> str:
+    """A row of a submission of error spans to WMT25, before the first one the names of the columns.
+
+    An empty span, which is that of `<EOS>`, is an omission.
+    """
+    segment = _segment(prediction)
+    names = "" if prediction.number else format_names()
+    return names + format_span_row(segment, *_errors(prediction))
+
+
+def write_task1(reader: "WmtWordQeReader", prediction: Prediction) -> str:
+    """A part of a line of error spans and omissions for task 1 of WMT26: see `format_item`."""
+    spans, omission = _errors(prediction)
+    errors = [span._asdict() for span in spans]
+    value = {"errors": errors, "omission": omission, "instruction_fault": None}
+    return format_item(_segment(prediction), "task1_pred", value)
+
+
+def write_task2(reader: "WmtWordQeReader", prediction: Prediction) -> str:
+    """A part of a line of scores for task 2 of WMT26, from 0 to 100: 100 times 1 minus the sentence score."""
+    score = 100 * (1 - prediction.answer["sentence_score"])
+    segment = _segment(prediction)
+    value = round(score, 4) if (segment.target or "").strip() else 0.0
+    return format_item(segment, "task2_pred", value)
+
+
+def write_task3(reader: "WmtWordQeReader", prediction: Prediction) -> str:
+    """A part of a line of decisions for task 3 of WMT26: 1 where there are neither error spans nor an omission."""
+    spans, omission = _errors(prediction)
+    return format_item(_segment(prediction), "task3_pred", int(not spans and omission is None))
+
+
+def _segment(prediction: Prediction) -> Segment:
+    if prediction.segment is None:
+        raise ConfigurationError(
+            "output_format: expected a file of segments of WMT24 to 26 (--use-dataset-reader), which have documents "
+            "and systems, got a sentence without"
+        )
+    return prediction.segment
+
+
+def _errors(prediction: Prediction) -> tuple[list[ErrorSpan], str | None]:
+    """The spans of a segment, and the severity of its omission. A translation without words is a major omission."""
+    if not (_segment(prediction).target or "").strip():
+        return [], SEVERITIES[-1]
+    spans = [
+        ErrorSpan(span["start"], span["end"], span["severity"])
+        for span in prediction.answer["spans"]
+    ]
+    omission = next((span.severity for span in spans if span.start == span.end), None)
+    return [span for span in spans if span.start < span.end], omission
+
+
 def _header(prediction: Prediction, lines: int = 3) -> str:
     """The header lines before the first sentence; nothing before another."""
     return "" if prediction.number else format_header(prediction.header[:lines])
@@ -146,6 +205,10 @@ WRITERS: dict[str, Writer] = {
     "wmt22-explanations": write_explanations,
     "wmt23-spans": write_spans,
     "wmt-sentences": write_sentence_scores,
+    "wmt25-spans": write_span_rows,
+    "wmt26-task1": write_task1,
+    "wmt26-task2": write_task2,
+    "wmt26-task3": write_task3,
 }
 """The formats of word-level quality estimation, by name."""
 
@@ -159,8 +222,10 @@ class WmtWordQeReader(TaggingReader):
     The data path is the prefix of the files, `data/train` for `data/train.src`, `data/train.mt` and so on; or a dict
     with the path of each part, such as `{"source": "a.src", "target": "a.mt", "tags": "a.tags"}` (and of `alignments`,
     `source_tags`, `hter`, `post_edits` and `spans`); or a `.json` file that holds such an object. The module
-    `allennlp_nef.data.formats.wmt_word_qe` states the format. Or it is a `.tsv` file of error spans with the columns of
-    the development data of WMT23; then a word is BAD where a span covers one of its characters.
+    `allennlp_nef.data.formats.wmt_word_qe` states the format. Or it is a file of error spans: a `.tsv` file with the
+    columns of the development data of WMT23, or segments of WMT24 to 26 (`.jsonl`, `.csv`, `.tsv`, see
+    `allennlp_nef.data.formats.wmt_segments`). Then a word is BAD where a span covers one of its characters, and `<EOS>`
+    where something is missing.
 
     An instance has the fields
 
@@ -206,8 +271,9 @@ class WmtWordQeReader(TaggingReader):
         Whether an error span outside of its text is cut, and one whose start is after its end left out, each with a
         warning. Otherwise they are errors.
     sentence_scores : `bool`, optional (default = `False`)
-        Whether instances have the field `sentence_score`: the number of their line in the file `.hter`. A model that
-        learns them, or a metric of them, takes it. Other data than those of a training may lack the file.
+        Whether instances have the field `sentence_score`: the number of their line in the file `.hter`, or of a segment
+        1 minus its score over 100. A model that learns them, or a metric of them, takes it. Other data than those of a
+        training may lack the file.
     max_tokens, label_namespace, weighting
         See `TaggingReader`. Gaps, and `<EOS>` with the option `eos`, do not count as tokens.
     """
@@ -306,7 +372,7 @@ class WmtWordQeReader(TaggingReader):
         metadata.post_edit = example.post_edit
         if self.tagged == "target":
             metadata.text, metadata.offsets = example.text, example.offsets
-            metadata.spans = example.spans
+            metadata.spans, metadata.segment = example.spans, example.segment
         if example.hter is not None:
             instance.add_field("sentence_score", NumberField(example.hter))
         return instance

@@ -9,7 +9,9 @@ the place after the last character is there for omissions at the end.
 """
 
 import logging
-from collections.abc import Collection, Iterable, Sequence
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from allennlp_nef.data.formats.characters import SplitText, find_words
@@ -104,12 +106,14 @@ def read_spanned(
 
     def read(column: int) -> list[SpannedText | None]:
         sentences: list[SpannedText | None] = []
+        offsets = OffsetCheck()
         for row in table.rows:
             try:
-                sentences.append(_spanned(path, row, column, clip_spans))
+                sentences.append(_spanned(path, row, column, clip_spans, offsets))
             except DataFormatError as error:
                 on_error(error)
                 sentences.append(None)
+        offsets.warn(logger.warning, path)
         return sentences
 
     if "source" in table.layout.columns:
@@ -238,7 +242,9 @@ def join_bad_words(
     return spans
 
 
-def _spanned(path: str, row: Row, column: int, clip_spans: bool) -> SpannedText:
+def _spanned(
+    path: str, row: Row, column: int, clip_spans: bool, offsets: "OffsetCheck"
+) -> SpannedText:
     """The sentence of a row whose text is in a column, with the columns of its spans after it."""
     location = f"{path}:{row.line}"
     text = row.cells[column]
@@ -257,31 +263,156 @@ def _spanned(path: str, row: Row, column: int, clip_spans: bool) -> SpannedText:
             raise DataFormatError(
                 f"{location}: expected a start and an end, integers from 0, got {quote(f'{start} {end}')}"
             )
-        span = ErrorSpan(int(start), int(end), severity)
-        if clip_spans and severity in SEVERITIES and not span.start <= span.end <= len(text):
-            cut = span._replace(end=min(span.end, len(text)))
-            is_kept = cut.start <= cut.end
-            logger.warning(
-                "%s: the span %d to %d is %s.",
-                location,
-                *span[:2],
-                f"cut at {cut.end}" if is_kept else "left out",
-            )
-            if not is_kept:
-                continue
-            span = cut
-        _check(span, text, location)
-        spans.append(span)
+        span = checked_span(ErrorSpan(int(start), int(end), severity), text, location, clip_spans)
+        if span is not None:
+            spans.append(span)
+            offsets.add(text, span)
     return SpannedText(text, spans, row.line, source)
 
 
-def _check(span: ErrorSpan, text: str, location: str) -> None:
+def checked_span(
+    span: ErrorSpan, text: str | None, location: str, clip_spans: bool = False
+) -> ErrorSpan | None:
+    """
+    A span that is within its text, or where that is not known, within some text. With `clip_spans` one that ends after
+    the text is cut there, and one whose start is then after its end is None, each with a warning.
+
+    # Raises
+
+    `DataFormatError`, which begins with the location: an unknown severity, a span outside of the text or with its start
+    after its end.
+    """
+    length = span.end if text is None else len(text)
+    is_inside = 0 <= span.start <= span.end <= length
+    if clip_spans and span.severity in SEVERITIES and span.start >= 0 and not is_inside:
+        cut = span._replace(end=min(span.end, length))
+        is_kept = cut.start <= cut.end
+        logger.warning(
+            "%s: the span %d to %d is %s.",
+            location,
+            *span[:2],
+            f"cut at {cut.end}" if is_kept else "left out",
+        )
+        return cut if is_kept else None
+    _check(span, text, location)
+    return span
+
+
+def _check(span: ErrorSpan, text: str | None, location: str) -> None:
     if span.severity not in SEVERITIES:
         raise DataFormatError(
             f"{location}: expected a severity, {' or '.join(SEVERITIES)}, got {quote(span.severity)}"
         )
-    if not 0 <= span.start <= span.end <= len(text):
+    if text is None:
+        if not 0 <= span.start <= span.end:
+            raise DataFormatError(
+                f"{location}: expected a span, its start not after its end, got {span.start} to {span.end} (the option "
+                "clip_spans accepts it)"
+            )
+    elif not 0 <= span.start <= span.end <= len(text):
+        units = [
+            name
+            for name, encoding, size in UNITS
+            if span.start <= span.end <= _length(text, encoding, size)
+        ]
+        hint = f"; offsets may count {units[0]}" if units else ""
         raise DataFormatError(
             f"{location}: expected a span within the {len(text)} characters of the text, its start not after its end, "
-            f"got {span.start} to {span.end} (the option clip_spans accepts it)"
+            f"got {span.start} to {span.end} (the option clip_spans accepts it{hint})"
         )
+
+
+# Offsets in other units
+
+UNITS = (("UTF-16 code units", "utf-16-le", 2), ("UTF-8 bytes", "utf-8", 1))
+"""What offsets may count in place of characters: its name, the encoding, and the bytes of a unit."""
+
+
+def _length(text: str, encoding: str, size: int) -> int:
+    return len(text.encode(encoding, "surrogatepass")) // size
+
+
+def _in_characters(text: str, offset: int, encoding: str, size: int) -> int | None:
+    """The character of an offset in other units; None where it is within a character."""
+    data = text.encode(encoding, "surrogatepass")
+    try:
+        return len(data[: offset * size].decode(encoding))
+    except UnicodeDecodeError:
+        return None
+
+
+class OffsetCheck:
+    """Tells by the words of the texts whether the offsets of a file are in characters, and the ends exclusive.
+
+    A word is one between blanks and punctuation: texts without these, such as Chinese ones, tell nothing.
+    """
+
+    MIN_SPANS = 10
+    """So many have to tell against the offsets."""
+
+    def __init__(self) -> None:
+        self._ends: Counter[str] = Counter()
+        self._units: Counter[str] = Counter()
+
+    def add(self, text: str, span: ErrorSpan) -> None:
+        """Counts a span of a text."""
+        if span.start >= span.end:
+            return
+        if _ends_word(text, span.end):
+            self._ends["whole"] += 1
+        elif _ends_word(text, span.end + 1) and _in_word(text, span.end):
+            self._ends["cut"] += 1
+        if text[: span.end].isascii():
+            return
+        is_right = _is_words(text, span.start, span.end)
+        for name, encoding, size in UNITS:
+            start, end = (_in_characters(text, offset, encoding, size) for offset in span[:2])
+            if (start, end) != span[:2]:
+                self._units[f"{name}, characters"] += is_right
+                is_other = start is not None and end is not None and _is_words(text, start, end)
+                self._units[name] += is_other
+
+    def warn(self, warn: Callable[..., None], path: str) -> None:
+        """Hands a message and its values to a function, where the offsets look like others."""
+        for name, _, _ in UNITS:
+            others, right = self._units[name], self._units[f"{name}, characters"]
+            if others >= self.MIN_SPANS and others > 2 * right:
+                warn(
+                    "%s: of the spans in texts with characters such as emoji, %d mark whole words if offsets count %s, "
+                    "and %d if they count characters, as they are read here.",
+                    path,
+                    others,
+                    name,
+                    right,
+                )
+        cut, whole = self._ends["cut"], self._ends["whole"]
+        if cut >= self.MIN_SPANS and cut > whole:
+            warn(
+                "%s: %d spans end before the last letter of a word, and %d at the end of one: are the ends inclusive? "
+                "They are read as exclusive.",
+                path,
+                cut,
+                whole,
+            )
+
+
+def _is_letter(character: str) -> bool:
+    """Whether it is of a word that blanks and punctuation separate from others."""
+    if character < "\u2e80" or "\uac00" <= character <= "\ud7a3":
+        return unicodedata.category(character)[0] in "LMN"
+    return False
+
+
+def _in_word(text: str, place: int) -> bool:
+    return 0 < place < len(text) and _is_letter(text[place - 1]) and _is_letter(text[place])
+
+
+def _ends_word(text: str, place: int) -> bool:
+    is_after = 0 < place <= len(text) and _is_letter(text[place - 1])
+    return is_after and not _in_word(text, place)
+
+
+def _is_words(text: str, start: int, end: int) -> bool:
+    """Whether two places are the start of a word and the end of one."""
+    starts = 0 <= start < len(text) and _is_letter(text[start]) and not _in_word(text, start)
+    return starts and _ends_word(text, end)

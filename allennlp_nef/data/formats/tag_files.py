@@ -64,6 +64,8 @@ class TagFile(NamedTuple):
     """Whether the file has tags of the gaps between words too; the sentences do not."""
     system: SystemInfo | None = None
     """What the file says about its system, if it says something."""
+    documents: list[str] | None = None
+    """The document of each sentence, where the file has them."""
 
     @property
     def tags(self) -> list[list[Any]]:

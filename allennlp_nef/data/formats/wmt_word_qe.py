@@ -15,9 +15,10 @@ each file may be given: see `find_data_files`. Line k of each file is about sent
 - `.hter` has the human-targeted translation edit rate of the translation, a number of at least 0.
 - `post_edits`, which has no ending and is read by its path alone, has the words of the corrected translation.
 
-A path that ends in `.tsv` is a file of error spans (`error_spans`), and so is the part `spans` of a data path. The
-other parts are then `source`, a source sentence a line, which the development data of WMT23 have in the file of spans,
-and perhaps `alignments`, of the words that the sentences are split into.
+A path that ends in `.tsv`, `.jsonl` or `.csv` is a file of error spans (`error_spans`, `wmt_segments`), and so is the
+part `spans` of a data path. Of the layouts of WMT23, the other parts are then `source`, a source sentence a line, which
+the development data have in the file of spans, and perhaps `alignments`, of the words that the sentences are split
+into.
 """
 
 import logging
@@ -41,7 +42,7 @@ from allennlp_nef.data.formats.data_paths import (
     is_explicit,
     name_of,
 )
-from allennlp_nef.data.formats.error_spans import project_onto_places, read_spanned
+from allennlp_nef.data.formats.error_spans import ErrorSpan, project_onto_places, read_spanned
 from allennlp_nef.data.formats.text_files import TextPath, number_of, read_parallel_lines
 from allennlp_nef.data.formats.wmt_layouts import (
     EOS,
@@ -51,6 +52,7 @@ from allennlp_nef.data.formats.wmt_layouts import (
     split_tags,
     without_eos,
 )
+from allennlp_nef.data.formats.wmt_segments import Segment, is_segment_file, read_segments
 from allennlp_nef.data.formats.word_alignments import parse_alignments
 from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
 
@@ -65,6 +67,10 @@ _OPTIONAL = {
     "hter": (".hter",),
     "post_edits": (),  # none of a prefix: only as an explicit part
 }
+
+
+SPAN_ENDINGS = (".tsv", ".jsonl", ".csv")
+"""Of the paths that are files of error spans."""
 
 
 class WordQeExample(NamedTuple):
@@ -94,6 +100,8 @@ class WordQeExample(NamedTuple):
     """Human-targeted translation edit rate, at least 0; None without a file of them."""
     post_edit: list[str] | None = None
     """Words of the translation as a person corrected it, at least one; None without a file of them."""
+    segment: Segment | None = None
+    """What a file in one of the layouts of `wmt_segments` says of the translation; None of other files."""
 
     def tags_of(self, tagged: str) -> list[str] | None:
         """The tags of what is `tagged`, one of `TAGGED`; None where they are not known."""
@@ -125,7 +133,7 @@ class ReadOptions:
     clip_spans: bool = False
     """See `read_error_spans`."""
     sentence_scores: bool = False
-    """Whether to read `.hter`, where it exists."""
+    """Whether to read `.hter`, where it exists, and the scores of segments."""
     without_alignments: str = "every target word counts as unaligned"
     """What the warning says of words where there is no file of alignments."""
     on_error: OnError = raise_error
@@ -160,11 +168,18 @@ def read_examples(path: DataPath, options: ReadOptions = _DEFAULTS) -> Iterator[
     tagged = options.tagged
     spans = span_files(path)
     if spans is not None:
+        file = spans["spans"]
         if tagged != "target":
             raise DataFormatError(
-                f"{spans['spans']}: expected no error spans, which are those of the target, as tagged is {tagged}"
+                f"{file}: expected no error spans, which are those of the target, as tagged is {tagged}"
             )
-        return _read_spans(options=options, **spans)
+        if not is_segment_file(file):
+            return _read_spans(options=options, **spans)
+        for part in spans.keys() - {"spans"}:
+            raise DataFormatError(
+                f"{file}: expected no file of {part} beside a file of segments, got {spans[part]}"
+            )
+        return _read_segments(file, options)
     paths = find_example_files(path, options.sentence_scores)
     if "alignments" not in paths:
         outcome = options.without_alignments
@@ -196,13 +211,14 @@ def find_example_files(path: DataPath, sentence_scores: bool = False) -> dict[st
 def span_files(path: DataPath) -> dict[str, str] | None:
     """
     The files `spans` and, where they are named, `source` and `alignments` of a data path; None where it is not one of
-    error spans. Of a single `.tsv` file, it is `spans`. Raises the `DataFormatError` of `find_data_files`.
+    error spans. Of a single file with one of the `SPAN_ENDINGS`, it is `spans`. Raises the `DataFormatError` of
+    `find_data_files`.
     """
     if has_part(path, "spans"):
         files = find_data_files(path, {"spans": ""}, {"source": (), "alignments": ()})
         return {part: str(file) for part, file in files.items()}
     name = name_of(path)
-    return {"spans": name} if name.endswith(".tsv") else None
+    return {"spans": name} if name.endswith(SPAN_ENDINGS) else None
 
 
 def _no_file(path: DataPath, part: str) -> str:
@@ -385,6 +401,67 @@ def _read_spans(
             sentence.spans,
         )
     odd.warn(logger.warning)
+
+
+def _read_segments(path: str, options: ReadOptions) -> Iterator[WordQeExample]:
+    """The segments of a file in one of the layouts of `wmt_segments`, with a tag a word where they are judged.
+
+    An omission is the tag of `<EOS>`. A translation without words has the one token `<EOS>`.
+    """
+    split_source = options.split_source or split_on_whitespace
+    split_target = options.split_target or split_on_whitespace
+    odd = OddCharacters()
+    for segment in read_segments(path, options.clip_spans, on_error=options.on_error):
+        at = f"{path}:{segment.line}"
+        text, hter, tags = segment.target, None, None
+        try:
+            if segment.source is None or text is None:
+                part = "source" if segment.source is None else "translation"
+                raise DataFormatError(f"{at}: expected the text of the {part}, got none")
+            source = split_source(segment.source).words
+            target = split_target(text)
+            words = target.words or [EOS]
+            _check_words(source, "source", at, odd)
+            _check_words(words, "target", at, odd)
+            check_eos(source, target.words, True, (f"{at}: source", f"{at}: target"))
+            if segment.spans is not None:
+                omission = [(len(text), len(text), segment.omission)] if segment.omission else []
+                errors = [*segment.spans, *(ErrorSpan(*span) for span in omission)]
+                tags = project_onto_places(text, errors, target.offsets, options.severities)
+            if options.eos:
+                words = [*without_eos(words), EOS]
+            if options.sentence_scores:
+                hter = _badness(segment, at)
+        except DataFormatError as error:
+            options.on_error(error)
+            continue
+        yield WordQeExample(
+            source,
+            words,
+            None,
+            None if tags is None else tags[: len(words)],
+            None,
+            None,
+            segment.line,
+            text,
+            target.offsets,
+            segment.spans,
+            hter,
+            segment=segment,
+        )
+    odd.warn(logger.warning)
+
+
+def _badness(segment: Segment, location: str) -> float | None:
+    """1 minus the score of a segment over 100: 0 is best, as of HTER; None without a score."""
+    if segment.score is None:
+        return None
+    if segment.protocol != "ESA" or not 0 <= segment.score <= 100:
+        raise DataFormatError(
+            f"{location}: expected a score from 0 to 100 by the protocol ESA, got {segment.score} by "
+            f"{quote(segment.protocol)}"
+        )
+    return 1 - segment.score / 100
 
 
 def _lines(path: str, spans: str, count: int) -> Iterator[str]:
