@@ -1,9 +1,11 @@
 import pytest
+from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.data import ConllTagsReader, ConlluTagsReader, WmtWordQeReader
 from allennlp_nef.data.dataset_readers import Prediction
 from allennlp_nef.data.formats.conll_columns import ColumnSentence
 from allennlp_nef.data.formats.conllu import read_conllu
+from allennlp_nef.data.formats.wmt_segments import Segment
 
 LINES = [
     "# sent_id = 1",
@@ -45,6 +47,35 @@ class TestWordQe:
         options = {"method": "m m", "language_pair": "en-de", "header": (8, 2, 1)}
         lines = [written(WmtWordQeReader(), name, *each, **options) for each in self.SENTENCES]
         assert "".join(lines) == expected
+
+
+class TestSegments:
+    SEGMENT = Segment("en-de", "d", "1", "s", 1, "news", "a", "x y", place=(0, 1))
+    SPANS = [(0, 1, "minor"), (3, 3, "major")]
+
+    def written(self, name, segment=SEGMENT, spans=SPANS):
+        spans = [dict(zip(("start", "end", "severity"), span)) for span in spans]
+        answer = {"spans": spans, "sentence_score": 0.25}
+        options = {"answer": answer, "segment": segment}
+        return written(WmtWordQeReader(), name, 1, ["x", "y"], ["OK", "OK"], **options)
+
+    def test_the_empty_span_of_eos_is_an_omission(self):
+        row = "d\t1\ten\tde\tofficial\ts\ta\tx y\t\tnews\tESA\t0 missing\t1 missing\tminor major\n"
+        assert self.written("wmt25-spans") == row
+        item = '{"item_id": "official_###_en_###_de_###_news_###_d_###_1", '
+        errors = '[{"start": 0, "end": 1, "severity": "minor"}]'
+        assert self.written("wmt26-task1") == (
+            f'{item}"task1_pred": {{"s": {{"errors": {errors}, "omission": "major", "instruction_fault": null}}}}}}\n'
+        )
+        assert self.written("wmt26-task2") == f'{item}"task2_pred": {{"s": 75.0}}}}\n'
+        for spans, decision in ((self.SPANS, 0), (self.SPANS[1:], 0), ([], 1)):
+            text = f'{item}"task3_pred": {{"s": {decision}}}}}\n'
+            assert self.written("wmt26-task3", spans=spans) == text
+
+    @pytest.mark.parametrize("name", ["wmt25-spans", "wmt26-task1", "wmt26-task2", "wmt26-task3"])
+    def test_sentences_without_documents_are_refused(self, name):
+        with pytest.raises(ConfigurationError, match="output_format: expected a file of segments"):
+            self.written(name, segment=None)
 
 
 class TestColumns:

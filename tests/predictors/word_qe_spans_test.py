@@ -9,6 +9,7 @@ from allennlp.data.tokenizers import LettersDigitsTokenizer
 from allennlp.models import load_archive
 from allennlp.predictors import Predictor
 
+from allennlp_nef.data.formats.wmt_segments import read_segments
 from allennlp_nef.predictors.word_qe import mean_steps
 
 SOURCE = "the doctors see three cups ."
@@ -154,6 +155,8 @@ class TestFiles:
             path = tmp_path / output_format
             arguments = json.dumps({"output_format": output_format, **options})
             reader = [] if str(data).endswith(".jsonl") else ["--use-dataset-reader"]
+            if isinstance(data, dict):
+                data = data["spans"]
             allennlp(
                 *("predict", archive, data, *reader, "--predictor", "word_qe", "--silent"),
                 *("--predictor-args", arguments, "--output-file", path),
@@ -186,6 +189,53 @@ class TestFiles:
             assert cells[6].split() == expected
         scores = score(gold, path, "--format", "wmt-spans")
         assert "f1" in json.dumps(scores)
+
+    def test_segments(self, predict, score, spans_archive, tmp_path, root):
+        """The formats of WMT25 and 26, of an input with several systems an item and an empty translation."""
+        targets = (root / "fixtures/qe/test.mt").read_text(encoding="utf-8").splitlines()
+        sources = (root / "fixtures/qe/test.src").read_text(encoding="utf-8").splitlines()
+        rows = []
+        for number in range(6):
+            item = f"official_###_en_###_de_###_news_###_d_###_{number}"
+            hyps = {
+                "A": f"🙌 {targets[number]}\n{targets[number + 1]}",
+                "B": targets[number],
+                "C": "",
+            }
+            rows.append({"item_id": item, "src": sources[number], "hyps": hyps})
+        data = tmp_path / "input.jsonl"
+        data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        formats = ("json", "wmt25-spans", "wmt26-task1", "wmt26-task2", "wmt26-task3")
+        texts = [
+            predict(spans_archive, {"spans": data}, name).read_text(encoding="utf-8")
+            for name in formats
+        ]
+        answers = [json.loads(line) for line in texts[0].splitlines()]
+        table = read_segments(str(tmp_path / "wmt25-spans"))
+        tasks = [json.loads(line) for text in texts[2:] for line in text.splitlines()]
+        assert [task["item_id"] for task in tasks] == [row["item_id"] for row in rows] * 3
+        assert any(segment.spans for segment in table) and len(table) == len(answers) == 18
+        for index, (answer, segment) in enumerate(zip(answers, table)):
+            number, system = index // 3, "ABC"[index % 3]
+            spans, scores, decisions = (tasks[number + 6 * task] for task in range(3))
+            judged = spans["task1_pred"][system]
+            score_of = scores["task2_pred"][system]
+            assert segment.key == ("en-de", "d", str(number), system)
+            assert decisions["task3_pred"][system] == int(
+                not judged["errors"] and judged["omission"] is None
+            )
+            if system == "C":
+                assert (judged["errors"], judged["omission"], score_of) == ([], "major", 0)
+                assert (segment.spans, segment.omission) == ([], "major")
+                continue
+            assert score_of == pytest.approx(100 * (1 - answer["sentence_score"]), abs=1e-3)
+            expected = [(s["start"], s["end"], s["severity"]) for s in answer["spans"]]
+            assert segment.spans == [tuple(e.values()) for e in judged["errors"]] == expected
+            for span in answer["spans"]:
+                text = rows[number]["hyps"][system]
+                assert text[span["start"] : span["end"]] == span["text"]
+        scores = score(tmp_path / "wmt26-task1", tmp_path / "wmt25-spans", "--format", "wmt-spans")
+        assert scores["systems"][0]["mean"]["f1"] == scores["systems"][0]["mean"]["mpp"] == 1
 
     def test_texts_of_requests_with_tabs_and_line_ends(
         self, predict, score, archive_path, tmp_path

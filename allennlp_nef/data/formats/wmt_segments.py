@@ -142,9 +142,8 @@ class Segment:
 
 def is_segment_file(path: str, encoding: str = "utf-8") -> bool:
     """Whether the first line of a file is of one of these layouts. Raises the `DataFormatError` of `iterate_lines`."""
-    line = _first_line(path, encoding)
-    is_raw = line.count(",") >= 11 and "\t" not in line
-    return line.lstrip().startswith("{") or _is_span_table(line) or is_raw
+    _, line = _first_line(path, encoding)
+    return line.lstrip().startswith("{") or _is_span_table(line) or _is_raw_row(line)
 
 
 def read_segments(
@@ -171,13 +170,18 @@ def read_segments(
     start after its end; of the raw layout, texts that are missing or have other numbers of lines.
     """
     reading = _Reading(path, clip_spans, encoding, on_error)
-    first = _first_line(path, encoding)
+    number, first = _first_line(path, encoding)
     if first.lstrip().startswith("{"):
         segments = list(reading.json_lines())
     elif _is_span_table(first):
         segments = list(reading.span_table())
-    else:
+    elif _is_raw_row(first):
         segments = reading.raw_table()
+    else:
+        raise DataFormatError(
+            f"{path}:{number}: expected a JSON object, the names of the columns of WMT25 or 12 columns with commas "
+            f"between, got {quote(first.strip())}"
+        )
     if not segments and not reading.errors:
         raise DataFormatError(f"{path}:1: expected at least one segment, got none")
     reading.offsets.warn(logger.warning, path)
@@ -298,9 +302,14 @@ def _named(segment: Segment) -> str:
     return quote(" ".join(names))
 
 
-def _first_line(path: str, encoding: str) -> str:
-    """The first line that is not blank; "" where there is none."""
-    return next((line for line in iterate_lines(path, encoding) if not is_blank(line)), "")
+def _first_line(path: str, encoding: str) -> tuple[int, str]:
+    """The first line that is not blank, and its number, from 1; "" where there is none."""
+    lines = enumerate(iterate_lines(path, encoding), 1)
+    return next(((number, line) for number, line in lines if not is_blank(line)), (1, ""))
+
+
+def _is_raw_row(line: str) -> bool:
+    return line.count(",") >= 11 and "\t" not in line
 
 
 def _is_span_table(line: str) -> bool:

@@ -173,7 +173,7 @@ def read_examples(path: DataPath, options: ReadOptions = _DEFAULTS) -> Iterator[
             raise DataFormatError(
                 f"{file}: expected no error spans, which are those of the target, as tagged is {tagged}"
             )
-        if not is_segment_file(file):
+        if not (file.endswith(SPAN_ENDINGS[1:]) or is_segment_file(file)):
             return _read_spans(options=options, **spans)
         for part in spans.keys() - {"spans"}:
             raise DataFormatError(
