@@ -19,7 +19,7 @@ from allennlp_nef.cli import check_data
 from allennlp_nef.data import ConllTagsReader, ConlluTagsReader, WmtWordQeReader
 from allennlp_nef.data.aligners import LexicalAligner, load_aligner, save_aligner
 from allennlp_nef.data.aligners.lexical_aligner import NUM_WEIGHTS, Lexicon
-from allennlp_nef.data.formats.error_spans import read_error_spans
+from allennlp_nef.data.formats.error_spans import ErrorSpan, read_error_spans
 from allennlp_nef.data.formats.tag_files import (
     read_conllu_tags,
     read_left_out,
@@ -30,6 +30,12 @@ from allennlp_nef.data.formats.tag_files import (
     read_word_scores,
 )
 from allennlp_nef.data.formats.wmt_layouts import format_submission
+from allennlp_nef.data.formats.wmt_segments import (
+    Segment,
+    format_names,
+    format_span_row,
+    read_segments,
+)
 from allennlp_nef.data.saved_examples import read_saved_examples
 from allennlp_nef.errors import DataCheckError, UserError
 from tests.fuzz import cases
@@ -91,7 +97,7 @@ def words_a_line(data):
     return [len(line.split()) for line in lines_of(data)]
 
 
-CHECKED = ("conll_tags", "conllu_tags", "wmt_word_qe", "wmt_word_qe, spans")
+CHECKED = ("conll_tags", "conllu_tags", "wmt_word_qe", "wmt_word_qe, spans", "wmt_word_qe, WMT25")
 WEIGHTS = [[0.5] * number for number in NUM_WEIGHTS]
 
 
@@ -106,6 +112,7 @@ class Target:
         """Words and tags of each."""
         for name, data in files.items():
             if self.written.get(name) != data:
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 (folder / name).write_bytes(data)
         self.written = files
         return self.read(str(folder / self.path))
@@ -213,6 +220,93 @@ ANSWERS = "".join(
 )
 
 
+def segment_lines():
+    """Lines of each layout of segments in JSON: ESA lines, human evaluation, input and submissions of WMT26."""
+    item = {"item_id": "official_###_en_###_de_###_news_###_d_###_7"}
+    span = {"start": 0, "end": 3, "severity": "minor"}
+    judged = {"errors": [span], "omission": "major", "instruction_fault": None}
+    raw = {"start_i": 0, "end_i": 2, "severity": "major", "error_type": None}
+    texts = {"src": "a b", "hyps": {"A": "das 🙌\nHaus", "B": "x"}}
+    esa = {
+        "pair": "en-de",
+        "doc": "d",
+        "segment": 1,
+        "system": "A",
+        "source": "a b",
+        "target": "das 🙌\nx",
+    }
+    people = {
+        "score": 90,
+        "annotator": "p",
+        "errors": [raw, {**raw, "start_i": "missing", "end_i": "missing"}],
+    }
+    return {
+        "ESA lines": [
+            {**esa, "spans": [span], "omission": "minor", "score": 3},
+            {**esa, "spans": []},
+        ],
+        "human evaluation": [
+            {
+                "doc_id": "en-de_#_n_#_d_#_1",
+                "src_text": "a",
+                "tgt_text": {"A": "das x"},
+                "scores": {"A": [people]},
+            }
+        ],
+        "WMT26 input": [{**item, **texts}],
+        "WMT26 gold": [
+            {**item, **texts, "gold": {"A": {**judged, "score": 9}, "B": {**judged, "errors": []}}}
+        ],
+        "WMT26 submission": [
+            {**item, "task1_pred": {"A": judged}, "task2_pred": {"A": 9.5}, "task3_pred": {"A": 0}}
+        ],
+    }
+
+
+def segment_targets():
+    """Those that score-tags and the dataset reader read."""
+    lines = {
+        name: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode("utf-8")
+        for name, rows in segment_lines().items()
+    }
+    segment = Segment("en-de", "d", "1", "A", 1, "news", 'a "b"', "das 🙌 x")
+    table = "".join(
+        (
+            format_names(),
+            format_span_row(segment, [ErrorSpan(0, 3, "minor"), ErrorSpan(4, 5, "major")], "minor"),
+            *(format_span_row(segment, [], None) for _ in range(3)),
+        )
+    )
+    errors = '"[{""start_i"":4,""end_i"":5,""severity"":""minor"",""error_type"":null}]"'
+    raw = {
+        "x.csv": f"u,A,1,TGT,eng,jpn,97,d,False,{errors},1.5,2.5\nu,A,0,TGT,eng,jpn,9,d#dup,False,[],1,2\n",
+        "txt/sources/en-ja.txt": "canary\na b\n",
+        "txt/documents/en-ja.docs": "canary\tcanary\nnews\td\n",
+        "txt/system-outputs/en-ja/A.txt": "canary\ndas 🙌 x\n",
+    }
+    files = {name: text.encode("utf-8") for name, text in raw.items()}
+
+    def reader():
+        return WmtWordQeReader(severities=True, eos=True, sentence_scores=True)
+
+    return {
+        **{
+            f"score-tags, {name}": Target({"x": data}, without_sentences(read_segments))
+            for name, data in lines.items()
+        },
+        **{
+            f"wmt_word_qe, {name}": Target({"x.jsonl": data}, by_reader(reader), None, "x.jsonl")
+            for name, data in lines.items()
+            if name != "WMT26 submission"
+        },
+        "score-tags, WMT25": Target({"x": table.encode("utf-8")}, without_sentences(read_segments)),
+        "wmt_word_qe, WMT25": Target(
+            {"x.tsv": table.encode("utf-8")}, by_reader(WmtWordQeReader), None, "x.tsv"
+        ),
+        "wmt_word_qe, WMT24 raw": Target(files, by_reader(reader), None, "x.csv"),
+    }
+
+
 def targets(root):
     """All of them, by name."""
     ner, pos = (
@@ -297,6 +391,7 @@ def targets(root):
             {"x": b"lp\tsid\nen-de\t0\nen-de\t7\n"},
             without_sentences(lambda path: read_left_out(path, None)),
         ),
+        **segment_targets(),
         "examples of archives": Target(
             {"examples.jsonl": b'{"tokens": ["a"]}\n{"source": "a", "target": "b"}\n'},
             without_sentences(lambda path: read_saved_examples(os.path.dirname(path))),

@@ -128,7 +128,7 @@ class TestSeverities:
         ({"severity": "bad"}, "severity: expected minor or major, got 'bad'"),
         (
             {"severity": "minor", "output_format": "tags"},
-            "severity: expected output_format json or wmt23-spans, which has it, got tags",
+            "severity: expected output_format json or wmt23-spans or wmt25-spans or wmt26-task1, which has it",
         ),
         (
             {"explanation": "attention"},
@@ -236,6 +236,12 @@ class TestFiles:
                 assert text[span["start"] : span["end"]] == span["text"]
         scores = score(tmp_path / "wmt26-task1", tmp_path / "wmt25-spans", "--format", "wmt-spans")
         assert scores["systems"][0]["mean"]["f1"] == scores["systems"][0]["mean"]["mpp"] == 1
+
+    def test_a_reader_that_leaves_segments_out_cannot_write_items(self, spans_archive):
+        limit = '{"validation_dataset_reader.max_tokens": 9}'
+        archive = load_archive(str(spans_archive), overrides=limit)
+        with pytest.raises(ConfigurationError, match="needs a dataset_reader without max_tokens"):
+            Predictor.from_archive(archive, "word_qe", extra_args={"output_format": "wmt26-task3"})
 
     def test_texts_of_requests_with_tabs_and_line_ends(
         self, predict, score, archive_path, tmp_path

@@ -51,7 +51,7 @@ from allennlp_nef.data.formats.text_files import (
     iterate_lines,
     number_of,
 )
-from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
+from allennlp_nef.errors import DataFormatError, OnError, printable, quote, raise_error
 
 logger = logging.getLogger(__name__)
 
@@ -352,7 +352,7 @@ class _Reading:
         except csv.Error as error:
             raise DataFormatError(
                 f"{self.path}:{number}: expected fields in quotation marks where they contain some, got a row that is "
-                f"not ({error})"
+                f"not ({printable(str(error))})"
             ) from None
 
     def span_table(self) -> Iterator[Segment]:
