@@ -29,6 +29,11 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 
+_HAN_AND_KANA = (
+    "\u3040-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_CJK_OR_OTHERS = re.compile(f"[{_HAN_AND_KANA}]|[^{_HAN_AND_KANA}]+")
+
 
 @Tokenizer.register("punctuation")
 class PunctuationTokenizer(Tokenizer):
@@ -40,11 +45,22 @@ class PunctuationTokenizer(Tokenizer):
     `idx_end` of a token are its first character in the text and the character after its last one.
 
     Registered as a `Tokenizer` with name "punctuation".
+
+    # Parameters
+
+    split_cjk : `bool`, optional (default = `False`)
+        Whether each Chinese or Japanese character is a token, as these languages have no blanks between words.
     """
+
+    def __init__(self, split_cjk: bool = False) -> None:
+        self._split_cjk = split_cjk
 
     @overrides
     def tokenize(self, text: str) -> list[Token]:
-        return [Token(m.group(), idx=m.start(), idx_end=m.end()) for m in _TOKEN.finditer(text)]
+        places = [match.span() for match in _TOKEN.finditer(text)]
+        if self._split_cjk:
+            places = [m.span() for place in places for m in _CJK_OR_OTHERS.finditer(text, *place)]
+        return [Token(text[start:end], idx=start, idx_end=end) for start, end in places]
 
 
 def split_text(text: str, tokenizer: Tokenizer | None = None) -> SplitText:

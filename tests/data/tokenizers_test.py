@@ -35,10 +35,20 @@ def test_punctuation_is_split_from_words(text):
     assert [token.text for token in PunctuationTokenizer().tokenize(text)] == TEXTS[text]
 
 
+def test_chinese_and_japanese_are_split_into_characters():
+    tokens = PunctuationTokenizer(split_cjk=True).tokenize("GPT-4は東京、大阪。😀 𠀀 한국")
+    assert [token.text for token in tokens] == [
+        *("GPT-4", "は", "東", "京", "、", "大", "阪", "。", "😀", "𠀀", "한국")
+    ]
+
+
 @settings(deadline=None, derandomize=True)
-@given(st.text(st.characters() | st.sampled_from("ab1 .,'@#-:\u0301\ufeff\x00\n"), max_size=20))
-def test_tokens_are_the_text_without_its_whitespace(text):
-    tokens = PunctuationTokenizer().tokenize(text)
+@given(
+    st.text(st.characters() | st.sampled_from("ab1 .,'@#-:京は\u0301\ufeff\x00\n"), max_size=20),
+    st.booleans(),
+)
+def test_tokens_are_the_text_without_its_whitespace(text, split_cjk):
+    tokens = PunctuationTokenizer(split_cjk).tokenize(text)
     assert all(text[token.idx : token.idx_end] == token.text for token in tokens)
     assert "".join(token.text for token in tokens) == "".join(text.split())
 
