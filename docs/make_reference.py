@@ -73,6 +73,8 @@ PYTHON = (
     "allennlp_nef.nn.constrained_softmax.constrained_softmax",
     "allennlp_nef.nn.constrained_sparsemax.constrained_sparsemax",
     "allennlp_nef.metrics.significance.compare",
+    "allennlp_nef.metrics.mpp.mpp_counts",
+    "allennlp_nef.metrics.mpp.mpp_scores",
     "allennlp_nef.metrics.CountingMetric",
     "allennlp_nef.data.dataset_readers.TaggingReader",
     "allennlp_nef.data.dataset_readers.SentenceReader",
@@ -81,6 +83,7 @@ PYTHON = (
     "allennlp_nef.data.formats.wmt_word_qe.read_examples",
     "allennlp_nef.data.formats.error_spans.read_error_spans",
     "allennlp_nef.data.formats.error_spans.project_spans",
+    "allennlp_nef.data.formats.wmt_segments.read_segments",
 )
 """Functions, methods and classes for programs, besides those with registered names."""
 INTRODUCTION = """# Reference
