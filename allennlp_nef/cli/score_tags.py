@@ -607,8 +607,7 @@ def _judged(format: str, segment: Segment, path: str) -> Any:
     if format == "wmt-spans":
         value, what = segment.spans, "error spans"
     elif format == "wmt-sentences":
-        value, what = segment.score, "a score"
-        value = None if value is None else value / 100
+        value, what = None if segment.score is None else segment.score / 100, "a score"
     else:
         is_esa = segment.protocol == "ESA"
         value = None if is_free is None or not is_esa else "OK" if is_free else "BAD"

@@ -90,8 +90,8 @@ class TestSpans:
     def test_scores_are_those_of_characters_and_of_mpp(self, score, files):
         paths, (gold, first, *_) = files
         scores = result(score, *paths[:2], "--format", "wmt-spans")["systems"][0]["mean"]
-        found = [scores[name] for name in ("precision", "recall", "f1")]
-        assert found == pytest.approx(character_scores(gold, first))
+        got = [scores[name] for name in ("precision", "recall", "f1")]
+        assert got == pytest.approx(character_scores(gold, first))
         counts = [mpp_counts(spans_of(g), spans_of(p)) for g, p in zip(gold, first)]
         micro = [float(score) for score in mpp_scores(numpy.array(counts).sum(0))]
         assert [scores[f"mpp{part}"] for part in ("_precision", "_recall", "")] == pytest.approx(
@@ -131,15 +131,15 @@ class TestSpans:
         again = [{**row, "round": "2"} for row in gold]
         twice = write("twice.jsonl", lines([*gold, *again]))
         turned = write("turned.jsonl", lines(first[::-1]))
-        found = result(score, twice, turned, "--format", "wmt-spans")["systems"]
-        assert found[0]["mean"] == pytest.approx(expected[0]["mean"])
+        got = result(score, twice, turned, "--format", "wmt-spans")["systems"]
+        assert got[0]["mean"] == pytest.approx(expected[0]["mean"])
 
     def test_language_pairs_have_scores_of_their_own_and_means(self, score, write):
         rows = [*segments(), *segments("en-ja")]
         predicted = [{**row, "spans": random_spans()} for row in rows]
         paths = write("gold.jsonl", lines(rows)), write("predicted.jsonl", lines(predicted))
-        found = result(score, *paths, "--format", "wmt-spans")
-        means = [found[name]["systems"][0]["mean"] for name in ("en-de", "en-ja", "mean")]
+        got = result(score, *paths, "--format", "wmt-spans")
+        means = [got[name]["systems"][0]["mean"] for name in ("en-de", "en-ja", "mean")]
         for name in means[0]:
             assert means[2][name] == pytest.approx((means[0][name] + means[1][name]) / 2)
         text = score(*paths, "--format", "wmt-spans")
@@ -183,9 +183,9 @@ class TestDecisions:
             for row, decision in zip(gold, decisions)
         ]
         path = write("task3.jsonl", lines(rows))
-        found = result(score, paths[0], path, "--format", "wmt-error-free")["systems"][0]["mean"]
+        got = result(score, paths[0], path, "--format", "wmt-error-free")["systems"][0]["mean"]
         expected = [not row["spans"] and row["score"] >= 85 for row in gold]
-        assert found["mcc"] == pytest.approx(matthews_corrcoef(expected, decisions))
+        assert got["mcc"] == pytest.approx(matthews_corrcoef(expected, decisions))
         # Spans and scores say it, too.
         own = result(score, *paths[:1], *paths[:1], "--format", "wmt-error-free")
         assert own["systems"][0]["mean"]["mcc"] == 1
@@ -200,8 +200,8 @@ class TestDecisions:
 def test_scores_of_segments_are_correlated(score, fail, files, write):
     paths, (gold, *_) = files
     other = write("other.jsonl", lines([{**row, "score": 200 - 2 * row["score"]} for row in gold]))
-    found = result(score, paths[0], other, "--format", "wmt-sentences")["systems"][0]["mean"]
-    assert found["pearson"] == pytest.approx(-1)
+    got = result(score, paths[0], other, "--format", "wmt-sentences")["systems"][0]["mean"]
+    assert got["pearson"] == pytest.approx(-1)
     bare = write("bare.jsonl", lines([{**row, "score": None} for row in gold]))
     assert "bare.jsonl:1: expected a score" in fail(paths[0], bare, "--format", "wmt-sentences")
 
@@ -275,8 +275,8 @@ class TestOfficialFigures:
             finally:
                 printed = capsys.readouterr().out
             scores = json.loads(printed)["systems"][0]["mean"]
-            found = {n: float(f"{scores[n]:.4g}") for n in ("f1", "recall", "precision")}
-            assert found == expected[name], name
+            got = {n: float(f"{scores[n]:.4g}") for n in ("f1", "recall", "precision")}
+            assert got == expected[name], name
         assert refused == [
             *("negative_start", "minus_one_with_severity"),
             *("fewer_types_than_spans", "fewer_ends_than_starts"),
@@ -300,20 +300,20 @@ class TestOfficialFigures:
         folder = REFERENCE / "wmt26"
         expected = json.loads((folder / "expected.json").read_text())["task3"][name]
         paths = folder / "gold_made_up.jsonl", folder / file
-        found = result(score, *paths, "--format", "wmt-error-free", "--clip-spans")
+        got = result(score, *paths, "--format", "wmt-error-free", "--clip-spans")
         pairs = {"en-ja": "eng_Latn-jpn_Jpan", "en-zh": "eng_Latn-zho_Hans"}
         for short, pair in pairs.items():
-            mcc = found[pair]["systems"][0]["mean"]["mcc"]
+            mcc = got[pair]["systems"][0]["mean"]["mcc"]
             assert mcc == pytest.approx(expected[short]["mcc"], abs=1e-9)
-        mean = found["mean"]["systems"][0]["mean"]["mcc"]
+        mean = got["mean"]["systems"][0]["mean"]["mcc"]
         assert mean == pytest.approx(expected["mean of the pairs, mcc"], abs=1e-9)
 
     def test_correlations_of_task_2_are_those_of_the_reference(self, score):
         folder = REFERENCE / "wmt26"
         expected = json.loads((folder / "expected.json").read_text())["task2"]
         paths = folder / "gold_made_up.jsonl", folder / "task2.jsonl"
-        found = result(score, *paths, "--format", "wmt-sentences")["eng_Latn-jpn_Jpan"]
-        scores = found["systems"][0]["mean"]
+        got = result(score, *paths, "--format", "wmt-sentences")["eng_Latn-jpn_Jpan"]
+        scores = got["systems"][0]["mean"]
         assert scores["pearson"] == pytest.approx(expected["en-ja"]["pearson"])
         assert scores["spearman"] == pytest.approx(expected["en-ja"]["spearman"])
         assert scores["kendall"] == pytest.approx(expected["en-ja"]["kendall_b"])
@@ -339,8 +339,8 @@ class TestOfficialFigures:
             )
             for i, side in enumerate(sides)
         ]
-        found = result(score, *paths, "--format", "wmt-spans")["systems"][0]["mean"]
-        assert [round(found[name], 3) for name in ("precision", "recall", "f1", "mpp")] == [
+        got = result(score, *paths, "--format", "wmt-spans")["systems"][0]["mean"]
+        assert [round(got[name], 3) for name in ("precision", "recall", "f1", "mpp")] == [
             *(0.102, 0.275, 0.148),
             0.118,
         ]

@@ -238,6 +238,11 @@ def in_one_line(text: str) -> str:
     return text.translate(dict.fromkeys(map(ord, "\t\r\n"), " "))
 
 
+def pairs_of(segments: Iterable[Segment]) -> list[str]:
+    """The language pairs of segments, in the order of their first ones."""
+    return list(dict.fromkeys(segment.pair for segment in segments))
+
+
 def join_segments(
     gold_path: str,
     gold: Sequence[Segment],
@@ -274,7 +279,7 @@ def join_segments(
                 f"{path}: expected a prediction for {_named(segment)}, as in {gold_path}:{segment.line}, got none"
             )
         texts = [in_one_line(s.target).strip() for s in (segment, match) if s.target is not None]
-        if texts[0:1] != texts[1:2] and len(texts) == 2:
+        if len(texts) == 2 and texts[0] != texts[1]:
             raise DataFormatError(
                 f"{path}:{match.line}: expected the text of {gold_path}:{segment.line}, {quote(texts[0])}, "
                 f"got {quote(texts[1])}"
@@ -761,8 +766,3 @@ def _object(value: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:
     if not isinstance(item, dict) or not item:
         raise DataFormatError(f"{where}: {name}: expected an object of systems, got {quote(item)}")
     return item
-
-
-def pairs_of(segments: Iterable[Segment]) -> list[str]:
-    """The language pairs of segments, in the order of their first ones."""
-    return list(dict.fromkeys(segment.pair for segment in segments))

@@ -95,8 +95,8 @@ class TestRawLayout:
             ("refA", 2, "TGT", 70, "d1", [missing], 1.0),
             ("refA", 2, "TGT", 71, "d1", [missing], 3.0),
         )
-        found = [(s.system, s.target, s.score, s.omission) for s in read_segments(path)]
-        assert found == [("A", "🙌 das Haus", 50, None), ("refA", "zwei Hunde", 71, "major")]
+        got = [(s.system, s.target, s.score, s.omission) for s in read_segments(path)]
+        assert got == [("A", "🙌 das Haus", 50, None), ("refA", "zwei Hunde", 71, "major")]
 
     def test_texts_that_are_missing_are_errors(self, write, tmp_path):
         path = write(("A", 9, "TGT", 50, "d1", [], 1.0))
@@ -112,14 +112,14 @@ class TestRawLayout:
     def test_real_rows_are_converted_as_the_reference_has_them(self):
         folder = REFERENCE / "wmt24_raw_sample"
         expected = read_segments(str(folder / "expected.jsonl"))
-        found = read_segments(str(folder / "esa.csv"))
-        assert len(found) == len(expected) == 63
+        got = read_segments(str(folder / "esa.csv"))
+        assert len(got) == len(expected) == 63
 
         def judged(segments):
             names = ("key", "domain", "source", "target", "omission", "score")
             return {s.key: ([getattr(s, n) for n in names], sorted(s.spans)) for s in segments}
 
-        assert judged(found) == judged(expected)
+        assert judged(got) == judged(expected)
 
 
 class TestHumanEvaluation:
@@ -214,14 +214,14 @@ class TestSpanTable:
             format_span_row(self.SEGMENT, [], None),
             format_span_row(self.SEGMENT, [], "minor"),
         ]
-        found = read(self.table(*rows), "x.tsv")
-        assert [(s.spans, s.omission) for s in found] == [
+        got = read(self.table(*rows), "x.tsv")
+        assert [(s.spans, s.omission) for s in got] == [
             (spans, "major"),
             ([], None),
             ([], "minor"),
         ]
-        assert found[0].source == 'say "a"' and found[0].target == "🙌 x y"
-        assert (found[0].key, found[0].domain) == (self.SEGMENT.key, "news")
+        assert got[0].source == 'say "a"' and got[0].target == "🙌 x y"
+        assert (got[0].key, got[0].domain) == (self.SEGMENT.key, "news")
 
     @pytest.mark.parametrize(
         "cells, message",
@@ -271,10 +271,10 @@ class TestItems:
         ]
         text = "".join(format_item(s, "task1_pred", v) for s, v in zip(segments, values))
         assert text.count("\n") == 1
-        found = read(text, "out.jsonl")
-        assert [s.spans for s in found] == [[tuple(e.values()) for e in spans] for spans in errors]
-        assert [s.omission for s in found] == omissions
-        assert [s.key for s in found] == [s.key for s in segments]
+        got = read(text, "out.jsonl")
+        assert [s.spans for s in got] == [[tuple(e.values()) for e in spans] for spans in errors]
+        assert [s.omission for s in got] == omissions
+        assert [s.key for s in got] == [s.key for s in segments]
 
     def test_scores_and_decisions(self, read):
         text = self.item(task2_pred={"A": 91.5, "B": 20}, task3_pred={"A": 0, "B": 1})
@@ -368,12 +368,12 @@ def test_spans_of_whole_words_come_back_from_their_tags(tmp_path):
         metadata = instance["metadata"].metadata
         assert (metadata.text, metadata.tags, metadata.spans) == (target, tags, spans)
         severities = [None if tag == "OK" else tag for tag in metadata.tags]
-        found = join_bad_words(metadata.split_text(), severities, [1] * len(tags))
+        got = join_bad_words(metadata.split_text(), severities, [1] * len(tags))
         if omission:
-            last = found.pop()
+            last = got.pop()
             assert (last.start, last.end, last.severity) == (len(target), len(target), omission)
-        assert [(s.start, s.end, s.severity) for s in found] == spans
-        assert [s.text for s in found] == [target[start:end] for start, end, _ in spans]
+        assert [(s.start, s.end, s.severity) for s in got] == spans
+        assert [s.text for s in got] == [target[start:end] for start, end, _ in spans]
 
 
 class TestDatasetReader:
