@@ -237,6 +237,24 @@ class TestFiles:
         scores = score(tmp_path / "wmt26-task1", tmp_path / "wmt25-spans", "--format", "wmt-spans")
         assert scores["systems"][0]["mean"]["f1"] == scores["systems"][0]["mean"]["mpp"] == 1
 
+    def test_a_bad_eos_is_an_omission_of_the_segment(self, spans_archive, tmp_path):
+        path = tmp_path / "x.jsonl"
+        segment = {"pair": "en-de", "doc": "d", "segment": 1, "system": "s"}
+        path.write_text(json.dumps({**segment, "source": SOURCE, "target": TARGET}))
+        archive = load_archive(
+            str(spans_archive), overrides='{"validation_dataset_reader.eos": true}'
+        )
+        for threshold in (1e-9, 1 - 1e-9):
+            options = {"output_format": "wmt26-task1", "threshold": threshold}
+            predictor = Predictor.from_archive(archive, "word_qe", extra_args=options)
+            (instance,) = predictor._dataset_reader.read(str(path))
+            answer = predictor.predict_instance(instance)
+            (judged,) = json.loads(predictor.dump_line(answer))["task1_pred"].values()
+            tag = answer["tags"][-1]
+            assert (tag != "OK") == (threshold < 0.5)
+            assert judged["omission"] == (None if tag == "OK" else tag)
+            assert all(error["end"] <= len(TARGET.rstrip()) for error in judged["errors"])
+
     def test_a_reader_that_leaves_segments_out_cannot_write_items(self, spans_archive):
         limit = '{"validation_dataset_reader.max_tokens": 9}'
         archive = load_archive(str(spans_archive), overrides=limit)
