@@ -1,7 +1,6 @@
 """The reader of word-level quality estimation, its output formats and its aligner."""
 
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -51,6 +50,7 @@ from allennlp_nef.data.formats.wmt_segments import (
     format_item,
     format_names,
     format_span_row,
+    in_one_line,
 )
 from allennlp_nef.data.formats.wmt_word_qe import ReadOptions, WordQeExample, read_examples
 from allennlp_nef.data.formats.word_alignments import check_alignments
@@ -123,13 +123,14 @@ def write_spans(reader: "WmtWordQeReader", prediction: Prediction) -> str:
     """
     header = _header(prediction)
     text = " ".join(prediction.tokens) if prediction.text is None else prediction.text
-    text = re.sub("[\t\r\n\ud800-\udfff]", " ", text)
     spans = [
         ErrorSpan(span["start"], span["end"], span["severity"])
         for span in prediction.answer["spans"]
     ]
     pair = prediction.language_pair or ""
-    return header + format_error_spans(pair, prediction.method, prediction.number, text, spans)
+    return header + format_error_spans(
+        pair, prediction.method, prediction.number, in_one_line(text), spans
+    )
 
 
 def write_span_rows(reader: "WmtWordQeReader", prediction: Prediction) -> str:

@@ -33,6 +33,7 @@ import json
 import logging
 import math
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -234,8 +235,8 @@ def format_item(segment: Segment, task: str, prediction: Any) -> str:
 
 
 def in_one_line(text: str) -> str:
-    """A text with blanks in place of tabs and line ends, so that offsets stay right."""
-    return text.translate(dict.fromkeys(map(ord, "\t\r\n"), " "))
+    """A text with blanks in place of tabs, line ends and surrogates, which UTF-8 lacks: offsets stay right."""
+    return re.sub("[\t\r\n\ud800-\udfff]", " ", text)
 
 
 def pairs_of(segments: Iterable[Segment]) -> list[str]:
@@ -278,7 +279,7 @@ def join_segments(
             raise DataFormatError(
                 f"{path}: expected a prediction for {_named(segment)}, as in {gold_path}:{segment.line}, got none"
             )
-        texts = [in_one_line(s.target).strip() for s in (segment, match) if s.target is not None]
+        texts = [in_one_line(s.target).rstrip() for s in (segment, match) if s.target is not None]
         if len(texts) == 2 and texts[0] != texts[1]:
             raise DataFormatError(
                 f"{path}:{match.line}: expected the text of {gold_path}:{segment.line}, {quote(texts[0])}, "
@@ -485,6 +486,10 @@ class _Reading:
     def translation(self, line: int, value: Mapping[str, Any], where: str) -> Segment:
         names = ("pair", "doc", "segment", "system")
         pair, document, number, system = (_text(value, name, where) for name in names)
+        if "-" not in pair:
+            raise DataFormatError(
+                f"{where}: pair: expected languages such as en-de, got {quote(pair)}"
+            )
         segment = Segment(
             *(pair, document, number, system, line),
             domain=_text(value, "domain", where, ""),

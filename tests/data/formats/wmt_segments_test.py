@@ -177,6 +177,7 @@ class TestEsaLines:
             ({"spans": [span(0, "1")]}, "expected a start and an end, integers from 0, got '0 1'"),
             ({"spans": "none"}, "expected a list of errors, got 'none'"),
             ({"omission": "x"}, "omission: expected a severity"),
+            ({"pair": "de"}, "pair: expected languages such as en-de, got 'de'"),
             ({"score": 101}, "expected a score, a number up to 100, got 101"),
             ({"target": None}, "target: expected a text, got None"),
             ({"target": "🙌🙌", "spans": [span(3, 4)]}, "offsets may count UTF-16 code units"),
