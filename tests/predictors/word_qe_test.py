@@ -280,7 +280,7 @@ class TestConstruction:
             (
                 {"output_format": "xml"},
                 "output_format: expected one of json, tags, tsv, text, wmt20, wmt20_gaps, wmt22, wmt22-explanations, "
-                "wmt23-spans, wmt-sentences, got 'xml'",
+                "wmt23-spans, wmt-sentences, wmt25-spans, wmt26-task1, wmt26-task2, wmt26-task3, got 'xml'",
             ),
             ({"method": "a\tb"}, r"method: expected text without tabs and line ends, got 'a\tb'"),
             ({"max_tokens": 0}, "max_tokens: expected an integer of at least 1, got 0"),
