@@ -257,7 +257,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--clip-spans",
         action="store_true",
         default=None,
-        help="wmt-...: as the official scripts, cut spans that end after their text, and leave out those that start "
+        help="as the official scripts, cut spans that end after their text, and leave out those that start "
         "after their end",
     )
 
@@ -574,6 +574,11 @@ def _read_segments(
                 path,
                 ", ".join(others),
             )
+    scorer = {
+        "wmt-spans": SEGMENT_SPANS,
+        "wmt-sentences": CORRELATIONS,
+        "wmt-error-free": replace(WORD_QE, unit=""),
+    }[args.format]
     result = {}
     for pair in pairs:
         gold, *predicted = ([s for s in segments if s.pair == pair] for segments in files)
@@ -582,21 +587,14 @@ def _read_segments(
             for path, segments in zip(paths[1:], predicted)
         ]
         documents = [segment.document for segment in gold]
-        result[pair] = (
-            [
-                TagFile(
-                    path,
-                    [TaggedSentence([_judged(args.format, s, path)], [s.line], None) for s in side],
-                    documents=documents,
-                )
-                for path, side in zip(paths, (gold, *joined))
-            ],
-            {
-                "wmt-spans": SEGMENT_SPANS,
-                "wmt-sentences": CORRELATIONS,
-                "wmt-error-free": replace(WORD_QE, unit=""),
-            }[args.format],
-        )
+        tagged = []
+        for path, side in zip(paths, (gold, *joined)):
+            tags = [
+                TaggedSentence([_judged(args.format, segment, path)], [segment.line], None)
+                for segment in side
+            ]
+            tagged.append(TagFile(path, tags, documents=documents))
+        result[pair] = tagged, scorer
     return result
 
 
