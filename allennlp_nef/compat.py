@@ -266,6 +266,24 @@ def _adamw() -> type:
     return HuggingfaceAdamW
 
 
+@functools.cache
+def _adafactor() -> type:
+    from torch.optim import Optimizer
+
+    class LazyAdafactor(Optimizer):
+        """A base class that the one of transformers replaces where the first object is made."""
+
+        def __new__(cls, *args: Any, **options: Any) -> Any:
+            from transformers.optimization import Adafactor
+
+            cls.__bases__ = tuple(
+                Adafactor if base is LazyAdafactor else base for base in cls.__bases__
+            )
+            return object.__new__(cls)
+
+    return LazyAdafactor
+
+
 class _PushToHub:
     """What AllenNLP's `push-to-hf` takes from huggingface_hub before version 1."""
 
@@ -280,18 +298,30 @@ class _PushToHub:
         )
 
 
+def _placeholders(module: str, *names: str) -> dict[str, Callable[[], Any]]:
+    return {name: functools.partial(_Placeholder, module, name) for name in names}
+
+
 # By package and name, what gives the object.
 _NAMES: dict[str, dict[str, Callable[[], Any]]] = {
     "transformers": {
         "AdamW": _adamw,  # gone since 4.50
         # Slow to import, and AllenNLP's modules take them when they start.
-        "AutoModel": lambda: _Placeholder("transformers", "AutoModel"),
-        "PreTrainedModel": lambda: _Placeholder("transformers", "PreTrainedModel"),
-        "XLNetConfig": lambda: _Placeholder("transformers", "XLNetConfig"),
+        "Adafactor": _adafactor,
+        **_placeholders(
+            "transformers",
+            *("AutoConfig", "AutoModel", "PreTrainedModel", "PreTrainedTokenizer", "XLNetConfig"),
+        ),
     },
-    "transformers.models.bert.modeling_bert": {
-        "ACT2FN": lambda: _Placeholder("transformers.activations", "ACT2FN"),
-    },
+    "transformers.data.data_collator": _placeholders(
+        "transformers.data.data_collator", "DataCollatorForLanguageModeling"
+    ),
+    "transformers.models.bert.modeling_bert": _placeholders("transformers.activations", "ACT2FN"),
+    "transformers.optimization": _placeholders(
+        "transformers.optimization",
+        *("get_constant_schedule", "get_constant_schedule_with_warmup"),
+        *("get_cosine_schedule_with_warmup", "get_cosine_with_hard_restarts_schedule_with_warmup"),
+    ),
     # Gone since 1.0.
     "huggingface_hub": {"HfFolder": lambda: _PushToHub, "Repository": lambda: _PushToHub},
 }

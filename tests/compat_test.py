@@ -1,5 +1,6 @@
 """What AllenNLP's modules see of packages that have changed, or that are missing or slow to import."""
 
+import copy
 import os
 import subprocess
 import sys
@@ -17,7 +18,6 @@ from tests.small_transformer import SAVE
 
 START = """
 import importlib, sys
-sys.modules["peft"] = None  # transformers imports it at once, where it is installed
 import allennlp_nef
 from allennlp.common.plugins import import_plugins
 from allennlp.data import Token
@@ -27,7 +27,7 @@ listings = []
 importlib.invalidate_caches = lambda: listings.append(1)
 import_plugins()
 TextField([Token("a")])
-heavy = ("nltk", "pandas", "scipy", "sklearn", "spacy", "torch._dynamo", "transformers.modeling_utils")
+heavy = ("nltk", "pandas", "peft", "scipy", "sklearn", "spacy", "torch._dynamo", "transformers.utils")
 print([name for name in heavy if name in sys.modules])
 print([name for name in sys.modules if name.startswith("allennlp_models")])
 print(len(listings))
@@ -292,6 +292,26 @@ class TestOptimizer:
 
     def test_adamw_is_that_of_torch(self):
         assert isinstance(self.make(), torch.optim.AdamW)
+
+    def test_adafactor_and_schedules_are_those_of_transformers(self):
+        from allennlp.training.learning_rate_schedulers import LearningRateScheduler
+        from transformers.optimization import Adafactor, get_cosine_schedule_with_warmup
+
+        params = Params({"type": "huggingface_adafactor", "lr": 0.1, "relative_step": False})
+        optimizer = Optimizer.from_params(params, model_parameters=[("a", self.parameter)])
+        assert isinstance(optimizer, Adafactor)
+        copied = copy.deepcopy(optimizer)
+        schedule = get_cosine_schedule_with_warmup(copied, 3, 12)
+        options = {"num_warmup_steps": 3, "num_training_steps": 12}
+        params = Params({"type": "cosine_with_warmup", **options})
+        scheduler = LearningRateScheduler.from_params(params, optimizer=optimizer)
+        for _ in range(6):
+            (self.parameter**2).sum().backward()
+            optimizer.step()
+            copied.step()
+            scheduler.step()
+            schedule.step()
+            assert optimizer.param_groups[0]["lr"] == copied.param_groups[0]["lr"]
 
     def test_uncorrected_bias_is_an_error(self):
         with pytest.raises(ConfigurationError, match="correct_bias: expected true, got false"):

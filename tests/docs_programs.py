@@ -20,6 +20,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = ("allennlp-nef", "allennlp", "python")
+PRELOADED = (
+    *("allennlp.commands", "allennlp_nef", "allennlp_nef.calibration.fitting"),
+    *("allennlp_nef.cli.allennlp_program", "allennlp_nef.predictors.archives"),
+    *("matplotlib.pyplot", "sklearn.manifold", "torch._dynamo"),
+)
 ENVIRONMENT = {
     "PYTHONIOENCODING": "utf-8",
     "OMP_NUM_THREADS": "1",
@@ -70,7 +75,7 @@ def programs(folder):
 
 def serve(address):
     """Forks for each connection, until it is killed."""
-    for name in ("allennlp.commands", "allennlp_nef", "matplotlib.pyplot", "sklearn.manifold"):
+    for name in PRELOADED:
         importlib.import_module(name)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address + ".new")

@@ -50,7 +50,7 @@ def walk(name):
             walk(f"{name}.{info.name}")
 
 import_plugins()
-import sklearn, scipy.stats, scipy.optimize, flask, matplotlib
+import sklearn, scipy.stats, scipy.optimize, flask, matplotlib, transformers.utils
 before = state()
 walk("allennlp_nef")
 after = state()
