@@ -2,7 +2,6 @@
 
 import json
 from copy import deepcopy
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -32,14 +31,19 @@ def evaluate(*snippets):
     return json.loads(_jsonnet.evaluate_snippet("configs", f"[{', '.join(snippets)}]"))
 
 
-@cache
-def _config(name):
-    return evaluate(f"import '{CONFIGS}/{name}.jsonnet'")[0]
+_configs = {}
+
+
+def load_configs(names):
+    """Evaluates the experiments of some configs in one call, for `config_of`."""
+    new = [name for name in names if name not in _configs]
+    _configs.update(zip(new, evaluate(*(f"import '{CONFIGS}/{name}.jsonnet'" for name in new))))
 
 
 def config_of(name):
     """The experiment of `training_configs/<name>.jsonnet`."""
-    return deepcopy(_config(name))
+    load_configs([name])
+    return deepcopy(_configs[name])
 
 
 def experiment(config, folder, instances=10):

@@ -16,6 +16,7 @@ from tests.small_experiment import (
     config_of,
     evaluate,
     experiment,
+    load_configs,
     parts_of,
     step,
 )
@@ -67,6 +68,11 @@ TABLES = {
 }
 ROWS = {name: row for table in TABLES.values() for name, row in table.items()}
 TASKS = {"pos": (0.2, "+accuracy"), "ner": (0.3, "+f1-overall"), "qe": (0.1, "+f1_mult")}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def configs():
+    load_configs(LOCAL)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from allennlp.data.data_loaders import MultiProcessDataLoader
 
 from allennlp_nef.training.trainer import accelerator
 from tests.processes import in_two_processes
-from tests.small_experiment import CONFIGS, ROOT, can_be_built, config_of, evaluate, experiment
+from tests.small_experiment import CONFIGS, ROOT, can_be_built, evaluate, experiment
 from tests.small_transformer import DIM, LAYERS, save_bert
 
 # The metric of biaffine_parser adds up tensors of the shape of each process's batch: several processes cannot train it.
@@ -53,19 +53,18 @@ def folder(tmp_path_factory):
     return folder
 
 
-def config_with_small_transformer(name, folder):
-    if not name.endswith("transformer"):
-        return config_of(name)
-    sizes = f"transformer_dim:: {DIM}"
-    if name.startswith("qe"):
-        sizes += f", transformer_layers:: {LAYERS}, transformer_length:: 64"
-    changes = f"{{ transformer_model:: '{folder}/bert', {sizes} }}"
-    return evaluate(f"(import '{CONFIGS}/{name}.jsonnet') + {changes}")[0]
+def snippet(name, folder):
+    """The Jsonnet of a config, with the small transformer."""
+    changes = ""
+    if name.endswith("transformer"):
+        changes = f" + {{ transformer_model:: '{folder}/bert', transformer_dim:: {DIM} }}"
+        if name.startswith("qe"):
+            changes += f" + {{ transformer_layers:: {LAYERS}, transformer_length:: 64 }}"
+    return f"(import '{CONFIGS}/{name}.jsonnet'){changes}"
 
 
-def model_and_batches(name, folder):
+def model_and_batches(name, config, folder):
     """The model of a config; a batch of its data, one of one-word sentences, and one that is left out of the loss."""
-    config = config_with_small_transformer(name, folder)
     task = name.split("_")[0]
     instances = 40 if task in ("trec", "sst", "sick") else 4  # with all labels of the dev data
     trainer = experiment(config, folder / name, instances=instances).trainer
@@ -108,5 +107,6 @@ def check_gradients(rank, cases):
 
 def test_every_config_has_the_mean_gradients_of_both_processes(folder, monkeypatch, tmp_path):
     monkeypatch.chdir(ROOT)
-    cases = {name: model_and_batches(name, folder) for name in NAMES}
+    configs = zip(NAMES, evaluate(*(snippet(name, folder) for name in NAMES)))
+    cases = {name: model_and_batches(name, config, folder) for name, config in configs}
     in_two_processes(check_gradients, tmp_path / "processes", cases)
