@@ -25,9 +25,10 @@ def serving(monkeypatch, root):
 
 
 def test_small_run_of_both_servers_has_no_problems_and_all_figures(
-    root, archive_path, tmp_path, capsys
+    root, archive_path, serving, allennlp, monkeypatch, tmp_path, capsys
 ):
     pytest.importorskip("gunicorn")
+    monkeypatch.setattr(serving, "allennlp", lambda log, *arguments: allennlp(*arguments))
     path = tmp_path / "report.json"
     options = ("--quick", "--connections", "8", "--archive", archive_path, "--json", path)
     run_script(root / "benchmarks" / "serving.py", *options)

@@ -140,24 +140,27 @@ class Shared:
         if name == "CONTRIBUTING.md":
             copy_checkout(folder)
         elif name != "README.md":
-            with FileLock(str(self.folder / "examples.lock")):
-                if not (self.folder / "fixtures").exists():
-                    Session(self, self.folder).run_bash("allennlp-nef examples .")
+            self.write_examples()
             for part in ("training_configs", "fixtures", "demo"):
                 shutil.copytree(str(self.folder / part), str(folder / part))
             for run in runs_of(read_page(name)):
-                self.copy_run(run, folder)
+                Session(self, folder).run_bash(self.copy_of(run))
 
-    def copy_run(self, run, folder):
-        """Copies a model, trained if it is not yet; returns what its training printed."""
+    def write_examples(self):
+        with FileLock(str(self.folder / "examples.lock")):
+            if not (self.folder / "fixtures").exists():
+                Session(self, self.folder).run_bash("allennlp-nef examples .")
+
+    def copy_of(self, run):
+        """The commands that copy a model and print what its training printed. It is trained if it is not yet."""
+        self.write_examples()
         name = run.replace("/", "-")
         printed = self.folder / f"{name}.txt"
         with FileLock(str(self.folder / f"{name}.lock")):
             if not printed.exists():
                 output = Session(self, self.folder).run_bash(self.makers[run].text)
                 printed.write_text(output, encoding="utf-8")
-        shutil.copytree(str(self.folder / run), str(folder / run))
-        return printed.read_text(encoding="utf-8")
+        return f"mkdir -p runs\ncp -r '{self.folder / run}' {run}\ncat '{printed}'\n"
 
 
 class Session:
@@ -204,8 +207,10 @@ class Session:
     def run(self, block):
         """Returns what a block prints. `AssertionError` if it does not end as it should."""
         for run, maker in self.shared.makers.items():
-            if block.text == maker.text:
-                return self.shared.copy_run(run, self.folder)
+            if maker.text in block.text:
+                block = block._replace(
+                    text=block.text.replace(maker.text, self.shared.copy_of(run))
+                )
         try:
             if block.language == "python":
                 return self.run_python(block.text)

@@ -49,15 +49,15 @@ def ner_folder(exported, ner_archive, root):
     [
         ("ner_archive", "fixtures/ner/test.conll"),  # CRF, N = 5
         ("pos_archive", "fixtures/pos/test.conllu"),  # softmax, N = L
-        ("archive_path", "fixtures/qe/test"),  # with an aligner and a threshold
+        ("qe_bilstm", "fixtures/qe/test"),  # with an aligner and a threshold, without a decoder
     ],
 )
 def test_answers_are_those_of_the_predictor(
-    request, exported, ner_folder, predictor_of, root, archive, data
+    request, exported, ner_folder, baselines, predictor_of, root, archive, data
 ):
     from allennlp_nef.exporting.runner import ExportedTagger
 
-    path = request.getfixturevalue(archive)
+    path = baselines[archive] if archive == "qe_bilstm" else request.getfixturevalue(archive)
     predictor = predictor_of(path)
     instances = itertools.islice(predictor._dataset_reader.read(str(root / data)), 40)
     words = [each.fields["metadata"].metadata for each in instances]

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 
@@ -10,6 +11,9 @@ def test_a_cluster_of_ray_tags_like_one_process(root):
     """In a process of its own: threads that Ray leaves behind may stop the forks of other tests."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     command += [str(root / "tests" / "corpora" / "ray_cluster.py")]
-    done = subprocess.run(command, cwd=str(root), capture_output=True, text=True, check=False)
+    environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
+    done = subprocess.run(
+        command, cwd=str(root), env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout
     assert "2 passed" in done.stdout

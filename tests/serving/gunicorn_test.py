@@ -54,12 +54,12 @@ class Server:
 
 
 @contextmanager
-def serving(archive, folder, root, *options):
+def serving(archive, folder, root):
     """A server of two workers, each with four threads; it writes to `log` in the folder."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]
-    command = [sys.executable, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", *options]
+    command = [sys.executable, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "--threads", "4"]
     command += ["--config", "python:allennlp_nef.serving._gunicorn_settings"]
     environment = {**os.environ, "WEB_CONCURRENCY": "2", "ALLENNLP_NEF_CLIENT_TIMEOUT": "0.5"}
     environment.update(PROMETHEUS_MULTIPROC_DIR=str(folder), PYTHONPATH=str(root))
@@ -90,11 +90,9 @@ def serving(archive, folder, root, *options):
 
 @pytest.fixture(scope="module")
 def server(archive_path, root, tmp_path_factory):
-    with serving(
-        archive_path, tmp_path_factory.mktemp("served"), root, "--threads", "4"
-    ) as started:
+    """A server, which the last test ends."""
+    with serving(archive_path, tmp_path_factory.mktemp("served"), root) as started:
         yield started
-        assert started.process.poll() is None
 
 
 def in_threads(count, work):
@@ -180,36 +178,35 @@ def test_a_killed_worker_is_replaced_and_the_other_one_goes_on(server):
     assert server.figures()["allennlp_nef_requests_in_flight"] == 1
 
 
-def test_sigterm_refuses_new_connections_and_answers_requests_in_flight(
-    archive_path, root, tmp_path
-):
+def test_sigterm_refuses_new_connections_and_answers_requests_in_flight(server):
     requests = [{"source": "a " * 60, "target": "b " * 60, "alignments": ""}] * 150
     refused_at, answered_at = [], []
-    with serving(archive_path, tmp_path, root) as server:
+    assert server.process.poll() is None
+    before = (server.folder / "log").read_text()
 
-        def terminate():
-            while server.figures()["allennlp_nef_requests_in_flight"] < 9:
-                pass
-            server.process.terminate()
-            while not refused_at:
-                try:
-                    socket.create_connection(("127.0.0.1", server.port)).close()
-                except ConnectionRefusedError:
-                    refused_at.append(time.monotonic())
-                except ConnectionResetError:
-                    pass  # The socket was closed before gunicorn accepted this connection.
+    def terminate():
+        while server.figures()["allennlp_nef_requests_in_flight"] < 4:
+            pass
+        server.process.terminate()
+        while not refused_at:
+            try:
+                socket.create_connection(("127.0.0.1", server.port)).close()
+            except ConnectionRefusedError:
+                refused_at.append(time.monotonic())
+            except ConnectionResetError:
+                pass  # The socket was closed before gunicorn accepted this connection.
 
-        def ask():
-            answer = server.ask("/predict_batch", requests)
-            answered_at.append(time.monotonic())
-            return answer
+    def ask():
+        answer = server.ask("/predict_batch", requests)
+        answered_at.append(time.monotonic())
+        return answer
 
-        thread = threading.Thread(target=terminate)
-        thread.start()
-        answers = in_threads(8, ask)
-        thread.join()
-        assert server.process.wait(SECONDS) == 0
-    assert [(status, len(json.loads(body))) for status, body in answers] == [(200, 150)] * 8
+    thread = threading.Thread(target=terminate)
+    thread.start()
+    answers = in_threads(3, ask)
+    thread.join()
+    assert server.process.wait(SECONDS) == 0
+    assert [(status, len(json.loads(body))) for status, body in answers] == [(200, 150)] * 3
     # New connections do not wait for an answer that would never come.
     assert refused_at[0] < max(answered_at)
-    assert "Traceback" not in (tmp_path / "log").read_text()
+    assert "Traceback" not in (server.folder / "log").read_text().removeprefix(before)
