@@ -14,14 +14,13 @@ def test_the_server_answers_good_and_bad_requests_and_ends_quietly(
 
     def post(path, body):
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-        body = body if isinstance(body, bytes) else json.dumps(body).encode("ascii")
+        body = json.dumps(body).encode("ascii")
         connection.request("POST", path, body, {"Content-Type": "application/json"})
         response = connection.getresponse()
         kind, content = response.getheader("Content-Type"), response.read()
         connection.close()
-        if kind == "application/json":
-            return response.status, json.loads(content.decode("utf-8"))
-        return response.status, kind.split(";")[0]
+        assert kind == "application/json"
+        return response.status, json.loads(content.decode("utf-8"))
 
     def output():
         return (tmp_path / "stdout.txt").read_text() + (tmp_path / "stderr.txt").read_text()
@@ -40,21 +39,6 @@ def test_the_server_answers_good_and_bad_requests_and_ends_quietly(
         assert asked["bad_probabilities"] == pytest.approx(answer["bad_probabilities"], abs=1e-5)
         assert post("/predict_batch", [GOOD] * 2)[0] == 200
         assert post("/predict_batch", []) == (200, [])
-
-        object_ = "expected an object with the fields source and target, got "
-        words = "expected a string or a list of words, got "
-        for path, body, message in (
-            ("/predict", None, f"{object_}null"),
-            ("/predict", b'{"source": NaN, "target": "a"}', f"source: {words}NaN"),
-            (
-                "/predict_batch",
-                [GOOD, GOOD, {"source": "a"}],
-                f"item 2: target: {words}no such field",
-            ),
-        ):
-            assert post(path, body) == (400, {"message": message})
-        for path in ("/predict", "/predict_batch"):
-            assert post(path, b"not JSON") == (400, "text/html")
 
         status, refused = post("/predict", {"source": "a", "target": "\ud800"})
         expected = "target: expected a word without surrogates that are not in pairs"
