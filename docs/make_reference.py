@@ -68,6 +68,7 @@ PYTHON = (
     "allennlp_nef.cli.plot_labels.plot_labels",
     "allennlp_nef.cli.plot_sketches.plot_sketches",
     "allennlp_nef.cli.plot_steps.plot_steps",
+    "allennlp_nef.cli.review.review",
     "allennlp_nef.cli.score_tags.score_tags",
     "allennlp_nef.cli.tag_corpus.tag_corpus",
     "allennlp_nef.nn.constrained_softmax.constrained_softmax",

@@ -10,7 +10,7 @@ from importlib import import_module
 
 _NAMES = (
     "align-words calibrate card check-archive check-data ensemble examples export plot-labels plot-sketches "
-    "plot-steps score-tags tag-corpus"
+    "plot-steps review score-tags tag-corpus"
 )
 COMMANDS = {name: import_module(f"{__name__}.{name.replace('-', '_')}") for name in _NAMES.split()}
 WITHOUT_COMPONENTS = ("align-words", "examples", "score-tags")

@@ -11,6 +11,8 @@ const Quality = (() => {
   const UNITS = { gaps: "gaps", target_and_gaps: "words and gaps" };
   const NAMES = { gaps: "Translation", target_and_gaps: "Translation and gaps", source: "Source" };
 
+  const HINT = "The number of a word is its probability of BAD. From the threshold on, a word is tagged BAD.";
+
   const percent = (share) => `${Number((100 * share).toFixed(1))}%`;
 
   /**
@@ -51,13 +53,15 @@ const Quality = (() => {
     return notes.map((text) => element("p", { class: "note" }, text));
   }
 
+  const countOf = (tags, tagged) => `${tags.filter((tag) => tag !== "OK").length} of ${tags.length} ${UNITS[tagged] ?? "words"} are BAD`;
+
   /**
    * The control of the threshold, from which on a word is tagged BAD.
    *
-   * tagsOf: returns the tags that are shown at the end. retag: is called with a threshold, or null for the model's tags.
+   * own: the model's threshold; null: the model's tags do not come from a threshold. count: returns what the shown tags
+   * come to, in words. retag: is called with a threshold, or null for the model's tags. hint: says what the numbers are.
    */
-  function thresholdOf(answer, description, tagsOf, retag) {
-    const own = answer.threshold ?? description.threshold ?? null; // null: the model's tags do not come from a threshold
+  function thresholdOf(own, count, retag, hint = HINT) {
     const start = own === null ? 0.5 : Math.min(0.99, Math.max(0.01, own));
     const slider = element("input", { type: "range", min: 0.01, max: 0.99, step: 0.01, value: start });
     const output = element("output", { "aria-live": "off" }); // the slider says it
@@ -65,10 +69,8 @@ const Quality = (() => {
     const show = (threshold) => {
       const name = own === null ? "the model's tags" : `${decimals(own)}, the model's`;
       const value = threshold === null ? name : decimals(threshold);
-      const tags = tagsOf();
-      const count = `${tags.filter((tag) => tag !== "OK").length} of ${tags.length} ${UNITS[answer.tagged] ?? "words"} are BAD`;
-      output.textContent = `${value}. ${count}.`;
-      slider.setAttribute("aria-valuetext", `${value}; ${count}`);
+      output.textContent = `${value}. ${count()}.`;
+      slider.setAttribute("aria-valuetext", `${value}; ${count()}`);
       reset.disabled = threshold === null;
     };
     slider.addEventListener("input", () => {
@@ -82,10 +84,9 @@ const Quality = (() => {
       show(null);
     });
     show(null);
-    const hint = "The number of a word is its probability of BAD. From the threshold on, a word is tagged BAD.";
     const label = element("label", {}, "Threshold of BAD", slider, output);
     return element("div", { class: "threshold" }, element("p", { class: "key" }, hint), label, reset);
   }
 
-  return { alignedOf, notesOf, shown, thresholdOf };
+  return { alignedOf, countOf, notesOf, percent, shown, thresholdOf };
 })();

@@ -313,7 +313,8 @@ const Replay = (() => {
         if (steps) steps.refresh();
         else update(frames[0]);
       };
-      container.append(Quality.thresholdOf(answer, description, () => frames[frames.length - 1].tags, move));
+      const count = () => Quality.countOf(frames[frames.length - 1].tags, answer.tagged);
+      container.append(Quality.thresholdOf(answer.threshold ?? description.threshold ?? null, count, move));
     }
     if (answer.spans) container.append(spansOf(answer.spans));
     if (!steps) {

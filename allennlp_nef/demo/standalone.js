@@ -3,7 +3,7 @@
 "use strict";
 
 (() => {
-  const { models } = JSON.parse(document.getElementById("replay-data").textContent);
+  const { models } = JSON.parse(document.getElementById("page-data").textContent);
   const sentences = models[0].sentences;
   const select = element("select", { id: "sentence" });
   sentences.forEach(({ tokens }, i) => {

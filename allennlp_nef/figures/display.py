@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 DEMO = folders()["demo"]
 SCRIPTS = ("elements.js", "heat_map.js", "quality.js", "replay.js", "standalone.js")
+REVIEW_SCRIPTS = ("elements.js", "quality.js", "review.js")
 TITLE = "Tagging, step by step"
 
 # The Content-Security-Policy keeps the page from the network, so it is not read from a file that may change.
@@ -37,7 +38,7 @@ $style
   </head>
   <body>
     <noscript><p class="error">This page needs JavaScript.</p></noscript>
-    <script type="application/json" id="replay-data">$data</script>
+    <script type="application/json" id="page-data">$data</script>
 $scripts
   </body>
 </html>
@@ -55,15 +56,28 @@ def page_of(models: Sequence[Mapping[str, Any]]) -> str:
         For each model the `description` of its predictor, and its `sentences`: the answers of the predictor with
         `trace`, and with `gold`, the gold tags or None. All models have the same sentences.
     """
-    data = json.dumps({"models": models}, separators=(",", ":"))
+    return document_of(TITLE, {"models": models}, SCRIPTS)
+
+
+def document_of(title: str, content: Mapping[str, Any], scripts: Sequence[str]) -> str:
+    """A page in HTML that needs no other file: the style of the demo page, data, and scripts that show them.
+
+    # Parameters
+
+    content : `Mapping[str, Any]`
+        A JSON object. The scripts find it in the element `page-data`.
+    scripts : `Sequence[str]`
+        The names of files of the demo page.
+    """
+    data = json.dumps(content, separators=(",", ":"))
     for letter in "<>&":  # no markup
         data = data.replace(letter, f"\\u{ord(letter):04x}")
     return _PAGE.substitute(
-        title=TITLE,
+        title=escape(title),
         style=_inline("style.css", "</style"),
         data=data,
         scripts="\n".join(
-            "    <script>\n" + _inline(name, "</script") + "\n    </script>" for name in SCRIPTS
+            "    <script>\n" + _inline(name, "</script") + "\n    </script>" for name in scripts
         ),
     )
 

@@ -112,7 +112,7 @@ class TestFiles:
     ):
         plot(archive_path, "fixtures/qe/test", "--limit", 3, "--html")
         text = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
-        data = text.split('id="replay-data">')[1].split("</script>")[0]
+        data = text.split('id="page-data">')[1].split("</script>")[0]
         (model,) = json.loads(data)["models"]
         predictor = word_qe(trace=True)
         assert model["description"] == {**predictor.description(), "examples": None}
@@ -247,7 +247,7 @@ class TestSaliency:
             assert numpy.allclose(one["trace"]["attention"], expected, atol=1e-5)
         assert unaligned["trace"]["attention"] == [[0] * 3] * 2
         page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
-        assert "predictions" not in page.split('id="replay-data">')[1].split("</script>")[0]
+        assert "predictions" not in page.split('id="page-data">')[1].split("</script>")[0]
 
     def test_the_rows_are_the_predicted_chunks(self, plot, maps, ner_archive, tmp_path):
         path = requests_file(tmp_path, {"sentence": "Anna slept in Rome ."}, {"sentence": "the ."})

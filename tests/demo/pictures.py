@@ -12,6 +12,7 @@ from pathlib import Path
 from allennlp.predictors import Predictor
 from PIL import Image
 
+from allennlp_nef.cli.review import review
 from tests.demo.chromium import chromium
 from tests.demo.server import DEMO, ROOT, served
 
@@ -45,6 +46,18 @@ def photograph(browser, address, width, example, step):
     return browser.screenshot(width)
 
 
+def photograph_report(browser, path, width):
+    """A picture of the top of a report, with a decision and a chosen word, as PNG."""
+    browser.resize((width, 1000 if width > 600 else 1560))
+    browser.driver.get(path.as_uri())
+    browser.run("localStorage.clear(); location.reload()")
+    browser.wait_until("document.querySelector('.card')")
+    browser.press("n", "n", "r", "p")
+    browser.one(".bad .word").click()
+    browser.run("window.scrollTo(0, 0)")
+    return browser.driver.get_screenshot_as_png()
+
+
 def plot(archive, requests, folder, *options):
     path = folder / "requests.jsonl"
     path.write_text("".join(json.dumps(request) + "\n" for request in requests), encoding="utf-8")
@@ -70,6 +83,12 @@ def main():
                 save(photograph(browser, address, 1000, 2, 3), output / "page-wide.png")
             with served(Predictor.from_path(str(archives["chunks"]))) as address:
                 save(photograph(browser, address, 390, 2, 2), output / "page-narrow.png")
+            report = folder / "report.html"
+            texts = [str(ROOT / "fixtures" / "qe" / f"test.{ending}") for ending in ("src", "mt")]
+            title = "Translations of a morning"
+            review(texts, archive=str(archives["word_qe"]), output=str(report), title=title)
+            for width, name in ((1000, "review-wide"), (390, "review-narrow")):
+                save(photograph_report(browser, report, width), output / f"{name}.png")
         for task, example in (("word_qe", 2), ("chunks", 1)):
             png = plot(archives[task], [examples[task][example]], folder)
             save(png, output / f"sketches-{task.replace('_', '-')}.png")

@@ -20,7 +20,7 @@ def page(allennlp, archive_path, tmp_path):
     options = ("--output", tmp_path / "plots", "--html", "--compare", archive_path)
     allennlp("plot-sketches", archive_path, path, *options, "--format", "png")
     html = tmp_path / "plots" / "index.html"
-    data = re.search('id="replay-data">(.*)</script>', html.read_text(encoding="utf-8")).group(1)
+    data = re.search('id="page-data">(.*)</script>', html.read_text(encoding="utf-8")).group(1)
     return html, json.loads(data)["models"]
 
 

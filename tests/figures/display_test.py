@@ -36,7 +36,7 @@ def test_the_html_is_a_frame_with_the_page_of_the_answer(predictor):
     assert "src" not in attributes
     page = Page(attributes["srcdoc"])
     assert not page.of("img")
-    (data,) = [text for attrs, text in page.of("script") if attrs.get("id") == "replay-data"]
+    (data,) = [text for attrs, text in page.of("script") if attrs.get("id") == "page-data"]
     (model,) = json.loads(data)["models"]
     request = {"source": SOURCE, "target": TARGET, "trace": True}
     assert model["sentences"] == [json.loads(json.dumps(predictor.predict_json(request)))]

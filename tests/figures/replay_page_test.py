@@ -51,7 +51,7 @@ def test_the_page_holds_the_data_without_markup(assets, models):
     ((attributes, data),) = [
         script for script in Page(text).of("script") if script[0].get("type") == "application/json"
     ]
-    assert attributes == {"type": "application/json", "id": "replay-data"}
+    assert attributes == {"type": "application/json", "id": "page-data"}
     assert data.isascii()
     assert not set("<>&") & set(data)
     assert json.loads(data) == {"models": models}
@@ -88,7 +88,7 @@ def test_the_page_refers_to_no_other_file():
     # The scripts come after the body has begun, and the data before the scripts.
     names = [name for name, _, _ in page.elements]
     assert names.index("body") < names.index("script")
-    assert page.of("script")[0][0]["id"] == "replay-data"
+    assert page.of("script")[0][0]["id"] == "page-data"
 
 
 @pytest.mark.parametrize(

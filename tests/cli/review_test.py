@@ -1,0 +1,111 @@
+"""`allennlp-nef review`: from a bitext and a model, or answers, to a report and the annotated file."""
+
+import json
+import re
+
+import pytest
+
+from allennlp_nef.cli.review import review
+from allennlp_nef.errors import UserError
+
+REQUESTS = [
+    {"source": "often Paul brings this picture .", "target": "heute  bringt Paul diese Tasse ."},
+    {"source": "the house", "target": "das Haus"},
+    {"source": "no translation", "target": ""},
+]
+
+
+@pytest.fixture
+def tsv(write):
+    return write("a.tsv", "".join(f"{r['source']}\t{r['target']}\n" for r in REQUESTS))
+
+
+def content_of(path):
+    return json.loads(re.search('id="page-data">(.*)</script>', path.read_text()).group(1))
+
+
+def test_a_report_has_what_the_predictor_answers(tsv, archive_path, word_qe, tmp_path, console):
+    report, annotated = tmp_path / "report.html", tmp_path / "out" / "a.tsv"
+    options = ("--archive", archive_path, "--output", report, "--annotated", annotated)
+    status, out, err = console("review", tsv, *options, "--json")
+    assert status == 0, err
+    assert "a.tsv:3: 1 of 3 sentences have no score" in err
+    figures, content = json.loads(out), content_of(report)
+    answers = [word_qe().predict(**request) for request in REQUESTS[:2]]
+    flagged = [sum(tag == "BAD" for tag in answer["tags"]) for answer in answers]
+    assert figures["sentences"], figures["scored"] == (3, 2)
+    assert (figures["words"], figures["flagged_words"]) == (8, sum(flagged))
+    assert figures["threshold"] == content["threshold"] == answers[0]["threshold"]
+    for item, answer, request in zip(content["sentences"], answers, REQUESTS):
+        assert item["source"] == request["source"] and item["target"] == request["target"]
+        assert item["bad"] == pytest.approx(answer["bad_probabilities"], abs=1e-4)
+        assert item["words"] == [place for word in answer["offsets"] for place in word]
+        assert item["links"] == [index for link in answer["alignments"] for index in link]
+        assert [span[:2] for span in item["spans"]] == [
+            [s["start"], s["end"]] for s in answer["spans"]
+        ]
+    assert content["sentences"][2]["error"] == "there is no translation"
+    rows = [line.split("\t") for line in annotated.read_text().splitlines()]
+    assert [float(row[2]) for row in rows[:2]] == pytest.approx(
+        [answer["sentence_score"] for answer in answers], abs=1e-4
+    )
+    assert rows[2][2:] == [""] * 5
+
+
+def test_answers_in_a_file_give_the_same_report(tsv, archive_path, word_qe, write, tmp_path):
+    predictor = word_qe()
+    answers = [predictor.predict(**request) for request in REQUESTS[:2]] + [{"error": "none"}]
+    lines = write("answers.jsonl", "".join(json.dumps(answer) + "\n" for answer in answers))
+    paths = [tmp_path / name for name in ("model.html", "answers.html")]
+    figures = review([tsv], archive=str(archive_path), output=str(paths[0]))
+    again = review([tsv], answers=lines, output=str(paths[1]))
+    assert again == pytest.approx(figures)
+    first, second = map(content_of, paths)
+    for name in ("source", "target", "words", "source_words", "links", "tags"):
+        assert [item[name] for item in first["sentences"][:2]] == [
+            item[name] for item in second["sentences"][:2]
+        ]
+    assert second["sentences"][2]["error"] == "none"
+    # The answers alone: with the words that they have.
+    review([lines], output=str(paths[1]))
+    alone = content_of(paths[1])["sentences"]
+    assert [item["target"] for item in alone[:2]] == [r["target"] for r in REQUESTS[:2]]
+
+
+GOOD = {"tokens": ["das", "Haus"], "tags": ["OK", "BAD"], "bad_probabilities": [0.1, 0.6]}
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"tags": ["OK"]}, "tags: expected 2 item(s), one a word, got 1"),
+        ({"tags": ["OK", "X"]}, "tags: expected OK, BAD, minor or major, got 'X'"),
+        ({"bad_probabilities": None}, "bad_probabilities: expected a list"),
+        ({"tokens": ["der", "Hof"]}, "words: expected a word that the text has next"),
+        ({"tagged": "source"}, "tagged: expected tags of the words of translations"),
+        ({"sentence_score": None}, "sentence_score: expected a number, got None"),
+        (
+            {"alignments": [[0, 2]]},
+            "alignments: expected a word of 2 and one of 2, from 0, got [0, 2]",
+        ),
+        ({"spans": [{"start": 9}]}, "spans: expected a start and an end within 8 characters"),
+    ],
+)
+def test_wrong_answers_are_errors_with_their_line(write, tmp_path, changes, message):
+    text = write("a.tsv", "the house\tdas Haus\n")
+    answer = {**GOOD, "sentence_score": 0.3, **changes}
+    lines = write("answers.jsonl", json.dumps(answer) + "\n")
+    with pytest.raises(UserError, match=r"answers\.jsonl:1: " + re.escape(message)):
+        review([text], answers=lines, output=str(tmp_path / "report.html"))
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ((), "expected --output or --annotated, got neither"),
+        (("--output", "x.html"), "a.tsv:1: expected answers with tags in it, or --archive or --answers"),
+        (("--output", "x.html", "--archive", "a", "--answers", "b"), "expected one of --archive and --answers"),
+    ],
+)  # fmt: skip
+def test_wrong_options(tsv, failure, options, message):
+    assert message in failure("review", tsv, *options)
