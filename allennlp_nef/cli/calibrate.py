@@ -55,11 +55,27 @@ Latinne & Decaestecker, Neural Computation 2002), the probabilities are adapted 
 the highest expected score on DATA. Tags in DATA are not used. It holds where DATA have other shares of the labels than
 DEV, and are like it otherwise.
 
+With --accept-share or --accept-precision, the new archive also decides which translations need no reviewer: answers say
+`accept`, and the probability that the translation is free of errors. The report says how many translations that
+accepts, how many of these are free of errors, and within which intervals (95%%, by a bootstrap of documents, where DEV
+names 10 or more, else of sentences) both are to be expected on as many other sentences like DEV.
+
+    %(prog)s runs/qe_nef_f/model.tar.gz fixtures/qe/dev --output accept.tar.gz --accept-precision 0.9
+
 With --halting, sentences of the new archive halt before their last step. The tags after each step are those before
 the calibration, and probabilities are then fitted to the last step of each sentence.
 
 The exit status is 2 where the data or the archive cannot be used.
 """
+
+
+def _share(text: str) -> float:
+    value = number(0)(text)
+    if not 0 < value <= 1:
+        raise argparse.ArgumentTypeError(
+            f"expected a number above 0 and at most 1, such as 0.9, got {text!r}"
+        )
+    return value
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -100,9 +116,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "model is adapted",
     )
     add(
+        "--accept-share",
+        type=_share,
+        metavar="SHARE",
+        help="for quality estimation: accept this share of the translations without a review, such as 0.3",
+    )
+    add(
+        "--accept-precision",
+        type=_share,
+        metavar="SHARE",
+        help="for quality estimation: accept as many translations as possible of which this share is free of errors, "
+        "such as 0.9",
+    )
+    add(
         "--plot",
         metavar="FILE",
-        help="write a reliability plot; a .png or .svg file, which is overwritten",
+        help="write a reliability plot, and of accepted translations one of risk against coverage; a .png or .svg "
+        "file, which is overwritten",
     )
     add("--json", action="store_true", help="print the numbers as JSON, fractions of 1")
     add_batches(parser)
@@ -125,6 +155,8 @@ def calibrate(
     halting: str | None = None,
     tolerance: float | None = None,
     adapt_to: str | None = None,
+    accept_share: float | None = None,
+    accept_precision: float | None = None,
     plot: str | None = None,
     batch_size: int = 64,
     cuda_device: int = -1,
@@ -145,6 +177,7 @@ def calibrate(
     `UserError`: a wrong option, or data or an archive that cannot be used.
     """
     from allennlp_nef.calibration import fitting
+    from allennlp_nef.calibration.acceptance import acceptance_of
     from allennlp_nef.cli.archive_files import files_of, read_config, write_archive
     from allennlp_nef.cli.inputs import holds_requests, read_instances
     from allennlp_nef.data.formats import data_paths
@@ -160,6 +193,16 @@ def calibrate(
         raise UserError(
             "--maximize: expected mcc or f1_mult with --adapt-to, whose data have no spans, got span_f1"
         )
+    wishes = [("share", accept_share), ("precision", accept_precision)]
+    wish = next(((name, value) for name, value in wishes if value is not None), None)
+    if accept_share is not None and accept_precision is not None:
+        raise UserError(
+            f"--accept-share: expected no --accept-precision with it, got {accept_share:g} and {accept_precision:g}"
+        )
+    if wish is not None and adapt_to:
+        raise UserError(
+            f"--accept-{wish[0]}: expected no --adapt-to with it, whose data have no tags to count errors in, got both"
+        )
     outputs = {"output": output, "plot": plot}
     check_outputs(outputs, files_of(archive))
     if plot is not None:
@@ -171,6 +214,10 @@ def calibrate(
     decoder = predictor._model.tag_decoder
     if len(decoder.labels) < 2:
         raise UserError(f"{archive}: expected a model of two labels or more, got {decoder.labels}")
+    if wish is not None and not decoder.is_word_qe:
+        raise UserError(
+            f"--accept-{wish[0]}: expected a model of quality estimation, got one of {', '.join(decoder.labels[:5])}"
+        )
     old = decoder.calibration or Calibration()
     decoder.calibrate(None)
     config = read_config(archive)
@@ -218,7 +265,12 @@ def calibrate(
         "cross_fitted": cross_fitted,
         "adapted": None,
         "halting": steps,
+        "acceptance": None,
     }
+    if wish is not None:
+        calibration.acceptance, results["acceptance"] = acceptance_of(
+            words, calibration, path, wish
+        )
     # An old calibration may be of the same words.
     plain = fitting.measures(words, Calibration())["nll"]
     _warn(results, path, plain, maximize)
@@ -233,6 +285,7 @@ def calibrate(
                 [(pairs.bins(), pairs.ece()) for pairs in shown],
                 calibration.threshold,
                 decoder.is_word_qe,
+                results["acceptance"],
             )
             save_figure(figure, Path(plot).with_suffix(""), [Path(plot).suffix[1:]])
     if adapt_to:
@@ -345,6 +398,8 @@ def as_text(results: Mapping[str, Any], plot: str | None) -> str:
             f"expected there: {score} {percent(adapted['expected_score'])}%, "
             f"{percent(adapted['tagged_share'])}% of the words tagged BAD"
         )
+    if results["acceptance"] is not None:
+        lines += ["", *_acceptance(results["acceptance"]), ""]
     lines += [f"wrote {path}" for path in (results["output"], plot) if path]
     return "\n".join(lines)
 
@@ -360,6 +415,39 @@ def _halting(figures: Mapping[str, Any]) -> Iterator[str]:
     for name, title in titles.items():
         row, score = figures[name], SCORES[figures["score"]]
         yield f"{title:<12}  {row['mean_steps']:5.2f} steps, {score} {percent(row['score'])}%"
+
+
+def _acceptance(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The decision that translations need no reviewer, and what it promises."""
+    ((name, wish),) = figures["wish"].items()
+    yield (
+        f"accept: translations that are free of errors with a probability of {figures['threshold']:.4f} or more, for a "
+        f"{name} of {wish:g}"
+    )
+    yield (
+        f"accepted: {percent(figures['share'])}% of the translations, on other data "
+        f"{_between(figures['share_interval'])}%"
+    )
+    yield (
+        f"free of errors: {percent(figures['precision'])}% of these, on other data "
+        f"{_between(figures['precision_interval'])}%; of all translations {percent(figures['error_free_share'])}%"
+    )
+    drawn = figures["documents"], "documents"
+    if figures["documents"] is None:
+        drawn = figures["segments"], "translations"
+    yield f"intervals of 95%, for as many other data like DEV, by a bootstrap of {drawn[0]} {drawn[1]}"
+    yield f"ECE of the probability, cross-fitted: {percent(figures['ece'])}%"
+    yield ""
+    columns: tuple[Column, ...] = (
+        ("accepted %", "share", percent),
+        ("free of errors %", "precision", percent),
+        ("on other data", "precision_interval", _between),
+    )
+    yield table_text(columns, figures["coverage"][1::2])
+
+
+def _between(interval: Sequence[float]) -> str:
+    return " to ".join(map(percent, interval))
 
 
 def _listed(values: Mapping[str, float], write: Callable[[float], str]) -> str:

@@ -526,9 +526,9 @@ def _read_spans(paths: Sequence[str], clip: bool, encoding: str) -> list[TagFile
         system, sentences = read_error_spans(path, clip, encoding)
         texts.append(sentences)
         tagged = []
-        for text, spans, line, _ in sentences:
-            severities = severities_of(text, spans)
-            tagged.append(TaggedSentence(severities, [line] * len(severities), None))
+        for sentence in sentences:
+            severities = severities_of(sentence.text, sentence.spans)
+            tagged.append(TaggedSentence(severities, [sentence.line] * len(severities), None))
         files.append(TagFile(path, tagged, system=system))
         check_sentences(files[0], files[-1])
         for expected, got in zip(texts[0], sentences):

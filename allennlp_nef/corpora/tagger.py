@@ -267,6 +267,8 @@ class RowTagger:
             "threshold": number,
             "sentence_score": number,
             "expected_bad_share": number,
+            "error_free_probability": number,
+            "accept": arrow.bool_(),
         }
         return arrow.schema([(name, types.get(name, text)) for name in names])
 

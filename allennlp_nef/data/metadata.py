@@ -50,6 +50,8 @@ class TaggingMetadata:
     """The words of the translation as a person corrected it, where known."""
     segment: Segment | None = None
     """What the file says of the translation, of a file of segments of WMT24 to 26."""
+    document: str | None = None
+    """The name of the document that the sentence is from, where known."""
     id: Any = None
     """That of the request, a JSON value; None where it has none."""
 

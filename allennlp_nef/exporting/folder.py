@@ -17,6 +17,7 @@ from allennlp_nef.data.dataset_readers import WmtWordQeReader
 from allennlp_nef.data.token_indexers import AffixesIndexer
 from allennlp_nef.errors import UserError, needing
 from allennlp_nef.exporting.plain_tagger import PlainTagger, PlainWords, unsupported
+from allennlp_nef.modules.calibration import ERRORS
 from allennlp_nef.modules.tag_decoder import TagDecoder
 from allennlp_nef.modules.tag_heads import CrfTagHead
 from allennlp_nef.predictors.base import TaggingPredictor
@@ -98,6 +99,7 @@ def _head(decoder: TagDecoder) -> dict[str, Any]:
         "calibration": calibration and {"temperature": calibration.temperature, "biases": biases},
         "threshold": decoder.threshold,
         "decides_by_threshold": calibration is not None and calibration.threshold is not None,
+        "acceptance": decoder.acceptance and {**vars(decoder.acceptance), "errors": ERRORS},
     }
 
 

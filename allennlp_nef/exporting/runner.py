@@ -276,6 +276,7 @@ class Head:
         chain = settings["chain"]
         self._chain = chain and Chain(*map(numpy.array, chain))
         self._calibration = settings["calibration"]
+        self._acceptance = settings["acceptance"]
         self.has_chunks = are_chunk_tags(self.labels)
         pairs = [
             [chunks_of((a, b)) if self.has_chunks else [] for b in self.labels] for a in self.labels
@@ -311,6 +312,18 @@ class Head:
             by_threshold = numpy.where(is_bad, bad, self.labels.index("OK"))
             tags = numpy.where(numpy.isnan(limits), tags, by_threshold)
         return Tagging(numpy.where(mask, tags, 0), marginals)
+
+    def acceptance(self, bad_probabilities: Sequence[float]) -> dict[str, Any]:
+        """`error_free_probability` and `accept`, as `Acceptance` has them; empty where the tagger has none."""
+        if self._acceptance is None:
+            return {}
+        scale, bias = self._acceptance["scale"], self._acceptance["bias"]
+        bad = numpy.array(bad_probabilities, numpy.float32).astype(numpy.float64)
+        with numpy.errstate(divide="ignore"):
+            errors = -numpy.log1p(-bad.clip(max=1)).sum().clip(*self._acceptance["errors"])
+        probability = float(1 / (1 + numpy.exp(scale * numpy.log(errors) - bias)))
+        is_accepted = probability >= self._acceptance["threshold"]
+        return {"error_free_probability": probability, "accept": is_accepted}
 
     def _best_labels(self, scores: numpy.ndarray) -> numpy.ndarray:
         tags = scores.argmax(-1)
@@ -424,8 +437,8 @@ class ExportedTagger:
 
         `list[dict[str, Any]]`
             `tokens`, `tags` and `probabilities`, and for chunks `spans`; for quality estimation `tokens`, `tags`,
-            `bad_probabilities`, `threshold`, `sentence_score`, `alignments` and `alignments_from`. They are those of
-            the predictor.
+            `bad_probabilities`, `threshold`, `sentence_score`, `alignments` and `alignments_from`, and where the model
+            is calibrated for it `error_free_probability` and `accept`. They are those of the predictor.
 
         # Raises
 
@@ -502,6 +515,7 @@ class ExportedTagger:
             "bad_probabilities": bad,
             "threshold": head.threshold if sentence.threshold is None else sentence.threshold,
             "sentence_score": sum(bad) / size,
+            **head.acceptance(bad),
             "alignments": [list(pair) for pair in sorted(set(sentence.alignments or ()))],
             "alignments_from": sentence.alignments_from,
         }

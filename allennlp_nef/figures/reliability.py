@@ -1,6 +1,6 @@
-"""A reliability plot: how often what has a probability happens."""
+"""A reliability plot: how often what has a probability happens. And one of risk against coverage."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -19,8 +19,9 @@ def reliability_plot(
     series: Sequence[tuple[numpy.ndarray, float]],
     threshold: float | None,
     is_word_qe: bool,
+    acceptance: Mapping[str, Any] | None = None,
 ) -> "Figure":
-    """The plot.
+    """The plot, and beside it, if translations are accepted, the share of these that have errors.
 
     # Parameters
 
@@ -31,11 +32,23 @@ def reliability_plot(
         Of the probability of BAD, after calibration; None where there is none.
     is_word_qe : `bool`
         Whether the probabilities are those of BAD, and not of the predicted tags.
+    acceptance : `Mapping[str, Any]`, optional (default = `None`)
+        The numbers of `allennlp_nef.calibration.acceptance.acceptance_of`.
     """
-    figure: Any = new_figure(_WIDTH, _HEIGHT)
-    upper, lower = figure.subplots(
-        2, 1, sharex=True, gridspec_kw={"height_ratios": [3, 1], "hspace": 0.12}
+    columns = 1 if acceptance is None else 2
+    figure: Any = new_figure(columns * _WIDTH, _HEIGHT)
+    left, right = 0.65 / figure.get_figwidth(), 1 - 0.25 / figure.get_figwidth()
+    grid = figure.add_gridspec(
+        2,
+        columns,
+        height_ratios=[3, 1],
+        hspace=0.12,
+        wspace=0.24,
+        **{"left": left, "right": right, "top": 0.94, "bottom": 0.08},
     )
+    upper = figure.add_subplot(grid[0, 0])
+    lower = figure.add_subplot(grid[1, 0], sharex=upper)
+    upper.tick_params(labelbottom=False)
     literal(upper.set_title(shown(title, 70)))
     upper.plot([0, 1], [0, 1], color=LINE, linewidth=1, zorder=1)
     for (name, color, marker, line), (bins, error) in zip(_SERIES, series):
@@ -57,6 +70,39 @@ def reliability_plot(
     what = "BAD" if is_word_qe else "the predicted tag"
     lower.set(xlabel=f"probability of {what}", ylabel="words", yscale="log")
     lower.tick_params(colors=SOFT, which="both")
-    figure.subplots_adjust(left=0.13, right=0.95, top=0.94, bottom=0.08)
     figure.align_ylabels()
+    if acceptance is not None:
+        _risk_coverage(figure.add_subplot(grid[:, 1]), acceptance)
     return figure
+
+
+def _risk_coverage(axes: Any, acceptance: Mapping[str, Any]) -> None:
+    """The risk of accepting translations, against how many are accepted, with the interval of each."""
+    rows = acceptance["coverage"]
+    x = [row["share"] for row in rows]
+    low, high = zip(*(row["precision_interval"] for row in rows))
+    literal(axes.set_title("accepted without a review"))
+    axes.fill_between(
+        x,
+        [1 - each for each in high],
+        [1 - each for each in low],
+        color=BLUE,
+        alpha=0.15,
+        linewidth=0,
+        label="other data, 95%",
+    )
+    axes.plot(x, [1 - row["precision"] for row in rows], color=BLUE, label="these data")
+    axes.axhline(
+        1 - acceptance["error_free_share"],
+        color=GRAY,
+        linewidth=1,
+        linestyle="--",
+        label="at random",
+    )
+    share, risk = acceptance["share"], 1 - acceptance["precision"]
+    label = f"threshold {acceptance['threshold']:.3f}"
+    axes.plot([share], [risk], color=RED, marker="o", linestyle="", clip_on=False, label=label)
+    axes.set(xlim=(0, 1), ylim=(0, 1))
+    axes.set_xlabel("coverage: share of translations that are accepted")
+    axes.set_ylabel("risk: share of these that have errors")
+    axes.legend(loc="best", labelcolor=INK, frameon=True, edgecolor="none")

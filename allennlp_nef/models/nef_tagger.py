@@ -28,6 +28,7 @@ from allennlp_nef.metrics import (
     SentenceScoresMetric,
     TagAccuracy,
 )
+from allennlp_nef.metrics.ratios import ratio
 from allennlp_nef.models.base import (
     DecodeOptions,
     VersionedModel,
@@ -219,6 +220,7 @@ class NefTagger(VersionedModel):
                 f"{name}: expected the labels OK and BAD, got {', '.join(tag_head.labels)}"
             )
         self._seen = SeenMetric()
+        self._accepted = AcceptanceMetric()
         self._unseen_labels: Counter[str] = Counter()
         self._warned_of_alignments = False
         self.batch_shape: BatchShape | None = None
@@ -381,12 +383,18 @@ class NefTagger(VersionedModel):
             self._seen.add_batch(
                 None if self.training or ok is None else tagging.tag_ids != ok, mask
             )
+            acceptance = None if self.training else self.tag_decoder.acceptance
+            if acceptance is not None and tagging.error_free_probabilities is not None:
+                is_accepted = tagging.error_free_probabilities >= acceptance.threshold
+                is_bad = (tags != self.tag_head.labels.index("OK")) & mask
+                self._accepted(is_accepted, ~is_bad.any(-1))
 
     @overrides(check_signature=False)
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """One entry an instance, each as long as its sentence; and the loss of the batch. While training, no tags.
 
         - `tags`: the labels; `metadata`; `tokens`, where the metadata have them.
+        - `error_free_probability`, if the calibration has an `Acceptance`.
         - `sentence_score`, if the model predicts it; `steps`, the number of steps, where a sentence may halt, or None.
         - `probabilities`: of the tag, for each word; `label_probabilities`: an array (words, labels).
         - `spans`, if the labels are those of chunks: objects with `start` and `end` (words, from 0, the end exclusive),
@@ -411,6 +419,8 @@ class NefTagger(VersionedModel):
             lengths = tagging.mask.sum(-1).tolist()
             rows = zip(tagging.tag_ids.tolist(), lengths)
             readable["tags"] = [[self.tag_head.labels[tag] for tag in row[:n]] for row, n in rows]
+            if tagging.error_free_probabilities is not None:
+                readable["error_free_probability"] = tagging.error_free_probabilities.tolist()
             if self.has_chunks:
                 readable["spans"] = self._spans(tagging, readable["tags"], readable.get("tokens"))
             # Of a chain, the same ones as those of the chunks.
@@ -486,6 +496,7 @@ class NefTagger(VersionedModel):
                 continue
             if seen["batches"] or isinstance(metric, SentenceScoresMetric):
                 scores.update(metric.get_metric(reset))
+        scores.update(self._accepted.get_metric(reset))
         if "mean_steps" in seen:
             scores["mean_steps"] = seen["mean_steps"]
         if reset:
@@ -778,3 +789,41 @@ def batch_halting(
     if not any(haltings) and not any(limits):
         return None
     return BatchHalting(haltings, limits, mask)
+
+
+class AcceptanceMetric(CountingMetric):
+    """How many sentences need no reviewer, and how many of these are free of errors, over the whole data set.
+
+    `accept_share` and `accept_precision`, both in [0, 1], the latter 0 where none is accepted. No scores without
+    sentences. A tagger has it where its calibration has an `Acceptance`.
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    @overrides(check_signature=False)
+    def __call__(self, is_accepted: torch.Tensor, is_error_free: torch.Tensor) -> None:
+        """Whether each sentence is accepted, and whether it has no error: each (batch,), bool."""
+        self.add(
+            torch.stack(
+                [
+                    is_accepted.sum(),
+                    (is_accepted & is_error_free).sum(),
+                    torch.ones_like(is_accepted, dtype=torch.long).sum(),
+                ]
+            )
+        )
+
+    @overrides
+    def no_counts(self) -> numpy.ndarray:
+        return numpy.zeros(3, dtype=numpy.int64)  # accepted, of these without errors, all
+
+    @overrides
+    def scores(self, counts: Any) -> dict[str, float]:
+        accepted, error_free, sentences = counts.tolist()
+        if not sentences:
+            return {}
+        return {
+            "accept_share": accepted / sentences,
+            "accept_precision": float(ratio(error_free, accepted)),
+        }

@@ -1,4 +1,4 @@
-"""Temperature, biases and threshold of the probabilities of tags."""
+"""Temperature, biases and threshold of the probabilities of tags, and which translations need no reviewer."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +13,8 @@ OBJECTIVES = ("mcc", "f1_mult", "span_f1")
 """The scores that a threshold can be chosen for."""
 LIMIT = 1000.0
 """Of the temperature, of its inverse, and of biases."""
+ERRORS = (1e-6, 1e6)
+"""The lowest and the highest number of errors that a translation is expected to have, so that logarithms are finite."""
 
 
 def calibrated(
@@ -41,6 +43,81 @@ def calibrated(
     return logits.softmax(-1).masked_fill(is_zero, 0)
 
 
+class Acceptance(FromParams):
+    """When a translation needs no reviewer: a part of a `Calibration`.
+
+    The probability that a translation is free of errors is 1 / (1 + exp(a log e - b)), with e = -sum_i log P_i(OK) over
+    its words. If these were independent of each other, the probability would be exp(-e). Since they are not,
+    `allennlp-nef calibrate` fits a and b. e is close to the expected number of BAD words, where that is low.
+
+    # Parameters
+
+    scale, bias : `float`
+        a and b, from -1000 to 1000.
+    threshold : `float`
+        From 0 to 1: a translation is accepted where the probability that it is free of errors is at least this.
+    share, precision : `float`
+        In the data that the threshold was chosen on, the share of translations that are accepted, and the share of
+        these that are free of errors.
+    share_interval, precision_interval : `list[float]`
+        For other data like those, the lower and the upper end of intervals with a confidence of 95%.
+    """
+
+    def __init__(
+        self,
+        scale: float,
+        bias: float,
+        threshold: float,
+        share: float,
+        precision: float,
+        share_interval: list[float],
+        precision_interval: list[float],
+    ) -> None:
+        for name, value in (("scale", scale), ("bias", bias)):
+            if not -LIMIT <= value <= LIMIT:
+                raise ConfigurationError(
+                    f"calibration: acceptance: {name}: expected a number from {-LIMIT:g} to {LIMIT:g}, got {value!r}"
+                )
+        shares = {"threshold": [threshold], "share": [share], "precision": [precision]}
+        shares.update(share_interval=share_interval, precision_interval=precision_interval)
+        for name, values in shares.items():
+            if not all(0 <= value <= 1 for value in values):
+                raise ConfigurationError(
+                    f"calibration: acceptance: {name}: expected numbers from 0 to 1, got {values}"
+                )
+        self.scale = scale
+        self.bias = bias
+        self.threshold = threshold
+        self.share = share
+        self.precision = precision
+        self.share_interval = share_interval
+        self.precision_interval = precision_interval
+
+    def probabilities(self, bad_probabilities: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """The probability of each translation to be free of errors, in float64: (batch,).
+
+        # Parameters
+
+        bad_probabilities : `torch.Tensor`, (batch, tokens)
+            Calibrated.
+        mask : `torch.BoolTensor`, (batch, tokens)
+        """
+        errors = expected_errors(bad_probabilities, mask)
+        return torch.sigmoid(self.bias - self.scale * errors.log())
+
+
+def expected_errors(bad_probabilities: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """e = -sum_i log(1 - P_i(BAD)) of each sentence, within `ERRORS`, in float64: (batch,).
+
+    # Parameters
+
+    bad_probabilities : `torch.Tensor`, (batch, tokens)
+    mask : `torch.BoolTensor`, (batch, tokens)
+    """
+    errors = -torch.log1p(-bad_probabilities.double()).masked_fill(~mask, 0).sum(-1)
+    return errors.clamp(*ERRORS)
+
+
 class Calibration(FromParams):
     """What `allennlp-nef calibrate` finds on labeled data, and stores in the config of an archive.
 
@@ -62,6 +139,8 @@ class Calibration(FromParams):
         one), and the share that the threshold tags BAD. `evaluate` warns where it tags far more or fewer words BAD.
     base_rate : `dict[str, float]`, optional (default = `None`)
         After adaptation to unlabeled data, the share of each label that was estimated there. Answers say so.
+    acceptance : `Acceptance`, optional (default = `None`)
+        For the labels of quality estimation: when a translation needs no reviewer.
     """
 
     def __init__(
@@ -73,6 +152,7 @@ class Calibration(FromParams):
         gold_share: float | None = None,
         tagged_share: float | None = None,
         base_rate: dict[str, float] | None = None,
+        acceptance: Acceptance | None = None,
     ) -> None:
         # Others would give probabilities that are NaN.
         if not 1 / LIMIT <= temperature <= LIMIT:
@@ -105,6 +185,7 @@ class Calibration(FromParams):
         self.gold_share = gold_share
         self.tagged_share = tagged_share
         self.base_rate = base_rate
+        self.acceptance = acceptance
 
     def check_labels(self, labels: Sequence[str]) -> None:
         """Raises `ConfigurationError` where the calibration is of other labels."""
@@ -113,10 +194,12 @@ class Calibration(FromParams):
                 raise ConfigurationError(
                     f"calibration: expected labels among {', '.join(labels)}, got {label!r}"
                 )
-        if self.threshold is not None and not is_word_qe(labels):
-            raise ConfigurationError(
-                f"calibration: threshold: expected the labels OK and BAD, or OK and severities, got {', '.join(labels)}"
-            )
+        for name in ("threshold", "acceptance"):
+            if getattr(self, name) is not None and not is_word_qe(labels):
+                raise ConfigurationError(
+                    f"calibration: {name}: expected the labels OK and BAD, or OK and severities, got "
+                    + ", ".join(labels)
+                )
 
     def apply(self, probabilities: torch.Tensor, labels: Sequence[str]) -> torch.Tensor:
         """Probabilities of these labels, (..., labels), calibrated."""
@@ -125,4 +208,5 @@ class Calibration(FromParams):
 
     def to_json(self) -> dict[str, Any]:
         """The parameters, for a config; those without a value are left out."""
-        return {name: value for name, value in vars(self).items() if value is not None}
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        return {**given, **({"acceptance": vars(self.acceptance)} if self.acceptance else {})}

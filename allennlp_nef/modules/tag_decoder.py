@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from allennlp_nef.data.formats.chunks import Chunk, are_chunk_tags, chunks_of
 from allennlp_nef.data.formats.error_spans import is_word_qe
-from allennlp_nef.modules.calibration import Calibration
+from allennlp_nef.modules.calibration import Acceptance, Calibration
 from allennlp_nef.modules.tag_heads import ChainProbabilities, TagHead, bad_ids_of, word_qe_tags
 
 
@@ -83,6 +83,11 @@ class TagDecoder:
         table = torch.full((2,), 1 - threshold, dtype=torch.double)
         table[self.bad_ids] = threshold
         return float(self.calibrated(table)[self.bad_ids[0]])
+
+    @property
+    def acceptance(self) -> Acceptance | None:
+        """Which sentences need no reviewer; None where the calibration does not say."""
+        return None if self.calibration is None else self.calibration.acceptance
 
     def chunk_probabilities(
         self,
@@ -172,6 +177,15 @@ class Tagging:
     def chain(self) -> ChainProbabilities:
         """The probabilities of each word, and of the next word given that this word has its tag."""
         return self.tag_decoder.chain_probabilities(self.scores, self.mask, self.tag_ids)
+
+    @cached_property
+    def error_free_probabilities(self) -> torch.Tensor | None:
+        """The probability of each sentence to be free of errors, in float64: (batch,); None without an `Acceptance`."""
+        acceptance = self.tag_decoder.acceptance
+        if acceptance is None:
+            return None
+        bad = self.tag_decoder.bad_probabilities(self.probabilities.float())
+        return acceptance.probabilities(bad, self.mask)
 
     @cached_property
     def tag_ids(self) -> torch.Tensor:

@@ -142,12 +142,14 @@ class WordQePredictor(TaggingPredictor):
     probability of BAD is at least this; `null` where tags come from a CRF that is not calibrated), `spans` (the errors,
     an object each, where the target is tagged), `base_rate` (the share of BAD words that the model was adapted to, if
     it was), `sentence_score` (what the model predicts for the sentence, such as HTER, with `expected_bad_share` beside
-    it; where it has not learned that, the expected share of BAD tokens: the mean of `bad_probabilities`), `alignments`
-    (the pairs that the model used), `alignments_from` ("given", "computed", or "none": the model has no aligner), and,
-    where the sentence may halt, `steps`, how many it did; where the words of a string are tagged, `offsets`, for each
-    of them the characters where it begins and after its end; if asked for, `attention` (steps or tokens x tokens) and
-    `trace` (an object); `null` where the model has none. An answer with a trace also has `source` (words), and `target`
-    where it has `tagged`. Of data with the part `post_edits`, an answer has `post_edit`, the corrected translation.
+    it; where it has not learned that, the expected share of BAD tokens: the mean of `bad_probabilities`), where the
+    model is calibrated for it `error_free_probability` (that no token is BAD) and `accept` (true: no reviewer needs to
+    look), `alignments` (the pairs that the model used), `alignments_from` ("given", "computed", or "none": the model
+    has no aligner), and, where the sentence may halt, `steps`, how many it did; where the words of a string are tagged,
+    `offsets`, for each of them the characters where it begins and after its end; if asked for, `attention` (steps or
+    tokens x tokens) and `trace` (an object); `null` where the model has none. An answer with a trace also has `source`
+    (words), and `target` where it has `tagged`. Of data with the part `post_edits`, an answer has `post_edit`, the
+    corrected translation.
 
     A span is one BAD word or several adjacent ones of the same severity, with what stands between them. It has `start`
     and `end`, the characters of the target where it begins and after it, from 0 (of a list of words, these are those of
@@ -389,6 +391,10 @@ class WordQePredictor(TaggingPredictor):
         answer["sentence_score"] = output.get("sentence_score", share)
         if "sentence_score" in output:
             answer["expected_bad_share"] = share
+        if decoder.acceptance is not None:
+            probability = output["error_free_probability"]
+            answer["error_free_probability"] = probability
+            answer["accept"] = probability >= decoder.acceptance.threshold
         if self._explains_by_attention:
             answer["explanation"] = mean_steps(output["attention"])
         if metadata.offsets is not None:

@@ -149,6 +149,118 @@ class TestWordQe:
         assert tags.count("BAD") / len(tags) == pytest.approx(calibration["tagged_share"], abs=0.1)
 
 
+class TestAcceptance:
+    """Of translations that need no reviewer."""
+
+    @pytest.fixture(scope="class")
+    def accepting(self, run, archive_path, folder):
+        """The results for a precision of 0.9, and the archive."""
+        output, plot = folder / "accepting.tar.gz", folder / "accepting.svg"
+        wish = ("--accept-precision", 0.9, "--plot", plot)
+        results = run(archive_path, DEV, "--output", output, *wish)
+        assert "coverage: share of translations" in plot.read_text()
+        return results["acceptance"], output
+
+    def test_answers_and_evaluate_keep_the_promise(self, accepting, allennlp, tmp_path, root):
+        """On the data of the fit: what is accepted has the share and the precision that the command prints."""
+        figures, output = accepting
+        assert figures["wish"] == {"precision": 0.9}
+        assert (figures["segments"], figures["documents"]) == (200, None)
+        assert figures["precision"] >= 0.9
+        for name in ("share", "precision"):
+            low, high = figures[f"{name}_interval"]
+            assert low < figures[name] < high or figures[name] == high == 1
+        assert figures["coverage"][-1]["precision"] == figures["error_free_share"]
+        scores = evaluated(allennlp, output, DEV, tmp_path)
+        assert scores["accept_share"] == figures["share"]
+        assert scores["accept_precision"] == pytest.approx(figures["precision"])
+        predictor = Predictor.from_archive(load_archive(str(output)))
+        answers = predictor.predict_batch_instance(list(predictor._dataset_reader.read(DEV)))
+        lines = (root / f"{DEV}.tags").read_text().splitlines()
+        accepted = [tags for tags, answer in zip(lines, answers) if answer["accept"]]
+        assert len(accepted) / 200 == figures["share"]
+        assert sum("BAD" not in tags for tags in accepted) / len(accepted) == figures["precision"]
+        for answer in answers:
+            is_likely = answer["error_free_probability"] >= figures["threshold"]
+            assert answer["accept"] == is_likely
+        # What is calibrated is the probability: its mean is the share of translations without errors.
+        mean = sum(answer["error_free_probability"] for answer in answers) / 200
+        assert mean == pytest.approx(figures["error_free_share"], abs=0.02)
+
+    def test_report_has_the_promise(self, allennlp, archive_path, tmp_path, capsys):
+        output = tmp_path / "new.tar.gz"
+        allennlp("calibrate", archive_path, DEV, "--output", output, "--accept-share", 0.25)
+        out = capsys.readouterr().out
+        assert "for a share of 0.25\naccepted: 25.00% of the translations, on other data " in out
+        assert "by a bootstrap of 200 translations" in out
+
+    def test_documents_are_drawn_where_the_data_name_them(self, run, archive_path, tmp_path, root):
+        header, *rows = (root / SPANS).read_text().splitlines()
+        cells = [row.split("\t") for row in rows]
+        for i, row in enumerate(cells):
+            row[1] = f"document {i % 20}"
+        path = tmp_path / "documents.tsv"
+        path.write_text("\n".join([header, *map("\t".join, cells)]) + "\n")
+        output = tmp_path / "new.tar.gz"
+        results = run(archive_path, path, "--output", output, "--accept-share", 0.5)
+        assert results["acceptance"]["documents"] == 20
+
+    @pytest.mark.parametrize(
+        "options, message",
+        [
+            (
+                ["--accept-share", 1.5],
+                "argument --accept-share: expected a number above 0 and at most 1",
+            ),
+            (
+                ["--accept-share", 0.3, "--accept-precision", 0.9],
+                "--accept-share: expected no --accept-precision with it, got 0.3 and 0.9",
+            ),
+            (
+                ["--accept-share", 0.3, "--adapt-to", "fixtures/qe/test"],
+                "--accept-share: expected no --adapt-to with it",
+            ),
+        ],
+    )
+    def test_wrong_wishes_are_errors(self, fail, archive_path, tmp_path, options, message):
+        output = tmp_path / "new.tar.gz"
+        assert message in fail(archive_path, DEV, "--output", output, *options)
+        assert not output.exists()
+
+    def test_precision_that_cannot_be_reached_is_an_error(
+        self, fail, run, archive_path, tmp_path, root
+    ):
+        """Where every other translation has an error at its start, none are free of errors often enough."""
+        for name in ("src", "mt", "tags"):
+            text = (root / f"{DEV}.{name}").read_text()
+            (tmp_path / f"a.{name}").write_text(text)
+        lines = (tmp_path / "a.tags").read_text().splitlines()
+        lines[::2] = [" ".join(["BAD", *line.split()[1:]]) for line in lines[::2]]
+        (tmp_path / "a.tags").write_text("\n".join(lines) + "\n")
+        arguments = (archive_path, tmp_path / "a", "--output", tmp_path / "new.tar.gz")
+        error = fail(*arguments, "--accept-precision", 0.99)
+        start = "error: --accept-precision: expected at most "
+        assert error.startswith(start) and error.endswith("of the sentences, got 0.99")
+        best = error.removeprefix(start).split(",")[0]
+        assert run(*arguments, "--accept-precision", best)["acceptance"]["share"] > 0
+
+    def test_other_taggers_cannot_accept(self, fail, pos_archive, tmp_path):
+        error = fail(pos_archive, "--output", tmp_path / "new.tar.gz", "--accept-share", 0.5)
+        assert "--accept-share: expected a model of quality estimation, got one of " in error
+
+    @pytest.mark.parametrize("tag, right", [("OK", 60), ("BAD", 0)])
+    def test_too_few_translations_are_refused(self, fail, archive_path, tmp_path, root, tag, right):
+        for name in ("src", "mt", "tags"):
+            lines = (root / f"{DEV}.{name}").read_text().splitlines()[:60]
+            if name == "tags":
+                lines = [" ".join([tag] + ["OK"] * (len(line.split()) - 1)) for line in lines]
+                lines[:2] = [" ".join(["BAD"] * len(line.split())) for line in lines[:2]]
+            (tmp_path / f"a.{name}").write_text("\n".join(lines) + "\n")
+        arguments = (archive_path, tmp_path / "a", "--output", tmp_path / "new.tar.gz")
+        error = fail(*arguments, "--accept-share", 0.5)
+        assert error.endswith(f", got 60, {max(0, right - 2)} of them without errors")
+
+
 def test_folder_of_a_run_gives_what_its_archive_would_have(archive_path, allennlp, tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(str(archive_path.parent), str(folder))

@@ -44,20 +44,29 @@ def ner_folder(exported, ner_archive, root):
     return exported(ner_archive, "--int8", "--check", str(root / "fixtures/ner/test.conll"))[0]
 
 
+@pytest.fixture(scope="module")
+def accepting_archive(allennlp, baselines, tmp_path_factory):
+    """A calibrated quality estimator that says which translations need no reviewer."""
+    output = tmp_path_factory.mktemp("accepting") / "model.tar.gz"
+    archive = baselines["qe_bilstm"]
+    allennlp("calibrate", archive, "fixtures/qe/dev", "--output", output, "--accept-share", 0.4)
+    return output
+
+
 @pytest.mark.parametrize(
     "archive, data",
     [
         ("ner_archive", "fixtures/ner/test.conll"),  # CRF, N = 5
         ("pos_archive", "fixtures/pos/test.conllu"),  # softmax, N = L
-        ("qe_bilstm", "fixtures/qe/test"),  # with an aligner and a threshold, without a decoder
+        ("accepting_archive", "fixtures/qe/test"),  # aligner, threshold, acceptance; no decoder
     ],
 )
 def test_answers_are_those_of_the_predictor(
-    request, exported, ner_folder, baselines, predictor_of, root, archive, data
+    request, exported, ner_folder, predictor_of, root, archive, data
 ):
     from allennlp_nef.exporting.runner import ExportedTagger
 
-    path = baselines[archive] if archive == "qe_bilstm" else request.getfixturevalue(archive)
+    path = request.getfixturevalue(archive)
     predictor = predictor_of(path)
     instances = itertools.islice(predictor._dataset_reader.read(str(root / data)), 40)
     words = [each.fields["metadata"].metadata for each in instances]
@@ -71,6 +80,7 @@ def test_answers_are_those_of_the_predictor(
     expected = predictor.predict_batch_json(requests)
     answers = ExportedTagger(str(exported(path)[0])).tag(requests)
     assert len({len(each["tokens"]) for each in answers}) > 5
+    assert predictor.task != "word_qe" or len({each["accept"] for each in answers}) == 2
     for wanted, answer in zip(expected, answers):
         wanted = {name: wanted[name] for name in answer}
         assert answer == approximately(wanted)

@@ -370,7 +370,7 @@ class WmtWordQeReader(TaggingReader):
         source, target, alignments = example.source, example.target, example.alignments
         instance = self.build_instance(source, target, alignments, example.tags_of(self.tagged))
         metadata = metadata_of(instance)
-        metadata.post_edit = example.post_edit
+        metadata.post_edit, metadata.document = example.post_edit, example.document
         if self.tagged == "target":
             metadata.text, metadata.offsets = example.text, example.offsets
             metadata.spans, metadata.segment = example.spans, example.segment

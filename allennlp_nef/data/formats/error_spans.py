@@ -72,6 +72,8 @@ class SpannedText(NamedTuple):
     line: int
     source: str | None = None
     """In the development data."""
+    document: str | None = None
+    """In the development data: the name of its document."""
 
 
 def read_error_spans(
@@ -248,7 +250,7 @@ def _spanned(
     """The sentence of a row whose text is in a column, with the columns of its spans after it."""
     location = f"{path}:{row.line}"
     text = row.cells[column]
-    source = row.cells[column - 1] if column == 5 else None
+    source, document = (row.cells[4], row.cells[1]) if column == 5 else (None, None)
     starts, ends, severities = (cell.split() for cell in row.cells[column + 1 :])
     if not len(starts) == len(ends) == len(severities) > 0:
         raise DataFormatError(
@@ -256,7 +258,7 @@ def _spanned(
             f"got {len(starts)}, {len(ends)} and {len(severities)}"
         )
     if (starts, ends, severities) == (["-1"], ["-1"], [NO_ERROR]):
-        return SpannedText(text, [], row.line, source)
+        return SpannedText(text, [], row.line, source, document)
     spans = []
     for start, end, severity in zip(starts, ends, severities):
         if not (is_whole_number(start) and is_whole_number(end)):
@@ -267,7 +269,7 @@ def _spanned(
         if span is not None:
             spans.append(span)
             offsets.add(text, span)
-    return SpannedText(text, spans, row.line, source)
+    return SpannedText(text, spans, row.line, source, document)
 
 
 def checked_span(

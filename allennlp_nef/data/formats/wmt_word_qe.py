@@ -102,6 +102,8 @@ class WordQeExample(NamedTuple):
     """Words of the translation as a person corrected it, at least one; None without a file of them."""
     segment: Segment | None = None
     """What a file in one of the layouts of `wmt_segments` says of the translation; None of other files."""
+    document: str | None = None
+    """The name of its document, where the file has error spans and names it."""
 
     def tags_of(self, tagged: str) -> list[str] | None:
         """The tags of what is `tagged`, one of `TAGGED`; None where they are not known."""
@@ -399,6 +401,7 @@ def _read_spans(
             sentence.text,
             target.offsets,
             sentence.spans,
+            document=sentence.document,
         )
     odd.warn(logger.warning)
 
@@ -448,6 +451,7 @@ def _read_segments(path: str, options: ReadOptions) -> Iterator[WordQeExample]:
             segment.spans,
             hter,
             segment=segment,
+            document=segment.document,
         )
     odd.warn(logger.warning)
 
