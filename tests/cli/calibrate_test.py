@@ -14,6 +14,7 @@ from allennlp.models import load_archive
 from allennlp.predictors import Predictor
 
 from allennlp_nef.cli.archive_files import read_config, write_archive
+from allennlp_nef.data.metadata import metadata_of
 from tests.predictors.small_archives import files_of, write_files
 
 DEV = "fixtures/qe/dev"
@@ -152,9 +153,7 @@ class TestWordQe:
 class TestAcceptance:
     """Of translations that need no reviewer."""
 
-    def test_answers_and_evaluate_keep_the_promise(
-        self, run, allennlp, archive_path, tmp_path, root
-    ):
+    def test_answers_and_evaluate_keep_the_promise(self, run, allennlp, archive_path, tmp_path):
         """On the data of the fit: what is accepted has the share and the precision that the command prints."""
         output, plot = tmp_path / "new.tar.gz", tmp_path / "plot.svg"
         wish = ("--accept-precision", 0.25, "--plot", plot)
@@ -171,9 +170,10 @@ class TestAcceptance:
         assert scores["accept_share"] == figures["share"]
         assert scores["accept_precision"] == pytest.approx(figures["precision"])
         predictor = Predictor.from_archive(load_archive(str(output)))
-        answers = predictor.predict_batch_instance(list(predictor._dataset_reader.read(DEV)))
-        lines = (root / f"{DEV}.tags").read_text().splitlines()
-        accepted = [tags for tags, answer in zip(lines, answers) if answer["accept"]]
+        instances = list(predictor._dataset_reader.read(DEV))
+        answers = predictor.predict_batch_instance(instances)
+        gold = [metadata_of(instance).tags for instance in instances]
+        accepted = [tags for tags, answer in zip(gold, answers) if answer["accept"]]
         assert len(accepted) / 200 == figures["share"]
         assert sum("BAD" not in tags for tags in accepted) / len(accepted) == figures["precision"]
         for answer in answers:
@@ -223,20 +223,12 @@ class TestAcceptance:
         assert message in fail(archive_path, DEV, "--output", output, *options)
         assert not output.exists()
 
-    def test_precision_that_cannot_be_reached_is_an_error(
-        self, fail, run, archive_path, tmp_path, root
-    ):
-        """Where every other translation has an error at its start, none are free of errors often enough."""
-        for name in ("src", "mt", "tags"):
-            text = (root / f"{DEV}.{name}").read_text()
-            (tmp_path / f"a.{name}").write_text(text)
-        lines = (tmp_path / "a.tags").read_text().splitlines()
-        lines[::2] = [" ".join(["BAD", *line.split()[1:]]) for line in lines[::2]]
-        (tmp_path / "a.tags").write_text("\n".join(lines) + "\n")
-        arguments = (archive_path, tmp_path / "a", "--output", tmp_path / "new.tar.gz")
-        error = fail(*arguments, "--accept-precision", 0.99)
+    def test_precision_that_cannot_be_reached_is_an_error(self, fail, run, archive_path, tmp_path):
+        """And what the message says can be reached."""
+        arguments = (archive_path, DEV, "--output", tmp_path / "new.tar.gz")
+        error = fail(*arguments, "--accept-precision", 0.999)
         start = "error: --accept-precision: expected at most "
-        assert error.startswith(start) and error.endswith("of the sentences, got 0.99")
+        assert error.startswith(start) and error.endswith("of the sentences, got 0.999")
         best = error.removeprefix(start).split(",")[0]
         assert run(*arguments, "--accept-precision", best)["acceptance"]["share"] > 0
 
@@ -244,17 +236,20 @@ class TestAcceptance:
         error = fail(pos_archive, "--output", tmp_path / "new.tar.gz", "--accept-share", 0.5)
         assert "--accept-share: expected a model of quality estimation, got one of " in error
 
-    @pytest.mark.parametrize("tag, right", [("OK", 60), ("BAD", 0)])
-    def test_too_few_translations_are_refused(self, fail, archive_path, tmp_path, root, tag, right):
+    @pytest.mark.parametrize("sentences, has_right", [(60, True), (200, False)])
+    def test_too_few_translations_are_refused(
+        self, fail, archive_path, tmp_path, root, sentences, has_right
+    ):
         for name in ("src", "mt", "tags"):
-            lines = (root / f"{DEV}.{name}").read_text().splitlines()[:60]
-            if name == "tags":
-                lines = [" ".join([tag] + ["OK"] * (len(line.split()) - 1)) for line in lines]
-                lines[:2] = [" ".join(["BAD"] * len(line.split())) for line in lines[:2]]
+            lines = (root / f"{DEV}.{name}").read_text().splitlines()[:sentences]
+            if name == "tags" and not has_right:  # the first word; before it there is a gap
+                lines = [" ".join(["OK", "BAD", *line.split()[2:]]) for line in lines]
             (tmp_path / f"a.{name}").write_text("\n".join(lines) + "\n")
         arguments = (archive_path, tmp_path / "a", "--output", tmp_path / "new.tar.gz")
         error = fail(*arguments, "--accept-share", 0.5)
-        assert error.endswith(f", got 60, {max(0, right - 2)} of them without errors")
+        assert "expected at least 100 sentences, some of them with errors and some" in error
+        assert f"got {sentences}, " in error
+        assert has_right or error.endswith("got 200, 0 of them without errors")
 
 
 def test_folder_of_a_run_gives_what_its_archive_would_have(archive_path, allennlp, tmp_path):
