@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy
 import torch
 from scipy.optimize import minimize
+from scipy.special import expit
 from scipy.stats import binomtest
 
 from allennlp_nef.calibration.fitting import Confidences, Words, confidences
@@ -239,7 +240,7 @@ def acceptance_of(
 
 def _probabilities(errors: numpy.ndarray, scale: float, bias: float) -> numpy.ndarray:
     """As `Acceptance.probabilities`, of expected numbers of errors."""
-    return 1 / (1 + numpy.exp(-(bias - scale * numpy.log(errors))))
+    return expit(bias - scale * numpy.log(errors))
 
 
 def _cross_fitted_error(segments: Segments) -> float:

@@ -319,9 +319,9 @@ class Head:
             return {}
         scale, bias = self._acceptance["scale"], self._acceptance["bias"]
         bad = numpy.array(bad_probabilities, numpy.float32).astype(numpy.float64)
-        with numpy.errstate(divide="ignore"):
-            errors = (-numpy.log1p(-bad)).sum().clip(*self._acceptance["errors"])
-        probability = float(1 / (1 + numpy.exp(scale * numpy.log(errors) - bias)))
+        with numpy.errstate(divide="ignore", over="ignore"):
+            errors = (-numpy.log1p(-bad.clip(max=1))).sum().clip(*self._acceptance["errors"])
+            probability = float(1 / (1 + numpy.exp(scale * numpy.log(errors) - bias)))
         is_accepted = probability >= self._acceptance["threshold"]
         return {"error_free_probability": probability, "accept": is_accepted}
 

@@ -114,7 +114,8 @@ def expected_errors(bad_probabilities: torch.Tensor, mask: torch.Tensor) -> torc
     bad_probabilities : `torch.Tensor`, (batch, tokens)
     mask : `torch.BoolTensor`, (batch, tokens)
     """
-    errors = -torch.log1p(-bad_probabilities.double()).masked_fill(~mask, 0).sum(-1)
+    bad = bad_probabilities.double().clamp(max=1)  # rounding makes a sum of severities larger
+    errors = -torch.log1p(-bad).masked_fill(~mask, 0).sum(-1)
     return errors.clamp(*ERRORS)
 
 
