@@ -31,7 +31,7 @@ KNOBS = {
     "gradient_checkpointing": "true",
     "precision": "'bfloat16'",
     "lstm_dim": "6",
-    "transformer_lr": "1e-4",
+    "transformer_lr": "2e-5",
     "lr": "1e-2",
     "layer_decay": "0.5",
     "weight_decay": "0",

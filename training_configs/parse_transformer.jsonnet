@@ -1,8 +1,5 @@
 // A pretrained encoder below the parser of Kiperwasser & Goldberg (TACL 2016), without parts of speech; compare with Table 1.
 (import 'parts/parse.libsonnet') + (import 'parts/transformer.libsonnet') {
-  transformer_model: 'intfloat/multilingual-e5-small',
-  frozen_layers: 0,
-  transformer_lr: 1e-4,
   tag_dim: 0,
   word_dropout: 0,
   num_epochs: 10,

@@ -1,8 +1,5 @@
 // A pretrained encoder of both sentences with a linear layer, the recommended tagger; compare with Table 3, BiLSTM: F1-MULT 39.71.
 (import 'parts/qe.libsonnet') + (import 'parts/transformer.libsonnet') {
-  transformer_model: 'intfloat/multilingual-e5-small',
-  frozen_layers: 0,
-  transformer_lr: 1e-4,
   aligned_source: true,
   max_tokens: null,
   batch_size: 16,

@@ -3,7 +3,5 @@
 (import 'parts/sick.libsonnet') + (import 'parts/transformer.libsonnet') {
   transformer_model: 'sentence-transformers/all-MiniLM-L6-v2',
   relatedness: true,
-  frozen_layers: 0,
-  transformer_lr: 1e-4,
   dropout: 0.1,
 }

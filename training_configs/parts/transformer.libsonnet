@@ -3,27 +3,27 @@
 // the BiLSTM, or besides them where their knobs are set. For quality estimation (qe.libsonnet) it reads source and
 // translation together.
 //
-// The learning rates are the usual ones for encoders of 12 layers and 768 dimensions. Smaller ones take a higher
-// transformer_lr, such as 1e-4.
+// The defaults are for small encoders. Larger ones take a lower transformer_lr: 2e-5 is usual for 12 layers and 768
+// dimensions.
 (import 'knobs.libsonnet')({
   local knobs = self,
 
   // Knobs.
-  transformer_model:: 'xlm-roberta-base',  // a folder, or a name on huggingface.co
+  transformer_model:: 'intfloat/multilingual-e5-small',  // a folder, or a name on huggingface.co
   transformer_dim:: size.dim,  // of its states; needed for models that the table below lacks, but not for taggers
   transformer_layers:: size.layers,  // the same; only for layer_decay
   transformer_length:: null,  // in pieces; longer sentences are read in parts. null: its limit, at most 512
   pooling:: if 'pooling' in super then super.pooling else 'first',  // a word is its first piece; 'last', 'first_last', or 'mean': the mean of its pieces
   piece_pooling:: if 'pooling' in super then 'first' else knobs.pooling,  // the same, for classes.libsonnet, whose pooling is of sentences
   last_layers:: 1,  // above 1: a learned mix of the last layers
-  frozen_layers:: null,  // embeddings and first layers that are not trained, from 0; 'all': the whole transformer
+  frozen_layers:: 0,  // the embeddings, and so many first layers, are not trained; 'all': nothing of it is; null: all of it is
   state_cache:: null,  // a folder for the states of frozen layers, which are then computed once
-  lora:: null,  // low-rank adapters in place of frozen layers: options of peft's LoraConfig, such as { r: 8 }
+  lora:: null,  // low-rank adapters are trained in place of the transformer: options of peft's LoraConfig, such as { r: 8 }
   save_weights:: true,  // false: archives have of the transformer only what is trained
   gradient_checkpointing:: false,  // true: less memory, more time
   precision:: 'float32',  // 'bfloat16': faster where the machine has it
   aligned_source:: false,  // of quality estimation: whether to add the mean of the aligned source words
-  transformer_lr:: 2e-5,
+  transformer_lr:: 1e-4,
   lr:: 1e-3,  // of all but the transformer
   layer_decay:: 1,  // below 1: each layer has the learning rate of the layer above it times this
   weight_decay:: 0.01,
@@ -79,7 +79,7 @@
     max_length: knobs.transformer_length,
     pooling: knobs.piece_pooling,
     last_layers: knobs.last_layers,
-    // With adapters nothing else of it is trained.
+    // With adapters nothing else of it is trained, whatever is frozen.
     frozen_layers: if knobs.lora != null && knobs.frozen_layers == 0 then null else knobs.frozen_layers,
     [if knobs.state_cache != null then 'state_cache']: knobs.state_cache,
     lora: knobs.lora,
