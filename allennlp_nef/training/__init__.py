@@ -6,6 +6,7 @@ require_allennlp()
 
 from allennlp_nef.training.callbacks import (
     ExplainOutOfMemory,
+    FreezeTransformer,
     LearnAligner,
     SaveExamples,
     SaveTransformer,
@@ -17,6 +18,7 @@ from allennlp_nef.training.trainer import NefTrainer
 
 __all__ = [
     "ExplainOutOfMemory",
+    "FreezeTransformer",
     "InverseTime",
     "LearnAligner",
     "NefEvaluator",

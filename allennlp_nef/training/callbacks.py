@@ -174,11 +174,7 @@ class SaveTransformer(TrainerCallback):
     @overrides(check_signature=False)
     def on_start(self, trainer: Any, is_primary: bool = True, **kwargs: Any) -> None:
         super().on_start(trainer, is_primary, **kwargs)
-        transformers = {
-            module.model_name: module
-            for module in trainer.model.modules()
-            if isinstance(module, PretrainedTransformer)
-        }
+        transformers = {module.model_name: module for module in _transformers_of(trainer)}
         if len(transformers) > 1:
             names = " and ".join(map(quote, transformers))
             raise ConfigurationError(
@@ -188,6 +184,61 @@ class SaveTransformer(TrainerCallback):
             folder = os.path.join(self.serialization_dir, TRANSFORMER_NAME)
             module.transformer.config.save_pretrained(folder)
             module.tokenizer.save_pretrained(folder)
+
+
+@TrainerCallback.register("freeze_transformer")
+class FreezeTransformer(TrainerCallback):
+    """Trains only what is above a pretrained transformer in the first epochs.
+
+    Layers that start from nothing have large gradients at first, which would change a transformer that is trained
+    already. In these epochs its weights, and adapters in it, get no gradients, and it has no dropout. An epoch takes
+    about a third of the time then. Registered as a `TrainerCallback` with name "freeze_transformer".
+
+    # Parameters
+
+    epochs : `int`, optional (default = `1`)
+        At least 1: how many epochs.
+
+    # Raises
+
+    `ConfigurationError`: a model without such a transformer; a training in several processes, which wait for the
+    gradients of all weights.
+    """
+
+    def __init__(self, serialization_dir: str, epochs: int = 1) -> None:
+        super().__init__(serialization_dir)
+        check_integers(epochs=epochs)
+        self.epochs = epochs
+
+    @overrides(check_signature=False)
+    def on_start(self, trainer: Any, *args: Any, **kwargs: Any) -> None:
+        super().on_start(trainer, *args, **kwargs)
+        if not _transformers_of(trainer):
+            raise ConfigurationError(
+                "freeze_transformer: expected a model with transformer_pair or word_pieces, got none of them"
+            )
+        if trainer._distributed:
+            raise ConfigurationError(
+                "freeze_transformer: expected a training in one process, got several"
+            )
+        self._prepare(trainer, trainer._start_after_epochs_completed)
+
+    @overrides(check_signature=False)
+    def on_epoch(self, trainer: Any, metrics: Any, epoch: int, *args: Any, **kwargs: Any) -> None:
+        self._prepare(trainer, epoch + 1)
+
+    @overrides(check_signature=False)
+    def on_end(self, trainer: Any, *args: Any, **kwargs: Any) -> None:
+        self._prepare(trainer, self.epochs)
+
+    def _prepare(self, trainer: Any, epoch: int) -> None:
+        for module in _transformers_of(trainer):
+            module.is_frozen = epoch < self.epochs
+
+
+def _transformers_of(trainer: Any) -> list[PretrainedTransformer]:
+    modules = trainer.model.modules()
+    return [module for module in modules if isinstance(module, PretrainedTransformer)]
 
 
 @TrainerCallback.register("explain_out_of_memory")

@@ -17,6 +17,7 @@
   piece_pooling:: if 'pooling' in super then 'first' else knobs.pooling,  // the same, for classes.libsonnet, whose pooling is of sentences
   last_layers:: 1,  // above 1: a learned mix of the last layers
   frozen_layers:: 0,  // the embeddings, and so many first layers, are not trained; 'all': nothing of it is; null: all of it is
+  frozen_epochs:: 0,  // the first epochs, in which nothing of the transformer is trained
   state_cache:: null,  // a folder for the states of frozen layers, which are then computed once
   lora:: null,  // low-rank adapters are trained in place of the transformer: options of peft's LoraConfig, such as { r: 8 }
   save_weights:: true,  // false: archives have of the transformer only what is trained
@@ -127,7 +128,9 @@
     learning_rate_scheduler: { type: 'slanted_triangular', cut_frac: knobs.warmup },
     num_gradient_accumulation_steps: knobs.accumulation,
     use_amp: knobs.use_amp,
-    callbacks+: [{ type: 'save_transformer' }],
+    callbacks+: [{ type: 'save_transformer' }] + (
+      if knobs.frozen_epochs > 0 then [{ type: 'freeze_transformer', epochs: knobs.frozen_epochs }] else []
+    ),
   },
   include_in_archive+: ['transformer'],
 })
