@@ -570,7 +570,7 @@ def _name_what_cannot_be_built(module: Any) -> None:
 
                 if not isinstance(error, TransformerError):
                     raise
-                raise module.ConfigurationError(f"{place}: {error}") from error
+                raise TransformerError(f"{place}: {error}") from error
             except _CHECKS as error:
                 from allennlp_nef.errors import UserError, summary_of
 

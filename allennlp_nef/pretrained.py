@@ -1,14 +1,21 @@
 """Pretrained transformers and their tokenizers, from a folder or from huggingface.co."""
 
+import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
+from weakref import WeakValueDictionary
 
+import torch
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.errors import summary_of
+
+ENCODER_WEIGHTS_NAME = "model.safetensors"
+"""In the folder of a pretrained transformer."""
+_SHARED: WeakValueDictionary[tuple[torch.device, bytes], torch.Tensor] = WeakValueDictionary()
 
 
 class TransformerError(ConfigurationError):
@@ -72,3 +79,34 @@ def explaining(model_name: str) -> Iterator[None]:
             "model_name: expected the folder of a pretrained transformer, or the name of one that can be downloaded "
             f"from huggingface.co, got {model_name!r} ({summary_of(error)})"
         ) from error
+
+
+def save_transformer(model_name: str, folder: str) -> None:
+    """Writes a transformer with its weights, in the format safetensors, and its tokenizer.
+
+    # Raises
+
+    `ConfigurationError`: it cannot be found or read.
+    """
+    load_transformer(model_name).save_pretrained(folder, max_shard_size="1TB")  # one file
+    load_tokenizer(model_name).save_pretrained(folder)
+
+
+def digest_of(weight: torch.Tensor) -> bytes:
+    """The SHA-256 of a weight, with its type and its shape."""
+    digest = hashlib.sha256(f"{weight.dtype} {tuple(weight.shape)}".encode())
+    digest.update(weight.detach().cpu().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.digest()
+
+
+def share_weights(weights: Iterable[torch.nn.Parameter]) -> list[torch.Tensor]:
+    """Lets weights that never change use the memory of equal ones on the same device, of any model of the process.
+
+    Returns what holds the memory. Keep it as long as the weights: later ones share what is kept.
+    """
+    kept = []
+    for weight in weights:
+        tensor = _SHARED.setdefault((weight.device, digest_of(weight)), weight.data)
+        weight.data = tensor
+        kept.append(tensor)
+    return kept

@@ -2,16 +2,24 @@
 
 import json
 import math
+import re
 import shutil
+import tarfile
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
-from transformers import PreTrainedModel
+from allennlp.training.callbacks import TrainerCallback
+from transformers import BertModel, PreTrainedModel
 
+from allennlp_nef import load
+from allennlp_nef.cli.calibrate import calibrate
+from allennlp_nef.cli.ensemble import ensemble
+from allennlp_nef.errors import UserError
 from allennlp_nef.modules.token_embedders import WordPiecesEmbedder
-from allennlp_nef.training import SaveTransformer
+from allennlp_nef.training import FreezeTransformer, SaveTransformer
 from allennlp_nef_console import main
 from tests.small_experiment import CONFIGS, ROOT, config_of, evaluate, experiment, parts_of, step
 from tests.small_transformer import DIM, LAYERS, LENGTH, SAVE, save_bert
@@ -25,6 +33,7 @@ KNOBS = {
     "piece_pooling": "'mean'",
     "last_layers": "2",
     "frozen_layers": "1",
+    "frozen_epochs": "1",
     "lora": "{ r: 2 }",
     "save_weights": "false",
     "state_cache": "'states'",
@@ -189,6 +198,53 @@ def test_frozen_layers_do_not_change(build, name, frozen, learning):
     assert any(name.startswith("tag_head.") for name in changed)
 
 
+def test_encoder_learns_after_its_frozen_epochs(build):
+    trainer = build("qe_transformer", "frozen_epochs:: 1, num_epochs:: 2, last_layers:: 2")
+    model = trainer.model
+    weights = [{name: p.detach().clone() for name, p in model.named_parameters()}]
+
+    class Recorder(TrainerCallback):
+        def on_epoch(self, *_, **__):
+            weights.append({name: p.detach().clone() for name, p in model.named_parameters()})
+
+    trainer._callbacks.append(Recorder(""))
+    trainer.train()
+    first, second = (
+        {name for name, weight in after.items() if not torch.equal(weight, before[name])}
+        for before, after in pairwise(weights)
+    )
+    assert first and not any(".transformer." in name for name in first)
+    assert any(".layer_mix." in name for name in first)
+    assert any(".transformer.encoder.layer.0." in name for name in second)
+
+
+def test_recovered_training_knows_whether_the_encoder_is_frozen(tmp_path):
+    save_bert(tmp_path / "bert")
+    model = WordPiecesEmbedder(str(tmp_path / "bert"))
+    for epochs, is_frozen in ((0, True), (1, True), (2, False)):
+        trainer = SimpleNamespace(
+            model=model, _distributed=False, _start_after_epochs_completed=epochs
+        )
+        callback = FreezeTransformer(str(tmp_path), epochs=2)
+        callback.on_start(trainer)
+        assert model.is_frozen is is_frozen
+    callback.on_epoch(trainer, {}, 0)
+    model.train()
+    assert model.is_frozen and model.training and not model.transformer.training
+    callback.on_end(trainer)
+    model.train()
+    assert not model.is_frozen and model.transformer.training
+
+
+@pytest.mark.parametrize("wrong", ["model", "_distributed"])
+def test_a_training_whose_encoder_cannot_be_frozen_for_a_while_is_an_error(tmp_path, wrong):
+    save_bert(tmp_path / "bert")
+    trainer = SimpleNamespace(model=WordPiecesEmbedder(str(tmp_path / "bert")), _distributed=False)
+    setattr(trainer, wrong, torch.nn.Linear(1, 1) if wrong == "model" else True)
+    with pytest.raises(ConfigurationError, match="freeze_transformer: expected "):
+        FreezeTransformer(str(tmp_path)).on_start(trainer)
+
+
 @pytest.mark.parametrize(
     ("name", "predictor", "words"),
     [
@@ -264,37 +320,74 @@ def test_archive_does_not_use_the_cache_of_states(allennlp, small, tmp_path):
     assert not states.exists()
 
 
-def test_archive_of_adapters_is_small_and_needs_its_transformer(allennlp, small, tmp_path, capsys):
+@pytest.fixture
+def small_archive(allennlp, small, tmp_path):
+    """An archive of adapters and what is above the transformer in `tmp_path / "bert"`."""
     pytest.importorskip("peft")
-    bert, run = tmp_path / "bert", tmp_path / "run"
-    save_bert(bert)
+    save_bert(tmp_path / "bert")
     knobs = "lora:: { r: 2 }, save_weights:: false"
-    config = write_config("ner_nef_f_crf_5_transformer", bert, knobs)
-    limits = {"validation_dataset_reader.max_instances": 12}
-    allennlp("train", config, "-s", run, *small(24, epochs=1, **limits))
-    archive = run / "model.tar.gz"
-    saved = torch.load(run / "best.th")
+    config = write_config("ner_nef_f_crf_5_transformer", tmp_path / "bert", knobs)
+    limits = {"validation_dataset_reader.max_instances": 24}
+    allennlp("train", config, "-s", tmp_path / "run", *small(24, epochs=1, **limits))
+    return tmp_path / "run" / "model.tar.gz"
+
+
+SENTENCE = {"tokens": ["Sheldon", "met", "Selby", "."]}
+
+
+def test_archive_of_adapters_is_small_and_needs_its_transformer(small_archive, tmp_path, capsys):
+    saved = torch.load(small_archive.parent / "best.th")
     assert any(".lora_A." in name for name in saved)
     assert not any("word_embeddings" in name for name in saved)
-    requests = tmp_path / "requests.jsonl"
-    requests.write_text('{"tokens": ["Sheldon", "met", "Selby"]}\n')
-
-    def predict():
-        capsys.readouterr()
-        return main(["predict", str(archive), str(requests), "--predictor", "nef_tagger"])
-
-    assert predict() == 0 and "Sheldon" in capsys.readouterr().out
+    assert load(str(small_archive)).predict_json(SENTENCE)["tokens"] == SENTENCE["tokens"]
     with pytest.raises(SystemExit):
-        main(["check-archive", str(archive)])
+        main(["check-archive", str(small_archive)])
     assert "needs the pretrained transformer" in capsys.readouterr().out
-    from transformers import BertModel
-
-    model = BertModel.from_pretrained(bert)
     with torch.no_grad():
+        model = BertModel.from_pretrained(tmp_path / "bert")
         model.embeddings.word_embeddings.weight.add_(1)
-    model.save_pretrained(bert)
-    assert predict() == 2
-    assert "expected the weights that the model was trained with" in capsys.readouterr().err
+    model.save_pretrained(tmp_path / "bert")
+    start = f"^{small_archive}: needs its encoder: .*model_name: expected the "
+    with pytest.raises(UserError, match=f"{start}weights that the model was trained with, got"):
+        load(str(small_archive))
+    shutil.rmtree(tmp_path / "bert")
+    with pytest.raises(UserError, match=f"{start}folder of a pretrained transformer") as caught:
+        load(str(small_archive))
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_archive_that_gets_the_encoder_needs_no_other(small_archive, tmp_path, capsys):
+    expected = load(str(small_archive))
+    copy, whole, joined = (tmp_path / f"{name}.tar.gz" for name in ("copy", "whole", "joined"))
+    shutil.copy(small_archive, copy)
+    calibrate(str(small_archive), output=str(whole), with_encoder=True)
+    ensemble([str(small_archive), str(copy)], output=str(joined), with_encoder=True)
+    for archive in (whole, joined):
+        with pytest.raises(UserError, match="with_encoder: expected an archive that needs"):
+            calibrate(str(archive), output=str(tmp_path / "again.tar.gz"), with_encoder=True)
+    shutil.rmtree(tmp_path / "bert")
+    assert main(["check-archive", str(whole), str(joined)]) == 0
+    expected = dict(expected._model.named_parameters())
+    for archive in (whole, joined):
+        for name, weight in load(str(archive))._model.named_parameters():
+            of_member = re.sub(r"^\w+\.[01]\.", "", name)
+            assert torch.equal(weight, expected[of_member])
+    with tarfile.open(whole) as members:
+        assert "transformer/model.safetensors" in members.getnames()
+
+
+def test_models_of_a_process_share_what_they_do_not_train(small_archive):
+    def weights(model):
+        return {name.split(".transformer.")[-1]: w for name, w in model.named_parameters()}
+
+    models = [load(str(small_archive))._model for _ in range(2)]
+    shared = {name for name, w in weights(models[0]).items() if not w.requires_grad}
+    one, other = map(weights, models)
+    assert "embeddings.word_embeddings.weight" in shared
+    assert {name for name in one if one[name].data_ptr() == other[name].data_ptr()} == shared
+    models.pop(0)
+    third = weights(load(str(small_archive))._model)
+    assert all(third[name].data_ptr() == other[name].data_ptr() for name in shared)
 
 
 def test_two_transformers_in_a_model_are_an_error(tmp_path):

@@ -13,6 +13,9 @@ from allennlp.models.archival import CONFIG_NAME, archive_model, get_weights_pat
 
 from allennlp_nef.cli.shared import writing
 from allennlp_nef.errors import UserError
+from allennlp_nef.modules.pretrained_transformer import PretrainedTransformer
+from allennlp_nef.pretrained import save_transformer
+from allennlp_nef.resources import TRANSFORMER_NAME
 
 WEIGHTS_NAME = "weights.th"
 
@@ -58,12 +61,47 @@ def read_config(archive: str) -> dict[str, Any]:
     return config
 
 
+def encoder_of(archive: str, model: torch.nn.Module) -> str:
+    """The name of the pretrained encoder that an archive needs and does not have.
+
+    # Parameters
+
+    archive : `str`
+    model : `torch.nn.Module`
+        That of the archive.
+
+    # Raises
+
+    `UserError`: there is none.
+    """
+    for module in model.modules():
+        if isinstance(module, PretrainedTransformer) and module.needs_encoder:
+            return module.model_name
+    raise UserError(
+        f"--with-encoder: expected an archive that needs its encoder from elsewhere, got {archive}"
+    )
+
+
 def write_archive(
-    archive: str, output: Path, model: dict[str, Any], weights: dict[str, Any] | None = None
+    archive: str,
+    output: Path,
+    model: dict[str, Any],
+    weights: dict[str, Any] | None = None,
+    encoder: str | None = None,
 ) -> None:
-    """Writes a copy of an archive, with another config of the model, and other weights where they are given.
+    """Writes a copy of an archive.
 
     Of the folder of a run, the new archive has what AllenNLP archives of it, with the files of `include_in_archive`.
+
+    # Parameters
+
+    archive : `str`
+    output : `Path`
+    model : `dict[str, Any]`
+        The new config of the model.
+    weights : `dict[str, Any]`, optional (default = `None`, those of the archive)
+    encoder : `str`, optional (default = `None`)
+        The name of a pretrained transformer, which the new archive then has, too.
     """
     config = {**read_config(archive), "model": model}
     text = json.dumps(config, indent=4).encode("utf-8")
@@ -73,8 +111,13 @@ def write_archive(
             file = os.path.basename(get_weights_path(path))
             path = archive_model(path, file, str(draft) + ".run", config.get("include_in_archive"))
         with tarfile.open(path) as old, tarfile.open(draft, "w:gz", compresslevel=6) as new:
+            if encoder is not None:
+                save_transformer(encoder, str(draft) + ".encoder")
+                new.add(str(draft) + ".encoder", TRANSFORMER_NAME)
             for member in old:
                 name = os.path.normpath(member.name)
+                if encoder is not None and name.split("/")[0] == TRANSFORMER_NAME:
+                    continue
                 if name == CONFIG_NAME:
                     member.size = len(text)
                     new.addfile(member, io.BytesIO(text))

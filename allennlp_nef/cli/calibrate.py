@@ -13,6 +13,7 @@ from allennlp_nef.cli.shared import (
     Column,
     add_batches,
     add_trust,
+    add_with_encoder,
     call_with,
     check_outputs,
     checking,
@@ -135,6 +136,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "file, which is overwritten",
     )
     add("--json", action="store_true", help="print the numbers as JSON, fractions of 1")
+    add_with_encoder(parser)
     add_batches(parser)
     add_trust(parser)
 
@@ -158,6 +160,7 @@ def calibrate(
     accept_share: float | None = None,
     accept_precision: float | None = None,
     plot: str | None = None,
+    with_encoder: bool = False,
     batch_size: int = 64,
     cuda_device: int = -1,
     trust: bool = False,
@@ -178,7 +181,7 @@ def calibrate(
     """
     from allennlp_nef.calibration import fitting
     from allennlp_nef.calibration.acceptance import acceptance_of
-    from allennlp_nef.cli.archive_files import files_of, read_config, write_archive
+    from allennlp_nef.cli.archive_files import encoder_of, files_of, read_config, write_archive
     from allennlp_nef.cli.inputs import holds_requests, read_instances
     from allennlp_nef.data.formats import data_paths
     from allennlp_nef.figures.style import check_installed
@@ -211,6 +214,7 @@ def calibrate(
         check_installed()
 
     predictor = load_predictor(archive, cuda_device, trust=trust)
+    encoder = encoder_of(archive, predictor._model) if with_encoder else None
     decoder = predictor._model.tag_decoder
     if len(decoder.labels) < 2:
         raise UserError(f"{archive}: expected a model of two labels or more, got {decoder.labels}")
@@ -299,7 +303,7 @@ def calibrate(
     model = {**config["model"], "calibration": calibration.to_json()}
     if steps is not None:
         model["halting"] = steps["options"]
-    write_archive(archive, Path(output), model)
+    write_archive(archive, Path(output), model, encoder=encoder)
     return results
 
 

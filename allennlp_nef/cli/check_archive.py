@@ -208,9 +208,11 @@ def _check_other(report: dict[str, Any], folder: Path) -> None:
 
 def _check_files(report: dict[str, Any], folder: Path) -> None:
     from allennlp_nef.predictors.archives import built_parts
+    from allennlp_nef.pretrained import ENCODER_WEIGHTS_NAME
 
     transformer = folder / TRANSFORMER_NAME
     has_transformer = (transformer / "config.json").exists() and any(transformer.glob("tokenizer*"))
+    has_encoder = (transformer / ENCODER_WEIGHTS_NAME).exists()
     held = {"aligner"} if (folder / ALIGNER_NAME).exists() else set()
     built = built_parts(_config_in(folder))
     for place, part in _objects_in({name: built.get(name) for name in (*READERS, "model")}):
@@ -220,7 +222,7 @@ def _check_files(report: dict[str, Any], folder: Path) -> None:
             if option not in held and isinstance(part.get(option), str)
         }
         is_ours = str(part.get("type")) in OF_TRANSFORMERS
-        is_held = has_transformer and part.get("save_weights", True)
+        is_held = has_transformer and (has_encoder or part.get("save_weights", True))
         if (is_ours and not is_held) or (not is_ours and "model_name" in part):
             name = quote(part["model_name"]) if "model_name" in part else "of its default"
             needed = {"model_name": f"the pretrained transformer {name}", **needed}

@@ -7,7 +7,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allennlp_nef.cli.shared import add_trust, call_with, check_outputs, checking, number
+from allennlp_nef.cli.shared import (
+    add_trust,
+    add_with_encoder,
+    call_with,
+    check_outputs,
+    checking,
+    number,
+)
 from allennlp_nef.errors import UserError, quote, summary_of
 from allennlp_nef.resources import ALIGNER_NAME
 
@@ -52,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="numbers above 0, one for each archive (default = all equal)",
     )
     add("--json", action="store_true", help="print what was written as JSON")
+    add_with_encoder(parser)
     add_trust(parser)
 
 
@@ -75,6 +83,7 @@ def ensemble(
     *,
     output: str,
     weights: Sequence[float] | None = None,
+    with_encoder: bool = False,
     trust: bool = False,
 ) -> dict[str, Any]:
     """Joins taggers into one archive, which averages their probabilities.
@@ -99,6 +108,7 @@ def ensemble(
     predictors = [load_predictor(path, trust=trust) for path in archives]
     configs = [archive_files.read_config(path) for path in archives]
     members = [predictor._model for predictor in predictors]
+    encoder = archive_files.encoder_of(first, members[0]) if with_encoder else None
     for path, member in zip(archives, members):
         if isinstance(member, NefTaggerEnsemble):
             raise UserError(f"{path}: expected a tagger, got an ensemble; name its members instead")
@@ -132,7 +142,7 @@ def ensemble(
         raise UserError(summary_of(error)) from error
     if "metrics" in configs[0]["model"]:
         model["metrics"] = configs[0]["model"]["metrics"]
-    archive_files.write_archive(first, Path(output), model, joined.state_dict())
+    archive_files.write_archive(first, Path(output), model, joined.state_dict(), encoder)
     titles = [predictor.description()["title"] for predictor in predictors]
     return {
         "members": [

@@ -159,6 +159,16 @@ def add_trust(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_with_encoder(parser: argparse.ArgumentParser) -> None:
+    """Adds the option of commands that write a copy of an archive; `args.with_encoder` goes to `write_archive`."""
+    parser.add_argument(
+        "--with-encoder",
+        action="store_true",
+        help="put the pretrained encoder into the new archive, for one that has no more of it than was trained "
+        "(`save_weights: false`)",
+    )
+
+
 def add_batches(parser: argparse.ArgumentParser, model: str = "the model") -> None:
     """Adds the options of commands that run a model on sentences."""
     parser.add_argument(

@@ -23,7 +23,14 @@ from torch.nn.utils.rnn import pad_sequence
 
 from allennlp_nef.errors import UserError, needing, summary_of
 from allennlp_nef.modules.options import check_integers, is_integer
-from allennlp_nef.pretrained import load_tokenizer, load_transformer
+from allennlp_nef.pretrained import (
+    ENCODER_WEIGHTS_NAME,
+    TransformerError,
+    digest_of,
+    load_tokenizer,
+    load_transformer,
+    share_weights,
+)
 from allennlp_nef.resources import TRANSFORMER_NAME, archived_path
 
 Pieces = Sequence[Sequence[int]]
@@ -237,7 +244,8 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         of `LoraConfig` of the package peft, such as `{"r": 8, "lora_alpha": 16}`. Needs the extra `lora`.
     save_weights : `bool`, optional (default = `True`)
         False: checkpoints and archives have only those weights of the transformer that are trained, and a checksum of
-        the others. To load such an archive one needs the transformer, under the same name.
+        the others. To load such an archive one needs the transformer, under the same name, unless the archive has it
+        (`--with-encoder`). The models of a process, on one device, share the weights that they do not train.
 
     # Raises
 
@@ -248,6 +256,8 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
 
     layout_type: ClassVar[type[PairLayout]]
     """Of what is read at once."""
+    is_frozen: bool = False
+    """Whether the transformer gets no gradients now; the callback `freeze_transformer` sets it."""
 
     def __init__(
         self,
@@ -271,6 +281,8 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         if precision not in ("float32", "bfloat16"):
             raise ConfigurationError(f"precision: expected float32 or bfloat16, got {precision!r}")
         self.precision = precision
+        self.needs_encoder = not save_weights
+        """Whether an archive of it needs the transformer from elsewhere."""
         self.model_name = model_name
         self.tokenizer = load_tokenizer(model_name)
         self.transformer = load_transformer(model_name, load_weights)
@@ -339,15 +351,24 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "PretrainedTransformer":
         """That of an archive is built from the files in the archive. AllenNLP then loads the weights of the model."""
         folder = archived_path(TRANSFORMER_NAME, extras)
-        if folder and params.get("save_weights", True):
-            params["model_name"] = folder
+        if not folder:
+            return super().from_params(params, *args, **extras)
+        params.pop("state_cache", None)
+        has_all_weights = params.get("save_weights", True)
+        has_encoder = Path(folder, ENCODER_WEIGHTS_NAME).exists()
+        if has_all_weights:
             params["load_weights"] = False
-        if folder:
-            params.pop("state_cache", None)
-        return super().from_params(params, *args, **extras)
+        if has_all_weights or has_encoder:
+            params["model_name"] = folder
+        module = super().from_params(params, *args, **extras)
+        module.needs_encoder = not (has_all_weights or has_encoder)
+        return module
 
     def _leave_out_fixed_weights(self) -> None:
-        """Makes state dicts without the weights that are not trained: a checksum stands for them."""
+        """Makes state dicts without the weights that are not trained: a checksum stands for them.
+
+        Where a state is loaded, which is on the device that the model is for, these weights share the memory of others.
+        """
         fixed = {
             f"transformer.{name}": weight
             for name, weight in self.transformer.named_parameters()
@@ -363,10 +384,11 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         def put_back(state: dict[str, Any], prefix: str, *_: Any) -> None:
             saved = state.pop(f"{prefix}checksum", None)
             if saved is not None and not torch.equal(saved.cpu(), checksum):
-                raise ConfigurationError(
+                raise TransformerError(
                     "model_name: expected the weights that the model was trained with, got others in "
                     f"{self.model_name!r}"
                 )
+            self._shared_weights = share_weights(fixed.values())
             for name, weight in fixed.items():
                 state.setdefault(prefix + name, weight.detach())
 
@@ -388,7 +410,9 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
     @overrides
     def train(self, mode: bool = True) -> "PretrainedTransformer":
         super().train(mode)
-        if self._num_frozen is not None:
+        if self.is_frozen:
+            self.transformer.eval()
+        elif self._num_frozen is not None:
             for module in self.transformer.modules():
                 weights = list(module.parameters())
                 if weights and not any(weight.requires_grad for weight in weights):
@@ -436,7 +460,8 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
             if self.precision == "bfloat16"
             else nullcontext()
         )
-        with precision:
+        learns = torch.is_grad_enabled() and not self.is_frozen
+        with precision, torch.set_grad_enabled(learns):
             if self._cache is None:
                 output = self.transformer(ids, output_hidden_states=mix is not None, **options)
             else:
@@ -718,11 +743,10 @@ def add_adapters(transformer: Any, options: Mapping[str, Any]) -> None:
 
 
 def checksum_of(weights: Mapping[str, torch.Tensor]) -> torch.Tensor:
-    """The SHA-256 of weights, their names and their types: (32,), 8-bit integers."""
+    """A SHA-256 of weights, their names and their types: (32,), 8-bit integers."""
     digest = hashlib.sha256()
     for name, weight in sorted(weights.items()):
-        digest.update(f"{name} {weight.dtype} {tuple(weight.shape)}".encode())
-        digest.update(weight.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+        digest.update(name.encode() + digest_of(weight))
     return torch.tensor(list(digest.digest()), dtype=torch.uint8)
 
 

@@ -35,6 +35,7 @@ from allennlp_nef.errors import ArchiveError, MissingExtraError, UserError, quot
 from allennlp_nef.models import NefTagger
 from allennlp_nef.modules.options import registered_name
 from allennlp_nef.predictors.base import CheckedPredictor, TaggingPredictor
+from allennlp_nef.pretrained import TransformerError
 from allennlp_nef.tensor_files import TensorFileError, load_tensors
 
 LIMIT_VARIABLE = "ALLENNLP_NEF_MAX_UNPACKED_GIB"
@@ -609,6 +610,10 @@ def naming_archive(
         raise UserError(
             f"{path}: vocabulary/non_padded_namespaces.txt: expected the namespace of the labels in it, got others"
         ) from error
+    except TransformerError as error:
+        where = f"{given}: " if given else ""
+        reason = str(error).splitlines()[0]  # the versions that follow do not matter
+        raise UserError(f"{where}{path}: needs its encoder: {reason}") from error
     except (*_CAUSED_BY_ARCHIVES, RuntimeError) as error:
         if type(error) is RuntimeError and not _RUNTIME_ERRORS.search(str(error)):
             raise
