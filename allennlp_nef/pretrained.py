@@ -92,6 +92,23 @@ def save_transformer(model_name: str, folder: str) -> None:
     load_tokenizer(model_name).save_pretrained(folder)
 
 
+def layers_of(transformer: Any) -> torch.nn.ModuleList:
+    """The layers of a transformer; an empty list where they share their weights."""
+    lists = (module for module in transformer.modules() if isinstance(module, torch.nn.ModuleList))
+    num_layers = transformer.config.num_hidden_layers
+    return next((layers for layers in lists if len(layers) == num_layers), torch.nn.ModuleList())
+
+
+def limit_of(transformer: torch.nn.Module) -> int | None:
+    """The number of pieces that a transformer has positions for; None where it has no limit."""
+    for name, module in transformer.named_modules():
+        if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
+            # RoBERTa's positions begin after that of padding.
+            unused = 0 if module.padding_idx is None else module.padding_idx + 1
+            return module.num_embeddings - unused
+    return None
+
+
 def digest_of(weight: torch.Tensor) -> bytes:
     """The SHA-256 of a weight, with its type and its shape."""
     digest = hashlib.sha256(f"{weight.dtype} {tuple(weight.shape)}".encode())

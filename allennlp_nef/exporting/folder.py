@@ -13,6 +13,7 @@ from allennlp.data import Vocabulary
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from allennlp_nef.data.aligners import LexicalAligner
+from allennlp_nef.data.aligners.encoder_aligner import EncoderAligner
 from allennlp_nef.data.dataset_readers import WmtWordQeReader
 from allennlp_nef.data.token_indexers import AffixesIndexer
 from allennlp_nef.errors import UserError, needing
@@ -37,6 +38,8 @@ def settings_of(predictor: TaggingPredictor, tagger: PlainTagger) -> dict[str, A
         if reader.source_tokenizer or reader.target_tokenizer:
             raise unsupported("dataset_reader", "tokenizers", "words between whitespace")
         indexers = {"words": reader.indexers["target"], "source": reader.indexers["source"]}
+        if isinstance(reader.aligner, EncoderAligner):
+            raise unsupported("dataset_reader: aligner", reader.aligner, "the file of an aligner")
         aligner = reader.aligner and _aligner(reader.aligner)
     else:
         indexers = {"words": reader.indexers["tokens"]}

@@ -27,6 +27,8 @@ from allennlp_nef.pretrained import (
     ENCODER_WEIGHTS_NAME,
     TransformerError,
     digest_of,
+    layers_of,
+    limit_of,
     load_tokenizer,
     load_transformer,
     share_weights,
@@ -682,23 +684,6 @@ def with_modules(module: Any, replaced: Mapping[int, torch.nn.Module]) -> Any:
         name: with_modules(child, replaced) for name, child in module._modules.items()
     }
     return copied
-
-
-def layers_of(transformer: Any) -> torch.nn.ModuleList:
-    """The layers of a transformer; an empty list where they share their weights."""
-    lists = (module for module in transformer.modules() if isinstance(module, torch.nn.ModuleList))
-    num_layers = transformer.config.num_hidden_layers
-    return next((layers for layers in lists if len(layers) == num_layers), torch.nn.ModuleList())
-
-
-def limit_of(transformer: torch.nn.Module) -> int | None:
-    """The number of pieces that a transformer has positions for; None where it has no limit."""
-    for name, module in transformer.named_modules():
-        if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
-            # RoBERTa's positions begin after that of padding.
-            unused = 0 if module.padding_idx is None else module.padding_idx + 1
-            return module.num_embeddings - unused
-    return None
 
 
 def freeze_layers(transformer: Any, frozen_layers: Any) -> int:

@@ -13,6 +13,7 @@ from allennlp.training.callbacks import TrainerCallback
 from overrides import overrides
 
 from allennlp_nef.data.aligners import AlignedPair, learn_aligner, save_aligner
+from allennlp_nef.data.aligners.encoder_aligner import EncoderAligner
 from allennlp_nef.data.dataset_readers import WmtWordQeReader
 from allennlp_nef.data.formats.data_paths import DataPath
 from allennlp_nef.data.formats.wmt_layouts import without_eos
@@ -37,8 +38,9 @@ class LearnAligner(TrainerCallback):
 
     It writes `aligner.json.gz` into the folder of the run before the training begins, and always the same file for the
     same data. With the file in `include_in_archive` of the config the archive holds the aligner, and the reader of the
-    archive uses it. An aligner that the training data's reader was given (`aligner`) is written as it is. Where there
-    are no alignments to learn from it writes nothing, and a line of the log says so.
+    archive uses it. The file of an aligner that the training data's reader was given (`aligner`) is written as it is.
+    Where the reader aligns with an encoder it writes nothing: that is in the config. Nor does it where there are no
+    alignments to learn from, and a line of the log says so.
 
     It learns from all sentences of the training data (from the first `max_instances`, where the reader has that limit),
     also from those that `max_tokens` leaves out, in the first process of a distributed training.
@@ -54,6 +56,8 @@ class LearnAligner(TrainerCallback):
             return
         path = os.path.join(self.serialization_dir, ALIGNER_NAME)
         aligner = reader.aligner
+        if isinstance(aligner, EncoderAligner):
+            return
         if aligner is None:
             pairs: Iterable[AlignedPair] = _AlignedPairs(reader, trainer.data_loader.data_path)
             if getattr(trainer.data_loader, "max_instances_in_memory", None) is None:

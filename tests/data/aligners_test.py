@@ -2,9 +2,13 @@
 
 import gzip
 import json
+from types import SimpleNamespace
 
 import numpy
 import pytest
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader
 
 from allennlp_nef.data.aligners import (
     AlignedPair,
@@ -13,12 +17,17 @@ from allennlp_nef.data.aligners import (
     load_aligner,
     save_aligner,
 )
+from allennlp_nef.data.aligners.encoder_aligner import EncoderAligner, encoder_aligner
 from allennlp_nef.data.aligners.lexical_aligner import (
     Lexicon,
     context_features,
 )
 from allennlp_nef.data.formats.wmt_word_qe import read_examples
+from allennlp_nef.data.metadata import metadata_of
 from allennlp_nef.errors import DataFormatError
+from allennlp_nef.training import LearnAligner
+from tests.cli.mistakes_test import write_data
+from tests.small_transformer import SAVE
 
 
 def pairs_of(prefix, number=None):
@@ -224,3 +233,99 @@ def test_every_field_is_checked(path, field, value, message):
     with pytest.raises(DataFormatError) as info:
         load_aligner(str(path))
     assert str(info.value).startswith(f"{path}: {message}")
+
+
+def states_of(folder, words, layer):
+    """The vectors of words by the tokenizer's own call for words: (words, dim)."""
+    from transformers import AutoModel, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder, add_prefix_space=True)
+    inputs = tokenizer(words, is_split_into_words=True, return_tensors="pt")
+    model = AutoModel.from_pretrained(folder).eval()
+    states = model(**inputs, output_hidden_states=True).hidden_states[layer][0].detach().numpy()
+    owners = inputs.word_ids()
+    places = [[i for i, owner in enumerate(owners) if owner == n] for n in range(len(words))]
+    return numpy.stack([states[own].mean(0) for own in places])
+
+
+def simalign(similarities, method):
+    """The argmax and itermax of SimAlign, link by link."""
+    rows, columns = similarities.shape
+    linked = set()
+    for _ in range(2 if method == "itermax" else 1):
+        scores = {}
+        for i in range(rows):
+            for j in range(columns):
+                i_has, j_has = any(x == i for x, _ in linked), any(y == j for _, y in linked)
+                factor = 0 if i_has and j_has else 0.9 if i_has or j_has else 1
+                scores[i, j] = factor * (similarities[i, j] + 1) / 2
+        linked |= {
+            (i, j)
+            for (i, j), score in scores.items()
+            if score > 0
+            and score == max(scores[i, y] for y in range(columns))
+            and score == max(scores[x, j] for x in range(rows))
+        }
+    return sorted(linked)
+
+
+@pytest.fixture(scope="module", params=sorted(SAVE))
+def folder(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("transformer") / request.param
+    SAVE[request.param](path)
+    return str(path)
+
+
+class TestEncoderAligner:
+    PAIRS = (
+        (["She", "met", "Sheldon", "."], ["Sie", "traf", "Sheldon", "."]),
+        (["a"], ["b", "a"]),
+        (["the", "same", "words", "in", "another", "order"], ["in", "another", "order", "the", "same", "words"]),
+    )
+
+    @pytest.mark.parametrize("method", ["argmax", "itermax"])
+    @pytest.mark.parametrize("layer", [1, 2])
+    def test_links_are_those_of_simalign(self, folder, method, layer):
+        aligner = EncoderAligner(folder, layer, method)
+        for pair, links in zip(self.PAIRS, aligner.align_all(self.PAIRS)):
+            one, other = (states_of(folder, words, layer) for words in pair)
+            one, other = (each / numpy.linalg.norm(each, axis=1)[:, None] for each in (one, other))
+            assert links == simalign(one @ other.T, method)
+            assert links == EncoderAligner(folder, layer, method).align(*pair)
+
+    def test_words_without_pieces_and_long_sentences_have_links(self, folder):
+        aligner = EncoderAligner(folder, 1)
+        words = [*(f"word{i}" for i in range(40)), "x" * 100, "\u200b"]
+        assert aligner.align(words, words) == [(i, i) for i in range(len(words))]
+
+    def test_links_are_kept(self, folder, monkeypatch):
+        aligner = EncoderAligner(folder, 1)
+        links = aligner.align_all(self.PAIRS)
+        monkeypatch.setattr(aligner, "_states", None)
+        assert aligner.align_all(self.PAIRS) == links
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"layer": 3}, "layer: expected an integer from 1 to 2"),
+            ({"method": "max"}, "method: expected one of argmax, itermax"),
+            ({"layers": 1}, "aligner: expected one of the options layer, method, model_name"),
+            ({"model_name": 1}, "aligner: model_name: expected a name or a folder, got 1"),
+        ],
+    )
+    def test_wrong_options_are_errors(self, folder, options, message):
+        with pytest.raises(ConfigurationError, match=message):
+            encoder_aligner({"model_name": folder, **options})
+
+    def test_reader_aligns_sentences_that_come_without_alignments(self, folder, tmp_path):
+        prefix = str(write_data(tmp_path, **{"src-mt.alignments": None}))
+        options = {"model_name": folder, "layer": 1}
+        reader = DatasetReader.from_params(Params({"type": "wmt_word_qe", "aligner": options}))
+        for instance in reader.read(prefix):
+            metadata = metadata_of(instance)
+            assert metadata.alignments_from == "computed"
+            expected = EncoderAligner(folder, 1).align(metadata.source, metadata.tokens)
+            assert metadata.alignments == expected
+        loader = SimpleNamespace(reader=reader, data_path=prefix)
+        LearnAligner(str(tmp_path)).on_start(SimpleNamespace(data_loader=loader))
+        assert not (tmp_path / "aligner.json.gz").exists()

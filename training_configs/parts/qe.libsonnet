@@ -21,6 +21,7 @@
   tag_head_type:: 'softmax',
   metrics:: [{ type: 'word_qe' }],
   validation_metric:: '+f1_mult',
+  aligner:: true,  // of sentences without alignments: that of the archive, a file, or the options of an encoder
   alignment_dropout:: 0,  // the share of training sentences that lose their alignments at each step
   word_similarity:: false,  // whether the tagger sees which words are also in the source
   sentence_scores:: false,  // whether the tagger also learns the scores of sentences, those of the files .hter
@@ -48,6 +49,7 @@
   },
   local reader = {
     type: 'wmt_word_qe',
+    [if knobs.aligner != true then 'aligner']: knobs.aligner,
     [if knobs.word_similarity then 'word_similarity']: true,
     [if knobs.tagged != 'target' then 'tagged']: knobs.tagged,
     [if knobs.eos then 'eos']: true,

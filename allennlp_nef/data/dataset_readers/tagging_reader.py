@@ -143,6 +143,10 @@ class TaggingReader(DatasetReader):
         """Whether `max_tokens` leaves an example out."""
         return self._max_tokens is not None and self.num_tokens(example) > self._max_tokens
 
+    def prepared(self, examples: Iterable[Any]) -> Iterable[Any]:
+        """The same examples; a reader may do here what is faster for many at once."""
+        return examples
+
     def to_instance(self, example: Any) -> Instance:
         """The instance of an example, which its format's module has checked."""
         raise NotImplementedError
@@ -155,7 +159,7 @@ class TaggingReader(DatasetReader):
             examples = self._leave_out_long(examples, self._max_tokens, file_path)
         try:
             if self._weighting is None:
-                for example in self.shard_iterable(examples):
+                for example in self.prepared(self.shard_iterable(examples)):
                     yield self.to_instance(example)
             else:
                 yield from self.shard_iterable(self._weighted(examples, self._weighting, file_path))
@@ -183,7 +187,7 @@ class TaggingReader(DatasetReader):
                 f"{self._weighted_path} and {file_path}"
             )
         self._weighted_path = file_path
-        instances = [self.to_instance(example) for example in examples]
+        instances = [self.to_instance(example) for example in self.prepared(examples)]
         target = map(self.to_instance, self.examples(weighting.target_path))
         weights = weighting.weights(
             list(map(metadata_of, instances)), list(map(metadata_of, target))

@@ -1,9 +1,10 @@
 """The reader of word-level quality estimation, its output formats and its aligner."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
+from itertools import islice
 from typing import Any, ClassVar
 
 from allennlp.common import Params
@@ -15,6 +16,11 @@ from allennlp.data.tokenizers import Tokenizer
 from overrides import overrides
 
 from allennlp_nef.data.aligners.aligner_files import load_aligner
+from allennlp_nef.data.aligners.encoder_aligner import (
+    ALIGNED_TOGETHER,
+    EncoderAligner,
+    encoder_aligner,
+)
 from allennlp_nef.data.aligners.lexical_aligner import (
     MIN_TRANSLATED,
     LexicalAligner,
@@ -59,6 +65,7 @@ from allennlp_nef.data.tokenizers import split_text
 from allennlp_nef.errors import DataFormatError, quote
 from allennlp_nef.resources import ALIGNER_NAME, archived_path
 
+Aligner = LexicalAligner | EncoderAligner
 _KINDS = {"target": "mt", "gaps": "gap", "target_and_gaps": "mt", "source": "source"}
 
 
@@ -258,9 +265,10 @@ class WmtWordQeReader(TaggingReader):
         n+1 tags. Tags of words and gaps (2n+1) become such: a word is BAD where it or the gap before it is, `<EOS>`
         where the last gap is. False: a final `<EOS>` is a token like others. Either way it is not aligned. For
         `tagged` "target" alone.
-    aligner : `str` or `bool`, optional (default = `True`)
+    aligner : `str`, `bool` or `dict[str, Any]`, optional (default = `True`)
         The aligner. True: that of the archive, in the reader of an archive that has one; else none. False: none. A
-        string: the path of an aligner's file; the reader of an archive that has an aligner takes that one.
+        string: the path of an aligner's file; the reader of an archive that has an aligner takes that one. An object:
+        the options of `EncoderAligner`, such as `{"model_name": "intfloat/multilingual-e5-small", "layer": 8}`.
     word_similarity : `bool`, optional (default = `False`)
         Whether instances have the field `similarity`, which `aligned_pair` takes with the option of the same name.
     source_tokenizer, target_tokenizer : `Tokenizer`, optional (default = `None`, words are between whitespace)
@@ -285,7 +293,7 @@ class WmtWordQeReader(TaggingReader):
         self,
         source_token_indexers: dict[str, TokenIndexer] | None = None,
         target_token_indexers: dict[str, TokenIndexer] | None = None,
-        aligner: bool | str = True,
+        aligner: bool | str | dict[str, Any] = True,
         word_similarity: bool = False,
         tagged: str = "target",
         eos: bool = False,
@@ -326,13 +334,13 @@ class WmtWordQeReader(TaggingReader):
     @overrides(check_signature=False)
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "WmtWordQeReader":
         """As for `TaggingReader`. The reader of an archive gets the aligner that the archive holds."""
-        path = archived_path(ALIGNER_NAME, extras)
-        if path and params.get("aligner", True):
+        path, option = archived_path(ALIGNER_NAME, extras), params.get("aligner", True)
+        if path and option and isinstance(option, (bool, str)):
             params["aligner"] = path
         return super().from_params(params, *args, **extras)  # type: ignore[return-value]
 
     @property
-    def aligner(self) -> LexicalAligner | None:
+    def aligner(self) -> Aligner | None:
         """Aligns the sentences that come without alignments; None where the reader has none."""
         return self._reader_aligner.aligner
 
@@ -352,6 +360,17 @@ class WmtWordQeReader(TaggingReader):
             without = "words are aligned by the model's aligner"
             options = replace(options, without_alignments=without)
         return read_examples(file_path, options)
+
+    @overrides
+    def prepared(self, examples: Iterable[Any]) -> Iterator[WordQeExample]:
+        """The same examples. An encoder aligns the words of many at once."""
+        remaining = iter(examples)
+        while batch := list(islice(remaining, ALIGNED_TOGETHER)):
+            if isinstance(self.aligner, EncoderAligner):
+                self.aligner.align_all(
+                    [(e.source, without_eos(e.target)) for e in batch if e.alignments is None]
+                )
+            yield from batch
 
     def split_source(self, text: str) -> SplitText:
         """The words of a raw source text."""
@@ -465,25 +484,27 @@ class ReaderAligner:
 
     # Parameters
 
-    option : `bool` or `str`
-        The path of an aligner's file. True and False: there is no aligner.
+    option : `bool`, `str` or `dict[str, Any]`
+        The path of an aligner's file, or the options of an `EncoderAligner`. True and False: there is no aligner.
 
     # Raises
 
     `ConfigurationError`: another option, no file of an aligner.
     """
 
-    def __init__(self, option: bool | str) -> None:
-        self.aligner: LexicalAligner | None = None
+    def __init__(self, option: bool | str | dict[str, Any]) -> None:
+        self.aligner: Aligner | None = None
         self._checked_words = self._translated_words = 0
         if isinstance(option, str):
             try:
                 self.aligner = _loaded(option)
             except (DataFormatError, OSError) as error:
                 raise ConfigurationError(f"aligner: {error}") from error
+        elif isinstance(option, dict):
+            self.aligner = encoder_aligner(option)
         elif not isinstance(option, bool):
             raise ConfigurationError(
-                f"aligner: expected true, false or the path of a file, got {option!r}"
+                f"aligner: expected true, false, the path of a file or the options of an encoder, got {option!r}"
             )
 
     def align(
@@ -498,7 +519,7 @@ class ReaderAligner:
         """
         if self.aligner is None:
             return [], "none"
-        if self._checked_words < LANGUAGE_WORDS:
+        if isinstance(self.aligner, LexicalAligner) and self._checked_words < LANGUAGE_WORDS:
             translated, words = translated_words(self.aligner.lexicon.links, source, target)
             self._translated_words += translated
             self._checked_words += words
