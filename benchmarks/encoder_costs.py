@@ -58,8 +58,14 @@ def sentences_of(path: str, count: int, encoder: str) -> list[list[str]]:
     return sorted(chosen, key=size)
 
 
-def run_ours(data: Path, encoder: str, options: dict[str, Any]) -> float:
-    """The CPU seconds of an epoch; the second one where states are kept."""
+def cost(begin: float) -> dict[str, float]:
+    """The CPU seconds since `begin`, and the peak of the memory of the process so far, in GB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+    return {"seconds": time.process_time() - begin, "peak": peak}
+
+
+def run_ours(data: Path, encoder: str, options: dict[str, Any]) -> dict[str, float]:
+    """The cost of an epoch; of the second one where states are kept."""
     import _jsonnet
     from allennlp.commands.train import TrainModel
     from allennlp.common import Params
@@ -91,12 +97,12 @@ def run_ours(data: Path, encoder: str, options: dict[str, Any]) -> float:
             params=params, serialization_dir=folder, local_rank=0, batch_weight_key=""
         ).trainer
         trainer._checkpointer = None  # which would write gigabytes
-        epochs: list[float] = []
+        epochs: list[dict[str, float]] = []
 
         def timed(epoch: int, train_epoch: Callable[[int], Any] = trainer._train_epoch) -> Any:
             begin = time.process_time()
             metrics = train_epoch(epoch)
-            epochs.append(time.process_time() - begin)
+            epochs.append(cost(begin))
             return metrics
 
         trainer._train_epoch = timed
@@ -104,8 +110,8 @@ def run_ours(data: Path, encoder: str, options: dict[str, Any]) -> float:
     return epochs[-1]
 
 
-def run_theirs(data: Path, encoder: str, options: dict[str, Any]) -> float:
-    """The CPU seconds of an epoch of `Trainer`."""
+def run_theirs(data: Path, encoder: str, options: dict[str, Any]) -> dict[str, float]:
+    """The cost of an epoch of `Trainer`."""
     import torch
     from torch.utils.data import SequentialSampler
     from transformers import (
@@ -166,11 +172,11 @@ def run_theirs(data: Path, encoder: str, options: dict[str, Any]) -> float:
         )
         begin = time.process_time()
         trainer.train()
-        return time.process_time() - begin
+        return cost(begin)
 
 
 def measure(kind: str, data: Path, encoder: str) -> dict[str, float]:
-    """The CPU seconds of an epoch and the peak memory, in GB, of a training in a process of its own."""
+    """The cost of an epoch of a training in a process of its own."""
     command = [sys.executable, __file__, "--data", str(data), "--encoder", encoder, "--run", kind]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
@@ -193,10 +199,8 @@ def main() -> None:
     args = parser.parse_args()
     if args.run:
         options = {**KINDS[args.run]}
-        run: Callable[..., float] = run_theirs if options.pop("theirs", False) else run_ours
-        seconds = run(Path(args.data), args.encoder, options)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
-        print(json.dumps({"seconds": seconds, "peak": peak}))
+        run = run_theirs if options.pop("theirs", False) else run_ours
+        print(json.dumps(run(Path(args.data), args.encoder, options)))
         return
     encoder = os.path.abspath(args.encoder) if os.path.isdir(args.encoder) else args.encoder
     runs: dict[str, list[dict[str, float]]] = {kind: [] for kind in args.kinds}

@@ -77,6 +77,7 @@ PYTHON = (
     "allennlp_nef.metrics.mpp.mpp_counts",
     "allennlp_nef.metrics.mpp.mpp_scores",
     "allennlp_nef.metrics.CountingMetric",
+    "allennlp_nef.data.aligners.encoder_aligner.EncoderAligner",
     "allennlp_nef.data.dataset_readers.TaggingReader",
     "allennlp_nef.data.dataset_readers.SentenceReader",
     "allennlp_nef.data.formats.conll_columns.read_columns",

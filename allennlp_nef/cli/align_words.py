@@ -46,7 +46,7 @@ It may also be the options of a pretrained encoder, which needs no aligned sente
 alignments become such a file, which aligns much faster:
 
     %(prog)s test.src test.mt --output test.src-mt.alignments \\
-        --aligner '{"model_name": "intfloat/multilingual-e5-small", "layer": 8}'
+        --aligner '{"model_name": "intfloat/multilingual-e5-small", "layer": 6}'
 
 The exit status is 2 where the files cannot be aligned; then no file is written.
 """

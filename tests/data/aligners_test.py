@@ -280,7 +280,10 @@ class TestEncoderAligner:
     PAIRS = (
         (["She", "met", "Sheldon", "."], ["Sie", "traf", "Sheldon", "."]),
         (["a"], ["b", "a"]),
-        (["the", "same", "words", "in", "another", "order"], ["in", "another", "order", "the", "same", "words"]),
+        (
+            ["the", "same", "words", "in", "another", "order"],
+            ["in", "another", "order", "the", "same", "words"],
+        ),
     )
 
     @pytest.mark.parametrize("method", ["argmax", "itermax"])

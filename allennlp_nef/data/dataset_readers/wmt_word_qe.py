@@ -268,7 +268,7 @@ class WmtWordQeReader(TaggingReader):
     aligner : `str`, `bool` or `dict[str, Any]`, optional (default = `True`)
         The aligner. True: that of the archive, in the reader of an archive that has one; else none. False: none. A
         string: the path of an aligner's file; the reader of an archive that has an aligner takes that one. An object:
-        the options of `EncoderAligner`, such as `{"model_name": "intfloat/multilingual-e5-small", "layer": 8}`.
+        the options of `EncoderAligner`, such as `{"model_name": "intfloat/multilingual-e5-small", "layer": 6}`.
     word_similarity : `bool`, optional (default = `False`)
         Whether instances have the field `similarity`, which `aligned_pair` takes with the option of the same name.
     source_tokenizer, target_tokenizer : `Tokenizer`, optional (default = `None`, words are between whitespace)
