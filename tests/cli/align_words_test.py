@@ -1,6 +1,7 @@
 """`align-words`, with eflomal where it is installed, and with a module in its place."""
 
 import argparse
+import json
 import random
 import sys
 
@@ -11,6 +12,7 @@ from allennlp_nef.cli.align_words import symmetrize
 from allennlp_nef.cli.terminal import error_message
 from allennlp_nef.data.aligners import load_aligner
 from allennlp_nef.errors import UserError
+from tests.small_transformer import save_bert
 
 WORDS = {"the": "das", "red": "rote", "house": "Haus", "cup": "Tasse", "sees": "sieht"}
 FAKE = """
@@ -121,6 +123,23 @@ def test_aligner_aligns_without_eflomal(run, files, eflomal, tmp_path, capsys):
     assert "align-words without --aligner: expected the extra align, which is not installed" in err
 
 
+def test_encoder_aligns_without_eflomal_and_teaches_an_aligner(run, files, tmp_path):
+    save_bert(tmp_path / "bert")
+    options = json.dumps({"model_name": str(tmp_path / "bert"), "layer": 1})
+    links, aligner = tmp_path / "links", tmp_path / "aligner.json.gz"
+    status, out = run(
+        files[0], files[0], "--output", links, "--aligner", options, "--learn-aligner", aligner
+    )
+    assert status == 0 and out.startswith(f"Aligning 30 sentence pairs with {tmp_path}/bert")
+    sentences = files[0].read_text().splitlines()
+    for sentence, line in zip(sentences, links.read_text().splitlines()):
+        words = sentence.split()
+        assert {f"{i}-{i}" for i, word in enumerate(words) if words.count(word) == 1} <= set(
+            line.split()
+        )
+    assert load_aligner(str(aligner)).lexicon.links["house"]["house"] > 0
+
+
 def test_priors_reach_eflomal(run, files, eflomal, tmp_path):
     eflomal()
     lines = "".join(f"LEX\t{word}\t{other}\t2\n" for word, other in WORDS.items()) + "HMMF\t-1\t3\n"
@@ -200,6 +219,8 @@ def test_bad_priors_are_an_error_with_their_line(run, files, line, tmp_path):
         ("--output x --save-priors ./x", "--save-priors: expected a file of its own"),
         ("--output .", "--output: expected the name of a file, got '.'"),
         ("--output x --aligner y --priors z", "--priors: expected no --aligner with it"),
+        ("--output x --aligner {y", "--aligner: expected a file or a JSON object, got"),
+        ('--output x --aligner {"layer":1}', "--aligner: model_name: expected a name or a folder"),
         ("--output x --aligner y", "y: expected the file of an aligner, got no such file"),
     ],
 )
