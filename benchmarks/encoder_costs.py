@@ -48,6 +48,7 @@ def sentences_of(path: str, count: int, encoder: str) -> list[list[str]]:
     tokenizer = AutoTokenizer.from_pretrained(encoder)
     text = Path(path).read_text(encoding="utf-8")
     blocks = [block.splitlines() for block in text.split("\n\n") if block.strip()]
+    blocks = [block for block in blocks if not block[0].startswith("-DOCSTART-")]
     lines = [[f"{line.split()[0]} {line.split()[-1]}" for line in block] for block in blocks]
 
     def size(block: list[str]) -> int:

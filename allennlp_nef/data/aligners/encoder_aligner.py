@@ -123,6 +123,8 @@ class EncoderAligner:
 
     def _pieces(self, words: Words) -> list[list[int]]:
         """The pieces of each word, at least one, and no more than are read at once."""
+        if not words:
+            return []
         encoded = self._tokenizer(list(words), add_special_tokens=False, verbose=False)["input_ids"]
         return [(word or [self._tokenizer.unk_token_id])[: self._room] for word in encoded]
 
@@ -147,7 +149,7 @@ class EncoderAligner:
             states = self._transformer(ids, attention_mask=mask).last_hidden_state
         vectors = []
         for words, row in zip(parts, states):
-            counts = torch.tensor(list(map(len, words)))
+            counts = torch.tensor(list(map(len, words)), dtype=torch.long)
             numbers = torch.arange(len(words)).repeat_interleave(counts)
             own = row[len(before) : len(before) + len(numbers)]
             sums = own.new_zeros(len(words), own.size(-1)).index_add(0, numbers, own)
@@ -165,6 +167,8 @@ def links_of(similarities: numpy.ndarray, method: str) -> numpy.ndarray:
     method : `str`
         One of `METHODS`.
     """
+    if not similarities.size:
+        return numpy.zeros(similarities.shape, dtype=bool)
     links = mutual_argmax(similarities)
     for _ in range(1, ITERATIONS if method == "itermax" else 1):
         sources, targets = links.any(1, keepdims=True), links.any(0, keepdims=True)

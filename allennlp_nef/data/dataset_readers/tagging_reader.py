@@ -188,7 +188,7 @@ class TaggingReader(DatasetReader):
             )
         self._weighted_path = file_path
         instances = [self.to_instance(example) for example in self.prepared(examples)]
-        target = map(self.to_instance, self.examples(weighting.target_path))
+        target = map(self.to_instance, self.prepared(self.examples(weighting.target_path)))
         weights = weighting.weights(
             list(map(metadata_of, instances)), list(map(metadata_of, target))
         )

@@ -362,15 +362,10 @@ class WmtWordQeReader(TaggingReader):
         return read_examples(file_path, options)
 
     @overrides
-    def prepared(self, examples: Iterable[Any]) -> Iterator[WordQeExample]:
+    def prepared(self, examples: Iterable[Any]) -> Iterable[Any]:
         """The same examples. An encoder aligns the words of many at once."""
-        remaining = iter(examples)
-        while batch := list(islice(remaining, ALIGNED_TOGETHER)):
-            if isinstance(self.aligner, EncoderAligner):
-                self.aligner.align_all(
-                    [(e.source, without_eos(e.target)) for e in batch if e.alignments is None]
-                )
-            yield from batch
+        aligner = self.aligner
+        return aligned(examples, aligner) if isinstance(aligner, EncoderAligner) else examples
 
     def split_source(self, text: str) -> SplitText:
         """The words of a raw source text."""
@@ -532,6 +527,15 @@ class ReaderAligner:
                     self._translated_words,
                 )
         return self.aligner.align(source, target), "computed"
+
+
+def aligned(examples: Iterable[WordQeExample], aligner: EncoderAligner) -> Iterator[WordQeExample]:
+    """The same examples, of which the aligner keeps the links of those that have none."""
+    remaining = iter(examples)
+    while batch := list(islice(remaining, ALIGNED_TOGETHER)):
+        pairs = [(e.source, without_eos(e.target)) for e in batch if e.alignments is None]
+        aligner.align_all(pairs)
+        yield from batch
 
 
 def _loaded(path: str) -> LexicalAligner:
