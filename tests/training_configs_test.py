@@ -257,7 +257,7 @@ KNOBS = {
     "qe": """embedding_dim: 6; lstm_dim: 9; dropout: 0.4; bad_weight: 1; min_count: 1; affix_dim: 7; neighbours:
         false; batch_size: 4; optimizer: { type: 'adam' }; embedding_l2: 0.1; decoder: {}; tag_head_type:
         'crf'; alignment_dropout: 0.1; word_similarity: true; sentence_scores: true; max_tokens: null;
-        average_decay: 0.9; weighting: {}; tagged: 'gaps'; eos: true; error_spans: true""",
+        average_decay: 0.9; weighting: {}; tagged: 'gaps'; eos: true; error_spans: true; aligner: { layer: 6 }""",
     "pos_lan": "num_layers: 2; num_heads: 2; learning_rate_decay: 0.1; dropout: 0.1",
     # The last ones are rows of Tables VI to IX of Wei et al.
     "ner_psa": """num_layers: 2; encoder_type: 'gru'; lstm_dim: 9; learning_rate: 0.5; bilstm_dropout: 0.1;
