@@ -126,8 +126,8 @@ def _object_array(values: Sequence[Any]) -> numpy.ndarray:
 
 LEFT_OUT = ("attention", "trace", "base_rate")
 """What answers may have and rows have not: it has no column, or is the same for all sentences."""
-REFUSED = ("attention", "trace", "max_batch", "on_error", "input_format")
-"""Options of predictors that would change nothing."""
+REFUSED = ("attention", "trace", "label_probabilities", "max_batch", "on_error", "input_format")
+"""Options of predictors that would change nothing, or make parts much larger."""
 
 
 class RowTagger:
@@ -201,7 +201,7 @@ class RowTagger:
 
     def item(self, row: Mapping[str, Any], where: str = "") -> Item:
         """The instance of a row, or a message that begins with `where`. An object of JSON lines may have options."""
-        for name in ("attention", "trace"):
+        for name in ("attention", "trace", "label_probabilities"):
             if row.get(name) is True:
                 return f"{where}{name}: expected no such field for a corpus, got true"
         options = [name for name in self._row_options if name in row]

@@ -72,6 +72,8 @@ class DecodeOptions:
     """Whether the answer has the attention."""
     trace: bool = False
     """Whether the answer has the trace; of a parser, the steps at which the heads settled."""
+    label_probabilities: bool = False
+    """Whether the answer has the probabilities of all labels of each word."""
     threshold: float | None = None
     """A word is BAD where its probability of BAD is at least this."""
     min_probability: float | None = None

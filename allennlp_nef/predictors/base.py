@@ -403,6 +403,9 @@ class TaggingPredictor(InterpretablePredictor, CheckedPredictor):
         Whether every answer has the attention, asked for or not.
     trace : `bool`, optional (default = `False`)
         Whether every answer has the trace, asked for or not.
+    label_probabilities : `bool`, optional (default = `False`)
+        Whether every answer has the probabilities of all labels, asked for or not. Not with the output formats other
+        than "json" and "conll".
     max_steps : `int`, optional (default = `None`)
         At least 1: the largest number of steps of `neural_easy_first`, for requests that have none.
     halting : `dict[str, Any]`, optional (default = `None`, the model's)
@@ -432,6 +435,7 @@ class TaggingPredictor(InterpretablePredictor, CheckedPredictor):
         trace: bool = False,
         max_steps: int | None = None,
         halting: dict[str, Any] | None = None,
+        label_probabilities: bool = False,
         **options: Any,
     ) -> None:
         if not isinstance(model, NefTagger):
@@ -439,12 +443,21 @@ class TaggingPredictor(InterpretablePredictor, CheckedPredictor):
                 f"model: this predictor expects nef_tagger, got {type(model).__name__}"
             )
         super().__init__(model, dataset_reader, **options)
-        values = {"attention": attention, "trace": trace, "max_steps": max_steps}
-        self.options = decode_options({**values, "halting": halting}, self._model)
+        wanted = {
+            "attention": attention,
+            "trace": trace,
+            "label_probabilities": label_probabilities,
+        }
+        limits = {"max_steps": max_steps, "halting": halting}
+        self.options = decode_options({**wanted, **limits}, self._model)
         """Those of requests that have none."""
         if self.output_format != "json" and (attention or trace):
             raise ConfigurationError(
                 f"attention, trace: expected output_format json, which has them, got {self.output_format}"
+            )
+        if label_probabilities and self.output_format not in ("json", "conll"):
+            raise ConfigurationError(
+                f"label_probabilities: expected output_format json or conll, which has them, got {self.output_format}"
             )
 
     def instance_of_line(self, line: str, where: str) -> Instance:
@@ -517,6 +530,9 @@ class TaggingPredictor(InterpretablePredictor, CheckedPredictor):
         answer = super()._answer_of_output(instance, output)
         if output.get("steps") is not None:
             answer["steps"] = output["steps"]
+        if output["options"].label_probabilities:
+            columns = output["label_probabilities"].T.tolist()
+            answer["label_probabilities"] = dict(zip(self._model.tag_head.labels, columns))
         if output["options"].attention:
             answer["attention"] = output.get("attention")
         if output["options"].trace:

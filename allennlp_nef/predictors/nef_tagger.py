@@ -37,6 +37,7 @@ REQUIRED = ("sentence", "tokens")
 OPTIONAL = (
     "attention",
     "trace",
+    "label_probabilities",
     "min_probability",
     "max_steps",
     "halting",
@@ -67,18 +68,20 @@ class NefTaggerPredictor(TaggingPredictor):
 
     `sentence` is split on whitespace, or by the option `tokenizer`; `tokens`, a list of words, may take its place.
     `attention` (optional) asks for the attention of each step or word, `trace` (optional) for the fields of a
-    `DecisionTrace` or `FusionTrace`. `min_probability` (optional, from 0 to 1) takes the place of the predictor's, and
+    `DecisionTrace` or `FusionTrace`, `label_probabilities` (optional) for the probabilities of all labels.
+    `min_probability` (optional, from 0 to 1) takes the place of the predictor's, and
     so do `max_steps` (an integer from 1) and `halting` (an object such as `{"type": "confident", "threshold": 0.9}`,
     see `Halting`).
 
     The answer has `tokens`, `tags` and `probabilities` (of the tag, one a word); if the tags are those of chunks (such
     as entities) `spans`, each with `start` and `end` (words, from 0, the end exclusive), `type`, `text` and
-    `probability`; and, if asked for, `attention` (steps or words x words) and `trace` (an object); `null` where the
-    model has none. Where the sentence may halt, it also has `steps`, how many it did. With `min_probability`, spans of
-    a lower probability are left out, and their words are tagged O with the probability of O; the trace still has them.
-    Where the tags are not those of chunks, the answer has `uncertain` instead: the indices of the words, from 0, whose
-    tag has a lower probability. `base_rate` is the share of each tag that the model was adapted to, if it was. The
-    answer to a `sentence` has `offsets`: for each word the characters where it begins and after its end, from 0.
+    `probability`; and, if asked for, `label_probabilities` (by label those of each word), `attention` (steps or words x
+    words) and `trace` (an object); the last two are `null` where the model has none. Where the sentence may halt, it
+    also has `steps`, how many it did. With `min_probability`, spans of a lower probability are left out, and their
+    words are tagged O with the probability of O; the trace still has them. Where the tags are not those of chunks, the
+    answer has `uncertain` instead: the indices of the words, from 0, whose tag has a lower probability. `base_rate` is
+    the share of each tag that the model was adapted to, if it was. The answer to a `sentence` has `offsets`: for each
+    word the characters where it begins and after its end, from 0.
 
     Registered as a `Predictor` with name "nef_tagger". For a model of word-level quality estimation it is `word_qe`.
 
@@ -90,7 +93,8 @@ class NefTaggerPredictor(TaggingPredictor):
         `conll_tags` or `conllu_tags`.
     output_format : `str`, optional (default = `"json"`)
         "json"; "conll", columns separated by a blank: those of the input file other than the tag's, the gold tag if it
-        is known, and the predicted tag, as `conlleval` reads them (BIOUL as BIO; a blank within a word as `_`);
+        is known, and the predicted tag, as `conlleval` reads them (BIOUL as BIO; a blank within a word as `_`). With
+        `label_probabilities`, a column before the tags has those of the word as a JSON object without blanks;
         "conllu", CoNLL-U: the sentence of the input file with the reader's column filled in, all else as it was.
     min_probability : `float`, optional (default = `None`)
         From 0 to 1: see above. For requests that have none. Without chunks only with the output format "json".
@@ -98,7 +102,7 @@ class NefTaggerPredictor(TaggingPredictor):
         The name of a `Tokenizer`, such as "punctuation", or an object with its `type`, such as `{"type": "sacremoses",
         "language": "de"}`: it splits sentences that are strings. None: "punctuation" where `input_format` is "text";
         else "whitespace".
-    attention, trace, max_tokens, max_batch, batch_size, on_error, max_steps, halting, input_format
+    attention, trace, label_probabilities, max_tokens, max_batch, batch_size, on_error, max_steps, halting, input_format
         See `TaggingPredictor` and `CheckedPredictor`.
     """
 
@@ -150,11 +154,13 @@ class NefTaggerPredictor(TaggingPredictor):
         min_probability: float | None = None,
         max_steps: int | None = None,
         halting: dict[str, Any] | None = None,
+        label_probabilities: bool = False,
     ) -> JsonDict:
         """The answer to one request, from Python: a string, which is split, or a list of words."""
         name = "sentence" if isinstance(sentence, str) else "tokens"
         request = {name: sentence, "attention": attention, "min_probability": min_probability}
-        return self.predict_json({**request, "max_steps": max_steps, "halting": halting})
+        limits = {"max_steps": max_steps, "halting": halting}
+        return self.predict_json({**request, **limits, "label_probabilities": label_probabilities})
 
     def trace(self, sentence: str | list[str]) -> ReadableTrace:
         """How the model came to the tags. Raises `ConfigurationError` where it has no trace."""

@@ -179,7 +179,7 @@ def decode_options(values: Mapping[str, Any], model: Model) -> DecodeOptions:
 
     `ConfigurationError`: a value of another kind, or one that the model cannot follow.
     """
-    for name in ("attention", "trace"):
+    for name in ("attention", "trace", "label_probabilities"):
         if not isinstance(values.get(name), bool | None):
             raise ConfigurationError(
                 f"{name}: expected true or false, got {describe(values[name])}"
@@ -211,6 +211,7 @@ def decode_options(values: Mapping[str, Any], model: Model) -> DecodeOptions:
     return DecodeOptions(
         attention=bool(values.get("attention")),
         trace=bool(values.get("trace")),
+        label_probabilities=bool(values.get("label_probabilities")),
         threshold=values.get("threshold"),
         min_probability=values.get("min_probability"),
         max_steps=max_steps,

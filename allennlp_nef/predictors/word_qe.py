@@ -53,6 +53,7 @@ OPTIONAL = (
     "alignments",
     "attention",
     "trace",
+    "label_probabilities",
     "threshold",
     "max_steps",
     "halting",
@@ -134,7 +135,8 @@ class WordQePredictor(TaggingPredictor):
     one. `threshold` (optional, above 0 and below 1) takes the place of the model's, and so do `max_steps` (an integer
     from 1) and `halting` (an object such as `{"type": "confident", "threshold": 0.9}`, see `Halting`). A final `<EOS>`
     of the target is no word: a model that tags it adds it where it is missing. `attention` (optional) asks for the
-    attention of each step or word, `trace` (optional) for the fields of a `DecisionTrace` or `FusionTrace`.
+    attention of each step or word, `trace` (optional) for the fields of a `DecisionTrace` or `FusionTrace`,
+    `label_probabilities` (optional) for the probabilities of all labels.
 
     The answer has `tokens` (the words of the target, or the tokens of what else is tagged, as `wmt_word_qe` has them),
     `tagged` ("gaps", "target_and_gaps" or "source", where it is not the target that is tagged), `tags` (OK or BAD, one
@@ -146,10 +148,10 @@ class WordQePredictor(TaggingPredictor):
     model is calibrated for it `error_free_probability` (that no token is BAD) and `accept` (true: no reviewer needs to
     look), `alignments` (the pairs that the model used), `alignments_from` ("given", "computed", or "none": the model
     has no aligner), and, where the sentence may halt, `steps`, how many it did; where the words of a string are tagged,
-    `offsets`, for each of them the characters where it begins and after its end; if asked for, `attention` (steps or
-    tokens x tokens) and `trace` (an object); `null` where the model has none. An answer with a trace also has `source`
-    (words), and `target` where it has `tagged`. Of data with the part `post_edits`, an answer has `post_edit`, the
-    corrected translation.
+    `offsets`, for each of them the characters where it begins and after its end; if asked for, `label_probabilities`
+    (by label those of each token), `attention` (steps or tokens x tokens) and `trace` (an object); the last two are
+    `null` where the model has none. An answer with a trace also has `source` (words), and `target` where it has
+    `tagged`. Of data with the part `post_edits`, an answer has `post_edit`, the corrected translation.
 
     A span is one BAD word or several adjacent ones of the same severity, with what stands between them. It has `start`
     and `end`, the characters of the target where it begins and after it, from 0 (of a list of words, these are those of
@@ -193,7 +195,7 @@ class WordQePredictor(TaggingPredictor):
         The numbers of "wmt22-explanations", only for that format: "bad_probability", the probability of BAD of each
         word; or "attention", the mean of the steps in which `neural_easy_first` attends to a word, weighted by the
         attention, so that words that it attends to late have the highest numbers.
-    attention, trace, max_tokens, max_batch, batch_size, on_error, max_steps, halting
+    attention, trace, label_probabilities, max_tokens, max_batch, batch_size, on_error, max_steps, halting
         See `TaggingPredictor` and `CheckedPredictor`; `max_tokens` is the limit for either side.
     """
 
@@ -306,13 +308,13 @@ class WordQePredictor(TaggingPredictor):
         threshold: float | None = None,
         max_steps: int | None = None,
         halting: dict[str, Any] | None = None,
+        label_probabilities: bool = False,
     ) -> JsonDict:
         """The answer to one request, from Python."""
         request = {"source": source, "target": target, "alignments": alignments}
-        limits = {"max_steps": max_steps, "halting": halting}
-        return self.predict_json(
-            {**request, **limits, "attention": attention, "threshold": threshold}
-        )
+        limits = {"max_steps": max_steps, "halting": halting, "threshold": threshold}
+        wanted = {"attention": attention, "label_probabilities": label_probabilities}
+        return self.predict_json({**request, **limits, **wanted})
 
     def trace(
         self,

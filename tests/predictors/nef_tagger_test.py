@@ -62,6 +62,16 @@ class TestAnswer:
         other = {"sentence": SENTENCE.replace(" ", "\u00a0"), "attention": None}
         assert ner.predict_json(other) == ner.predict(SENTENCE) == expected
 
+    def test_probabilities_of_all_labels_are_given_where_they_are_wanted(self, ner, pos):
+        for predictor in (ner, pos):
+            plain = predictor.predict(SENTENCE)
+            answer = predictor.predict(SENTENCE, label_probabilities=True)
+            table = answer.pop("label_probabilities")
+            assert answer == plain and list(table) == predictor._model.tag_head.labels
+            assert [sum(word) for word in zip(*table.values())] == pytest.approx([1] * 7, abs=1e-4)
+            chosen = [table[tag][i] for i, tag in enumerate(answer["tags"])]
+            assert chosen == pytest.approx(answer["probabilities"], abs=1e-6)
+
     def test_attention_has_a_row_for_each_step(self, ner, pos):
         asked = ner.predict(SENTENCE, attention=True)
         assert [len(step) for step in asked["attention"]] == [7] * 5
@@ -126,6 +136,21 @@ class TestColumns:
         gold, predicted = ([[row[i] for row in s.rows] for s in written] for i in (-2, -1))
         scores = CHUNKS.scores(CHUNKS.count(gold, predicted).sentences.sum(0))
         assert 0 < scores["f1-overall"] < 1
+
+    def test_probabilities_of_all_labels_come_before_the_tags(
+        self, predictor_of, ner_archive, tmp_path
+    ):
+        predictor = predictor_of(ner_archive, output_format="conll", label_probabilities=True)
+        path = tmp_path / "words.conll"
+        path.write_text("Anna B-PER\nsleeps O\n", encoding="utf-8")
+        (answer,), text = self.written(predictor, path)
+        for i, line in enumerate(text.splitlines()[:2]):
+            word, table, gold, predicted = line.split(" ")
+            assert (word, gold, predicted) == (("Anna", "B-PER"), ("sleeps", "O"))[i] + (
+                answer["tags"][i],
+            )
+            expected = {label: column[i] for label, column in answer["label_probabilities"].items()}
+            assert json.loads(table) == pytest.approx(expected, abs=1e-6)
 
     def test_unlabeled_sentences_have_predicted_tags_only(
         self, predictor_of, ner_archive, tmp_path
@@ -211,8 +236,8 @@ class TestBadRequests:
             ({"sentence": "a", "tokens": ["a"]}, ONE + "both"),
             (
                 {"text": "a"},
-                "expected the field sentence or tokens (optional: attention, trace, min_probability, max_steps, "
-                'halting, id), got "text"',
+                "expected the field sentence or tokens (optional: attention, trace, label_probabilities, "
+                'min_probability, max_steps, halting, id), got "text"',
             ),
             ({"sentence": ["a"]}, 'sentence: expected a string, got ["a"]'),
             ({"tokens": "a b"}, 'tokens: expected a list of words, got "a b"'),

@@ -13,8 +13,8 @@ PAIRS = (
     'alignments: expected pairs [source index, target index] or strings such as "0-1", from 0, got '
 )
 FIELDS = (
-    "expected the fields source and target (optional: alignments, attention, trace, threshold, max_steps, halting, "
-    "id), "
+    "expected the fields source and target (optional: alignments, attention, trace, label_probabilities, "
+    "threshold, max_steps, halting, id), "
 )
 DEEP = json.loads("[" * 400 + "]" * 400)
 

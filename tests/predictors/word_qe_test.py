@@ -306,6 +306,10 @@ class TestConstruction:
                 {"output_format": "tags", "trace": True},
                 "attention, trace: expected output_format json, which has them, got tags",
             ),
+            (
+                {"output_format": "tags", "label_probabilities": True},
+                "label_probabilities: expected output_format json or conll, which has them, got tags",
+            ),
         ],
     )
     def test_bad_arguments_are_refused(self, word_qe, arguments, message):

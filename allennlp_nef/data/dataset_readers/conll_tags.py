@@ -1,5 +1,6 @@
 """The reader of CoNLL columns, and its output format."""
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -22,10 +23,18 @@ from allennlp_nef.errors import DataFormatError
 
 
 def write_conll(reader: "ConllTagsReader", prediction: Prediction) -> str:
-    """The columns of the input file other than the tag's (of a request, the words), and the tags; BIOUL as BIO."""
+    """The columns of the input file other than the tag's (of a request, the words), and the tags; BIOUL as BIO.
+
+    Before the tags come the probabilities of all labels, where they are wanted, as JSON without blanks.
+    """
     rows: list[Sequence[str]] = [[as_column(token)] for token in prediction.tokens]
     if isinstance(prediction.sentence, ColumnSentence):
         rows = [reader.without_tag(row) for row in prediction.sentence.rows]
+    if "label_probabilities" in prediction.answer:
+        columns = prediction.answer["label_probabilities"]
+        for i, values in enumerate(zip(*columns.values())):
+            word = {label: round(value, 6) for label, value in zip(columns, values)}
+            rows[i] = [*rows[i], json.dumps(word, ensure_ascii=False, separators=(",", ":"))]
     return format_with_tags(rows, prediction, is_bioul=reader.tag_scheme == "BIOUL")
 
 
