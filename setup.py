@@ -21,10 +21,11 @@ class BuildWithStart(build_py):
 
 
 # Folders without code, which wheels hold inside allennlp_nef.
-DATA = [f"allennlp_nef.examples.fixtures.{name}" for name in ("ner", "pos", "qe", "sentences")]
+DATA = ["allennlp_nef.demo", "allennlp_nef.trained_models"]
+DATA += [f"allennlp_nef.examples.fixtures.{name}" for name in ("ner", "pos", "qe", "sentences")]
 DATA += [f"allennlp_nef.examples.training_configs{name}" for name in ("", ".parts")]
 
 setup(
-    packages=[*find_packages(include=["allennlp_nef*"]), "allennlp_nef.demo", *DATA],
+    packages=[*find_packages(include=["allennlp_nef*"]), *DATA],
     cmdclass={"build_py": BuildWithStart},
 )

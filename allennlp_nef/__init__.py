@@ -23,11 +23,12 @@ def load(archive: str, cuda_device: int = -1, **options: Any) -> Any:
 
         from allennlp_nef import load
         print(load("model.tar.gz").predict("They saw her duck .")["tags"])
+        print(load("qe-en-de").predict(source="Good morning !", target="Guten Morgen !")["tags"])
 
     # Parameters
 
     archive : `str`
-        The archive (`model.tar.gz`), or the folder of a training run.
+        The archive (`model.tar.gz`), the folder of a training run, or the name of a trained model of this package.
     cuda_device : `int`, optional (default = `-1`)
         The number of a GPU, or -1 for the CPU.
     options

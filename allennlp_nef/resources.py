@@ -1,8 +1,13 @@
 """Files by their names: those that come with the package, and those that archives hold besides the model."""
 
+import json
+import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from allennlp_nef.errors import UserError
 
 ALIGNER_NAME = "aligner.json.gz"
 TRANSFORMER_NAME = "transformer"
@@ -21,6 +26,40 @@ def folders() -> dict[str, Path]:
     parent = installed if installed.is_dir() else _PACKAGE.parent
     examples = {name: parent / name for name in ("training_configs", "fixtures")}
     return {**examples, "demo": _PACKAGE / "demo"}
+
+
+def trained_models() -> dict[str, dict[str, Any]]:
+    """The trained models that come with the package, by their names.
+
+    # Returns
+
+    `dict[str, dict[str, Any]]`
+        Of each: the `path` of its archive, the `task`, the languages, the training `data` and their license, the
+        `scores` on test data in fractions of 1, and the `command` that trained it.
+    """
+    folder = _PACKAGE / "trained_models"
+    models: dict[str, dict[str, Any]] = json.loads((folder / "models.json").read_text("utf-8"))
+    return {
+        name: {"path": str(folder / f"{name}.tar.gz"), **model} for name, model in models.items()
+    }
+
+
+def archive_path(archive: str) -> str:
+    """The path of an archive. A name of `trained_models` stands for that model where no file has this name.
+
+    # Raises
+
+    `UserError`: the name of neither a file nor such a model. What may be a path, or an address, is returned as it is.
+    """
+    if os.path.exists(archive) or not re.fullmatch(r"[\w-]+", archive):
+        return archive
+    models = trained_models()
+    if archive not in models:
+        raise UserError(
+            f"{archive}: expected the path of an archive, or one of the trained models {', '.join(models)}; "
+            "got neither"
+        )
+    return str(models[archive]["path"])
 
 
 def extra_files(folder: str | Path) -> list[Path]:

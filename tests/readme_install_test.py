@@ -203,7 +203,7 @@ def ask(server, port):
 
 def test_plots_are_drawn(installed):
     options = ("--output", "plots", "--limit", "1", "--format", "png", "--html")
-    arguments = ("plot-sketches", "run/model.tar.gz", "fixtures/qe/test", *options)
+    arguments = ("plot-sketches", "qe-en-de", "fixtures/qe/test", *options)  # in the wheel
     run(installed, "other/examples", "allennlp-nef", *arguments)
     plots = installed / "other" / "examples" / "plots"
     assert (plots / "sentence-0001.png").read_bytes().startswith(b"\x89PNG")

@@ -9,9 +9,9 @@ Importing this module needs neither torch nor AllenNLP: commands import them in 
 from importlib import import_module
 
 _NAMES = (
-    "align-words calibrate card check-archive check-data ensemble examples export plot-labels plot-sketches "
+    "align-words calibrate card check-archive check-data ensemble examples export models plot-labels plot-sketches "
     "plot-steps review score-tags tag-corpus"
 )
 COMMANDS = {name: import_module(f"{__name__}.{name.replace('-', '_')}") for name in _NAMES.split()}
-WITHOUT_COMPONENTS = ("align-words", "examples", "score-tags")
+WITHOUT_COMPONENTS = ("align-words", "examples", "models", "score-tags")
 """The commands that load no models. The others need the components of this package and of plugins."""

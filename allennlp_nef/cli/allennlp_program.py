@@ -24,7 +24,7 @@ from allennlp_nef.compat import WITHOUT_REQUIREMENTS, require_allennlp
 from allennlp_nef.data.formats.text_files import undecodable
 from allennlp_nef.errors import DataFormatError, UserError, quote, summary_of, unknown_option
 from allennlp_nef.packages import import_packages
-from allennlp_nef.resources import folders
+from allennlp_nef.resources import archive_path, folders
 
 logger = logging.getLogger(__name__)
 
@@ -80,6 +80,8 @@ def run_allennlp(program: str, arguments: Sequence[str]) -> None:
 
     install_sigterm_handler()
     name = arguments[0]
+    if name == "serve" and arguments[1:2] and not arguments[1].startswith("-"):
+        arguments = [name, "--archive-path", *arguments[1:]]
     has_plugins = name not in Subcommand.list_available()
     if has_plugins:
         import_plugins()
@@ -274,8 +276,9 @@ def naming_archives() -> Iterator[None]:
         archive_file: Any, cuda_device: int = -1, overrides: Any = "", weights_file: Any = None
     ) -> Any:
         try:
+            file = archive_path(str(archive_file))
             with naming_archive(str(archive_file), overrides, weights_file):
-                return load_archive(archive_file, cuda_device, overrides, weights_file)
+                return load_archive(file, cuda_device, overrides, weights_file)
         except _OverridesError as error:
             raise UserError(f"--overrides: {error}") from error
 

@@ -15,15 +15,20 @@ from allennlp_nef.cli.shared import writing
 from allennlp_nef.errors import UserError
 from allennlp_nef.modules.pretrained_transformer import PretrainedTransformer
 from allennlp_nef.pretrained import save_transformer
-from allennlp_nef.resources import TRANSFORMER_NAME
+from allennlp_nef.resources import TRANSFORMER_NAME, archive_path
 
 WEIGHTS_NAME = "weights.th"
 
 
+def fetched(archive: str) -> str:
+    """The path of an archive, which may be a trained model of this package or be downloaded, or of a run's folder."""
+    return str(cached_path(archive_path(archive)))
+
+
 def local_path(archive: str) -> Path:
-    """The path of an archive, which may be downloaded, or of the folder of a run."""
+    """`fetched`, where it can be; links are followed."""
     try:
-        return Path(cached_path(archive)).resolve()
+        return Path(fetched(archive)).resolve()
     except (OSError, ValueError):
         return Path(archive).resolve()  # loading it says what is wrong
 
@@ -36,7 +41,7 @@ def files_of(archive: str) -> list[Path]:
 
 def read_file(archive: str, name: str) -> bytes | None:
     """The content of a file of an archive, or of the folder of a run; None where there is none."""
-    path = cached_path(archive)
+    path = fetched(archive)
     if os.path.isdir(path):
         file = Path(path) / name
         return file.read_bytes() if file.is_file() else None
@@ -105,7 +110,7 @@ def write_archive(
     """
     config = {**read_config(archive), "model": model}
     text = json.dumps(config, indent=4).encode("utf-8")
-    path = cached_path(archive)
+    path = fetched(archive)
     with writing(output) as draft:
         if os.path.isdir(path):
             file = os.path.basename(get_weights_path(path))

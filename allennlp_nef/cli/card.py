@@ -153,7 +153,7 @@ def card(
         ]
         or None,
     )
-    body = "\n".join(_lines(facts, config, data_name, encoder, license))
+    body = "\n".join(_lines(facts, file.name, config, data_name, encoder, license))
     facts = {"card": f"---\n{head.to_yaml()}\n---\n\n{body}\n", **facts}
     if output is not None:
         with writing(Path(output)) as draft:
@@ -200,6 +200,7 @@ def _encoder_of(config: Any) -> str | None:
 
 def _lines(
     facts: Mapping[str, Any],
+    file: str,
     config: Mapping[str, Any],
     data_name: str,
     encoder: str | None,
@@ -211,11 +212,11 @@ def _lines(
     yield f"# {facts['name']}\n"
     yield f"A model of the type `{model.get('type')}`, trained with allennlp_nef on {data_name}.\n"
     yield "## How to use it\n"
-    yield "Install allennlp_nef and AllenNLP as the README of allennlp_nef says. Then, with `model.tar.gz` in the"
-    yield "current folder:\n"
+    yield "Install allennlp_nef and AllenNLP as the README of allennlp_nef says. Then, with the archive in the current"
+    yield "folder:\n"
     yield "```python\nfrom allennlp_nef import load\n"
-    yield 'predictor = load("model.tar.gz")\n```\n'
-    yield "```bash\nallennlp-nef predict model.tar.gz requests.jsonl\n```\n"
+    yield f'predictor = load("{file}")\n```\n'
+    yield f"```bash\nallennlp-nef predict {file} requests.jsonl\n```\n"
     if encoder:
         yield f"It reads with the pretrained encoder `{encoder}`.\n"
     yield "## Scores\n"
@@ -223,7 +224,9 @@ def _lines(
         yield "| data | metric | value |\n|---|---|---|"
         for score in facts["scores"]:
             yield f"| {score['split']} | {score['metric']} | {score['value']:.4f} |"
-        yield "\nThose of validation data are of the epoch that was chosen on them, so they are a little too good.\n"
+        if any(score["split"] == "validation" for score in facts["scores"]):
+            yield "\nThose of validation data are of the epoch that was chosen on them, so they are a little too good."
+        yield ""
     else:
         yield "None are known.\n"
     yield "## What it is\n"

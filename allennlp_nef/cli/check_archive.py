@@ -82,10 +82,10 @@ def check_archive(archive: str) -> dict[str, Any]:
 
     `UserError`: there is no such archive.
     """
-    from allennlp.common.file_utils import cached_path
+    from allennlp_nef.cli.archive_files import fetched
 
     try:
-        local = str(cached_path(archive))
+        local = fetched(archive)
     except (OSError, ValueError) as error:
         raise UserError(f"{archive}: expected an archive, got {summary_of(error)}") from error
     report: dict[str, Any] = {

@@ -35,7 +35,7 @@ from allennlp_nef.corpora.tagger import (
 from allennlp_nef.data.formats.conll_columns import BOUNDARIES
 from allennlp_nef.data.formats.text_files import FileSlice, is_blank, open_file
 from allennlp_nef.errors import UserError
-from allennlp_nef.resources import extra_files
+from allennlp_nef.resources import archive_path, extra_files
 
 ROW_FORMATS = ("jsonl", "parquet")
 """The formats of rows: dictionaries."""
@@ -133,7 +133,7 @@ def untagged(output_format: str, slices: dict[str, FileSlice], message: str) -> 
 
 def digest_of_archive(archive: str) -> str:
     """The SHA-256 digest of an archive; of the folder of a run, that of the files that are loaded."""
-    path = Path(cached_path(archive))
+    path = Path(cached_path(archive_path(archive)))
     files = [path]
     if path.is_dir():
         files = [path / CONFIG_NAME, Path(get_weights_path(str(path)))]

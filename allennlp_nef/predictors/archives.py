@@ -36,6 +36,7 @@ from allennlp_nef.models import NefTagger
 from allennlp_nef.modules.options import registered_name
 from allennlp_nef.predictors.base import CheckedPredictor, TaggingPredictor
 from allennlp_nef.pretrained import TransformerError
+from allennlp_nef.resources import archive_path
 from allennlp_nef.tensor_files import TensorFileError, load_tensors
 
 LIMIT_VARIABLE = "ALLENNLP_NEF_MAX_UNPACKED_GIB"
@@ -551,7 +552,7 @@ def load_predictor(
     # Parameters
 
     path : `str`
-        The archive, or the folder of a training run.
+        The archive, the folder of a training run, or the name of a trained model of this package, such as "qe-en-de".
     cuda_device : `int`, optional (default = `-1`)
         The number of a GPU, or -1 for the CPU.
     name : `str`, optional (default = `"nef_tagger"`)
@@ -567,8 +568,9 @@ def load_predictor(
     `UserError`: not an archive that can be loaded, one that would run code, a predictor of taggers and a model other
     than `nef_tagger`, a predictor of another package or none, a wrong option.
     """
+    file = archive_path(path)
     with trusted() if trust else safe_archives(), naming_archive(path):
-        archive = load_archive(path, cuda_device=cuda_device)
+        archive = load_archive(file, cuda_device=cuda_device)
     got = registered_name(Model, archive.model)
     chosen: Any = name or archive.model.default_predictor
     try:

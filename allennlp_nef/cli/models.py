@@ -1,0 +1,48 @@
+"""`allennlp-nef models`: the trained models that come with the package."""
+
+import argparse
+import json
+import os
+from collections.abc import Iterator
+
+from allennlp_nef.cli.shared import Column, table_text
+from allennlp_nef.resources import trained_models
+
+SUMMARY = "List the trained models that come with the package, with their scores."
+DETAILS = """
+The name of a model stands where a command takes an archive, and in `allennlp_nef.load`:
+
+    %(prog)s
+    allennlp-nef predict qe-en-de requests.jsonl
+    allennlp-nef serve qe-en-de
+
+Scores are in percent, of the test data that docs/results.md names. A file with the name of a model comes before it.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print what is known of each model as JSON: also its path, its data with their license, and the command "
+        "that trained it; scores are fractions of 1",
+    )
+
+
+def run(args: argparse.Namespace) -> Iterator[str]:
+    models = trained_models()
+    if args.json:
+        yield json.dumps(models, indent=2)
+        return
+    columns: list[Column] = [
+        ("name", "name", str),
+        ("task", "task", str),
+        ("languages", "languages", "-".join),
+        ("MB", "path", lambda path: f"{os.path.getsize(path) / 1e6:.1f}"),
+        ("scores", "scores", _scores),
+    ]
+    yield table_text(columns, [{"name": name, **model} for name, model in models.items()])
+
+
+def _scores(scores: dict[str, float]) -> str:
+    return ", ".join(f"{name} {100 * value:.1f}" for name, value in scores.items())
