@@ -279,8 +279,10 @@ class LexicalAligner:
 
     def probabilities(self, source: Sequence[str], target: Sequence[str]) -> numpy.ndarray:
         """The probability of each link: (source words, target words)."""
-        features = WordPairFeatures(self.lexicon, self._stems, source, target)
         result = numpy.zeros((len(source), len(target)), dtype=numpy.float32)
+        if not result.size:
+            return result
+        features = WordPairFeatures(self.lexicon, self._stems, source, target)
         for number, weights in enumerate(self.weights):
             result = probabilities_of(weights, features, result if number else None)
         return result
