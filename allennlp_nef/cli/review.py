@@ -43,7 +43,8 @@ reviewer decides. INPUT is
 
 The scores come from a model of quality estimation (--archive), from what it answered before (--answers), or from INPUT
 itself, where it has answers. With --annotated the scores and errors are added to the file; all else in it stays as it
-was. A sentence that cannot be scored is in the report, with the reason.
+was. A sentence that cannot be scored is in the report, with the reason. Where the model decides which translations need
+no reviewer (`calibrate --accept-share`), the report says so, and can hide these.
 
 The exit status is 2 where INPUT, the archive or the answers cannot be used.
 """
@@ -90,6 +91,9 @@ def run(args: argparse.Namespace) -> Iterator[str]:
     ):
         share = percent(count / total if total else None)
         yield f"{count} of {total} {name} have errors: {share}%"
+    accepted = figures["accepted"]
+    if accepted is not None:
+        yield f"{accepted} of {scored} sentences need no reviewer: {percent(accepted / scored)}%"
     for path in (args.output, args.annotated):
         if path is not None:
             yield f"wrote {path}"
@@ -120,7 +124,7 @@ def review(
     `dict[str, Any]`
         What the command prints as JSON: `sentences`, and how many of them are `scored`; their `words`; the
         `threshold` of the probability of BAD (None where there is none); `flagged_sentences` and `flagged_words`, which
-        have errors; `mean_score`.
+        have errors; `accepted`, how many sentences need no reviewer (None where no answer has `accept`); `mean_score`.
 
     # Raises
 
@@ -164,6 +168,7 @@ def review(
         with writing(Path(annotated)) as draft:
             draft.write_bytes(bitext.annotated([result.annotation for result in results]))
     flagged = [sum(tag != "OK" for tag in result.tags) for result in judged]
+    decisions = [result.accept for result in judged if result.accept is not None]
     return {
         "sentences": len(results),
         "scored": len(judged),
@@ -171,6 +176,7 @@ def review(
         "threshold": judged[0].threshold,
         "flagged_sentences": sum(count > 0 for count in flagged),
         "flagged_words": sum(flagged),
+        "accepted": sum(decisions) if decisions else None,
         "mean_score": sum(result.score for result in judged) / len(judged),
     }
 
@@ -193,10 +199,15 @@ class _Result(NamedTuple):
     links: Sequence[tuple[int, int]] = ()
     """Pairs (source word, word), from 0."""
     spans: Sequence[PredictedSpan] = ()
+    error_free_probability: float | None = None
+    accept: bool | None = None
+    """Whether no reviewer needs to look; None where the model does not decide it, and has no probability."""
 
     @property
     def annotation(self) -> Annotation | None:
-        return None if self.error is not None else Annotation(self.score, self.spans)
+        if self.error is not None:
+            return None
+        return Annotation(self.score, self.spans, self.error_free_probability, self.accept)
 
 
 def _predicted(
@@ -321,8 +332,23 @@ def _result(
         raise DataFormatError(f"threshold: expected a number or null, got {quote(threshold)}")
     spans = [_span(span, text) for span in answer.get("spans") or ()]
     return _Result(
-        segment, None, score, threshold, tags, probabilities, words, source_words, links, spans
+        *(segment, None, score, threshold, tags, probabilities, words, source_words, links, spans),
+        *_decision(answer),
     )
+
+
+def _decision(answer: Mapping[str, Any]) -> tuple[float, bool] | tuple[None, None]:
+    """The probability that a translation is free of errors, and whether no reviewer needs to look."""
+    accept, probability = answer.get("accept"), answer.get("error_free_probability")
+    if accept is None:
+        return None, None
+    if not isinstance(accept, bool):
+        raise DataFormatError(f"accept: expected true or false, got {quote(accept)}")
+    if not isinstance(probability, (int, float)) or not 0 <= probability <= 1:
+        raise DataFormatError(
+            f"error_free_probability: expected a number from 0 to 1, got {quote(probability)}"
+        )
+    return probability, accept
 
 
 def _list(
@@ -390,10 +416,17 @@ def _content(title: str, bitext: Bitext, results: Sequence[_Result]) -> dict[str
 def _item(result: _Result, labels: Sequence[str]) -> dict[str, Any]:
     """A sentence, with lists of pairs as lists of numbers."""
     segment = result.segment
-    item = {"name": segment.name, "source": segment.source, "target": segment.target}
+    item: dict[str, Any] = {
+        "name": segment.name,
+        "source": segment.source,
+        "target": segment.target,
+    }
     if result.error is not None:
         return {**item, "error": result.error}
     severities = "BAD" not in labels
+    if result.error_free_probability is not None:
+        item["error_free_probability"] = round(result.error_free_probability, 4)
+        item["accept"] = result.accept
     return {
         **item,
         "score": round(result.score, 4),

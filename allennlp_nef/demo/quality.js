@@ -38,9 +38,17 @@ const Quality = (() => {
     return { source: side(answer.source || [], 0), target: side(answer.tokens, 1) };
   }
 
+  /** What a model that decides which translations need no reviewer says of an answer; undefined for another model. */
+  function decisionOf({ accept, error_free_probability: probability }) {
+    if (accept === undefined) return undefined;
+    return `free of errors: ${percent(probability)}${accept ? ", needs no reviewer" : ""}`;
+  }
+
   /** The notes on an answer, as paragraphs. */
   function notesOf(answer) {
-    const notes = answer.tagged === "gaps" ? [GAPS] : [];
+    const decision = decisionOf(answer);
+    const notes = decision ? [`${capital(decision)}.`] : [];
+    if (answer.tagged === "gaps") notes.push(GAPS);
     if (answer.alignments_from === "none") notes.push(NONE);
     if (answer.alignments_from === "computed") notes.push(COMPUTED);
     if (answer.source && answer.alignments_from !== "none") {
@@ -88,5 +96,5 @@ const Quality = (() => {
     return element("div", { class: "threshold" }, element("p", { class: "key" }, hint), label, reset);
   }
 
-  return { alignedOf, countOf, notesOf, percent, shown, thresholdOf };
+  return { alignedOf, countOf, decisionOf, notesOf, percent, shown, thresholdOf };
 })();

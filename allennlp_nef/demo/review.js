@@ -216,6 +216,8 @@
       const score = element("span", { class: "score" }, `score ${decimals(sentence.score)}`);
       score.style.setProperty("--share", Math.min(1, sentence.score / top));
       head.append(score);
+      const modelDecision = Quality.decisionOf(sentence);
+      if (modelDecision) head.append(element("span", { class: "error-free" }, modelDecision));
     } else head.append(element("span", { class: "note" }, `No score: ${sentence.error}`));
     if (decision) head.append(element("span", { class: `decision ${decision}` }, DECISIONS[decision]));
     if (tags) head.append(element("span", { class: "decision" }, "Marks changed"));
@@ -516,6 +518,11 @@
     ["reject", "Rejected"],
     ["note", "With a note"],
   ]);
+  const reviewer = select("reviewer", [
+    ["", "All"],
+    ["needed", "Needed"],
+    ["not needed", "Not needed"],
+  ]);
   const order = select("order", [
     ["risk", "By score"],
     ["file", "As in the file"],
@@ -523,7 +530,7 @@
   const top = Math.max(0.1, Math.ceil(Math.max(...scored.map((i) => sentences[i].score)) * 10 - 1e-9) / 10);
   const limit = (id) => element("input", { type: "number", id, min: 0, max: top, step: "any", inputmode: "decimal" });
   const [from, to] = [limit("from"), limit("to")];
-  const filters = [search, errors, decisions, from, to];
+  const filters = [search, errors, decisions, reviewer, from, to];
   const texts = sentences.map(({ source, target }) => `${source}\n${target}`.toLowerCase());
   const byRisk = sentences.map((_, i) => i).sort((a, b) => (sentences[b].score ?? -1) - (sentences[a].score ?? -1) || a - b);
 
@@ -550,6 +557,7 @@
       const { score } = sentences[i];
       if (least !== null && !(score >= least)) return false;
       if (most !== null && !(score <= most)) return false;
+      if (reviewer.value && (reviewer.value === "not needed") !== Boolean(sentences[i].accept)) return false;
       return (!wanted || texts[i].includes(wanted)) && wantedErrors(i) && wantedDecision(i);
     });
     clearFilters.disabled = filters.every((input) => input.value === "");
@@ -728,13 +736,21 @@
 
   const languages = [data.source_language, data.target_language].filter(Boolean).join(" to ");
   const heading = element("header", {}, element("h1", {}, data.title));
-  heading.append(element("p", {}, `Translations to review${languages && `, ${languages}`}. The decisions are kept in this browser; export them when you are done.`));
+  const introduction = element("p", {}, `Translations to review${languages && `, ${languages}`}. The decisions are kept in this browser; export them when you are done.`);
+  heading.append(introduction);
+  const modelDecides = scored.some((i) => sentences[i].accept !== undefined);
+  if (modelDecides) {
+    const number = scored.filter((i) => sentences[i].accept).length;
+    const share = Quality.percent(number / scored.length);
+    introduction.append(` According to the model, ${plural(number, "sentence")} (${share}) can do without a reviewer.`);
+  }
   const panel = element(
     "div",
     { class: "panel", role: "search", "aria-label": "Filters" },
     field("search", "Text", search),
     field("errors", "Errors", errors),
     field("decisions", "Decisions", decisions),
+    ...(modelDecides ? [field("reviewer", "Reviewer", reviewer)] : []),
     field("order", "Order", order),
     element("div", { class: "limits" }, field("from", "Score from", from), field("to", "to", to)),
     clearFilters,

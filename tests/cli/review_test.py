@@ -50,6 +50,28 @@ def test_a_report_has_what_the_predictor_answers(tsv, archive_path, word_qe, tmp
         [answer["sentence_score"] for answer in answers], abs=1e-4
     )
     assert rows[2][2:] == [""] * 5
+    assert figures["accepted"] is None
+    assert not any("accept" in item for item in content["sentences"])
+
+
+def test_answers_with_decisions_are_counted_and_written(tsv, word_qe, write, tmp_path, console):
+    decisions = [(0.9, True), (0.3, False)]
+    answers = [
+        {**word_qe().predict(**request), "error_free_probability": probability, "accept": accept}
+        for request, (probability, accept) in zip(REQUESTS, decisions)
+    ] + [{"error": "none"}]
+    lines = write("answers.jsonl", "".join(json.dumps(answer) + "\n" for answer in answers))
+    report, annotated = tmp_path / "report.html", tmp_path / "annotated.tsv"
+    options = ("--answers", lines, "--output", report, "--annotated", annotated)
+    status, out, err = console("review", tsv, *options)
+    assert status == 0, err
+    assert "1 of 2 sentences need no reviewer: 50.00%\n" in out
+    assert review([tsv], answers=lines, output=str(report))["accepted"] == 1
+    sentences = content_of(report)["sentences"]
+    assert [(s["error_free_probability"], s["accept"]) for s in sentences[:2]] == decisions
+    assert "accept" not in sentences[2]
+    rows = [line.split("\t") for line in annotated.read_text().splitlines()]
+    assert [row[-2:] for row in rows] == [["0.9000", "true"], ["0.3000", "false"], ["", ""]]
 
 
 def test_answers_in_a_file_give_the_same_report(tsv, archive_path, word_qe, write, tmp_path):
@@ -84,6 +106,8 @@ GOOD = {"tokens": ["das", "Haus"], "tags": ["OK", "BAD"], "bad_probabilities": [
         ({"tokens": ["der", "Hof"]}, "words: expected a word that the text has next"),
         ({"tagged": "source"}, "tagged: expected tags of the words of translations"),
         ({"sentence_score": None}, "sentence_score: expected a number, got None"),
+        ({"accept": 1}, "accept: expected true or false, got 1"),
+        ({"accept": True}, "error_free_probability: expected a number from 0 to 1, got None"),
         (
             {"alignments": [[0, 2]]},
             "alignments: expected a word of 2 and one of 2, from 0, got [0, 2]",

@@ -140,6 +140,7 @@ def test_threshold_works_by_keyboard_and_without_steps(replay_page):
 COMPUTED = "No alignments were given: they were computed by the model's aligner."
 NONE = "No alignments were given, and the model has no aligner: the source is not used for these words."
 DOTTED = "A dotted line below a word"
+ACCEPTED = "Free of errors: 60%, needs no reviewer."
 ADAPTED = "The probabilities were adapted to data in which 12.5% of the words are BAD."
 
 
@@ -153,6 +154,8 @@ ADAPTED = "The probabilities were adapted to data in which 12.5% of the words ar
         # An earlier server.
         ({"alignments_from": None, "alignments": [[1, 2]]}, [DOTTED], ["the", "das", "rote"]),
         ({"base_rate": 0.125}, [DOTTED, ADAPTED], ["rote"]),
+        ({"error_free_probability": 0.05, "accept": False}, ["Free of errors: 5%.", DOTTED], ["rote"]),
+        ({"error_free_probability": 0.6, "accept": True}, [ACCEPTED, DOTTED], ["rote"]),
     ],
 )  # fmt: skip
 def test_notes_say_where_alignments_are_from_and_mark_unaligned_words(

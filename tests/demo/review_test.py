@@ -121,6 +121,7 @@ def test_sentences_are_sorted_by_risk_and_errors_are_marked(open_report):
     assert marks(page)[:2] == ["rote Tasse BAD 0.70", "يشرب BAD 0.80"]
     assert page.texts(".card .note") == ["No score: target: expected at least one word"]
     assert page.one(".done").text == "6 sentences · 0 accepted · 0 rejected"
+    assert not page.all("#reviewer, .error-free") and "reviewer" not in page.one("header p").text
     assert (
         page.one(".bars")
         .get_attribute("aria-label")
@@ -193,6 +194,31 @@ def test_filters(open_report):
     assert len(ids(page)) == 6
     page.all(".bar")[-1].click()
     assert ids(page) == ["Line 2"]
+
+
+def test_sentences_that_need_no_reviewer_say_so_and_can_be_hidden(open_report):
+    decisions = [(0.931, True), (0.05, False), (0.2, False), (0.1, False), (0.62, True)]
+    decided = [
+        {**one, "error_free_probability": probability, "accept": accept}
+        for one, (probability, accept) in zip(ANSWERS, decisions)
+    ]
+    page = open_report([*decided, ANSWERS[5]])
+    assert page.one("header p").text.endswith("2 sentences (40%) can do without a reviewer.")
+    assert len(ids(page)) == 6
+    assert page.texts(".error-free") == [
+        "free of errors: 5%",
+        "free of errors: 10%",
+        "free of errors: 20%",
+        "free of errors: 62%, needs no reviewer",
+        "free of errors: 93.1%, needs no reviewer",
+    ]
+    change(page, "reviewer", "not needed")
+    assert ids(page) == ["Line 5", "Line 1"]
+    change(page, "reviewer", "needed")
+    assert ids(page) == ["Line 2", "Line 4", "Line 3", "Line 6"]
+    page.driver.find_element("xpath", "//button[.='Clear filters']").click()
+    assert len(ids(page)) == 6
+    assert page.one("#reviewer").accessible_name == "Reviewer"
 
 
 def test_severities_filter(open_report):

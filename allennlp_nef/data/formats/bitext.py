@@ -5,7 +5,7 @@ Bitexts: sentences beside their translations, as translators have them. Scores a
 |---|---|---|
 | XLIFF 1.2 and 2 | `.xlf`, `.xliff` | a `note` a segment, and `mrk` around each error |
 | TMX 1.4 | `.tmx` | a `prop` in the translation, and `hi` around each error |
-| two columns | `.tsv`, `.csv` | the columns `ADDED` at the end of each row |
+| two columns | `.tsv`, `.csv` | the columns `ADDED`, and maybe `DECIDED`, at the end of each row |
 | JSON objects | `.jsonl` | nothing: its fields are `source` and `target`, or those of answers |
 | two files of lines | any other | nothing |
 
@@ -41,6 +41,8 @@ from allennlp_nef.errors import DataFormatError, quote
 
 ADDED = ("score", "start_ids", "end_ids", "errors", "probabilities")
 """The columns that are added to tables. Starts, ends and errors are as in WMT23: -1, -1 and no-error for none."""
+DECIDED = ("error_free_probability", "accept")
+"""The columns that are added, too, where an annotation says whether the translation needs a reviewer."""
 
 
 class Segment(NamedTuple):
@@ -63,6 +65,9 @@ class Annotation(NamedTuple):
     score: float
     """Higher for a worse translation."""
     spans: Sequence[PredictedSpan]
+    error_free_probability: float | None = None
+    accept: bool | None = None
+    """Whether no reviewer needs to look; None where the model does not decide it, and has no probability."""
 
 
 @dataclass
@@ -230,9 +235,11 @@ def _read_table(path: str, delimiter: str) -> Bitext:
         {name: i for i, name in enumerate(x.strip().lower() for x in rows[0][0])} if rows else {}
     )
     has_names = "source" in names and "target" in names
-    if has_names and set(names) & set(ADDED):
-        name = next(name for name in ADDED if name in names)
-        raise DataFormatError(f"{path}:1: expected no column {name}, which would be added, got one")
+    taken = [name for name in (*ADDED, *DECIDED) if name in names]
+    if has_names and taken:
+        raise DataFormatError(
+            f"{path}:1: expected no column {taken[0]}, which may be added, got one"
+        )
     width, why = 2, "or a first row with the names of the columns, source and target among them"
     if has_names:
         width, why = len(rows[0][0]), "as in the first row"
@@ -247,8 +254,10 @@ def _read_table(path: str, delimiter: str) -> Bitext:
     ends = [end for _, _, end in rows]
 
     def insertions(annotations: Sequence[Annotation | None]) -> Iterator[tuple[int, str]]:
-        added = [list(ADDED)] if has_names else []
-        added += [_cells(annotation) for annotation in annotations]
+        has_decisions = any(x is not None and x.accept is not None for x in annotations)
+        columns = ADDED + DECIDED if has_decisions else ADDED
+        added = [list(columns)] if has_names else []
+        added += [_cells(annotation, len(columns)) for annotation in annotations]
         for end, cells in zip(ends, added):
             yield end, "".join(delimiter + cell for cell in cells)
 
@@ -286,10 +295,10 @@ def _rows(path: str, lines: Sequence[str], delimiter: str) -> Iterator[tuple[lis
         block = ""
 
 
-def _cells(annotation: Annotation | None) -> list[str]:
-    """The cells of `ADDED`. None has a comma or a quote, so they need no quotes."""
+def _cells(annotation: Annotation | None, width: int) -> list[str]:
+    """The first `width` cells of `ADDED` and `DECIDED`. None has a comma or a quote, so they need no quotes."""
     if annotation is None:
-        return [""] * len(ADDED)
+        return [""] * width
     spans = annotation.spans
     columns: list[list[Any]] = [
         [span.start for span in spans] or [-1],
@@ -297,7 +306,10 @@ def _cells(annotation: Annotation | None) -> list[str]:
         [span.severity for span in spans] or [NO_ERROR],
         [f"{span.probability:.4f}" for span in spans],
     ]
-    return [f"{annotation.score:.4f}", *(" ".join(map(str, column)) for column in columns)]
+    cells = [f"{annotation.score:.4f}", *(" ".join(map(str, column)) for column in columns)]
+    if annotation.error_free_probability is not None:
+        cells += [f"{annotation.error_free_probability:.4f}", json.dumps(annotation.accept)]
+    return cells + [""] * (width - len(cells))
 
 
 # XML
@@ -615,8 +627,14 @@ def _tmx_pairs(path: str, unit: _Unit, source: str, target: str) -> Iterator[_Pa
 
 
 def _summary(annotation: Annotation) -> str:
-    """What a note says: `score 0.4213; major 0.9132 at 25-30: Tasse`."""
+    """
+    What a note says: `score 0.4213; major 0.9132 at 25-30: Tasse`, or `score 0.0213; free of errors 0.9312, needs no
+    reviewer`.
+    """
     parts = [f"score {annotation.score:.4f}"]
+    if annotation.error_free_probability is not None:
+        decision = ", needs no reviewer" if annotation.accept else ""
+        parts.append(f"free of errors {annotation.error_free_probability:.4f}{decision}")
     for span in annotation.spans:
         place = f"{span.start}-{span.end}: {span.text}" if span.text else f"{span.start}: missing"
         parts.append(f"{span.severity} {span.probability:.4f} at {place}")

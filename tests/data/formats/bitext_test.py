@@ -53,10 +53,11 @@ def read(tmp_path):
     return read
 
 
-def annotation(segment, *words, score=0.5):
+def annotation(segment, *words, score=0.5, decision=()):
     """An annotation with an error for each of some words."""
     places = [(segment.target.index(word), word) for word in words]
-    return Annotation(score, [PredictedSpan(n, n + len(w), w, "major", 0.9) for n, w in places])
+    spans = [PredictedSpan(n, n + len(w), w, "major", 0.9) for n, w in places]
+    return Annotation(score, spans, *decision)
 
 
 def without(text, *patterns):
@@ -169,6 +170,29 @@ def test_a_sentence_without_errors_has_the_cells_of_wmt(read):
     assert bitext.annotated([Annotation(0.1, [])]) == b"a\tb\t0.1000\t-1\t-1\tno-error\t\n"
 
 
+def test_decisions_are_two_more_columns_and_a_part_of_notes(read):
+    text = "source\ttarget\nx\ta\ny\tb\nz\tc\n"
+    bitext = read("a.tsv", text)
+    yes, no = (Annotation(0.1, [], *decision) for decision in ((0.9, True), (0.25, False)))
+    rows = [line.split("\t") for line in bitext.annotated([yes, no, None]).decode().splitlines()]
+    assert [row[-2:] for row in rows] == [
+        ["error_free_probability", "accept"],
+        ["0.9000", "true"],
+        ["0.2500", "false"],
+        ["", ""],
+    ]
+    assert {len(row) for row in rows} == {9}
+    for name, file in (("a.xlf", XLIFF_1), ("a.xliff", XLIFF_2), ("a.tmx", TMX)):
+        bitext = read(name, file, None, "de" if name == "a.tmx" else None)
+        marked = annotation(bitext.segments[1], decision=(0.25, False))
+        first = annotation(bitext.segments[0], decision=(0.9, True))
+        none = [None] * (len(bitext.segments) - 2)
+        got = bitext.annotated([first, marked, *none]).decode()
+        ElementTree.fromstring(got)
+        assert "score 0.5000; free of errors 0.9000, needs no reviewer</" in got
+        assert "score 0.5000; free of errors 0.2500</" in got or name == "a.tmx"
+
+
 def test_lines_of_two_files(tmp_path):
     for name, text in (("a.src", "one\n\n"), ("a.mt", "eins\nzwei\n")):
         (tmp_path / name).write_text(text)
@@ -186,6 +210,7 @@ BOMB = '<!DOCTYPE xliff [<!ENTITY a "b">]><xliff version="1.2">&a;</xliff>'
     [
         ("a.tsv", "a\tb\nc\n", "a.tsv:2: expected 2 columns"),
         ("a.tsv", "source\ttarget\tscore\n", "a.tsv:1: expected no column score"),
+        ("a.tsv", "accept\tsource\ttarget\n", "a.tsv:1: expected no column accept"),
         ("a.tsv", "source\ttarget\tx\na\tb\n", "a.tsv:2: expected 3 columns, as in the first row, got 2"),
         ("a.tsv", "", "a.tsv: expected at least one sentence, got none"),
         ("a.csv", 'a,"b\n', "a.csv:1: expected a row of CSV, got unexpected end of data"),
