@@ -179,7 +179,8 @@ class WordQePredictor(TaggingPredictor):
         method, sentence, score), both after three header lines; "wmt22-explanations", a line of numbers a sentence,
         which are higher for worse words. Of segments of WMT24 to 26, which a dataset reader has read: "wmt25-spans", a
         submission of error spans to WMT25; "wmt26-task1", "wmt26-task2" and "wmt26-task3", submissions of error spans,
-        of scores from 0 to 100, and of which segments are free of errors.
+        of scores from 0 to 100, and of which segments are free of errors: those with `accept`, or, where the model
+        does not decide it, those without spans and omission.
     method : `str`, optional (default = `"allennlp_nef"`)
         The method's name, in the submission formats only.
     threshold : `float`, optional (default = `None`, the model's)

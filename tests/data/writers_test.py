@@ -1,3 +1,6 @@
+import json
+from dataclasses import replace
+
 import pytest
 from allennlp.common.checks import ConfigurationError
 
@@ -53,9 +56,9 @@ class TestSegments:
     SEGMENT = Segment("en-de", "d", "1", "s", 1, "news", "a", "x y", place=(0, 1))
     SPANS = [(0, 1, "minor"), (3, 3, "major")]
 
-    def written(self, name, segment=SEGMENT, spans=SPANS):
+    def written(self, name, segment=SEGMENT, spans=SPANS, **fields):
         spans = [dict(zip(("start", "end", "severity"), span)) for span in spans]
-        answer = {"spans": spans, "sentence_score": 0.25}
+        answer = {"spans": spans, "sentence_score": 0.25, **fields}
         options = {"answer": answer, "segment": segment}
         return written(WmtWordQeReader(), name, 1, ["x", "y"], ["OK", "OK"], **options)
 
@@ -71,6 +74,15 @@ class TestSegments:
         for spans, decision in ((self.SPANS, 0), (self.SPANS[1:], 0), ([], 1)):
             text = f'{item}"task3_pred": {{"s": {decision}}}}}\n'
             assert self.written("wmt26-task3", spans=spans) == text
+
+    def test_task_3_takes_the_decision_of_the_model(self):
+        for spans in (self.SPANS, []):
+            for accept in (True, False):
+                text = self.written("wmt26-task3", spans=spans, accept=accept)
+                assert json.loads(text)["task3_pred"] == {"s": int(accept)}
+        empty = replace(self.SEGMENT, target=" ")
+        text = self.written("wmt26-task3", empty, [], accept=True)
+        assert json.loads(text)["task3_pred"] == {"s": 0}
 
     @pytest.mark.parametrize("name", ["wmt25-spans", "wmt26-task1", "wmt26-task2", "wmt26-task3"])
     def test_sentences_without_documents_are_refused(self, name):

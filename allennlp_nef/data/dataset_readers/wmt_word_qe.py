@@ -167,9 +167,16 @@ def write_task2(reader: "WmtWordQeReader", prediction: Prediction) -> str:
 
 
 def write_task3(reader: "WmtWordQeReader", prediction: Prediction) -> str:
-    """A part of a line of decisions for task 3 of WMT26: 1 where there are neither error spans nor an omission."""
+    """
+    A part of a line of decisions for task 3 of WMT26: 1 for a segment that the model accepts, or, where it does not
+    decide that, one with neither error spans nor an omission. A translation without words has an omission.
+    """
+    segment = _segment(prediction)
     spans, omission = _errors(prediction)
-    return format_item(_segment(prediction), "task3_pred", int(not spans and omission is None))
+    is_free = not spans and omission is None
+    if "accept" in prediction.answer and (segment.target or "").strip():
+        is_free = prediction.answer["accept"]
+    return format_item(segment, "task3_pred", int(is_free))
 
 
 def _segment(prediction: Prediction) -> Segment:
