@@ -169,8 +169,8 @@ def _bad_kinds() -> list[Request]:
     text = "expected a string or a list of words, got "
     plain = "expected words without whitespace, got "
     fields = (
-        "expected the fields source and target (optional: alignments, attention, trace, threshold, max_steps, "
-        "halting, id), got "
+        "expected the fields source and target (optional: alignments, attention, trace, label_probabilities, "
+        "threshold, max_steps, halting, id), got "
     )
     pairs = (
         'expected pairs [source index, target index] or strings such as "0-1", from 0, got [0] '
