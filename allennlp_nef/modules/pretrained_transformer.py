@@ -26,7 +26,6 @@ from allennlp_nef.modules.options import check_integers, is_integer
 from allennlp_nef.pretrained import (
     ENCODER_WEIGHTS_NAME,
     TransformerError,
-    digest_of,
     layers_of,
     limit_of,
     load_tokenizer,
@@ -728,10 +727,11 @@ def add_adapters(transformer: Any, options: Mapping[str, Any]) -> None:
 
 
 def checksum_of(weights: Mapping[str, torch.Tensor]) -> torch.Tensor:
-    """A SHA-256 of weights, their names and their types: (32,), 8-bit integers."""
+    """The SHA-256 of weights, their names and their types: (32,), 8-bit integers."""
     digest = hashlib.sha256()
     for name, weight in sorted(weights.items()):
-        digest.update(name.encode() + digest_of(weight))
+        digest.update(f"{name} {weight.dtype} {tuple(weight.shape)}".encode())
+        digest.update(weight.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
     return torch.tensor(list(digest.digest()), dtype=torch.uint8)
 
 
