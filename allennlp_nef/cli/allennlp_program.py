@@ -178,6 +178,13 @@ def check_arguments(args: argparse.Namespace) -> None:
         if not os.path.isdir(args.path):
             raise UserError(f"{args.path}: expected a folder, got no such one")
         _check_keys(args.keys, Path(args.path), args.metrics_filename)
+    if "use_dataset_reader" in given and args.output_file:  # of predict
+        # A device, such as /dev/stdout, may be both.
+        for path in (args.archive_file, args.input_file):
+            if os.path.isfile(path) and os.path.realpath(path) == os.path.realpath(
+                args.output_file
+            ):
+                raise UserError(f"--output-file: expected a file of its own, got {path!r} again")
     if "auto_names" in given:  # of evaluate
         _check_outputs(args)
     if "output_path" in given:  # of build-vocab

@@ -265,6 +265,15 @@ class TestArchives:
         fail("predict", archive_path, tmp_path / "none", "--use-dataset-reader", *arguments[3:])
         assert output.read_text() == "answers\n"
 
+    def test_predict_does_not_write_over_what_it_reads(self, fail, tmp_path):
+        path, link = tmp_path / "requests.jsonl", tmp_path / "link.jsonl"
+        path.write_text("kept\n")
+        link.symlink_to(path)
+        message = f"--output-file: expected a file of its own, got '{path}' again"
+        for arguments in (("none", path), (path, "none")):
+            assert fail("predict", *arguments, "--output-file", link) == message
+        assert path.read_text() == "kept\n"
+
     def test_the_output_of_build_vocab_is_checked(self, fail, tmp_path):
         path = tmp_path / "words.tar.gz"
         path.touch()
