@@ -47,11 +47,14 @@ def trained_models() -> dict[str, dict[str, Any]]:
 def archive_path(archive: str) -> str:
     """The path of an archive. A name of `trained_models` stands for that model where no file has this name.
 
+    Nor has the folder of a run. Other folders do not count, such as one with data of the same name.
+
     # Raises
 
     `UserError`: the name of neither a file nor such a model. What may be a path, or an address, is returned as it is.
     """
-    if os.path.exists(archive) or not re.fullmatch(r"[\w-]+", archive):
+    is_archive = os.path.isfile(archive) or os.path.isfile(os.path.join(archive, "config.json"))
+    if is_archive or not re.fullmatch(r"[\w-]+", archive):
         return archive
     models = trained_models()
     if archive not in models:

@@ -61,9 +61,11 @@ def test_predict_takes_a_name(tmp_path):
     assert json.loads(output.read_text()) == load("qe-en-de").predict(**REQUEST)
 
 
-def test_file_comes_before_a_model(tmp_path, monkeypatch):
+def test_archive_comes_before_a_model_and_another_folder_does_not(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("qe-en-de").mkdir()
+    assert archive_path("qe-en-de") == MODELS["qe-en-de"]["path"]
+    Path("qe-en-de", "config.json").write_text("{}")
     assert archive_path("qe-en-de") == "qe-en-de"
     with pytest.raises(UserError, match="^qe-en-de: expected the archive of a trained model"):
         load("qe-en-de")
