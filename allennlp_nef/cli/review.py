@@ -317,18 +317,28 @@ def _result(
     count = len(tokens)
     tags = _list(answer, "tags", str, count)
     probabilities = _list(answer, "bad_probabilities", (int, float), count)
+    for probability in probabilities:
+        if not _is_probability(probability):
+            raise DataFormatError(
+                f"bad_probabilities: expected numbers from 0 to 1, got {quote(probability)}"
+            )
     for tag in tags:
         if tag not in ("OK", "BAD", *SEVERITIES):
             raise DataFormatError(f"tags: expected OK, BAD, minor or major, got {quote(tag)}")
     text = segment.target
     added = tokens[-1:] == [EOS] and not text.endswith(EOS)
     words = find_words(text, tokens[: count - added]) + [(len(text), len(text))] * added
+    for name in ("alignments", "spans"):
+        if not isinstance(answer.get(name), list | None):
+            raise DataFormatError(f"{name}: expected a list, got {quote(answer[name])}")
     pairs = answer.get("alignments") if segment.source else None
     links = [_pair(link, len(source_words), count) for link in pairs or ()]
     score, threshold = answer.get("sentence_score"), answer.get("threshold")
     if not isinstance(score, (int, float)) or not math.isfinite(score):
         raise DataFormatError(f"sentence_score: expected a number, got {quote(score)}")
-    if not isinstance(threshold, int | float | None):
+    if threshold is not None and not (
+        isinstance(threshold, (int, float)) and math.isfinite(threshold)
+    ):
         raise DataFormatError(f"threshold: expected a number or null, got {quote(threshold)}")
     spans = [_span(span, text) for span in answer.get("spans") or ()]
     return _Result(
@@ -377,14 +387,20 @@ def _pair(link: Any, source_count: int, count: int) -> tuple[int, int]:
     )
 
 
+def _is_probability(value: float) -> bool:
+    """Whether a number is a probability, to rounding. NaN is none."""
+    return -1e-6 <= value <= 1 + 1e-6
+
+
 def _span(span: Any, text: str) -> PredictedSpan:
     try:
         start, end, severity = int(span["start"]), int(span["end"]), str(span["severity"])
         probability = float(span["probability"])
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         start = end = -1
         severity, probability = "", math.nan
-    if not (0 <= start <= end <= len(text) and severity in SEVERITIES):
+    is_within = 0 <= start <= end <= len(text)
+    if not (is_within and severity in SEVERITIES and _is_probability(probability)):
         raise DataFormatError(
             f"spans: expected a start and an end within {len(text)} characters, a severity and a probability, got "
             + quote(span)

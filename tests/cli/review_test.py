@@ -1,6 +1,7 @@
 """`allennlp-nef review`: from a bitext and a model, or answers, to a report and the annotated file."""
 
 import json
+import math
 import re
 
 import pytest
@@ -95,6 +96,7 @@ def test_answers_in_a_file_give_the_same_report(tsv, archive_path, word_qe, writ
 
 
 GOOD = {"tokens": ["das", "Haus"], "tags": ["OK", "BAD"], "bad_probabilities": [0.1, 0.6]}
+SPAN = {"start": 4, "end": 8, "severity": "major", "probability": 0.6}
 
 
 @pytest.mark.parametrize(
@@ -103,6 +105,22 @@ GOOD = {"tokens": ["das", "Haus"], "tags": ["OK", "BAD"], "bad_probabilities": [
         ({"tags": ["OK"]}, "tags: expected 2 item(s), one a word, got 1"),
         ({"tags": ["OK", "X"]}, "tags: expected OK, BAD, minor or major, got 'X'"),
         ({"bad_probabilities": None}, "bad_probabilities: expected a list"),
+        (
+            {"bad_probabilities": [0.1, math.nan]},
+            "bad_probabilities: expected numbers from 0 to 1, got nan",
+        ),
+        (
+            {"bad_probabilities": [0.1, 1.5]},
+            "bad_probabilities: expected numbers from 0 to 1, got 1.5",
+        ),
+        ({"threshold": math.nan}, "threshold: expected a number or null, got nan"),
+        ({"alignments": 5}, "alignments: expected a list, got 5"),
+        ({"spans": 5}, "spans: expected a list, got 5"),
+        (
+            {"spans": [{**SPAN, "probability": math.nan}]},
+            "spans: expected a start and an end within",
+        ),
+        ({"spans": [{**SPAN, "end": math.inf}]}, "spans: expected a start and an end within"),
         ({"tokens": ["der", "Hof"]}, "words: expected a word that the text has next"),
         ({"tagged": "source"}, "tagged: expected tags of the words of translations"),
         ({"sentence_score": None}, "sentence_score: expected a number, got None"),
