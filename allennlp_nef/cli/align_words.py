@@ -173,7 +173,9 @@ def _encoder_options(aligner: str | None) -> dict[str, Any] | None:
     try:
         options: dict[str, Any] = json.loads(aligner)
     except ValueError as error:
-        raise UserError(f"--aligner: expected a file or a JSON object, got {error}") from error
+        raise UserError(
+            f"--aligner: expected a file or a JSON object, got {quote(aligner)} ({error})"
+        ) from error
     return options
 
 
