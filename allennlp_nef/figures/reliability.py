@@ -1,5 +1,6 @@
 """A reliability plot: how often what has a probability happens. And one of risk against coverage."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _WIDTH, _HEIGHT = 5.0, 6.4  # in inches
+_TITLE = 46
+"""The characters of a line of the title. Two lines have room."""
 _SERIES = (("before", GRAY, "o", "--"), ("after", BLUE, "s", "-"))
 
 
@@ -44,12 +47,15 @@ def reliability_plot(
         height_ratios=[3, 1],
         hspace=0.12,
         wspace=0.24,
-        **{"left": left, "right": right, "top": 0.94, "bottom": 0.08},
+        **{"left": left, "right": right, "top": 0.93, "bottom": 0.08},
     )
     upper = figure.add_subplot(grid[0, 0])
     lower = figure.add_subplot(grid[1, 0], sharex=upper)
     upper.tick_params(labelbottom=False)
-    literal(upper.set_title(shown(title, 70)))
+    lines = textwrap.wrap(
+        shown(title, 2 * _TITLE), _TITLE, break_on_hyphens=False, max_lines=2, placeholder="\u2026"
+    )
+    literal(upper.set_title("\n".join(lines)))
     upper.plot([0, 1], [0, 1], color=LINE, linewidth=1, zorder=1)
     for (name, color, marker, line), (bins, error) in zip(_SERIES, series):
         confidence, right, count = bins

@@ -9,12 +9,15 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from allennlp.models import load_archive
 from allennlp.predictors import Predictor
 
 from allennlp_nef.cli.archive_files import read_config, write_archive
 from allennlp_nef.data.metadata import metadata_of
+from allennlp_nef.figures.reliability import reliability_plot
+from allennlp_nef.figures.style import drawing
 from tests.predictors.small_archives import files_of, write_files
 
 DEV = "fixtures/qe/dev"
@@ -530,3 +533,18 @@ def test_severities_are_calibrated_for_mcc(run, allennlp, spans_archive, tmp_pat
 def test_data_without_spans_are_refused(failure, archive_path, tmp_path, arguments, message):
     options = ("--maximize", "span_f1", "--output", tmp_path / "new.tar.gz")
     assert message in failure("calibrate", archive_path, *arguments, *options)
+
+
+def test_title_of_the_plot_is_not_wider_than_its_part():
+    bins = (np.array([0.2]), np.array([0.0]), np.array([1.0]))
+    acceptance = {
+        "coverage": [{"share": 1.0, "precision": 0.5, "precision_interval": (0.4, 0.6)}],
+        **{"error_free_share": 0.5, "share": 1.0, "precision": 0.5, "threshold": 0.3},
+    }
+    title = "NEF-F csoftmax, N = 5 on /home/user/corpora/quality-estimation/mlqe-pe-en-de/dev"
+    with drawing():
+        figure = reliability_plot(title, [(bins, 0.1)] * 2, None, True, acceptance)
+        axes = figure.axes[0]
+        box = axes._left_title.get_window_extent(figure.canvas.get_renderer())
+    assert 0 < box.width <= axes.bbox.width and box.y1 <= figure.bbox.y1
+    assert axes._left_title.get_text().replace("\n", "") == title
