@@ -71,7 +71,10 @@ The exit status is 2 where the data or the archive cannot be used.
 
 
 def _share(text: str) -> float:
-    value = number(0)(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
     if not 0 < value <= 1:
         raise argparse.ArgumentTypeError(
             f"expected a number above 0 and at most 1, such as 0.9, got {text!r}"
@@ -439,7 +442,7 @@ def _acceptance(figures: Mapping[str, Any]) -> Iterator[str]:
     drawn = figures["documents"], "documents"
     if figures["documents"] is None:
         drawn = figures["segments"], "translations"
-    yield f"intervals of 95%, for as many other data like DEV, by a bootstrap of {drawn[0]} {drawn[1]}"
+    yield f"intervals of 95%, for as many other translations like these, by a bootstrap of {drawn[0]} {drawn[1]}"
     yield f"ECE of the probability, cross-fitted: {percent(figures['ece'])}%"
     yield ""
     columns: tuple[Column, ...] = (

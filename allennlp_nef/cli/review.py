@@ -84,13 +84,13 @@ def run(args: argparse.Namespace) -> Iterator[str]:
         yield json.dumps(figures)
         return
     scored, words = figures["scored"], figures["words"]
-    yield f"{figures['sentences']} sentences, {scored} of them with a score"
+    yield f"sentences: {figures['sentences']}, with a score: {scored}"
     for name, count, total in (
         ("sentences", figures["flagged_sentences"], scored),
         ("words", figures["flagged_words"], words),
     ):
         share = percent(count / total if total else None)
-        yield f"{count} of {total} {name} have errors: {share}%"
+        yield f"{count} of {total} {name} are flagged: {share}%"
     accepted = figures["accepted"]
     if accepted is not None:
         yield f"{accepted} of {scored} sentences need no reviewer: {percent(accepted / scored)}%"

@@ -208,7 +208,7 @@ class TestAcceptance:
         "options, message",
         [
             (
-                ["--accept-share", 1.5],
+                ["--accept-share", -1],
                 "argument --accept-share: expected a number above 0 and at most 1",
             ),
             (
