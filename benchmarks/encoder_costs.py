@@ -216,7 +216,7 @@ def main() -> None:
     print("| an epoch | seconds | memory, GB | times transformers |\n|---|---:|---:|---:|")
     for kind, results in runs.items():
         seconds, peak = (
-            statistics.median(each[name] for each in results) for name in ("seconds", "peak")
+            statistics.median(result[name] for result in results) for name in ("seconds", "peak")
         )
         baseline = runs.get(BASELINES.get(kind, "embeddings frozen, transformers"), [])
         ratios = [ours["seconds"] / theirs["seconds"] for ours, theirs in zip(results, baseline)]

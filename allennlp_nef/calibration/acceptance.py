@@ -78,7 +78,7 @@ class Segments(NamedTuple):
 
     def drawn(self, counts: numpy.ndarray) -> "Segments":
         """Translations as often as their document was drawn: counts (documents,)."""
-        return Segments(*(numpy.repeat(each, counts[self.documents]) for each in self))
+        return Segments(*(numpy.repeat(column, counts[self.documents]) for column in self))
 
 
 def segments_of(words: Words, calibration: Calibration) -> Segments:
@@ -218,7 +218,7 @@ def acceptance_of(
     threshold = 0.0
     if len(after):
         threshold = float(_probabilities(numpy.sqrt(limit * after[:1]), scale, bias)[0])
-    coverage = [("share", each) for each in SHARES]
+    coverage = [("share", value) for value in SHARES]
     of_wish, *of_shares = intervals(segments, [wish, *coverage])
     acceptance = Acceptance(scale, bias, threshold, share, precision, *map(list, of_wish))
     documents = int(segments.documents.max()) + 1
@@ -231,8 +231,8 @@ def acceptance_of(
         **vars(acceptance),
         "coverage": [],
     }
-    for each, (_, interval) in zip(coverage, of_shares):
-        accepted, precision = segments.share_and_precision(segments.limit(*each))
+    for share_wish, (_, interval) in zip(coverage, of_shares):
+        accepted, precision = segments.share_and_precision(segments.limit(*share_wish))
         row = {"share": accepted, "precision": precision, "precision_interval": list(interval)}
         figures["coverage"].append(row)
     return acceptance, figures
@@ -245,7 +245,7 @@ def _probabilities(errors: numpy.ndarray, scale: float, bias: float) -> numpy.nd
 
 def _cross_fitted_error(segments: Segments) -> float:
     """The calibration error of the probability, fitted to every other translation and measured on the others."""
-    halves = [Segments(*(each[start::2] for each in segments)) for start in (0, 1)]
+    halves = [Segments(*(column[start::2] for column in segments)) for start in (0, 1)]
     pairs = [
         Confidences(_probabilities(other.errors, *fit_probability(one)), other.is_error_free)
         for one, other in (halves, halves[::-1])

@@ -90,8 +90,8 @@ def _risk_coverage(axes: Any, acceptance: Mapping[str, Any]) -> None:
     literal(axes.set_title("accepted without a review"))
     axes.fill_between(
         x,
-        [1 - each for each in high],
-        [1 - each for each in low],
+        [1 - precision for precision in high],
+        [1 - precision for precision in low],
         color=BLUE,
         alpha=0.15,
         linewidth=0,

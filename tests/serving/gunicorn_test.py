@@ -179,7 +179,7 @@ def test_a_killed_worker_is_replaced_and_the_other_one_goes_on(server):
 
 
 def test_sigterm_refuses_new_connections_and_answers_requests_in_flight(server):
-    requests = [{"source": "a " * 60, "target": "b " * 60, "alignments": ""}] * 150
+    requests = [{"source": "a " * 60, "target": "b " * 60, "alignments": ""}] * 300
     refused_at, answered_at = [], []
     assert server.process.poll() is None
     before = (server.folder / "log").read_text()
@@ -203,10 +203,10 @@ def test_sigterm_refuses_new_connections_and_answers_requests_in_flight(server):
 
     thread = threading.Thread(target=terminate)
     thread.start()
-    answers = in_threads(3, ask)
+    answers = in_threads(6, ask)
     thread.join()
     assert server.process.wait(SECONDS) == 0
-    assert [(status, len(json.loads(body))) for status, body in answers] == [(200, 150)] * 3
+    assert [(status, len(json.loads(body))) for status, body in answers] == [(200, 300)] * 6
     # New connections do not wait for an answer that would never come.
     assert refused_at[0] < max(answered_at)
     assert "Traceback" not in (server.folder / "log").read_text().removeprefix(before)
