@@ -219,8 +219,8 @@ def acceptance_of(
     if len(after):
         threshold = float(_probabilities(numpy.sqrt(limit * after[:1]), scale, bias)[0])
     coverage = [("share", value) for value in SHARES]
-    of_wish, *of_shares = intervals(segments, [wish, *coverage])
-    acceptance = Acceptance(scale, bias, threshold, share, precision, *map(list, of_wish))
+    wish_intervals, *share_intervals = intervals(segments, [wish, *coverage])
+    acceptance = Acceptance(scale, bias, threshold, share, precision, *map(list, wish_intervals))
     documents = int(segments.documents.max()) + 1
     figures: dict[str, Any] = {
         "wish": {name: value},
@@ -231,7 +231,7 @@ def acceptance_of(
         **vars(acceptance),
         "coverage": [],
     }
-    for share_wish, (_, interval) in zip(coverage, of_shares):
+    for share_wish, (_, interval) in zip(coverage, share_intervals):
         accepted, precision = segments.share_and_precision(segments.limit(*share_wish))
         row = {"share": accepted, "precision": precision, "precision_interval": list(interval)}
         figures["coverage"].append(row)

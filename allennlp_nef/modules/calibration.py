@@ -209,5 +209,8 @@ class Calibration(FromParams):
 
     def to_json(self) -> dict[str, Any]:
         """The parameters, for a config; those without a value are left out."""
-        given = {name: value for name, value in vars(self).items() if value is not None}
-        return {**given, **({"acceptance": vars(self.acceptance)} if self.acceptance else {})}
+        return {
+            name: vars(value) if isinstance(value, Acceptance) else value
+            for name, value in vars(self).items()
+            if value is not None
+        }
