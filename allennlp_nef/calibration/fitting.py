@@ -432,6 +432,6 @@ def adapted_to(
         best = best_threshold(values, values, maximize)
         figures.update(expected_score=best.score, tagged_share=best.tagged_share)
         share = sum(base_rate[labels[i]] for i in words.decoder.bad_ids)
-        of_threshold = (best.value, maximize, share, best.tagged_share)
-        adapted = Calibration(temperature, biases, *of_threshold, base_rate)
+        threshold_values = (best.value, maximize, share, best.tagged_share)
+        adapted = Calibration(temperature, biases, *threshold_values, base_rate)
     return adapted, figures

@@ -252,15 +252,15 @@ def calibrate(
         raise DataFormatError(
             f"{path}: expected gold error spans (--maximize span_f1), got a file of tags"
         )
-    calibration, *of_halves = (
+    calibration, *half_calibrations = (
         fitting.calibration_of(part, maximize, temperature_only) for part in (words, *halves)
     )
-    one, other = (fitting.measures(*pair) for pair in zip(halves, reversed(of_halves)))
+    one, other = (fitting.measures(*pair) for pair in zip(halves, reversed(half_calibrations)))
     cross_fitted: dict[str, float | None] = dict.fromkeys(one)
     for name, value in one.items():
-        of_other = other[name]
-        if value is not None and of_other is not None:
-            cross_fitted[name] = (value + of_other) / 2
+        other_value = other[name]
+        if value is not None and other_value is not None:
+            cross_fitted[name] = (value + other_value) / 2
     results: dict[str, Any] = {
         "archive": archive,
         "data": path,

@@ -66,10 +66,10 @@ def reliability_plot(
         edges = numpy.linspace(0, 1, len(count) + 1)
         lower.stairs(count, edges, color=color, linestyle=line, linewidth=1.4)
     if threshold is not None:
-        of_threshold = {"color": RED, "linewidth": 1, "linestyle": ":"}
+        threshold_style = {"color": RED, "linewidth": 1, "linestyle": ":"}
         for axes in (upper, lower):
-            axes.axvline(threshold, **of_threshold)
-        upper.plot([], [], **of_threshold, label=f"threshold {threshold:.3f}")
+            axes.axvline(threshold, **threshold_style)
+        upper.plot([], [], **threshold_style, label=f"threshold {threshold:.3f}")
     upper.legend(loc="best", labelcolor=INK, frameon=True, edgecolor="none")
     upper.set(xlim=(0, 1), ylim=(0, 1))
     upper.set_ylabel("share of BAD words" if is_word_qe else "share of words with the right tag")
