@@ -218,6 +218,7 @@ COMMANDS = {
     "score-tags fixtures/pos/dev.conllu fixtures/pos/dev.conllu --format conllu --trees": "trees",
 }
 FUNCTIONS = {
+    "allennlp_nef.data.formats.labl_entries.entries_of_answers": "labl",
     "allennlp_nef.data.tokenizers.SacremosesTokenizer": "tokenize",
     "allennlp_nef.serving.create_app": "serve,gunicorn",
     "allennlp_nef.figures.style.check_installed": "plot",

@@ -234,6 +234,19 @@ def format_item(segment: Segment, task: str, prediction: Any) -> str:
     return text + ("}}\n" if index == count - 1 else "")
 
 
+def format_segment(segment: Segment) -> str:
+    """A line of the layout of ESA lines, with its line end, for a segment with its texts."""
+    value: dict[str, Any] = {
+        **{"pair": segment.pair, "system": segment.system, "domain": segment.domain},
+        **{"doc": segment.document, "segment": segment.number, "round": segment.round},
+        **{"source": segment.source, "target": segment.target},
+    }
+    if segment.spans is not None:
+        value["spans"] = [span._asdict() for span in segment.spans]
+    value |= {"omission": segment.omission, "score": segment.score, "protocol": segment.protocol}
+    return json.dumps(value, ensure_ascii=False) + "\n"
+
+
 def in_one_line(text: str) -> str:
     """A text with blanks in place of tabs, line ends and surrogates, which UTF-8 lacks: offsets stay right."""
     return re.sub("[\t\r\n\ud800-\udfff]", " ", text)
