@@ -35,7 +35,10 @@ LOWEST = [f"{PACKAGE}.{name}" for name in ("errors", "tensor_files", "version")]
 INDEPENDENT = [
     *LOWEST,
     *(f"{PACKAGE}.{name}" for name in ("nn", "saved_versions")),
-    *(f"{PACKAGE}.data.{name}" for name in ("formats", "affixes", "word_similarity")),
+    *(
+        f"{PACKAGE}.data.{name}"
+        for name in ("formats", "affixes", "piece_layouts", "word_similarity")
+    ),
 ]
 MODULES = sorted((ROOT / PACKAGE).rglob("*.py"))
 

@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Any
 from allennlp_nef.cli.shared import add_trust, call_with, check_folder, checking, percent
 
 if TYPE_CHECKING:
+    from allennlp_nef.exporting.runner import Sentence
     from allennlp_nef.predictors.base import TaggingPredictor
 
 SUMMARY = "Export a tagger as ONNX and torch.export, with a program that tags without torch."
 DETAILS = """
 Writes to FOLDER
 
-    tagger.onnx       from the indices of words to the scores of the labels; any number of sentences and words
+    tagger.onnx       from the indices of words or pieces to the scores of the labels; any number of sentences and words
     tagger.pt2        the same for torch.export.load
     tagger.json       vocabulary, labels, CRF, calibration and word aligner
+    tokenizer.json    the tokenizer of a pretrained encoder
     __main__.py, nef_runner
-                      the program, which needs Python, NumPy and onnxruntime
+                      the program, which needs Python, NumPy and onnxruntime, and tokenizers for an encoder
 
     %(prog)s runs/ner/model.tar.gz exported
     python exported < requests.jsonl > answers.jsonl
@@ -28,8 +30,8 @@ Writes to FOLDER
 Requests and answers are those of `predict`, without attention and traces. The tags are the same, and probabilities
 differ by at most 0.00001.
 
-A tagger can be exported if it has embeddings of words and affixes, an lstm or gru, softmax or a CRF, and no decoder or
-neural_easy_first with csoftmax or softmax. Quality estimation tags the words of the target.
+A tagger can be exported if it has embeddings of words and affixes or a pretrained encoder, an lstm or gru, softmax or a
+CRF, and no decoder or neural_easy_first with csoftmax or softmax.
 
 With --int8, there is also tagger.int8.onnx, with weights of 8 bits; `python exported --int8` takes it. With --check,
 what was exported tags DATA. How its answers differ from those of the predictor is printed, and where DATA have tags the
@@ -90,7 +92,7 @@ def export(
     """
     from allennlp_nef.cli.inputs import holds_requests, read_instances
     from allennlp_nef.exporting.folder import write_folder
-    from allennlp_nef.exporting.runner import ExportedTagger, Sentence
+    from allennlp_nef.exporting.runner import ExportedTagger
     from allennlp_nef.predictors.archives import load_predictor
 
     check_folder(folder, "FOLDER")
@@ -101,15 +103,23 @@ def export(
     checks = []
     if instances:
         expected: Any = predictor.predict_batch_instance(instances)
-        sentences = []
-        for answer in expected:
-            pairs = [tuple(pair) for pair in answer.get("alignments", ())]
-            sentences.append(Sentence(answer["tokens"], answer.metadata.source or [], pairs))
+        sentences = [_sentence(answer) for answer in expected]
         answers = {"predictor": expected}
         for model in ("tagger.onnx", "tagger.int8.onnx")[: 1 + int8]:
             answers[model] = ExportedTagger(folder, model=model).tag_sentences(sentences)
         checks = [_compared(name, got, expected, predictor) for name, got in answers.items()]
     return {"folder": folder, "files": names, "checks": checks}
+
+
+def _sentence(answer: Any) -> "Sentence":
+    """What was tagged, as a request to the program."""
+    from allennlp_nef.exporting.runner import Sentence
+
+    metadata = answer.metadata
+    if metadata.source is None:
+        return Sentence(answer["tokens"], [])
+    links = [(source, target) for source, target in answer["alignments"]]
+    return Sentence(metadata.target or answer["tokens"], metadata.source, links)
 
 
 def _compared(

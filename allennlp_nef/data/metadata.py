@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from allennlp.data import Instance
 
-from allennlp_nef.data.formats.characters import SplitText, find_words
+from allennlp_nef.data.formats.characters import SplitText
 from allennlp_nef.data.formats.conll_columns import ColumnSentence
 from allennlp_nef.data.formats.conllu import ConlluSentence
-from allennlp_nef.data.formats.wmt_layouts import EOS
+from allennlp_nef.data.formats.wmt_layouts import split_tokens
 from allennlp_nef.data.formats.wmt_segments import Segment
 
 
@@ -72,13 +72,7 @@ class TaggingMetadata:
 
     def split_text(self) -> SplitText:
         """The text and the place of each token; of an `<EOS>` that the text lacks, an empty one at its end."""
-        text = " ".join(self.tokens) if self.text is None else self.text
-        words = self.tokens
-        if words[-1:] == [EOS] and text.split()[-1:] != [EOS]:
-            words = words[:-1]
-        offsets = find_words(text, words) if self.offsets is None else self.offsets
-        end = (len(text), len(text))
-        return SplitText(text, self.tokens, [*offsets, *[end] * (len(self.tokens) - len(offsets))])
+        return split_tokens(self.tokens, self.text, self.offsets)
 
     def to_json(self) -> dict[str, Any]:
         """What AllenNLP writes of it, in `allennlp evaluate --predictions-output-file`."""

@@ -18,7 +18,9 @@ from allennlp_nef.data.dataset_readers import WmtWordQeReader
 from allennlp_nef.data.token_indexers import AffixesIndexer
 from allennlp_nef.errors import UserError, needing
 from allennlp_nef.exporting.plain_tagger import PlainTagger, PlainWords, unsupported
+from allennlp_nef.exporting.runner import TOKENIZER_NAME
 from allennlp_nef.modules.calibration import ERRORS
+from allennlp_nef.modules.pretrained_transformer import PretrainedTransformer
 from allennlp_nef.modules.tag_decoder import TagDecoder
 from allennlp_nef.modules.tag_heads import CrfTagHead
 from allennlp_nef.predictors.base import TaggingPredictor
@@ -30,27 +32,39 @@ def settings_of(predictor: TaggingPredictor, tagger: PlainTagger) -> dict[str, A
     reader: Any = predictor._dataset_reader
     aligner = None
     if isinstance(reader, WmtWordQeReader):
-        if reader.tagged != "target" or reader.eos:
-            tagged = "<EOS>" if reader.eos else reader.tagged
-            raise unsupported(
-                "dataset_reader", f"one that tags {tagged}", "one that tags the target"
-            )
         if reader.source_tokenizer or reader.target_tokenizer:
             raise unsupported("dataset_reader", "tokenizers", "words between whitespace")
         indexers = {"words": reader.indexers["target"], "source": reader.indexers["source"]}
         if isinstance(reader.aligner, EncoderAligner):
             raise unsupported("dataset_reader: aligner", reader.aligner, "the file of an aligner")
         aligner = reader.aligner and _aligner(reader.aligner)
+        layout: dict[str, Any] | None = {"tagged": reader.tagged, "eos": reader.eos}
     else:
         indexers = {"words": reader.indexers["tokens"]}
+        layout = None
     return {
         "task": predictor.task,
+        "layout": layout,
         "indices": {
             name: _indices(words, indexers[name], model.vocab)
             for name, words in tagger.words.items()
+            if words.names
         },
+        "pieces": tagger.pieces and _pieces(tagger.pieces.reader),
         "head": _head(model.tag_decoder),
+        "sentence_score": tagger.sentence_score and {"scale": tagger.sentence_score.scale.item()},
         "aligner": aligner,
+    }
+
+
+def _pieces(reader: PretrainedTransformer) -> dict[str, Any]:
+    """What cuts words into pieces, besides the tokenizer, and lays these out."""
+    return {
+        "special": reader.layout.special,
+        "types": reader.layout.types,
+        "max_length": reader.max_length,
+        "unknown": reader.tokenizer.unk_token_id,
+        "padding": reader.tokenizer.pad_token_id or 0,
     }
 
 
@@ -102,6 +116,7 @@ def _head(decoder: TagDecoder) -> dict[str, Any]:
         "calibration": calibration and {"temperature": calibration.temperature, "biases": biases},
         "threshold": decoder.threshold,
         "decides_by_threshold": calibration is not None and calibration.threshold is not None,
+        "base_rate": calibration and calibration.base_rate,
         "acceptance": decoder.acceptance and {**vars(decoder.acceptance), "errors": ERRORS},
     }
 
@@ -120,9 +135,13 @@ RUNNER = "nef_runner"
 SHARED = (
     "errors.py",
     "data/affixes.py",
+    "data/piece_layouts.py",
     "data/word_similarity.py",
     "data/formats/characters.py",
     "data/formats/chunks.py",
+    "data/formats/error_spans.py",
+    "data/formats/text_files.py",
+    "data/formats/wmt_layouts.py",
     "data/formats/word_alignments.py",
     "data/aligners/lexical_aligner.py",
 )
@@ -165,7 +184,13 @@ def write_folder(predictor: TaggingPredictor, folder: Path, int8: bool = False) 
     (folder / "tagger.json").unlink(missing_ok=True)
     program = exported_program(tagger)
     torch.export.save(program, str(folder / "tagger.pt2"))
-    write_onnx(program, folder / "tagger.onnx", tagger.input_names)
+    write_onnx(program, folder / "tagger.onnx", tagger.input_names, tagger.output_names)
+    tokenizer = folder / TOKENIZER_NAME
+    tokenizer.unlink(missing_ok=True)
+    if tagger.pieces is not None:
+        names.insert(2, TOKENIZER_NAME)
+        text = tagger.pieces.reader.tokenizer.backend_tokenizer.to_str()
+        tokenizer.write_text(text, encoding="utf-8")
     if int8:
         names.insert(1, "tagger.int8.onnx")
         quantize(folder / "tagger.onnx", folder / "tagger.int8.onnx")
@@ -179,23 +204,24 @@ def write_folder(predictor: TaggingPredictor, folder: Path, int8: bool = False) 
 
 def exported_program(tagger: PlainTagger) -> Any:
     """The tagger as a program of `torch.export`, for any number of sentences and words."""
-    shapes = {
-        name: {place: torch.export.Dim(size) for place, size in sizes.items()}
-        for name, sizes in tagger.dynamic_shapes().items()
-    }
+    shapes = {"inputs": tagger.dynamic_shapes()}
     with torch.no_grad():
         return torch.export.export(
             tagger, tagger.example_inputs(), dynamic_shapes=shapes, strict=False
         )
 
 
-def write_onnx(program: Any, path: Path, input_names: list[str]) -> None:
+def write_onnx(program: Any, path: Path, input_names: list[str], output_names: list[str]) -> None:
     """Writes a program as ONNX, and checks it."""
     import onnx
 
     with _quiet():
         exported: Any = torch.onnx.export(
-            program, input_names=input_names, output_names=["scores"], dynamo=True, verbose=False
+            program,
+            input_names=input_names,
+            output_names=output_names,
+            dynamo=True,
+            verbose=False,
         )
         exported.save(str(path), external_data=False)
     onnx.checker.check_model(str(path))

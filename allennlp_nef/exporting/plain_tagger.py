@@ -8,7 +8,12 @@ import torch
 from allennlp.data.fields.text_field import TextFieldTensors
 from allennlp.models import Model
 from allennlp.modules import TextFieldEmbedder
-from allennlp.modules.seq2seq_encoders import GruSeq2SeqEncoder, LstmSeq2SeqEncoder, Seq2SeqEncoder
+from allennlp.modules.seq2seq_encoders import (
+    GruSeq2SeqEncoder,
+    LstmSeq2SeqEncoder,
+    PassThroughEncoder,
+    Seq2SeqEncoder,
+)
 from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.modules.token_embedders import Embedding
 from torch.nn import functional
@@ -23,10 +28,13 @@ from allennlp_nef.modules.input_representations import (
     AlignedPairRepresentation,
     InputRepresentation,
     SentenceRepresentation,
+    TransformerPairRepresentation,
+    aligned_means,
 )
+from allennlp_nef.modules.pretrained_transformer import PretrainedTransformer, pooled_words
 from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst
 from allennlp_nef.modules.tag_heads import CrfTagHead, SoftmaxTagHead
-from allennlp_nef.modules.token_embedders import AffixesEmbedder
+from allennlp_nef.modules.token_embedders import AffixesEmbedder, WordPiecesEmbedder
 from allennlp_nef.nn.constrained_softmax import solve
 from allennlp_nef.nn.numerics import exclude_scores
 from allennlp_nef.nn.sketching import windows
@@ -38,49 +46,134 @@ def unsupported(part: str, found: Any, expected: str) -> UserError:
     return UserError(f"{part}: expected {expected}, which can be exported, got {name}")
 
 
+class PlainPieces(torch.nn.Module):
+    """A pretrained transformer, from the pieces of the parts that it reads: see `PieceLayout`.
+
+    # Parameters
+
+    reader : `PretrainedTransformer`
+        Its weights are shared. What it computes in bfloat16 is exported in float32.
+    name : `str`
+        That of the option, for messages.
+
+    # Raises
+
+    `UserError`: its tokenizer has no fast form.
+    """
+
+    def __init__(self, reader: PretrainedTransformer, name: str) -> None:
+        super().__init__()
+        if not reader.tokenizer.is_fast:
+            raise unsupported(name, reader.tokenizer, "a transformer with a fast tokenizer")
+        self.reader = reader
+        has_types = "token_type_ids" in reader.tokenizer.model_input_names
+        self.input_names = ["pieces", "piece_mask", *(["piece_types"] if has_types else [])]
+
+    def states(self, fields: dict[str, torch.Tensor]) -> torch.Tensor:
+        """The last states of all pieces, (parts, pieces, dim), from those of `input_names`, each (parts, pieces)."""
+        transformer, mix = self.reader.transformer, self.reader.layer_mix
+        types = {"token_type_ids": fields["piece_types"]} if "piece_types" in fields else {}
+        output = transformer(
+            fields["pieces"],
+            attention_mask=fields["piece_mask"],
+            output_hidden_states=mix is not None,
+            **types,
+        )
+        return self.reader.chosen_states(output)
+
+    def words(self, states: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+        """The vectors of words, (batch, tokens, dim), from their places, (batch, tokens, 3). Finite in padding."""
+        vectors = pooled_words(states, places.reshape(-1, 3), self.reader.pooling)
+        return vectors.reshape(*places.shape[:2], -1)
+
+    def forward(self, fields: dict[str, torch.Tensor]) -> torch.Tensor:
+        """The vectors of words, (batch, tokens, dim), from pieces and `places`."""
+        return self.words(self.states(fields), fields["places"])
+
+
 class PlainWords(torch.nn.Module):
-    """Embedded words, from one table of indices.
+    """Embedded words, from one table of indices, and from pieces where a transformer is among the embedders.
 
     # Parameters
 
     embedder : `TextFieldEmbedder`
-        `basic`, of `embedding` and `affixes`. Its weights are shared.
+        `basic`, of `embedding`, `affixes` and, if it may, one `word_pieces`. Its weights are shared.
     name : `str`
         That of the option, for messages.
+    takes_pieces : `bool`
+        Whether it may have `word_pieces`.
 
     # Raises
 
     `UserError` for other embedders.
     """
 
-    def __init__(self, embedder: TextFieldEmbedder, name: str) -> None:
+    def __init__(self, embedder: TextFieldEmbedder, name: str, takes_pieces: bool) -> None:
         super().__init__()
         if type(embedder) is not BasicTextFieldEmbedder:
             raise unsupported(name, embedder, "a basic text field embedder")
-        self.names: list[str] = list(embedder._ordered_embedder_keys)
+        self.names: list[str] = []
+        """The keys of the embedders of indices."""
         self.embedders = torch.nn.ModuleList()
         self.widths: list[int] = []
-        """The columns of each embedder."""
-        for key in self.names:
+        """The columns of each embedder; 0 for a transformer."""
+        self.pieces: PlainPieces | None = None
+        for key in embedder._ordered_embedder_keys:
             each = getattr(embedder, f"token_embedder_{key}")
             is_words = type(each) is Embedding and each._projection is None
+            if type(each) is WordPiecesEmbedder and takes_pieces and self.pieces is None:
+                self.pieces = PlainPieces(each, f"{name}: {key}")
+                self.embedders.append(self.pieces)
+                self.widths.append(0)
+                continue
             if not is_words and type(each) is not AffixesEmbedder:
-                raise unsupported(
-                    f"{name}: {key}", each, "embedding (without projection_dim) or affixes"
+                kinds = "embedding (without projection_dim)" + (
+                    ", affixes or one word_pieces" if takes_pieces else " or affixes"
                 )
+                raise unsupported(f"{name}: {key}", each, kinds)
+            self.names.append(key)
             self.embedders.append(each)
             self.widths.append(1 if is_words else _num_affixes(each))
 
     def forward(self, field: TextFieldTensors) -> torch.Tensor:
-        """Indices (batch, tokens, columns), the tensor `indices` of `words` -> vectors (batch, tokens, dim)."""
-        indices = field["words"]["indices"]
-        vectors = []
-        for each, columns in zip(self.embedders, indices.split(self.widths, -1)):
-            if isinstance(each, Embedding):
+        """Indices (batch, tokens, columns), the tensor `indices` of `words`, and `pieces` -> vectors (batch, tokens,
+        dim)."""
+        vectors, begin = [], 0
+        for each, width in zip(self.embedders, self.widths):
+            columns = field["words"]["indices"][..., begin : begin + width] if width else None
+            begin += width
+            if columns is None:
+                vectors.append(each(field["pieces"]))
+            elif isinstance(each, Embedding):
                 vectors.append(functional.embedding(columns.squeeze(-1), each.weight))
             else:
                 vectors.append(_affixes(each, columns))
         return torch.cat(vectors, -1)
+
+
+class PlainPair(torch.nn.Module):
+    """`transformer_pair`, from the pieces of the parts that it reads.
+
+    # Parameters
+
+    representation : `TransformerPairRepresentation`
+        Its weights are shared.
+    """
+
+    def __init__(self, representation: TransformerPairRepresentation) -> None:
+        super().__init__()
+        self.pieces = PlainPieces(representation, "input_representation")
+        self.unaligned = representation.unaligned
+
+    def forward(self, fields: dict[str, torch.Tensor]) -> torch.Tensor:
+        """The vectors of the tagged words, (batch, tokens, dim)."""
+        states = self.pieces.states(fields)
+        words = self.pieces.words(states, fields["places"])
+        if self.unaligned is None:
+            return words
+        sources = self.pieces.words(states, fields["source_places"])
+        means, is_aligned = aligned_means(sources, fields["alignments"].to(sources.dtype))
+        return torch.cat([words, torch.where(is_aligned, means, self.unaligned)], -1)
 
 
 def _num_affixes(embedder: Any) -> int:
@@ -119,7 +212,7 @@ class PlainRecurrent(torch.nn.Module):
     def __init__(self, encoder: Seq2SeqEncoder) -> None:
         super().__init__()
         if type(encoder) not in (LstmSeq2SeqEncoder, GruSeq2SeqEncoder):
-            raise unsupported("encoder", encoder, "lstm or gru")
+            raise unsupported("encoder", encoder, "lstm, gru or pass_through")
         self.module: Any = encoder._module
         if getattr(self.module, "proj_size", 0):
             raise unsupported("encoder", "proj_size", "an lstm without it")
@@ -276,8 +369,22 @@ def _loop(
     return result
 
 
-EXAMPLE_SHAPE = 2, 5, 4
-"""Sentences, words, and source words of the inputs that a tagger is traced with."""
+DIMENSIONS = {
+    "words": ("batch", "tokens"),
+    "mask": ("batch", "tokens"),
+    "source": ("batch", "source_tokens"),
+    "source_mask": ("batch", "source_tokens"),
+    "alignments": ("batch", "tokens", "source_tokens"),
+    "similarity": ("batch", "tokens", "source_tokens"),
+    "pieces": ("parts", "pieces"),
+    "piece_mask": ("parts", "pieces"),
+    "piece_types": ("parts", "pieces"),
+    "places": ("batch", "tokens"),
+    "source_places": ("batch", "source_tokens"),
+}
+"""The dimensions of each input that may differ, the first ones of it."""
+EXAMPLE_SIZES = {"batch": 2, "tokens": 5, "source_tokens": 4, "parts": 3, "pieces": 7}
+"""Of the inputs that a tagger is traced with."""
 
 
 class PlainTagger(torch.nn.Module):
@@ -297,40 +404,48 @@ class PlainTagger(torch.nn.Module):
         super().__init__()
         if type(model) is not NefTagger:
             raise unsupported("model", model, "nef_tagger")
-        if model.sentence_score is not None:
-            raise unsupported("sentence_score", "one", "none")
         if model.halting is not None:
             raise unsupported("halting", model.halting, "none")
         if type(model.tag_head) not in (CrfTagHead, SoftmaxTagHead):
             raise unsupported("tag_head", model.tag_head, "softmax or crf")
         self.representation: Any
-        self.representation, self.words = _plain_representation(model.input_representation)
-        self.encoder = PlainRecurrent(model.encoder)
+        self.representation, self.words, self.pieces = _plain_representation(
+            model.input_representation
+        )
+        passes_on = type(model.encoder) is PassThroughEncoder
+        self.encoder = None if passes_on else PlainRecurrent(model.encoder)
         self.decoder: Any = None
         if model.decoder is not None:
             if type(model.decoder) is not NeuralEasyFirst:
                 raise unsupported("decoder", model.decoder, "neural_easy_first")
             self.decoder = PlainSketching(model.decoder)
         self.projection: Any = model.tag_head.projection
-        self.is_pair = isinstance(self.representation, AlignedPairRepresentation)
-        self.has_similarity = self.is_pair and bool(self.representation.word_similarity)
+        self.sentence_score = model.sentence_score
+        self.is_aligned_pair = isinstance(self.representation, AlignedPairRepresentation)
         self.eval()
 
     @property
     def input_names(self) -> list[str]:
-        """The names of the arguments of `forward`."""
-        pair = ["source", "source_mask", "alignments"] if self.is_pair else []
-        return ["words", "mask", *pair, *(["similarity"] if self.has_similarity else [])]
+        """The names of the inputs of `forward`, in their order; `DIMENSIONS` has all."""
+        has_indices = any(words.names for words in self.words.values())
+        names = [*(["words"] if has_indices else []), "mask"]
+        if self.pieces is not None:
+            names += [*self.pieces.input_names, "places"]
+        if self.is_aligned_pair:
+            names += ["source", "source_mask", "alignments"]
+            names += ["similarity"] if self.representation.word_similarity else []
+        elif (
+            isinstance(self.representation, PlainPair) and self.representation.unaligned is not None
+        ):
+            names += ["source_places", "alignments"]
+        return names
 
-    def forward(
-        self,
-        words: torch.Tensor,
-        mask: torch.Tensor,
-        source: torch.Tensor | None = None,
-        source_mask: torch.Tensor | None = None,
-        alignments: torch.Tensor | None = None,
-        similarity: torch.Tensor | None = None,
-    ) -> torch.Tensor:
+    @property
+    def output_names(self) -> list[str]:
+        """The names of what `forward` returns."""
+        return ["scores"] if self.sentence_score is None else ["scores", "sentence"]
+
+    def forward(self, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """
         # Parameters
 
@@ -338,71 +453,100 @@ class PlainTagger(torch.nn.Module):
             Indices of words, and of source words: see `PlainWords`.
         mask, source_mask : `torch.BoolTensor`, (batch, tokens)
             Every sentence has a word; padding is at the end.
+        pieces, piece_mask, piece_types : `torch.Tensor`, (parts, pieces)
+            The indices of pieces, the mask and the types of the parts of all sentences: see `PieceLayout`.
+        places, source_places : `torch.LongTensor`, (batch, tokens, 3)
+            The `Place` of each word, and of each source word.
         alignments, similarity : `torch.Tensor`, (batch, tokens, source tokens)
             As `AlignedPairRepresentation` takes them.
 
         # Returns
 
-        `torch.Tensor`, (batch, tokens, labels)
+        scores : `torch.Tensor`, (batch, tokens, labels)
+        sentence : `torch.Tensor`, (batch,)
+            Where the model predicts the score of a sentence: its logit, but for the share of BAD words.
         """
-        fields = {
-            "target" if self.is_pair else "tokens": {"words": {"indices": words, "mask": mask}}
-        }
-        others = {}
-        if self.is_pair:
-            fields["source"] = {"words": {"indices": source, "mask": source_mask}}  # type: ignore[dict-item]
-            others = {"alignments": alignments, "similarity": similarity}
-        vectors, _ = self.representation(**fields, **others)
+        fields = dict(zip(self.input_names, inputs))
+        mask = fields["mask"]
         padding = ~mask.unsqueeze(-1)
-        states = self.encoder(vectors.masked_fill(padding, 0), mask)
+        states = self._vectors(fields).masked_fill(padding, 0)
+        if self.encoder is not None:
+            states = self.encoder(states, mask)
         if self.decoder is not None:
             states = self.decoder(states, mask)
-        return self.projection(states)
+        scores = self.projection(states)
+        if self.sentence_score is None:
+            return (scores,)
+        pooled = states.masked_fill(padding, 0).sum(1) / mask.sum(-1, keepdim=True)
+        return scores, self.sentence_score.projection(pooled).squeeze(-1)
+
+    def _vectors(self, fields: dict[str, torch.Tensor]) -> torch.Tensor:
+        """The vectors of words: (batch, tokens, dim)."""
+        if isinstance(self.representation, PlainPair):
+            vectors: torch.Tensor = self.representation(fields)
+            return vectors
+        words = {"mask": fields["mask"]}
+        if "words" in fields:
+            words["indices"] = fields["words"]
+        if self.is_aligned_pair:
+            source = {"indices": fields["source"], "mask": fields["source_mask"]}
+            return self.representation(
+                source={"words": source},
+                target={"words": words},
+                alignments=fields["alignments"],
+                similarity=fields.get("similarity"),
+            )[0]
+        pieces = {name: fields[name] for name in fields if name not in ("words", "mask")}
+        return self.representation(tokens={"words": words, "pieces": pieces})[0]
 
     def example_inputs(self) -> tuple[torch.Tensor, ...]:
         """Inputs to trace it with."""
-        batch, tokens, source_tokens = EXAMPLE_SHAPE
-        mask = torch.arange(tokens) < torch.tensor([[tokens], [tokens - 1]])
-        source_mask = torch.arange(source_tokens) < torch.tensor(
-            [[source_tokens - 1], [source_tokens]]
-        )
-        links = torch.eye(tokens, source_tokens, dtype=torch.bool).repeat(batch, 1, 1)
-        values = {
-            "words": torch.ones(batch, tokens, sum(self.words["words"].widths), dtype=torch.long),
-            "mask": mask,
-            "source_mask": source_mask,
-            "alignments": links,
-            "similarity": links.to(torch.int8),
-        }
-        if self.is_pair:
-            columns = sum(self.words["source"].widths)
-            values["source"] = torch.ones(batch, source_tokens, columns, dtype=torch.long)
-        return tuple(values[name] for name in self.input_names)
+        return tuple(self._example(name) for name in self.input_names)
 
-    def dynamic_shapes(self) -> dict[str, dict[int, str]]:
-        """The names of the dimensions that may differ, for each input."""
-        sizes = {0: "batch", 1: "tokens"}
-        source = {0: "batch", 1: "source_tokens"}
-        pairs = {**sizes, 2: "source_tokens"}
-        shapes = {"words": sizes, "mask": sizes, "source": source, "source_mask": source}
-        return {name: shapes.get(name, pairs) for name in self.input_names}
+    def _example(self, name: str) -> torch.Tensor:
+        shape = [EXAMPLE_SIZES[dimension] for dimension in DIMENSIONS[name]]
+        if name in ("words", "source"):
+            return torch.ones(*shape, sum(self.words[name].widths), dtype=torch.long)
+        if name.endswith("places"):  # a part, the first piece and the number of pieces
+            return torch.ones(*shape, 3, dtype=torch.long)
+        if name.endswith("mask"):
+            lengths = torch.arange(shape[0]).unsqueeze(-1) % 2 + shape[1] - 1
+            return torch.arange(shape[1]) < lengths
+        if name in ("alignments", "similarity"):
+            type_ = torch.bool if name == "alignments" else torch.int8
+            return torch.eye(*shape[1:]).to(type_).repeat(shape[0], 1, 1)
+        return torch.zeros(shape, dtype=torch.long)
+
+    def dynamic_shapes(self) -> tuple[dict[int, Any], ...]:
+        """The dimensions that may differ, for each input."""
+        longest = {} if self.pieces is None else {"pieces": self.pieces.reader.max_length}
+        sizes = {name: torch.export.Dim(name, max=longest.get(name)) for name in EXAMPLE_SIZES}
+        return tuple(
+            {place: sizes[size] for place, size in enumerate(DIMENSIONS[name])}
+            for name in self.input_names
+        )
 
 
 def _plain_representation(
     representation: InputRepresentation,
-) -> tuple[InputRepresentation, dict[str, PlainWords]]:
-    """The representation with the embedders of indices, which are returned too."""
-    if type(representation) is SentenceRepresentation:
+) -> tuple[torch.nn.Module, dict[str, PlainWords], PlainPieces | None]:
+    """The representation with the embedders of indices and of pieces, which are returned too."""
+    if type(representation) is TransformerPairRepresentation:
+        pair = PlainPair(representation)
+        return pair, {}, pair.pieces
+    is_sentence = type(representation) is SentenceRepresentation
+    if is_sentence:
         names = {"words": "text_field_embedder"}
     elif type(representation) is AlignedPairRepresentation:
         names = {"words": "target_embedder", "source": "source_embedder"}
     else:
-        raise unsupported("input_representation", representation, "sentence or aligned_pair")
+        expected = "sentence, aligned_pair or transformer_pair"
+        raise unsupported("input_representation", representation, expected)
     plain = copy.copy(representation)
     plain._modules = dict(representation._modules)  # those of the model stay
     words = {}
     for name, attribute in names.items():
         option = f"input_representation.{attribute}"
-        words[name] = PlainWords(getattr(representation, attribute), option)
+        words[name] = PlainWords(getattr(representation, attribute), option, is_sentence)
         plain._modules[attribute] = words[name]
-    return plain, words
+    return plain, words, words["words"].pieces

@@ -5,6 +5,7 @@
 
 import argparse
 import json
+import math
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,32 +17,45 @@ import numpy
 
 from allennlp_nef.data.affixes import CASES, case_of
 from allennlp_nef.data.aligners.lexical_aligner import LexicalAligner, Lexicon
-from allennlp_nef.data.formats.characters import refused_word
+from allennlp_nef.data.formats.characters import SplitText, refused_word, split_on_whitespace
 from allennlp_nef.data.formats.chunks import are_chunk_tags, chunks_of
+from allennlp_nef.data.formats.error_spans import SEVERITIES, join_bad_words
+from allennlp_nef.data.formats.wmt_layouts import (
+    EOS,
+    check_eos,
+    split_tokens,
+    tagged_side,
+    without_eos,
+)
 from allennlp_nef.data.formats.word_alignments import check_alignments, parse_alignments
+from allennlp_nef.data.piece_layouts import PartsRead, PieceLayout, Place
 from allennlp_nef.data.word_similarity import similarity_matrix
 from allennlp_nef.errors import FileError, UserError, quote, summary_of
 
 MAX_TOKENS = 1000
-EOS = "<EOS>"
+TOKENIZER_NAME = "tokenizer.json"
 
 
 class Sentence(NamedTuple):
     """A checked request."""
 
-    tokens: list[str]
-    """The words that are tagged."""
+    target: list[str]
+    """The words of the sentence; of the translation, in quality estimation."""
     source: list[str]
+    """Empty, but for quality estimation."""
     alignments: list[tuple[int, int]] | None = None
     """Pairs (source index, target index), from 0; None where the request has none."""
-    alignments_from: str = "given"
     threshold: float | None = None
     id: Any = None
     """That of the request, a JSON value; None where it has none."""
+    texts: tuple[SplitText | None, SplitText | None] = None, None
+    """Of the target and of the source; None for a list of words."""
 
 
-def parse_request(request: Any, is_pair: bool, where: str) -> Sentence:
-    """Checks a request, decoded from JSON. Raises a `UserError` whose message begins with `where`."""
+def parse_request(request: Any, layout: dict[str, Any] | None, where: str) -> Sentence:
+    """Checks a request, decoded from JSON, for the `layout` of `tagger.json`. Raises a `UserError` whose message begins
+    with `where`."""
+    is_pair = layout is not None
     required = ["source", "target"] if is_pair else ["sentence", "tokens"]
     optional = ["alignments", "threshold", "id"] if is_pair else ["id"]
     needed = "the fields source and target" if is_pair else "the field sentence or tokens"
@@ -53,28 +67,27 @@ def parse_request(request: Any, is_pair: bool, where: str) -> Sentence:
                 f"{where}expected {needed} (optional: {', '.join(optional)}), got {quote(name)}"
             )
     own_id = request.get("id")
-    if not is_pair:
+    if layout is None:
         given = [name for name in required if request.get(name) is not None]
         if len(given) != 1:
             got = "both" if given else "neither"
             raise UserError(f"{where}expected one of the fields sentence and tokens, got {got}")
-        return Sentence(_words(request, given[0], where), [], id=own_id)
+        words = _words(request, given[0], where)
+        return Sentence(words, [], id=own_id, texts=(_split(request[given[0]]), None))
     source, target = (_words(request, name, where) for name in ("source", "target"))
     threshold = request.get("threshold")
     if threshold is not None and not (type(threshold) is float and 0 < threshold < 1):
         raise UserError(
             f"{where}threshold: expected a number above 0 and below 1, got {quote(threshold)}"
         )
-    words = without_eos(target)
-    if not words or EOS in [*source, *words]:
-        raise UserError(f"{where}expected {EOS} at the end of a target alone, got it elsewhere")
-    links = _links(request.get("alignments"), len(source), len(words), where)
-    return Sentence(target, source, links, threshold=threshold, id=own_id)
+    check_eos(source, target, "gaps" not in layout["tagged"], (f"{where}source", f"{where}target"))
+    links = _links(request.get("alignments"), len(source), len(without_eos(target)), where)
+    texts = _split(request["target"]), _split(request["source"])
+    return Sentence(target, source, links, threshold, own_id, texts)
 
 
-def without_eos(words: list[str]) -> list[str]:
-    """The words of a translation, without a final `<EOS>`."""
-    return words[:-1] if words[-1:] == [EOS] else words
+def _split(value: str | list[str]) -> SplitText | None:
+    return split_on_whitespace(value) if isinstance(value, str) else None
 
 
 def _words(request: dict[str, Any], name: str, where: str) -> list[str]:
@@ -172,6 +185,78 @@ def _indices(embedder: dict[str, Any], word: str) -> list[int]:
     return [*prefixes, *suffixes, *case]
 
 
+class WordPieces:
+    """The pieces of words, and the inputs of a pretrained transformer. It needs the package tokenizers.
+
+    # Parameters
+
+    path : `Path`
+        The file of the tokenizer.
+    settings : `dict[str, Any]`
+        The object `pieces` of `tagger.json`.
+    """
+
+    def __init__(self, path: Path, settings: dict[str, Any]) -> None:
+        try:
+            from tokenizers import Tokenizer
+        except ImportError as error:
+            raise UserError(
+                f"expected the package tokenizers: pip install tokenizers ({error})"
+            ) from error
+        try:
+            self._tokenizer = Tokenizer.from_file(str(path))
+        except Exception as error:  # its exceptions have no type of their own
+            raise UserError(
+                f"{path}: expected the tokenizer of an export, got {summary_of(error)}"
+            ) from error
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        self._settings = settings
+        self._layout = PieceLayout(settings["special"], settings["types"])
+        self._words: dict[str, list[int]] = {}
+
+    def of_words(self, words: Sequence[str]) -> list[list[int]]:
+        """The pieces of each word; the unknown piece for a word that has none."""
+        unknown = [word for word in dict.fromkeys(words) if word not in self._words]
+        if len(self._words) > MAX_WORDS:
+            self._words.clear()
+            unknown = list(dict.fromkeys(words))
+        encoded = self._tokenizer.encode_batch(unknown, add_special_tokens=False)
+        for word, pieces in zip(unknown, encoded):
+            self._words[word] = pieces.ids or [self._settings["unknown"]]
+        return [self._words[word] for word in words]
+
+    def inputs(
+        self, pairs: Sequence[Sequence[list[list[int]]]]
+    ) -> tuple[dict[str, numpy.ndarray], list[PartsRead]]:
+        """The inputs of the transformer by their names, and how it reads each pair of sentences.
+
+        The first sentence of a pair has no words where a single sentence is read.
+        """
+        joined = self._layout.join_all(pairs, self._settings["max_length"])
+        shape = len(joined.parts), max(len(pieces) for pieces, _ in joined.parts)
+        pieces = numpy.full(shape, self._settings["padding"], dtype=numpy.int64)
+        types = numpy.zeros(shape, dtype=numpy.int64)
+        for row, (of_part, their_types) in enumerate(joined.parts):
+            pieces[row, : len(of_part)], types[row, : len(of_part)] = of_part, their_types
+        source_places, places = map(_places, joined.places)
+        return {
+            "pieces": pieces,
+            "piece_mask": _mask([len(of_part) for of_part, _ in joined.parts]),
+            "piece_types": types,
+            "places": places,
+            "source_places": source_places,
+        }, joined.readings
+
+
+def _places(sentences: list[list[Place]]) -> numpy.ndarray:
+    """(sentences, words, 3), 0 in padding."""
+    places = numpy.zeros((len(sentences), max(map(len, sentences)), 3), dtype=numpy.int64)
+    for row, of_words in zip(places, sentences):
+        row[: len(of_words)] = numpy.array(of_words).reshape(-1, 3)
+    return places
+
+
 # Probabilities and tags from scores: what `nn.linear_chain` and `modules.calibration` compute.
 # Shapes: emissions (batch, tokens, labels), mask (batch, tokens), transitions (labels, labels), start, end (labels,).
 # All numbers are float64. A score of at most `FORBIDDEN` forbids a transition.
@@ -256,6 +341,8 @@ class Tagging(NamedTuple):
     tag_ids: numpy.ndarray
     """(batch, tokens)."""
     marginals: Marginals
+    uncalibrated: Marginals
+    """The same without the calibration."""
 
 
 class Head:
@@ -276,6 +363,7 @@ class Head:
         chain = settings["chain"]
         self._chain = chain and Chain(*map(numpy.array, chain))
         self._calibration = settings["calibration"]
+        self.base_rate: dict[str, float] | None = settings["base_rate"]
         self._acceptance = settings["acceptance"]
         self.has_chunks = are_chunk_tags(self.labels)
         pairs = [
@@ -298,6 +386,7 @@ class Head:
             tags = self._best_labels(scores)
             words = softmax(scores - numpy.log(self._weights)) * mask[..., None]
             marginals = Marginals(words, words[:, 1:])
+        uncalibrated = marginals
         if self._calibration is not None:
             temperature, biases = self._calibration["temperature"], self._calibration["biases"]
             marginals = Marginals(
@@ -311,7 +400,7 @@ class Head:
             is_bad = words[..., self.bad_ids].sum(-1).astype(numpy.float64) >= limits
             by_threshold = numpy.where(is_bad, bad, self.labels.index("OK"))
             tags = numpy.where(numpy.isnan(limits), tags, by_threshold)
-        return Tagging(numpy.where(mask, tags, 0), marginals)
+        return Tagging(numpy.where(mask, tags, 0), marginals, uncalibrated)
 
     def acceptance(self, bad_probabilities: Sequence[float]) -> dict[str, Any]:
         """`error_free_probability` and `accept`, as `Acceptance` has them; empty where the tagger has none."""
@@ -365,10 +454,47 @@ class Head:
 
 
 BATCH_SIZE = 64
-WORDS_A_BATCH = 4096
-"""With padding."""
-SETTINGS = ("task", "indices", "head", "aligner")
+ITEMS_A_BATCH = 4096
+"""Words or, where a transformer reads them, pieces; with padding."""
+SETTINGS = ("task", "layout", "indices", "pieces", "head", "sentence_score", "aligner")
 """The fields of `tagger.json`."""
+MIN_SHARE = 1e-4
+"""As `SentenceScoreHead` has it."""
+
+
+class Prepared(NamedTuple):
+    """A sentence as the model takes it."""
+
+    request: Sentence
+    tokens: list[str]
+    """What is tagged."""
+    others: list[str]
+    """The words of the other side; none but for quality estimation."""
+    links: Sequence[tuple[int, int]]
+    """Pairs (index in the other side, token)."""
+    alignments: Sequence[tuple[int, int]]
+    """Pairs (source index, target index)."""
+    alignments_from: str
+    sides: list[list[list[int]]]
+    """The pieces of the words of the other side and of the tokens, where a transformer reads them."""
+
+    @property
+    def size(self) -> int:
+        """The tokens, or the pieces."""
+        return sum(len(word) for side in self.sides for word in side) or len(self.tokens)
+
+
+class Scores(NamedTuple):
+    """What the model says of a batch."""
+
+    labels: numpy.ndarray
+    """The scores: (batch, tokens, labels)."""
+    mask: numpy.ndarray
+    """(batch, tokens)."""
+    sentences: numpy.ndarray | None
+    """A part of the logits of the scores of sentences, where the model predicts these: (batch,)."""
+    readings: list[PartsRead]
+    """Where a transformer reads them, one a sentence."""
 
 
 class ExportedTagger:
@@ -404,8 +530,13 @@ class ExportedTagger:
         settings = _settings(Path(folder) / "tagger.json")
         self.task: str = settings["task"]
         """"chunks", "tags" or "word_qe"."""
+        self.layout: dict[str, Any] | None = settings["layout"]
+        """What quality estimation tags."""
         self._head = Head(settings["head"])
         self._indices = {name: WordIndices(each) for name, each in settings["indices"].items()}
+        pieces = settings["pieces"]
+        self._pieces = pieces and WordPieces(Path(folder) / TOKENIZER_NAME, pieces)
+        self._sentence_score = settings["sentence_score"]
         aligner = settings["aligner"]
         self._aligner = aligner and LexicalAligner(
             Lexicon(*aligner["counts"]), aligner["weights"], aligner["threshold"]
@@ -436,18 +567,16 @@ class ExportedTagger:
         # Returns
 
         `list[dict[str, Any]]`
-            `tokens`, `tags` and `probabilities`, and for chunks `spans`; for quality estimation `tokens`, `tags`,
-            `bad_probabilities`, `threshold`, `sentence_score`, `alignments` and `alignments_from`, and where the model
-            is calibrated for it `error_free_probability` and `accept`. They are those of the predictor.
+            `tokens`, `tags` and `probabilities`, and for chunks `spans`; for quality estimation those of the predictor
+            `word_qe`. All are as the predictor has them.
 
         # Raises
 
         `ValueError`: a request that cannot be answered. The message has its number, from 1.
         """
-        is_pair = self.task == "word_qe"
         return self.tag_sentences(
             [
-                parse_request(request, is_pair, f"request {number}: ")
+                parse_request(request, self.layout, f"request {number}: ")
                 for number, request in enumerate(requests, 1)
             ]
         )
@@ -455,70 +584,130 @@ class ExportedTagger:
     def tag_sentences(self, sentences: Sequence[Sentence]) -> list[dict[str, Any]]:
         """The answers to requests that have been checked."""
         answers: list[dict[str, Any]] = [{} for _ in sentences]
-        for numbers in _batches([len(each.tokens) for each in sentences]):
-            batch = [self._aligned(sentences[number]) for number in numbers]
+        prepared = [self._prepared(sentence) for sentence in sentences]
+        for numbers in _batches([sentence.size for sentence in prepared]):
+            batch = [prepared[number] for number in numbers]
             for number, answer in zip(numbers, self._answers(batch)):
                 own_id = sentences[number].id
                 answers[number] = answer if own_id is None else {"id": own_id, **answer}
         return answers
 
-    def scores(self, sentences: Sequence[Sentence]) -> tuple[numpy.ndarray, numpy.ndarray]:
-        """The scores (batch, tokens, labels) of the model, and the mask (batch, tokens)."""
-        words = self._indices["words"].padded([each.tokens for each in sentences])
-        mask = _mask([len(each.tokens) for each in sentences])
-        fields = {"words": words, "mask": mask}
-        if self.task == "word_qe":
-            sources = [each.source for each in sentences]
-            fields["source"] = self._indices["source"].padded(sources)
-            fields["source_mask"] = _mask(list(map(len, sources)))
-            shape = (*mask.shape, fields["source"].shape[1])
+    def _prepared(self, sentence: Sentence) -> Prepared:
+        tokens, others = sentence.target, sentence.source
+        alignments: Sequence[tuple[int, int]] = sentence.alignments or []
+        links, alignments_from = alignments, "given"
+        if self.layout is not None:
+            words = without_eos(sentence.target)
+            if sentence.alignments is None:
+                alignments = self._aligner.align(others, words) if self._aligner else []
+                alignments_from = "computed" if self._aligner else "none"
+            translation = [*words, EOS] if self.layout["eos"] else sentence.target
+            tagged = self.layout["tagged"]
+            tokens, others, links = tagged_side(tagged, others, translation, alignments)
+        sides = [self._pieces.of_words(side) for side in (others, tokens)] if self._pieces else []
+        return Prepared(sentence, tokens, others, links, alignments, alignments_from, sides)
+
+    def _scores(self, sentences: Sequence[Prepared]) -> Scores:
+        mask = _mask([len(sentence.tokens) for sentence in sentences])
+        fields = {"mask": mask}
+        readings: list[PartsRead] = []
+        if self._pieces:
+            inputs, readings = self._pieces.inputs([sentence.sides for sentence in sentences])
+            fields.update(inputs)
+        sides = {
+            "words": [sentence.tokens for sentence in sentences],
+            "source": [sentence.others for sentence in sentences],
+        }
+        for name, indices in self._indices.items():
+            fields[name] = indices.padded(sides[name])
+        if self.layout is not None:
+            fields["source_mask"] = _mask(list(map(len, sides["source"])))
+            shape = (*mask.shape, fields["source_mask"].shape[1])
             fields["alignments"] = numpy.zeros(shape, dtype=bool)
             fields["similarity"] = numpy.zeros(shape, dtype=numpy.int8)
-            for row, each in enumerate(sentences):
-                for source, target in each.alignments or ():
-                    fields["alignments"][row, target, source] = True
+            for row, sentence in enumerate(sentences):
+                for other, token in sentence.links:
+                    fields["alignments"][row, token, other] = True
                 if "similarity" in self._inputs:
-                    table = similarity_matrix(each.tokens, each.source)
-                    fields["similarity"][row, : len(each.tokens), : len(each.source)] = table
+                    table = similarity_matrix(sentence.tokens, sentence.others)
+                    size = len(sentence.tokens), len(sentence.others)
+                    fields["similarity"][row, : size[0], : size[1]] = table
         given = {name: fields[name] for name in self._inputs}
-        return self._session.run(None, given)[0], mask
+        labels, *others = self._session.run(None, given)
+        return Scores(labels, mask, others[0] if others else None, readings)
 
-    def _aligned(self, sentence: Sentence) -> Sentence:
-        if self.task != "word_qe" or sentence.alignments is not None:
-            return sentence
-        if self._aligner is None:
-            return sentence._replace(alignments=[], alignments_from="none")
-        links = self._aligner.align(sentence.source, without_eos(sentence.tokens))
-        return sentence._replace(alignments=links, alignments_from="computed")
+    def _answers(self, sentences: list[Prepared]) -> Iterator[dict[str, Any]]:
+        scores = self._scores(sentences)
+        thresholds = [sentence.request.threshold for sentence in sentences]
+        tagging = self._head.tag(scores.labels, scores.mask, thresholds)
+        for row, sentence in enumerate(sentences):
+            if self.layout is None:
+                answer = self._sentence_answer(sentence, tagging, row)
+            else:
+                answer = self._pair_answer(sentence, tagging, row, scores.sentences)
+            if scores.readings and scores.readings[row].windows > 1:
+                answer["windows"] = scores.readings[row].windows
+            if scores.readings and scores.readings[row].truncated:
+                answer["truncated"] = True
+            yield answer
 
-    def _answers(self, sentences: list[Sentence]) -> Iterator[dict[str, Any]]:
-        scores, mask = self.scores(sentences)
-        tagging = self._head.tag(scores, mask, [each.threshold for each in sentences])
-        answer = self._pair_answer if self.task == "word_qe" else self._sentence_answer
-        return (answer(each, tagging, row) for row, each in enumerate(sentences))
-
-    def _sentence_answer(self, sentence: Sentence, tagging: Tagging, row: int) -> dict[str, Any]:
-        ids = tagging.tag_ids[row, : len(sentence.tokens)]
+    def _sentence_answer(self, sentence: Prepared, tagging: Tagging, row: int) -> dict[str, Any]:
+        tokens, head, text = sentence.tokens, self._head, sentence.request.texts[0]
+        ids = tagging.tag_ids[row, : len(tokens)]
         probabilities = tagging.marginals.words[row][numpy.arange(len(ids)), ids].tolist()
-        tags = [self._head.labels[i] for i in ids]
-        answer = {"tokens": sentence.tokens, "tags": tags, "probabilities": probabilities}
-        if self._head.has_chunks:
-            answer["spans"] = self._head.spans(tagging, row, sentence.tokens)
+        tags = [head.labels[i] for i in ids]
+        answer = {"tokens": tokens, "tags": tags, "probabilities": probabilities}
+        if head.has_chunks:
+            answer["spans"] = head.spans(tagging, row, tokens)
+        if head.base_rate is not None:
+            answer["base_rate"] = head.base_rate
+        if text is not None:
+            answer["offsets"] = list(map(list, text.offsets))
         return answer
 
-    def _pair_answer(self, sentence: Sentence, tagging: Tagging, row: int) -> dict[str, Any]:
-        size, head = len(sentence.tokens), self._head
+    def _pair_answer(
+        self, sentence: Prepared, tagging: Tagging, row: int, logits: numpy.ndarray | None
+    ) -> dict[str, Any]:
+        head, request, layout = self._head, sentence.request, self.layout or {}
+        size = len(sentence.tokens)
         bad = tagging.marginals.words[row, :size][:, head.bad_ids].sum(-1).tolist()
-        return {
+        tags = [head.labels[i] for i in tagging.tag_ids[row, :size]]
+        answer = {
             "tokens": sentence.tokens,
-            "tags": [head.labels[i] for i in tagging.tag_ids[row, :size]],
+            "tags": tags,
             "bad_probabilities": bad,
-            "threshold": head.threshold if sentence.threshold is None else sentence.threshold,
-            "sentence_score": sum(bad) / size,
-            **head.acceptance(bad),
-            "alignments": [list(pair) for pair in sorted(set(sentence.alignments or ()))],
+            "threshold": head.threshold if request.threshold is None else request.threshold,
+            "alignments": [list(pair) for pair in sorted(set(sentence.alignments))],
             "alignments_from": sentence.alignments_from,
         }
+        tagged = layout["tagged"]
+        given = {"target": request.texts[0], "source": request.texts[1]}.get(tagged)
+        if tagged == "target":
+            text = given.text if given else " ".join(request.target)
+            split = split_tokens(sentence.tokens, text, given and given.offsets)
+            worst = SEVERITIES[-1]
+            severities = [
+                None if tag == "OK" else tag if tag in SEVERITIES else worst for tag in tags
+            ]
+            answer["spans"] = [span._asdict() for span in join_bad_words(split, severities, bad)]
+        if head.base_rate is not None:
+            rates = head.base_rate.items()
+            answer["base_rate"] = sum(rate for label, rate in rates if label != "OK")
+        share = sum(bad) / size
+        answer["sentence_score"] = share
+        if logits is not None:
+            uncalibrated = tagging.uncalibrated.words[row, :size][:, head.bad_ids].sum(-1).mean()
+            own_share = min(max(float(uncalibrated), MIN_SHARE), 1 - MIN_SHARE)
+            logit = self._sentence_score["scale"] * math.log(own_share / (1 - own_share))
+            answer["sentence_score"] = 1 / (1 + math.exp(-logit - float(logits[row])))
+            answer["expected_bad_share"] = share
+        answer.update(head.acceptance(bad))
+        if given is not None:
+            offsets = split_tokens(sentence.tokens, given.text, given.offsets).offsets
+            answer["offsets"] = list(map(list, offsets))
+        if tagged != "target":
+            answer["tagged"] = tagged
+        return answer
 
 
 def _settings(path: Path) -> dict[str, Any]:
@@ -545,11 +734,11 @@ def _mask(lengths: list[int]) -> numpy.ndarray:
 
 
 def _batches(lengths: list[int]) -> Iterator[list[int]]:
-    """The numbers of sentences of similar length."""
+    """The numbers of sentences of similar size."""
     batch: list[int] = []
     for number in sorted(range(len(lengths)), key=lengths.__getitem__):
         if batch and (
-            len(batch) == BATCH_SIZE or lengths[number] * (len(batch) + 1) > WORDS_A_BATCH
+            len(batch) == BATCH_SIZE or lengths[number] * (len(batch) + 1) > ITEMS_A_BATCH
         ):
             yield batch
             batch = []
@@ -580,7 +769,7 @@ def main(folder: Path) -> int:
     try:
         tagger = ExportedTagger(str(folder), args.threads, model)
         with _opened(path) as lines:
-            requests = _requests(lines, path or "standard input", tagger.task == "word_qe")
+            requests = _requests(lines, path or "standard input", tagger.layout)
             while True:
                 sentences = list(islice(requests, LINES))
                 if not sentences:
@@ -605,7 +794,9 @@ def _opened(path: Any) -> Any:
         raise FileError(f"{path}: expected a file, got {error.strerror}") from error
 
 
-def _requests(lines: Iterable[bytes], name: str, is_pair: bool) -> Iterator[Sentence]:
+def _requests(
+    lines: Iterable[bytes], name: str, layout: dict[str, Any] | None
+) -> Iterator[Sentence]:
     for number, line in enumerate(lines, 1):
         where = f"{name}:{number}: "
         try:
@@ -617,4 +808,4 @@ def _requests(lines: Iterable[bytes], name: str, is_pair: bool) -> Iterator[Sent
                 f"{where}expected a JSON object on one line, got {quote(start)} ({summary_of(error)})"
             ) from error
         if text.strip():
-            yield parse_request(request, is_pair, where)
+            yield parse_request(request, layout, where)

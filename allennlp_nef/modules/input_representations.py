@@ -15,7 +15,6 @@ from overrides import overrides
 from allennlp_nef.data.word_similarity import SAME, SAME_PREFIX
 from allennlp_nef.modules.options import check_dropout, check_integers
 from allennlp_nef.modules.pretrained_transformer import (
-    PairLayout,
     PretrainedTransformer,
     padded,
     words_of,
@@ -420,7 +419,7 @@ class TransformerPairRepresentation(PretrainedTransformer, InputRepresentation):
     `ConfigurationError`: see `PretrainedTransformer`; fields without word pieces.
     """
 
-    layout_type = PairLayout
+    reads_pairs = True
 
     def __init__(self, aligned_source: bool = False, **options: Any) -> None:
         super().__init__(**options)

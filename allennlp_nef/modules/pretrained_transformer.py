@@ -1,4 +1,4 @@
-"""Pretrained transformers: what they read of a pair of sentences, in parts where it is long, and their states."""
+"""Pretrained transformers: the states of what they read, and what of them is trained, saved and kept."""
 
 import fcntl
 import hashlib
@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from copy import copy
-from itertools import accumulate, chain, islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy
 import torch
@@ -19,8 +19,10 @@ from allennlp.common import FromParams, Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.scalar_mix import ScalarMix
 from overrides import overrides
+from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
+from allennlp_nef.data.piece_layouts import MIN_ROOM, PartsRead, PieceLayout, Pieces, Place
 from allennlp_nef.errors import UserError, needing, summary_of
 from allennlp_nef.modules.options import check_integers, is_integer
 from allennlp_nef.pretrained import (
@@ -33,153 +35,6 @@ from allennlp_nef.pretrained import (
     share_weights,
 )
 from allennlp_nef.resources import TRANSFORMER_NAME, archived_path
-
-Pieces = Sequence[Sequence[int]]
-"""The pieces of each word of a sentence."""
-Window = tuple[int, int]
-"""The first word, and the word after the last."""
-MIN_ROOM = 4
-"""So many pieces besides the special ones are read at once, at least."""
-
-
-class PairPart(NamedTuple):
-    """A window of the words of each sentence, read together."""
-
-    source: Window
-    target: Window
-
-
-class Place(NamedTuple):
-    """Where the pieces of a word are."""
-
-    part: int
-    first: int
-    num_pieces: int
-
-
-class PairLayout:
-    """The layout in which a tokenizer joins two sentences.
-
-    # Parameters
-
-    tokenizer : `PreTrainedTokenizerBase`
-    """
-
-    def __init__(self, tokenizer: Any) -> None:
-        joined = tokenizer("a", "b", return_special_tokens_mask=True, return_token_type_ids=True)
-        pieces = list(zip(joined["input_ids"], joined["token_type_ids"]))
-        words = [
-            place
-            for place, is_special in enumerate(joined["special_tokens_mask"])
-            if not is_special
-        ]
-        first = len(tokenizer("a", add_special_tokens=False)["input_ids"])
-        sides = words[:first], words[first:]
-        # The special pieces around the two sentences, with their types, and the types of the sentences.
-        self._special = (
-            pieces[: sides[0][0]],
-            pieces[sides[0][-1] + 1 : sides[1][0]],
-            pieces[sides[1][-1] + 1 :],
-        )
-        self._types = [pieces[side[0]][1] for side in sides]
-        self.num_special = sum(map(len, self._special))
-
-    def _join(self, texts: Sequence[Sequence[int]]) -> tuple[list[int], list[int]]:
-        """The pieces of two sentences with the special ones, and the types of all."""
-        before, between, after = self._special
-        first, second = (
-            [(piece, type_) for piece in text] for text, type_ in zip(texts, self._types)
-        )
-        pieces = [*before, *first, *between, *second, *after]
-        return [piece for piece, _ in pieces], [type_ for _, type_ in pieces]
-
-    def join(
-        self, pair: Sequence[Pieces], max_length: int
-    ) -> tuple[list[tuple[list[int], list[int]]], list[list[Place]]]:
-        """The pieces of each part with their types, and the place of each word of each sentence of the pair.
-
-        In a pair that does not fit into one part, words with more than a quarter of the room are cut.
-        """
-        room = max_length - self.num_special
-        cut = sum(len(pieces) for side in pair for pieces in side) > room
-        sides = [[pieces[: room // 4] if cut else pieces for pieces in side] for side in pair]
-        ends = [[0, *accumulate(map(len, side))] for side in sides]
-        parts = split_pair(ends[0], ends[1], room)
-        inputs, first_pieces = [], []
-        for part in parts:
-            texts = [list(chain(*side[slice(*window)])) for side, window in zip(sides, part)]
-            inputs.append(self._join(texts))
-            before, between, _ = map(len, self._special)
-            first_pieces.append((before, before + len(texts[0]) + between))
-        places: list[list[Place]] = [[], []]
-        for side, windows in enumerate(zip(*parts)):
-            num_words = len(sides[side])
-            for word in range(num_words):
-                best = best_part(word, windows, num_words)
-                first = first_pieces[best][side] + ends[side][word] - ends[side][windows[best][0]]
-                places[side].append(Place(best, first, len(sides[side][word])))
-        return inputs, places
-
-
-def split_pair(source_ends: Sequence[int], target_ends: Sequence[int], room: int) -> list[PairPart]:
-    """The parts of a pair; one where it fits.
-
-    A sentence that fits into half of the room, or into what the other leaves, is whole in each part. Else its windows
-    move from its start to its end in equal steps of at most half of a window, in both sentences at once: a part is from
-    about the same place of both. Each word of either sentence is in at least one part.
-
-    # Parameters
-
-    source_ends, target_ends : `Sequence[int]`
-        0, and for each word the number of pieces up to its end. In a pair that does not fit, a word has at most a
-        quarter of `room`.
-    room : `int`
-        At least `MIN_ROOM`: the pieces of a part, without special ones.
-    """
-    lengths = source_ends[-1], target_ends[-1]
-    source_room = min(lengths[0], max(room // 2, room - lengths[1]))
-    rooms = source_room, min(lengths[1], room - source_room)
-    rests = [length - size for length, size in zip(lengths, rooms)]
-    steps = max(-(-rest // max(1, size // 2)) for rest, size in zip(rests, rooms))
-    return [
-        PairPart(
-            _window(source_ends, step * rests[0] // max(1, steps), rooms[0]),
-            _window(target_ends, step * rests[1] // max(1, steps), rooms[1]),
-        )
-        for step in range(steps + 1)
-    ]
-
-
-def _window(ends: Sequence[int], begin: int, room: int) -> Window:
-    """The words whose pieces are all in [begin, begin + room)."""
-    inside = [word for word, end in enumerate(ends) if begin <= end <= begin + room]
-    return inside[0], inside[-1]
-
-
-def best_part(word: int, windows: Sequence[Window], num_words: int) -> int:
-    """The part with the most context of a word: that in which it is farthest from the ends of the window.
-
-    The ends of the sentence do not count. Of several such parts it is the one at the place of the word.
-    """
-
-    def rank(part: int) -> tuple[int, float]:
-        first, last = windows[part]
-        left = word - first if first > 0 else num_words
-        right = last - 1 - word if last < num_words else num_words
-        distance = (part + 0.5) / len(windows) - (word + 0.5) / num_words
-        return -min(left, right), abs(distance)
-
-    return min((p for p, (first, last) in enumerate(windows) if first <= word < last), key=rank)
-
-
-class PartsRead(NamedTuple):
-    """How a transformer read a text."""
-
-    windows: int
-    """In how many parts; 1 where it read the text at once."""
-    truncated: bool
-    """Whether pieces of long words were left out."""
-
 
 _READINGS: ContextVar[list[list[PartsRead]] | None] = ContextVar("readings", default=None)
 
@@ -255,8 +110,8 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
     a cache that cannot be written.
     """
 
-    layout_type: ClassVar[type[PairLayout]]
-    """Of what is read at once."""
+    reads_pairs: ClassVar[bool]
+    """Whether it reads two sentences at once, or one."""
     is_frozen: bool = False
     """Whether the transformer gets no gradients now; the callback `freeze_transformer` sets it."""
 
@@ -304,7 +159,8 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
                 f"last_layers: expected at most {num_layers}, the layers of the transformer, got {last_layers}"
             )
         self.layer_mix = ScalarMix(last_layers) if last_layers > 1 else None
-        self._layout = self.layout_type(self.tokenizer)
+        layout_of = PieceLayout.of_pair if self.reads_pairs else PieceLayout.of_sentence
+        self.layout = layout_of(self.tokenizer)
         self.max_length = self._checked_length(max_length)
         self._num_frozen: int | None = None
         """The first layers that are not trained; None where the embeddings are trained, too."""
@@ -398,7 +254,7 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
 
     def _checked_length(self, max_length: int | None) -> int:
         """`max_length`, or its default."""
-        limit, minimum = limit_of(self.transformer), self._layout.num_special + MIN_ROOM
+        limit, minimum = limit_of(self.transformer), self.layout.num_special + MIN_ROOM
         if max_length is None:
             return min(MAX_LENGTH, self.tokenizer.model_max_length, limit or MAX_LENGTH)
         if not is_integer(max_length, minimum) or limit is not None and max_length > limit:
@@ -424,22 +280,12 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         self, pairs: Iterable[Sequence[Pieces]]
     ) -> tuple[torch.Tensor, tuple[list[Place], list[Place]]]:
         """The vectors of the pieces of all parts (parts, pieces, dim), and the places of the words of each side."""
-        inputs: list[tuple[list[int], list[int]]] = []
-        places: tuple[list[Place], list[Place]] = ([], [])
-        readings: list[PartsRead] = []
+        texts = self.layout.join_all(pairs, self.max_length)
         recorded = _READINGS.get()
         if recorded is not None:
-            recorded.append(readings)
-        for pair in pairs:
-            parts, of_pair = self._layout.join(pair, self.max_length)
-            for known, new in zip(places, of_pair):
-                known += [place._replace(part=place.part + len(inputs)) for place in new]
-            inputs += parts
-            if recorded is not None:
-                num_pieces = sum(len(pieces) for side in pair for pieces in side)
-                num_read = sum(place.num_pieces for side in of_pair for place in side)
-                readings.append(PartsRead(len(parts), num_read < num_pieces))
-        return self._states_of(inputs), places
+            recorded.append(texts.readings)
+        first, second = (list(chain(*side)) for side in texts.places)
+        return self._states_of(texts.parts), (first, second)
 
     def _states_of(self, inputs: Sequence[tuple[list[int], list[int]]]) -> torch.Tensor:
         """The vectors of the pieces of all parts: (parts, pieces, dim)."""
@@ -468,28 +314,41 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
             else:
                 states = self._cache.states_of(inputs, ids, options)
                 output = self._cache.finish(states, options["attention_mask"], mix is not None)
+        return self.chosen_states(output)
+
+    def chosen_states(self, output: Any) -> torch.Tensor:
+        """The last states of an output of the transformer, or their mix: (parts, pieces, dim)."""
+        dtype, mix = self.transformer.dtype, self.layer_mix
         if mix is None:
-            return output.last_hidden_state.to(self.transformer.dtype)
-        return mix(
-            [
-                layer.to(self.transformer.dtype)
-                for layer in output.hidden_states[-mix.mixture_size :]
-            ]
-        )
+            states: torch.Tensor = output.last_hidden_state
+            return states.to(dtype)
+        return mix([layer.to(dtype) for layer in output.hidden_states[-mix.mixture_size :]])
 
     def _pooled(self, pieces: torch.Tensor, places: list[Place]) -> torch.Tensor:
         """The vectors of words: (words, word_dim)."""
-        parts, firsts, counts = torch.tensor(places, device=pieces.device).view(-1, 3).unbind(-1)
-        if self.pooling != "mean":
-            lasts = firsts + counts - 1
-            chosen = {"first": [firsts], "last": [lasts], "first_last": [firsts, lasts]}
-            return torch.cat([pieces[parts, each] for each in chosen[self.pooling]], dim=-1)
-        words = torch.arange(len(places), device=pieces.device).repeat_interleave(counts)
-        ends = counts.cumsum(0)
-        offsets = torch.arange(len(words), device=pieces.device) - (ends - counts)[words]
-        found = pieces[parts[words], firsts[words] + offsets].float()
-        sums = found.new_zeros(len(places), found.size(-1)).index_add(0, words, found)
-        return sums / counts.unsqueeze(-1)
+        table = torch.tensor(places, device=pieces.device).view(-1, 3)
+        return pooled_words(pieces, table, self.pooling)
+
+
+def pooled_words(pieces: torch.Tensor, places: torch.Tensor, pooling: str) -> torch.Tensor:
+    """The vectors of words from those of their pieces: (words, word_dim).
+
+    # Parameters
+
+    pieces : `torch.Tensor`, (parts, pieces, dim)
+    places : `torch.LongTensor`, (words, 3)
+        The `Place` of each word.
+    pooling : `str`
+        One of `POOLINGS`.
+    """
+    parts, firsts, counts = places.unbind(-1)
+    if pooling == "mean":
+        sums = functional.pad(pieces.double().cumsum(1), (0, 0, 1, 0))
+        totals = sums[parts, firsts + counts] - sums[parts, firsts]
+        return (totals / counts.clamp(min=1).unsqueeze(-1)).float()
+    lasts = firsts + counts - 1
+    chosen = {"first": [firsts], "last": [lasts], "first_last": [firsts, lasts]}[pooling]
+    return torch.cat([pieces[parts, each] for each in chosen], dim=-1)
 
 
 class StateCache:

@@ -1,7 +1,5 @@
 """Token embedders."""
 
-from typing import Any
-
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
@@ -11,7 +9,6 @@ from torch.nn import functional
 
 from allennlp_nef.data.affixes import CASES, affix_namespaces
 from allennlp_nef.modules.pretrained_transformer import (
-    PairLayout,
     Pieces,
     PretrainedTransformer,
     padded,
@@ -145,24 +142,6 @@ def _summed(indices: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     return rows.view(*indices.shape[:-1], weight.size(-1))
 
 
-class SentenceLayout(PairLayout):
-    """The layout in which a tokenizer puts special pieces around a single sentence: a pair without a first one.
-
-    # Parameters
-
-    tokenizer : `PreTrainedTokenizerBase`
-    """
-
-    def __init__(self, tokenizer: Any) -> None:
-        encoded = tokenizer("a", return_special_tokens_mask=True, return_token_type_ids=True)
-        pieces = list(zip(encoded["input_ids"], encoded["token_type_ids"]))
-        is_special = encoded["special_tokens_mask"]
-        first, last = is_special.index(0), len(pieces) - is_special[::-1].index(0)
-        self._special = pieces[:first], [], pieces[last:]
-        self._types = [pieces[first][1]] * 2
-        self.num_special = len(pieces) - (last - first)
-
-
 @TokenEmbedder.register("word_pieces")
 class WordPiecesEmbedder(PretrainedTransformer, TokenEmbedder):
     """Represents each word by a pretrained transformer that reads the sentence: its last layer is pooled to words.
@@ -176,7 +155,7 @@ class WordPiecesEmbedder(PretrainedTransformer, TokenEmbedder):
         See `PretrainedTransformer`.
     """
 
-    layout_type = SentenceLayout
+    reads_pairs = False
 
     @overrides
     def get_output_dim(self) -> int:

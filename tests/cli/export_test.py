@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from allennlp.modules.seq2seq_encoders import PassThroughEncoder
+from allennlp.modules.seq2seq_encoders import RnnSeq2SeqEncoder
 
 from allennlp_nef.data.aligners.encoder_aligner import EncoderAligner
 from allennlp_nef.errors import UserError
@@ -149,7 +149,7 @@ def test_a_damaged_export_and_wrong_options_are_errors(ner_folder, tmp_path):
     for name, content, message in [
         ("tagger.json", None, "expected a file, got No such file"),
         ("tagger.json", "", "expected what allennlp-nef export writes, got Expecting value"),
-        ("tagger.json", "{}", "expected what allennlp-nef export writes, got no task, indices"),
+        ("tagger.json", "{}", "expected what allennlp-nef export writes, got no task, layout"),
         ("tagger.onnx", "damaged", "expected a model of allennlp-nef export, got .*Protobuf"),
         ("tagger.onnx", None, "expected the file tagger.onnx"),
     ]:
@@ -216,7 +216,7 @@ def test_the_torch_program_takes_any_sizes(exported, pos_archive, predictor_of):
         torch.arange(7) < torch.tensor([[7], [1], [4]]),
     )
     padded = torch.nn.functional.pad(words, (0, 0, 0, 2)), torch.nn.functional.pad(mask, (0, 2))
-    torch.testing.assert_close(program(*padded)[:, :7][mask], program(words, mask)[mask])
+    torch.testing.assert_close(program(*padded)[0][:, :7][mask], program(words, mask)[0][mask])
 
 
 @pytest.mark.parametrize(
@@ -250,8 +250,8 @@ def test_a_halting_rule_cannot_be_exported(ner_archive, predictor_of, monkeypatc
 
 
 def test_an_encoder_and_an_attention_that_cannot_be_exported_are_named():
-    with pytest.raises(UserError, match="encoder: expected lstm or gru, .* got PassThroughEncoder"):
-        PlainRecurrent(PassThroughEncoder(3))
+    with pytest.raises(UserError, match="encoder: expected lstm, gru .* got RnnSeq2SeqEncoder"):
+        PlainRecurrent(RnnSeq2SeqEncoder(3, 3, 1))
     with pytest.raises(UserError, match="decoder.attention: expected csoftmax .* got Sparsemax"):
         PlainSketching(NeuralEasyFirst(3, attention=SparsemaxTransform()))
     with pytest.raises(UserError, match="decoder.learned_bounds: expected false, .* got true"):

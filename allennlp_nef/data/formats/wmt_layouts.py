@@ -36,6 +36,7 @@ has the word and the tag `hallucination`.
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from allennlp_nef.data.formats.characters import SplitText, find_words
 from allennlp_nef.data.formats.text_files import is_whole_number, read_lines
 from allennlp_nef.errors import DataFormatError, quote
 
@@ -265,6 +266,26 @@ def tagged_side(
         links = {(i, k) for i, j in alignments for k in (2 * j, 2 * j + 1, 2 * j + 2)}
         return tokens, source, sorted(links)
     return target, source, alignments
+
+
+def split_tokens(
+    tokens: list[str], text: str | None = None, offsets: Sequence[tuple[int, int]] | None = None
+) -> SplitText:
+    """The text of tokens and the place of each; of an `<EOS>` that the text lacks, an empty one at its end.
+
+    # Parameters
+
+    text : `str`, optional (default: the tokens, joined by single blanks)
+    offsets : `Sequence[tuple[int, int]]`, optional (default: they are looked up in the text)
+        The places of the tokens that the text has.
+    """
+    text = " ".join(tokens) if text is None else text
+    words = tokens
+    if words[-1:] == [EOS] and text.split()[-1:] != [EOS]:
+        words = words[:-1]
+    known = find_words(text, words) if offsets is None else offsets
+    end = (len(text), len(text))
+    return SplitText(text, tokens, [*known, *[end] * (len(tokens) - len(known))])
 
 
 def interleave(gaps: list[str], words: list[str]) -> list[str]:

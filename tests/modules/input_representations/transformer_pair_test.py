@@ -131,7 +131,7 @@ def test_pair_that_just_fits_is_read_at_once(make, batch):
     source, target = " ".join("a" * 10), " ".join("b" * 9)
     pieces = batch((source, target, []))
     length = sum(int(pieces[side]["word_pieces"]["counts"].sum()) for side in ("source", "target"))
-    length += representation._layout.num_special
+    length += representation.layout.num_special
     expected = torch.stack([word[0] for word in by_hand(representation, source, target)[1]])
     torch.testing.assert_close(make(max_length=length)(**pieces)[0][0], expected)
     split = make(max_length=length - 1)(**pieces)[0][0]

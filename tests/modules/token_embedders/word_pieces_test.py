@@ -75,7 +75,7 @@ def test_a_word_of_a_long_sentence_is_that_of_a_window_around_it(make, embed):
     words = LONG.split(" ")
     vectors = embed(embedder, LONG)[0]
     pieces = embedder.tokenizer(words, add_special_tokens=False)["input_ids"]
-    room = LENGTH - embedder._layout.num_special
+    room = LENGTH - embedder.layout.num_special
     assert sum(map(len, pieces)) > 2 * room
     end = max(n for n in range(41) if sum(map(len, pieces[:n])) <= room)
     # The first window.

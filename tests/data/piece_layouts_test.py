@@ -3,9 +3,9 @@ from itertools import accumulate
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_nef.modules.pretrained_transformer import (
+from allennlp_nef.data.piece_layouts import (
     MIN_ROOM,
-    PairLayout,
+    PieceLayout,
     best_part,
     split_pair,
 )
@@ -73,9 +73,9 @@ class Brackets:
 
 
 def test_places_are_those_of_the_pieces_in_the_layout_of_the_tokenizer():
-    layout = PairLayout(Brackets())
+    layout = PieceLayout.of_pair(Brackets())
     source, target = [[1, 2], [3]], [[4], [5, 6], [7]]
-    ((pieces, types),), places = layout.join([source, target], 11)
+    ((pieces, types),), places, _ = layout.join([source, target], 11)
     assert pieces == [90, 1, 2, 3, 91, 92, 4, 5, 6, 7, 93]
     assert types == [0] * 5 + [1] * 6
     found = [
@@ -85,9 +85,13 @@ def test_places_are_those_of_the_pieces_in_the_layout_of_the_tokenizer():
 
 
 def test_long_words_are_cut_where_the_pair_does_not_fit():
-    layout = PairLayout(Brackets())
-    inputs, (_, places) = layout.join([[[1]], [list(range(10, 30)), [2]]], 16)
+    layout = PieceLayout.of_pair(Brackets())
+    inputs, (_, places), reading = layout.join([[[1]], [list(range(10, 30)), [2]]], 16)
     assert max(len(pieces) for pieces, _ in inputs) <= 16
-    assert [place.num_pieces for place in places] == [3, 1]
-    whole, (_, places) = layout.join([[[1]], [list(range(10, 20)), [2]]], 16)
-    assert len(whole) == 1 and [place.num_pieces for place in places] == [10, 1]
+    assert [place.num_pieces for place in places] == [3, 1] and reading.truncated
+    whole, (_, places), reading = layout.join([[[1]], [list(range(10, 20)), [2]]], 16)
+    assert (
+        [place.num_pieces for place in places] == [10, 1]
+        and reading == (1, False)
+        and len(whole) == 1
+    )
