@@ -228,12 +228,39 @@ def write_onnx(program: Any, path: Path, input_names: list[str], output_names: l
 
 
 def quantize(path: Path, output: Path) -> None:
-    """Writes a model whose matrix products have 8-bit weights."""
+    """Writes a model whose embeddings and matrix products have 8-bit weights, with a scale for each column.
+
+    Products that reduce the dimension stay in 32 bits: those of the scores, and those of a transformer that have a few
+    very large inputs (Dettmers et al., "LLM.int8()", NeurIPS 2022).
+    """
+    import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
+    graphs = list(_with_subgraphs(onnx.load(str(path)).graph))
+    shapes = {weight.name: weight.dims for graph in graphs for weight in graph.initializer}
+    kept = []
+    for node in (node for graph in graphs for node in graph.node if node.op_type == "MatMul"):
+        rows, columns = [*shapes.get(node.input[1], (0, 0)), 1][:2]
+        if rows > columns:
+            kept.append(node.name)
     with _quiet():
-        options = {"EnableSubgraph": True}  # loops, too
-        quantize_dynamic(str(path), str(output), weight_type=QuantType.QInt8, extra_options=options)
+        quantize_dynamic(
+            str(path),
+            str(output),
+            weight_type=QuantType.QInt8,
+            per_channel=True,
+            nodes_to_exclude=kept,
+            extra_options={"EnableSubgraph": True},  # loops, too
+        )
+
+
+def _with_subgraphs(graph: Any) -> Iterator[Any]:
+    """A graph, and those of its loops."""
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from _with_subgraphs(attribute.g)
 
 
 def write_runner(folder: Path) -> None:

@@ -454,8 +454,9 @@ class Head:
 
 
 BATCH_SIZE = 64
-ITEMS_A_BATCH = 4096
-"""Words or, where a transformer reads them, pieces; with padding."""
+WORDS_A_BATCH = 4096
+PIECES_A_BATCH = 512
+"""Where a transformer reads them. With padding, as the words. More at once are slower on a CPU."""
 SETTINGS = ("task", "layout", "indices", "pieces", "head", "sentence_score", "aligner")
 """The fields of `tagger.json`."""
 MIN_SHARE = 1e-4
@@ -585,7 +586,8 @@ class ExportedTagger:
         """The answers to requests that have been checked."""
         answers: list[dict[str, Any]] = [{} for _ in sentences]
         prepared = [self._prepared(sentence) for sentence in sentences]
-        for numbers in _batches([sentence.size for sentence in prepared]):
+        limit = PIECES_A_BATCH if self._pieces else WORDS_A_BATCH
+        for numbers in _batches([sentence.size for sentence in prepared], limit):
             batch = [prepared[number] for number in numbers]
             for number, answer in zip(numbers, self._answers(batch)):
                 own_id = sentences[number].id
@@ -733,13 +735,11 @@ def _mask(lengths: list[int]) -> numpy.ndarray:
     return numpy.arange(max(lengths)) < numpy.array(lengths)[:, None]
 
 
-def _batches(lengths: list[int]) -> Iterator[list[int]]:
+def _batches(lengths: list[int], limit: int) -> Iterator[list[int]]:
     """The numbers of sentences of similar size."""
     batch: list[int] = []
     for number in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if batch and (
-            len(batch) == BATCH_SIZE or lengths[number] * (len(batch) + 1) > ITEMS_A_BATCH
-        ):
+        if batch and (len(batch) == BATCH_SIZE or lengths[number] * (len(batch) + 1) > limit):
             yield batch
             batch = []
         batch.append(number)
