@@ -1,5 +1,6 @@
 """`export` of taggers with pretrained transformers, and of all that quality estimation tags."""
 
+import importlib
 import json
 
 import pytest
@@ -46,6 +47,13 @@ def predictor_of(tmp_path, monkeypatch):
     return make
 
 
+@pytest.fixture
+def benchmark(monkeypatch):
+    """The module `benchmarks/encoder_inference.py`."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return importlib.import_module("encoder_inference")
+
+
 @pytest.mark.parametrize(
     ("name", "kind", "knobs"),
     [
@@ -67,14 +75,30 @@ def predictor_of(tmp_path, monkeypatch):
         ("qe_bilstm", None, "eos:: true, error_spans:: true"),
     ],
 )
-def test_answers_are_those_of_the_predictor(predictor_of, tmp_path, name, kind, knobs):
+def test_answers_are_those_of_the_predictor(predictor_of, tmp_path, benchmark, name, kind, knobs):
     predictor = predictor_of(name, kind, knobs)
     requests = PAIRS if name.startswith("qe") else [{"sentence": LONG}, {"tokens": ["Rome"]}]
     folder = tmp_path / "exported"
-    names = write_folder(predictor, folder)
+    names = write_folder(predictor, folder, int8=name.startswith("ner"))
     assert ("tokenizer.json" in names) is (kind is not None)
     for wanted, answer in zip(
         predictor.predict_batch_json(requests), ExportedTagger(str(folder)).tag(requests)
     ):
         assert answer == approximately(json.loads(json.dumps(wanted)))
         assert list(answer) == list(wanted)
+    if name.startswith("ner"):
+        check_benchmark(benchmark, predictor, str(folder))
+
+
+def check_benchmark(benchmark, predictor, folder):
+    """Whether `benchmarks/encoder_inference.py` compares what answers the same requests."""
+    requests = benchmark.requests_of(predictor, "fixtures/ner/test.conll", 3)
+    assert [len(request["tokens"]) > 0 for request in requests] == [True] * 3
+    kinds = benchmark.kinds_of(predictor, folder)
+    answers = {kind: benchmark.tagged(tag, requests, 2)[1] for kind, tag in kinds.items()}
+    assert list(answers) == ["torch", "torch, 8 bits", "ONNX", "ONNX, 8 bits"]
+    for kind, of_kind in answers.items():
+        for answer, wanted in zip(of_kind, answers["torch"]):
+            assert len(answer["tags"]) == len(wanted["tags"])
+            is_same = answer["probabilities"] == approximately(wanted["probabilities"])
+            assert is_same or kind.endswith("8 bits")
