@@ -18,7 +18,7 @@ from allennlp_nef.cli.shared import (
     percent,
     writing,
 )
-from allennlp_nef.data.formats.bitext import Annotation, Bitext, Segment, read_bitext
+from allennlp_nef.data.formats.bitext import Annotation, Bitext, BitextSegment, read_bitext
 from allennlp_nef.data.formats.characters import find_words, split_on_whitespace
 from allennlp_nef.data.formats.error_spans import SEVERITIES, PredictedSpan, has_severities
 from allennlp_nef.data.formats.text_files import parse_lines
@@ -184,7 +184,7 @@ def review(
 class _Result(NamedTuple):
     """A segment with what the model says about it."""
 
-    segment: Segment
+    segment: BitextSegment
     error: str | None = None
     """Why there is no score."""
     score: float = math.nan
@@ -247,7 +247,7 @@ def _predicted(
                 yield _result(segment, answer, reader.split_source(segment.source).offsets)
 
 
-def _missing(segment: Segment) -> str | None:
+def _missing(segment: BitextSegment) -> str | None:
     """The side of a segment that has no words; None where both have some."""
     if not segment.source.strip():
         return "source"
@@ -306,7 +306,7 @@ def _object(line: str, place: str) -> dict[str, Any]:
 
 
 def _result(
-    segment: Segment, answer: Mapping[str, Any], source_words: Sequence[tuple[int, int]]
+    segment: BitextSegment, answer: Mapping[str, Any], source_words: Sequence[tuple[int, int]]
 ) -> _Result:
     """The result of an answer. Raises a `DataFormatError` where it lacks a part, or is of another sentence."""
     if answer.get("tagged", "target") != "target":

@@ -45,7 +45,7 @@ DECIDED = ("error_free_probability", "accept")
 """The columns that are added, too, where an annotation says whether the translation needs a reviewer."""
 
 
-class Segment(NamedTuple):
+class BitextSegment(NamedTuple):
     """A sentence and its translation."""
 
     name: str
@@ -74,7 +74,7 @@ class Annotation(NamedTuple):
 class Bitext:
     """The segments of a file."""
 
-    segments: list[Segment]
+    segments: list[BitextSegment]
     source_language: str | None = None
     target_language: str | None = None
     insertions: Callable[[Sequence[Annotation | None]], Iterable[tuple[int, str]]] | None = None
@@ -155,11 +155,11 @@ def read_bitext(
 def _read_lines(source: str, target: str) -> Bitext:
     lines = read_parallel_lines({"source": source, "target": target}, ("source", "target"))
     return Bitext(
-        [Segment(f"line {n}", f"{target}:{n}", x["source"], x["target"]) for n, x in lines]
+        [BitextSegment(f"line {n}", f"{target}:{n}", x["source"], x["target"]) for n, x in lines]
     )
 
 
-def _read_objects(path: str) -> Iterator[Segment]:
+def _read_objects(path: str) -> Iterator[BitextSegment]:
     """The objects of a file: requests of quality estimation, answers to them, or both in one."""
 
     def text_of(value: Any, name: str) -> str | None:
@@ -169,7 +169,7 @@ def _read_objects(path: str) -> Iterator[Segment]:
             raise ValueError(f"{name}: expected a string or a list of words, got {quote(value)}")
         return value
 
-    def parse(number: int, line: str) -> Segment:
+    def parse(number: int, line: str) -> BitextSegment:
         try:
             fields = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -181,7 +181,7 @@ def _read_objects(path: str) -> Iterator[Segment]:
         if target is None and "error" not in fields:
             target = _text_of_tokens(fields)
         name = str(fields["id"]) if "id" in fields else f"line {number}"
-        return Segment(name, f"{path}:{number}", source or "", target or "", fields)
+        return BitextSegment(name, f"{path}:{number}", source or "", target or "", fields)
 
     return parse_lines(path, parse, "JSON object, got an empty file")
 
@@ -250,7 +250,7 @@ def _read_table(path: str, delimiter: str) -> Bitext:
                 f"{path}:{line}: expected {width} columns, {why}, got {len(cells)}"
             )
         source, target = (cells[names[x]] for x in ("source", "target")) if has_names else cells
-        segments.append(Segment(f"line {line}", f"{path}:{line}", source, target))
+        segments.append(BitextSegment(f"line {line}", f"{path}:{line}", source, target))
     ends = [end for _, _, end in rows]
 
     def insertions(annotations: Sequence[Annotation | None]) -> Iterator[tuple[int, str]]:
@@ -535,7 +535,7 @@ class _XmlReader:
 class _Pair(NamedTuple):
     """A segment in the file: its unit, its translation, and the part of it that is the segment."""
 
-    segment: Segment
+    segment: BitextSegment
     unit: _Unit
     target: _Side | None
     mid: str | None = None
@@ -586,7 +586,7 @@ def _xliff_pairs(path: str, unit: _Unit) -> Iterator[_Pair]:
     for mid in mids:
         name = unit.name if mid is None else f"{unit.name}, segment {mid}"
         text, translation = (_text(side.of(mid)) if side else "" for side in (source, target))
-        yield _Pair(Segment(name, place, text, translation), unit, target, mid)
+        yield _Pair(BitextSegment(name, place, text, translation), unit, target, mid)
 
 
 def _is_language(code: str, wanted: str) -> bool:
@@ -618,9 +618,9 @@ def _tmx_pairs(path: str, unit: _Unit, source: str, target: str) -> Iterator[_Pa
     text = _text(sources[0].runs) if sources else ""
     for side in targets:
         translation = _text(side.runs)
-        yield _Pair(Segment(unit.name, f"{path}:{side.line}", text, translation), unit, side)
+        yield _Pair(BitextSegment(unit.name, f"{path}:{side.line}", text, translation), unit, side)
     if not targets:
-        yield _Pair(Segment(unit.name, f"{path}:{unit.line}", text, ""), unit, None)
+        yield _Pair(BitextSegment(unit.name, f"{path}:{unit.line}", text, ""), unit, None)
 
 
 # What is added to XML
