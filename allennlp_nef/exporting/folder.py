@@ -21,6 +21,7 @@ from allennlp_nef.exporting.plain_tagger import PlainTagger, PlainWords, unsuppo
 from allennlp_nef.exporting.runner import TOKENIZER_NAME
 from allennlp_nef.modules.calibration import ERRORS
 from allennlp_nef.modules.pretrained_transformer import PretrainedTransformer
+from allennlp_nef.modules.sentence_score_head import MIN_SHARE
 from allennlp_nef.modules.tag_decoder import TagDecoder
 from allennlp_nef.modules.tag_heads import CrfTagHead
 from allennlp_nef.predictors.base import TaggingPredictor
@@ -52,7 +53,8 @@ def settings_of(predictor: TaggingPredictor, tagger: PlainTagger) -> dict[str, A
         },
         "pieces": tagger.pieces and _pieces(tagger.pieces.reader),
         "head": _head(model.tag_decoder),
-        "sentence_score": tagger.sentence_score and {"scale": tagger.sentence_score.scale.item()},
+        "sentence_score": tagger.sentence_score
+        and {"scale": tagger.sentence_score.scale.item(), "min_share": MIN_SHARE},
         "aligner": aligner,
     }
 

@@ -477,8 +477,7 @@ class PlainTagger(torch.nn.Module):
         scores = self.projection(states)
         if self.sentence_score is None:
             return (scores,)
-        pooled = states.masked_fill(padding, 0).sum(1) / mask.sum(-1, keepdim=True)
-        return scores, self.sentence_score.projection(pooled).squeeze(-1)
+        return scores, self.sentence_score.projected(states, mask)
 
     def _vectors(self, fields: dict[str, torch.Tensor]) -> torch.Tensor:
         """The vectors of words: (batch, tokens, dim)."""

@@ -217,12 +217,11 @@ class WordPieces:
 
     def of_words(self, words: Sequence[str]) -> list[list[int]]:
         """The pieces of each word; the unknown piece for a word that has none."""
-        unknown = [word for word in dict.fromkeys(words) if word not in self._words]
         if len(self._words) > MAX_WORDS:
             self._words.clear()
-            unknown = list(dict.fromkeys(words))
-        encoded = self._tokenizer.encode_batch(unknown, add_special_tokens=False)
-        for word, pieces in zip(unknown, encoded):
+        new = [word for word in dict.fromkeys(words) if word not in self._words]
+        encoded = self._tokenizer.encode_batch(new, add_special_tokens=False)
+        for word, pieces in zip(new, encoded):
             self._words[word] = pieces.ids or [self._settings["unknown"]]
         return [self._words[word] for word in words]
 
@@ -459,8 +458,6 @@ PIECES_A_BATCH = 512
 """Where a transformer reads them. With padding, as the words. More at once are slower on a CPU."""
 SETTINGS = ("task", "layout", "indices", "pieces", "head", "sentence_score", "aligner")
 """The fields of `tagger.json`."""
-MIN_SHARE = 1e-4
-"""As `SentenceScoreHead` has it."""
 
 
 class Prepared(NamedTuple):
@@ -684,14 +681,14 @@ class ExportedTagger:
         }
         tagged = layout["tagged"]
         given = {"target": request.texts[0], "source": request.texts[1]}.get(tagged)
+        split = given and split_tokens(sentence.tokens, given.text, given.offsets)
         if tagged == "target":
-            text = given.text if given else " ".join(request.target)
-            split = split_tokens(sentence.tokens, text, given and given.offsets)
+            joined = split or split_tokens(sentence.tokens, " ".join(request.target))
             worst = SEVERITIES[-1]
             severities = [
                 None if tag == "OK" else tag if tag in SEVERITIES else worst for tag in tags
             ]
-            answer["spans"] = [span._asdict() for span in join_bad_words(split, severities, bad)]
+            answer["spans"] = [span._asdict() for span in join_bad_words(joined, severities, bad)]
         if head.base_rate is not None:
             rates = head.base_rate.items()
             answer["base_rate"] = sum(rate for label, rate in rates if label != "OK")
@@ -699,14 +696,14 @@ class ExportedTagger:
         answer["sentence_score"] = share
         if logits is not None:
             uncalibrated = tagging.uncalibrated.words[row, :size][:, head.bad_ids].sum(-1).mean()
-            own_share = min(max(float(uncalibrated), MIN_SHARE), 1 - MIN_SHARE)
+            min_share = self._sentence_score["min_share"]
+            own_share = min(max(float(uncalibrated), min_share), 1 - min_share)
             logit = self._sentence_score["scale"] * math.log(own_share / (1 - own_share))
             answer["sentence_score"] = 1 / (1 + math.exp(-logit - float(logits[row])))
             answer["expected_bad_share"] = share
         answer.update(head.acceptance(bad))
-        if given is not None:
-            offsets = split_tokens(sentence.tokens, given.text, given.offsets).offsets
-            answer["offsets"] = list(map(list, offsets))
+        if split is not None:
+            answer["offsets"] = list(map(list, split.offsets))
         if tagged != "target":
             answer["tagged"] = tagged
         return answer

@@ -53,9 +53,14 @@ class SentenceScoreHead(torch.nn.Module, FromParams):
         bad_probabilities : `torch.Tensor`, (batch, tokens)
         """
         share = masked_mean(bad_probabilities, mask, -1)  # (batch,)
+        return self.scale * torch.logit(share, MIN_SHARE) + self.projected(states, mask)
+
+    def projected(self, states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """w . h + b, the part of the logits that does not depend on the probabilities: (batch,)."""
         wide = cast(torch.BoolTensor, mask.unsqueeze(-1))
         pooled = masked_mean(states, wide, 1)  # (batch, input_dim)
-        return self.scale * torch.logit(share, MIN_SHARE) + self.projection(pooled).squeeze(-1)
+        projected: torch.Tensor = self.projection(pooled).squeeze(-1)
+        return projected
 
     def loss(
         self,

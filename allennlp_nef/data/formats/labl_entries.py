@@ -27,7 +27,9 @@ LABELS = ("severities", "probabilities")
 """What the labels of entries may be."""
 SEVERITY_OF_LABEL: dict[object, str | None] = {
     **{severity: severity for severity in SEVERITIES},
-    **{"critical": SEVERITIES[-1], "BAD": SEVERITIES[-1], "OK": None},
+    "critical": SEVERITIES[-1],
+    "BAD": SEVERITIES[-1],
+    "OK": None,
 }
 """The severity of each label of a `LabeledEntry`; None for one that is no error."""
 _SCORES = ("sentence_score", "error_free_probability", "accept")
@@ -156,7 +158,10 @@ def segments_of_entries(
             spans, omission = _errors(one, labeled, severities or {}, where)
             line = str(info.get("line_id", number))
             segment = Segment(
-                *(pair, str(info.get("doc_id", line)), line, str(info.get("system", "labl"))),
+                pair,
+                str(info.get("doc_id", line)),
+                line,
+                str(info.get("system", "labl")),
                 number,
                 domain=str(info.get("domain", "")),
                 source=source,

@@ -237,9 +237,14 @@ def format_item(segment: Segment, task: str, prediction: Any) -> str:
 def format_segment(segment: Segment) -> str:
     """A line of the layout of ESA lines, with its line end, for a segment with its texts."""
     value: dict[str, Any] = {
-        **{"pair": segment.pair, "system": segment.system, "domain": segment.domain},
-        **{"doc": segment.document, "segment": segment.number, "round": segment.round},
-        **{"source": segment.source, "target": segment.target},
+        "pair": segment.pair,
+        "system": segment.system,
+        "domain": segment.domain,
+        "doc": segment.document,
+        "segment": segment.number,
+        "round": segment.round,
+        "source": segment.source,
+        "target": segment.target,
     }
     if segment.spans is not None:
         value["spans"] = [span._asdict() for span in segment.spans]
