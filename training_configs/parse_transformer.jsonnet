@@ -2,5 +2,6 @@
 (import 'parts/parse.libsonnet') + (import 'parts/transformer.libsonnet') {
   tag_dim: 0,
   word_dropout: 0,
-  num_epochs: 10,
+  batch_size: 16,
+  num_epochs: 12,
 }
