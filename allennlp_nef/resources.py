@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from allennlp_nef.errors import UserError
+from allennlp_nef.errors import UserError, quote
 
 ALIGNER_NAME = "aligner.json.gz"
 TRANSFORMER_NAME = "transformer"
@@ -54,13 +54,13 @@ def archive_path(archive: str) -> str:
     `UserError`: the name of neither a file nor such a model. What may be a path, or an address, is returned as it is.
     """
     is_archive = os.path.isfile(archive) or os.path.isfile(os.path.join(archive, "config.json"))
-    if is_archive or not re.fullmatch(r"[\w-]+", archive):
+    if is_archive or not re.fullmatch(r"[\w-]*", archive):
         return archive
     models = trained_models()
     if archive not in models:
         raise UserError(
-            f"{archive}: expected the path of an archive, or one of the trained models {', '.join(models)}; "
-            "got neither"
+            f"{archive or quote(archive)}: expected the path of an archive, or one of the trained models "
+            f"{', '.join(models)}; got neither"
         )
     return str(models[archive]["path"])
 

@@ -71,12 +71,11 @@ def test_archive_comes_before_a_model_and_another_folder_does_not(tmp_path, monk
         load("qe-en-de")
 
 
-def test_unknown_name_is_an_error_that_lists_the_models():
-    message = (
-        "qe-xx: expected the path of an archive, or one of the trained models qe-en-de, qe-ro-en"
-    )
+@pytest.mark.parametrize("name, quoted", [("qe-xx", "qe-xx"), ("", "''")])
+def test_unknown_name_is_an_error_that_lists_the_models(name, quoted):
+    message = f"{quoted}: expected the path of an archive, or one of the trained models qe-en-de, qe-ro-en"
     with pytest.raises(UserError, match=f"^{message}"):
-        load("qe-xx")
+        load(name)
     assert archive_path("no/such/model.tar.gz") == "no/such/model.tar.gz"
 
 
