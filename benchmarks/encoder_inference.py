@@ -25,18 +25,12 @@ BATCH = 32
 
 def requests_of(predictor: Any, data: str, count: int) -> list[dict[str, Any]]:
     """The first sentences of data for the reader of a predictor, as requests."""
+    from allennlp_nef.data.metadata import metadata_of
+    from allennlp_nef.data.saved_examples import request_of
+
     reader = predictor._dataset_reader
     reader.max_instances = count
-    requests = []
-    for instance in reader.read(data):
-        metadata = instance["metadata"].metadata
-        if metadata.source is None:
-            requests.append({"tokens": metadata.tokens})
-            continue
-        pairs = [list(pair) for pair in metadata.alignments]
-        target = metadata.target or metadata.tokens
-        requests.append({"source": metadata.source, "target": target, "alignments": pairs})
-    return requests
+    return [request_of(metadata_of(instance), as_lists=True) for instance in reader.read(data)]
 
 
 def kinds_of(predictor: Any, folder: str) -> dict[str, Callable[[Sequence[Any]], Answers]]:
