@@ -6,7 +6,8 @@ A tagger of entities with a linear layer above the encoder is trained for an epo
 `AutoModelForTokenClassification`. Both read the first sentences of a CoNLL file, ordered by their pieces, in the same
 batches, on one CPU thread, with AdamW and clipped gradients. Each training is a process of its own; the kinds take
 turns in each round. The table has the seconds of an epoch (of CPU time, since other programs may run), the peak of the
-memory of the process, and the median ratio of the seconds of a round.
+memory of the process, and the median ratio of the seconds of a round. With --cuda the trainings are on a GPU: the
+seconds are of the clock, and the memory is that of the GPU.
 """
 
 import argparse
@@ -31,13 +32,15 @@ KINDS: dict[str, dict[str, Any]] = {
     "embeddings frozen": {"frozen_layers": 0},
     "embeddings frozen, transformers": {"theirs": True, "frozen": "embeddings"},
     "NEF-F, embeddings frozen": {"frozen_layers": 0, "decoder": True},
+    "bfloat16": {"frozen_layers": 0, "precision": "bfloat16"},
+    "bfloat16, transformers": {"theirs": True, "frozen": "embeddings", "bf16": True},
     "LoRA": {"lora": {"r": 8, "lora_alpha": 16, "target_modules": ["query", "value"]}},
     "LoRA, transformers": {"theirs": True, "frozen": "lora"},
     "6 layers frozen, kept states": {"frozen_layers": 6, "state_cache": True},
     "all layers frozen, kept states": {"frozen_layers": "all", "state_cache": True},
 }
 """The knobs of each kind of training."""
-BASELINES = {"LoRA": "LoRA, transformers", "full": "full, transformers"}
+BASELINES = {kind: f"{kind}, transformers" for kind in ("LoRA", "full", "bfloat16")}
 """What a kind is compared with; where it has none, with "embeddings frozen, transformers"."""
 
 
@@ -59,14 +62,29 @@ def sentences_of(path: str, count: int, encoder: str) -> list[list[str]]:
     return sorted(chosen, key=size)
 
 
-def cost(begin: float) -> dict[str, float]:
-    """The CPU seconds since `begin`, and the peak of the memory of the process so far, in GB."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
-    return {"seconds": time.process_time() - begin, "peak": peak}
+def now(cuda: bool) -> float:
+    """The CPU seconds of the process; on a GPU those of the clock, once it has done its work."""
+    if not cuda:
+        return time.process_time()
+    import torch
+
+    torch.cuda.synchronize()
+    return time.perf_counter()
 
 
-def run_ours(data: Path, encoder: str, options: dict[str, Any]) -> dict[str, float]:
-    """The cost of an epoch; of the second one where states are kept."""
+def cost(begin: float, cuda: bool) -> dict[str, float]:
+    """The seconds since `begin`, and the peak of the memory of the process or of the GPU so far, in GB."""
+    import torch
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return {
+        "seconds": now(cuda) - begin,
+        "peak": (torch.cuda.max_memory_allocated() if cuda else peak) / 1e9,
+    }
+
+
+def run_ours(data: Path, encoder: str, options: dict[str, Any], cuda: bool) -> dict[str, float]:
+    """The cost of an epoch; of the second one where states are kept, and on a GPU, which has to warm up."""
     import _jsonnet
     from allennlp.commands.train import TrainModel
     from allennlp.common import Params
@@ -77,7 +95,7 @@ def run_ours(data: Path, encoder: str, options: dict[str, Any]) -> dict[str, flo
         "transformer_model": encoder,
         "batch_size": BATCH,
         "transformer_lr": RATE,
-        "num_epochs": 2 if options.get("state_cache") else 1,
+        "num_epochs": 2 if options.get("state_cache") or cuda else 1,
         **{name: value for name, value in options.items() if name != "decoder"},
     }
     cache = data.parent / "states"
@@ -93,6 +111,7 @@ def run_ours(data: Path, encoder: str, options: dict[str, Any]) -> dict[str, flo
     params["data_loader"] = {"batch_size": BATCH, "shuffle": False}
     for name in ("callbacks", "checkpointer", "validation_metric"):
         params["trainer"].pop(name)
+    params["trainer"]["cuda_device"] = 0 if cuda else -1
     with tempfile.TemporaryDirectory() as folder:
         trainer = TrainModel.from_params(
             params=params, serialization_dir=folder, local_rank=0, batch_weight_key=""
@@ -101,9 +120,9 @@ def run_ours(data: Path, encoder: str, options: dict[str, Any]) -> dict[str, flo
         epochs: list[dict[str, float]] = []
 
         def timed(epoch: int, train_epoch: Callable[[int], Any] = trainer._train_epoch) -> Any:
-            begin = time.process_time()
+            begin = now(cuda)
             metrics = train_epoch(epoch)
-            epochs.append(cost(begin))
+            epochs.append(cost(begin, cuda))
             return metrics
 
         trainer._train_epoch = timed
@@ -111,8 +130,8 @@ def run_ours(data: Path, encoder: str, options: dict[str, Any]) -> dict[str, flo
     return epochs[-1]
 
 
-def run_theirs(data: Path, encoder: str, options: dict[str, Any]) -> dict[str, float]:
-    """The cost of an epoch of `Trainer`."""
+def run_theirs(data: Path, encoder: str, options: dict[str, Any], cuda: bool) -> dict[str, float]:
+    """The cost of an epoch of `Trainer`; of the second one on a GPU."""
     import torch
     from torch.utils.data import SequentialSampler
     from transformers import (
@@ -120,6 +139,7 @@ def run_theirs(data: Path, encoder: str, options: dict[str, Any]) -> dict[str, f
         AutoTokenizer,
         DataCollatorForTokenClassification,
         Trainer,
+        TrainerCallback,
         TrainingArguments,
     )
 
@@ -149,6 +169,13 @@ def run_theirs(data: Path, encoder: str, options: dict[str, Any]) -> dict[str, f
         def _get_train_sampler(self, *_: Any, **__: Any) -> SequentialSampler:
             return SequentialSampler(examples)
 
+    class Clock(TrainerCallback):
+        def on_epoch_begin(self, *_: Any, **__: Any) -> None:
+            self.begin = now(cuda)
+
+        def on_epoch_end(self, *_: Any, **__: Any) -> None:
+            self.cost = cost(self.begin, cuda)
+
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(
             output_dir=folder,
@@ -157,28 +184,31 @@ def run_theirs(data: Path, encoder: str, options: dict[str, Any]) -> dict[str, f
             weight_decay=0.01,
             max_grad_norm=1.0,
             warmup_steps=10,
-            num_train_epochs=1,
+            num_train_epochs=2 if cuda else 1,
             save_strategy="no",
             logging_strategy="no",
             report_to=[],
-            use_cpu=True,
+            use_cpu=not cuda,
+            bf16="bf16" in options,
             disable_tqdm=True,
         )
         torch.set_num_threads(1)
+        clock = Clock()
         trainer = InOrder(
             model=model,
             args=arguments,
             train_dataset=examples,
             data_collator=DataCollatorForTokenClassification(tokenizer),
+            callbacks=[clock],
         )
-        begin = time.process_time()
         trainer.train()
-        return cost(begin)
+        return clock.cost
 
 
-def measure(kind: str, data: Path, encoder: str) -> dict[str, float]:
+def measure(kind: str, data: Path, encoder: str, cuda: bool) -> dict[str, float]:
     """The cost of an epoch of a training in a process of its own."""
     command = [sys.executable, __file__, "--data", str(data), "--encoder", encoder, "--run", kind]
+    command += ["--cuda"] * cuda
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode:
@@ -195,13 +225,14 @@ def main() -> None:
     add("--sentences", type=int, default=600)
     add("--rounds", type=int, default=3)
     add("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
+    add("--cuda", action="store_true", help="train on a GPU")
     add("--json", metavar="FILE")
     add("--run", choices=KINDS, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.run:
         options = {**KINDS[args.run]}
         run = run_theirs if options.pop("theirs", False) else run_ours
-        print(json.dumps(run(Path(args.data), args.encoder, options)))
+        print(json.dumps(run(Path(args.data), args.encoder, options, args.cuda)))
         return
     encoder = os.path.abspath(args.encoder) if os.path.isdir(args.encoder) else args.encoder
     runs: dict[str, list[dict[str, float]]] = {kind: [] for kind in args.kinds}
@@ -211,7 +242,7 @@ def main() -> None:
         data.write_text("\n\n".join(map("\n".join, blocks)) + "\n", encoding="utf-8")
         for number in range(args.rounds):
             for kind in args.kinds:
-                runs[kind].append(measure(kind, data, encoder))
+                runs[kind].append(measure(kind, data, encoder, args.cuda))
                 print(f"round {number + 1}: {kind}: {runs[kind][-1]}", file=sys.stderr, flush=True)
     print("| an epoch | seconds | memory, GB | times transformers |\n|---|---:|---:|---:|")
     for kind, results in runs.items():
@@ -221,7 +252,7 @@ def main() -> None:
         baseline = runs.get(BASELINES.get(kind, "embeddings frozen, transformers"), [])
         ratios = [ours["seconds"] / theirs["seconds"] for ours, theirs in zip(results, baseline)]
         ratio = f"{statistics.median(ratios):.2f}" if ratios and "transformers" not in kind else ""
-        print(f"| {kind} | {seconds:.0f} | {peak:.1f} | {ratio} |")
+        print(f"| {kind} | {seconds:.3g} | {peak:.1f} | {ratio} |")
     if args.json:
         Path(args.json).write_text(json.dumps(runs, indent=2))
 

@@ -90,11 +90,14 @@ def parse() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
         one.add_argument("--configs", nargs="+", help="rows (default: those of the task)")
         one.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="(1 2 3)")
         one.add_argument("--jobs", type=int, default=2, choices=range(1, 65), metavar="N")
+        one.add_argument("--cuda-device", type=int, default=-1, help="a GPU (default -1, none)")
         one.add_argument("--output", help="folder (default in runs/results)")
         one.add_argument("--overrides", type=json.loads, default={}, help="of every run, as JSON")
         one.add_argument("--trivial", action="store_true", help="no training: trivial baselines")
         study.add_options(one)
     args = parser.parse_args()
+    if args.cuda_device >= 0:
+        args.overrides["trainer.cuda_device"] = args.cuda_device
     return parsers[args.task], args
 
 

@@ -54,6 +54,7 @@ class Thresholds(Study):
             self.encoders = QE.encoders
         else:
             self.configs = (f"qe_nef_f_{task}", f"qe_bilstm_{task}")
+            self.encoders = (f"qe_transformer_{task}",)
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         if self.tagged == "target":
@@ -70,7 +71,7 @@ class Thresholds(Study):
         from allennlp_nef.calibration.fitting import calibration_of, confidences
         from allennlp_nef.modules.calibration import Calibration
 
-        predictor: Any = load_predictor(str(folder / "model.tar.gz"))
+        predictor: Any = load_predictor(str(folder / "model.tar.gz"), args.cuda_device)
         words = {part: self.words(predictor, files[part]) for part in PARTS}
         best = [calibration_of(words["dev"]["given"], score) for score in self.scores]
         for condition in words["dev"]:
@@ -178,6 +179,7 @@ class Hter(Study):
     """Scores of sentences against HTER. The score of `qe_nef_f_tuned` is its mean probability of BAD."""
 
     configs = ("qe_nef_f_sentences", "qe_bilstm_sentences", "qe_nef_f_tuned")
+    encoders = ("qe_transformer_sentences",)
     patterns, language = QE.patterns, QE.language
     scorer = ScoresAndRanks()
     scores = {"pearson": "Pearson", "spearman": "Spearman", "mae": "MAE", "rmse": "RMSE"}
@@ -185,7 +187,7 @@ class Hter(Study):
     scale, digits = 1, 4
 
     def count(self, args: Any, folder: Path, part: str, path: str) -> numpy.ndarray:
-        predictor: Any = load_predictor(str(folder / "model.tar.gz"))
+        predictor: Any = load_predictor(str(folder / "model.tar.gz"), args.cuda_device)
         answers = predictor.predict_batch_instance(list(predictor._dataset_reader.read(path)))
         return correlation_counts(hter_of(path), [answer["sentence_score"] for answer in answers])
 

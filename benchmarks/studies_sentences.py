@@ -97,7 +97,7 @@ class Sentences(Study):
         return instance["score"].number if self.is_scored else instance["label"].label
 
     def count(self, args: Any, folder: Path, part: str, path: str) -> numpy.ndarray:
-        archive = load_archive(str(folder / "model.tar.gz"))
+        archive = load_archive(str(folder / "model.tar.gz"), args.cuda_device)
         instances = list(archive.validation_dataset_reader.read(path))
         outputs: list[Any] = []
         for start in range(0, len(instances), 64):
@@ -144,7 +144,7 @@ class Parsing(Study):
         torch.nn.functional.bilinear = bilinear
 
     def count(self, args: Any, folder: Path, part: str, path: str) -> numpy.ndarray:
-        archive = load_archive(str(folder / "model.tar.gz"))
+        archive = load_archive(str(folder / "model.tar.gz"), args.cuda_device)
         predictor = Predictor.from_archive(archive, "dependency_parser")
         answers = predictor.predict_batch_instance(list(predictor._dataset_reader.read(path)))
         return tree_counts(path, answers)

@@ -56,7 +56,7 @@ class Steps(Study):
         from allennlp_nef.modules.halting import FixedHalting, Halting
         from allennlp_nef.predictors.archives import load_predictor
 
-        predictor: Any = load_predictor(str(folder / "model.tar.gz"))
+        predictor: Any = load_predictor(str(folder / "model.tar.gz"), args.cuda_device)
         tables = {}
         for part in PARTS:
             instances = list(predictor._dataset_reader.read(files[part]))

@@ -84,7 +84,7 @@ class Tagging(Study):
         from allennlp_nef.predictors.archives import load_predictor
 
         predictor: Any = load_predictor(
-            str(folder / "model.tar.gz"), output_format=self.output_format
+            str(folder / "model.tar.gz"), args.cuda_device, output_format=self.output_format
         )
         instances = list(predictor._dataset_reader.read(path))
         answers = predictor.predict_batch_instance(instances)
