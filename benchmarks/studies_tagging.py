@@ -20,7 +20,8 @@ Sentence = tuple[Sequence[str], Sequence[str]]
 ENCODERS = {
     "qe": "qe_transformer qe_nef_f_transformer",
     "pos": "pos_transformer pos_nef_f_transformer",
-    "ner": "ner_transformer ner_nef_f_crf_5_transformer",
+    "ner": "ner_transformer ner_nef_f_crf_5_transformer "
+    "ner_transformer_frozen ner_nef_f_crf_5_transformer_frozen",
 }
 
 

@@ -101,8 +101,9 @@ class PieceLayout:
         joined = JoinedTexts([], ([], []), [])
         for text in texts:
             parts, places, reading = self.join(text, max_length)
+            first = len(joined.parts)
             for known, new in zip(joined.places, places):
-                known.append([place._replace(part=place.part + len(joined.parts)) for place in new])
+                known.append([Place(first + part, *place) for part, *place in new])
             joined.parts.extend(parts)
             joined.readings.append(reading)
         return joined
@@ -132,7 +133,7 @@ class PieceLayout:
         for side, windows in enumerate(zip(*windows_of_parts)):
             num_words = len(sides[side])
             for word in range(num_words):
-                best = best_part(word, windows, num_words)
+                best = best_part(word, windows, num_words) if len(windows) > 1 else 0
                 first = first_pieces[best][side] + ends[side][word] - ends[side][windows[best][0]]
                 places[side].append(Place(best, first, len(sides[side][word])))
         return parts, places, PartsRead(len(parts), is_cut)
