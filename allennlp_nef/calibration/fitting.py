@@ -16,11 +16,13 @@ from allennlp_nef.data.formats.error_spans import (
     NO_ERROR,
     SEVERITIES,
     ErrorSpan,
+    join_bad_words,
     severities_of,
 )
 from allennlp_nef.data.metadata import TaggingMetadata, metadata_of
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.metrics.calibration import calibration_bins, expected_calibration_error
+from allennlp_nef.metrics.mpp import MppCounts, mpp_counts, mpp_scores
 from allennlp_nef.metrics.tag_scores import word_qe_scores
 from allennlp_nef.metrics.thresholds import SpanParts, best_threshold
 from allennlp_nef.models.base import unlabeled_tensors
@@ -202,26 +204,73 @@ def span_parts(words: Words, probabilities: numpy.ndarray, tags: numpy.ndarray) 
     tags : `numpy.ndarray`, (words,)
         The indices of the tags that words have if they are BAD. BAD stands for the severity major.
     """
-    names = [label if label in SEVERITIES else SEVERITIES[-1] for label in words.decoder.labels]
     rows: list[tuple[float, int, float]] = []
-    first = gold_characters = 0
-    for sentence in words.sentences:
-        metadata = sentence.metadata
-        last = first + len(sentence.tags)
-        text, _, offsets = metadata.split_text()
-        gold = severities_of(text, [ErrorSpan(*span) for span in metadata.spans or ()])
+    gold_characters = 0
+    for sentence, values, severities in _bad_words(words, probabilities, tags):
+        text, _, offsets = sentence.metadata.split_text()
+        gold = severities_of(text, [ErrorSpan(*span) for span in sentence.metadata.spans or ()])
         gold_characters += sum(each != NO_ERROR for each in gold)
-        values = probabilities[first:last].tolist()
-        severities = [names[tag] for tag in tags[first:last].tolist()]
         for i, (start, end) in enumerate(offsets):
             rows.append((values[i], *_counts(gold, start, end, severities[i])))
             is_joined = start < end and i > 0 and severities[i - 1] == severities[i]
             if is_joined and offsets[i - 1][1] < start:
                 between = _counts(gold, offsets[i - 1][1], start, severities[i])
                 rows.append((min(values[i - 1 : i + 1]), *between))
-        first = last
     table = numpy.array(rows, dtype=numpy.float64)
     return SpanParts(table[:, 0], table[:, 1], table[:, 2], gold_characters)
+
+
+def _bad_words(
+    words: Words, probabilities: numpy.ndarray, tags: numpy.ndarray
+) -> Iterator[tuple[Sentence, list[float], list[str]]]:
+    """Each sentence, with the probability of BAD of its words, and the severities that they have if they are BAD."""
+    names = [label if label in SEVERITIES else SEVERITIES[-1] for label in words.decoder.labels]
+    first = 0
+    for sentence in words.sentences:
+        last = first + len(sentence.tags)
+        yield sentence, probabilities[first:last].tolist(), [names[tag] for tag in tags[first:last]]
+        first = last
+
+
+def mpp(
+    words: Words, probabilities: numpy.ndarray, tags: numpy.ndarray, thresholds: Sequence[float]
+) -> numpy.ndarray:
+    """MPP of the error spans at each threshold, the default of `mpp_counts`: (thresholds,).
+
+    The first three parameters are those of `span_parts`. Empty spans, such as an omission, count nothing.
+    """
+    sums = numpy.zeros((len(thresholds), 4))
+    for sentence, values, severities in _bad_words(words, probabilities, tags):
+        split = sentence.metadata.split_text()
+        gold = [ErrorSpan(*span) for span in sentence.metadata.spans or () if span[0] < span[1]]
+        known: dict[int, MppCounts] = {}
+        for row, threshold in zip(sums, thresholds):
+            is_bad = [value >= threshold for value in values]
+            number = sum(is_bad)
+            if number not in known:  # so many words are always the same words
+                chosen = [severity if bad else None for severity, bad in zip(severities, is_bad)]
+                spans = [
+                    (span.start, span.end, span.severity)
+                    for span in join_bad_words(split, chosen, values)
+                    if span.start < span.end
+                ]
+                known[number] = mpp_counts(gold, spans)
+            row += known[number]
+    return mpp_scores(sums)[2]
+
+
+MPP_THRESHOLDS = 60
+"""Of so many the best one is taken: from one that tags a single word to one that tags all."""
+
+
+def _best_threshold_for_mpp(
+    words: Words, probabilities: numpy.ndarray, tags: numpy.ndarray
+) -> float:
+    """Of several, the highest. Each lies between two probabilities that occur, or below all."""
+    ranked = numpy.append(numpy.unique(probabilities)[::-1], 0.0)
+    ranks = numpy.unique(numpy.geomspace(1, len(ranked) - 1, MPP_THRESHOLDS).round().astype(int))
+    thresholds = (ranked[ranks - 1] + ranked[ranks]) / 2
+    return float(thresholds[mpp(words, probabilities, tags, thresholds.tolist()).argmax()])
 
 
 def _counts(gold: Sequence[str], start: int, end: int, severity: str) -> tuple[int, float]:
@@ -261,8 +310,8 @@ def measures(words: Words, calibration: Calibration) -> dict[str, float | None]:
 
     `ece` and `brier` as the metric `calibration` gives them; `nll`, the mean negative log-likelihood of the gold tags
     that can be predicted; for word-level quality estimation `mcc`, `f1_mult`, and the shares of words that are tagged
-    BAD and that are BAD, `tagged_share` and `gold_share`, and with gold error spans their F1 of characters, `span_f1`;
-    for chunks `span_ece`, the calibration error of their probabilities, or None where none is predicted.
+    BAD and that are BAD, `tagged_share` and `gold_share`, and with gold error spans their F1 of characters, `span_f1`,
+    and `mpp`; for chunks `span_ece`, the calibration error of their probabilities, or None where none is predicted.
     """
     table = words.calibrated(calibration).astype(numpy.float64)
     confident = confidences(words, calibration)
@@ -287,6 +336,7 @@ def measures(words: Words, calibration: Calibration) -> dict[str, float | None]:
         if has_gold_spans(words):
             tags = words.tags if calibration.threshold is None else bad_tags(words, calibration)
             figures["span_f1"] = span_parts(words, is_tagged.astype(float), tags).f1(0.5)
+            figures["mpp"] = float(mpp(words, is_tagged.astype(float), tags, [0.5])[0])
     if words.sentences[0].next_words is not None:
         chunks = Confidences(*words.chunks(calibration))
         figures["span_ece"] = chunks.ece() if len(chunks.values) else None
@@ -387,9 +437,13 @@ def calibration_of(words: Words, maximize: str, temperature_only: bool = False) 
     if not words.decoder.is_word_qe:
         return calibration
     values, is_bad = confidences(words, calibration)
-    if maximize == "span_f1":
-        parts = span_parts(words, values, bad_tags(words, calibration))
-        threshold = parts.best_threshold()
+    if maximize in ("span_f1", "mpp"):
+        tags = bad_tags(words, calibration)
+        threshold = (
+            span_parts(words, values, tags).best_threshold()
+            if maximize == "span_f1"
+            else _best_threshold_for_mpp(words, values, tags)
+        )
         tagged = float((values >= threshold).mean())
     else:
         best = best_threshold(values, is_bad, maximize)

@@ -95,9 +95,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--output", metavar="FILE", required=True, help="the new archive; a file is overwritten")
     add(
         "--maximize",
-        choices=("mcc", "f1_mult", "span_f1"),
+        choices=("mcc", "f1_mult", "span_f1", "mpp"),
         default="mcc",
-        help="the score of the threshold, for quality estimation; span_f1, the F1 of characters, needs error spans",
+        help="the score of the threshold, for quality estimation; span_f1, the F1 of characters, and mpp, the match of "
+        "spans, need error spans",
     )
     add("--temperature-only", action="store_true", help="no biases")
     add(
@@ -195,9 +196,10 @@ def calibrate(
     check_device(cuda_device)
     if tolerance is not None and halting is None:
         raise UserError(f"--tolerance: expected --halting with it, got {tolerance:g} alone")
-    if adapt_to and maximize == "span_f1":
+    needs_spans = maximize in ("span_f1", "mpp")
+    if adapt_to and needs_spans:
         raise UserError(
-            "--maximize: expected mcc or f1_mult with --adapt-to, whose data have no spans, got span_f1"
+            f"--maximize: expected mcc or f1_mult with --adapt-to, whose data have no spans, got {maximize}"
         )
     wishes = [("share", accept_share), ("precision", accept_precision)]
     wish = next(((name, value) for name, value in wishes if value is not None), None)
@@ -248,9 +250,9 @@ def calibrate(
     halves = words.halves()
     if not all(half.is_possible.any() for half in halves):
         raise DataFormatError(f"{path}: expected tags among {', '.join(decoder.labels)}, got none")
-    if maximize == "span_f1" and not fitting.has_gold_spans(words):
+    if needs_spans and not fitting.has_gold_spans(words):
         raise DataFormatError(
-            f"{path}: expected gold error spans (--maximize span_f1), got a file of tags"
+            f"{path}: expected gold error spans (--maximize {maximize}), got a file of tags"
         )
     calibration, *half_calibrations = (
         fitting.calibration_of(part, maximize, temperature_only) for part in (words, *halves)
@@ -356,7 +358,6 @@ def _warn(results: Mapping[str, Any], path: str, plain: float | None, maximize: 
         )
 
 
-_OBJECTIVES = {"mcc": "MCC", "f1_mult": "F1-MULT", "span_f1": "F1 of characters"}
 _COLUMNS: tuple[Column, ...] = (
     ("ECE %", "ece", percent),
     ("ECE of spans %", "span_ece", percent),
@@ -365,6 +366,7 @@ _COLUMNS: tuple[Column, ...] = (
     ("MCC %", "mcc", percent),
     ("F1-MULT %", "f1_mult", percent),
     ("F1 of characters %", "span_f1", percent),
+    ("MPP %", "mpp", percent),
     ("tagged BAD %", "tagged_share", percent),
     ("gold BAD %", "gold_share", percent),
 )
@@ -372,6 +374,8 @@ _COLUMNS: tuple[Column, ...] = (
 
 def as_text(results: Mapping[str, Any], plot: str | None) -> str:
     """The report of `calibrate`."""
+    from allennlp_nef.modules.calibration import OBJECTIVES
+
     calibration, adapted = results["calibration"], results["adapted"]
     lines = [
         f"{results['archive']} on {results['data']}: {results['sentences']} sentences, {results['words']} words"
@@ -397,7 +401,7 @@ def as_text(results: Mapping[str, Any], plot: str | None) -> str:
     if calibration["biases"]:
         lines.append(f"biases: {_listed(calibration['biases'], '{:+.4f}'.format)}")
     if "threshold" in calibration:
-        score = _OBJECTIVES[calibration["objective"]]
+        score = OBJECTIVES[calibration["objective"]]
         kind = f"the highest {'expected ' if adapted else ''}{score}"
         lines.append(f"threshold: {calibration['threshold']:.4f}, for {kind}")
     if adapted is not None and "expected_score" in adapted:

@@ -39,7 +39,7 @@ from allennlp_nef.models.base import (
     thresholds_of,
 )
 from allennlp_nef.models.out_of_memory import BatchShape, batch_shape, explaining_memory
-from allennlp_nef.modules.calibration import Calibration
+from allennlp_nef.modules.calibration import OBJECTIVES, Calibration
 from allennlp_nef.modules.halting import BatchHalting, Halting
 from allennlp_nef.modules.input_representations import InputRepresentation
 from allennlp_nef.modules.options import check_dropout, registered_name
@@ -581,8 +581,7 @@ class NefTagger(VersionedModel):
             return
         expected = calibration.tagged_share
         if max(expected, share) > MAX_RATIO * min(expected, share):
-            names = {"mcc": "MCC", "f1_mult": "F1-MULT", "span_f1": "F1 of characters"}
-            goal = names.get(str(calibration.objective))
+            goal = OBJECTIVES.get(str(calibration.objective))
             logger.warning(
                 "%.1f%% of the words are tagged BAD, but %.1f%% of those on which the threshold %.4g was chosen%s. "
                 "These data are unlike those, and another threshold may be better: calibrate the model on data like "

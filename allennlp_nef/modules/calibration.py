@@ -9,7 +9,7 @@ from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.data.formats.error_spans import is_word_qe
 
-OBJECTIVES = ("mcc", "f1_mult", "span_f1")
+OBJECTIVES = {"mcc": "MCC", "f1_mult": "F1-MULT", "span_f1": "F1 of characters", "mpp": "MPP"}
 """The scores that a threshold can be chosen for."""
 LIMIT = 1000.0
 """Of the temperature, of its inverse, and of biases."""
@@ -134,7 +134,8 @@ class Calibration(FromParams):
         In (0, 1), for the labels of quality estimation: a word is BAD where its calibrated probability of BAD is at
         least this. Without it, tags are those of the tag head.
     objective : `str`, optional (default = `None`)
-        Which score the threshold was chosen for, "mcc", "f1_mult" or "span_f1". A warning of `evaluate` repeats it.
+        Which score the threshold was chosen for, "mcc", "f1_mult", "span_f1" or "mpp". A warning of `evaluate` repeats
+        it.
     gold_share, tagged_share : `float`, optional (default = `None`)
         Of the data that the threshold was chosen on, the share of words that are BAD (after adaptation, the estimated
         one), and the share that the threshold tags BAD. `evaluate` warns where it tags far more or fewer words BAD.

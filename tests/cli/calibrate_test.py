@@ -15,6 +15,8 @@ from allennlp.models import load_archive
 from allennlp.predictors import Predictor
 
 from allennlp_nef.cli.archive_files import read_config, write_archive
+from allennlp_nef.data.formats.error_spans import read_error_spans
+from allennlp_nef.data.formats.wmt_segments import Segment, format_segment
 from allennlp_nef.data.metadata import metadata_of
 from allennlp_nef.figures.reliability import reliability_plot
 from allennlp_nef.figures.style import drawing
@@ -501,6 +503,36 @@ def test_threshold_has_the_highest_f1_of_characters(request, run, span_f1, tmp_p
     best = results["calibration"]["threshold"]
     for factor in (0.8, 1.2):
         assert span_f1(output, threshold=best * factor) <= results["after"]["span_f1"] + 1e-9
+
+
+def test_threshold_has_the_highest_mpp(run, allennlp, capsys, spans_archive, tmp_path):
+    """And its figure is that of `score-tags`."""
+    data, predicted = tmp_path / "dev.jsonl", tmp_path / "predicted.tsv"
+    with data.open("w", encoding="utf-8") as file:
+        for text in read_error_spans(SPANS)[1]:
+            ids = ("en-de", "d", str(text.line), "A", text.line)
+            spans = [span for span in text.spans if span.start < span.end]
+            segment = Segment(*ids, source=text.source, target=text.text, spans=spans)
+            file.write(format_segment(segment))
+
+    def mpp(archive, **options):
+        arguments = json.dumps({"output_format": "wmt25-spans", **options})
+        allennlp(
+            *("predict", archive, data, "--use-dataset-reader", "--predictor", "word_qe"),
+            *("--silent", "--predictor-args", arguments, "--output-file", predicted),
+        )
+        capsys.readouterr()
+        allennlp("score-tags", data, predicted, "--format", "wmt-spans", "--json")
+        (system,) = json.loads(capsys.readouterr().out)["systems"]
+        return system["mean"]["mpp"]
+
+    output = tmp_path / "new.tar.gz"
+    results = run(spans_archive, data, "--output", output, "--maximize", "mpp")
+    assert results["before"]["mpp"] == pytest.approx(mpp(spans_archive))
+    assert results["after"]["mpp"] == pytest.approx(mpp(output))
+    assert results["calibration"]["objective"] == "mpp"
+    for threshold in (0.1, 0.3, 0.5):
+        assert mpp(output, threshold=threshold) <= results["after"]["mpp"] + 0.005
 
 
 def test_severities_are_calibrated_for_mcc(run, allennlp, spans_archive, tmp_path):
