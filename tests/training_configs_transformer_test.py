@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.interpret.saliency_interpreters import SimpleGradient
 from allennlp.training.callbacks import TrainerCallback
 from transformers import BertModel, PreTrainedModel
 
@@ -294,6 +295,10 @@ def test_archive_needs_neither_the_pretrained_folder_nor_its_weights(
     capfd.readouterr()
     assert answers(moved / "model.tar.gz") == expected
     assert main(["check-archive", str(moved / "model.tar.gz")]) == 0
+    if predictor == "nef_tagger":
+        interpreter = SimpleGradient(load(str(moved / "model.tar.gz")))
+        saliency = interpreter.saliency_interpret_from_json(requests[0])
+        assert {len(span["grad_input_1"]) for span in saliency.values()} == {len(sentence)}
 
 
 def test_archive_does_not_use_the_cache_of_states(allennlp, small, tmp_path):

@@ -158,9 +158,9 @@ class InterpretablePredictor(Predictor):
         representation = getattr(self._model, "input_representation", None)
         reader = self._dataset_reader
         if isinstance(representation, SentenceRepresentation):
-            layer = super().get_interpretable_layer()
+            # AllenNLP would take the pieces that a transformer embeds.
             embedder, indexers = representation.text_field_embedder, reader.indexers["tokens"]
-            return WordVectors([layer], lambda: self._vectors(embedder, indexers))
+            return WordVectors([embedder], lambda: self._vectors(embedder, indexers))
         if not isinstance(representation, AlignedPairRepresentation):
             raise ConfigurationError(
                 "allennlp.interpret: expected a single model with sentence or aligned_pair as input_representation, "
