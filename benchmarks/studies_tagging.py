@@ -221,7 +221,8 @@ NER = Tagging(
         "ner_nef_f_crf_5 ner_nef_f_crf_5_no_concat, ner_nef_f_crf_5 ner_uniform_crf_5, "
         "ner_nef_f_crf_5 ner_easy_first_crf_5, ner_nef_f_crf_5 ner_easy_first_crf_length, "
         "ner_nef_f_crf_5 ner_left_to_right_crf_length, "
-        "ner_nef_f_crf_5 ner_right_to_left_crf_length"
+        "ner_nef_f_crf_5 ner_right_to_left_crf_length, "
+        "ner_nef_f_crf_5_transformer_frozen ner_transformer_frozen"
     ),
     language="esp",
     only={"ned": _FOR_DUTCH},
