@@ -66,7 +66,7 @@ def test_config_of_a_calibration_gives_it_again():
             "biases: expected a number from -1000 to 1000 for 'BAD', got inf",
         ),
         ({"threshold": 1.0}, "threshold: expected a number above 0 and below 1, got 1.0"),
-        ({"objective": "f1"}, "objective: expected mcc, f1_mult, span_f1, got 'f1'"),
+        ({"objective": "f1"}, "objective: expected mcc, f1_mult, span_f1, mpp, got 'f1'"),
         ({"tagged_share": 1.5}, "tagged_share: expected a number from 0 to 1, got 1.5"),
         ({"biases": {"B": 1.0}}, "expected labels among OK, BAD, GAP, got 'B'"),
         (
