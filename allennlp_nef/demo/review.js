@@ -298,12 +298,12 @@
   /** Draws what is near the window, but not in it: one chunk a frame. */
   function drawNext() {
     cancelAnimationFrame(drawing);
-    if (near.size) {
-      drawing = requestAnimationFrame(() => {
-        fill(near.values().next().value);
-        drawNext();
-      });
-    }
+    drawing = requestAnimationFrame(() => {
+      const [chunk] = near; // none, where a filter came in between
+      if (!chunk) return;
+      fill(chunk);
+      drawNext();
+    });
   }
 
   function fill(chunk) {

@@ -327,6 +327,21 @@ def test_cards_are_a_feed_with_one_tab_stop(open_report):
         assert field.accessible_name
 
 
+def test_a_filter_may_come_before_the_frame_that_draws(open_report):
+    page = open_report([answer("a", f"b{n}", 0.1) for n in range(40)])
+    page.run(
+        "window.frames = []; window.requestAnimationFrame = (draw) => window.frames.push(draw);"
+        "window.cancelAnimationFrame = () => {};"
+    )
+    field = "document.getElementById('search')"
+    page.run(f"{field}.value = 'b'; {field}.dispatchEvent(new Event('input'))")
+    page.wait_until("window.frames.length > 0")
+    page.run(f"{field}.value = 'nothing'; {field}.dispatchEvent(new Event('input'))")
+    page.wait_until("!document.querySelector('.chunk')")
+    page.run("window.frames.splice(0).forEach((draw) => draw())")  # no error
+    assert not page.all(".card")
+
+
 @pytest.mark.skipif(
     "REVIEW_SENTENCES" not in os.environ, reason="on demand: REVIEW_SENTENCES=10000"
 )
