@@ -437,17 +437,13 @@ def calibration_of(words: Words, maximize: str, temperature_only: bool = False) 
     if not words.decoder.is_word_qe:
         return calibration
     values, is_bad = confidences(words, calibration)
-    if maximize in ("span_f1", "mpp"):
-        tags = bad_tags(words, calibration)
-        threshold = (
-            span_parts(words, values, tags).best_threshold()
-            if maximize == "span_f1"
-            else _best_threshold_for_mpp(words, values, tags)
-        )
-        tagged = float((values >= threshold).mean())
+    if maximize == "span_f1":
+        threshold = span_parts(words, values, bad_tags(words, calibration)).best_threshold()
+    elif maximize == "mpp":
+        threshold = _best_threshold_for_mpp(words, values, bad_tags(words, calibration))
     else:
-        best = best_threshold(values, is_bad, maximize)
-        threshold, tagged = best.value, best.tagged_share
+        threshold = best_threshold(values, is_bad, maximize).value
+    tagged = float((values >= threshold).mean())
     return Calibration(temperature, named, threshold, maximize, float(is_bad.mean()), tagged)
 
 
