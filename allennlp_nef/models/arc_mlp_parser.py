@@ -184,11 +184,6 @@ class ArcMlpParser(VersionedModel):
         self._attachment = AttachmentScoresMetric()
         initializer(self)
 
-    @property
-    def reads_tags(self) -> bool:
-        """Whether the model needs the tags of the words."""
-        return self.pos_tag_embedding is not None
-
     @overrides(check_signature=False)
     def forward(
         self,
