@@ -177,7 +177,8 @@
       }
       while (n < spans.length && spans[n][1] <= start && spans[n][0] === spans[n][1]) {
         const missing = markOf(spans[n]);
-        missing.append(piece("missing", words.findIndex((place, at) => at % 2 === 0 && place === start && empty(at / 2)) / 2), NO_BREAK, missing.label);
+        const at = words.findIndex((place, k) => k % 2 === 0 && place === start && empty(k / 2)); // that of <EOS>, if it has a tag
+        missing.append(at < 0 ? "missing" : piece("missing", at / 2), NO_BREAK, missing.label);
         missing.classList.add("missing");
         nodes.push(missing);
         n += 1;
@@ -240,6 +241,8 @@
     card.setAttribute("aria-setsize", shown.length);
     card.append(...partsOf(i));
     cards.set(i, card);
+    card.classList.toggle("current", i === current);
+    if (i === current && word >= 0) light(card, word, "target");
     if (i === current || (current < 0 && places[i] === 0)) reach(card, true);
     return card;
   }
@@ -413,7 +416,10 @@
     area.addEventListener("blur", () => {
       if (!area.isConnected) return;
       progress();
-      setTimeout(() => !card.querySelector("textarea:focus") && update(i));
+      const close = () => setTimeout(() => !card.querySelector("textarea:focus") && update(i));
+      // A button that is pressed would lose the click if its card were drawn again.
+      if (document.querySelector("button:active")) addEventListener("pointerup", close, { once: true });
+      else close();
     });
     area.focus();
   }
@@ -527,7 +533,8 @@
     ["risk", "By score"],
     ["file", "As in the file"],
   ]);
-  const top = Math.max(0.1, Math.ceil(Math.max(...scored.map((i) => sentences[i].score)) * 10 - 1e-9) / 10);
+  const highestScore = scored.reduce((most, i) => Math.max(most, sentences[i].score), 0);
+  const top = Math.max(0.1, Math.ceil(highestScore * 10 - 1e-9) / 10);
   const limit = (id) => element("input", { type: "number", id, min: 0, max: top, step: "any", inputmode: "decimal" });
   const [from, to] = [limit("from"), limit("to")];
   const filters = [search, errors, decisions, reviewer, from, to];
@@ -591,14 +598,14 @@
     for (const i of numbers) if (isScored(i)) counts[binOf(i)] += 1;
     return counts;
   };
+  const edge = (bin) => ((bin * top) / BINS).toFixed(3); // exact, as top has one decimal
   const all = countsOf(scored);
   const bars = all.map((number, bin) => {
     const bar = element("div", { class: "bar" });
-    bar.title = `${decimals((bin * top) / BINS)} to ${decimals(((bin + 1) * top) / BINS)}: ${plural(number, "sentence")}`;
+    bar.title = `${edge(bin)} to ${edge(bin + 1)}: ${plural(number, "sentence")}`;
     bar.style.setProperty("--all", number / Math.max(...all));
     bar.addEventListener("click", () => {
-      from.value = decimals((bin * top) / BINS);
-      to.value = decimals(((bin + 1) * top) / BINS);
+      [from.value, to.value] = [edge(bin), edge(bin + 1)];
       filter();
     });
     return bar;

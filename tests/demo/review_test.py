@@ -327,6 +327,45 @@ def test_cards_are_a_feed_with_one_tab_stop(open_report):
         assert field.accessible_name
 
 
+def test_a_button_that_ends_a_note_is_pressed(open_report):
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    page = open_report()
+    page.press("n", "m", "wrong")
+    button = page.one("[data-sentence='1'] [data-action='accept']")
+    ActionChains(page.driver).click_and_hold(button).pause(0.1).release().perform()
+    assert status(page) == "Accepted."
+    page.wait_until("!document.querySelector('textarea')")
+    assert page.texts("p.own-note") == ["wrong"]
+
+
+def test_a_bar_shows_its_own_sentences(open_report):
+    scores = (0.012, 0.013, 0.017, 0.018, 0.09)
+    page = open_report([answer("a", "b", 0.1, score=score) for score in scores])
+    for bar, number in ((2, 2), (3, 2)):
+        page.all(".bar")[bar].click()
+        assert page.all(".bar")[bar].get_attribute("title").endswith(f": {number} sentences")
+        assert len(ids(page)) == number
+
+
+def test_the_current_sentence_stays_marked_when_its_card_is_drawn_again(open_report):
+    from selenium.webdriver.common.keys import Keys
+
+    page = open_report()
+    page.press("n", "n", Keys.ARROW_RIGHT)
+    chosen = page.texts(".chosen")
+    assert page.texts(".current h3") == ["Line 4"] and len(chosen) == 1
+    change(page, "order", "file")
+    assert page.texts(".current h3") == ["Line 4"] and page.texts(".chosen") == chosen
+
+
+def test_an_omission_between_words_is_no_word(open_report):
+    page = open_report([answer("a", "das Haus", 0.1, 0.2, spans=[(4, 4, "major", 0.6)])])
+    page.one(".missing").click()
+    assert page.texts(".missing") == ["missing\u00a0BAD 0.60"]
+    assert not page.all("[data-word^='-']") and page.texts(".chosen") == []
+
+
 def test_a_filter_may_come_before_the_frame_that_draws(open_report):
     page = open_report([answer("a", f"b{n}", 0.1) for n in range(40)])
     page.run(
