@@ -129,7 +129,7 @@ class Interval(NamedTuple):
 
 
 def intervals(
-    segments: Segments, wishes: Sequence[tuple[str, float]], seed: int = 0
+    segments: Segments, wishes: Sequence[tuple[str, float]]
 ) -> list[tuple[Interval, Interval]]:
     """The intervals of share and precision of each wish, for other data of as many documents (or translations).
 
@@ -144,7 +144,7 @@ def intervals(
         See `Segments.limit`; those that these data fulfill. Where a sample does not fulfill one, nothing is accepted;
         then it counts for the share alone.
     """
-    generator = numpy.random.default_rng(seed)
+    generator = numpy.random.default_rng(0)
     count = int(segments.documents.max()) + 1
     differences = numpy.empty((SAMPLES, len(wishes), 2))
     for sample in differences:

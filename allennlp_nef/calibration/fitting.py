@@ -9,6 +9,7 @@ from allennlp.common import Tqdm
 from allennlp.data import Instance
 from scipy.optimize import minimize
 from scipy.special import log_softmax
+from torch.nn.utils.rnn import pad_sequence
 
 from allennlp_nef.data.formats.chunks import chunks_of
 from allennlp_nef.data.formats.error_spans import (
@@ -131,13 +132,13 @@ class Words:
             chunks = [chunks_of([labels[tag] for tag in sentence.tags]) for sentence in group]
             lengths = torch.tensor([len(sentence.tags) for sentence in group])
             mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)
-            words = _padded([sentence.words for sentence in group], mask.size(1))
+            words = _padded([sentence.words for sentence in group])
             after = [sentence.next_words for sentence in group if sentence.next_words is not None]
-            next_words = _padded(after, mask.size(1) - 1)
+            next_words = _padded(after)
             chain = ChainProbabilities(
                 *(calibration.apply(table, labels) for table in (words, next_words))
             )
-            tags = _padded([sentence.tags for sentence in group], mask.size(1))
+            tags = _padded([sentence.tags for sentence in group])
             tables = self.decoder.chunk_probabilities(chain, mask, tags, chunks)
             for sentence, own, values in zip(group, chunks, tables):
                 gold = set(chunks_of(sentence.gold or []))
@@ -169,14 +170,9 @@ def check_labeled(sentences: Sequence[Sentence], decoder: TagDecoder, path: str)
             )
 
 
-def _padded(arrays: Sequence[numpy.ndarray], length: int) -> torch.Tensor:
-    """Arrays (words, ...) -> (arrays, length, ...), with 0 in padding."""
-    padded = torch.from_numpy(
-        numpy.zeros((len(arrays), length, *arrays[0].shape[1:]), arrays[0].dtype)
-    )
-    for row, array in zip(padded, arrays):
-        row[: len(array)] = torch.from_numpy(array)
-    return padded
+def _padded(arrays: Sequence[numpy.ndarray]) -> torch.Tensor:
+    """Arrays (words, ...) -> (arrays, longest, ...), with 0 in padding."""
+    return pad_sequence([torch.from_numpy(array) for array in arrays], batch_first=True)
 
 
 def has_gold_spans(words: Words) -> bool:

@@ -136,7 +136,7 @@ def align_words(
         )
     start = time.monotonic()
     if encoder is not None:
-        links = _with_encoder(encoder, sentences, say)
+        links = _with_encoder(encoder, sentences, count, say)
     elif aligner:
         loaded = aligners.load_aligner(aligner)
         _check_languages(aligner, loaded.lexicon.links, sentences, source, target)
@@ -180,7 +180,10 @@ def _encoder_options(aligner: str | None) -> dict[str, Any] | None:
 
 
 def _with_encoder(
-    options: dict[str, Any], sentences: Sequence[tuple[Words, Words]], say: Callable[[str], None]
+    options: dict[str, Any],
+    sentences: Sequence[tuple[Words, Words]],
+    count: str,
+    say: Callable[[str], None],
 ) -> list[list[Link]]:
     from allennlp.common import Tqdm
     from allennlp.common.checks import ConfigurationError
@@ -191,7 +194,7 @@ def _with_encoder(
         aligner = encoder_aligner(options)
     except ConfigurationError as error:
         raise UserError(f"--{error}") from error
-    say(f"Aligning {len(sentences):,} sentence pairs with {options['model_name']}")
+    say(f"Aligning {count} with {options['model_name']}")
     begins = Tqdm.tqdm(range(0, len(sentences), ALIGNED_TOGETHER), desc="batches")
     batches = (sentences[begin : begin + ALIGNED_TOGETHER] for begin in begins)
     return [links for batch in batches for links in aligner.align_all(batch)]

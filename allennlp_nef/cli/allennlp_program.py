@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from allennlp_nef.cli.shared import add_trust, json_object, print_lines
+from allennlp_nef.cli.shared import add_trust, check_outputs, json_object, print_lines
 from allennlp_nef.cli.terminal import Parser, add_include_package
 from allennlp_nef.compat import WITHOUT_REQUIREMENTS, require_allennlp
 from allennlp_nef.data.formats.text_files import undecodable
@@ -221,7 +221,15 @@ def _check_keys(keys: list[str], folder: Path, name: str) -> None:
     paths = [path for path in folder.rglob("*") if path.name == name]
     if not paths:
         logger.warning("%s: expected files %s in its folders, got none", folder, name)
-    known = {key for path in paths for key in json.loads(path.read_text(encoding="utf-8"))}
+    known: set[str] = set()
+    for path in paths:
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+        except (RecursionError, ValueError) as error:
+            raise UserError(f"{path}: expected a JSON file of metrics, got {error}") from error
+        if not isinstance(values, dict):
+            raise UserError(f"{path}: expected a JSON object of metrics, got {quote(values)}")
+        known.update(values)
     for key in keys:
         if paths and key not in known:
             logger.warning(unknown_option("--keys", key, known, "metrics"))
@@ -250,7 +258,9 @@ def _check_outputs(args: argparse.Namespace) -> None:
                 f"{option}: expected {len(inputs)} files, one for each input, separated by commas, got {quote(text)}"
             )
         else:
+            taken = [Path(name) for name in (args.archive_file, *inputs) if isinstance(name, str)]
             for path in text.split(","):
+                check_outputs({option.removeprefix("--"): path}, taken)
                 Path(path).parent.mkdir(parents=True, exist_ok=True)
 
 

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from allennlp_nef.cli.shared import call_with, checking, writing
+from allennlp_nef.cli.shared import call_with, check_outputs, checking, writing
+from allennlp_nef.data.formats.data_paths import name_of
+from allennlp_nef.data.formats.text_files import file_error
 from allennlp_nef.errors import UserError, quote
 
 SUMMARY = "Write a model card of an archive: scores, data, sizes, license, and how to load it."
@@ -120,6 +122,8 @@ def card(
     path = local_path(archive)
     folder = path if path.is_dir() else path.parent
     file = path / "model.tar.gz" if path.is_dir() else path
+    given = [Path(value.partition("=")[2]) for value in metrics or ()]
+    check_outputs({"output": output}, [file, folder / "metrics.json", *given])
     kind = str(config["model"].get("type"))
     facts: dict[str, Any] = {
         "name": name or folder.name,
@@ -131,7 +135,7 @@ def card(
     }
     encoder = _encoder_of(config["model"])
     task = _TASKS.get(kind, "other")
-    data_name = dataset or Path(str(config.get("train_data_path"))).name
+    data_name = dataset or Path(name_of(config.get("train_data_path") or "None")).name
     head = ModelCardData(
         language=list(language) if language else None,
         license=license,
@@ -172,7 +176,9 @@ def _scores(folder: Path, metrics: Sequence[str]) -> Iterator[dict[str, Any]]:
     for split, file in files:
         try:
             values = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except OSError as error:
+            raise file_error(str(file), error) from error
+        except ValueError as error:
             raise UserError(f"{file}: expected a JSON file of metrics, got {error}") from error
         if not isinstance(values, dict):
             raise UserError(f"{file}: expected a JSON object of metrics, got {quote(values)}")
@@ -241,7 +247,7 @@ def _lines(
     for title, part in (("Training", "train"), ("Validation", "validation")):
         path = config.get(f"{part}_data_path")
         if path:
-            yield f"- {title} data: `{Path(str(path)).name}`."
+            yield f"- {title} data: `{Path(name_of(path)).name}`."
     yield f"- Saved with {versions or 'versions that are not recorded'}."
     yield f"- License: {license_name or 'not stated'}.\n"
     yield "## Limits\n"

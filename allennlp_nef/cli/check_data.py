@@ -91,10 +91,11 @@ def check_data(
 
     `UserError`: a wrong option or config, a file that is missing.
     """
-    from allennlp_nef.cli.data_statistics import splits_of, training_needs
+    from allennlp_nef.cli.data_statistics import check_training, splits_of, training_needs
 
     given = {"train": train, "validation": dev, "test": test}
     params, splits = splits_of(config, reader, given, overrides)
+    check_training(params)
     for split in splits:
         split.read(max_errors)
     training = next((split for split in splits if split.name == "train"), None)

@@ -456,6 +456,29 @@ class Lengths(NamedTuple):
     fields: dict[str, range]
 
 
+_COUNTS = {
+    "data_loader": ("batch_size", "batches_per_epoch", "max_instances_in_memory"),
+    "trainer": ("num_epochs", "num_gradient_accumulation_steps"),
+    "distributed": ("num_nodes",),
+}
+"""What a config counts."""
+
+
+def check_training(config: Mapping[str, Any]) -> None:
+    """Raises a `UserError` where the parts of a config that say how to train are none."""
+    for part, names in _COUNTS.items():
+        options = config.get(part) or {}
+        if not isinstance(options, Mapping):
+            raise UserError(f"{part}: expected an object, got {quote(options)}")
+        for name in names:
+            count = options.get(name)
+            if count is not None and (type(count) is not int or count < 1):
+                raise UserError(f"{part}.{name}: expected a number from 1, got {quote(count)}")
+    devices = (config.get("distributed") or {}).get("cuda_devices")
+    if not isinstance(devices, list | None):
+        raise UserError(f"distributed.cuda_devices: expected a list, got {quote(devices)}")
+
+
 def training_needs(config: Mapping[str, Any], splits: Sequence[Split]) -> dict[str, Any]:
     """The `steps` of a training on these splits, and the bytes of its `memory`.
 
@@ -524,7 +547,8 @@ def _batches(
     random.seed(seed)
     try:
         if loader.get("batch_sampler"):
-            sampler: Any = BatchSampler.from_params(Params(dict(loader["batch_sampler"])))
+            own: Any = loader["batch_sampler"]  # an object, or the name of a type
+            sampler: Any = BatchSampler.from_params(Params(own) if isinstance(own, dict) else own)
             return [[sentences[i] for i in group] for group in sampler.get_batch_indices(sentences)]
         size = loader.get("batch_size")
         if not size:

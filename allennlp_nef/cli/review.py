@@ -21,8 +21,9 @@ from allennlp_nef.cli.shared import (
 from allennlp_nef.data.formats.bitext import Annotation, Bitext, BitextSegment, read_bitext
 from allennlp_nef.data.formats.characters import find_words, split_on_whitespace
 from allennlp_nef.data.formats.error_spans import SEVERITIES, PredictedSpan, has_severities
-from allennlp_nef.data.formats.text_files import parse_lines
+from allennlp_nef.data.formats.text_files import is_number, parse_lines
 from allennlp_nef.data.formats.wmt_layouts import EOS
+from allennlp_nef.data.formats.word_alignments import check_alignments
 from allennlp_nef.errors import DataFormatError, UserError, printable, quote
 
 logger = logging.getLogger(__name__)
@@ -135,6 +136,10 @@ def review(
     if archive is not None and answers is not None:
         raise UserError("--answers: expected one of --archive and --answers, got both")
     given = [Path(path) for path in (*inputs, *([answers] if answers else []))]
+    if archive is not None:
+        from allennlp_nef.cli.archive_files import local_path
+
+        given += [local_path(archive), local_path(archive) / "model.tar.gz"]
     check_outputs({"output": output, "annotated": annotated}, given)
     bitext = read_bitext(inputs, source_language, target_language)
     if annotated is not None and bitext.insertions is None:
@@ -332,13 +337,11 @@ def _result(
         if not isinstance(answer.get(name), list | None):
             raise DataFormatError(f"{name}: expected a list, got {quote(answer[name])}")
     pairs = answer.get("alignments") if segment.source else None
-    links = [_pair(link, len(source_words), count) for link in pairs or ()]
+    links = check_alignments(pairs or (), len(source_words), count)
     score, threshold = answer.get("sentence_score"), answer.get("threshold")
-    if not isinstance(score, (int, float)) or not math.isfinite(score):
+    if not is_number(score):
         raise DataFormatError(f"sentence_score: expected a number, got {quote(score)}")
-    if threshold is not None and not (
-        isinstance(threshold, (int, float)) and math.isfinite(threshold)
-    ):
+    if threshold is not None and not is_number(threshold):
         raise DataFormatError(f"threshold: expected a number or null, got {quote(threshold)}")
     spans = [_span(span, text) for span in answer.get("spans") or ()]
     return _Result(
@@ -373,18 +376,6 @@ def _list(
             f"{name}: expected {count or 'at least one'} item(s), one a word, got {len(values)}"
         )
     return values
-
-
-def _pair(link: Any, source_count: int, count: int) -> tuple[int, int]:
-    try:
-        i, j = link
-        if 0 <= i < source_count and 0 <= j < count:
-            return int(i), int(j)
-    except (TypeError, ValueError):
-        pass
-    raise DataFormatError(
-        f"alignments: expected a word of {source_count} and one of {count}, from 0, got {quote(link)}"
-    )
 
 
 def _is_probability(value: float) -> bool:

@@ -3,6 +3,7 @@
 import argparse
 import json
 import logging
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -323,13 +324,16 @@ def _are_pairs(reports: "Mapping[str | None, Report]") -> bool:
 
 def _means(reports: "Mapping[str | None, Report]") -> "list[tuple[dict[str, float], str]]":
     """The mean scores of each system over the language pairs, and its first file; of a leaderboard, the best first."""
-    scores: dict[str, list[dict[str, float]]] = {}
+    scores: dict[tuple[str, int], list[dict[str, float]]] = {}  # two systems may have the same file
     for report in reports.values():
+        seen: Counter[str] = Counter()
         for runs in report.systems:
-            scores.setdefault(runs[0].file.path, []).append(_over(numpy.mean, runs))
+            path = runs[0].file.path
+            seen[path] += 1
+            scores.setdefault((path, seen[path]), []).append(_over(numpy.mean, runs))
     rows = [
         ({name: float(numpy.mean([row[name] for row in rows])) for name in rows[0]}, path)
-        for path, rows in scores.items()
+        for (path, _), rows in scores.items()
     ]
     report = next(iter(reports.values()))
     if report.is_leaderboard:

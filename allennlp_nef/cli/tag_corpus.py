@@ -149,10 +149,12 @@ def tag_corpus(
     the result is what it prints as JSON. `say` gets lines that tell of the progress. Raises `UserError`.
     """
     from allennlp_nef.corpora import job
+    from allennlp_nef.packages import import_packages
     from allennlp_nef.predictors.archives import check_device
 
     check_folder(output)
     check_device(cuda_device)
+    import_packages(include_package)
     if address is not None and not workers:
         raise UserError("--address: expected --workers with it, got none")
     formats = [format or _ENDINGS.get(Path(path).suffix, "") for path in inputs]

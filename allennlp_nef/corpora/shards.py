@@ -349,9 +349,14 @@ def _lines(slices: Slices) -> Iterator[tuple[int, str]]:
 
 
 def _read(shard: Shard, format: str, read: Callable[[Slices], Iterable[T]]) -> list[T | str]:
-    """What `read` gives for a shard, one a sentence. Where that is an error, each sentence is read alone."""
+    """What `read` gives for a shard, one a sentence. Where that is an error, each sentence is read alone.
+
+    So it is where a block of comments alone was counted as a sentence.
+    """
     try:
-        return [*read(shard.slices)]
+        items: list[T | str] = [*read(shard.slices)]
+        if len(items) == shard.sentences:
+            return items
     except DataFormatError:
         pass
     found: list[T | str] = []

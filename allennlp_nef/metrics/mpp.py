@@ -6,7 +6,7 @@ Spans are those of one text: its start, the character after its end, and the sev
 of a predicted span p and a gold span g, and c their credit, a match is worth `c o / |p|` for precision, and
 `c o / |g|` for recall. The sums over matches are divided by the number of predicted and of gold spans.
 
-Which spans match: by default one with one (`one_to_one`), so that the F1 of the segment is the highest. Or each with
+Which spans match: by default one with one, so that the F1 of the segment is the highest. Or each with
 all that overlap with it (`many_to_many`), where each character of a span counts once.
 
 The credit is 1 by default. With `severity_penalty` it is 1 minus the penalty where severities differ. With

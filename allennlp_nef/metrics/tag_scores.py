@@ -111,9 +111,7 @@ def tag_scores(counts: numpy.ndarray) -> dict[str, numpy.ndarray]:
     return {"accuracy": ratio(counts[..., 0], counts[..., 1])}
 
 
-def count_word_qe(
-    gold: Sequence[str], predicted: Sequence[str], bad_label: str = "BAD"
-) -> list[int]:
+def count_word_qe(gold: Sequence[str], predicted: Sequence[str]) -> list[int]:
     """The confusion matrix of the tags of some words, as `word_qe_scores` takes it.
 
     Raises `ValueError` if there are not as many predicted tags as gold ones.
@@ -122,7 +120,7 @@ def count_word_qe(
         raise ValueError(
             f"predicted: expected {len(gold)} tags, as many as gold ones, got {len(predicted)}"
         )
-    pairs = Counter((g == bad_label, p == bad_label) for g, p in zip(gold, predicted))
+    pairs = Counter((g == "BAD", p == "BAD") for g, p in zip(gold, predicted))
     return [pairs[is_bad, is_tagged] for is_bad in (True, False) for is_tagged in (True, False)]
 
 

@@ -57,6 +57,12 @@ def test_wrong_metrics_are_errors(run, tmp_path, content, message):
         card(str(run), metrics=[f"test={path}" if content else str(path)])
 
 
+def test_files_that_are_read_are_not_overwritten(run):
+    for name in ("model.tar.gz", "metrics.json"):
+        with pytest.raises(UserError, match="output: expected a file of its own"):
+            card(str(run), output=str(run / name))
+
+
 def test_damaged_archive_is_an_error(tmp_path):
     (tmp_path / "model.tar.gz").write_bytes(b"none")
     with pytest.raises(UserError, match="expected an archive"):

@@ -179,6 +179,18 @@ class TestErrors:
                 """--reader conll_tags --train x -o '{"dataset_reader.encoding": "no"}'""",
                 "dataset_reader: encoding: expected one that Python knows, got 'no'",
             ),
+            (
+                """training_configs/qe_nef_f.jsonnet -o '{"data_loader.batch_size": "4"}'""",
+                "data_loader.batch_size: expected a number from 1, got '4'",
+            ),
+            (
+                """training_configs/qe_nef_f.jsonnet -o '{"trainer": "x"}'""",
+                "trainer: expected an object, got 'x'",
+            ),
+            (
+                """training_configs/qe_nef_f.jsonnet -o '{"distributed": {"cuda_devices": 2}}'""",
+                "distributed.cuda_devices: expected a list, got 2",
+            ),
         ],
     )
     def test_mistakes_of_the_user_are_one_line(self, check, line, message):

@@ -272,6 +272,7 @@ class TestArchives:
         message = f"--output-file: expected a file of its own, got '{path}' again"
         for arguments in (("none", path), (path, "none")):
             assert fail("predict", *arguments, "--output-file", link) == message
+            assert fail("evaluate", *arguments, "--output-file", link).endswith(" again")
         assert path.read_text() == "kept\n"
 
     def test_the_output_of_build_vocab_is_checked(self, fail, tmp_path):

@@ -3,6 +3,8 @@
 import json
 import tarfile
 
+import pytest
+
 
 def test_count_instances_takes_overrides(console):
     path, overrides = (
@@ -51,3 +53,11 @@ def test_print_results_prints_a_line_for_each_run(console, archive_path):
     assert status == 0
     assert err.startswith("warning: --keys: expected one of the metrics ")
     assert err.endswith("got 'best_validation_f1_mul'; did you mean best_validation_f1_mult?\n")
+
+
+@pytest.mark.parametrize("text, kind", [("[1]", "JSON object"), ("none", "JSON file")])
+def test_print_results_names_a_file_that_has_no_metrics(console, tmp_path, text, kind):
+    path = tmp_path / "metrics.json"
+    path.write_text(text)
+    status, _, err = console("print-results", tmp_path, "-k", "f1")
+    assert status == 2 and err.startswith(f"error: {path}: expected a {kind} of metrics, got ")

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from pathlib import Path
 
 import pytest
 
@@ -121,6 +122,9 @@ SPAN = {"start": 4, "end": 8, "severity": "major", "probability": 0.6}
             "spans: expected a start and an end within",
         ),
         ({"spans": [{**SPAN, "end": math.inf}]}, "spans: expected a start and an end within"),
+        ({"threshold": 10**400}, "threshold: expected a number or null, got 1000"),
+        ({"sentence_score": 10**400}, "sentence_score: expected a number, got 1000"),
+        ({"alignments": [[0.7, 1]]}, "alignments: expected pairs (source index, target index)"),
         ({"tokens": ["der", "Hof"]}, "words: expected a word that the text has next"),
         ({"tagged": "source"}, "tagged: expected tags of the words of translations"),
         ({"sentence_score": None}, "sentence_score: expected a number, got None"),
@@ -128,7 +132,7 @@ SPAN = {"start": 4, "end": 8, "severity": "major", "probability": 0.6}
         ({"accept": True}, "error_free_probability: expected a number from 0 to 1, got None"),
         (
             {"alignments": [[0, 2]]},
-            "alignments: expected a word of 2 and one of 2, from 0, got [0, 2]",
+            "alignments: expected target indices from 0 to 1, got 2 in 0-2",
         ),
         ({"spans": [{"start": 9}]}, "spans: expected a start and an end within 8 characters"),
     ],
@@ -151,3 +155,10 @@ def test_wrong_answers_are_errors_with_their_line(write, tmp_path, changes, mess
 )  # fmt: skip
 def test_wrong_options(tsv, failure, options, message):
     assert message in failure("review", tsv, *options)
+
+
+def test_the_archive_is_not_overwritten(tsv, write, failure):
+    archive = write("model.tar.gz", "a model")
+    message = failure("review", tsv, "--archive", archive, "--output", archive)
+    assert f"--output: expected a file of its own, got '{archive}' again" in message
+    assert Path(archive).read_text() == "a model"

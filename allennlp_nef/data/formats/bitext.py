@@ -32,10 +32,12 @@ from xml.sax.saxutils import escape
 
 from allennlp_nef.data.formats.error_spans import NO_ERROR, PredictedSpan
 from allennlp_nef.data.formats.text_files import (
+    csv_reader,
     is_blank,
     parse_lines,
     read_bytes,
     read_parallel_lines,
+    undecodable,
 )
 from allennlp_nef.errors import DataFormatError, quote
 
@@ -197,7 +199,7 @@ def _text_of_tokens(answer: dict[str, Any]) -> str:
     try:
         for token, (start, end) in zip(tokens, offsets):
             text = text.ljust(start) + token[: end - start]
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise ValueError(
             f"offsets: expected a start and an end for each word, got {quote(offsets)}"
         ) from None
@@ -218,12 +220,8 @@ def _decode(path: str, declared: str = "utf-8") -> tuple[str, str]:
         raise DataFormatError(
             f"{path}:1: expected an encoding that Python knows, got {quote(encoding)}"
         ) from None
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise DataFormatError(
-            f"{path}:{line}: expected {encoding}, got byte 0x{data[error.start]:02x} as byte {error.start + 1} of the "
-            "file"
-        ) from None
+    except UnicodeError:
+        raise undecodable(path, encoding) from None
 
 
 def _read_table(path: str, delimiter: str) -> Bitext:
@@ -268,7 +266,6 @@ def _rows(path: str, lines: Sequence[str], delimiter: str) -> Iterator[tuple[lis
     """The cells of each row, its first line from 1, and the byte after its last cell. Blank lines are no rows."""
     position, number = 0, 0
     block = ""
-    table: Iterator[list[str]]
 
     def more() -> Iterator[str]:
         nonlocal number, block
@@ -277,10 +274,8 @@ def _rows(path: str, lines: Sequence[str], delimiter: str) -> Iterator[tuple[lis
             block += line
             yield line.removeprefix("\ufeff") if number == 1 else line
 
-    if delimiter == "\t":
-        table = (line.rstrip("\r\n").split("\t") for line in more())
-    else:
-        table = iter(csv.reader(more(), strict=True))
+    is_tsv = delimiter == "\t"
+    table = (row.rstrip("\r\n").split("\t") for row in more()) if is_tsv else csv_reader(more())
     while True:
         first = number + 1
         try:
@@ -288,7 +283,8 @@ def _rows(path: str, lines: Sequence[str], delimiter: str) -> Iterator[tuple[lis
         except StopIteration:
             return
         except csv.Error as error:
-            raise DataFormatError(f"{path}:{number}: expected a row of CSV, got {error}") from None
+            reason = str(error).partition(" - ")[0]  # without advice for programmers
+            raise DataFormatError(f"{path}:{number}: expected a row of CSV, got {reason}") from None
         if not is_blank(block.removeprefix("\ufeff")):
             yield cells, first, position + len(block.rstrip("\r\n").encode())
         position += len(block.encode())
@@ -456,6 +452,10 @@ class _XmlReader:
                 tuv = self.stack[-2][1]
                 self.side.language = tuv.get("xml:lang", tuv.get("lang", ""))
             self.depth, self.codes, self.mids = len(self.stack), 0, [None]
+            if not self.units:
+                raise DataFormatError(
+                    f"{self.path}:{line}: expected a {_UNITS[self.kind]} around {owner}, got none"
+                )
             self.units[-1].sides.append((name, self.side))
         elif name == _UNITS[self.kind]:
             own = attributes.get("tuid" if self.kind == "tmx" else "id")
@@ -509,7 +509,8 @@ class _XmlReader:
             if name == "notes" and self.stack[-1][0] == "unit":
                 self.notes.position, self.notes.exist = position, True
         elif len(self.stack) < self.depth:
-            if self.content[position : position + 2] == b"</":  # and no <target/>
+            self.side.end = position  # that of <target/>, which expat reports after it
+            if self.content.startswith(f"</{qualified}".encode(), position):
                 self.side.end = self.content.index(b">", position) + 1
             self.side = None
         else:

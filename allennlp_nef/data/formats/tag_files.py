@@ -10,7 +10,6 @@ are numbers, of each word or of each sentence.
 import json
 import logging
 import math
-import sys
 from collections.abc import Sequence
 from itertools import takewhile, zip_longest
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ from allennlp_nef.data.formats.characters import check_labels, check_words, in_l
 from allennlp_nef.data.formats.chunks import split_tag
 from allennlp_nef.data.formats.conll_columns import read_columns
 from allennlp_nef.data.formats.conllu import UNKNOWN, read_conllu, tree_of
-from allennlp_nef.data.formats.text_files import is_whole_number, number_of, read_lines
+from allennlp_nef.data.formats.text_files import is_number, is_whole_number, number_of, read_lines
 from allennlp_nef.data.formats.wmt_layouts import (
     GOLD_WORDS,
     HALLUCINATION_LAYOUTS,
@@ -430,7 +429,7 @@ def _word_scores(answer: Any, field: str, location: str) -> list[float]:
 def _are_numbers(row: Any) -> bool:
     if not isinstance(row, Sequence) or isinstance(row, str):
         return False
-    return all(type(x) in (int, float) and abs(x) <= sys.float_info.max for x in row)
+    return all(map(is_number, row))
 
 
 def _number(text: str, location: str) -> float:

@@ -9,14 +9,16 @@ no line is an error, and so are bytes that are not in the encoding.
 those between empty lines, and `read_parallel_lines` those of several UTF-8 files in lock-step.
 """
 
+import csv
 import io
 import math
 import os
 import stat
-from collections.abc import Callable, Container, Iterator, Mapping
+import sys
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from itertools import count
-from typing import BinaryIO, NamedTuple, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeGuard, TypeVar
 
 from allennlp_nef.errors import DataFormatError, FileError, OnError, quote, raise_error
 
@@ -219,6 +221,17 @@ def number_of(text: str) -> float:
         return math.nan if "_" in text else float(text)  # Python takes 1_000 for a number
     except ValueError:
         return math.nan
+
+
+def csv_reader(lines: Iterable[str], delimiter: str = ",") -> Any:
+    """A strict `csv.reader`, whose cells may be as long as their lines."""
+    csv.field_size_limit(sys.maxsize)
+    return csv.reader(lines, delimiter=delimiter, strict=True)
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Whether a value of JSON is a finite number. NaN and integers that no float can hold are none."""
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max
 
 
 def first_line_of(path: TextPath) -> int:

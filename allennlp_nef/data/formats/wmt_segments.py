@@ -31,7 +31,6 @@ import csv
 import io
 import json
 import logging
-import math
 import os
 import re
 from collections import Counter
@@ -47,7 +46,9 @@ from allennlp_nef.data.formats.error_spans import (
     checked_span,
 )
 from allennlp_nef.data.formats.text_files import (
+    csv_reader,
     is_blank,
+    is_number,
     is_whole_number,
     iterate_lines,
     number_of,
@@ -366,7 +367,7 @@ class _Reading:
     def rows(self, delimiter: str) -> Iterator[tuple[int, list[str]]]:
         """The rows of a table with quotation marks, each with the number of its first line."""
         lines = iterate_lines(self.path, self.encoding)
-        reader = csv.reader(lines, delimiter=delimiter, strict=True)
+        reader = csv_reader(lines, delimiter)
         number = 1
         try:
             for cells in reader:
@@ -742,7 +743,7 @@ def _score(value: Mapping[str, Any], where: str) -> float | None:
     score = value.get("score")
     if score is None:
         return None
-    if type(score) not in (int, float) or not math.isfinite(score) or score > 100:
+    if not is_number(score) or score > 100:
         raise DataFormatError(f"{where}: expected a score, a number up to 100, got {quote(score)}")
     return float(score)
 

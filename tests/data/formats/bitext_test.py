@@ -202,6 +202,17 @@ def test_lines_of_two_files(tmp_path):
         bitext.annotated([None, None])
 
 
+def test_cells_may_be_long_and_an_empty_target_gets_its_note_after_it(read):
+    assert len(read("a.csv", f"a,{'b' * 200_000}\n").segments[0].target) == 200_000
+    text = (
+        '<xliff version="1.2"><trans-unit id="1"><source>a</source><target/>\n</trans-unit></xliff>'
+    )
+    bitext = read("a.xlf", text)
+    got = bitext.annotated([annotation(bitext.segments[0])]).decode()
+    assert got.startswith(text.partition("\n")[0] + "<note ")
+    ElementTree.fromstring(got)
+
+
 BOMB = '<!DOCTYPE xliff [<!ENTITY a "b">]><xliff version="1.2">&a;</xliff>'
 
 
@@ -220,6 +231,9 @@ BOMB = '<!DOCTYPE xliff [<!ENTITY a "b">]><xliff version="1.2">&a;</xliff>'
         ("a.xlf", BOMB, "a.xlf:1: expected no entities but those of XML, got 'a'"),
         ("a.jsonl", '{"source": 1, "target": "b"}', "a.jsonl:1: source: expected a string"),
         ("a.jsonl", "[]", "a.jsonl:1: expected a JSON object"),
+        ("a.jsonl", '{"tokens": ["a"], "offsets": [[1' + 400 * "0" + ', 0]]}', "a.jsonl:1: offsets: expected a start"),
+        ("a.tmx", "<tmx>\n<tuv><seg>x</seg></tuv></tmx>", "a.tmx:2: expected a tu around tuv, got none"),
+        ("a.csv", "a,b\rc,d\n", "a.csv:1: expected a row of CSV, got new-line character seen in unquoted field"),
     ],
 )  # fmt: skip
 def test_wrong_files_are_errors_with_their_line(read, name, text, message):
