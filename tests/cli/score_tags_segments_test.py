@@ -145,6 +145,8 @@ class TestSpans:
         text = score(*paths, "--format", "wmt-spans")
         assert text.startswith("language pair: en-de\nprocessed 24 sentences")
         assert "prints the mean precision as avg_rec" in text
+        same = result(score, *paths, paths[1], "--format", "wmt-spans", "--leaderboard")
+        assert [system["mean"] for system in same["mean"]["systems"]] == [means[2]] * 2
 
     @pytest.mark.parametrize(
         "change, message",

@@ -6,7 +6,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow.parquet import write_table
 
-from allennlp_nef.corpora.shards import FORMATS, ParquetRows, plan, sentences_of, split_file
+from allennlp_nef.corpora.shards import (
+    FORMATS,
+    ParquetRows,
+    plan,
+    read_instances,
+    sentences_of,
+    split_file,
+)
+from allennlp_nef.data.dataset_readers import ConllTagsReader
 from allennlp_nef.data.formats.conll_columns import read_columns
 from allennlp_nef.data.formats.conllu import read_conllu
 from allennlp_nef.data.formats.text_files import FileSlice
@@ -112,3 +120,12 @@ def test_slices_of_parquet_files_have_their_rows_in_any_order(tmp_path):
         table = rows.table(FileSlice(str(tmp_path / name), start, end, start + 1))
         assert table["n"].to_pylist() == list(range(start, end))
         assert set(table["name"].to_pylist()) == {name}
+
+
+def test_a_block_of_comments_alone_has_a_message(tmp_path):
+    path = tmp_path / "x.conll"
+    path.write_text("# source a\n\n1 Der O\n2 Hund O\n\n# source b\n1 Er O\n")
+    _, (shard,) = plan([(str(path), "conll")], 10)
+    reader = ConllTagsReader(comment_prefix="#", tag_column=-1)
+    message, *instances = read_instances(reader, shard, "conll")
+    assert message.startswith(f"{path}") and len(instances) == shard.sentences - 1 == 2
