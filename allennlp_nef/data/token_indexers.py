@@ -4,6 +4,7 @@ from allennlp_nef.compat import require_allennlp
 
 require_allennlp()
 
+from itertools import chain
 from typing import Any
 
 import torch
@@ -118,7 +119,8 @@ class AffixesIndexer(TokenIndexer):
 
 @TokenIndexer.register("word_pieces")
 class WordPiecesIndexer(TokenIndexer):
-    """The pieces of each word, from the tokenizer of a pretrained transformer, for `transformer_pair`.
+    """The pieces of each word, from the tokenizer of a pretrained transformer, for `transformer_pair` and the embedder
+    `word_pieces`.
 
     There are no special pieces, such as [CLS]. A word for which the tokenizer has no piece gets the unknown piece, so
     that each word has at least one. AllenNLP's vocabulary plays no part.
@@ -129,7 +131,8 @@ class WordPiecesIndexer(TokenIndexer):
     # Parameters
 
     model_name : `str`, optional (default = `"xlm-roberta-base"`)
-        A name on huggingface.co, or a folder. The same as in `transformer_pair`. The reader of an archive takes the
+        A name on huggingface.co, or a folder. The same as in `transformer_pair` or the
+        embedder. The reader of an archive takes the
         tokenizer that the archive holds.
 
     # Raises
@@ -162,7 +165,7 @@ class WordPiecesIndexer(TokenIndexer):
         words = [token.ensure_text() for token in tokens]
         encoded = self._tokenizer(words, add_special_tokens=False, verbose=False)["input_ids"]
         pieces = [of_word or [self._tokenizer.unk_token_id] for of_word in encoded]
-        return {"counts": list(map(len, pieces)), "pieces": sum(pieces, [])}
+        return {"counts": list(map(len, pieces)), "pieces": list(chain.from_iterable(pieces))}
 
     @overrides
     def get_empty_token_list(self) -> IndexedTokenList:

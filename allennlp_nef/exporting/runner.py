@@ -27,7 +27,7 @@ from allennlp_nef.data.formats.wmt_layouts import (
     tagged_side,
     without_eos,
 )
-from allennlp_nef.data.formats.word_alignments import check_alignments, parse_alignments
+from allennlp_nef.data.formats.word_alignments import links_of
 from allennlp_nef.data.piece_layouts import PartsRead, PieceLayout, Place
 from allennlp_nef.data.word_similarity import similarity_matrix
 from allennlp_nef.errors import FileError, UserError, quote, summary_of
@@ -67,11 +67,19 @@ def parse_request(request: Any, layout: dict[str, Any] | None, where: str) -> Se
                 f"{where}expected {needed} (optional: {', '.join(optional)}), got {quote(name)}"
             )
     own_id = request.get("id")
+    try:
+        json.dumps(own_id, allow_nan=False)  # NaN and Infinity are no JSON, but Python reads them
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{where}id: expected a JSON value, got {quote(own_id)}") from error
     if layout is None:
         given = [name for name in required if request.get(name) is not None]
         if len(given) != 1:
             got = "both" if given else "neither"
             raise UserError(f"{where}expected one of the fields sentence and tokens, got {got}")
+        value = request[given[0]]
+        if not isinstance(value, str if given[0] == "sentence" else list):
+            kind = "a string" if given[0] == "sentence" else "a list of words"
+            raise UserError(f"{where}{given[0]}: expected {kind}, got {quote(value)}")
         words = _words(request, given[0], where)
         return Sentence(words, [], id=own_id, texts=(_split(request[given[0]]), None))
     source, target = (_words(request, name, where) for name in ("source", "target"))
@@ -81,7 +89,8 @@ def parse_request(request: Any, layout: dict[str, Any] | None, where: str) -> Se
             f"{where}threshold: expected a number above 0 and below 1, got {quote(threshold)}"
         )
     check_eos(source, target, "gaps" not in layout["tagged"], (f"{where}source", f"{where}target"))
-    links = _links(request.get("alignments"), len(source), len(without_eos(target)), where)
+    lengths = len(source), len(without_eos(target))
+    links = links_of(request.get("alignments"), *lengths, f"{where}alignments")
     texts = _split(request["target"]), _split(request["source"])
     return Sentence(target, source, links, threshold, own_id, texts)
 
@@ -113,24 +122,6 @@ def _is_word(text: str, field: str) -> bool:
     return (
         not set(" \t\r\n\f\v").intersection(text) if field == "tokens" else text.split() == [text]
     )
-
-
-def _links(
-    value: Any, source_length: int, target_length: int, where: str
-) -> list[tuple[int, int]] | None:
-    """Pairs from `"0-0 1-2"`, `["0-0", "1-2"]`, `[[0, 0], [1, 2]]` or None."""
-    if value is None:
-        return None
-    if not isinstance(value, (str, list)):
-        raise UserError(f"{where}alignments: expected a string or a list, got {quote(value)}")
-    rest = source_length, target_length, f"{where}alignments"
-    links: list[tuple[int, int]] = []
-    for item in [value] if isinstance(value, str) else value:
-        if isinstance(item, str):
-            links += parse_alignments(item, *rest)
-        else:
-            links += check_alignments([item], *rest)
-    return links
 
 
 UNKNOWN = 1

@@ -497,7 +497,7 @@ class NefTagger(VersionedModel):
             if seen["batches"] or isinstance(metric, SentenceScoresMetric):
                 scores.update(metric.get_metric(reset))
         scores.update(self._accepted.get_metric(reset))
-        if "mean_steps" in seen:
+        if scores and "mean_steps" in seen:
             scores["mean_steps"] = seen["mean_steps"]
         if reset:
             self._warn_of_unseen_labels()

@@ -213,8 +213,8 @@ class NefTaggerEnsemble(NefTagger):
         if outputs[0].score_logits is not None:
             logits = [output.score_logits for output in outputs if output.score_logits is not None]
             mean = sum(weight * each.sigmoid() for weight, each in zip(self.weights, logits))
-            # The weights may add up to more than 1 in float32.
-            score_logits = torch.logit(torch.as_tensor(mean).clamp(0, 1))
+            # Finite, also where all members are sure, or the weights add up to more than 1 in float32.
+            score_logits = torch.logit(torch.as_tensor(mean), eps=1e-7)
         mask = outputs[0].tagging.mask
         return Encoded(self.tag_decoder(scores, mask, thresholds_of(options)), score_logits)
 

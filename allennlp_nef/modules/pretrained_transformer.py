@@ -256,7 +256,7 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         """`max_length`, or its default."""
         limit, minimum = limit_of(self.transformer), self.layout.num_special + MIN_ROOM
         if max_length is None:
-            return min(MAX_LENGTH, self.tokenizer.model_max_length, limit or MAX_LENGTH)
+            max_length = min(MAX_LENGTH, self.tokenizer.model_max_length, limit or MAX_LENGTH)
         if not is_integer(max_length, minimum) or limit is not None and max_length > limit:
             most = "" if limit is None else f" and at most {limit}, the limit of the transformer"
             raise ConfigurationError(

@@ -26,6 +26,7 @@ from allennlp_nef.predictors.interpretation import InterpretablePredictor
 from allennlp_nef.predictors.requests import (
     asks_for_description,
     batches_of,
+    check_id,
     decode_options,
     describe,
     failure_message,
@@ -227,19 +228,19 @@ class CheckedPredictor(Predictor):
                 raise
             loaded = LoadedRequest(line=line.strip())
             loaded.error = str(error)
+            try:
+                check_id(request, where)
+            except UserError:
+                request = None  # its id is no JSON
         else:
             loaded = LoadedRequest(request)
             loaded.parsed, loaded.where = parsed, where
         loaded.id = id_of(request)
         return loaded
 
-    def start_output(self) -> None:
-        """Begins another file of output: its sentences count from 0, and it gets the header lines of the format."""
-        self._sentences_dumped = 0
-
     @overrides
     def dump_line(self, outputs: JsonDict) -> str:
-        """An answer in the output format, as the next sentence of the output: see `start_output`."""
+        """An answer in the output format, as the next sentence of the output."""
         self._sentences_dumped += 1
         return self.dump(outputs, self._sentences_dumped - 1)
 
@@ -248,10 +249,9 @@ class CheckedPredictor(Predictor):
         if self._writer is None:
             return json.dumps(outputs) + "\n"
         text = self._writer(self._dataset_reader, self.prediction_of(outputs, number))
+        # The first one of a file is a byte order mark, the next one is of the word.
         if number == 0 and text.startswith("\ufeff"):
-            text = (
-                "\ufeff" + text
-            )  # the first one of a file is a byte order mark, the next one is of the word
+            text = "\ufeff" + text
         return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
     @overrides

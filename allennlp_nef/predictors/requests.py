@@ -55,8 +55,8 @@ def failure_message(error: Exception) -> str:
     return summary_of(error) if is_known else f"{type(error).__name__}: {summary_of(error)}"
 
 
-def describe(value: Any, length: int = 60) -> str:
-    """A JSON value for a message: as JSON, in ASCII, on one line, cut to `length` characters.
+def describe(value: Any) -> str:
+    """A JSON value for a message: as JSON, in ASCII, on one line, cut to 60 characters.
 
     A deep or large value costs no more: only what is shown is written.
     """
@@ -66,8 +66,8 @@ def describe(value: Any, length: int = 60) -> str:
     try:
         for piece in json.JSONEncoder().iterencode(value):
             text += piece
-            if len(text) > length:
-                return text[: length - 3] + "..."
+            if len(text) > 60:
+                return text[:57] + "..."
     except (TypeError, ValueError):  # from Python: an object, an integer of thousands of digits
         return f"<{type(value).__name__}>"
     return text
@@ -99,15 +99,16 @@ def check_fields(
             raise request_error(
                 f"{where}expected {needed} (optional: {', '.join(optional)}), got {describe(name)}"
             )
+    check_id(request, where)
+
+
+def check_id(request: Any, where: str) -> None:
+    """Checks the `id` of a request, if it has one. NaN and Infinity are no JSON, but Python reads them."""
+    own_id = id_of(request)
     try:
-        json.dumps(request.get("id"), allow_nan=False, default=str, skipkeys=True)
-    except (
-        ValueError,
-        RecursionError,
-    ) as error:  # NaN and Infinity are no JSON, but Python reads them
-        raise request_error(
-            f"{where}id: expected a JSON value, got {describe(request['id'])}"
-        ) from error
+        json.dumps(own_id, allow_nan=False, default=str, skipkeys=True)
+    except (ValueError, RecursionError) as error:
+        raise request_error(f"{where}id: expected a JSON value, got {describe(own_id)}") from error
 
 
 def words_of(

@@ -147,8 +147,8 @@ class SentencePairPredictor(SentencePredictor):
     `first` and `second` are strings, which the dataset reader splits, or lists of words. A model with a `tree_encoder`
     also needs `first_heads` and `second_heads`: of each word the number of its head, from 1; 0 for the root.
 
-    The answer has `first` and `second`, the words; `label` or, from 1 to 5, `score`; and `probabilities`, an object
-    with the probability of each label or score.
+    The answer has the words, as `first` and `second` or by the names of the reader; `label` or, from 1 to 5, `score`;
+    and `probabilities`, an object with the probability of each label or score.
 
     Registered as a `Predictor` with name "sentence_pair".
 

@@ -35,9 +35,12 @@ _HUES = {
     "LOC": ("#1b6b3a", "#3d9a63"),
     "ORG": ("#a62a12", "#dd5a3c"),
     "MISC": ("#5b2e91", "#9567cf"),
-    "brown": ("#7a5410", "#a87a26"),
-    "teal": ("#0b5c55", "#2a9187"),
-    "pink": ("#8c2470", "#c65aa6"),
+    " brown": (  # no type has a blank in its name
+        "#7a5410",
+        "#a87a26",
+    ),
+    " teal": ("#0b5c55", "#2a9187"),
+    " pink": ("#8c2470", "#c65aa6"),
 }
 _OTHERS = ("NOUN", "VERB", "ADJ", "ADP", "ADV", "PRON", "AUX", "PROPN", "CCONJ", "NUM", "PART", "X")
 

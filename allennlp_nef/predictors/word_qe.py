@@ -15,7 +15,7 @@ from overrides import overrides
 from allennlp_nef.data.dataset_readers import WmtWordQeReader
 from allennlp_nef.data.formats.error_spans import SEVERITIES, has_severities, join_bad_words
 from allennlp_nef.data.formats.wmt_layouts import check_eos, tagged_side, without_eos
-from allennlp_nef.data.formats.word_alignments import parse_alignments
+from allennlp_nef.data.formats.word_alignments import links_of
 from allennlp_nef.data.metadata import TaggingMetadata, metadata_of
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.models.base import DecodeOptions, with_options
@@ -25,7 +25,6 @@ from allennlp_nef.predictors.base import TaggingPredictor
 from allennlp_nef.predictors.requests import (
     check_fields,
     decode_options,
-    describe,
     request_error,
     requested_options,
     split_words_of,
@@ -85,38 +84,6 @@ class WordQeRequest(NamedTuple):
     def sides(self) -> tuple[list[str], ...]:
         """The tokens that are tagged, and the words of the other side."""
         return tagged_side(self.tagged, self.source, self.target, ())[:2]
-
-
-def _alignments(
-    value: Any, source_length: int, target_length: int, where: str
-) -> list[tuple[int, int]] | None:
-    """Pairs from `"0-0 1-2"`, `["0-0", "1-2"]`, `[[0, 0], [1, 2]]` or None."""
-    location = f"{where}alignments"
-    if value is None:
-        return None
-    if isinstance(value, list):
-        value = " ".join(_link(item, index, location) for index, item in enumerate(value))
-    if not isinstance(value, str):
-        raise request_error(
-            f'{location}: expected a string such as "0-0 1-2" or a list, got {describe(value)}'
-        )
-    try:
-        return parse_alignments(value, source_length, target_length, location)
-    except DataFormatError as error:
-        raise request_error(str(error)) from error
-
-
-def _link(item: Any, index: int, location: str) -> str:
-    if isinstance(item, str):
-        return item
-    # A bool is an int to isinstance; an index of more digits is outside of any sentence.
-    is_pair = isinstance(item, (list, tuple)) and len(item) == 2
-    if is_pair and all(type(part) is int and 0 <= part < 10**9 for part in item):
-        return f"{item[0]}-{item[1]}"
-    raise request_error(
-        f"{location}: expected pairs [source index, target index] or strings such as "
-        f'"0-1", from 0, got {describe(item)} at index {index}'
-    )
 
 
 @Predictor.register("word_qe")
@@ -186,7 +153,8 @@ class WordQePredictor(TaggingPredictor):
     threshold : `float`, optional (default = `None`, the model's)
         Above 0 and below 1: of the probability of BAD, for requests that have none.
     language_pair : `str`, optional (default = `None`)
-        Such as "en-de". Required for the formats that begin with "wmt" and a header line.
+        Such as "en-de". Required for the formats that name it: "wmt20", "wmt20_gaps", "wmt22", "wmt23-spans" and
+        "wmt-sentences".
     ensemble_size : `int`, optional (default = `None`, the number of the model's members, or 1)
         At least 1. How many models the third header line says that there are.
     severity : `str`, optional (default = `"major"`)
@@ -347,7 +315,10 @@ class WordQePredictor(TaggingPredictor):
         except DataFormatError as error:
             raise request_error(str(error)) from error
         lengths = len(source), len(without_eos(target))
-        alignments = _alignments(request.get("alignments"), *lengths, where)
+        try:
+            alignments = links_of(request.get("alignments"), *lengths, f"{where}alignments")
+        except DataFormatError as error:
+            raise request_error(str(error)) from error
         options = requested_options(request, self._model, where)
         split = source_text if tagged == "source" else target_text
         joined = " ".join(source if tagged == "source" else target)

@@ -260,9 +260,8 @@ class ExplainOutOfMemory(TrainerCallback):
 
     @overrides(check_signature=False)
     def on_start(self, trainer: Any, *args: Any, **kwargs: Any) -> None:
-        self._handled = sys.exc_info()[
-            1
-        ]  # an exception of the caller, who may train in an `except` clause
+        # An exception of the caller, who may train in an `except` clause.
+        self._handled = sys.exc_info()[1]
 
     @overrides(check_signature=False)
     def on_end(self, trainer: Any, *args: Any, **kwargs: Any) -> None:

@@ -1,6 +1,5 @@
 """The checkpointer `resumable`, and the files that it writes."""
 
-import errno
 import glob
 import logging
 import os
@@ -325,9 +324,7 @@ def link(source: str, path: str) -> None:
     temporary = _temporary(path)
     try:
         os.link(source, temporary)
-    except OSError as error:
-        if error.errno not in (errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.EMLINK):
-            raise
+    except OSError:
         with open(source, "rb") as original, replacing(path) as copy:
             shutil.copyfileobj(original, copy)
     else:
@@ -343,6 +340,15 @@ def damage_of(path: str) -> str | None:
         return "is missing"
     except zipfile.BadZipFile:
         return "is incomplete"
+    except PermissionError:
+        raise
+    except (
+        EOFError,
+        OSError,
+        RuntimeError,
+        ValueError,
+    ):  # of damage within the directory of the zip file
+        return "is damaged"
 
 
 def _temporary(path: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy
 import torch
 import torch.distributed
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import is_distributed
 from allennlp.training.metrics import Metric
 from tqdm import tqdm  # type: ignore[import-untyped]
@@ -44,9 +45,8 @@ class Recovery:
     def __init__(self, trainer: Any) -> None:
         self._trainer = trainer
         self._epoch_starts: list[dict[str, Any]] = []
-        self._pending: dict[str, Any] | None = (
-            None  # the state of this process, until it is reached
-        )
+        # The state of this process, until it is reached.
+        self._pending: dict[str, Any] | None = None
         self.termination = Termination()
 
     def state(self) -> dict[str, Any]:
@@ -65,7 +65,13 @@ class Recovery:
     def restore(self, state: dict[str, Any]) -> None:
         """Makes the training continue from a checkpoint with a state."""
         trainer = self._trainer
-        rank = torch.distributed.get_rank() if is_distributed() else 0
+        rank, count = 0, 1
+        if is_distributed():
+            rank, count = torch.distributed.get_rank(), torch.distributed.get_world_size()
+        if len(state["processes"]) != count:
+            raise ConfigurationError(
+                f"--recover: expected {len(state['processes'])} process(es), as before, got {count}"
+            )
         self._pending = state["processes"][rank]
         self._epoch_starts = self._pending["epoch_starts"]
         if state["scaler"] and trainer._scaler:

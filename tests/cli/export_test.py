@@ -126,14 +126,18 @@ def test_the_program_needs_neither_torch_nor_this_package(ner_folder, tmp_path):
         done = run("bad.jsonl")
         assert done.stderr.startswith("error: bad.jsonl:2: expected a JSON object on one line, got")
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    for fields, message in (
+        ('"sentence": "a", "id": NaN', "id: expected a JSON value, got nan"),
+        ('"sentence": ["a"]', "sentence: expected a string, got ['a']"),
+        ('"tokens": "a"', "tokens: expected a list of words, got 'a'"),
+    ):
+        assert run("-", lines=f"{{{fields}}}").stderr == f"error: standard input:1: {message}\n"
     done = run("-", lines=lines)
     assert done.stderr.startswith("error: standard input:4: sentence: expected a string")
     assert run("nowhere").stderr.startswith("error: nowhere: expected a file")
     done = run("requests.jsonl")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        "error: requests.jsonl:4: sentence: expected a string or a list of words, got 1\n"
-    )
+    assert done.stderr == ("error: requests.jsonl:4: sentence: expected a string, got 1\n")
     (tmp_path / "requests.jsonl").write_text(lines.rsplit("{", 1)[0])
     done = run("requests.jsonl", "--threads", "2")
     assert done.returncode == 0, done.stderr

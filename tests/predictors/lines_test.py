@@ -240,3 +240,9 @@ class TestId:
         assert bad == {"id": 7, "error": f"request 1: {NO_TARGET}"}
         assert good["id"] == 8
         assert set(without) == {"error"}
+
+    def test_skipped_lines_are_json(self, word_qe):
+        predictor = word_qe(on_error="skip")
+        line = predictor.load_line('{"source": "a", "target": "b", "id": [Infinity]}')
+        (answer,) = predictor.predict_batch_json([line])
+        assert set(answer) == {"error"}

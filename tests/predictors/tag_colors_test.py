@@ -46,3 +46,8 @@ def test_contrast_to_white_is_at_least_3():
         [*UPOS, "OK", "BAD", "O", *(f"{p}-{x}" for p in "BI" for x in TYPES)]
     ).items():
         assert 1.05 / (luminance(color) + 0.05) >= 3, label
+
+
+def test_types_may_be_called_as_hues_are():
+    types = ["PER", "LOC", "ORG", "MISC", "brown", "teal", "pink", "X"]
+    assert len(set(tag_colors([f"B-{name}" for name in types]).values())) == 7

@@ -41,7 +41,7 @@ CHANGES = [
     ({"source": DEEP}, f"source: {SINGLE}" + "[" * 57 + "... at index 0"),
     ({"target": [None] * 5000}, "target: expected at most 1000 words, got 5000"),
     ({"threshold": "0.5"}, 'threshold: expected a number above 0 and below 1, got "0.5"'),
-    ({"alignments": False}, 'alignments: expected a string such as "0-0 1-2" or a list, got false'),
+    ({"alignments": False}, 'alignments: expected a string such as "0-0 1-2" or a list, got False'),
     ({"alignments": "0-0 3-1"}, "alignments: expected source indices from 0 to 2, got 3 in 3-1"),
     (
         {"alignments": [[2, 0], [1, 2]]},
@@ -52,8 +52,8 @@ CHANGES = [
     ({"alignments": "9" * 5000 + "-0"}, LINKS + "'" + "9" * 36 + "..."),
     ({"alignments": ["0-0", [0]]}, PAIRS + "[0] at index 1"),
     ({"alignments": [[0, 1.0]]}, PAIRS + "[0, 1.0] at index 0"),
-    ({"alignments": [[True, 0]]}, PAIRS + "[true, 0] at index 0"),
-    ({"alignments": [[10**4000, 0]]}, PAIRS + "[1" + "0" * 55 + "... at index 0"),
+    ({"alignments": [[True, 0]]}, PAIRS + "[True, 0] at index 0"),
+    ({"alignments": [[10**4000, 0]]}, PAIRS + "[1" + "0" * 35 + "... at index 0"),
     ({"attention": 1}, "attention: expected true or false, got 1"),
     ({"\ud800\n": 1}, FIELDS + r'got "\ud800\n"'),
 ]

@@ -1,5 +1,6 @@
 """The checkpointer in this process; `recovery_test.py` has trainings that are killed."""
 
+import errno
 import io
 import multiprocessing
 import os
@@ -16,7 +17,9 @@ from allennlp.data import Vocabulary
 from allennlp.training.metrics import CategoricalAccuracy, F1Measure, SpanBasedF1Measure
 
 from allennlp_nef.training import ResumableCheckpointer
+from allennlp_nef.training.checkpointer import damage_of, link
 from allennlp_nef.training.recovery import (
+    Recovery,
     Termination,
     counts_of,
     decode,
@@ -208,3 +211,31 @@ def test_encoded_data_are_loaded_as_they_were():
 def test_what_is_no_data_is_not_encoded():
     with pytest.raises(TypeError, match="expected data, got <class 'function'>"):
         encode([saved_and_loaded])
+
+
+def test_damage_is_found_wherever_it_is(tmp_path):
+    path = tmp_path / "x.th"
+    torch.save({"a": torch.ones(3)}, path)
+    assert damage_of(str(path)) is None
+    content = path.read_bytes()
+    for place in range(0, len(content), 3):
+        for bit in (1, 128):
+            changed = bytearray(content)
+            changed[place] ^= bit
+            path.write_bytes(changed)
+            assert damage_of(str(path)) in (None, "is damaged", "is incomplete")
+
+
+def test_a_link_is_a_copy_where_there_are_none(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(os, "link", refuse)
+    (tmp_path / "a").write_bytes(b"1")
+    link(str(tmp_path / "a"), str(tmp_path / "b"))
+    assert (tmp_path / "b").read_bytes() == b"1"
+
+
+def test_as_many_processes_go_on_as_before(trainer_of, tmp_path):
+    with pytest.raises(ConfigurationError, match="expected 2 process.* as before, got 1"):
+        Recovery(trainer_of(tmp_path)).restore({"processes": [{}, {}], "scaler": None})

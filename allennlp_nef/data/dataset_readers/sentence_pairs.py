@@ -68,8 +68,10 @@ class SentencePairsReader(UntaggedReader):
         names: Sequence[str] = ("first", "second"),
         **kwargs: Any,
     ) -> None:
-        if len(names) != 2 or len({*names}) != 2 or not all(isinstance(n, str) for n in names):
-            raise ConfigurationError(f"names: expected two different names, got {names!r}")
+        if len({*names} - {"label", "score", "metadata"}) != 2 or len(names) != 2:
+            raise ConfigurationError(
+                f"names: expected two names, and none of the fields label, score and metadata, got {names!r}"
+            )
         self.text_fields = tuple(names)  # type: ignore[misc]
         super().__init__(**kwargs)
         if gold not in ("label", "score"):
@@ -115,7 +117,7 @@ class SentencePairsReader(UntaggedReader):
                 yield pair, None
             return
         trees_path = str(Path(self.parses) / f"{Path(str(path)).stem}.conllu")
-        sentences = read_conllu(trees_path)
+        sentences = read_conllu(trees_path, self.encoding)
         unread: list[DataFormatError] = []  # the errors of pairs whose trees come next
 
         def on_unread(error: DataFormatError) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from allennlp_nef.errors import DataFormatError, quote
 
@@ -30,6 +31,40 @@ def parse_alignments(
             )
         pairs.append((int(match.group(1)), int(match.group(2))))
     return check_alignments(pairs, source_length, target_length, location)
+
+
+def links_of(
+    value: Any, source_length: int, target_length: int, location: str = "alignments"
+) -> list[tuple[int, int]] | None:
+    """
+    Pairs from `"0-0 1-2"`, `["0-0", "1-2"]`, `[[0, 0], [1, 2]]` or None.
+
+    # Raises
+
+    `DataFormatError`: another value, or what `parse_alignments` raises.
+    """
+    if value is None:
+        return None
+    if isinstance(value, list):
+        value = " ".join(_as_text(item, index, location) for index, item in enumerate(value))
+    if not isinstance(value, str):
+        raise DataFormatError(
+            f'{location}: expected a string such as "0-0 1-2" or a list, got {quote(value)}'
+        )
+    return parse_alignments(value, source_length, target_length, location)
+
+
+def _as_text(item: Any, index: int, location: str) -> str:
+    if isinstance(item, str):
+        return item
+    # A bool is an int to isinstance; an index of more digits is outside of any sentence.
+    is_pair = isinstance(item, list | tuple) and len(item) == 2
+    if is_pair and all(type(part) is int and 0 <= part < 10**9 for part in item):
+        return f"{item[0]}-{item[1]}"
+    raise DataFormatError(
+        f"{location}: expected pairs [source index, target index] or strings such as "
+        f'"0-1", from 0, got {quote(item)} at index {index}'
+    )
 
 
 def check_alignments(

@@ -78,7 +78,9 @@ def test_sentence_score_is_a_number_where_the_weights_add_up_to_more_than_one():
     model, _ = ensemble([0] * 10, weights=[1.0] * 10, shared={"sentence_score": {}})
     for member in model.members:
         member.sentence_score.forward = lambda *inputs: torch.full((3,), 40.0)
-    assert model(**batch_of())["sentence_score"].tolist() == [1.0] * 3
+    output = model(**batch_of())
+    assert output["sentence_score"].tolist() == pytest.approx([1.0] * 3)
+    assert output["loss"].isfinite()
 
 
 def test_answers_have_no_trace():
