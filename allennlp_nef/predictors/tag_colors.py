@@ -35,10 +35,8 @@ _HUES = {
     "LOC": ("#1b6b3a", "#3d9a63"),
     "ORG": ("#a62a12", "#dd5a3c"),
     "MISC": ("#5b2e91", "#9567cf"),
-    " brown": (  # no type has a blank in its name
-        "#7a5410",
-        "#a87a26",
-    ),
+    # No type has a blank in its name.
+    " brown": ("#7a5410", "#a87a26"),
     " teal": ("#0b5c55", "#2a9187"),
     " pink": ("#8c2470", "#c65aa6"),
 }

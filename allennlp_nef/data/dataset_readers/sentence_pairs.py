@@ -68,7 +68,8 @@ class SentencePairsReader(UntaggedReader):
         names: Sequence[str] = ("first", "second"),
         **kwargs: Any,
     ) -> None:
-        if len({*names} - {"label", "score", "metadata"}) != 2 or len(names) != 2:
+        own = {name for name in names if isinstance(name, str)} - {"label", "score", "metadata"}
+        if len(own) != 2 or len(names) != 2:
             raise ConfigurationError(
                 f"names: expected two names, and none of the fields label, score and metadata, got {names!r}"
             )

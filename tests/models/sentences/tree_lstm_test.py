@@ -186,3 +186,17 @@ def test_the_trees_of_pairs_that_cannot_be_read_are_passed_over(tmp_path):
 
 def heads_of(instance):
     return [list(instance[name].labels) for name in ("first_heads", "second_heads")]
+
+
+@pytest.mark.parametrize("names", [("a", "a"), ("a",), ("label", "b"), ("a", 1)])
+def test_names_of_sentences_hide_no_field(names):
+    with pytest.raises(ConfigurationError, match="names: expected two names"):
+        SentencePairsReader(names=names)
+
+
+def test_trees_have_the_encoding_of_the_pairs(tmp_path):
+    (tmp_path / "x.conllu").write_text(f"{row(1, 'é', 0)}\n\n" * 2, encoding="latin-1")
+    pairs = tmp_path / "x.txt"
+    pairs.write_text("sentence_A\tsentence_B\trelatedness_score\né\té\t3\n", encoding="latin-1")
+    reader = SentencePairsReader(gold="score", parses=str(tmp_path), encoding="latin-1")
+    assert len(list(reader.read(str(pairs)))) == 1
