@@ -1,2 +1,3 @@
-// The entailment of two sentences by a pretrained encoder of English; compare with `sick_entailment_esim`.
+// The entailment of two sentences, each read alone by a pretrained encoder of English. On SICK `sick_entailment_bilstm` is
+// better: accuracy 77.2 and 68.3.
 (import 'sick_relatedness_transformer.jsonnet') { relatedness: false }
