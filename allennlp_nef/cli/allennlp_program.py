@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from allennlp_nef.cli.shared import add_trust, check_outputs, json_object, print_lines
+from allennlp_nef.cli.shared import add_trust, check_outputs, json_object, print_lines, read_metrics
 from allennlp_nef.cli.terminal import Parser, add_include_package
 from allennlp_nef.compat import WITHOUT_REQUIREMENTS, require_allennlp
 from allennlp_nef.data.formats.text_files import undecodable
@@ -221,15 +221,7 @@ def _check_keys(keys: list[str], folder: Path, name: str) -> None:
     paths = [path for path in folder.rglob("*") if path.name == name]
     if not paths:
         logger.warning("%s: expected files %s in its folders, got none", folder, name)
-    known: set[str] = set()
-    for path in paths:
-        try:
-            values = json.loads(path.read_text(encoding="utf-8"))
-        except (RecursionError, ValueError) as error:
-            raise UserError(f"{path}: expected a JSON file of metrics, got {error}") from error
-        if not isinstance(values, dict):
-            raise UserError(f"{path}: expected a JSON object of metrics, got {quote(values)}")
-        known.update(values)
+    known = {key for path in paths for key in read_metrics(path)}
     for key in keys:
         if paths and key not in known:
             logger.warning(unknown_option("--keys", key, known, "metrics"))
@@ -242,6 +234,7 @@ def _check_outputs(args: argparse.Namespace) -> None:
         inputs = json.loads(f"[{args.input_file}]")
     except ValueError:
         inputs = args.input_file.split(",")
+    taken = [Path(name) for name in (args.archive_file, *inputs) if isinstance(name, str)]
     for option, text, names in (
         ("--output-file", args.output_file, ("METRICS", "ALL")),
         ("--predictions-output-file", args.predictions_output_file, ("PREDS", "ALL")),
@@ -258,7 +251,6 @@ def _check_outputs(args: argparse.Namespace) -> None:
                 f"{option}: expected {len(inputs)} files, one for each input, separated by commas, got {quote(text)}"
             )
         else:
-            taken = [Path(name) for name in (args.archive_file, *inputs) if isinstance(name, str)]
             for path in text.split(","):
                 check_outputs({option.removeprefix("--"): path}, taken)
                 Path(path).parent.mkdir(parents=True, exist_ok=True)

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from allennlp_nef.cli.shared import call_with, check_outputs, checking, writing
+from allennlp_nef.cli.shared import call_with, check_outputs, checking, read_metrics, writing
 from allennlp_nef.data.formats.data_paths import name_of
-from allennlp_nef.data.formats.text_files import file_error
 from allennlp_nef.errors import UserError, quote
 
 SUMMARY = "Write a model card of an archive: scores, data, sizes, license, and how to load it."
@@ -174,14 +173,7 @@ def _scores(folder: Path, metrics: Sequence[str]) -> Iterator[dict[str, Any]]:
             raise UserError(f"--metrics: expected SPLIT=FILE, got {quote(value)}")
         files.append((split, Path(path)))
     for split, file in files:
-        try:
-            values = json.loads(file.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise file_error(str(file), error) from error
-        except ValueError as error:
-            raise UserError(f"{file}: expected a JSON file of metrics, got {error}") from error
-        if not isinstance(values, dict):
-            raise UserError(f"{file}: expected a JSON object of metrics, got {quote(values)}")
+        values = read_metrics(file)
         if split == "validation" and any(key.startswith(_BEST) for key in values):
             values = {
                 key.removeprefix(_BEST): value

@@ -139,7 +139,8 @@ def review(
     if archive is not None:
         from allennlp_nef.cli.archive_files import local_path
 
-        given += [local_path(archive), local_path(archive) / "model.tar.gz"]
+        path = local_path(archive)
+        given += [path, path / "model.tar.gz"]
     check_outputs({"output": output, "annotated": annotated}, given)
     bitext = read_bitext(inputs, source_language, target_language)
     if annotated is not None and bitext.insertions is None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ParamSpec, TextIO, TypeVar
 
+from allennlp_nef.data.formats.text_files import file_error
 from allennlp_nef.errors import UserError, quote
 
 if TYPE_CHECKING:
@@ -262,6 +263,19 @@ def writing(path: Path) -> Iterator[Path]:
         raise UserError(
             f"{path}: expected a file that can be written, got {reason_of(error)!r}"
         ) from error
+
+
+def read_metrics(path: Path) -> dict[str, Any]:
+    """The metrics of a file, as a training or `evaluate` writes them. Raises a `UserError` where it has none."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise file_error(str(path), error) from error
+    except (RecursionError, ValueError) as error:
+        raise UserError(f"{path}: expected a JSON file of metrics, got {error}") from error
+    if not isinstance(values, dict):
+        raise UserError(f"{path}: expected a JSON object of metrics, got {quote(values)}")
+    return values
 
 
 def write_texts(stem: Path, texts: Mapping[str, str]) -> None:

@@ -131,9 +131,8 @@ class WordPiecesIndexer(TokenIndexer):
     # Parameters
 
     model_name : `str`, optional (default = `"xlm-roberta-base"`)
-        A name on huggingface.co, or a folder. The same as in `transformer_pair` or the
-        embedder. The reader of an archive takes the
-        tokenizer that the archive holds.
+        A name on huggingface.co, or a folder. The same as in `transformer_pair` or the embedder. The reader of an
+        archive takes the tokenizer that the archive holds.
 
     # Raises
 

@@ -342,12 +342,8 @@ def damage_of(path: str) -> str | None:
         return "is incomplete"
     except PermissionError:
         raise
-    except (
-        EOFError,
-        OSError,
-        RuntimeError,
-        ValueError,
-    ):  # of damage within the directory of the zip file
+    # Of damage within the directory of the zip file.
+    except (EOFError, OSError, RuntimeError, ValueError):
         return "is damaged"
 
 

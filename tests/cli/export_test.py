@@ -137,7 +137,7 @@ def test_the_program_needs_neither_torch_nor_this_package(ner_folder, tmp_path):
     assert run("nowhere").stderr.startswith("error: nowhere: expected a file")
     done = run("requests.jsonl")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == ("error: requests.jsonl:4: sentence: expected a string, got 1\n")
+    assert done.stderr == "error: requests.jsonl:4: sentence: expected a string, got 1\n"
     (tmp_path / "requests.jsonl").write_text(lines.rsplit("{", 1)[0])
     done = run("requests.jsonl", "--threads", "2")
     assert done.returncode == 0, done.stderr
