@@ -96,6 +96,8 @@ def build(transformer, tmp_path, monkeypatch):
             "ner_nef_f_crf_5_transformer",
             "pooling:: 'first_last', embedding_dim:: 6, affix_dim:: 2, character_dim:: 3",
         ),
+        ("sick_entailment_transformer", f"transformer_dim:: {DIM}, lstm_dim:: 4, last_layers:: 2"),
+        ("sst_transformer", f"transformer_dim:: {DIM}, embedding_dim:: 4"),
     ],
 )
 def test_each_part_learns_in_one_step(build, name, knobs):
@@ -106,9 +108,11 @@ def test_each_part_learns_in_one_step(build, name, knobs):
     assert any(".layer.0." in parameter for parameter in changed)
 
 
-@pytest.mark.parametrize("task", ["ner", "qe"])
+@pytest.mark.parametrize("task", ["ner", "qe", "sick"])
 def test_each_knob_changes_the_config(task):
-    knobs = [*(f"{name}:: {value}" for name, value in KNOBS.items()), "pooling:: 'mean'"]
+    knobs = [f"{name}:: {value}" for name, value in KNOBS.items()]
+    if task != "sick":  # whose pooling is that of sentences
+        knobs.append("pooling:: 'mean'")
     base, *changed = evaluate(*(with_transformer(task, knob) for knob in ["", *knobs]))
     assert [knob for knob, config in zip(knobs, changed) if config == base] == []
 
@@ -121,6 +125,7 @@ def test_each_knob_changes_the_config(task):
         ("qe", "transformer_model:: 'a/b', layer_decay:: 0.5", "transformer_layers: needed for"),
         ("qe", "pool:: 7", "pool: expected one of the knobs"),
         ("qe", "embedding_dim:: 7", "embedding_dim: changes nothing with a transformer"),
+        ("sick", "character_dim:: 7", "character_dim: changes nothing with a transformer"),
     ],
 )
 def test_a_wrong_knob_is_an_error(task, knobs, message):

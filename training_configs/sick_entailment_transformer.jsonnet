@@ -1,3 +1,2 @@
-// The entailment of two sentences, each read alone by a pretrained encoder of English. On SICK `sick_entailment_bilstm` is
-// better: accuracy 77.2 and 68.3.
+// The entailment of two sentences by a pretrained encoder of English that reads both together.
 (import 'sick_relatedness_transformer.jsonnet') { relatedness: false }

@@ -17,7 +17,11 @@ from torch.nn import functional
 from allennlp_nef.data.formats.sentence_pairs import MAX_SCORE, MIN_SCORE
 from allennlp_nef.metrics import SentenceScoresMetric
 from allennlp_nef.models.base import VersionedModel, check_input_dim
-from allennlp_nef.modules.options import check_dropout, check_integers
+from allennlp_nef.modules.input_representations import (
+    InputRepresentation,
+    TransformerPairRepresentation,
+)
+from allennlp_nef.modules.options import check_dropout, check_integers, registered_name
 from allennlp_nef.modules.tree_encoders import TreeEncoder
 
 
@@ -179,12 +183,18 @@ class SentencePair(VersionedModel):
     their distance in each dimension: the features sigmoid(W [u * v; |u - v|] + b). So the order of the sentences makes
     no difference.
 
+    With an `input_representation` a pretrained transformer reads both sentences together: Section 4.1 of Devlin et al.
+    (NAACL 2019). The features are sigmoid(W v + b), where v is the vector of the second sentence, read with the first.
+
     Registered as a `Model` with name "sentence_pair".
 
     # Parameters
 
     vocab : `Vocabulary`
-    text_field_embedder : `TextFieldEmbedder`
+    text_field_embedder : `TextFieldEmbedder`, optional (default = `None`)
+        Embeds the words of each sentence. Either this or `input_representation` is needed.
+    input_representation : `InputRepresentation`, optional (default = `None`)
+        `transformer_pair`, which reads both sentences together; without `aligned_source`.
     seq2vec_encoder : `Seq2VecEncoder`, optional (default = `None`)
         Makes a vector of the states of a sentence's words, or of their embeddings. Either this or `tree_encoder` is
         needed.
@@ -205,7 +215,7 @@ class SentencePair(VersionedModel):
     def __init__(
         self,
         vocab: Vocabulary,
-        text_field_embedder: TextFieldEmbedder,
+        text_field_embedder: TextFieldEmbedder | None = None,
         seq2vec_encoder: Seq2VecEncoder | None = None,
         output: Lazy[PairOutput] = Lazy(PairOutput),
         seq2seq_encoder: Seq2SeqEncoder | None = None,
@@ -213,16 +223,29 @@ class SentencePair(VersionedModel):
         dropout: float = 0.0,
         initializer: InitializerApplicator = InitializerApplicator(),
         tree_encoder: TreeEncoder | None = None,
+        input_representation: InputRepresentation | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
         check_integers(hidden_dim=hidden_dim)
         check_dropout(dropout)
-        dim = text_field_embedder.get_output_dim()
+        if (text_field_embedder is None) == (input_representation is None):
+            raise ConfigurationError(
+                "sentence_pair: expected either text_field_embedder or input_representation, got "
+                + ("both" if text_field_embedder else "none")
+            )
+        words: Any = text_field_embedder or input_representation
+        last = "text_field_embedder" if text_field_embedder else "input_representation"
+        if input_representation and not isinstance(words, TransformerPairRepresentation):
+            raise ConfigurationError(
+                "input_representation: expected transformer_pair, which reads both sentences, got "
+                + registered_name(InputRepresentation, words)
+            )
+        dim = words.get_output_dim()
         if seq2seq_encoder is not None:
-            check_input_dim("seq2seq_encoder", seq2seq_encoder, dim, "text_field_embedder")
+            check_input_dim("seq2seq_encoder", seq2seq_encoder, dim, last)
             dim = seq2seq_encoder.get_output_dim()
-        last = "seq2seq_encoder" if seq2seq_encoder else "text_field_embedder"
+            last = "seq2seq_encoder"
         vector_encoder = seq2vec_encoder if tree_encoder is None else tree_encoder
         if vector_encoder is None or (seq2vec_encoder and tree_encoder):
             raise ConfigurationError(
@@ -231,12 +254,14 @@ class SentencePair(VersionedModel):
             )
         name = "seq2vec_encoder" if tree_encoder is None else "tree_encoder"
         check_input_dim(name, vector_encoder, dim, last)
-        self.text_field_embedder = text_field_embedder
+        self.text_field_embedder: Any = text_field_embedder  # None with an input_representation
+        self.input_representation = input_representation
         self.seq2seq_encoder = seq2seq_encoder
         self.seq2vec_encoder = seq2vec_encoder
         self.tree_encoder = tree_encoder
         self.dropout = torch.nn.Dropout(dropout)
-        self.features = torch.nn.Linear(2 * vector_encoder.get_output_dim(), hidden_dim)
+        vectors = 2 if text_field_embedder else 1
+        self.features = torch.nn.Linear(vectors * vector_encoder.get_output_dim(), hidden_dim)
         self.output = output.construct(vocab=vocab, input_dim=hidden_dim)
         initializer(self)
 
@@ -277,15 +302,22 @@ class SentencePair(VersionedModel):
                 f"{self.output.gold}: expected it in the training data, got pairs without it; do the files of "
                 f"train_data_path have it, and dataset_reader the option gold: {self.output.gold}?"
             )
-        # (batch, dim) each
-        u, v = self.encode(first, first_heads), self.encode(second, second_heads)
-        features = torch.sigmoid(self.features(torch.cat([u * v, (u - v).abs()], -1)))
-        return self.output(features, gold)
+        if self.input_representation is None:
+            u, v = self.encode(first, first_heads), self.encode(second, second_heads)
+            pair = torch.cat([u * v, (u - v).abs()], -1)
+        else:
+            words, mask = self.input_representation(source=first, target=second)
+            pair = self._vectors(words, mask, second_heads)
+        return self.output(torch.sigmoid(self.features(pair)), gold)
 
     def encode(self, text: TextFieldTensors, heads: torch.Tensor | None = None) -> torch.Tensor:
         """The vector of each sentence, (batch, dim). Raises a `ConfigurationError` where heads are needed."""
-        mask = get_text_field_mask(text)
-        states = self.text_field_embedder(text)
+        return self._vectors(self.text_field_embedder(text), get_text_field_mask(text), heads)
+
+    def _vectors(
+        self, states: torch.Tensor, mask: torch.Tensor, heads: torch.Tensor | None
+    ) -> torch.Tensor:
+        """From (batch, tokens, dim) to (batch, dim)."""
         if self.seq2seq_encoder is not None:
             states = self.seq2seq_encoder(states, mask)
         if self.seq2vec_encoder is not None:

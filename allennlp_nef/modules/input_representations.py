@@ -439,7 +439,7 @@ class TransformerPairRepresentation(PretrainedTransformer, InputRepresentation):
         self,
         source: TextFieldTensors,
         target: TextFieldTensors,
-        alignments: torch.Tensor,
+        alignments: torch.Tensor | None = None,
         similarity: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         if similarity is not None:
@@ -452,6 +452,10 @@ class TransformerPairRepresentation(PretrainedTransformer, InputRepresentation):
         words = padded(self._pooled(pieces, places[1]), masks[1])  # (batch, target tokens, dim)
         if self.unaligned is None:
             return words, masks[1]
+        if alignments is None:
+            raise ConfigurationError(
+                "aligned_source: expected a model whose sentences have word alignments, got another one"
+            )
         sources = padded(self._pooled(pieces, places[0]), masks[0])
         means, is_aligned = aligned_means(sources, alignments.to(sources.dtype))
         means = torch.where(is_aligned, means, self.unaligned.to(means.dtype))
@@ -464,6 +468,6 @@ def _word_pieces(field: TextFieldTensors) -> dict[str, torch.Tensor]:
         if "pieces" in tensors:
             return tensors
     raise ConfigurationError(
-        "source_token_indexers, target_token_indexers: expected an indexer word_pieces for transformer_pair, got "
+        "token indexers: expected word_pieces for both sentences of transformer_pair, got "
         + ", ".join(field)
     )

@@ -60,20 +60,28 @@
   },
 
   // Builders.
-  local reads_pairs = std.objectHasAll(knobs, 'tagged'),
+  local estimates_quality = std.objectHasAll(knobs, 'tagged'),
+  local compares = std.objectHasAll(knobs, 'relatedness'),
+  local reads_pairs = estimates_quality || compares,
   local unused = [
     'affix_dim',
     'alignment_dropout',
+    'character_dim',
     'embedding_dim',
     'embedding_l2',
+    'lowercase',
     'min_count',
     'neighbours',
     'word_similarity',
   ],
-  local quality = import 'qe.libsonnet',
-  local refused = [knob for knob in unused if reads_pairs && knobs[knob] != quality[knob]],
+  local builder = if compares then import 'sick.libsonnet' else import 'qe.libsonnet',
+  local refused = [
+    knob
+    for knob in unused
+    if reads_pairs && std.objectHasAll(builder, knob) && knobs[knob] != builder[knob]
+  ],
   assert refused == [] : '%s: changes nothing with a transformer that reads both sentences' % refused[0],
-  assert reads_pairs || !knobs.aligned_source : 'aligned_source: needs the builder of quality estimation',
+  assert estimates_quality || !knobs.aligned_source : 'aligned_source: needs the builder of quality estimation',
   local indexer = { type: 'word_pieces', model_name: knobs.transformer_model },
   local transformer = {
     model_name: knobs.transformer_model,
@@ -100,7 +108,7 @@
     group(layers[i], knobs.transformer_layers - 1 - i)
     for i in std.range(0, knobs.transformer_layers - 1)
   ],
-  token_indexers+:: { transformer: indexer },
+  token_indexers:: (if compares then {} else super.token_indexers) + { transformer: indexer },
   token_embedders+:: { transformer: { type: 'word_pieces' } + transformer },
   input_dim:: if is_known then super.input_dim + word_dim,
   encoder_dim:: if !is_known then null else if reads_pairs then (if knobs.aligned_source then 2 else 1) * word_dim else super.encoder_dim,
@@ -112,13 +120,14 @@
       if knobs.layer_decay == 1 then [group('', 0)] else by_layer,
   },
   local indexers = { word_pieces: indexer },
-  local pair_reader = if reads_pairs then { source_token_indexers: indexers, target_token_indexers: indexers } else {},
+  local pair_reader = if estimates_quality then { source_token_indexers: indexers, target_token_indexers: indexers } else {},
 
   // The experiment.
   dataset_reader+: pair_reader,
   validation_dataset_reader+: pair_reader,
   vocabulary+: if reads_pairs then { min_count:: {} } else {},  // words are pieces of the transformer's own vocabulary
   model+: if reads_pairs then {
+    [if compares then 'text_field_embedder']:: null,
     input_representation: { type: 'transformer_pair', aligned_source: knobs.aligned_source } + transformer,
   } else {},
   trainer+: {

@@ -10,6 +10,8 @@ from allennlp.models import Model
 from scipy.stats import pearsonr, spearmanr
 
 from allennlp_nef.models.sentence_pair import ClassOutput, ScoreOutput
+from allennlp_nef.predictors import SentencePairPredictor
+from tests.small_transformer import DIM, save_bert
 
 PAIRS = [("a b c", "b c", 4.6, "YES"), ("c", "a a b", 1.0, "NO"), ("b a", "c b", 3.2, "NO")]
 MODEL = {
@@ -22,9 +24,10 @@ MODEL = {
 }
 
 
-def build(output, **options):
+def build(output, indexers=None, **options):
     """A model with its batch."""
-    reader = DatasetReader.from_params(Params({"type": "sentence_pairs"}))
+    indexers = {} if indexers is None else {"token_indexers": indexers}
+    reader = DatasetReader.from_params(Params({"type": "sentence_pairs", **indexers}))
     instances = []
     for first, second, score, label in PAIRS:
         gold = {"score": score} if output == "scores" else {"label": label}
@@ -112,3 +115,90 @@ def test_encoder_before_the_pooling_has_to_fit():
     message = "seq2vec_encoder: expected input_size or input_dim 7, .* of seq2seq_encoder, got 3"
     with pytest.raises(ConfigurationError, match=message):
         build("classes", **options)
+
+
+@pytest.fixture
+def together(tmp_path):
+    """`together(output, **options)`: a model that reads both sentences of a pair together, with its batch."""
+    save_bert(tmp_path / "bert")
+    folder = {"model_name": str(tmp_path / "bert")}
+    known = {
+        "indexers": {"pieces": {"type": "word_pieces", **folder}},
+        "text_field_embedder": None,
+        "input_representation": {"type": "transformer_pair", **folder},
+        "seq2vec_encoder": {"type": "attention_pooling", "input_dim": DIM},
+    }
+    return lambda output, **options: build(output, **{**known, **options})
+
+
+@pytest.mark.parametrize("output", ["classes", "scores"])
+def test_sentences_that_are_read_together_have_an_order(together, output):
+    model, batch = together(output)
+    found = model.eval()(**batch)
+    words, mask = model.input_representation(batch["first"], batch["second"])
+    features = torch.sigmoid(model.features(model.seq2vec_encoder(words, mask)))
+    torch.testing.assert_close(found["probs"], model.output(features)["probs"])
+    assert not torch.allclose(found["probs"], model(**swapped(batch))["probs"], atol=1e-4)
+
+
+def test_each_part_of_a_model_that_reads_both_together_learns(together):
+    model, batch = together("scores")
+    model(**batch)["loss"].backward()
+    assert [name for name, weight in model.named_parameters() if weight.grad is None] == []
+
+
+def test_answer_for_a_long_pair_has_its_windows(together):
+    model, _ = together("scores")
+    reader = DatasetReader.from_params(
+        Params(
+            {
+                "type": "sentence_pairs",
+                "gold": "score",
+                "token_indexers": {
+                    "pieces": {
+                        "type": "word_pieces",
+                        "model_name": model.input_representation.model_name,
+                    }
+                },
+            }
+        )
+    )
+    predictor = SentencePairPredictor(model.eval(), reader)
+    answers = predictor.predict_batch_json(
+        [{"first": "a b", "second": "b"}, {"first": "a " * 40, "second": "b " * 40}]
+    )
+    assert [answer.get("windows") for answer in answers] == [None, 2]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"input_representation": None},
+            "either text_field_embedder or input_representation, got none",
+        ),
+        (
+            {"text_field_embedder": MODEL["text_field_embedder"]},
+            "or input_representation, got both",
+        ),
+        (
+            {"input_representation": {"text_field_embedder": MODEL["text_field_embedder"]}},
+            "input_representation: expected transformer_pair, .* got sentence",
+        ),
+    ],
+)
+def test_a_wrong_input_is_an_error(together, options, message):
+    with pytest.raises(ConfigurationError, match=message):
+        together("classes", **options)
+
+
+def test_aligned_words_are_an_error(together, tmp_path):
+    options = {"model_name": str(tmp_path / "bert"), "aligned_source": True}
+    encoder = {"type": "attention_pooling", "input_dim": 2 * DIM}
+    model, batch = together(
+        "classes",
+        input_representation={"type": "transformer_pair", **options},
+        seq2vec_encoder=encoder,
+    )
+    with pytest.raises(ConfigurationError, match="aligned_source: expected a model whose"):
+        model(**batch)
