@@ -16,9 +16,10 @@ from functools import lru_cache
 from math import ceil
 from typing import Any, NamedTuple
 
-from allennlp.common import Params
+from allennlp.common import Params, Registrable
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import BatchSampler, DatasetReader, Vocabulary
+from allennlp.data import BatchSampler, DataLoader, DatasetReader, Vocabulary
+from allennlp.training import Trainer
 
 from allennlp_nef.cli.configs import config_of, overridden
 from allennlp_nef.data.dataset_readers import (
@@ -462,14 +463,27 @@ _COUNTS = {
     "distributed": ("num_nodes",),
 }
 """What a config counts."""
+_TYPES: dict[str, type[Registrable]] = {"data_loader": DataLoader, "trainer": Trainer}
+"""Those parts of these that have a type."""
+
+
+def _options_of(config: Mapping[str, Any], part: str) -> Any:
+    """What a config says of a part. A name is that of a type without options."""
+    options = config.get(part) or {}
+    return {"type": options} if isinstance(options, str) and part in _TYPES else options
 
 
 def check_training(config: Mapping[str, Any]) -> None:
     """Raises a `UserError` where the parts of a config that say how to train are none."""
     for part, names in _COUNTS.items():
-        options = config.get(part) or {}
+        options = _options_of(config, part)
         if not isinstance(options, Mapping):
             raise UserError(f"{part}: expected an object, got {quote(options)}")
+        if "type" in options and part in _TYPES:
+            try:
+                _TYPES[part].resolve_class_name(str(options["type"]))
+            except ConfigurationError as error:
+                raise UserError(f"{part}: {summary_of(error)}") from error
         for name in names:
             count = options.get(name)
             if count is not None and (type(count) is not int or count < 1):
@@ -487,7 +501,7 @@ def training_needs(config: Mapping[str, Any], splits: Sequence[Split]) -> dict[s
     """
     total = 0.0
     words: set[str] = set()
-    loader = config.get("data_loader") or {}
+    loader = _options_of(config, "data_loader")
     for split in splits:
         if split.name == "test" or not split.sample:
             continue
@@ -516,7 +530,7 @@ def steps_of(config: Mapping[str, Any], training: Split) -> dict[str, Any] | Non
         Lengths({name: range(column[number]) for name, column in zip(names, columns)})
         for number in training.used
     ]
-    loader, trainer = config.get("data_loader") or {}, config.get("trainer") or {}
+    loader, trainer = _options_of(config, "data_loader"), _options_of(config, "trainer")
     distributed = config.get("distributed") or {}
     processes = len(distributed.get("cuda_devices") or [0]) * distributed.get("num_nodes", 1)
     groups = _batches(loader, sentences[::processes], config.get("random_seed", 13370))

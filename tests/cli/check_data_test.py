@@ -185,7 +185,11 @@ class TestErrors:
             ),
             (
                 """training_configs/qe_nef_f.jsonnet -o '{"trainer": "x"}'""",
-                "trainer: expected an object, got 'x'",
+                "trainer: 'x' is not a registered name for 'Trainer'",
+            ),
+            (
+                """--reader conll_tags --train x -o '{"trainer": [1]}'""",
+                "trainer: expected an object, got [1]",
             ),
             (
                 """training_configs/qe_nef_f.jsonnet -o '{"distributed": {"cuda_devices": 2}}'""",
@@ -224,6 +228,13 @@ class TestSentencesWithoutTags:
 
 
 class TestConfigs:
+    def test_a_name_is_that_of_a_type_without_options(self, check_json):
+        steps = [
+            check_json("training_configs/ner_bilstm.jsonnet", "-o", changes)["training"]["steps"]
+            for changes in ('{"trainer": "nef"}', '{"trainer": {"type": "nef"}}')
+        ]
+        assert steps[0] == steps[1] and steps[0]["epochs"] == 20
+
     def test_steps_are_those_of_a_training(self, check_json, root):
         """The batches that AllenNLP makes, for each sampler."""
         from allennlp.common import Params
