@@ -37,7 +37,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "LoRA": {"lora": {"r": 8, "lora_alpha": 16, "target_modules": ["query", "value"]}},
     "LoRA, transformers": {"theirs": True, "frozen": "lora"},
     "6 layers frozen, kept states": {"frozen_layers": 6, "state_cache": True},
-    "all layers frozen, kept states": {"frozen_layers": "all", "state_cache": True},
+    "all layers frozen, kept states": {"train_parameters": False, "state_cache": True},
 }
 """The knobs of each kind of training."""
 BASELINES = {kind: f"{kind}, transformers" for kind in ("LoRA", "full", "bfloat16")}

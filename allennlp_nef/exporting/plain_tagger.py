@@ -83,7 +83,7 @@ class PlainPieces(torch.nn.Module):
 
     def words(self, states: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
         """The vectors of words, (batch, tokens, dim), from their places, (batch, tokens, 3). Finite in padding."""
-        vectors = pooled_words(states, places.reshape(-1, 3), self.reader.pooling)
+        vectors = pooled_words(states, places.reshape(-1, 3), self.reader.sub_token_mode)
         return vectors.reshape(*places.shape[:2], -1)
 
     def forward(self, fields: dict[str, torch.Tensor]) -> torch.Tensor:

@@ -410,8 +410,8 @@ class TransformerPairRepresentation(PretrainedTransformer, InputRepresentation):
     aligned_source : `bool`, optional (default = `False`)
         Whether to add the mean of the vectors of the source words that a target word is aligned to; a learned vector
         where there are none.
-    model_name, max_length, pooling, last_layers, frozen_layers, load_weights, precision, lora, save_weights,
-    state_cache, gradient_checkpointing
+    model_name, max_length, sub_token_mode, last_layer_only, last_layers, train_parameters, frozen_layers,
+    load_weights, precision, lora, save_weights, state_cache, gradient_checkpointing
         See `PretrainedTransformer`.
 
     # Raises

@@ -50,7 +50,7 @@ def readings_of_transformers() -> Iterator[list[list[PartsRead]]]:
         _READINGS.reset(token)
 
 
-POOLINGS = ("first", "last", "first_last", "mean")
+SUB_TOKEN_MODES = ("first", "last", "first_last", "avg")
 """How the vectors of the pieces of a word become one."""
 MAX_LENGTH = 512
 """The default of `max_length`, where the transformer has no smaller limit."""
@@ -58,6 +58,8 @@ MAX_LENGTH = 512
 
 class PretrainedTransformer(torch.nn.Module, FromParams):
     """Base class of components that read the pieces of words, from the indexer `word_pieces`, with a transformer.
+
+    Options that AllenNLP's `pretrained_transformer_mismatched` has, too, have its names.
 
     A text with more than `max_length` pieces is read in parts: windows that overlap by at least a half. The vector of a
     word is that of the part in which it is farthest from the ends of the window. In such a text, of a word with more
@@ -73,19 +75,23 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
     max_length : `int`, optional (default = `None`)
         The pieces that are read at once, with the special ones; at least 4 more than these. None: the limit of the
         transformer, at most 512.
-    pooling : `str`, optional (default = `"first"`)
+    sub_token_mode : `str`, optional (default = `"first"`)
         The vector of a word: that of its first piece ("first"), as in Section 5.3 of Devlin et al. (NAACL 2019), of
-        its last piece ("last"), both, one after the other ("first_last"), or the mean of all its pieces ("mean").
+        its last piece ("last"), both, one after the other ("first_last"), or the mean of all its pieces ("avg").
+    last_layer_only : `bool`, optional (default = `True`)
+        False: a learned mix of all layers in place of the last one: gamma * sum_k s_k h_k with s = softmax(w), as in
+        Equation 1 of Peters et al. (NAACL 2018).
     last_layers : `int`, optional (default = `1`)
-        At least 1. Above 1, a learned mix of so many last layers in place of the last one: gamma * sum_k s_k h_k with
-        s = softmax(w), as in Equation 1 of Peters et al. (NAACL 2018).
-    frozen_layers : `int` or `str`, optional (default = `None`)
+        At least 1. Above 1, a mix of so many last layers.
+    train_parameters : `bool`, optional (default = `True`)
+        False: nothing of the transformer is trained. What is not trained has no dropout.
+    frozen_layers : `int`, optional (default = `None`)
         None: the whole transformer is trained. An integer n of at least 0: all but the embeddings and the first n
-        layers. "all": nothing of it is trained. What is not trained has no dropout.
+        layers.
     state_cache : `str`, optional (default = `None`)
         A folder for the states of the frozen layers. They are computed once for each text and kept there in float16,
         for all epochs, and for later runs with the same frozen layers: see `StateCache`. Needs `frozen_layers` of at
-        least 1 or "all". Loaded archives do not use it.
+        least 1, or `train_parameters` of false. Loaded archives do not use it.
     load_weights : `bool`, optional (default = `True`)
         False: random weights, with the transformer's configuration.
     gradient_checkpointing : `bool`, optional (default = `False`)
@@ -119,20 +125,22 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         self,
         model_name: str = "xlm-roberta-base",
         max_length: int | None = None,
-        pooling: str = "first",
+        sub_token_mode: str = "first",
         last_layers: int = 1,
-        frozen_layers: None | int | str = None,
+        frozen_layers: int | None = None,
         load_weights: bool = True,
         precision: str = "float32",
         lora: dict[str, Any] | None = None,
         save_weights: bool = True,
         state_cache: str | None = None,
         gradient_checkpointing: bool = False,
+        train_parameters: bool = True,
+        last_layer_only: bool = True,
     ) -> None:
         super().__init__()
-        if pooling not in POOLINGS:
+        if sub_token_mode not in SUB_TOKEN_MODES:
             raise ConfigurationError(
-                f"pooling: expected one of {', '.join(POOLINGS)}, got {pooling!r}"
+                f"sub_token_mode: expected one of {', '.join(SUB_TOKEN_MODES)}, got {sub_token_mode!r}"
             )
         if precision not in ("float32", "bfloat16"):
             raise ConfigurationError(f"precision: expected float32 or bfloat16, got {precision!r}")
@@ -151,27 +159,39 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
                 f"model_name: expected a transformer with an embedding for each piece of its tokenizer, got {num_rows} "
                 f"embeddings for {num_ids} pieces in {model_name!r}"
             )
-        self.pooling = pooling
+        self.sub_token_mode = sub_token_mode
         num_layers = self.transformer.config.num_hidden_layers
         check_integers(last_layers=last_layers)
         if last_layers > num_layers:
             raise ConfigurationError(
                 f"last_layers: expected at most {num_layers}, the layers of the transformer, got {last_layers}"
             )
+        if not last_layer_only:
+            if last_layers != 1:
+                raise ConfigurationError(
+                    f"last_layers: expected 1 where last_layer_only is false, got {last_layers}"
+                )
+            last_layers = num_layers
         self.layer_mix = ScalarMix(last_layers) if last_layers > 1 else None
         layout_of = PieceLayout.of_pair if self.reads_pairs else PieceLayout.of_sentence
         self.layout = layout_of(self.tokenizer)
         self.max_length = self._checked_length(max_length)
-        self._num_frozen: int | None = None
+        if not train_parameters:
+            if frozen_layers is not None:
+                raise ConfigurationError(
+                    f"frozen_layers: expected null where train_parameters is false, got {frozen_layers!r}"
+                )
+            frozen_layers = num_layers
+        self._num_frozen = frozen_layers
         """The first layers that are not trained; None where the embeddings are trained, too."""
         if frozen_layers is not None:
-            self._num_frozen = freeze_layers(self.transformer, frozen_layers)
+            freeze_layers(self.transformer, frozen_layers)
         self._cache: StateCache | None = None
         if state_cache is not None:
             if not self._num_frozen or last_layers > num_layers - self._num_frozen + 1:
                 raise ConfigurationError(
-                    'state_cache: expected frozen_layers of at least 1 or "all", and last_layers from the last of them '
-                    f"on, got {frozen_layers!r} and {last_layers} of {num_layers} layers"
+                    "state_cache: expected frozen_layers of at least 1, and last_layers from the last of them on, got "
+                    f"{frozen_layers!r} and {last_layers} of {num_layers} layers"
                 )
             if not load_weights:
                 raise ConfigurationError(
@@ -181,7 +201,7 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         if lora is not None:
             if frozen_layers is not None:
                 raise ConfigurationError(
-                    "lora: expected no frozen_layers with it: nothing but the adapters is trained"
+                    "lora: expected nothing frozen with it: nothing but the adapters is trained"
                 )
             add_adapters(self.transformer, lora)
         if gradient_checkpointing:
@@ -201,12 +221,18 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
     def word_dim(self) -> int:
         """The dimension of the vector of a word."""
         dim: int = self.transformer.config.hidden_size
-        return 2 * dim if self.pooling == "first_last" else dim
+        return 2 * dim if self.sub_token_mode == "first_last" else dim
 
     @classmethod
     @overrides(check_signature=False)
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "PretrainedTransformer":
         """That of an archive is built from the files in the archive. AllenNLP then loads the weights of the model."""
+        # As configs had it before: `pooling`, with "mean"; `frozen_layers` of "all".
+        former = params.pop("pooling", None)
+        if former is not None:
+            params["sub_token_mode"] = "avg" if former == "mean" else former
+        if params.get("frozen_layers") == "all":
+            params["frozen_layers"], params["train_parameters"] = None, False
         folder = archived_path(TRANSFORMER_NAME, extras)
         if not folder:
             return super().from_params(params, *args, **extras)
@@ -327,10 +353,10 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
     def _pooled(self, pieces: torch.Tensor, places: list[Place]) -> torch.Tensor:
         """The vectors of words: (words, word_dim)."""
         table = torch.tensor(places, device=pieces.device).view(-1, 3)
-        return pooled_words(pieces, table, self.pooling)
+        return pooled_words(pieces, table, self.sub_token_mode)
 
 
-def pooled_words(pieces: torch.Tensor, places: torch.Tensor, pooling: str) -> torch.Tensor:
+def pooled_words(pieces: torch.Tensor, places: torch.Tensor, sub_token_mode: str) -> torch.Tensor:
     """The vectors of words from those of their pieces: (words, word_dim).
 
     # Parameters
@@ -338,16 +364,16 @@ def pooled_words(pieces: torch.Tensor, places: torch.Tensor, pooling: str) -> to
     pieces : `torch.Tensor`, (parts, pieces, dim)
     places : `torch.LongTensor`, (words, 3)
         The `Place` of each word.
-    pooling : `str`
-        One of `POOLINGS`.
+    sub_token_mode : `str`
+        One of `SUB_TOKEN_MODES`.
     """
     parts, firsts, counts = places.unbind(-1)
-    if pooling == "mean":
+    if sub_token_mode == "avg":
         sums = functional.pad(pieces.double().cumsum(1), (0, 0, 1, 0))
         totals = sums[parts, firsts + counts] - sums[parts, firsts]
         return (totals / counts.clamp(min=1).unsqueeze(-1)).float()
     lasts = firsts + counts - 1
-    chosen = {"first": [firsts], "last": [lasts], "first_last": [firsts, lasts]}[pooling]
+    chosen = {"first": [firsts], "last": [lasts], "first_last": [firsts, lasts]}[sub_token_mode]
     return torch.cat([pieces[parts, each] for each in chosen], dim=-1)
 
 
@@ -544,27 +570,26 @@ def with_modules(module: Any, replaced: Mapping[int, torch.nn.Module]) -> Any:
     return copied
 
 
-def freeze_layers(transformer: Any, frozen_layers: Any) -> int:
-    """Takes the gradients from all but the layers after the first `frozen_layers` (an integer from 0, or "all").
-
-    Returns how many layers have none.
+def freeze_layers(transformer: Any, frozen_layers: int) -> None:
+    """Takes the gradients from all but the layers after the first `frozen_layers`.
 
     # Raises
 
-    `ConfigurationError`: another value, or more layers than there are.
+    `ConfigurationError`: no integer from 0, or more layers than there are.
     """
     num_layers = transformer.config.num_hidden_layers
-    num_frozen = num_layers if frozen_layers == "all" else frozen_layers
     layers = layers_of(transformer)
-    if not is_integer(num_frozen, 0) or len(layers[num_frozen:]) != num_layers - num_frozen:
+    if (
+        not is_integer(frozen_layers, 0)
+        or len(layers[frozen_layers:]) != num_layers - frozen_layers
+    ):
         raise ConfigurationError(
-            f'frozen_layers: expected null, "all" or an integer from 0 to {num_layers}, the layers of the transformer, '
-            f"got {frozen_layers!r}"
+            f"frozen_layers: expected null or an integer from 0 to {num_layers}, the layers of the transformer, got "
+            f"{frozen_layers!r}"
         )
     transformer.requires_grad_(False)
-    for layer in layers[num_frozen:]:
+    for layer in layers[frozen_layers:]:
         layer.requires_grad_(True)
-    return int(num_frozen)
 
 
 def add_adapters(transformer: Any, options: Mapping[str, Any]) -> None:

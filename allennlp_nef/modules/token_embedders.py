@@ -150,8 +150,8 @@ class WordPiecesEmbedder(PretrainedTransformer, TokenEmbedder):
 
     # Parameters
 
-    model_name, max_length, pooling, last_layers, frozen_layers, load_weights, precision, lora, save_weights,
-    state_cache, gradient_checkpointing
+    model_name, max_length, sub_token_mode, last_layer_only, last_layers, train_parameters, frozen_layers,
+    load_weights, precision, lora, save_weights, state_cache, gradient_checkpointing
         See `PretrainedTransformer`.
     """
 

@@ -13,10 +13,12 @@
   transformer_dim:: size.dim,  // of its states; needed for models that the table below lacks, but not for taggers
   transformer_layers:: size.layers,  // the same; only for layer_decay
   transformer_length:: null,  // in pieces; longer sentences are read in parts. null: its limit, at most 512
-  pooling:: if 'pooling' in super then super.pooling else 'first',  // a word is its first piece; 'last', 'first_last', or 'mean': the mean of its pieces
-  piece_pooling:: if 'pooling' in super then 'first' else knobs.pooling,  // the same, for classes.libsonnet, whose pooling is of sentences
+  sub_token_mode:: if 'pooling' in super then 'first' else knobs.pooling,  // a word is its first piece; 'last', 'first_last', or 'avg': the mean of its pieces
+  pooling:: if 'pooling' in super then super.pooling else 'first',  // another name of sub_token_mode, but in classes.libsonnet, whose pooling is of sentences
+  last_layer_only:: true,  // false: a learned mix of all layers
   last_layers:: 1,  // above 1: a learned mix of the last layers
-  frozen_layers:: 0,  // the embeddings, and so many first layers, are not trained; 'all': nothing of it is; null: all of it is
+  train_parameters:: true,  // false: nothing of the transformer is trained
+  frozen_layers:: 0,  // the embeddings, and so many first layers, are not trained; null: all of it is trained
   frozen_epochs:: 0,  // the first epochs, in which nothing of the transformer is trained
   state_cache:: null,  // a folder for the states of frozen layers, which are then computed once
   lora:: null,  // low-rank adapters are trained in place of the transformer: options of peft's LoraConfig, such as { r: 8 }
@@ -83,13 +85,16 @@
   assert refused == [] : '%s: changes nothing with a transformer that reads both sentences' % refused[0],
   assert estimates_quality || !knobs.aligned_source : 'aligned_source: needs the builder of quality estimation',
   local indexer = { type: 'word_pieces', model_name: knobs.transformer_model },
+  local trains = knobs.train_parameters && knobs.frozen_layers != 'all',  // 'all', as before
   local transformer = {
     model_name: knobs.transformer_model,
     max_length: knobs.transformer_length,
-    pooling: knobs.piece_pooling,
+    sub_token_mode: if knobs.sub_token_mode == 'mean' then 'avg' else knobs.sub_token_mode,
+    last_layer_only: knobs.last_layer_only,
     last_layers: knobs.last_layers,
+    train_parameters: trains,
     // With adapters nothing else of it is trained, whatever is frozen.
-    frozen_layers: if knobs.lora != null && knobs.frozen_layers == 0 then null else knobs.frozen_layers,
+    frozen_layers: if !trains || (knobs.lora != null && knobs.frozen_layers == 0) then null else knobs.frozen_layers,
     [if knobs.state_cache != null then 'state_cache']: knobs.state_cache,
     lora: knobs.lora,
     save_weights: knobs.save_weights,
@@ -97,7 +102,7 @@
     [if knobs.gradient_checkpointing then 'gradient_checkpointing']: true,
   },
   local is_known = knobs.transformer_dim != null,
-  local word_dim = if is_known then (if knobs.piece_pooling == 'first_last' then 2 else 1) * knobs.transformer_dim,
+  local word_dim = if is_known then (if knobs.sub_token_mode == 'first_last' then 2 else 1) * knobs.transformer_dim,
   local group(regex, depth) = [
     ['\\.transformer\\.' + regex],
     { lr: knobs.transformer_lr * std.pow(knobs.layer_decay, depth) },
@@ -116,7 +121,7 @@
     type: 'adamw',
     lr: knobs.lr,
     weight_decay: knobs.weight_decay,
-    [if knobs.frozen_layers != 'all' then 'parameter_groups']:
+    [if trains then 'parameter_groups']:
       if knobs.layer_decay == 1 then [group('', 0)] else by_layer,
   },
   local indexers = { word_pieces: indexer },

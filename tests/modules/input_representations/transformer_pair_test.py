@@ -81,15 +81,15 @@ def by_hand(representation, source, target, layer=-1):
     return sides
 
 
-@pytest.mark.parametrize("pooling", ["first", "mean"])
-def test_vectors_are_those_of_the_pieces_of_the_pair(make, batch, pooling):
-    representation = make(pooling=pooling, aligned_source=True)
+@pytest.mark.parametrize("mode", ["first", "avg"])
+def test_vectors_are_those_of_the_pieces_of_the_pair(make, batch, mode):
+    representation = make(sub_token_mode=mode, aligned_source=True)
     source, target, links = "She met Sheldon .", "Sie traf Sheldon <EOS>", [(0, 1), (3, 1), (2, 2)]
     vectors, mask = representation(**batch((source, target, links)))
     assert mask.tolist() == [[True] * 4]
     assert vectors.shape == (1, 4, 2 * DIM) and representation.get_output_dim() == 2 * DIM
     sources, targets = (
-        torch.stack([word[0] if pooling == "first" else word.mean(0) for word in side])
+        torch.stack([word[0] if mode == "first" else word.mean(0) for word in side])
         for side in by_hand(representation, source, target)
     )
     torch.testing.assert_close(vectors[0, :, :DIM], targets)
@@ -103,11 +103,11 @@ def test_a_word_may_be_its_last_piece_or_both_ends(make, batch):
     lasts = torch.stack([word[-1] for word in words])
     both = torch.stack([torch.cat([word[0], word[-1]]) for word in words])
     fields = batch(("She met", "Sie traf", []))
-    torch.testing.assert_close(make(pooling="last")(**fields)[0][0], lasts)
-    representation = make(pooling="first_last")
+    torch.testing.assert_close(make(sub_token_mode="last")(**fields)[0][0], lasts)
+    representation = make(sub_token_mode="first_last")
     torch.testing.assert_close(representation(**fields)[0][0], both)
     assert representation.get_output_dim() == 2 * DIM
-    assert make(pooling="first_last", aligned_source=True).get_output_dim() == 4 * DIM
+    assert make(sub_token_mode="first_last", aligned_source=True).get_output_dim() == 4 * DIM
 
 
 def test_mix_is_over_the_last_layers(make, batch):
@@ -118,7 +118,7 @@ def test_mix_is_over_the_last_layers(make, batch):
 
 
 def test_padding_does_not_change_the_vectors(make, batch):
-    representation = make(pooling="mean", aligned_source=True)
+    representation = make(sub_token_mode="avg", aligned_source=True)
     vectors, mask = representation(**batch(*PAIRS, LONG))
     for row, pair in enumerate((*PAIRS, LONG)):
         alone, _ = representation(**batch(pair))
@@ -138,10 +138,10 @@ def test_pair_that_just_fits_is_read_at_once(make, batch):
     assert split.shape == expected.shape and not torch.allclose(split, expected)
 
 
-@pytest.mark.parametrize("pooling", ["first", "mean"])
-def test_each_word_of_a_long_pair_has_a_vector(make, batch, pooling):
+@pytest.mark.parametrize("mode", ["first", "avg"])
+def test_each_word_of_a_long_pair_has_a_vector(make, batch, mode):
     huge = ("x" * 300 + " a", "y " + "z" * 300 + " b", [(1, 2)])
-    representation = make(pooling=pooling, aligned_source=True, train=True)
+    representation = make(sub_token_mode=mode, aligned_source=True, train=True)
     vectors, mask = representation(**batch(LONG, huge))
     assert mask.sum(-1).tolist() == [40, 3]
     assert vectors[mask].isfinite().all() and (vectors[mask] != 0).any(-1).all()
@@ -152,9 +152,9 @@ def test_each_word_of_a_long_pair_has_a_vector(make, batch, pooling):
 
 
 def test_frozen_layers_get_no_gradients(make, batch):
-    def trained(frozen):
-        representation = make(frozen_layers=frozen, train=True)
-        if frozen == "all" or frozen == LAYERS:
+    def trained(frozen=None, **options):
+        representation = make(frozen_layers=frozen, train=True, **options)
+        if options or frozen == LAYERS:
             assert not representation.transformer.training and representation.training
         else:
             assert representation.transformer.training
@@ -167,7 +167,21 @@ def test_frozen_layers_get_no_gradients(make, batch):
     assert trained(None) == {"rest", "0", "1"}
     assert trained(0) == {"0", "1"}
     assert trained(1) == {"1"}
-    assert trained(2) == trained("all") == set()
+    assert trained(2) == trained(train_parameters=False) == set()
+
+
+def test_names_of_before_are_read(make, batch):
+    fields = batch(*PAIRS)
+    former = make(pooling="mean", frozen_layers="all")
+    weights = list(former.transformer.parameters())
+    assert not any(weight.requires_grad for weight in weights)
+    torch.testing.assert_close(former(**fields)[0], make(sub_token_mode="avg")(**fields)[0])
+
+
+def test_mix_of_all_layers_is_that_of_so_many_last_ones(make, batch):
+    fields = batch(*PAIRS)
+    mixed = make(last_layer_only=False)(**fields)[0]
+    torch.testing.assert_close(mixed, make(last_layers=LAYERS)(**fields)[0])
 
 
 def test_adapters_are_all_that_is_trained(make, batch):
@@ -232,14 +246,19 @@ def test_weights_are_those_of_the_folder_unless_they_are_not_loaded(make, folder
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ({"pooling": "sum"}, "pooling: expected one of first, last, first_last, mean, got 'sum'"),
+        (
+            {"sub_token_mode": "sum"},
+            "sub_token_mode: expected one of first, last, first_last, avg, got 'sum'",
+        ),
         ({"precision": "half"}, "precision: expected float32 or bfloat16, got 'half'"),
-        ({"lora": {"r": 2}, "frozen_layers": 0}, "lora: expected no frozen_layers with it"),
+        ({"lora": {"r": 2}, "frozen_layers": 0}, "lora: expected nothing frozen with it"),
         ({"save_weights": False, "load_weights": False}, "save_weights: expected true with random"),
         ({"last_layers": 3}, "last_layers: expected at most 2, the layers of the transformer"),
         ({"last_layers": 0}, "last_layers: expected an integer of at least 1"),
-        ({"frozen_layers": 3}, 'frozen_layers: expected null, "all" or an integer from 0 to 2'),
-        ({"frozen_layers": "none"}, "frozen_layers: expected null"),
+        ({"frozen_layers": 3}, "frozen_layers: expected null or an integer from 0 to 2"),
+        ({"frozen_layers": "none"}, "frozen_layers: expected an integer, got 'none'"),
+        ({"frozen_layers": 1, "train_parameters": False}, "frozen_layers: expected null where"),
+        ({"last_layers": 2, "last_layer_only": False}, "last_layers: expected 1 where"),
         ({"max_length": 65}, "and at most 64, the limit of the transformer, got 65"),
         ({"max_length": 4}, "max_length: expected an integer of at least [78]"),
         ({"model_name": "/none"}, "model_name: expected the folder of a pretrained transformer"),
@@ -281,5 +300,5 @@ def test_word_similarity_of_the_reader_is_an_error(make, batch):
 def test_fields_without_word_pieces_are_an_error(make, batch):
     fields = batch(PAIRS[0])
     fields["source"] = {"tokens": {"tokens": torch.ones(1, 4)}}
-    with pytest.raises(ConfigurationError, match="expected an indexer word_pieces .* got tokens"):
+    with pytest.raises(ConfigurationError, match="token indexers: expected word_pieces .* got tokens"):
         make()(**fields)

@@ -46,9 +46,9 @@ def embed(folder):
     return run
 
 
-@pytest.mark.parametrize("pooling", ["first", "mean"])
-def test_vectors_are_those_of_the_pieces_of_the_sentence(make, embed, pooling):
-    embedder = make(pooling=pooling)
+@pytest.mark.parametrize("mode", ["first", "avg"])
+def test_vectors_are_those_of_the_pieces_of_the_sentence(make, embed, mode):
+    embedder = make(sub_token_mode=mode)
     vectors = embed(embedder, "She met Sheldon")
     assert vectors.shape == (1, 3, DIM) and embedder.get_output_dim() == DIM
     inputs = embedder.tokenizer(
@@ -58,11 +58,11 @@ def test_vectors_are_those_of_the_pieces_of_the_sentence(make, embed, pooling):
     for word, vector in enumerate(vectors[0]):
         places = [place for place, index in enumerate(inputs.word_ids()) if index == word]
         pieces = states[places]
-        torch.testing.assert_close(vector, pieces[0] if pooling == "first" else pieces.mean(0))
+        torch.testing.assert_close(vector, pieces[0] if mode == "first" else pieces.mean(0))
 
 
 def test_padding_does_not_change_the_vectors(make, embed):
-    embedder = make(pooling="mean", last_layers=2)
+    embedder = make(sub_token_mode="avg", last_layers=2)
     vectors = embed(embedder, *SENTENCES, LONG)
     for row, sentence in zip(vectors, (*SENTENCES, LONG)):
         alone = embed(embedder, sentence)[0]
@@ -89,12 +89,12 @@ def test_a_word_of_a_long_sentence_is_that_of_a_window_around_it(make, embed):
 def test_wrong_options_are_errors(make):
     with pytest.raises(ConfigurationError, match=f"max_length: .* and at most {LENGTH}, "):
         make(max_length=LENGTH + 1)
-    with pytest.raises(ConfigurationError, match="pooling: expected one of first, last"):
-        make(pooling="max")
+    with pytest.raises(ConfigurationError, match="sub_token_mode: expected one of first, last"):
+        make(sub_token_mode="max")
 
 
 def test_kept_states_of_frozen_layers_stand_for_those_layers(make, embed, tmp_path, monkeypatch):
-    options = {"frozen_layers": 1, "last_layers": 2, "pooling": "mean"}
+    options = {"frozen_layers": 1, "last_layers": 2, "sub_token_mode": "avg"}
     expected = embed(make(**options), *SENTENCES, LONG)
     for run in range(2):
         embedder = make(**options, state_cache=str(tmp_path / "states"))
@@ -110,7 +110,7 @@ def test_kept_states_of_frozen_layers_stand_for_those_layers(make, embed, tmp_pa
 
 
 def test_states_of_other_weights_and_cut_off_files_are_not_used(make, embed, folder, tmp_path):
-    options = {"frozen_layers": "all", "state_cache": str(tmp_path)}
+    options = {"train_parameters": False, "state_cache": str(tmp_path)}
     expected = embed(make(**options), *SENTENCES)
     (states,) = tmp_path.glob("*.states")
     for path, size in ((states, 100), (states.with_suffix(".index"), 30)):
@@ -122,7 +122,7 @@ def test_states_of_other_weights_and_cut_off_files_are_not_used(make, embed, fol
 
 
 def test_a_cache_that_cannot_be_used_is_an_error(make, tmp_path):
-    for options in ({}, {"frozen_layers": 0}, {"frozen_layers": "all", "last_layers": 2}):
+    for options in ({}, {"frozen_layers": 0}, {"train_parameters": False, "last_layers": 2}):
         with pytest.raises(ConfigurationError, match="state_cache: expected frozen_layers"):
             make(state_cache=str(tmp_path), **options)
     with pytest.raises(ConfigurationError, match="state_cache: expected pretrained weights"):
