@@ -40,6 +40,7 @@ TITLES = {
     "Model": "Models",
     "Metric": "Metrics",
     "Predictor": "Predictors",
+    "BatchSampler": "Batch samplers",
     "LearningRateScheduler": "Learning rate schedulers",
     "Trainer": "Trainers",
     "MovingAverage": "Moving averages",

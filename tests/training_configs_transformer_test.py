@@ -51,6 +51,7 @@ KNOBS = {
     "num_epochs": "2",
     "patience": "2",
     "accumulation": "2",
+    "batch_pieces": "400",
     "use_amp": "true",
 }
 

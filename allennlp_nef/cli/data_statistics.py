@@ -41,6 +41,7 @@ from allennlp_nef.data.formats.wmt_layouts import tagged_side, without_eos
 from allennlp_nef.data.formats.wmt_word_qe import find_example_files, span_files
 from allennlp_nef.data.metadata import metadata_of
 from allennlp_nef.errors import DataFormatError, FileError, UserError, quote, summary_of
+from allennlp_nef.training import MaxPiecesBatchSampler
 
 NAMES = ("train", "validation", "test")
 SAMPLE = 500
@@ -556,13 +557,15 @@ def steps_of(config: Mapping[str, Any], training: Split) -> dict[str, Any] | Non
 def _batches(
     loader: Mapping[str, Any], sentences: Sequence[Lengths], seed: int
 ) -> list[list[Lengths]] | None:
-    """The batches of an epoch; None where the loader has neither a sampler nor a batch size."""
+    """The batches of an epoch; None where the loader has neither a sampler nor a batch size, or counts pieces."""
     state = random.getstate()
     random.seed(seed)
     try:
         if loader.get("batch_sampler"):
             own: Any = loader["batch_sampler"]  # an object, or the name of a type
             sampler: Any = BatchSampler.from_params(Params(own) if isinstance(own, dict) else own)
+            if isinstance(sampler, MaxPiecesBatchSampler):
+                return None
             return [[sentences[i] for i in group] for group in sampler.get_batch_indices(sentences)]
         size = loader.get("batch_size")
         if not size:

@@ -1,9 +1,10 @@
-"""Trainers, checkpointer, callbacks, schedules and evaluator."""
+"""Trainers, checkpointer, callbacks, batch sampler, schedules and evaluator."""
 
 from allennlp_nef.compat import require_allennlp
 
 require_allennlp()
 
+from allennlp_nef.training.batch_samplers import MaxPiecesBatchSampler
 from allennlp_nef.training.callbacks import (
     ExplainOutOfMemory,
     FreezeTransformer,
@@ -21,6 +22,7 @@ __all__ = [
     "FreezeTransformer",
     "InverseTime",
     "LearnAligner",
+    "MaxPiecesBatchSampler",
     "NefEvaluator",
     "NefTrainer",
     "ResumableCheckpointer",

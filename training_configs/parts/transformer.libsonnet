@@ -33,6 +33,7 @@
   warmup:: 0.1,  // the share of the training in which the learning rates increase; then they decrease
   num_epochs:: 5,
   patience:: null,  // epochs without a better score, after which the training ends; null: none, as the learning rates still decrease
+  batch_pieces:: null,  // in place of batch_size: the pieces of a batch, padding included, without special ones
   accumulation:: 1,  // the batches of an update
   use_amp:: false,  // mixed precision; needs a GPU
   lstm_dim:: 0,  // above 0: a BiLSTM above the transformer
@@ -135,6 +136,9 @@
     [if compares then 'text_field_embedder']:: null,
     input_representation: { type: 'transformer_pair', aligned_source: knobs.aligned_source } + transformer,
   } else {},
+  data_loader+: if knobs.batch_pieces == null then {} else {
+    batch_sampler: { type: 'max_pieces', max_pieces: knobs.batch_pieces },
+  },
   trainer+: {
     num_epochs: knobs.num_epochs,
     patience: knobs.patience,

@@ -300,5 +300,7 @@ def test_word_similarity_of_the_reader_is_an_error(make, batch):
 def test_fields_without_word_pieces_are_an_error(make, batch):
     fields = batch(PAIRS[0])
     fields["source"] = {"tokens": {"tokens": torch.ones(1, 4)}}
-    with pytest.raises(ConfigurationError, match="token indexers: expected word_pieces .* got tokens"):
+    with pytest.raises(
+        ConfigurationError, match="token indexers: expected word_pieces .* got tokens"
+    ):
         make()(**fields)
