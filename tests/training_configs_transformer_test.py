@@ -125,6 +125,7 @@ def test_each_knob_changes_the_config(task):
     [
         ("ner", "aligned_source:: true", "aligned_source: needs the builder of quality estimation"),
         ("trec", "transformer_model:: 'a/b'", "transformer_dim: needed for .* a/b; known are"),
+        ("sick", "transformer_model:: 'a/b'", "transformer_dim: needed for .* a/b; known are"),
         ("qe", "transformer_model:: 'a/b', layer_decay:: 0.5", "transformer_layers: needed for"),
         ("qe", "pool:: 7", "pool: expected one of the knobs"),
         ("qe", "embedding_dim:: 7", "embedding_dim: changes nothing with a transformer"),

@@ -1,7 +1,7 @@
 // A pretrained transformer, fine-tuned, to be added to the builder of any task:
 // `(import 'parts/ner.libsonnet') + (import 'parts/transformer.libsonnet') { ... }`. It stands in place of words, affixes and
-// the BiLSTM, or besides them where their knobs are set. For quality estimation (qe.libsonnet) it reads source and
-// translation together.
+// the BiLSTM, or besides them where their knobs are set. For quality estimation (qe.libsonnet) and pairs of sentences
+// (sick.libsonnet) it reads both sentences together.
 //
 // The defaults are for small encoders. Larger ones take a lower transformer_lr: 2e-5 is usual for 12 layers and 768
 // dimensions.
@@ -54,7 +54,7 @@
   },
   local names = [name for name in std.split(knobs.transformer_model, '/') if name != ''],
   local name = names[std.length(names) - 1],
-  local is_tagger = std.objectHasAll(knobs, 'tag_head') || reads_pairs,
+  local is_tagger = std.objectHasAll(knobs, 'tag_head') || estimates_quality,
   local unknown(knob) = error '%s: needed for the transformer_model %s; known are those of %s'
                               % [knob, knobs.transformer_model, std.join(', ', std.objectFields(sizes))],
   local size = if std.objectHas(sizes, name) then sizes[name] else {
