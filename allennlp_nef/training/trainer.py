@@ -113,7 +113,7 @@ def share_cores() -> None:
 def share_evenly(data_loader: DataLoader) -> None:
     """Lets all processes have the same number of sentences, and of batches: those that have fewer repeat some.
 
-    So does torch's `DistributedSampler` with sentences. The batches of the `max_tokens_sampler` can still
+    So does torch's `DistributedSampler` with sentences. The batches of `max_tokens_sampler` and `max_pieces` can still
     differ: a process that has fewer begins its second pass in the first epoch. A loader that does not keep its
     sentences stays as it is.
     """
