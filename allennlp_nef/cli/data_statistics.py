@@ -483,7 +483,7 @@ def check_training(config: Mapping[str, Any]) -> None:
         if "type" in options and part in _TYPES:
             try:
                 _TYPES[part].resolve_class_name(str(options["type"]))
-            except ConfigurationError as error:
+            except (ConfigurationError, ValueError) as error:  # the second for names such as ".x"
                 raise UserError(f"{part}: {summary_of(error)}") from error
         for name in names:
             count = options.get(name)

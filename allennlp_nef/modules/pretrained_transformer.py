@@ -606,7 +606,7 @@ def add_adapters(transformer: Any, options: Mapping[str, Any]) -> None:
         inject_adapter_in_model(LoraConfig(**options), transformer)
     except (AttributeError, TypeError, ValueError) as error:
         raise ConfigurationError(
-            f"lora: expected options of LoraConfig of peft, got {dict(options)} ({summary_of(error)})"
+            f"lora: expected options of LoraConfig of peft, got {options!r} ({summary_of(error)})"
         ) from error
 
 
