@@ -533,7 +533,7 @@ def steps_of(config: Mapping[str, Any], training: Split) -> dict[str, Any] | Non
     ]
     loader, trainer = _options_of(config, "data_loader"), _options_of(config, "trainer")
     distributed = config.get("distributed") or {}
-    processes = len(distributed.get("cuda_devices") or [0]) * distributed.get("num_nodes", 1)
+    processes = len(distributed.get("cuda_devices") or [0]) * (distributed.get("num_nodes") or 1)
     groups = _batches(loader, sentences[::processes], config.get("random_seed", 13370))
     if groups is None:
         return None
@@ -544,8 +544,8 @@ def steps_of(config: Mapping[str, Any], training: Split) -> dict[str, Any] | Non
             padded += max(lengths) * len(lengths)
             filled += sum(lengths)
     batches = min(len(groups), loader.get("batches_per_epoch") or len(groups))
-    epochs = trainer.get("num_epochs", 20)
-    updates = ceil(batches / trainer.get("num_gradient_accumulation_steps", 1))
+    epochs = trainer.get("num_epochs") or 20
+    updates = ceil(batches / (trainer.get("num_gradient_accumulation_steps") or 1))
     return {
         "batches": batches,
         "padding": 1 - filled / max(1, padded),

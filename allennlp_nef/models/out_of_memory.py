@@ -41,9 +41,9 @@ def out_of_memory_error(
     change = "lower --batch-size, or batch_size in validation_data_loader"
     if training:
         change = (
-            "lower batch_size in data_loader, or leave long sentences out with max_tokens in dataset_reader; with the "
-            "same change in config.json of the run's folder, `allennlp train --recover` goes on after the last epoch "
-            "that was finished"
+            "lower batch_size (or max_pieces) in data_loader, or leave long sentences out with max_tokens in "
+            "dataset_reader; with the same change in config.json of the run's folder, `allennlp train --recover` goes "
+            "on after the last epoch that was finished"
         )
     reason = (str(error).strip() or type(error).__name__).splitlines()[0]
     return OutOfMemoryError(f"memory ran out with {batch}: {change} ({reason})")

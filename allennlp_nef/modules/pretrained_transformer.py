@@ -604,7 +604,7 @@ def add_adapters(transformer: Any, options: Mapping[str, Any]) -> None:
         from peft import LoraConfig, inject_adapter_in_model
     try:
         inject_adapter_in_model(LoraConfig(**options), transformer)
-    except (AttributeError, TypeError, ValueError) as error:
+    except (AttributeError, NotImplementedError, TypeError, ValueError) as error:
         raise ConfigurationError(
             f"lora: expected options of LoraConfig of peft, got {options!r} ({summary_of(error)})"
         ) from error

@@ -27,8 +27,8 @@ class MaxPiecesBatchSampler(BatchSampler):
     max_pieces : `int`
         At least 1.
     padding_noise : `float`, optional (default = `0.1`)
-        The share by which numbers of pieces are changed at random before the instances are sorted, so that epochs have
-        different batches.
+        At least 0 and below 1. The share by which numbers of pieces are changed at random before the instances are
+        sorted, so that epochs have different batches.
 
     # Raises
 
@@ -37,6 +37,10 @@ class MaxPiecesBatchSampler(BatchSampler):
 
     def __init__(self, max_pieces: int, padding_noise: float = 0.1) -> None:
         check_integers(max_pieces=max_pieces)
+        if not isinstance(padding_noise, (float, int)) or not 0 <= padding_noise < 1:
+            raise ConfigurationError(
+                f"padding_noise: expected a number of at least 0 and below 1, got {padding_noise!r}"
+            )
         self.max_pieces = max_pieces
         self.padding_noise = padding_noise
 

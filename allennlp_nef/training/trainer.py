@@ -18,6 +18,7 @@ import torch.distributed as dist
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DataLoader
 from allennlp.data.data_loaders import TensorDict
+from allennlp.data.samplers import MaxTokensBatchSampler
 from allennlp.models import Model
 from allennlp.models.archival import CONFIG_NAME
 from allennlp.nn.parallel import TorchDdpAccelerator
@@ -31,6 +32,7 @@ from allennlp_nef.metrics import CountingMetric
 from allennlp_nef.modules.input_representations import RareWords
 from allennlp_nef.modules.options import check_integers
 from allennlp_nef.saved_versions import always_record_versions
+from allennlp_nef.training.batch_samplers import MaxPiecesBatchSampler
 from allennlp_nef.training.checkpointer import ResumableCheckpointer
 from allennlp_nef.training.recovery import Recovery, gather
 
@@ -114,8 +116,8 @@ def share_evenly(data_loader: DataLoader) -> None:
     """Lets all processes have the same number of sentences, and of batches: those that have fewer repeat some.
 
     So does torch's `DistributedSampler` with sentences. The batches of `max_tokens_sampler` and `max_pieces` can still
-    differ: a process that has fewer begins its second pass in the first epoch. A loader that does not keep its
-    sentences stays as it is.
+    differ, in each epoch anew: all processes take as many as the one with the most has now. One that has fewer begins
+    its next pass. A loader that does not keep its sentences stays as it is.
     """
     instances = getattr(data_loader, "_instances", None)
     numbers = gather(None if instances is None else len(instances))
@@ -127,7 +129,9 @@ def share_evenly(data_loader: DataLoader) -> None:
         )
     instances += list(islice(cycle(instances[:]), max(numbers) - len(instances)))
     batches = gather(len(data_loader))
-    if len(set(batches)) > 1:
+    sampler = getattr(data_loader, "batch_sampler", None)
+    varies = isinstance(sampler, MaxTokensBatchSampler | MaxPiecesBatchSampler)
+    if varies or len(set(batches)) > 1:
         data_loader.batches_per_epoch = max(batches)  # type: ignore[attr-defined]
 
 

@@ -53,5 +53,7 @@ def test_epochs_have_other_batches(instances):
 def test_wrong_sizes_and_instances_without_pieces_are_errors(instances):
     with pytest.raises(ConfigurationError, match="max_pieces: expected an integer of at least 1"):
         batches(instances, max_pieces=0)
+    with pytest.raises(ConfigurationError, match="padding_noise: expected a number of at least 0"):
+        batches(instances, max_pieces=9, padding_noise=1.5)
     with pytest.raises(ConfigurationError, match="with the token indexer word_pieces, got none"):
         batches(read({"tokens": {"type": "single_id"}}), max_pieces=9)

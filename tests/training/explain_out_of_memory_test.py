@@ -11,7 +11,8 @@ from allennlp_nef.modules.input_representations import SentenceRepresentation
 
 CUDA = "CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 1.00 GiB total)\nand more lines"
 ADVICE = (
-    r"^memory ran out with a batch of \d+ sentences with up to \d+ words: lower batch_size in data_loader, .*"
+    r"^memory ran out with a batch of \d+ sentences with up to \d+ words: "
+    r"lower batch_size \(or max_pieces\) in data_loader, .*"
     r"with the same change in config.json .*`allennlp train --recover` goes on .*"
     r"\(CUDA out of memory. Tried to allocate 2.00 GiB \(GPU 0; 1.00 GiB total\)\)$"
 )

@@ -8,7 +8,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from torch.nn.parallel import DistributedDataParallel
 
-from allennlp_nef.training import NefTrainer
+from allennlp_nef.training import MaxPiecesBatchSampler, NefTrainer
 from allennlp_nef.training.trainer import close_group, refuse_test_data, share_cores, share_evenly
 from tests.processes import in_two_processes
 
@@ -46,6 +46,17 @@ def test_process_with_fewer_sentences_or_batches_repeats_some(numbers, expected,
     most = max(numbers)
     results = in_two_processes(shares, tmp_path / "p", numbers)
     assert results == [(instances, most) for instances in expected]
+
+
+def shares_by_pieces(rank, number):
+    loader = Loader(0, number)
+    loader.batch_sampler = MaxPiecesBatchSampler(9)
+    share_evenly(loader)
+    return loader.batches_per_epoch
+
+
+def test_batches_that_differ_in_each_epoch_get_a_number(tmp_path):
+    assert in_two_processes(shares_by_pieces, tmp_path / "p", 3) == [3, 3]
 
 
 def test_process_without_sentences_is_an_error(tmp_path):

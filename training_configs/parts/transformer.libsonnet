@@ -75,6 +75,7 @@
     'lowercase',
     'min_count',
     'neighbours',
+    'pretrained_file',
     'word_similarity',
   ],
   local builder = if compares then import 'sick.libsonnet' else import 'qe.libsonnet',
@@ -116,7 +117,7 @@
   ],
   token_indexers:: (if compares then {} else super.token_indexers) + { transformer: indexer },
   token_embedders+:: { transformer: { type: 'word_pieces' } + transformer },
-  input_dim:: if is_known then super.input_dim + word_dim,
+  input_dim:: if is_known then (if compares then 0 else super.input_dim) + word_dim,
   encoder_dim:: if !is_known then null else if reads_pairs then (if knobs.aligned_source then 2 else 1) * word_dim else super.encoder_dim,
   optimizer:: {
     type: 'adamw',

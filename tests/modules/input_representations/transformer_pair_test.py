@@ -271,7 +271,13 @@ def test_values_out_of_range_are_errors(make, option, message):
 
 def test_adapters_that_peft_refuses_are_an_error(make):
     pytest.importorskip("peft")
-    for options in ({"rank": 2}, {"r": 2, "target_modules": ["none"]}, {"r": 0}, True):
+    for options in (
+        {"rank": 2},
+        {"r": 2, "target_modules": ["none"]},
+        {"r": 0},
+        {"bias": "x"},
+        True,
+    ):
         with pytest.raises(
             ConfigurationError, match="lora: expected options of LoraConfig of peft"
         ):
