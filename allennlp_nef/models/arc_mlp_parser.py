@@ -182,6 +182,7 @@ class ArcMlpParser(VersionedModel):
         self.labels = LabelScores(states_dim, label_dim, len(labels))
         self.root_label: int | None = labels.get("root")
         self._attachment = AttachmentScoresMetric()
+        self.metrics = [self._attachment]
         initializer(self)
 
     @overrides(check_signature=False)
@@ -233,7 +234,8 @@ class ArcMlpParser(VersionedModel):
             label_scores = self.labels(states, head_indices)
             arc_loss = self._arc_loss(scores, head_indices, mask)
             label_loss = margin_loss(label_scores, head_tags, mask)
-            output["loss"] = (arc_loss + label_loss) / mask.sum().clamp(min=1)
+            self.loss_weight = mask.sum()
+            output["loss"] = (arc_loss + label_loss) / self.loss_weight.clamp(min=1)
             if self.training:
                 heads, labels = scores.argmax(-1), label_scores.argmax(-1)
                 self._attachment(heads, labels, head_indices, head_tags, mask)

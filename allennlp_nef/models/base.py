@@ -16,6 +16,7 @@ from allennlp.models import Model
 from allennlp.modules import Embedding
 from allennlp.modules.seq2seq_encoders import ComposeEncoder, Seq2SeqEncoder
 from allennlp.nn.util import move_to_device
+from allennlp.training.metrics import Metric
 from overrides import overrides
 
 from allennlp_nef.modules.halting import BatchHalting, Halting
@@ -31,6 +32,12 @@ class VersionedModel(Model):
 
     An error in loading it ends with a line that names these versions and those in use. Weights without them load too.
     """
+
+    metrics: list[Metric]
+    """What `get_metrics` takes its scores from. In a training with several processes the trainer `nef` asks for them."""
+    loss_weight: torch.Tensor | None = None
+    """The weight of the loss of the last batch with gold values in a mean over batches, a scalar: the number of what
+    the loss is a mean over."""
 
     @overrides(check_signature=False)
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:

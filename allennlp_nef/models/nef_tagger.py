@@ -225,8 +225,6 @@ class NefTagger(VersionedModel):
         self._warned_of_alignments = False
         self.batch_shape: BatchShape | None = None
         """The shape of the last batch."""
-        self.loss_weight: torch.Tensor | None = None
-        """The weight of the loss of the last batch with gold tags, a scalar: see `TagHead.loss_weight`."""
 
     @overrides(check_signature=False)
     def forward(

@@ -10,12 +10,11 @@ from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder, Seq2VecEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
-from allennlp.training.metrics import CategoricalAccuracy
 from overrides import overrides
 from torch.nn import functional
 
 from allennlp_nef.data.formats.sentence_pairs import MAX_SCORE, MIN_SCORE
-from allennlp_nef.metrics import SentenceScoresMetric
+from allennlp_nef.metrics import CountingMetric, SentenceScoresMetric, TagAccuracy
 from allennlp_nef.models.base import VersionedModel, check_input_dim
 from allennlp_nef.modules.input_representations import (
     InputRepresentation,
@@ -31,6 +30,7 @@ class PairOutput(torch.nn.Module, Registrable):
     default_implementation = "classes"
     gold: ClassVar[str]
     """The field of an instance that has the gold value."""
+    metric: CountingMetric
 
     def forward(
         self, features: torch.Tensor, gold: torch.Tensor | None = None
@@ -80,7 +80,7 @@ class ClassOutput(PairOutput):
             raise ConfigurationError("label: expected classes in the training data, got none")
         self.labels = [names[index] for index in range(len(names))]
         self.projection = torch.nn.Linear(input_dim, len(self.labels))
-        self.accuracy = CategoricalAccuracy()
+        self.metric = TagAccuracy()
 
     @overrides
     def forward(
@@ -90,7 +90,7 @@ class ClassOutput(PairOutput):
         outputs = {"probs": logits.softmax(-1)}
         if gold is not None:
             outputs["loss"] = functional.cross_entropy(logits, gold)
-            self.accuracy(logits, gold)
+            self.metric(logits.argmax(-1), gold)
         return outputs
 
     @overrides
@@ -102,7 +102,7 @@ class ClassOutput(PairOutput):
 
     @overrides
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
-        return {"accuracy": self.accuracy.get_metric(reset)}
+        return self.metric.get_metric(reset)
 
 
 @PairOutput.register("scores")
@@ -263,6 +263,7 @@ class SentencePair(VersionedModel):
         vectors = 2 if text_field_embedder else 1
         self.features = torch.nn.Linear(vectors * vector_encoder.get_output_dim(), hidden_dim)
         self.output = output.construct(vocab=vocab, input_dim=hidden_dim)
+        self.metrics = [self.output.metric]
         initializer(self)
 
     @overrides(check_signature=False)
@@ -308,6 +309,8 @@ class SentencePair(VersionedModel):
         else:
             words, mask = self.input_representation(source=first, target=second)
             pair = self._vectors(words, mask, second_heads)
+        if gold is not None:
+            self.loss_weight = gold.new_tensor(len(gold))
         return self.output(torch.sigmoid(self.features(pair)), gold)
 
     def encode(self, text: TextFieldTensors, heads: torch.Tensor | None = None) -> torch.Tensor:

@@ -8,10 +8,10 @@ from allennlp.models import Model
 from allennlp.modules import TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
-from allennlp.training.metrics import CategoricalAccuracy
 from overrides import overrides
 from torch.nn import functional
 
+from allennlp_nef.metrics import TagAccuracy
 from allennlp_nef.models.base import VersionedModel, check_input_dim
 from allennlp_nef.modules.options import check_dropout
 from allennlp_nef.modules.tree_encoders import TreeEncoder
@@ -60,7 +60,7 @@ class TreeLstm(VersionedModel):
         self.tree_encoder = tree_encoder
         self.dropout = torch.nn.Dropout(dropout)
         self.projection = torch.nn.Linear(tree_encoder.get_output_dim(), len(self.names))
-        self._accuracy, self._node_accuracy = CategoricalAccuracy(), CategoricalAccuracy()
+        self._accuracy, self._node_accuracy = self.metrics = [TagAccuracy(), TagAccuracy()]
         initializer(self)
 
     @overrides(check_signature=False)
@@ -103,11 +103,12 @@ class TreeLstm(VersionedModel):
             known = labels.masked_fill(~is_known, -100)
             total = functional.cross_entropy(logits.flatten(0, 1), known.flatten(), reduction="sum")
             outputs["loss"] = total / is_known.sum().clamp(min=1)
-            self._node_accuracy(logits, labels.clamp(min=0), is_known)
+            self.loss_weight = is_known.sum().float().clamp(min=1e-30)  # not 0: it divides sums
+            predictions = logits.argmax(-1)
+            self._node_accuracy(predictions, labels, is_known)
             roots = (counts - 1).unsqueeze(-1)
-            root_labels = labels.gather(1, roots)
-            root_logits = logits.gather(1, roots.unsqueeze(-1).expand(-1, -1, logits.size(-1)))
-            self._accuracy(root_logits, root_labels.clamp(min=0), is_known.gather(1, roots))
+            at_roots = (each.gather(1, roots) for each in (predictions, labels, is_known))
+            self._accuracy(*at_roots)
         return outputs
 
     @overrides(check_signature=False)
@@ -125,6 +126,6 @@ class TreeLstm(VersionedModel):
     @overrides
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         return {
-            "accuracy": self._accuracy.get_metric(reset),
-            "node_accuracy": self._node_accuracy.get_metric(reset),
+            "accuracy": self._accuracy.get_metric(reset)["accuracy"],
+            "node_accuracy": self._node_accuracy.get_metric(reset)["accuracy"],
         }

@@ -9,7 +9,7 @@ from allennlp.models import Model
 from overrides import overrides
 
 from allennlp_nef.errors import UserError
-from allennlp_nef.models import NefTagger
+from allennlp_nef.models.base import VersionedModel
 
 _WEIGHT = "loss_weight"
 
@@ -18,8 +18,8 @@ _WEIGHT = "loss_weight"
 class NefEvaluator(SimpleEvaluator):
     """AllenNLP's `simple`, for `allennlp evaluate`: the loss is the mean that the trainer `nef` reports.
 
-    It is a mean over the sentences (or words: see `average` of `TagHead`) where AllenNLP's is one over batches. A
-    `--batch-weight-key` goes before it. It takes the options of `simple`.
+    It is a mean over the sentences (or words: see `average` of `TagHead`) where AllenNLP's is one over batches, as it is
+    with AllenNLP's models. A `--batch-weight-key` goes before it. It takes the options of `simple`.
 
     Registered as an `Evaluator` with name "nef".
 
@@ -38,7 +38,7 @@ class NefEvaluator(SimpleEvaluator):
         **kwargs: Any,
     ) -> dict[str, Any]:
         with ExitStack() as stack:
-            if not batch_weight_key and isinstance(model, NefTagger):
+            if not batch_weight_key and isinstance(model, VersionedModel):
                 batch_weight_key = _WEIGHT
                 hook = model.register_forward_hook(
                     lambda _, __, out: {**out, _WEIGHT: model.loss_weight}

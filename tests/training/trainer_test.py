@@ -64,6 +64,10 @@ CASES = {
     },
     # Words are counted; some parameters are frozen; a loss that is a mean over words.
     "ner_char_bilstm_crf": {**PROCESSES, "trainer.no_grad": ["text_field_embedder"]},
+    # The models beside the tagger.
+    "sick_entailment_bilstm": {**PROCESSES, "validation_data_loader.batch_size": 4},
+    "parse_arc_mlp": {**PROCESSES, "validation_data_loader.batch_size": 4},
+    "sst_tree_lstm": {**PROCESSES, "validation_data_loader.batch_size": 4},
     # One process.
     "pos_psa_bilstm_crf": {"validation_data_loader.batch_size": 7},
 }
