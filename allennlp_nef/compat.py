@@ -473,6 +473,8 @@ _POSITIVE = (
     *("batch_size", "embedding_dim", "keep_most_recent_by_count", "max_instances", "max_tokens"),
     *("num_epochs", "num_gradient_accumulation_steps", "save_every_num_batches", "step_size"),
 )
+# The modules whose options with a type are not null.
+_WITHOUT_NULL = ("allennlp_nef", "allennlp.data.samplers")
 _CHECKS = (AssertionError, OSError, ValueError)
 _OF_ALLENNLP_MODELS = ("biaffine_parser", "esim")
 
@@ -487,6 +489,8 @@ class _RefusedValue(ValueError):
 
 def _name_what_cannot_be_built(module: Any) -> None:
     """Raises a `ConfigurationError` that names component and option where a config does not fit a component.
+
+    AllenNLP takes null for any option, and true for the integer 1; here that is an error.
 
     An error inside a constructor stays as it is: it may be a bug. Only those with which a constructor of AllenNLP
     refuses values become a `ConfigurationError`.
@@ -506,7 +510,7 @@ def _name_what_cannot_be_built(module: Any) -> None:
         built_later = typing.get_args(annotation)[0] if is_lazy else annotation
         expected = _expected(module, value, built_later)
         try:
-            if is_lazy and expected:
+            if is_lazy and expected or annotation is int and isinstance(value, bool):
                 raise TypeError
             return construct(class_name, name, value, annotation, default, **extras)
         except (TypeError, module.ConfigurationError):
@@ -526,6 +530,13 @@ def _name_what_cannot_be_built(module: Any) -> None:
 
     def create_kwargs(constructor: Any, cls: Any, params: Any, /, **extras: Any) -> Any:
         options = module.infer_params(cls, constructor)
+        if cls.__module__.startswith(_WITHOUT_NULL):
+            for name in sorted(params.keys() & options.keys()):
+                kind = _KINDS.get(options[name].annotation)
+                if kind and params[name] is None and options[name].default is not None:
+                    raise module.ConfigurationError(
+                        f"{_place(params, cls.__name__)}: {name}: expected {kind}, got None"
+                    )
         if cls.__module__.startswith("allennlp"):
             for name in params.keys() & options.keys() & {*_POSITIVE}:
                 if isinstance(params[name], int) and (params[name] is True or params[name] < 1):
@@ -719,7 +730,7 @@ def _suggest_choice(module: Any) -> None:
         from allennlp_nef.errors import unknown_option
 
         name = self.get(key)
-        if isinstance(name, str) and name not in choices and "." not in name:
+        if isinstance(name, str) and name not in choices and "." not in name.lstrip("."):
             message = unknown_option(f"{self.history}{key}", name, choices, "names")
             raise module.ConfigurationError(f"{message} (--include-package loads further ones)")
         return pop_choice(self, key, choices, *arguments, **options)

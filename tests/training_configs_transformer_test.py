@@ -18,6 +18,7 @@ from transformers import BertModel, PreTrainedModel
 from allennlp_nef import load
 from allennlp_nef.cli.calibrate import calibrate
 from allennlp_nef.cli.ensemble import ensemble
+from allennlp_nef.data.token_indexers import WordPiecesIndexer
 from allennlp_nef.errors import UserError
 from allennlp_nef.modules.token_embedders import WordPiecesEmbedder
 from allennlp_nef.training import FreezeTransformer, SaveTransformer
@@ -100,7 +101,10 @@ def build(transformer, tmp_path, monkeypatch):
             "pooling:: 'first_last', embedding_dim:: 6, affix_dim:: 2, character_dim:: 3",
         ),
         ("sick_entailment_transformer", f"transformer_dim:: {DIM}, lstm_dim:: 4, last_layers:: 2"),
-        ("sst_transformer", f"transformer_dim:: {DIM}, embedding_dim:: 4"),
+        (
+            "sst_transformer",
+            f"transformer_dim:: {DIM}, embedding_dim:: 4, decoder:: self.neural_easy_first('full', 2)",
+        ),
     ],
 )
 def test_each_part_learns_in_one_step(build, name, knobs):
@@ -127,6 +131,7 @@ def test_each_knob_changes_the_config(task):
         ("trec", "transformer_model:: 'a/b'", "transformer_dim: needed for .* a/b; known are"),
         ("sick", "transformer_model:: 'a/b'", "transformer_dim: needed for .* a/b; known are"),
         ("qe", "transformer_model:: 'a/b', layer_decay:: 0.5", "transformer_layers: needed for"),
+        ("ner", "train_parameters:: false, frozen_layers:: 1", "frozen_layers: changes nothing"),
         ("qe", "pool:: 7", "pool: expected one of the knobs"),
         ("qe", "embedding_dim:: 7", "embedding_dim: changes nothing with a transformer"),
         ("sick", "character_dim:: 7", "character_dim: changes nothing with a transformer"),
@@ -412,6 +417,27 @@ def test_two_transformers_in_a_model_are_an_error(tmp_path):
         ConfigurationError, match="expected one transformer in a model, got .* and "
     ):
         SaveTransformer(str(tmp_path)).on_start(SimpleNamespace(model=model))
+
+
+def test_the_tokenizer_of_another_transformer_is_an_error(tmp_path):
+    for name, save in SAVE.items():
+        save(tmp_path / name)
+    model = torch.nn.ModuleList([WordPiecesEmbedder(str(tmp_path / "bert"))])
+    (tmp_path / "copy").mkdir()
+    for file in (tmp_path / "bert").iterdir():
+        shutil.copy(file, tmp_path / "copy")
+
+    def start(name):
+        indexers = {"tokens": {"pieces": WordPiecesIndexer(str(tmp_path / name))}}
+        loader = SimpleNamespace(reader=SimpleNamespace(indexers=indexers))
+        trainer = SimpleNamespace(model=model, data_loader=loader)
+        SaveTransformer(str(tmp_path / "run")).on_start(trainer)
+
+    with pytest.raises(ConfigurationError, match="expected that of the model, .*bert', got .*xlm"):
+        start("xlm_roberta")
+    assert not (tmp_path / "run").exists()
+    start("copy")
+    assert (tmp_path / "run").exists()
 
 
 def test_model_that_cannot_be_found_is_an_error_in_one_line(tmp_path, monkeypatch):

@@ -481,10 +481,12 @@ def check_training(config: Mapping[str, Any]) -> None:
         if not isinstance(options, Mapping):
             raise UserError(f"{part}: expected an object, got {quote(options)}")
         if "type" in options and part in _TYPES:
+            name = str(options["type"])
             try:
-                _TYPES[part].resolve_class_name(str(options["type"]))
-            except (ConfigurationError, ValueError) as error:  # the second for names such as ".x"
-                raise UserError(f"{part}: {summary_of(error)}") from error
+                Params({"type": name}, f"{part}.").pop_choice("type", _TYPES[part].list_available())
+                _TYPES[part].resolve_class_name(name)
+            except ConfigurationError as error:
+                raise UserError(summary_of(error)) from error
         for name in names:
             count = options.get(name)
             if count is not None and (type(count) is not int or count < 1):
@@ -562,8 +564,9 @@ def _batches(
     random.seed(seed)
     try:
         if loader.get("batch_sampler"):
-            own: Any = loader["batch_sampler"]  # an object, or the name of a type
-            sampler: Any = BatchSampler.from_params(Params(own) if isinstance(own, dict) else own)
+            own: Any = loader["batch_sampler"]
+            options = {"type": own} if isinstance(own, str) else own
+            sampler: Any = BatchSampler.from_params(Params(options, "data_loader.batch_sampler."))
             if isinstance(sampler, MaxPiecesBatchSampler):
                 return None
             return [[sentences[i] for i in group] for group in sampler.get_batch_indices(sentences)]

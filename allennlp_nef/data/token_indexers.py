@@ -141,7 +141,8 @@ class WordPiecesIndexer(TokenIndexer):
 
     def __init__(self, model_name: str = "xlm-roberta-base", **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._tokenizer = load_tokenizer(model_name)
+        self.model_name = model_name
+        self.tokenizer = load_tokenizer(model_name)
 
     @classmethod
     @overrides(check_signature=False)
@@ -162,8 +163,8 @@ class WordPiecesIndexer(TokenIndexer):
         if not tokens:
             return self.get_empty_token_list()
         words = [token.ensure_text() for token in tokens]
-        encoded = self._tokenizer(words, add_special_tokens=False, verbose=False)["input_ids"]
-        pieces = [of_word or [self._tokenizer.unk_token_id] for of_word in encoded]
+        encoded = self.tokenizer(words, add_special_tokens=False, verbose=False)["input_ids"]
+        pieces = [of_word or [self.tokenizer.unk_token_id] for of_word in encoded]
         return {"counts": list(map(len, pieces)), "pieces": list(chain.from_iterable(pieces))}
 
     @overrides

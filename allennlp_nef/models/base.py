@@ -19,7 +19,9 @@ from allennlp.nn.util import move_to_device
 from allennlp.training.metrics import Metric
 from overrides import overrides
 
+from allennlp_nef.models.out_of_memory import BatchShape, batch_shape, explaining_memory
 from allennlp_nef.modules.halting import BatchHalting, Halting
+from allennlp_nef.modules.options import check_fields
 from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst, TracedEncoder
 from allennlp_nef.modules.seq2seq_encoders.traced_encoder import TagScorer
 from allennlp_nef.modules.traces import EncoderTrace
@@ -34,10 +36,23 @@ class VersionedModel(Model):
     """
 
     metrics: list[Metric]
-    """What `get_metrics` takes its scores from. In a training with several processes the trainer `nef` asks for them."""
+    """What `get_metrics` takes its scores from. With several processes the trainer `nef` asks for them."""
     loss_weight: torch.Tensor | None = None
     """The weight of the loss of the last batch with gold values in a mean over batches, a scalar: the number of what
     the loss is a mean over."""
+
+    batch_shape: BatchShape | None = None
+    """The shape of the last batch."""
+
+    @overrides(check_signature=False)
+    def __call__(self, *args: Any, **fields: Any) -> Any:
+        """The output of `forward`. Raises a `ConfigurationError` for fields of another reader, and an
+        `OutOfMemoryError`."""
+        if not args:
+            check_fields(Model, self, fields)
+        self.batch_shape = batch_shape(fields)
+        with explaining_memory(self.batch_shape, self.training):
+            return super().__call__(*args, **fields)
 
     @overrides(check_signature=False)
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:

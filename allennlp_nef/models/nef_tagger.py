@@ -38,11 +38,11 @@ from allennlp_nef.models.base import (
     run_encoder,
     thresholds_of,
 )
-from allennlp_nef.models.out_of_memory import BatchShape, batch_shape, explaining_memory
+from allennlp_nef.models.out_of_memory import explaining_memory
 from allennlp_nef.modules.calibration import OBJECTIVES, Calibration
 from allennlp_nef.modules.halting import BatchHalting, Halting
 from allennlp_nef.modules.input_representations import InputRepresentation
-from allennlp_nef.modules.options import check_dropout, registered_name
+from allennlp_nef.modules.options import check_dropout, check_fields, registered_name
 from allennlp_nef.modules.sentence_score_head import SentenceScoreHead
 from allennlp_nef.modules.seq2seq_encoders import (
     DropoutEncoder,
@@ -223,8 +223,6 @@ class NefTagger(VersionedModel):
         self._accepted = AcceptanceMetric()
         self._unseen_labels: Counter[str] = Counter()
         self._warned_of_alignments = False
-        self.batch_shape: BatchShape | None = None
-        """The shape of the last batch."""
 
     @overrides(check_signature=False)
     def forward(
@@ -271,30 +269,29 @@ class NefTagger(VersionedModel):
         """
         if self.training:
             check_is_labeled(tags, sentence_score, self.sentence_score is not None)
-        self.batch_shape = batch_shape(inputs)
         items = tagging_metadata(metadata)
         self._warn_of_alignments(items)
-        with explaining_memory(self.batch_shape, self.training):
-            encoded = self.encode(inputs, options)
-            tagging = encoded.tagging
-            output: dict[str, Any] = {"mask": tagging.mask}
-            if encoded.score_logits is not None:
-                output["sentence_score"] = encoded.score_logits.sigmoid()
-            if tags is not None and ignore_loss_on_o_tags:
-                output["loss"] = explained_loss(tagging, tags)
-            elif tags is not None:
-                output["loss"] = self._loss(encoded, tags, sentence_score, items)
-            gold = None if ignore_loss_on_o_tags else tags
-            with torch.no_grad():
-                self._count(tagging, gold, output.get("sentence_score"), sentence_score)
-                if not self.training:
-                    output.update(tag_ids=tagging.tag_ids, scores=tagging.scores, tagging=tagging)
+        encoded = self.encode(inputs, options)
+        tagging = encoded.tagging
+        output: dict[str, Any] = {"mask": tagging.mask}
+        if encoded.score_logits is not None:
+            output["sentence_score"] = encoded.score_logits.sigmoid()
+        if tags is not None and ignore_loss_on_o_tags:
+            output["loss"] = explained_loss(tagging, tags)
+        elif tags is not None:
+            output["loss"] = self._loss(encoded, tags, sentence_score, items)
+        gold = None if ignore_loss_on_o_tags else tags
+        with torch.no_grad():
+            self._count(tagging, gold, output.get("sentence_score"), sentence_score)
+            if not self.training:
+                output.update(tag_ids=tagging.tag_ids, scores=tagging.scores, tagging=tagging)
         trace = encoded.trace if is_traced(options) else None
         others = {"metadata": metadata, "options": options, "steps": encoded.steps, "trace": trace}
         return {**output, **{name: value for name, value in others.items() if value is not None}}
 
     def encode(self, inputs: dict[str, Any], options: list[DecodeOptions] | None) -> Encoded:
         """The scores of a batch, from its fields and the options of its sentences."""
+        check_fields(InputRepresentation, self.input_representation, inputs)
         vectors, mask = self.input_representation(**inputs)
         vectors = self.dropout(zero_padding(vectors, mask))
         traced = is_traced(options)

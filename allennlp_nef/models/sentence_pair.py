@@ -14,7 +14,7 @@ from overrides import overrides
 from torch.nn import functional
 
 from allennlp_nef.data.formats.sentence_pairs import MAX_SCORE, MIN_SCORE
-from allennlp_nef.metrics import CountingMetric, SentenceScoresMetric, TagAccuracy
+from allennlp_nef.metrics import SentenceScoresMetric, TagAccuracy
 from allennlp_nef.models.base import VersionedModel, check_input_dim
 from allennlp_nef.modules.input_representations import (
     InputRepresentation,
@@ -30,7 +30,7 @@ class PairOutput(torch.nn.Module, Registrable):
     default_implementation = "classes"
     gold: ClassVar[str]
     """The field of an instance that has the gold value."""
-    metric: CountingMetric
+    metric: Any  # a `CountingMetric`
 
     def forward(
         self, features: torch.Tensor, gold: torch.Tensor | None = None

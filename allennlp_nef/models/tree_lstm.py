@@ -107,7 +107,7 @@ class TreeLstm(VersionedModel):
             predictions = logits.argmax(-1)
             self._node_accuracy(predictions, labels, is_known)
             roots = (counts - 1).unsqueeze(-1)
-            at_roots = (each.gather(1, roots) for each in (predictions, labels, is_known))
+            at_roots: Any = (each.gather(1, roots) for each in (predictions, labels, is_known))
             self._accuracy(*at_roots)
         return outputs
 

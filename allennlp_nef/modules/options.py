@@ -1,7 +1,10 @@
 """Options of components: checks of their values, and the names that components are registered under."""
 
+from collections.abc import Mapping
+from inspect import Parameter, signature
 from typing import Any
 
+import torch
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
 
@@ -24,6 +27,25 @@ def check_dropout(dropout: Any) -> None:
     """Raises a `ConfigurationError` for a dropout that is not in [0, 1)."""
     if dropout is None or not 0 <= dropout < 1:
         raise ConfigurationError(f"dropout: expected a number in [0, 1), got {dropout}")
+
+
+def check_fields(
+    base: type[Registrable], module: torch.nn.Module, fields: Mapping[str, Any]
+) -> None:
+    """Raises a `ConfigurationError` where a module does not take the fields of a batch, or lacks one."""
+    options = signature(module.forward)
+    try:
+        options.bind(**fields)
+    except TypeError:
+        needed = [
+            name
+            for name, option in options.parameters.items()
+            if option.default is Parameter.empty and option.kind is not Parameter.VAR_KEYWORD
+        ]
+        raise ConfigurationError(
+            f"{registered_name(base, module)}: expected a dataset_reader that gives the fields "
+            f"{', '.join(needed)}, got one that gives {', '.join(fields)}"
+        ) from None
 
 
 def registered_name(base: type[Registrable], component: object) -> str:

@@ -230,6 +230,10 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         # As configs had it before: `pooling`, with "mean"; `frozen_layers` of "all".
         former = params.pop("pooling", None)
         if former is not None:
+            if "sub_token_mode" in params:
+                raise ConfigurationError(
+                    "sub_token_mode: expected this or pooling, its former name, got both"
+                )
             params["sub_token_mode"] = "avg" if former == "mean" else former
         if params.get("frozen_layers") == "all":
             params["frozen_layers"], params["train_parameters"] = None, False

@@ -5,7 +5,7 @@ import os
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from allennlp.common.checks import ConfigurationError
@@ -19,6 +19,7 @@ from allennlp_nef.data.formats.data_paths import DataPath
 from allennlp_nef.data.formats.wmt_layouts import without_eos
 from allennlp_nef.data.metadata import TaggingMetadata, tagging_metadata
 from allennlp_nef.data.saved_examples import FILE_NAME, Request, request_of, write_examples
+from allennlp_nef.data.token_indexers import WordPiecesIndexer
 from allennlp_nef.errors import DataFormatError, quote
 from allennlp_nef.models.out_of_memory import (
     OutOfMemoryError,
@@ -172,7 +173,7 @@ class SaveTransformer(TrainerCallback):
 
     # Raises
 
-    `ConfigurationError`: a model with transformers of several names.
+    `ConfigurationError`: a model with transformers of several names; a reader with the tokenizer of another one.
     """
 
     @overrides(check_signature=False)
@@ -184,6 +185,19 @@ class SaveTransformer(TrainerCallback):
             raise ConfigurationError(
                 f"model_name: expected one transformer in a model, got {names}"
             )
+        reader = getattr(trainer.data_loader, "reader", None)
+        readers = chain.from_iterable(map(dict.values, getattr(reader, "indexers", {}).values()))
+        indexers = [indexer for indexer in readers if isinstance(indexer, WordPiecesIndexer)]
+        for module in transformers.values():
+            for indexer in indexers:
+                if (
+                    indexer.model_name != module.model_name
+                    and indexer.tokenizer is not module.tokenizer
+                ):
+                    raise ConfigurationError(
+                        "dataset_reader: model_name of word_pieces: expected that of the model, "
+                        f"{module.model_name!r}, got {indexer.model_name!r}, which has another tokenizer"
+                    )
         for module in transformers.values() if is_primary else ():
             folder = os.path.join(self.serialization_dir, TRANSFORMER_NAME)
             module.transformer.config.save_pretrained(folder)

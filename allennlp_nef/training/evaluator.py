@@ -18,8 +18,8 @@ _WEIGHT = "loss_weight"
 class NefEvaluator(SimpleEvaluator):
     """AllenNLP's `simple`, for `allennlp evaluate`: the loss is the mean that the trainer `nef` reports.
 
-    It is a mean over the sentences (or words: see `average` of `TagHead`) where AllenNLP's is one over batches, as it is
-    with AllenNLP's models. A `--batch-weight-key` goes before it. It takes the options of `simple`.
+    It is a mean over the sentences (or words: see `average` of `TagHead`) where AllenNLP's is one over batches. With
+    models of other packages it is AllenNLP's. A `--batch-weight-key` goes before it. It takes the options of `simple`.
 
     Registered as an `Evaluator` with name "nef".
 

@@ -185,7 +185,12 @@ class TestErrors:
             ),
             (
                 """training_configs/qe_nef_f.jsonnet -o '{"trainer": "x"}'""",
-                "trainer: 'x' is not a registered name for 'Trainer'",
+                "trainer.type: expected one of the names gradient_descent, nef, no_op, got 'x'",
+            ),
+            (
+                "training_configs/qe_nef_f.jsonnet -o "
+                """'{"data_loader.batch_sampler.padding_noise": null}'""",
+                "data_loader.batch_sampler (BucketBatchSampler): padding_noise: expected a number, got None",
             ),
             (
                 """--reader conll_tags --train x -o '{"trainer": [1]}'""",

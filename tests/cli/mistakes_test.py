@@ -87,6 +87,17 @@ class TestTraining:
         [
             ("trainer.optimizer.lr", -1, "trainer.optimizer (AdagradOptimizer): Invalid learning"),
             ("model.decoder.sketch_dim", "a", "model.decoder (NeuralEasyFirst): sketch_dim: expec"),
+            (
+                "model.decoder.context_size",
+                True,
+                "model.decoder (NeuralEasyFirst): context_size: ex",
+            ),
+            ("trainer.type", ".", "trainer.type: expected one of the names gradient_descent, nef"),
+            (
+                "data_loader.batch_sampler.padding_noise",
+                None,
+                "data_loader.batch_sampler (BucketBatchSampler): padding_noise: expected a number, got",
+            ),
             ("model", None, f"{CONFIG}: model: expected an object, got None"),
             (
                 "numpy_seed",

@@ -37,10 +37,7 @@
     use_highway: false,
   } else super.encoder + (if knobs.lstm_dim == 0 then {} else { bidirectional: knobs.bidirectional }),
   encoders:: if knobs.pooling == 'state' then { seq2vec_encoder: knobs.encoder } else {
-    [if knobs.lstm_dim > 0 || knobs.decoder != null then 'seq2seq_encoder']: if knobs.decoder == null then knobs.encoder else {
-      type: 'compose',
-      encoders: [knobs.encoder, knobs.decoder],
-    },
+    [if knobs.lstm_dim > 0 || knobs.decoder != null then 'seq2seq_encoder']: knobs.states_encoder,
     seq2vec_encoder: {
       type: 'attention_pooling',
       input_dim: knobs.states_dim + (if knobs.decoder == null then 0 else knobs.decoder.sketch_dim),

@@ -21,10 +21,6 @@
 
   // Builders.
   encoder_dim:: knobs.input_dim + knobs.tag_dim,
-  states_encoder:: if knobs.decoder == null then knobs.encoder else {
-    type: 'compose',
-    encoders: [knobs.encoder, knobs.decoder],
-  },
   reader:: { type: 'conllu_trees', column: knobs.column },
   token_indexers+:: {},
   sorting_keys:: ['words'],

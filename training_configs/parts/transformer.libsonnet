@@ -85,6 +85,8 @@
     if reads_pairs && std.objectHasAll(builder, knob) && knobs[knob] != builder[knob]
   ],
   assert refused == [] : '%s: changes nothing with a transformer that reads both sentences' % refused[0],
+  assert knobs.train_parameters || std.member([0, null, 'all'], knobs.frozen_layers)
+         : 'frozen_layers: changes nothing where train_parameters is false',
   assert estimates_quality || !knobs.aligned_source : 'aligned_source: needs the builder of quality estimation',
   local indexer = { type: 'word_pieces', model_name: knobs.transformer_model },
   local trains = knobs.train_parameters && knobs.frozen_layers != 'all',  // 'all', as before

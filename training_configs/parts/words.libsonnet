@@ -72,6 +72,11 @@
     [if knobs.num_layers > 1 then 'dropout']: knobs.dropout,  // between layers
     bidirectional: true,
   },
+  // With the decoder, for models that have no option of their own for it.
+  states_encoder:: if knobs.decoder == null then knobs.encoder else if knobs.lstm_dim == 0 then knobs.decoder else {
+    type: 'compose',
+    encoders: [knobs.encoder, knobs.decoder],
+  },
 
   sorting_keys:: ['tokens'],
 

@@ -102,6 +102,13 @@ def test_without_gold_values_there_is_no_loss():
         assert "loss" not in model.eval()(batch["first"], batch["second"])
 
 
+def test_fields_of_another_reader_are_an_error():
+    model, batch = build("classes")
+    message = "sentence_pair: expected .* gives the fields first, second, got one that gives first, tokens"
+    with pytest.raises(ConfigurationError, match=message):
+        model(first=batch["first"], tokens=batch["second"])
+
+
 def test_training_data_without_classes_are_an_error():
     with pytest.raises(ConfigurationError, match="label: expected classes in the training data"):
         ClassOutput(Vocabulary(), 2)
