@@ -33,7 +33,7 @@ def load(archive: str, cuda_device: int = -1, **options: Any) -> Any:
         The number of a GPU, or -1 for the CPU.
     options
         `name`, the registered name of another predictor than the default of the model; `trust=True` for an archive that
-        may run code; and the options of the predictor.
+        may run code; `overrides`, changes to its config; and the options of the predictor.
 
     # Raises
 

@@ -23,6 +23,7 @@ import inspect
 import pickle
 import re
 import sys
+import tarfile
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -468,6 +469,8 @@ _CHECKING = tuple(
     f"allennlp.{name}"
     for name in ("data.token_indexers", "data.tokenizers", "modules", "training.optimizers")
 )
+COMPRESSION = 1
+"""Of archives, as gzip has it."""
 # Options that have to be integers of at least 1. AllenNLP does not check its own, or not as errors of a config.
 _POSITIVE = (
     *("batch_size", "embedding_dim", "keep_most_recent_by_count", "max_instances", "max_tokens"),
@@ -676,6 +679,23 @@ def _check_before_reading(module: Any) -> None:
     module.MultiProcessDataLoader.__init__ = functools.wraps(construct)(__init__)
 
 
+def _archive_quickly(module: Any) -> None:
+    """Compresses archives less. Weights hardly get smaller by it: with Python's default those of a pretrained encoder
+    take two minutes in place of 13 seconds, and 4% less space."""
+
+    def open_file(name: Any, mode: Any = "r", **options: Any) -> tarfile.TarFile:
+        if mode == "w:gz":
+            options.setdefault("compresslevel", COMPRESSION)
+        return tarfile.open(name, mode, **options)
+
+    module.tarfile = types.SimpleNamespace(**{**vars(tarfile), "open": open_file})
+
+
+def _change_archival(module: Any) -> None:
+    _archive_quickly(module)
+    _name_damaged_parts(module)
+
+
 def _name_damaged_parts(module: Any) -> None:
     """Raises a `ConfigurationError` where the config of an archive lacks a part, or its other file has no version.
 
@@ -813,7 +833,7 @@ _CHANGES: dict[str, Callable[[Any], None]] = {
     "allennlp.common.util": _change_util,
     "allennlp.data.data_loaders.multiprocess_data_loader": _check_before_reading,
     "allennlp.data.vocabulary": _name_namespaces,
-    "allennlp.models.archival": _name_damaged_parts,
+    "allennlp.models.archival": _change_archival,
     "allennlp.modules.seq2seq_encoders.compose_encoder": _name_dimensions,
     "allennlp.nn.util": _name_damaged_weights,
     "allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers": _reduce_on_plateau_without_verbose,

@@ -1,6 +1,7 @@
 """Pretrained transformers and their tokenizers, from a folder or from huggingface.co."""
 
 import hashlib
+import logging
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,8 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.errors import summary_of
+
+logger = logging.getLogger(__name__)
 
 ENCODER_WEIGHTS_NAME = "model.safetensors"
 """In the folder of a pretrained transformer."""
@@ -71,12 +74,32 @@ def load_transformer(model_name: str, load_weights: bool = True) -> Any:
 
     with explaining(model_name):
         if load_weights:
-            transformer = AutoModel.from_pretrained(model_name, trust_remote_code=False)
+            transformer = _with_all_weights(AutoModel, model_name)
         else:
             config = AutoConfig.from_pretrained(model_name, trust_remote_code=False)
             transformer = AutoModel.from_config(config)
     if getattr(transformer, "pooler", None) is not None:
         transformer.pooler = None  # its parameters would get no gradients
+    return transformer
+
+
+def _with_all_weights(kind: Any, model_name: str) -> Any:
+    """A transformer with its weights. transformers' own report would name the pooler, which plays no part."""
+    messages = logging.getLogger("transformers")
+    level = messages.level
+    messages.setLevel(logging.ERROR)
+    try:
+        transformer, report = kind.from_pretrained(
+            model_name, trust_remote_code=False, output_loading_info=True
+        )
+    finally:
+        messages.setLevel(level)
+    missing = [name for name in report["missing_keys"] if not name.startswith("pooler.")]
+    if missing:
+        logger.warning(
+            "%s: %d of its weights are missing and random, the first of them %s.",
+            *(model_name, len(missing), min(missing)),
+        )
     return transformer
 
 

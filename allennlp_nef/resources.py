@@ -35,7 +35,7 @@ def trained_models() -> dict[str, dict[str, Any]]:
 
     `dict[str, dict[str, Any]]`
         Of each: the `path` of its archive, the `task`, the languages, the training `data` and their license, the
-        `scores` on test data in fractions of 1, and the `command` that trained it.
+        `scores` on a `split` of these data in fractions of 1, and the `command` that trained it.
     """
     folder = _PACKAGE / "trained_models"
     models: dict[str, dict[str, Any]] = json.loads((folder / "models.json").read_text("utf-8"))

@@ -66,24 +66,15 @@ def write(name: str, part: str, archive: Path, scores: dict[str, float]) -> None
     models[name] = {
         "task": "quality estimation",
         "languages": LANGUAGES[name],
-        "data": f"MLQE-PE {part.removeprefix('mlqe-pe-')} (CC0 1.0): 7,000 sentences; scores of its test20",
+        "data": f"MLQE-PE {part.removeprefix('mlqe-pe-')} (CC0 1.0): 7,000 sentences",
+        "split": "test20",
         "license": "CC0-1.0",
         "scores": scores,
         "command": f"python benchmarks/prepare_models.py {name} --data FOLDER",
     }
     list_file.write_text(json.dumps(dict(sorted(models.items())), indent=2) + "\n", "utf-8")
-    copy, metrics = folder / f"{name}.tar.gz", archive.parent / "test20.json"
-    shutil.copyfile(archive, copy)
-    metrics.write_text(json.dumps(scores), "utf-8")
-    card(
-        str(copy),
-        output=str(folder / f"{name}.md"),
-        name=name,
-        metrics=[f"test20={metrics}"],
-        dataset="MLQE-PE",
-        language=LANGUAGES[name],
-        license="cc0-1.0",
-    )
+    shutil.copyfile(archive, folder / f"{name}.tar.gz")
+    card(name, output=str(folder / f"{name}.md"))
 
 
 def main() -> None:

@@ -371,3 +371,9 @@ def test_oldest_transformers_pass_the_tests_of_the_transformer_parts(root, tmp_p
     )
     assert done.returncode == 0, done.stdout
     assert " passed" in done.stdout.splitlines()[-1]
+
+
+def test_archives_are_compressed_quickly(archive_path):
+    """Which is in the ninth byte of a gzip file."""
+    with open(archive_path, "rb") as file:
+        assert file.read(9)[8] == 4

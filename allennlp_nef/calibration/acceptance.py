@@ -18,14 +18,13 @@ from scipy.stats import binomtest
 
 from allennlp_nef.calibration.fitting import Confidences, Words, confidences
 from allennlp_nef.errors import DataFormatError, UserError
+from allennlp_nef.metrics.significance import MIN_DOCUMENTS
 from allennlp_nef.modules.calibration import Acceptance, Calibration, expected_errors
 
 MIN_SEGMENTS = 100
 """Labeled translations."""
 MIN_ACCEPTED = 20
 """Fewer accepted translations say too little of a precision."""
-MIN_DOCUMENTS = 10
-"""With fewer documents, the bootstrap draws translations."""
 SAMPLES = 1000
 """Of the bootstrap."""
 SHARES = tuple(step / 20 for step in range(1, 21))

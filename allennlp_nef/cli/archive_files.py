@@ -12,6 +12,7 @@ from allennlp.common.file_utils import cached_path
 from allennlp.models.archival import CONFIG_NAME, archive_model, get_weights_path
 
 from allennlp_nef.cli.shared import writing
+from allennlp_nef.compat import COMPRESSION
 from allennlp_nef.errors import UserError
 from allennlp_nef.modules.pretrained_transformer import PretrainedTransformer
 from allennlp_nef.pretrained import save_transformer
@@ -115,7 +116,10 @@ def write_archive(
         if os.path.isdir(path):
             file = os.path.basename(get_weights_path(path))
             path = archive_model(path, file, str(draft) + ".run", config.get("include_in_archive"))
-        with tarfile.open(path) as old, tarfile.open(draft, "w:gz", compresslevel=6) as new:
+        with (
+            tarfile.open(path) as old,
+            tarfile.open(draft, "w:gz", compresslevel=COMPRESSION) as new,
+        ):
             if encoder is not None:
                 save_transformer(encoder, str(draft) + ".encoder")
                 new.add(str(draft) + ".encoder", TRANSFORMER_NAME)

@@ -10,6 +10,7 @@ from typing import Any
 from allennlp_nef.cli.shared import call_with, check_outputs, checking, read_metrics, writing
 from allennlp_nef.data.formats.data_paths import name_of
 from allennlp_nef.errors import UserError, quote
+from allennlp_nef.resources import archive_path, trained_models
 
 SUMMARY = "Write a model card of an archive: scores, data, sizes, license, and how to load it."
 DETAILS = """
@@ -117,6 +118,8 @@ def card(
     ]
     if problems:
         raise UserError(f"{archive}: expected an archive of a model, got {problems[0]}")
+    # A trained model of the package says more of itself, and its name stands for its archive.
+    trained = {} if archive_path(archive) == archive else trained_models()[archive]
     config = read_config(archive)
     path = local_path(archive)
     folder = path if path.is_dir() else path.parent
@@ -125,8 +128,14 @@ def card(
     check_outputs({"output": output}, [file, folder / "metrics.json", *given])
     kind = str(config["model"].get("type"))
     facts: dict[str, Any] = {
-        "name": name or folder.name,
-        "scores": list(_scores(folder, metrics or ())),
+        "name": name or (archive if trained else folder.name),
+        "scores": [
+            *(
+                {"split": trained["split"], "metric": m, "value": v}
+                for m, v in trained.get("scores", {}).items()
+            ),
+            *_scores(folder, metrics or ()),
+        ],
         "parameters": report["numbers"],
         "bytes": file.stat().st_size if file.is_file() else None,
         "labels": report["labels"],
@@ -134,10 +143,13 @@ def card(
     }
     encoder = _encoder_of(config["model"])
     task = _TASKS.get(kind, "other")
+    language, license = language or trained.get("languages"), license or trained.get("license")
     data_name = dataset or Path(name_of(config.get("train_data_path") or "None")).name
+    if trained and dataset is None:
+        data_name = trained["data"].partition(" (")[0]
     head = ModelCardData(
         language=list(language) if language else None,
-        license=license,
+        license=license and license.lower(),
         library_name="allennlp",
         tags=["allennlp_nef", kind],
         base_model=encoder,
@@ -156,7 +168,8 @@ def card(
         ]
         or None,
     )
-    body = "\n".join(_lines(facts, file.name, config, data_name, encoder, license))
+    reference = archive if trained else file.name
+    body = "\n".join(_lines(facts, reference, config, data_name, encoder, license))
     facts = {"card": f"---\n{head.to_yaml()}\n---\n\n{body}\n", **facts}
     if output is not None:
         with writing(Path(output)) as draft:
@@ -210,8 +223,8 @@ def _lines(
     yield f"# {facts['name']}\n"
     yield f"A model of the type `{model.get('type')}`, trained with allennlp_nef on {data_name}.\n"
     yield "## How to use it\n"
-    yield "Install allennlp_nef and AllenNLP as the README of allennlp_nef says. Then, with the archive in the current"
-    yield "folder:\n"
+    place = ", with the archive in the current folder" if file.endswith(".gz") else ""
+    yield f"Install allennlp_nef and AllenNLP as the README of allennlp_nef says. Then{place}:\n"
     yield "```python\nfrom allennlp_nef import load\n"
     yield f'predictor = load("{file}")\n```\n'
     yield f"```bash\nallennlp-nef predict {file} requests.jsonl\n```\n"

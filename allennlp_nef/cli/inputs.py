@@ -46,7 +46,7 @@ def instances_of(
                 if line.strip():
                     yield predictor.instance_of_line(line, f"{path}:{number}: ")
         else:
-            yield from predictor._dataset_reader.read(path)  # type: ignore[arg-type]
+            yield from predictor._dataset_reader.read(path)
     except ConfigurationError as error:  # of a reader, such as AllenNLP's for no instances
         raise DataFormatError(summary_of(error)) from error
 

@@ -70,6 +70,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ARCHIVE",
         help="archive of a quality estimator, or the folder of a run",
     )
+    add(
+        "-o",
+        "--overrides",
+        default="",
+        metavar="JSON",
+        help="changes to its config, as for predict",
+    )
     add("--answers", metavar="FILE", help="what `allennlp-nef predict` wrote: an answer a sentence")
     add("--title", help="title of the report (default: the name of INPUT)")
     add("--source-language", metavar="CODE", help="such as en (default: that of INPUT)")
@@ -107,6 +114,7 @@ def review(
     output: str | None = None,
     annotated: str | None = None,
     archive: str | None = None,
+    overrides: str = "",
     answers: str | None = None,
     title: str | None = None,
     source_language: str | None = None,
@@ -133,11 +141,16 @@ def review(
     """
     if output is None and annotated is None:
         raise UserError("expected --output or --annotated, got neither")
+    if overrides and archive is None:
+        raise UserError(
+            "--overrides: expected --archive with it, whose config it changes, got none"
+        )
     if archive is not None and answers is not None:
         raise UserError("--answers: expected one of --archive and --answers, got both")
     given = [Path(path) for path in (*inputs, *([answers] if answers else []))]
     if archive is not None:
         from allennlp_nef.cli.archive_files import local_path
+        from allennlp_nef.cli.configs import overrides_of
 
         path = local_path(archive)
         given += [path, path / "model.tar.gz"]
@@ -146,7 +159,8 @@ def review(
     if annotated is not None and bitext.insertions is None:
         raise UserError(f"--annotated: expected XLIFF, TMX, TSV or CSV, got {inputs[0]}")
     if archive is not None:
-        results = list(_predicted(bitext, archive, batch_size, cuda_device, trust))
+        changes = overrides_of(overrides)
+        results = list(_predicted(bitext, archive, changes, batch_size, cuda_device, trust))
     else:
         results = list(_read_answers(bitext, answers))
     judged = [result for result in results if result.error is None]
@@ -217,15 +231,20 @@ class _Result(NamedTuple):
 
 
 def _predicted(
-    bitext: Bitext, archive: str, batch_size: int, cuda_device: int, trust: bool
+    bitext: Bitext,
+    archive: str,
+    overrides: dict[str, Any],
+    batch_size: int,
+    cuda_device: int,
+    trust: bool,
 ) -> Iterator[_Result]:
     """What the model of an archive says."""
     from allennlp.common import Tqdm
 
     from allennlp_nef.predictors.archives import load_predictor
 
-    options = {"batch_size": batch_size, "on_error": "skip"}
-    predictor = load_predictor(archive, cuda_device, "word_qe", trust=trust, **options)
+    options: dict[str, Any] = {"batch_size": batch_size, "on_error": "skip", "trust": trust}
+    predictor = load_predictor(archive, cuda_device, "word_qe", overrides=overrides, **options)
     reader = predictor._dataset_reader
     if reader.tagged != "target":
         raise UserError(

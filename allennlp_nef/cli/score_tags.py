@@ -45,7 +45,7 @@ from allennlp_nef.data.formats.wmt_segments import (
     read_segments,
 )
 from allennlp_nef.errors import DataFormatError, UserError, quote
-from allennlp_nef.metrics.significance import Comparison, compare
+from allennlp_nef.metrics.significance import MIN_DOCUMENTS, Comparison, compare
 from allennlp_nef.metrics.tag_scores import (
     CHUNKS,
     TAGS,
@@ -130,7 +130,7 @@ three, for sentences Pearson's r, MAE and RMSE:
     %(prog)s gold.conll a1.conll a2.conll a3.conll b1.conll b2.conll b3.conll --runs 3 --format conll
 
 Files of WMT24 to 26 are scored for each language pair, then come the means of the pairs. Their systems are compared
-over documents in place of sentences.
+over documents in place of sentences, where there are 10 or more.
 
 With --leaderboard there may be any number of systems, and they come in one table, the best one first:
 
@@ -402,13 +402,18 @@ def _score(args: argparse.Namespace, files: Sequence[TagFile], scorer: Scorer) -
 
 
 def _by_document(gold: TagFile, counts: numpy.ndarray) -> numpy.ndarray:
-    """The sums of counts (sentences, counts) over the sentences of a document; as they are where there are none."""
-    if gold.documents is None:
+    """The sums of counts (sentences, counts) over the sentences of a document; as they are where there are too few."""
+    if not _draws_documents(gold):
         return counts
-    _, places = numpy.unique(gold.documents, return_inverse=True)
+    _, places = numpy.unique(gold.documents or (), return_inverse=True)
     sums = numpy.zeros((places.max() + 1, counts.shape[1]))
     numpy.add.at(sums, places, counts)
     return sums
+
+
+def _draws_documents(gold: TagFile) -> bool:
+    """Whether two systems are compared over documents in place of sentences."""
+    return gold.documents is not None and len(set(gold.documents)) >= MIN_DOCUMENTS
 
 
 def _is_bio(file: TagFile) -> bool:
@@ -722,7 +727,7 @@ class Report(NamedTuple):
 
     def _comparison(self) -> str:
         has_runs = len(self.systems[0]) > 1
-        over = "" if self.gold.documents is None else ", over documents"
+        over = ", over documents" if _draws_documents(self.gold) else ""
         lines = [
             f"first minus second ({self.trials} trials, seed {self.seed}{over})",
             "          difference     95% interval         p" + "  p of runs" * has_runs,

@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy
 from tqdm import tqdm  # type: ignore[import-untyped]
 
+MIN_DOCUMENTS = 10
+"""With fewer documents, a bootstrap draws sentences."""
 Score = Callable[[numpy.ndarray], numpy.ndarray]
 """Counts (..., counts) -> scores (...)."""
 

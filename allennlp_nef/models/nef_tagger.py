@@ -21,6 +21,7 @@ from overrides import overrides
 
 from allennlp_nef.data.fields import UNSEEN
 from allennlp_nef.data.formats.chunks import OUTSIDE, chunks_of
+from allennlp_nef.data.formats.wmt_layouts import without_eos
 from allennlp_nef.data.metadata import TaggingMetadata, tagging_metadata, weights_of
 from allennlp_nef.metrics import (
     CountingMetric,
@@ -282,7 +283,7 @@ class NefTagger(VersionedModel):
             output["loss"] = self._loss(encoded, tags, sentence_score, items)
         gold = None if ignore_loss_on_o_tags else tags
         with torch.no_grad():
-            self._count(tagging, gold, output.get("sentence_score"), sentence_score)
+            self._count(tagging, gold, output.get("sentence_score"), sentence_score, items)
             if not self.training:
                 output.update(tag_ids=tagging.tag_ids, scores=tagging.scores, tagging=tagging)
         trace = encoded.trace if is_traced(options) else None
@@ -351,6 +352,7 @@ class NefTagger(VersionedModel):
         tags: torch.Tensor | None,
         scores: torch.Tensor | None,
         gold_scores: torch.Tensor | None,
+        items: Sequence[TaggingMetadata | None],
     ) -> None:
         """Gives a batch to the metrics. Tags and probabilities are computed only where one of them takes these.
 
@@ -379,8 +381,9 @@ class NefTagger(VersionedModel):
                 None if self.training or ok is None else tagging.tag_ids != ok, mask
             )
             acceptance = None if self.training else self.tag_decoder.acceptance
-            if acceptance is not None and tagging.error_free_probabilities is not None:
-                is_accepted = tagging.error_free_probabilities >= acceptance.threshold
+            if acceptance is not None:
+                probabilities: Any = error_free_probabilities(tagging, items)
+                is_accepted = probabilities >= acceptance.threshold
                 is_bad = (tags != self.tag_head.labels.index("OK")) & mask
                 self._accepted(is_accepted, ~is_bad.any(-1))
 
@@ -414,8 +417,9 @@ class NefTagger(VersionedModel):
             lengths = tagging.mask.sum(-1).tolist()
             rows = zip(tagging.tag_ids.tolist(), lengths)
             readable["tags"] = [[self.tag_head.labels[tag] for tag in row[:n]] for row, n in rows]
-            if tagging.error_free_probabilities is not None:
-                readable["error_free_probability"] = tagging.error_free_probabilities.tolist()
+            probabilities = error_free_probabilities(tagging, items)
+            if probabilities is not None:
+                readable["error_free_probability"] = probabilities.tolist()
             if self.has_chunks:
                 readable["spans"] = self._spans(tagging, readable["tags"], readable.get("tokens"))
             # Of a chain, the same ones as those of the chunks.
@@ -766,6 +770,17 @@ def explained_loss(tagging: Tagging, tags: torch.Tensor) -> torch.Tensor:
     own = table[is_own].clamp(min=tiny)
     others = table.masked_fill(is_own, 0).sum(-1).clamp(min=tiny)
     return (others.log() - own.log()).sum()
+
+
+def error_free_probabilities(
+    tagging: Tagging, metadata: Sequence[TaggingMetadata | None]
+) -> torch.Tensor | None:
+    """The probability of each sentence to be free of errors, (batch,): 0 where a translation has no words."""
+    probabilities = tagging.error_free_probabilities
+    if probabilities is None or not metadata:
+        return probabilities
+    is_empty = [item is not None and not without_eos(item.tokens) for item in metadata]
+    return probabilities.masked_fill(torch.tensor(is_empty, device=probabilities.device), 0)
 
 
 def is_traced(options: Sequence[DecodeOptions] | None) -> bool:

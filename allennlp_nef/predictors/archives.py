@@ -543,6 +543,7 @@ def load_predictor(
     name: str | None = "nef_tagger",
     *,
     trust: bool = False,
+    overrides: str | dict[str, Any] = "",
     **options: Any,
 ) -> Any:
     """Loads the model of an archive with its predictor, one of this package's.
@@ -560,6 +561,8 @@ def load_predictor(
         default of the model.
     trust : `bool`, optional (default = `False`)
         Whether the archive may do what AllenNLP lets it do, such as call any function of Python.
+    overrides : `str` or `dict[str, Any]`, optional (default = `""`)
+        Changes to the config of the archive, such as tokenizers of its reader.
     options
         Those of the predictor, a `TaggingPredictor` where the model is a tagger.
 
@@ -569,8 +572,8 @@ def load_predictor(
     than `nef_tagger`, a predictor of another package or none, a wrong option.
     """
     file = archive_path(path)
-    with trusted() if trust else safe_archives(), naming_archive(path):
-        archive = load_archive(file, cuda_device=cuda_device)
+    with trusted() if trust else safe_archives(), naming_archive(path, overrides):
+        archive = load_archive(file, cuda_device=cuda_device, overrides=overrides)
     got = registered_name(Model, archive.model)
     chosen: Any = name or archive.model.default_predictor
     try:

@@ -117,8 +117,9 @@ class WordQePredictor(TaggingPredictor):
     has no aligner), and, where the sentence may halt, `steps`, how many it did; where the words of a string are tagged,
     `offsets`, for each of them the characters where it begins and after its end; if asked for, `label_probabilities`
     (by label those of each token), `attention` (steps or tokens x tokens) and `trace` (an object); the last two are
-    `null` where the model has none. An answer with a trace also has `source` (words), and `target` where it has
-    `tagged`. Of data with the part `post_edits`, an answer has `post_edit`, the corrected translation.
+    `null` where the model has none. An answer with a trace, or of a reader with a `source_tokenizer`, also has `source`
+    (words); one with a trace has `target` where it has `tagged`. Of data with the part `post_edits`, an answer has
+    `post_edit`, the corrected translation.
 
     A span is one BAD word or several adjacent ones of the same severity, with what stands between them. It has `start`
     and `end`, the characters of the target where it begins and after it, from 0 (of a list of words, these are those of
@@ -373,7 +374,7 @@ class WordQePredictor(TaggingPredictor):
             answer["explanation"] = mean_steps(output["attention"])
         if metadata.offsets is not None:
             answer["offsets"] = list(map(list, metadata.split_text().offsets))
-        if options.trace:
+        if options.trace or self._dataset_reader.source_tokenizer is not None:
             answer["source"] = metadata.source
         if metadata.post_edit is not None:
             answer["post_edit"] = " ".join(metadata.post_edit)

@@ -181,7 +181,7 @@ class NefTrainer(GradientDescentTrainer):
     On CPUs torch's optimizers update each parameter in one pass (`fuse_steps`).
 
     The losses of an epoch are means over what the loss of a batch is a mean over (`average` of `TagHead`), so they do
-    not depend on how data are cut into batches. Those of models of other packages are means over batches, as AllenNLP's.
+    not depend on how data are cut into batches. Those of models of other packages are means over batches.
 
     Registered as a `Trainer` with name "nef".
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from allennlp_nef import load
+from allennlp_nef.cli.card import card
 from allennlp_nef.cli.check_archive import check_archive
 from allennlp_nef.errors import UserError
 from allennlp_nef.predictors.archives import load_predictor
@@ -36,7 +37,9 @@ def test_list_has_the_scores_and_the_sizes(capsys):
 @pytest.mark.parametrize("name", MODELS)
 def test_model_has_a_card_and_no_path_of_a_machine(name):
     path = Path(MODELS[name]["path"])
-    assert f"model-index:\n- name: {name}\n" in path.with_suffix("").with_suffix(".md").read_text()
+    text = path.with_suffix("").with_suffix(".md").read_text()
+    assert card(name)["card"] == text
+    assert f"model-index:\n- name: {name}\n" in text and f'load("{name}")' in text
     report = check_archive(name)
     assert all(check["passed"] for check in report["checks"].values())
 

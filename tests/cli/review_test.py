@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from allennlp_nef import load
 from allennlp_nef.cli.review import review
 from allennlp_nef.errors import UserError
 
@@ -96,6 +97,26 @@ def test_answers_in_a_file_give_the_same_report(tsv, archive_path, word_qe, writ
     assert [item["target"] for item in alone[:2]] == [r["target"] for r in REQUESTS[:2]]
 
 
+def test_raw_text_is_split_by_tokenizers(write, tmp_path):
+    text = write("raw.tsv", '"Yes", the house\t"Ja", das Haus.\n')
+    tokenizer = {"type": "punctuation"}
+    overrides = {
+        f"validation_dataset_reader.{side}_tokenizer": tokenizer for side in ("source", "target")
+    }
+    predictor = load("qe-en-de", overrides=overrides)
+    request = dict(zip(("source", "target"), Path(text).read_text().rstrip("\n").split("\t")))
+    answer = predictor.predict(**request)
+    assert answer["source"] == ['"', "Yes", '"', ",", "the", "house"]
+    lines = write("answers.jsonl", json.dumps(answer) + "\n")
+    first, second = tmp_path / "first.html", tmp_path / "second.html"
+    review([text], archive="qe-en-de", overrides=json.dumps(overrides), output=str(first))
+    review([text], answers=lines, output=str(second))
+    (one,), (other,) = (content_of(path)["sentences"] for path in (first, second))
+    assert one["words"] == [place for word in answer["offsets"] for place in word]
+    for name in ("words", "source_words", "links", "tags"):
+        assert one[name] == other[name]
+
+
 GOOD = {"tokens": ["das", "Haus"], "tags": ["OK", "BAD"], "bad_probabilities": [0.1, 0.6]}
 SPAN = {"start": 4, "end": 8, "severity": "major", "probability": 0.6}
 
@@ -151,6 +172,7 @@ def test_wrong_answers_are_errors_with_their_line(write, tmp_path, changes, mess
         ((), "expected --output or --annotated, got neither"),
         (("--output", "x.html"), "a.tsv:1: expected answers with tags in it, or --archive or --answers"),
         (("--output", "x.html", "--archive", "a", "--answers", "b"), "expected one of --archive and --answers"),
+        (("--output", "x.html", "--answers", "b", "-o", "{}"), "--overrides: expected --archive with it"),
     ],
 )  # fmt: skip
 def test_wrong_options(tsv, failure, options, message):

@@ -37,7 +37,7 @@ def random_spans(most=3):
 def segments(pair="en-de", texts=True):
     return [
         {
-            **{"pair": pair, "doc": f"d{number // 4}", "segment": number, "system": system},
+            **{"pair": pair, "doc": f"d{number:02}", "segment": number, "system": system},
             **{"source": "the", "target": TEXT, "spans": random_spans()},
             **{"omission": None, "score": int(RNG.integers(60, 101))},
         }
@@ -103,7 +103,7 @@ class TestSpans:
         paths, rows = files
         gold, *systems = [[[spans_of(row)] for row in side] for side in rows[:3]]
         sums = [
-            SEGMENT_SPANS.count(gold, system).sentences.reshape(3, 8, -1).sum(1)
+            SEGMENT_SPANS.count(gold, system).sentences.reshape(12, 2, -1).sum(1)
             for system in systems
         ]
         expected = compare(
@@ -116,6 +116,19 @@ class TestSpans:
         assert "first minus second (200 trials, seed 1, over documents)" in score(
             *paths[:3], *options
         )
+
+    def test_few_documents_are_not_drawn(self, score, files, write):
+        few = [{**row, "doc": f"d{int(row['doc'][1:]) % 9}"} for row in files[1][0]]
+        gold = write("few.jsonl", lines(few))
+        systems = [
+            write(
+                f"{name}.jsonl",
+                lines([{**row, "doc": gold_row["doc"]} for row, gold_row in zip(rows, few)]),
+            )
+            for name, rows in zip(("one", "other"), files[1][1:])
+        ]
+        text = score(gold, *systems, "--format", "wmt-spans", "--trials", 20)
+        assert "first minus second (20 trials, seed 0)" in text
 
     def test_leaderboard_has_the_best_system_first(self, score, files):
         paths, _ = files
@@ -151,7 +164,7 @@ class TestSpans:
     @pytest.mark.parametrize(
         "change, message",
         [
-            (lambda rows: rows[1:], "predicted.jsonl: expected a prediction for 'en-de d0 0 A'"),
+            (lambda rows: rows[1:], "predicted.jsonl: expected a prediction for 'en-de d00 0 A'"),
             (lambda rows: [*rows, rows[3]], "predicted.jsonl:25: expected one prediction"),
             (
                 lambda rows: [*rows, {**rows[0], "doc": "x"}],

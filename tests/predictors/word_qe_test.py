@@ -10,6 +10,7 @@ from allennlp.data import DatasetReader
 from allennlp.models import Model, load_archive
 from allennlp.predictors import Predictor
 
+from allennlp_nef import load
 from allennlp_nef.data.formats.tag_files import read_sentence_scores
 from allennlp_nef.data.formats.wmt_word_qe import read_examples
 from allennlp_nef.predictors import WordQePredictor
@@ -320,3 +321,13 @@ class TestConstruction:
         reader = DatasetReader.by_name("sequence_tagging")()
         with pytest.raises(ConfigurationError, match="expects wmt_word_qe, got SequenceTagging"):
             WordQePredictor(predictor._model, reader)
+
+
+def test_an_archive_that_reads_a_part_of_a_file_says_so(archive_path, caplog, root):
+    for limit, is_told in ((3, True), (1000, False)):
+        predictor = load(
+            str(archive_path), overrides={"validation_dataset_reader.max_instances": limit}
+        )
+        caplog.clear()
+        assert len(list(predictor._dataset_reader.read(str(root / "fixtures/qe/dev")))) <= limit
+        assert ("only the first 3 sentences were read, as max_inst" in caplog.text) is is_told

@@ -110,6 +110,9 @@ class TaggingReader(DatasetReader):
         self.on_error: OnError = raise_error
         """What `examples` does with a sentence that cannot be read."""
 
+    _is_archived = False
+    """Whether it is that of an archive, not that of a training."""
+
     @classmethod
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "TaggingReader":
         """The reader of a config. Where an archive is loaded, errors name the versions that it was saved with."""
@@ -117,7 +120,21 @@ class TaggingReader(DatasetReader):
         with naming_versions(folder):
             reader: TaggingReader = super().from_params(params, *args, **extras)
         reader.saved_examples = read_saved_examples(folder)
+        reader._is_archived = folder is not None and "local_rank" not in extras
         return reader
+
+    @overrides
+    def read(self, file_path: Any) -> Iterator[Instance]:
+        """As AllenNLP's, with a warning where an archive has the `max_instances` of its training."""
+        count = 0
+        for instance in super().read(file_path):
+            count += 1
+            yield instance
+        if self._is_archived and count == self.max_instances:
+            logger.warning(
+                "%s: only the first %d sentences were read, as max_instances of the archive's dataset reader says.",
+                *(file_path, count),
+            )
 
     def examples(self, file_path: str) -> Iterator[Any]:
         """The sentences of a file, as the format's module gives them. Raises `DataFormatError`."""

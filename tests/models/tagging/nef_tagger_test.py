@@ -2,6 +2,7 @@
 
 import logging
 import math
+from types import SimpleNamespace
 from unittest.mock import MagicMock
 
 import pytest
@@ -18,6 +19,7 @@ from overrides import overrides
 from allennlp_nef.data import WmtWordQeReader
 from allennlp_nef.data.metadata import TaggingMetadata
 from allennlp_nef.models.base import run_encoder
+from allennlp_nef.models.nef_tagger import error_free_probabilities
 from allennlp_nef.models.out_of_memory import OutOfMemoryError
 from allennlp_nef.modules.seq2seq_encoders import TracedEncoder
 from tests.models.tagging.small_encoders import HEAD, compose, label_attention, self_attention
@@ -387,3 +389,10 @@ DROPOUT = {"type": "dropout", "input_dim": 6, "dropout": 0.5}
 def test_title_is_that_of_the_last_encoder_with_a_trace(options, title, step_name):
     model = make(**options)
     assert (model.title, model.step_name, model.has_chunks) == (title, step_name, False)
+
+
+def test_a_translation_without_words_is_not_free_of_errors():
+    tagging = SimpleNamespace(error_free_probabilities=torch.tensor([0.9, 0.8, 0.7]))
+    metadata = [TaggingMetadata(["a", "<EOS>"]), TaggingMetadata(["<EOS>"]), None]
+    assert error_free_probabilities(tagging, metadata).tolist() == pytest.approx([0.9, 0, 0.7])
+    assert error_free_probabilities(tagging, []) is tagging.error_free_probabilities

@@ -1,3 +1,4 @@
+import shutil
 import sys
 
 import pytest
@@ -313,3 +314,23 @@ def test_fields_without_word_pieces_are_an_error(make, batch):
         ConfigurationError, match="token indexers: expected word_pieces .* got tokens"
     ):
         make()(**fields)
+
+
+def test_missing_weights_are_told_but_those_of_the_pooler(make, folder, tmp_path, caplog):
+    from safetensors.torch import load_file, save_file
+
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    weights = load_file(copy / "model.safetensors")
+    weights = {name: weight for name, weight in weights.items() if not name.startswith("pooler.")}
+    for is_whole in (True, False):
+        if not is_whole:
+            del weights["encoder.layer.1.output.dense.bias"]
+        save_file(weights, copy / "model.safetensors", {"format": "pt"})
+        make(model_name=str(copy))
+        messages = [record.getMessage() for record in caplog.records]
+        assert not any("pooler" in message for message in messages)
+        told = (
+            f"{copy}: 1 of its weights are missing and random, the first of them encoder.layer.1."
+        )
+        assert any(message.startswith(told) for message in messages) is not is_whole
