@@ -158,6 +158,8 @@ def review(
     bitext = read_bitext(inputs, source_language, target_language)
     if annotated is not None and bitext.insertions is None:
         raise UserError(f"--annotated: expected XLIFF, TMX, TSV or CSV, got {inputs[0]}")
+    if annotated is not None and bitext.has_annotations:
+        raise UserError(f"--annotated: expected a file without scores of before, got {inputs[0]}")
     if archive is not None:
         changes = overrides_of(overrides)
         results = list(_predicted(bitext, archive, changes, batch_size, cuda_device, trust))

@@ -43,6 +43,10 @@ from allennlp_nef.errors import DataFormatError, quote
 
 ADDED = ("score", "start_ids", "end_ids", "errors", "probabilities")
 """The columns that are added to tables. Starts, ends and errors are as in WMT23: -1, -1 and no-error for none."""
+_ADDED = re.compile(
+    rb'<(?:[^\s<>]+:)?(?:note (?:from="allennlp_nef"|category="quality-estimation")|prop type="x-quality-estimation")'
+)
+"""What begins the note of a segment in XLIFF 1.2 and 2, and in TMX."""
 DECIDED = ("error_free_probability", "accept")
 """The columns that are added, too, where an annotation says whether the translation needs a reviewer."""
 
@@ -85,6 +89,11 @@ class Bitext:
     """The file, in UTF-8."""
     encoding: str = "utf-8"
     """That of the file."""
+
+    @property
+    def has_annotations(self) -> bool:
+        """Whether scores were added to the XML of the file before."""
+        return _ADDED.search(self.content) is not None
 
     def annotated(self, annotations: Sequence[Annotation | None]) -> bytes:
         """

@@ -108,9 +108,9 @@ def test_xliff_1_comes_back_with_notes_and_marks_and_else_as_it_was(read, encodi
         "</mrk>", ""
     )
     # What was added is not read as text.
-    assert [s.target for s in read("b.xlf", got.replace(declared, "utf-8")).segments] == [
-        segment.target for segment in bitext.segments
-    ]  # fmt: skip
+    again = read("b.xlf", got.replace(declared, "utf-8"))
+    assert [s.target for s in again.segments] == [s.target for s in bitext.segments]
+    assert again.has_annotations and not bitext.has_annotations
 
 
 def test_xliff_2_has_notes_of_the_unit_and_marks_with_numbers(read):
@@ -132,6 +132,7 @@ def test_xliff_2_has_notes_of_the_unit_and_marks_with_numbers(read):
         "</?x:mrk.*?>",
     )
     assert without(got, *added) == XLIFF_2
+    assert read("b.xliff", got).has_annotations and not bitext.has_annotations
 
 
 def test_tmx_pairs_two_of_its_languages(read):
@@ -142,6 +143,7 @@ def test_tmx_pairs_two_of_its_languages(read):
     bitext = read("a.tmx", TMX, None, "de")
     assert [segment[2:4] for segment in bitext.segments] == [("ab", "c < d"), ("only", "")]
     got = bitext.annotated([annotation(bitext.segments[0], "<"), None]).decode()
+    assert read("b.tmx", got, None, "de").has_annotations
     prop = '<prop type="x-quality-estimation">score 0.5000; major 0.9000 at 2-3: &lt;</prop>'
     assert f'{prop}\n   <seg>c <hi type="error major 0.9000">&lt;</hi> d</seg>' in got
     assert without(got, "<prop.*?</prop>\n   ", "</?hi.*?>") == TMX
