@@ -419,6 +419,17 @@ def _reduce_on_plateau_without_verbose(module: Any) -> None:
     kind.__init__ = functools.wraps(construct)(__init__)
 
 
+def _use_amp_of_today(module: Any) -> None:
+    """Gives the trainer `torch.amp` in place of `torch.cuda.amp`, which warns at each training since torch 2.4."""
+    import torch
+
+    def autocast(enabled: bool) -> Any:
+        return torch.amp.autocast("cuda", enabled=enabled)
+
+    scaler = functools.partial(torch.amp.GradScaler, "cuda")
+    module.amp = types.SimpleNamespace(autocast=autocast, GradScaler=scaler)
+
+
 def _step_with_floats(module: Any) -> None:
     """Keeps learning rates as floats. Those of NumPy, which `cosine` computes, are not loaded from a checkpoint."""
 
@@ -836,6 +847,7 @@ _CHANGES: dict[str, Callable[[Any], None]] = {
     "allennlp.models.archival": _change_archival,
     "allennlp.modules.seq2seq_encoders.compose_encoder": _name_dimensions,
     "allennlp.nn.util": _name_damaged_weights,
+    "allennlp.training.gradient_descent_trainer": _use_amp_of_today,
     "allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers": _reduce_on_plateau_without_verbose,
     "allennlp.training.metric_tracker": _name_validation_metric,
     "allennlp.training.scheduler": _step_with_floats,

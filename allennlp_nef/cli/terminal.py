@@ -49,7 +49,6 @@ def add_include_package(parser: argparse.ArgumentParser) -> None:
 
 # Warnings of other packages that a user can do nothing about: the beginning of the message, and the category.
 IGNORED_WARNINGS = (
-    ("`torch.cuda.amp.autocast(args...)` is deprecated", FutureWarning),
     ("User provided device_type of 'cuda'", UserWarning),
     ("You are using a non-supported Python version", FutureWarning),
     ("pkg_resources is deprecated as an API", UserWarning),
