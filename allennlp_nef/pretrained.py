@@ -14,8 +14,6 @@ from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.errors import summary_of
 
-logger = logging.getLogger(__name__)
-
 ENCODER_WEIGHTS_NAME = "model.safetensors"
 """In the folder of a pretrained transformer."""
 _TOKENIZERS: WeakValueDictionary[bytes, Any] = WeakValueDictionary()
@@ -96,19 +94,20 @@ def _with_all_weights(kind: Any, model_name: str) -> Any:
         messages.setLevel(level)
     missing = [name for name in report["missing_keys"] if not name.startswith("pooler.")]
     if missing:
-        logger.warning(
-            "%s: %d of its weights are missing and random, the first of them %s.",
-            *(model_name, len(missing), min(missing)),
-        )
+        raise ValueError(f"it lacks {len(missing)} weights, such as {min(missing)}")
     return transformer
 
 
 @contextmanager
 def explaining(model_name: str) -> Iterator[None]:
     """A context whose errors say which option to change."""
+    from safetensors import SafetensorError
+
     try:
         yield
-    except (ImportError, KeyError, OSError, ValueError) as error:
+    except (ImportError, KeyError, OSError, RuntimeError, SafetensorError, ValueError) as error:
+        if isinstance(error, RuntimeError) and "mismatched" not in str(error):
+            raise
         raise TransformerError(
             "model_name: expected the folder of a pretrained transformer, or the name of one that can be downloaded "
             f"from huggingface.co, got {model_name!r} ({summary_of(error)})"

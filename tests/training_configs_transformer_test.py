@@ -132,6 +132,10 @@ def test_each_knob_changes_the_config(task):
         ("sick", "transformer_model:: 'a/b'", "transformer_dim: needed for .* a/b; known are"),
         ("qe", "transformer_model:: 'a/b', layer_decay:: 0.5", "transformer_layers: needed for"),
         ("ner", "train_parameters:: false, frozen_layers:: 1", "frozen_layers: changes nothing"),
+        ("ner", "transformer_lr:: -1", "transformer_lr: expected a number above 0, got -1"),
+        ("ner", "layer_decay:: 0", "layer_decay: expected a number above 0 and at most 1, got 0"),
+        ("ner", "warmup:: 2", "warmup: expected a share from 0 to 1, got 2"),
+        ("ner", "frozen_epochs:: -1", "frozen_epochs: expected a number from 0, got -1"),
         ("qe", "pool:: 7", "pool: expected one of the knobs"),
         ("qe", "embedding_dim:: 7", "embedding_dim: changes nothing with a transformer"),
         ("sick", "character_dim:: 7", "character_dim: changes nothing with a transformer"),
@@ -427,10 +431,14 @@ def test_the_tokenizer_of_another_transformer_is_an_error(tmp_path):
     for file in (tmp_path / "bert").iterdir():
         shutil.copy(file, tmp_path / "copy")
 
-    def start(name):
+    def loader_of(name):
         indexers = {"tokens": {"pieces": WordPiecesIndexer(str(tmp_path / name))}}
-        loader = SimpleNamespace(reader=SimpleNamespace(indexers=indexers))
-        trainer = SimpleNamespace(model=model, data_loader=loader)
+        return SimpleNamespace(reader=SimpleNamespace(indexers=indexers))
+
+    def start(name, of_validation="bert"):
+        loaders = {"data_loader": name, "_validation_data_loader": of_validation}
+        loaders = {key: loader_of(value) for key, value in loaders.items()}
+        trainer = SimpleNamespace(model=model, **loaders)
         SaveTransformer(str(tmp_path / "run")).on_start(trainer)
 
     with pytest.raises(ConfigurationError, match="expected that of the model, .*bert', got .*xlm"):
@@ -438,6 +446,8 @@ def test_the_tokenizer_of_another_transformer_is_an_error(tmp_path):
     assert not (tmp_path / "run").exists()
     start("copy")
     assert (tmp_path / "run").exists()
+    with pytest.raises(ConfigurationError, match="expected that of the model, .*bert', got .*xlm"):
+        start("copy", "xlm_roberta")
 
 
 def test_model_that_cannot_be_found_is_an_error_in_one_line(tmp_path, monkeypatch):

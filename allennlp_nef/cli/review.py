@@ -243,8 +243,9 @@ def _predicted(
     """What the model of an archive says."""
     from allennlp.common import Tqdm
 
-    from allennlp_nef.predictors.archives import load_predictor
+    from allennlp_nef.predictors.archives import check_device, load_predictor
 
+    check_device(cuda_device)
     options: dict[str, Any] = {"batch_size": batch_size, "on_error": "skip", "trust": trust}
     predictor = load_predictor(archive, cuda_device, "word_qe", overrides=overrides, **options)
     reader = predictor._dataset_reader
@@ -390,8 +391,9 @@ def _list(
     answer: Mapping[str, Any], name: str, kind: type | tuple[type, ...], count: int | None
 ) -> list[Any]:
     """A list of a field: not empty, or of so many items."""
-    values = answer.get(name)
-    if not isinstance(values, list) or not all(isinstance(value, kind) for value in values):
+    values: Any = answer.get(name)
+    is_list = isinstance(values, list) and not any(isinstance(value, bool) for value in values)
+    if not is_list or not all(isinstance(value, kind) for value in values):
         raise DataFormatError(f"{name}: expected a list, one item a word, got {quote(values)}")
     if not values or count not in (None, len(values)):
         raise DataFormatError(
@@ -406,14 +408,12 @@ def _is_probability(value: float) -> bool:
 
 
 def _span(span: Any, text: str) -> PredictedSpan:
-    try:
-        start, end, severity = int(span["start"]), int(span["end"]), str(span["severity"])
-        probability = float(span["probability"])
-    except (KeyError, TypeError, ValueError, OverflowError):
-        start = end = -1
-        severity, probability = "", math.nan
-    is_within = 0 <= start <= end <= len(text)
-    if not (is_within and severity in SEVERITIES and _is_probability(probability)):
+    fields = ("start", "end", "severity", "probability")
+    values: list[Any] = [span.get(name) if isinstance(span, dict) else None for name in fields]
+    start, end, severity, probability = values
+    is_within = type(start) is type(end) is int and 0 <= start <= end <= len(text)
+    is_right = severity in SEVERITIES and is_number(probability) and _is_probability(probability)
+    if not (is_within and is_right):
         raise DataFormatError(
             f"spans: expected a start and an end within {len(text)} characters, a severity and a probability, got "
             + quote(span)

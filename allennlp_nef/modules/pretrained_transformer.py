@@ -154,7 +154,7 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
             len(self.tokenizer),
             self.transformer.get_input_embeddings().num_embeddings,
         )
-        if num_ids > num_rows:
+        if not num_rows / 2 <= num_ids <= num_rows:  # some have rows that are not used
             raise ConfigurationError(
                 f"model_name: expected a transformer with an embedding for each piece of its tokenizer, got {num_rows} "
                 f"embeddings for {num_ids} pieces in {model_name!r}"
@@ -188,6 +188,8 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
             freeze_layers(self.transformer, frozen_layers)
         self._cache: StateCache | None = None
         if state_cache is not None:
+            if not state_cache:
+                raise ConfigurationError("state_cache: expected a folder, got ''")
             if not self._num_frozen or last_layers > num_layers - self._num_frozen + 1:
                 raise ConfigurationError(
                     "state_cache: expected frozen_layers of at least 1, and last_layers from the last of them on, got "

@@ -185,11 +185,8 @@ class SaveTransformer(TrainerCallback):
             raise ConfigurationError(
                 f"model_name: expected one transformer in a model, got {names}"
             )
-        reader = getattr(trainer.data_loader, "reader", None)
-        readers = chain.from_iterable(map(dict.values, getattr(reader, "indexers", {}).values()))
-        indexers = [indexer for indexer in readers if isinstance(indexer, WordPiecesIndexer)]
         for module in transformers.values():
-            for indexer in indexers:
+            for indexer in _word_pieces_of(trainer):
                 if (
                     indexer.model_name != module.model_name
                     and indexer.tokenizer is not module.tokenizer
@@ -202,6 +199,15 @@ class SaveTransformer(TrainerCallback):
             folder = os.path.join(self.serialization_dir, TRANSFORMER_NAME)
             module.transformer.config.save_pretrained(folder)
             module.tokenizer.save_pretrained(folder)
+
+
+def _word_pieces_of(trainer: Any) -> Iterator[WordPiecesIndexer]:
+    """The indexers of the training and the validation data."""
+    for loader in (trainer.data_loader, getattr(trainer, "_validation_data_loader", None)):
+        sides = getattr(getattr(loader, "reader", None), "indexers", {}).values()
+        for indexer in chain.from_iterable(map(dict.values, sides)):
+            if isinstance(indexer, WordPiecesIndexer):
+                yield indexer
 
 
 @TrainerCallback.register("freeze_transformer")

@@ -85,6 +85,11 @@
     if reads_pairs && std.objectHasAll(builder, knob) && knobs[knob] != builder[knob]
   ],
   assert refused == [] : '%s: changes nothing with a transformer that reads both sentences' % refused[0],
+  assert knobs.transformer_lr > 0 : 'transformer_lr: expected a number above 0, got %s' % knobs.transformer_lr,
+  assert knobs.layer_decay > 0 && knobs.layer_decay <= 1
+         : 'layer_decay: expected a number above 0 and at most 1, got %s' % knobs.layer_decay,
+  assert knobs.warmup >= 0 && knobs.warmup <= 1 : 'warmup: expected a share from 0 to 1, got %s' % knobs.warmup,
+  assert knobs.frozen_epochs >= 0 : 'frozen_epochs: expected a number from 0, got %s' % knobs.frozen_epochs,
   assert knobs.train_parameters || std.member([0, null, 'all'], knobs.frozen_layers)
          : 'frozen_layers: changes nothing where train_parameters is false',
   assert estimates_quality || !knobs.aligned_source : 'aligned_source: needs the builder of quality estimation',

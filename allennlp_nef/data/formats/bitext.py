@@ -23,6 +23,7 @@ entities are refused, and nothing outside of the file is read.
 import csv
 import json
 import re
+from codecs import lookup
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -41,6 +42,8 @@ from allennlp_nef.data.formats.text_files import (
 )
 from allennlp_nef.errors import DataFormatError, quote
 
+MAX_BLANKS = 1000
+"""Between two words of an answer."""
 ADDED = ("score", "start_ids", "end_ids", "errors", "probabilities")
 """The columns that are added to tables. Starts, ends and errors are as in WMT23: -1, -1 and no-error for none."""
 _ADDED = re.compile(
@@ -207,6 +210,8 @@ def _text_of_tokens(answer: dict[str, Any]) -> str:
     text = ""
     try:
         for token, (start, end) in zip(tokens, offsets):
+            if not len(text) <= start <= len(text) + MAX_BLANKS:
+                raise ValueError
             text = text.ljust(start) + token[: end - start]
     except (OverflowError, TypeError, ValueError):
         raise ValueError(
@@ -224,6 +229,8 @@ def _decode(path: str, declared: str = "utf-8") -> tuple[str, str]:
     marks = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"\xef\xbb\xbf": "utf-8"}
     encoding = next((name for mark, name in marks.items() if data.startswith(mark)), declared)
     try:
+        if lookup(encoding).name in _NO_TEXT_ENCODINGS:
+            raise LookupError
         return data.decode(encoding), encoding
     except LookupError:
         raise DataFormatError(
@@ -242,6 +249,11 @@ def _read_table(path: str, delimiter: str) -> Bitext:
         {name: i for i, name in enumerate(x.strip().lower() for x in rows[0][0])} if rows else {}
     )
     has_names = "source" in names and "target" in names
+    if has_names:
+        for name in ("source", "target"):
+            count_of = [x.strip().lower() for x in rows[0][0]].count(name)
+            if count_of > 1:
+                raise DataFormatError(f"{path}:1: expected one column {name}, got {count_of}")
     taken = [name for name in (*ADDED, *DECIDED) if name in names]
     if has_names and taken:
         raise DataFormatError(
@@ -294,7 +306,7 @@ def _rows(path: str, lines: Sequence[str], delimiter: str) -> Iterator[tuple[lis
         except csv.Error as error:
             reason = str(error).partition(" - ")[0]  # without advice for programmers
             raise DataFormatError(f"{path}:{number}: expected a row of CSV, got {reason}") from None
-        if not is_blank(block.removeprefix("\ufeff")):
+        if is_tsv and "\t" in block or not is_blank(block.removeprefix("\ufeff")):
             yield cells, first, position + len(block.rstrip("\r\n").encode())
         position += len(block.encode())
         block = ""
@@ -319,6 +331,8 @@ def _cells(annotation: Annotation | None, width: int) -> list[str]:
 
 # XML
 
+_NO_TEXT_ENCODINGS = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
+"""Those that Python knows, and that no file has."""
 _CODES = ("ph", "bpt", "ept", "it", "ut")
 """Elements that hold code of another format."""
 _DECLARED = re.compile(rb"""^<\?xml[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
@@ -454,6 +468,8 @@ class _XmlReader:
             and name in ("originalData", "segment", "ignorable")
         ):
             self.notes.position = self.notes.position or position
+        if self.kind == "2" and name == "segment" and parent != "unit":
+            raise DataFormatError(f"{self.path}:{line}: expected a unit around segment, got none")
         owner, names = _SIDES[self.kind]
         if parent == owner and name in names:
             self.side = _Side(line, position, prefix + colon)
@@ -464,6 +480,10 @@ class _XmlReader:
             if not self.units:
                 raise DataFormatError(
                     f"{self.path}:{line}: expected a {_UNITS[self.kind]} around {owner}, got none"
+                )
+            if self.kind != "tmx" and self.units[-1].side(name) is not None:
+                raise DataFormatError(
+                    f"{self.path}:{line}: expected one {name} in {self.units[-1].name}, got another one"
                 )
             self.units[-1].sides.append((name, self.side))
         elif name == _UNITS[self.kind]:
@@ -516,6 +536,10 @@ class _XmlReader:
         position = self.parser.CurrentByteIndex
         if self.side is None:
             if name == "notes" and self.stack[-1][0] == "unit":
+                if self.content[:position].endswith(b"/>"):
+                    raise DataFormatError(
+                        f"{self.path}:{self.parser.CurrentLineNumber}: expected a note in notes, got none"
+                    )
                 self.notes.position, self.notes.exist = position, True
         elif len(self.stack) < self.depth:
             self.side.end = position  # that of <target/>, which expat reports after it
@@ -619,6 +643,10 @@ def _tmx_languages(reader: _XmlReader, source: str | None, target: str | None) -
                 f"{reader.path}: expected --{name}-language, one of {', '.join(present) or 'none'}, got "
                 + ("none" if code is None else quote(code))
             )
+    if _is_language(str(target), source) and _is_language(source, str(target)):
+        raise DataFormatError(
+            f"{reader.path}: expected --target-language, another one than {source}, got {target}"
+        )
     return source, str(target)
 
 

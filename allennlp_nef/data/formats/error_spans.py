@@ -315,12 +315,14 @@ def _check(span: ErrorSpan, text: str | None, location: str) -> None:
         units = [
             name
             for name, encoding, size in UNITS
-            if span.start <= span.end <= _length(text, encoding, size)
+            if 0 <= span.start <= span.end <= _length(text, encoding, size)
         ]
-        hint = f"; offsets may count {units[0]}" if units else ""
+        hints = ["the option clip_spans accepts it"] if span.start >= 0 else []
+        hints += [f"offsets may count {units[0]}"] if units else []
+        hint = f" ({'; '.join(hints)})" if hints else ""
         raise DataFormatError(
             f"{location}: expected a span within the {len(text)} characters of the text, its start not after its end, "
-            f"got {span.start} to {span.end} (the option clip_spans accepts it{hint})"
+            f"got {span.start} to {span.end}{hint}"
         )
 
 

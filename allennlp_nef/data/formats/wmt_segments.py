@@ -679,6 +679,12 @@ class _RawTexts:
         folders = (("documents", f"{pair}.docs"), ("sources", f"{pair}.txt"))
         names = [*(os.path.join(*parts) for parts in folders), targets]
         document, source, target = (self._line(name, number, where) for name in names)
+        counts = [len(self._lines[os.path.join(str(self.folder), name)]) for name in names]
+        if len(set(counts)) > 1:
+            raise DataFormatError(
+                f"{where}: expected texts with as many lines each, got {', '.join(map(str, counts))} in "
+                f"{', '.join(names)}"
+            )
         return document.split("\t")[0], source, target
 
     def _line(self, name: str, number: int, where: str) -> str:

@@ -140,6 +140,8 @@ def test_tmx_pairs_two_of_its_languages(read):
         DataFormatError, match="--target-language, one of EN-US, de, fr, en, got none"
     ):
         read("a.tmx", TMX)
+    with pytest.raises(DataFormatError, match="--target-language, another one than de, got de"):
+        read("a.tmx", TMX, "de", "de")
     bitext = read("a.tmx", TMX, None, "de")
     assert [segment[2:4] for segment in bitext.segments] == [("ab", "c < d"), ("only", "")]
     got = bitext.annotated([annotation(bitext.segments[0], "<"), None]).decode()
@@ -235,6 +237,24 @@ BOMB = '<!DOCTYPE xliff [<!ENTITY a "b">]><xliff version="1.2">&a;</xliff>'
         ("a.jsonl", "[]", "a.jsonl:1: expected a JSON object"),
         ("a.jsonl", '{"tokens": ["a"], "offsets": [[1' + 400 * "0" + ', 0]]}', "a.jsonl:1: offsets: expected a start"),
         ("a.tmx", "<tmx>\n<tuv><seg>x</seg></tuv></tmx>", "a.tmx:2: expected a tu around tuv, got none"),
+        ("a.jsonl", '{"tokens": ["a"], "offsets": [[30000000000, 30000000001]]}', "a.jsonl:1: offsets: expected a"),
+        ("a.tsv", "source\ttarget\tTarget\n", "a.tsv:1: expected one column target, got 2"),
+        ("a.xlf", '<?xml version="1.0" encoding="idna"?>\n', "a.xlf:1: expected an encoding that Python"),
+        (
+            "a.xlf",
+            "<xliff version='1.2'><trans-unit id='u'><target>a</target>\n<target>b</target></trans-unit></xliff>",
+            "a.xlf:2: expected one target in unit u, got another one",
+        ),
+        (
+            "a.xlf",
+            "<xliff version='2.0'><file>\n<segment><source>a</source></segment></file></xliff>",
+            "a.xlf:2: expected a unit around segment, got none",
+        ),
+        (
+            "a.xlf",
+            "<xliff version='2.0'><unit id='u'>\n<notes/><segment><source>a</source></segment></unit></xliff>",
+            "a.xlf:2: expected a note in notes, got none",
+        ),
         ("a.csv", "a,b\rc,d\n", "a.csv:1: expected a row of CSV, got new-line character seen in unquoted field"),
     ],
 )  # fmt: skip

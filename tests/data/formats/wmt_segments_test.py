@@ -104,6 +104,11 @@ class TestRawLayout:
             read_segments(path)
         with pytest.raises(DataFormatError, match="x.csv:1: expected a file .*B.txt.*, got none"):
             read_segments(write(("B", 1, "TGT", 50, "d1", [], 1.0)))
+        (tmp_path / "txt" / "system-outputs" / "en-ja" / "A.txt").write_text("canary\nein Haus\n")
+        with pytest.raises(
+            DataFormatError, match="x.csv:1: expected texts with as many lines each"
+        ):
+            read_segments(write(("A", 1, "TGT", 50, "d1", [], 1.0)))
         (tmp_path / "txt").rename(tmp_path / "texts")
         with pytest.raises(DataFormatError, match="expected a folder txt"):
             read_segments(path)

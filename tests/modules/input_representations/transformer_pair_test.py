@@ -262,6 +262,7 @@ def test_weights_are_those_of_the_folder_unless_they_are_not_loaded(make, folder
         ({"frozen_layers": True}, "frozen_layers: expected an integer, got True"),
         ({"train_parameters": None}, "train_parameters: expected true or false, got None"),
         ({"pooling": "last", "sub_token_mode": "last"}, "sub_token_mode: expected this or pooling"),
+        ({"state_cache": "", "frozen_layers": 1}, "state_cache: expected a folder, got ''"),
         ({"last_layers": 2, "last_layer_only": False}, "last_layers: expected 1 where"),
         ({"max_length": 65}, "and at most 64, the limit of the transformer, got 65"),
         ({"max_length": 4}, "max_length: expected an integer of at least [78]"),
@@ -316,21 +317,34 @@ def test_fields_without_word_pieces_are_an_error(make, batch):
         make()(**fields)
 
 
-def test_missing_weights_are_told_but_those_of_the_pooler(make, folder, tmp_path, caplog):
+def test_damaged_weights_are_an_error_but_for_those_of_the_pooler(make, folder, tmp_path, caplog):
     from safetensors.torch import load_file, save_file
 
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
-    weights = load_file(copy / "model.safetensors")
+    file = copy / "model.safetensors"
+    weights = load_file(file)
     weights = {name: weight for name, weight in weights.items() if not name.startswith("pooler.")}
-    for is_whole in (True, False):
-        if not is_whole:
-            del weights["encoder.layer.1.output.dense.bias"]
-        save_file(weights, copy / "model.safetensors", {"format": "pt"})
+    save_file(weights, file, {"format": "pt"})
+    make(model_name=str(copy))
+    assert "pooler" not in caplog.text
+    bias = weights.pop("encoder.layer.1.output.dense.bias")
+    save_file(weights, file, {"format": "pt"})
+    with pytest.raises(ConfigurationError, match="model_name: .*lacks 1 weights, such as encoder"):
         make(model_name=str(copy))
-        messages = [record.getMessage() for record in caplog.records]
-        assert not any("pooler" in message for message in messages)
-        told = (
-            f"{copy}: 1 of its weights are missing and random, the first of them encoder.layer.1."
-        )
-        assert any(message.startswith(told) for message in messages) is not is_whole
+    weights["encoder.layer.1.output.dense.bias"] = torch.cat([bias, bias])
+    save_file(weights, file, {"format": "pt"})
+    with pytest.raises(ConfigurationError, match="model_name: .*mismatch"):
+        make(model_name=str(copy))
+    file.write_bytes(file.read_bytes()[:-100])
+    with pytest.raises(ConfigurationError, match="model_name: expected the folder of a pretrained"):
+        make(model_name=str(copy))
+
+
+def test_a_tokenizer_that_knows_few_pieces_is_an_error(make, folder, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    for name in ("tokenizer.json", "vocab.txt"):
+        (copy / name).unlink(missing_ok=True)
+    with pytest.raises(ConfigurationError, match="model_name: expected "):
+        make(model_name=str(copy))
