@@ -631,8 +631,10 @@ def _is_language(code: str, wanted: str) -> bool:
 def _tmx_languages(reader: _XmlReader, source: str | None, target: str | None) -> tuple[str, str]:
     """The languages that are read: the given ones, or that of the header and the only other one."""
     present = list(dict.fromkeys(side.language for unit in reader.units for _, side in unit.sides))
+    if not any(present):
+        raise DataFormatError(f"{reader.path}: expected tuv elements with xml:lang, got none")
     if source is None:
-        source = present[0] if present else ""
+        source = present[0]
     others = [code for code in present if not _is_language(code, source)]
     if target is None and len(others) == 1:
         target = others[0]

@@ -238,6 +238,7 @@ BOMB = '<!DOCTYPE xliff [<!ENTITY a "b">]><xliff version="1.2">&a;</xliff>'
         ("a.jsonl", '{"tokens": ["a"], "offsets": [[1' + 400 * "0" + ', 0]]}', "a.jsonl:1: offsets: expected a start"),
         ("a.tmx", "<tmx>\n<tuv><seg>x</seg></tuv></tmx>", "a.tmx:2: expected a tu around tuv, got none"),
         ("a.jsonl", '{"tokens": ["a"], "offsets": [[30000000000, 30000000001]]}', "a.jsonl:1: offsets: expected a"),
+        ("a.tmx", "<tmx><tu><tuv><seg>x</seg></tuv></tu></tmx>", "a.tmx: expected tuv elements with xml:lang"),
         ("a.tsv", "source\ttarget\tTarget\n", "a.tsv:1: expected one column target, got 2"),
         ("a.xlf", '<?xml version="1.0" encoding="idna"?>\n', "a.xlf:1: expected an encoding that Python"),
         (
