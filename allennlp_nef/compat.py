@@ -691,8 +691,8 @@ def _check_before_reading(module: Any) -> None:
 
 
 def _archive_quickly(module: Any) -> None:
-    """Compresses archives less. Weights hardly get smaller by it: with Python's default those of a pretrained encoder
-    take two minutes in place of 13 seconds, and 4% less space."""
+    """Compresses archives less. Python's default takes 134 seconds for the weights of multilingual-e5-small (470 MB) in
+    place of 10, and makes the archive 5% smaller."""
 
     def open_file(name: Any, mode: Any = "r", **options: Any) -> tarfile.TarFile:
         if mode == "w:gz":
