@@ -546,8 +546,11 @@ def _name_what_cannot_be_built(module: Any) -> None:
         options = module.infer_params(cls, constructor)
         if cls.__module__.startswith(_WITHOUT_NULL):
             for name in sorted(params.keys() & options.keys()):
-                kind = _KINDS.get(options[name].annotation)
-                if kind and params[name] is None and options[name].default is not None:
+                option = options[name]
+                kind = _KINDS.get(option.annotation)
+                if option.default is option.empty and hasattr(option.annotation, "from_params"):
+                    kind = "an object"
+                if kind and params[name] is None and option.default is not None:
                     raise module.ConfigurationError(
                         f"{_place(params, cls.__name__)}: {name}: expected {kind}, got None"
                     )

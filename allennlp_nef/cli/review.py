@@ -307,7 +307,7 @@ def _read_answers(bitext: Bitext, path: str | None) -> Iterator[_Result]:
             for segment, (number, line) in zip(bitext.segments, lines)
         ]
     for segment, place, answer in pairs:
-        if "error" in answer:
+        if answer.get("error") is not None:
             yield _Result(segment, str(answer["error"]))
             continue
         words = answer.get("source")

@@ -92,6 +92,7 @@ class TestTraining:
                 True,
                 "model.decoder (NeuralEasyFirst): context_size: ex",
             ),
+            ("model.encoder", None, "model (NefTagger): encoder: expected an object, got None"),
             ("trainer.type", ".", "trainer.type: expected one of the names gradient_descent, nef"),
             (
                 "data_loader.batch_sampler.padding_noise",
