@@ -201,7 +201,7 @@
     const language = data[`${name}_language`];
     const text = element("p", { class: `text ${name}-text`, dir: "auto", ...(language ? { lang: language } : {}) });
     text.append(...(name === "source" ? sourceOf(i) : targetOf(i)));
-    if (!sentences[i][name]) text.append(" ", element("span", { class: "hint" }, "none"));
+    if (!sentences[i][name]) text.append(text.hasChildNodes() ? " " : "", element("span", { class: "hint" }, "none"));
     return element("div", { class: "side" }, element("h4", {}, name === "source" ? "Source" : "Translation"), text);
   }
 
