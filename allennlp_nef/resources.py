@@ -70,6 +70,11 @@ def extra_files(folder: str | Path) -> list[Path]:
     return [path for path in (Path(folder) / name for name in EXTRA_NAMES) if path.exists()]
 
 
+def is_archived(extras: Mapping[str, Any]) -> bool:
+    """Whether AllenNLP passes these to a `from_params` for a component of an archive, not of a training."""
+    return "serialization_dir" in extras and "local_rank" not in extras
+
+
 def archived_path(name: str, extras: Mapping[str, Any]) -> str | None:
     """The path of one of `EXTRA_NAMES` in the archive that AllenNLP loads; None where there is none.
 
@@ -83,5 +88,4 @@ def archived_path(name: str, extras: Mapping[str, Any]) -> str | None:
         What AllenNLP passes to a `from_params`.
     """
     path = Path(extras.get("serialization_dir") or "", name)
-    is_archive = "serialization_dir" in extras and "local_rank" not in extras
-    return str(path) if is_archive and path.exists() else None
+    return str(path) if is_archived(extras) and path.exists() else None

@@ -144,9 +144,8 @@ def card(
     encoder = _encoder_of(config["model"])
     task = _TASKS.get(kind, "other")
     language, license = language or trained.get("languages"), license or trained.get("license")
-    data_name = dataset or Path(name_of(config.get("train_data_path") or "None")).name
-    if trained and dataset is None:
-        data_name = trained["data"].partition(" (")[0]
+    train_name = Path(name_of(config.get("train_data_path") or "None")).name
+    data_name = dataset or (trained["data"].partition(" (")[0] if trained else train_name)
     head = ModelCardData(
         language=list(language) if language else None,
         license=license and license.lower(),

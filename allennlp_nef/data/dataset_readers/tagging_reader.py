@@ -25,6 +25,7 @@ from allennlp_nef.data.metadata import SentencesMetadata, metadata_of
 from allennlp_nef.data.saved_examples import Request, read_saved_examples
 from allennlp_nef.data.weighting import SentenceWeighting
 from allennlp_nef.errors import DataFormatError, OnError, quote, raise_error
+from allennlp_nef.resources import is_archived
 from allennlp_nef.saved_versions import naming_versions
 
 logger = logging.getLogger(__name__)
@@ -120,7 +121,7 @@ class TaggingReader(DatasetReader):
         with naming_versions(folder):
             reader: TaggingReader = super().from_params(params, *args, **extras)
         reader.saved_examples = read_saved_examples(folder)
-        reader._is_archived = folder is not None and "local_rank" not in extras
+        reader._is_archived = is_archived(extras)
         return reader
 
     @overrides

@@ -245,15 +245,12 @@ def _read_table(path: str, delimiter: str) -> Bitext:
     text, encoding = _decode(path)
     lines = re.findall("[^\n]*\n|[^\n]+", text)
     rows = list(_rows(path, lines, delimiter))  # the cells, the first line and the end of each
-    names = (
-        {name: i for i, name in enumerate(x.strip().lower() for x in rows[0][0])} if rows else {}
-    )
+    header = [cell.strip().lower() for cell in rows[0][0]] if rows else []
+    names = {name: i for i, name in enumerate(header)}
     has_names = "source" in names and "target" in names
-    if has_names:
-        for name in ("source", "target"):
-            count_of = [x.strip().lower() for x in rows[0][0]].count(name)
-            if count_of > 1:
-                raise DataFormatError(f"{path}:1: expected one column {name}, got {count_of}")
+    for name in ("source", "target"):
+        if has_names and header.count(name) > 1:
+            raise DataFormatError(f"{path}:1: expected one column {name}, got {header.count(name)}")
     taken = [name for name in (*ADDED, *DECIDED) if name in names]
     if has_names and taken:
         raise DataFormatError(
