@@ -1,29 +1,40 @@
-"""What all figures share: the style, and the drawing of text as it stands."""
+"""The style of all figures. This is the only module that imports matplotlib, which the extra `plot` installs."""
 
+import io
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
-from allennlp_nef.errors import needing, printable
+from allennlp_nef.errors import needing
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+with needing("plot", "a plot"):
+    from matplotlib import style
+    from matplotlib.colors import LinearSegmentedColormap, PowerNorm
     from matplotlib.figure import Figure
+    from matplotlib.font_manager import fontManager
 
 INK, SOFT, LINE = "#1c1e26", "#5a6070", "#d6d9e3"
 GREEN, RED, BLUE, GRAY = "#2e8b57", "#cc3311", "#1f6fd0", "#6b7280"
-DPI = 150  # of PNG files
+
+# Attention from 0 to 1. The scale follows the square root, so that small weights can be seen.
+ATTENTION_COLORS = LinearSegmentedColormap.from_list("attention", ["#ffffff", "#4338ca", "#17124f"])
+ATTENTION_SCALE = PowerNorm(0.5, vmin=0, vmax=1)
+
+# The first font that has a character draws it; fonts that are not installed are skipped.
+_FONTS = (
+    *("DejaVu Sans", "Noto Sans", "Noto Sans CJK SC", "WenQuanYi Micro Hei", "Microsoft YaHei"),
+    *("Noto Sans Arabic", "Noto Sans Hebrew", "Noto Sans Devanagari", "Arial Unicode MS"),
+)
 _STYLE = {
     "font.size": 9,
     "text.color": INK,
-    "text.usetex": False,
+    "text.parse_math": False,  # words may have a "$"
     "axes.titlesize": 10,
-    "axes.titleweight": "bold",
     "axes.titlelocation": "left",
     "axes.labelcolor": SOFT,
     "axes.edgecolor": LINE,
-    "axes.linewidth": 0.8,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "xtick.color": LINE,
@@ -31,82 +42,41 @@ _STYLE = {
     "xtick.labelcolor": SOFT,
     "ytick.labelcolor": SOFT,
     "legend.frameon": False,
-    "svg.fonttype": "none",  # letters, not their outlines
-    "svg.hashsalt": "allennlp_nef",
+    "savefig.dpi": 150,
+    "savefig.bbox": "tight",
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "allennlp_nef",  # the same figure gives the same file
 }
-# For scripts that matplotlib's own font lacks; those of them that the system has are used.
-_FONTS = (
-    *("Noto Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans Arabic", "Noto Sans Hebrew"),
-    *("Noto Sans Devanagari", "Noto Emoji", "Arial Unicode MS", "Microsoft YaHei"),
-)
-
-
-class Sides(NamedTuple):
-    """A length for each side, in inches."""
-
-    left: float
-    right: float
-    above: float
-    below: float
-
-
-def check_installed() -> None:
-    """Raises a `UserError` where matplotlib is missing."""
-    with needing("plot", "plots"):
-        import matplotlib  # noqa: F401
 
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """Draw and save figures within this context: it sets their style, whatever the user's matplotlibrc says."""
-    from matplotlib import style
-    from matplotlib.font_manager import fontManager
-
+    """Sets the style of figures, whatever the user's matplotlibrc says. As a decorator, for a whole function."""
     installed = {font.name for font in fontManager.ttflist}
-    fonts = ["DejaVu Sans", *(name for name in _FONTS if name in installed)]
-    with warnings.catch_warnings(), style.context(["default", {**_STYLE, "font.family": fonts}]):
-        # A letter that no font has is a box in the PNG; the SVG has the letter itself.
+    fonts = [name for name in _FONTS if name in installed]
+    with style.context(["default", {**_STYLE, "font.family": fonts}]), warnings.catch_warnings():
+        # A character that no font has is drawn as a box.
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from ", UserWarning)
-        warnings.filterwarnings(
-            "ignore", r"Matplotlib currently does not support \w+ natively", UserWarning
-        )
         yield
 
 
-def new_figure(width: float, height: float, dpi: float | None = None) -> "Figure":
-    """A figure that no window shows, of a size in inches. Make it, and save it, within `drawing`."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+class StyledFigure(Figure):
+    """A figure that is saved in the style of `drawing`, and that notebooks show without pyplot."""
 
-    figure = Figure(figsize=(width, height), dpi=dpi)
-    FigureCanvasAgg(figure)
-    return figure
+    def __init__(self, width: float, height: float) -> None:
+        super().__init__(figsize=(width, height), layout="constrained")
 
+    @drawing()
+    def savefig(self, *args: Any, **kwargs: Any) -> None:
+        super().savefig(*args, **kwargs)
 
-def literal(text: Any) -> Any:
-    """Makes a matplotlib `Text` show `$`, `_` and `\\` as they are, and returns it."""
-    text.set_parse_math(False)
-    return text
-
-
-def shown(word: str, max_length: int = 24) -> str:
-    """A word as a figure shows it: cut to `max_length` characters, with escapes for what cannot be printed."""
-    word = word if len(word) <= max_length else word[: max_length - 1] + "\u2026"
-    return printable(word)
+    def _repr_png_(self) -> bytes:
+        file = io.BytesIO()
+        self.savefig(file, format="png")
+        return file.getvalue()
 
 
-def overhang(axes: "Axes") -> Sides:
-    """How far the labels and the title of axes reach beyond them, on each side."""
-    figure: Any = axes.figure
-    inner: Any = axes.get_window_extent()
-    outer: Any = axes.get_tightbbox(figure.canvas.get_renderer())
-    sides = (inner.x0 - outer.x0, outer.x1 - inner.x1, outer.y1 - inner.y1, inner.y0 - outer.y0)
-    return Sides(*(side / figure.dpi for side in sides))
-
-
-def place(axes: "Axes", left: float, bottom: float, width: float, height: float) -> None:
-    """Moves axes to a place in their figure, in inches. The figure must have its final size."""
-    figure: Any = axes.figure
-    figure_width, figure_height = figure.get_size_inches()
-    bounds = (left / figure_width, bottom / figure_height)
-    axes.set_position((*bounds, width / figure_width, height / figure_height))
+def shown(text: str, max_length: int = 24) -> str:
+    """A word or a tag as a figure shows it: cut to a length, without characters that SVG does not allow."""
+    text = text if len(text) <= max_length else text[: max_length - 1] + "\u2026"
+    return re.sub("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]", "\ufffd", text)
