@@ -1,310 +1,197 @@
-"""Tags the files of a corpus: plans shards, tags those whose parts are missing, and notes what is there.
+"""The job of `tag-corpus`: a pipeline of Ray Data for each input. Needs the extra `ray`."""
 
-The output folder has a file for each part, which is there when it is whole; `MANIFEST`, what the parts are of; and
-`PARTS`, a line for each part. The run that works in the folder has the lock of `PARTS`.
-"""
-
-import fcntl
+import io
 import json
 import os
-import platform
-import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from itertools import chain, islice
-from pathlib import Path
-from typing import Any, TextIO
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import PurePosixPath
+from typing import Any
 
-import torch
-from tqdm import tqdm  # type: ignore[import-untyped]
+import pyarrow
+import ray
+from pyarrow.fs import FileSystem, FileType
+from ray.data.block import BlockAccessor
+from ray.data.datasource import BlockBasedFileDatasink, FileBasedDatasource
 
-from allennlp_nef.corpora.parts import (
-    DRAFT,
-    Record,
-    ShardTagger,
-    cannot_write,
-    digest_of_archive,
-    part_name,
-    writing_file,
-)
-from allennlp_nef.corpora.ray_workers import ray_records
-from allennlp_nef.corpora.shards import Input, Shard, plan
+from allennlp_nef.corpora.tagger import ERROR, Tagger
 from allennlp_nef.errors import UserError
-from allennlp_nef.version import VERSION
+from allennlp_nef.resources import archive_path
 
-MANIFEST = "_manifest.json"
-PARTS = "_parts.jsonl"
-SHOWN = 5
-"""How many messages about sentences are shown."""
-
-
-@dataclass
-class Job:
-    """What is tagged, how, and by how many processes."""
-
-    archive: str
-    inputs: Sequence[tuple[str, str]]
-    """A path and a format each, all of one format."""
-    output: Path
-    output_format: str
-    options: dict[str, Any]
-    """Those of the `RowTagger` that change the output."""
-    shard_size: int = 2000
-    workers: int = 0
-    """Processes of Ray; 0 for this process alone."""
-    address: str | None = None
-    """Of a cluster of Ray."""
-    threads: int = 1
-    """Of torch, in each process."""
-    cuda_device: int = -1
-    trust: bool = False
-    """Whether the archive may run code."""
-
-    def tagger_arguments(self, inputs: Sequence[Input], digest: str) -> dict[str, Any]:
-        """The arguments of the `ShardTagger`."""
-        options = {**self.options, "archive": self.archive, "threads": self.threads}
-        # Ray shows each process its own GPU, as the first one.
-        device = min(self.cuda_device, 0) if self.workers else self.cuda_device
-        return {
-            "inputs": inputs,
-            "output": str(self.output),
-            "output_format": self.output_format,
-            "digest": digest,
-            "tagger": {**options, "cuda_device": device, "trust": self.trust},
-        }
-
-    def manifest(self, inputs: Sequence[Input], shards: Sequence[Shard]) -> dict[str, Any]:
-        """What the parts are of, for `MANIFEST`."""
-        described = []
-        for source in inputs:
-            files = {part: file._asdict() for part, file in source.files.items()}
-            described.append({**source._asdict(), "files": files})
-        return {
-            "archive": {"path": self.archive, "sha256": digest_of_archive(self.archive)},
-            "inputs": described,
-            "settings": {
-                "output_format": self.output_format,
-                "shard_size": self.shard_size,
-                **self.options,
-            },
-            "versions": {
-                "allennlp_nef": VERSION,
-                "torch": torch.__version__,
-                "python": platform.python_version(),
-            },
-            "sentences": sum(shard.sentences for shard in shards),
-            "parts": len(shards),
-        }
+FORMATS = {".txt": "text", ".json": "json", ".jsonl": "json", ".parquet": "parquet"}
+LINE = "line"
+# The file in the folder of a finished input, with the settings. Readers of Parquet ignore it.
+MARKER = "_SUCCESS"
+NUM_LINES = 4096  # read at once
+BATCH_SIZE = 1024  # rows for a call of the tagger
+BLOCK_SIZE = 2**24  # bytes for a task, which Ray repeats if its worker dies
 
 
-@dataclass
-class Figures:
-    """What the output folder holds, and how fast this run was."""
+class LineSource(FileBasedDatasource):
+    """Reads lines of text. Bytes that are not UTF-8 become escapes.
 
-    output: str
-    format: str
-    sentences: int
-    errors: int
-    parts: int
-    parts_before: int
-    """How many of them were there before this run."""
-    seconds: float
-    sentences_per_second: float | None
-    """Null where nothing was left to do."""
+    `ray.data.read_text` loads whole files, and also ends lines at characters such as U+2028.
+    """
+
+    def _read_stream(self, f: pyarrow.NativeFile, path: str) -> Iterator[pyarrow.Table]:
+        lines = io.TextIOWrapper(f, "utf-8-sig", "backslashreplace", newline="\n")
+        while batch := [line.rstrip("\r\n") for line in islice(lines, NUM_LINES)]:
+            yield pyarrow.table({LINE: batch})
 
 
-def tag_corpus(job: Job, say: Callable[[str], None]) -> Figures:
-    """Does the job.
+class LineSink(BlockBasedFileDatasink):
+    """Writes lines of text."""
+
+    def write_block_to_file(self, block: BlockAccessor, file: pyarrow.NativeFile) -> None:
+        for line in block.to_arrow()[LINE].to_pylist():
+            file.write(line.encode() + b"\n")
+
+
+class LineTagger(Tagger):
+    """A `Tagger` of lines: text or JSON objects in, JSON objects out.
+
+    `ray.data.read_json` loads whole files, needs the same types in all lines, and turns text into dates.
+    """
+
+    def __call__(self, batch: pyarrow.Table) -> pyarrow.Table:
+        rows = [self._row_of(line) for line in batch[LINE].to_pylist()]
+        tagged = []
+        for row, answer in zip(rows, self.answers(rows)):
+            new = {name: answer[name] for name in self.new_fields(row) if name in answer}
+            tagged.append(json.dumps({**row, **new, ERROR: answer.get(ERROR)}))
+        return pyarrow.table({LINE: tagged})
+
+    def _row_of(self, line: str) -> dict[str, Any]:
+        if self.predictor.input_format == "text":
+            return {self.inputs[self.predictor.text_field]: line}
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            row = None
+        return row if isinstance(row, dict) else {LINE: line}
+
+
+def tag_corpus(
+    archive: str,
+    inputs: Sequence[str],
+    *,
+    output: str,
+    format: str | None = None,
+    fields: Sequence[str] | None = None,
+    columns: Mapping[str, str] | None = None,
+    workers: int = 1,
+    gpus_per_worker: float = 0,
+    address: str | None = None,
+    include_package: Sequence[str] = (),
+    trust: bool = False,
+    **options: Any,
+) -> Iterator[str]:
+    """Tags files with Ray Data, and yields the folder of each input when it is finished.
 
     # Parameters
 
-    job : `Job`
-    say : `Callable[[str], None]`
-        Gets lines for the user.
+    archive, fields, columns, include_package, trust, options
+        See `Tagger`.
+    inputs : `Sequence[str]`
+        Files and folders, or addresses such as `s3://bucket/folder`.
+    output : `str`
+        The folder for the results. The rows of an input go to a folder in it, `<name of the input>.tagged`, in the
+        order of the file names there. An input that is finished is skipped.
+    format : `str`, optional (default = `None`, by the ending of each input)
+        "text", "json" or "parquet". Results are in JSON, or in Parquet for Parquet.
+    workers : `int`, optional (default = `1`)
+        The number of processes that tag.
+    gpus_per_worker : `float`, optional (default = `0`)
+    address : `str`, optional (default = `None`, Ray starts on this machine)
+        The address of a Ray cluster. Without effect if Ray is running in this process.
 
     # Raises
 
-    `UserError`: a mistake in the options, the archive or the inputs, other parts in the folder, no sentence that can be
-    tagged.
+    `UserError`: an archive, inputs or options that cannot be used, or an input that is finished with other options.
     """
-    inputs, shards = plan(job.inputs, job.shard_size)
-    manifest = job.manifest(inputs, shards)
-    _check_folder(job.output, manifest)
-    with _locked(job.output) as notes:
-        records = _read_records(job.output)
-        before = len(records)
-        todo = [
-            shard for shard in shards if part_name(shard.number, job.output_format) not in records
-        ]
-        if before:
-            others = f"tagging the other {len(todo)}" if todo else "nothing is missing"
-            say(f"{job.output}: {before} of {len(shards)} parts are there, {others}")
-        started = time.monotonic()
-        if todo:
-            arguments = job.tagger_arguments(inputs, manifest["archive"]["sha256"])
-            tagger = ShardTagger(**arguments)  # also where others tag: it finds mistakes
-            for path in job.output.glob(f"{DRAFT}*"):
-                path.unlink()
-            _write_json(job.output / MANIFEST, manifest)
-            if not before:
-                notes.truncate(0)  # of another plan, whose parts are gone
-            tagger.warn_about(todo)
-            if job.workers:
-                del tagger
-                has_gpu = job.cuda_device >= 0
-                ray_options = (job.workers, job.threads, has_gpu, job.address)
-                with ray_records(arguments, todo, *ray_options) as tagged:
-                    _follow(tagged, todo, records, notes)
-            else:
-                _follow(map(tagger.tag, todo), todo, records, notes)
-        seconds = time.monotonic() - started
-        figures = Figures(
-            output=str(job.output),
-            format=job.output_format,
-            sentences=_count(records, "sentences"),
-            errors=_count(records, "errors"),
-            parts=len(records),
-            parts_before=before,
-            seconds=seconds,
-            sentences_per_second=sum(shard.sentences for shard in todo) / seconds if todo else None,
-        )
-        messages = list(
-            islice(
-                chain.from_iterable(records[part]["messages"] for part in sorted(records)), SHOWN
-            )
-        )
-        if figures.errors == figures.sentences:
-            for name in (*records, MANIFEST):  # for the corrected command
-                (job.output / name).unlink(missing_ok=True)
-            raise UserError(f"{job.output}: no sentence could be tagged: {messages[0]}")
-        if todo:
-            _write_json(job.output / MANIFEST, {**manifest, "figures": asdict(figures)})
-    for message in messages:
-        say(f"not tagged: {message}")
-    if figures.errors > len(messages):
-        hidden = figures.errors - len(messages)
-        say(f"not tagged: {hidden} more; {job.output / PARTS} has the messages")
-    return figures
-
-
-def _follow(
-    tagged: Iterator[Record], todo: Sequence[Shard], records: dict[str, Record], notes: TextIO
-) -> None:
-    """Notes each part that is done, and shows how far the work is."""
-    is_terminal = sys.stderr is not None and sys.stderr.isatty()
-    done = _count(records, "sentences")
-    with tqdm(
-        total=done + sum(shard.sentences for shard in todo),
-        initial=done,
-        unit=" sentences",
-        mininterval=0.5 if is_terminal else 30,
-    ) as progress:
-        for record in tagged:
-            try:
-                notes.write(json.dumps(record) + "\n")
-                notes.flush()
-            except OSError as error:
-                raise cannot_write(Path(notes.name), error) from error
-            records[record["part"]] = _shortened(record)
-            errors = _count(records, "errors")
-            if errors:
-                progress.set_postfix(errors=errors, refresh=False)
-            progress.update(record["sentences"])
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[TextIO]:
-    """`PARTS` of a folder, open to add lines, while no other run has it. At the end it is removed where no part is.
-
-    # Raises
-
-    `UserError`: another run has the folder.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / PARTS
-    # A file that is open for writing: on a network file system, the lock of a folder may hold for one host alone.
-    with open(path, "a", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise UserError(
-                f"{folder}: expected a folder that no other run writes to, got one that is in use"
-            ) from error
-        try:
-            if path.read_bytes()[-1:] not in (b"", b"\n"):  # a run was killed while it wrote
-                file.write("\n")
-            yield file
-        finally:
-            if not any(folder.glob("part-[0-9]*")):
-                path.unlink(missing_ok=True)
-            if not os.listdir(folder):
-                folder.rmdir()
-
-
-def _check_folder(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Raises a `UserError` for a folder with other files, or with parts of something else: it names what differs."""
-    path = folder / MANIFEST
-    if not path.exists():
-        own = (DRAFT, PARTS)
-        if folder.exists() and any(not name.startswith(own) for name in os.listdir(folder)):
-            raise UserError(
-                f"{folder}: expected a new or empty folder, or one that {MANIFEST} is in, got other files"
-            )
-        return
-    try:
-        old = _described(json.loads(path.read_text(encoding="utf-8")))
-    except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
-        raise UserError(f"{path}: expected a manifest of tag-corpus, got another file") from error
-    new = _described(manifest)
-    for name in {**old, **new} if any(folder.glob("part-[0-9]*")) else ():
-        before, now = old.get(name, "null"), new.get(name, "null")
-        if before != now:
-            raise UserError(
-                f"{folder}: expected {name} {before}, as for the parts in the folder, got {now}: remove the folder, or "
-                "name another --output"
-            )
-
-
-def _described(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """What has to be the same where the work goes on: for each thing, a text that differs where it does."""
-    inputs = []
-    for source in manifest["inputs"]:
-        digests = [file["sha256"][:12] for _, file in sorted(source["files"].items())]
-        inputs.append(f"{source['format']} SHA-256 {' '.join(digests)}")
-    return {
-        "the archive": f"SHA-256 {manifest['archive']['sha256'][:12]}",
-        "the inputs": ", ".join(inputs),
-        **{name: json.dumps(value) for name, value in manifest["settings"].items()},
+    archive = absolute(archive_path(archive))
+    options |= {"archive": archive, "fields": fields, "columns": columns, "trust": trust}
+    options["include_package"] = list(include_package)
+    settings = json.dumps(options, sort_keys=True).encode()
+    filesystem, folder = FileSystem.from_uri(absolute(output))
+    jobs: dict[str, tuple[str, str]] = {}  # the path and the format of an input, by its folder
+    for path in map(absolute, inputs):
+        kind = format or FORMATS.get(PurePosixPath(path).suffix)
+        if kind is None:
+            raise UserError(f"{path}: expected --format, or an ending of {', '.join(FORMATS)}")
+        if not exists(*FileSystem.from_uri(path)):
+            raise UserError(f"{path}: no such file or folder")
+        target = f"{folder}/{PurePosixPath(path).name}.tagged"
+        if target in jobs:
+            raise UserError(f"{path}: another input has the same name")
+        jobs[target] = path, kind
+    waiting = {
+        target: job for target, job in jobs.items() if not is_finished(filesystem, target, settings)
     }
+    if not waiting:
+        return
+    # Raises its errors before any work, on the CPU.
+    taggers = {kind: _tagger(kind)(**_arguments(kind, options)) for _, kind in waiting.values()}
+    if not ray.is_initialized():
+        # Reading and writing need a process, too.
+        num_cpus = None if address else max(os.cpu_count() or 1, workers + 1)
+        ray.init(address, num_cpus=num_cpus, log_to_driver=False)
+    context = ray.data.DataContext.get_current().copy()
+    context.execution_options.preserve_order = True
+    context.target_max_block_size = BLOCK_SIZE
+    for target, (path, kind) in waiting.items():
+        if exists(filesystem, target):  # from a job that was interrupted
+            filesystem.delete_dir(target)
+        with ray.data.DataContext.current(context):
+            if kind == "parquet":
+                rows = ray.data.read_parquet(path)
+                taggers[kind].inputs_in(rows.schema().names)
+            else:
+                rows = ray.data.read_datasource(LineSource(path))
+            tagged = rows.map_batches(
+                _tagger(kind),
+                # Ray hides the GPUs of other workers.
+                fn_constructor_kwargs=_arguments(kind, options, 0 if gpus_per_worker else -1),
+                compute=ray.data.ActorPoolStrategy(size=workers),
+                num_gpus=gpus_per_worker or None,
+                batch_size=BATCH_SIZE,
+                batch_format="pyarrow",
+            )
+            if kind == "parquet":
+                tagged.write_parquet(target, filesystem=filesystem)
+            else:
+                sink = LineSink(target, filesystem=filesystem, file_format="jsonl")
+                tagged.write_datasink(sink)
+        filesystem.create_dir(target)  # Ray writes nothing for an input without rows
+        with filesystem.open_output_stream(f"{target}/{MARKER}") as file:
+            file.write(settings)
+        yield target
 
 
-def _read_records(folder: Path) -> dict[str, Record]:
-    """The records of the parts that are there. A damaged line is none: its part is made again."""
-    records: dict[str, Record] = {}
-    with open(folder / PARTS, encoding="utf-8", errors="replace") as file:
-        for line in file:
-            try:
-                record = json.loads(line)
-                part = folder / record["part"]
-                if part.is_file() and part.stat().st_size == record["bytes"]:
-                    records[part.name] = _shortened(record)
-            except (KeyError, RecursionError, TypeError, ValueError):
-                continue
-    return records
+def _tagger(kind: str) -> type[Tagger]:
+    return Tagger if kind == "parquet" else LineTagger
 
 
-def _shortened(record: Record) -> Record:
-    """A record with the first messages alone, for the memory."""
-    numbers = {name: int(record[name]) for name in ("sentences", "errors")}
-    return {**numbers, "messages": list(record["messages"][:SHOWN])}
+def _arguments(kind: str, options: dict[str, Any], cuda_device: int = -1) -> dict[str, Any]:
+    own_format = "text" if kind == "text" else "json"
+    return {**options, "input_format": own_format, "cuda_device": cuda_device}
 
 
-def _count(records: Mapping[str, Record], name: str) -> int:
-    return sum(record[name] for record in records.values())
+def absolute(path: str) -> str:
+    """An absolute path; an address stays as it is."""
+    return path if "://" in path else os.path.abspath(path)
 
 
-def _write_json(path: Path, content: Mapping[str, Any]) -> None:
-    with writing_file(path) as draft:
-        draft.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+def exists(filesystem: FileSystem, path: str) -> bool:
+    return filesystem.get_file_info(path).type != FileType.NotFound
+
+
+def is_finished(filesystem: FileSystem, target: str, settings: bytes) -> bool:
+    """Whether an input is finished. Raises a `UserError` if it was tagged with other settings."""
+    marker = f"{target}/{MARKER}"
+    if not exists(filesystem, marker):
+        return False
+    with filesystem.open_input_stream(marker) as file:
+        if file.read() != settings:
+            raise UserError(f"{target}: tagged with another archive or other options")
+    return True
