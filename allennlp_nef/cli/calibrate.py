@@ -113,7 +113,7 @@ def calibrate(
     calibration = calibrate_model(model, reader, data, maximize, batch_size)
     if plot is not None:
         with needing("plot", "--plot"):
-            from allennlp_nef.figures.reliability import reliability_plot
+            from allennlp_nef.figures._reliability import reliability_plot
         errors = (calibration.before["ece"], calibration.after["ece"])
         series = list(zip(calibration.bins, errors))
         figure = reliability_plot(f"{model.title} on {data}", series, calibration.threshold)

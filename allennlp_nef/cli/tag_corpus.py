@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Iterator[str]:
     with needing("ray", "tag-corpus"):
-        from allennlp_nef.corpora.job import tag_corpus
+        from allennlp_nef.corpora._job import tag_corpus
 
     yield from tag_corpus(
         args.archive,
