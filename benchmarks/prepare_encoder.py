@@ -118,7 +118,9 @@ def normalizer(rules: dict[str, str]) -> normalizers.Normalizer:
     for character, text in rules.items():
         if unicodedata.normalize("NFKC", character) != text:
             exceptions[text] += f"\\x{{{ord(character):x}}}"
-    steps = [normalizers.Replace(Regex(f"[{chars}]"), text) for text, chars in exceptions.items()]
+    steps: list[Any] = [
+        normalizers.Replace(Regex(f"[{chars}]"), text) for text, chars in exceptions.items()
+    ]
     steps += [normalizers.Replace("\uff5e", "\ue000"), normalizers.NFKC()]
     return normalizers.Sequence([*steps, normalizers.Replace("\ue000", "\uff5e")])
 

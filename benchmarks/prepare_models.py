@@ -69,12 +69,13 @@ def scores_of(archive: Path, data: Path) -> dict[str, float]:
 def add_to_package(name: str, archive: Path, scores: dict[str, float]) -> None:
     """Writes the archive of a model into the package, its entry in `models.json`, and its card."""
     folder = Path(allennlp_nef.__file__).parent / "trained_models"
+    data = f"MLQE-PE {'-'.join(LANGUAGES[name])}"
     file = folder / "models.json"
     models = json.loads(file.read_text("utf-8"))
     models[name] = {
         "task": "quality estimation",
         "languages": LANGUAGES[name],
-        "data": f"MLQE-PE {'-'.join(LANGUAGES[name])} (CC0 1.0): 7,000 sentences",
+        "data": f"{data} (CC0 1.0): 7,000 sentences",
         "split": "test20",
         "license": "CC0-1.0",
         "scores": scores,
@@ -82,7 +83,7 @@ def add_to_package(name: str, archive: Path, scores: dict[str, float]) -> None:
     }
     file.write_text(json.dumps(dict(sorted(models.items())), indent=2) + "\n", "utf-8")
     shutil.copyfile(archive, folder / f"{name}.tar.gz")
-    (folder / f"{name}.md").write_text(card(name), "utf-8")
+    (folder / f"{name}.md").write_text(card(name, dataset=data), "utf-8")
 
 
 def main() -> None:

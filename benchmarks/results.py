@@ -149,8 +149,9 @@ def score_calibrated(run: Run, study: Study) -> dict[str, dict[str, Part]]:
     The conditions: the alignments of the data, those of the model's own aligner, and none.
     """
     archive = load_archive_safely(str(run.folder / "model.tar.gz"), run.cuda_device)
-    model, reader = archive.model, archive.validation_dataset_reader
-    labels: Any = model.tag_head.labels
+    model: Any = archive.model
+    reader: Any = archive.validation_dataset_reader
+    labels = model.tag_head.labels
 
     def read(alignments: bool) -> dict[str, LabeledWords]:
         words = {}
@@ -262,7 +263,8 @@ def tests_table(study: Study, results: dict[str, list[Result]]) -> str:
                 numpy.array([run["conditions"][""][part]["counts"] for run in results[row][:seeds]])
                 for row in pair
             )
-            found = compare(*sides, lambda counts: study.scorer.scores(counts)[name])
+            ours, theirs = sides
+            found = compare(ours, theirs, lambda counts: study.scorer.scores(counts)[name])
             difference, low, high = (
                 f"{scale * value:+.{digits}f}"
                 for value in (found.difference, found.low, found.high)
