@@ -354,7 +354,9 @@ def main() -> None:
     with ProcessPoolExecutor(args.jobs, get_context("spawn"), max_tasks_per_child=1) as pool:
         list(tqdm(pool.map(finish, todo), total=len(todo), desc="runs"))
     results: dict[str, Any] = {row: [run.result() for run in some] for row, some in runs.items()}
-    text = scores_table(study, results) + "\n\n" + tests_table(study, results) + "\n"
+    text = scores_table(study, results) + "\n"
+    if len(results) > 1:
+        text += "\n" + tests_table(study, results) + "\n"
     (output / "results.md").write_text(text)
     (output / "results.json").write_text(json.dumps(results))
     print(text)
