@@ -1,4 +1,4 @@
-"""The packages, and `allennlp_nef.pth`, which Python reads when it starts; pyproject.toml has all else."""
+"""The packages, and the files that Python reads when it starts. Everything else is in pyproject.toml."""
 
 from pathlib import Path
 
@@ -7,25 +7,36 @@ from setuptools.command.build_py import build_py
 
 
 class BuildWithStart(build_py):
-    """Copies the file into the wheel, beside the package; setuptools has no option for that."""
+    """Copies the start files beside the package, for which setuptools has no option.
+
+    An editable installation gets copies, too: a link into a checkout that was moved would be an error at each start.
+    """
 
     def run(self):
         super().run()
-        folder = (
-            self.get_finalized_command("install").install_lib
-            if self.editable_mode
-            else self.build_lib
-        )
+        install = self.get_finalized_command("install")
+        folder = install.install_lib if self.editable_mode else self.build_lib
         Path(folder).mkdir(parents=True, exist_ok=True)
-        self.copy_file("allennlp_nef.pth", folder)
+        for name in ("_allennlp_nef_start.py", "allennlp_nef.pth", "allennlp_nef.start"):
+            self.copy_file(name, folder)
 
 
-# Folders without code, which wheels hold inside allennlp_nef.
-DATA = ["allennlp_nef.demo", "allennlp_nef.trained_models"]
-DATA += [f"allennlp_nef.examples.fixtures.{name}" for name in ("ner", "pos", "qe", "sentences")]
-DATA += [f"allennlp_nef.examples.training_configs{name}" for name in ("", ".parts")]
+# The folders of example configs and data, which are inside `allennlp_nef.examples` in an installed package.
+CANDIDATES = (
+    Path("training_configs"),
+    *Path("training_configs").iterdir(),
+    *Path("fixtures").iterdir(),
+)
+EXAMPLES = {
+    ".".join(("allennlp_nef", "examples", *folder.parts)): str(folder)
+    for folder in CANDIDATES
+    if folder.is_dir() and not any(folder.glob("*.py*"))
+}
+FILES = ["allennlp_nef.demo", "allennlp_nef.trained_models", *EXAMPLES]
 
 setup(
-    packages=[*find_packages(include=["allennlp_nef*"]), *DATA],
+    packages=[*find_packages(include=["allennlp_nef*"]), *FILES],
+    package_dir=EXAMPLES,
+    package_data={"allennlp_nef": ["py.typed"], **{name: ["*"] for name in FILES}},
     cmdclass={"build_py": BuildWithStart},
 )

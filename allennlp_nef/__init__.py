@@ -1,25 +1,18 @@
-"""Neural easy-first sequence taggers for AllenNLP. Importing the package registers its components.
+"""Neural easy-first sequence taggers for AllenNLP. Importing the package registers its components."""
 
-There are two exceptions:
-
-- Where AllenNLP is not installed, nothing is registered. What needs torch alone, such as
-  `allennlp_nef.nn.constrained_softmax`, can be imported; what needs AllenNLP says how to install it.
-- The program `allennlp-nef` (`allennlp_nef_console.py`) imports the package without the components, and registers them
-  itself before it runs a command that needs them. So its help texts, `score-tags` and `examples` start quickly, without
-  importing torch and AllenNLP.
-"""
-
-import sys
-from importlib.util import find_spec
 from typing import Any
 
-import _allennlp_nef_start  # noqa: F401  # first: AllenNLP's modules go through `compat`
+import _allennlp_nef_start  # noqa: F401  # first: AllenNLP's modules are loaded by way of `compat`
 from allennlp_nef import compat
+
+compat.require_allennlp()
+
+from allennlp_nef import components  # noqa: F401
 from allennlp_nef.version import VERSION as __version__
 
 
 def load(archive: str, cuda_device: int = -1, **options: Any) -> Any:
-    """The predictor of a trained model. The archive cannot run code, unless it is trusted.
+    """The predictor of a trained model. Loading never runs code from the archive unless `trust=True`.
 
         from allennlp_nef import load
         print(load("model.tar.gz").predict("They saw her duck .")["tags"])
@@ -28,34 +21,20 @@ def load(archive: str, cuda_device: int = -1, **options: Any) -> Any:
     # Parameters
 
     archive : `str`
-        The archive (`model.tar.gz`), the folder of a training run, or the name of a trained model of this package.
+        An archive (`model.tar.gz`), the folder of a training run, or the name of a trained model of this package.
     cuda_device : `int`, optional (default = `-1`)
         The number of a GPU, or -1 for the CPU.
     options
-        `name`, the registered name of another predictor than the default of the model; `trust=True` for an archive that
-        may run code; `overrides`, changes to its config; and the options of the predictor.
+        `name`, the registered name of a predictor other than the model's default; `trust=True` to skip the safety
+        checks; `overrides`, changes to the config of the archive; and the options of the predictor.
 
     # Raises
 
-    What `allennlp_nef.predictors.archives.load_predictor` raises.
+    `UserError`: see `allennlp_nef.predictors.archives.load_predictor`.
     """
     from allennlp_nef.predictors.archives import load_predictor
 
-    return load_predictor(archive, cuda_device, **{"name": None, **options})
+    return load_predictor(archive, cuda_device, **options)
 
 
-def _registers_components() -> bool:
-    console = sys.modules.get("allennlp_nef_console")
-    if getattr(console, "imports_without_components", False):
-        return False
-    try:
-        return find_spec("allennlp") is not None
-    except ImportError:  # a finder that hides it
-        return False
-
-
-if _registers_components():
-    from allennlp_nef import components  # noqa: F401
-    from allennlp_nef.cli import subcommands  # noqa: F401
-
-__all__ = ["__version__", "compat", "load"]
+__all__ = ["__version__", "load"]

@@ -1,287 +1,381 @@
-"""Measures the taggers against AllenNLP's `simple_tagger` with the same BiLSTM; prints a table of ratios of times.
+"""Compares the speed of the taggers with AllenNLP's `simple_tagger`, which has the same embedders and the same BiLSTM.
 
-    python benchmarks/speed.py                          all parts, in less than 10 minutes on 2 cores
-    python benchmarks/speed.py --only 1 3 --json FILE   parts by their numbers; FILE keeps every ratio
+    python benchmarks/speed.py                                  all parts, on one CPU thread
+    python benchmarks/speed.py --only step decoder --json FILE  some parts; FILE keeps every ratio
+    python benchmarks/speed.py --only step inference --device cuda
 
-Our component and the baseline run in turn, after a warm-up. Each pair of runs has a ratio of times; a row of the table
-has the median and the quartiles of these ratios. Below 1, ours is faster. Targets are for one CPU thread.
+- `step`: a training step with 32 sentences of 25 random words: forward and backward pass, clipping, Adagrad.
+- `inference`: the forward pass without gold tags, with the probabilities.
+- `decoder`: the decoder alone, compared with the BiLSTM alone, on sentences of 15 to 35 words.
+- `commands`: `allennlp train`, one epoch, and `allennlp predict`, both of 5,000 sentences, as programs.
+
+Both sides run in turn, after a warm-up, so a busy machine slows both down. A row of the table has the median and the
+quartiles of the ratios of these pairs; 2 means twice the time. Times are CPU time, on a GPU wall-clock time.
 """
 
 import argparse
+import ctypes
 import gc
 import json
 import os
-import platform
 import resource
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
-from functools import partial
+from dataclasses import asdict, dataclass
+from functools import cache
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import _jsonnet
+import numpy
 import torch
-from allennlp.version import VERSION
-from speed_functions import additive, attention, chain, trees
-from speed_models import (
-    BASELINE,
-    Decoder,
-    baselines,
-    config,
-    inference,
-    nef_tagger,
-    parsing,
-    product_rate,
-    scaling,
-    simple_tagger,
-    training_steps,
-)
-from timing import ROOT, Case, Row, Settings, Target, allennlp, paired, steady_allocator
-from tqdm import tqdm
+from allennlp.common import Params
+from allennlp.data import Vocabulary
+from allennlp.models import Model
+from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
+from allennlp.training.optimizers import Optimizer
 
-from allennlp_nef.data.formats.conllu import UNKNOWN, read_conllu
+import allennlp_nef  # noqa: F401  # registers the components
+from allennlp_nef.data.dataset_readers.conllu import read_conllu
 
-
-def on_cuda(settings: Settings) -> list[Case]:
-    """Part 8: parts 1 to 3 and 7 on a CUDA device, if there is one."""
-    return on_device(settings, torch.device("cuda")) if torch.cuda.is_available() else []
+ROOT = Path(__file__).resolve().parent.parent
+SENTENCES, TOKENS, LABELS = 32, 25, 17
+# Words, and prefixes and suffixes of 1 to 4 characters, seen twice in UD French-Sequoia. The time of the optimizer and
+# of the gradient norm depends on them.
+SIZES = {
+    "tokens": 3143,
+    **{f"affixes_prefix_{i}": size for i, size in enumerate((94, 567, 1381, 1928), 1)},
+    **{f"affixes_suffix_{i}": size for i, size in enumerate((87, 443, 917, 1632), 1)},
+    "labels": LABELS,
+}
+BASELINE = "simple_tagger"
+Function = Callable[[], Any]
+Batch = dict[str, Any]
 
 
-def on_device(settings: Settings, device: torch.device) -> list[Case]:
-    """Parts 1 to 3 on a device, by batch size, in float32 and in bfloat16; part 7 in float32."""
+@dataclass
+class Settings:
+    folder: Path
+    device: torch.device = torch.device("cpu")
+    seconds: float = 3.0
+    """The time for the pairs of a row."""
+    quick: bool = False
+    """Whether to measure everything once, which only tests the program."""
 
-    def case(what: str, inner: Case) -> list[Row]:
-        return [row._replace(what=f"{row.what} ({what})", target=None) for row in inner()]
-
-    cases: list[Case] = []
-    for low_precision in (False, True):
-        there = settings._replace(device=device, low_precision=low_precision, seconds=1)
-        precision = "bfloat16" if low_precision else "float32"
-        for size in (32, 256):
-            sized = there._replace(batch_size=size)
-            for title, part in (("training step", training_steps), ("inference", inference)):
-                what = f"{title}, batch {size}, {precision}"
-                cases += [partial(case, what, inner) for inner in part(sized)]
-        cases += [partial(case, precision, inner) for inner in attention(there)]
-    in_float32 = settings._replace(device=device, seconds=1)
-    cases += [partial(case, "float32", inner) for inner in baselines(in_float32)]
-    return cases
+    @property
+    def clock(self) -> Callable[[], float]:
+        return time.perf_counter if self.device.type == "cuda" else time.process_time
 
 
-def write_data(settings: Settings) -> tuple[int, int]:
-    """Writes the repeated sentences of a file in both formats; returns the numbers of sentences and words.
+class Decoder(NamedTuple):
+    """The options of a decoder, and the highest ratio that its training step may have."""
 
-    The first tenth is also written to a file for validation.
-    """
-    path = settings.data or ROOT / "fixtures" / "pos" / "train.conllu"
-    sentences = [
-        sentence for sentence in read_conllu(str(path)) if UNKNOWN not in sentence.column("upos")
-    ]
-    if not sentences:
-        raise ValueError(f"{path}: expected sentences with tags in upos, got none")
-    wanted = 50 if settings.quick else 5000
-    sentences = list(islice(cycle(sentences), wanted))
-    for name, some in (("all", sentences), ("dev", sentences[: wanted // 10])):
-        conllu = "".join(
-            sentence.with_columns({"upos": sentence.column("upos")}) for sentence in some
+    sketch_update: str
+    num_steps: int | str
+    at_most: float | None = None
+
+    @property
+    def title(self) -> str:
+        form = {"full": "NEF-F", "single": "NEF-S"}[self.sketch_update]
+        return f"{form}, N = {'L' if self.num_steps == 'length' else self.num_steps}"
+
+
+DECODERS = [
+    Decoder("full", 5, at_most=2.14),
+    Decoder("full", 10),
+    Decoder("full", "length"),
+    Decoder("single", 5, at_most=1.75),
+    Decoder("single", 10),
+    Decoder("single", "length"),
+]
+
+
+@dataclass
+class Row:
+    """The ratios of the times of two functions."""
+
+    part: str
+    what: str
+    over: str
+    ratios: list[float]
+    seconds: tuple[float, float]
+    """The medians of both times."""
+    at_most: float | None = None
+
+    def __str__(self) -> str:
+        low, median, high = numpy.percentile(self.ratios, [25, 50, 75])
+        target = "" if self.at_most is None else f"{self.at_most:g}"
+        target += ", missed" * bool(target and median > float(target))
+        times = " / ".join(f"{1000 * value:,.1f}" for value in self.seconds)
+        cells = (
+            self.part,
+            self.what,
+            self.over,
+            f"{median:.2f}",
+            f"{low:.2f} to {high:.2f}",
+            times,
+            target,
         )
-        (settings.folder / f"{name}.conllu").write_text(conllu, encoding="utf-8")
-        lines = [
-            "\t".join(map("###".join, zip(sentence.column("form"), sentence.column("upos")))) + "\n"
-            for sentence in some
-        ]
-        (settings.folder / f"{name}.txt").write_text("".join(lines), encoding="utf-8")
-    return len(sentences), sum(len(sentence.words) for sentence in sentences)
+        return f"| {' | '.join(cells)} |"
 
 
-def write_configs(settings: Settings) -> None:
-    """Writes `ours.json` and `theirs.json`: one epoch over all sentences."""
-    ours = deepcopy(config())
-    ours["model"] = nef_tagger(Decoder("full", 5, "csoftmax"), dropout=ours["model"]["dropout"])
+@cache
+def experiment() -> dict[str, Any]:
+    """The config from which all models are made."""
+    path = ROOT / "training_configs" / "pos_nef_f_csoftmax.jsonnet"
+    return json.loads(_jsonnet.evaluate_file(str(path)))
+
+
+def nef_tagger(decoder: Decoder | None, dropout: float = 0.0) -> dict[str, Any]:
+    """The config of a `nef_tagger`. `simple_tagger` does not have dropout, so ours does not either by default."""
+    model = deepcopy(experiment()["model"])
+    model["dropout"] = dropout
+    options = model.pop("decoder")
+    if decoder is not None:
+        steps = {"sketch_update": decoder.sketch_update, "num_steps": decoder.num_steps}
+        model["decoder"] = {**options, **steps, "dropout": dropout}
+    return model
+
+
+def simple_tagger() -> dict[str, Any]:
+    model = experiment()["model"]
+    parts = {name: model[name] for name in ("text_field_embedder", "encoder")}
+    return {"type": BASELINE, **deepcopy(parts)}
+
+
+@cache
+def vocabulary() -> Vocabulary:
+    vocab = Vocabulary()
+    for namespace, size in SIZES.items():
+        for i in range(size - vocab.get_vocab_size(namespace)):
+            vocab.add_token_to_namespace(str(i), namespace)
+    return vocab
+
+
+def random_batch(device: torch.device) -> Batch:
+    """A batch of words with affixes. The tags can be learned."""
+
+    def draw(*namespaces: str) -> torch.Tensor:
+        columns = [torch.randint(2, SIZES[name], (SENTENCES, TOKENS)) for name in namespaces]
+        return torch.stack(columns, -1).to(device)
+
+    words = draw("tokens").squeeze(-1)
+    affixes = {
+        f"{side}es": draw(*(f"affixes_{side}_{i}" for i in range(1, 5)))
+        for side in ("prefix", "suffix")
+    }
+    return {"tokens": {"tokens": {"tokens": words}, "affixes": affixes}, "tags": words % LABELS}
+
+
+class Run:
+    """A model in training, with its optimizer and with batches that repeat."""
+
+    def __init__(self, settings: Settings, model: dict[str, Any]) -> None:
+        torch.manual_seed(0)
+        self.batches = cycle([random_batch(settings.device) for _ in range(8)])
+        self.model = Model.from_params(Params(model), vocab=vocabulary()).to(settings.device)
+        trainer = deepcopy(experiment()["trainer"])
+        self.grad_norm = trainer["grad_norm"]
+        named = list(self.model.named_parameters())
+        self.optimizer = Optimizer.from_params(Params(trainer["optimizer"]), model_parameters=named)
+        for _ in range(1 if settings.quick else 10):  # the attention is almost uniform at first
+            self.train()
+
+    def train(self) -> None:
+        """A training step, as in the trainer."""
+        self.optimizer.zero_grad()
+        self.model(**next(self.batches))["loss"].backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.grad_norm)
+        self.optimizer.step()
+
+    @torch.no_grad()
+    def infer(self) -> None:
+        self.model(tokens=next(self.batches)["tokens"])
+
+
+def keep_memory() -> None:
+    """Keeps glibc from returning memory to the system after each step: to request it again takes varying time."""
+    library = ctypes.CDLL(None)
+    if hasattr(library, "mallopt"):
+        library.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD
+        library.mallopt(-3, 2**25)  # M_MMAP_THRESHOLD, its maximum
+
+
+def measure(settings: Settings, function: Function, calls: int) -> float:
+    """The seconds of a call, as the mean of some calls."""
+    begin = settings.clock()
+    for _ in range(calls):
+        function()
+    if settings.device.type == "cuda":
+        torch.cuda.synchronize()
+    return (settings.clock() - begin) / calls
+
+
+def pairs_of(settings: Settings, ours: Function, theirs: Function) -> list[tuple[float, float]]:
+    """The seconds of two functions, which run in turn. Short functions are called several times in a row."""
+    functions, calls = (ours, theirs), []
+    for function in functions:
+        seconds = min(measure(settings, function, 1) for _ in range(3))
+        calls.append(1 if settings.quick else int(0.01 / max(seconds, 1e-5)) + 1)
+    pairs: list[tuple[float, float]] = []
+    gc.collect()
+    gc.disable()
+    end = settings.clock() + settings.seconds
+    while not pairs or (not settings.quick and (settings.clock() < end or len(pairs) < 9)):
+        first, second = (measure(settings, each, n) for each, n in zip(functions, calls))
+        pairs.append((first, second))
+    gc.enable()
+    return pairs
+
+
+def row_of(
+    part: str, what: str, over: str, pairs: list[tuple[float, float]], at_most: float | None = None
+) -> Row:
+    first, second = numpy.median(pairs, axis=0).tolist()
+    return Row(part, what, over, [a / b for a, b in pairs], (first, second), at_most)
+
+
+def models(settings: Settings, part: str) -> Iterator[Row]:
+    """The parts `step` and `inference`."""
+    dropout = experiment()["model"]["dropout"]
+    rows = [(each.title, each.at_most, nef_tagger(each)) for each in DECODERS]
+    rows.insert(0, ("no decoder", None, nef_tagger(None)))
+    if part == "step":
+        rows.append((f"{DECODERS[0].title}, with dropout", None, nef_tagger(DECODERS[0], dropout)))
+    for title, at_most, model in rows:
+        runs = [Run(settings, each) for each in (model, simple_tagger())]
+        if part == "step":
+            pairs = pairs_of(settings, runs[0].train, runs[1].train)
+            yield row_of(part, title, BASELINE, pairs, at_most)
+        else:
+            for run in runs:
+                run.model.eval()
+            pairs = pairs_of(settings, runs[0].infer, runs[1].infer)
+            yield row_of(part, title, BASELINE, pairs)
+
+
+def decoders(settings: Settings, part: str) -> Iterator[Row]:
+    """The decoder alone, compared with the BiLSTM alone, in training and in inference."""
+    device = settings.device
+    lengths = torch.linspace(15, 35, SENTENCES).long()
+    mask = (torch.arange(35) < lengths.unsqueeze(-1)).to(device)
+
+    def functions(options: dict[str, Any], dim: int) -> tuple[Function, Function]:
+        torch.manual_seed(0)
+        module = Seq2SeqEncoder.from_params(Params(deepcopy(options))).to(device).eval()
+        inputs = torch.randn(*mask.shape, dim, device=device, requires_grad=True)
+        return (
+            lambda: module(inputs, mask).sum().backward(),
+            torch.no_grad()(lambda: module(inputs, mask)),
+        )
+
+    model = experiment()["model"]
+    theirs = functions(model["encoder"], model["encoder"]["input_size"])
+    for decoder in DECODERS:
+        options = nef_tagger(decoder)["decoder"]
+        ours = functions(options, options["input_dim"])
+        for kind, first, second in zip(("training", "inference"), ours, theirs):
+            title = f"{decoder.title}, {kind}"
+            yield row_of(part, title, "BiLSTM", pairs_of(settings, first, second))
+
+
+def write_experiments(settings: Settings) -> int:
+    """Writes the configs and data of the part `commands`; returns the number of sentences."""
+    number = 60 if settings.quick else 5000
+    sentences = list(read_conllu(str(ROOT / "fixtures" / "pos" / "train.conllu")))
+    sentences = list(islice(cycle(sentences), number))
+    for name, some in (("all", sentences), ("dev", sentences[: number // 10])):
+        texts = ("".join(sentence.text) for sentence in some)
+        (settings.folder / f"{name}.conllu").write_text("".join(texts), "utf-8")
+        pairs = (zip(sentence.column("form"), sentence.column("upos")) for sentence in some)
+        lines = ("\t".join(f"{word}###{tag}" for word, tag in each) + "\n" for each in pairs)
+        (settings.folder / f"{name}.txt").write_text("".join(lines), "utf-8")
+    ours = deepcopy(experiment())
+    ours["model"] = nef_tagger(DECODERS[0], ours["model"]["dropout"])
     ours["trainer"]["num_epochs"] = 1
-    ours["dataset_reader"]["max_tokens"] = None
-    theirs = deepcopy(ours)
-    theirs["model"] = simple_tagger()
-    for reader in ("dataset_reader", "validation_dataset_reader"):
-        indexers = theirs[reader]["token_indexers"]
-        options = {"token_delimiter": "\t", "token_indexers": indexers}
-        theirs[reader] = {"type": "sequence_tagging", **options}
-    for name, experiment, ending in (("ours", ours, "conllu"), ("theirs", theirs, "txt")):
+    del ours["dataset_reader"]["max_tokens"]
+    indexers = ours["dataset_reader"]["token_indexers"]
+    reader = {"type": "sequence_tagging", "token_delimiter": "\t", "token_indexers": indexers}
+    readers = {"dataset_reader": reader, "validation_dataset_reader": reader}
+    theirs = {**ours, "model": simple_tagger(), **readers}
+    for name, config, ending in (("ours", ours, "conllu"), ("theirs", theirs, "txt")):
         for key, data in (("train_data_path", "all"), ("validation_data_path", "dev")):
-            experiment[key] = str(settings.folder / f"{data}.{ending}")
-        (settings.folder / f"{name}.json").write_text(json.dumps(experiment))
+            config[key] = str(settings.folder / f"{data}.{ending}")
+        (settings.folder / f"{name}.json").write_text(json.dumps(config))
+    return number
 
 
-def run(settings: Settings, name: str, *arguments: str) -> float:
-    """Runs an `allennlp` command, with its output in a log; returns its seconds."""
-    begin, used = time.perf_counter(), _cpu_time_of_children()
-    allennlp(settings.folder / f"{name}.log", *arguments, threads=settings.threads)
-    return _cpu_time_of_children() - used if settings.cpu_time else time.perf_counter() - begin
+def allennlp(settings: Settings, *arguments: str) -> float:
+    """Runs an AllenNLP command on one thread; returns its CPU time in seconds."""
+    command = [sys.executable, "-m", "allennlp", *arguments, "--include-package", "allennlp_nef"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, cwd=ROOT, env=environment, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def _cpu_time_of_children() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+def commands(settings: Settings, part: str) -> Iterator[Row]:
+    """Whole programs. `simple_tagger` reads the same words and tags with AllenNLP's `sequence_tagging`."""
+    number = write_experiments(settings)
+    folder = settings.folder
 
+    def train(name: str) -> float:
+        config, run = str(folder / f"{name}.json"), str(folder / name)
+        return allennlp(settings, "train", config, "-s", run, "--force")
 
-def train(settings: Settings, name: str) -> float:
-    folder = settings.folder / name
-    return run(settings, name, "train", f"{folder}.json", "-f", "-s", str(folder))
+    def predict(name: str) -> float:
+        """The plain `Predictor` writes the baseline's answers, since its default predictor needs a spaCy model."""
+        data = folder / ("all.conllu" if name == "ours" else "all.txt")
+        options = ["--use-dataset-reader", "--batch-size", "64", "--silent"]
+        if name == "theirs":
+            options += ["--predictor", "allennlp.predictors.predictor.Predictor"]
+        output = ["--output-file", str(folder / f"{name}.jsonl")]
+        archive = str(folder / name / "model.tar.gz")
+        return allennlp(settings, "predict", archive, str(data), *output, *options)
 
-
-def predict(settings: Settings, name: str) -> float:
-    """AllenNLP's plain `Predictor` writes the answers of the baseline: its default predictor loads a spaCy model."""
-    folder, ending = settings.folder, "conllu" if name == "ours" else "txt"
-    options = ["--use-dataset-reader", "--batch-size", "64", "--silent"]
-    options += ["--output-file", str(folder / f"{name}.jsonl")]
-    if name == "theirs":
-        options += ["--predictor", "allennlp.predictors.predictor.Predictor"]
-    paths = folder / name / "model.tar.gz", folder / f"all.{ending}"
-    return run(settings, name, "predict", *map(str, paths), *options)
-
-
-def commands(settings: Settings) -> list[Case]:
-    """Part 6, as programs: one epoch of training, then prediction with the trained model; NEF-F, N = 5.
-
-    `nef_tagger` reads CoNLL-U and has the dropout of its config. `simple_tagger` reads the same words and tags with
-    AllenNLP's `sequence_tagging`. Everything else is the same.
-    """
-    counts: dict[str, Any] = {}
-
-    def case(what: str, command: Any, *target: Target) -> list[Row]:
-        if not counts:
-            write_configs(settings)
-            counts["sentences"], counts["words"] = write_data(settings)
-        pairs = [
-            (command(settings, "ours"), command(settings, "theirs"))
-            for _ in range(settings.rounds(3))
-        ]
-        title = f"{what} {counts['sentences']:,} sentences, NEF-F N=5"
-        row = paired(title, BASELINE, pairs, *target)
-        return [row._replace(details={**(row.details or {}), **counts})]
-
-    return [
-        partial(case, "allennlp train, one epoch of", train),
-        partial(case, "allennlp predict of", predict, Target(1.3, 1.2)),
-    ]
-
-
-class Part(NamedTuple):
-    title: str
-    cases: Callable[[Settings], list[Case]]
+    for what, command, at_most in (("train, one epoch", train, 1.29), ("predict", predict, 0.75)):
+        rounds = 1 if settings.quick else 4
+        pairs = [(command("ours"), command("theirs")) for _ in range(rounds)]
+        title = f"allennlp {what}, {number:,} sentences, {DECODERS[0].title}"
+        # The first round warms the caches of the files.
+        yield row_of(part, title, BASELINE, pairs[1:] or pairs, at_most)
 
 
 PARTS = {
-    1: Part("training step", training_steps),
-    2: Part("inference", inference),
-    3: Part("forward and backward", attention),
-    4: Part("CRF", chain),
-    5: Part("one sentence", scaling),
-    6: Part("whole command", commands),
-    7: Part("baselines", lambda settings: baselines(settings) + additive(settings)),
-    8: Part("CUDA", on_cuda),
-    9: Part("trees", trees),
-    10: Part("parsing", parsing),
+    "step": models,
+    "inference": models,
+    "decoder": decoders,
+    "commands": commands,
 }
-
-
-def machine(settings: Settings) -> dict[str, Any]:
-    """The machine, the clock and the versions on which the figures depend."""
-    cuda = torch.cuda.is_available()
-    return {
-        "cores": os.cpu_count(),
-        "threads": settings.threads,
-        "product_gflops": round(product_rate(settings)),
-        "clock": "CPU time" if settings.cpu_time else "wall clock",
-        "cuda": torch.cuda.get_device_name() if cuda else None,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "allennlp": VERSION,
-    }
-
-
-def line(part: Part, row: Row, quick: bool) -> str:
-    """A row of the Markdown table."""
-    low, median, high = row.summary()
-    digits, unit = (0, " MB") if row.unit == "MB" else (3 if median < 0.2 else 2, "")
-    target = ""
-    if row.target:
-        target = f"{row.target.at_most:g} (aim {row.target.aim:g})"
-        target += ", missed" * (median > row.target.at_most and not quick)
-    cells = [part.title, row.what, row.baseline, f"{median:.{digits}f}{unit}"]
-    return f"| {' | '.join([*cells, f'{low:.{digits}f} to {high:.{digits}f}', target])} |"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    names = "; ".join(f"{number} {part.title}" for number, part in PARTS.items())
-    parser.add_argument(
-        "--only", type=int, nargs="+", choices=PARTS, default=list(PARTS), metavar="N", help=names
-    )
+    parser.add_argument("--only", nargs="+", choices=PARTS, help="parts (default: all)")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda; `commands` needs cpu")
     parser.add_argument("--json", type=Path, help="file for all measurements")
-    parser.add_argument("--data", type=Path, help="CoNLL-U file for part 6 (default: the fixtures)")
-    threads = {"type": int, "default": 1, "choices": range(1, 65), "metavar": "N"}
-    parser.add_argument("--threads", **threads, help="threads of torch (default 1)")
-    text = "measure CPU time, for a machine that runs other programs too (not on CUDA)"
-    parser.add_argument("--cpu-time", action="store_true", help=text)
-    text = "measure everything once, to test that the program runs"
-    parser.add_argument("--quick", action="store_true", help=text)
+    parser.add_argument("--quick", action="store_true", help="measure once, to test the program")
     args = parser.parse_args()
-    if args.data and not args.data.is_file():
-        parser.error(f"--data: expected a CoNLL-U file, got {args.data}")
-    if args.data:
-        try:
-            list(read_conllu(str(args.data)))
-        except ValueError as error:
-            parser.error(f"--data: {error}")
-    if args.json and (args.json.is_dir() or not args.json.absolute().parent.is_dir()):
-        parser.error(f"--json: expected a file in a folder that exists, got {args.json}")
-    if args.cpu_time and args.threads > 1:
-        parser.error("--cpu-time: is that of all threads together; expected --threads 1")
-
-    steady_allocator()
-    torch.set_num_threads(args.threads)
-    gc.freeze()  # later collections skip the imported modules
-    numbers = sorted(set(args.only))
-    lines = ["| part | | over | median | quartiles | at most |", "|---|---|---|---|---|---|"]
+    torch.set_num_threads(1)
+    keep_memory()
+    rows = []
+    print("| part | | over | median | quartiles | ms | at most |\n|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(
-            Path(folder),
-            quick=args.quick,
-            cpu_time=args.cpu_time,
-            threads=args.threads,
-            data=args.data and args.data.resolve(),
-            seconds=0 if args.quick else Settings._field_defaults["seconds"],
-            batch_size=2 if args.quick else Settings._field_defaults["batch_size"],
-        )
-        report: dict[str, Any] = {"machine": machine(settings), "quick": args.quick, "parts": {}}
-        cases = {number: PARTS[number].cases(settings) for number in numbers}
-        with tqdm(total=sum(map(len, cases.values()))) as progress:
-            for number in numbers:
-                part, rows = PARTS[number], []
-                progress.set_description(part.title)
-                for case in cases[number]:
-                    rows += case()
-                    progress.update()
-                lines += [line(part, row, args.quick) for row in rows]
-                report["parts"][str(number)] = {
-                    "title": part.title,
-                    "rows": [row.to_json() for row in rows],
-                }
-                if args.json:  # after each part, so that an interrupted run keeps its results
-                    args.json.write_text(json.dumps(report) + "\n")
-    print("\n".join(lines))
-    about = report["machine"]
-    print(
-        f"\n{about['cores']} cores, {about['threads']} thread{'s' * (args.threads > 1)}, {about['clock']}; "
-        f"Python {about['python']}, torch {about['torch']}, AllenNLP {about['allennlp']}; "
-        f"800x250x100 matrix products at {about['product_gflops']} GFlop/s; "
-        + (f"CUDA: {about['cuda']}." if about["cuda"] else "no CUDA device, so no part 8.")
-    )
+        settings = Settings(Path(folder), torch.device(args.device), quick=args.quick)
+        for part in args.only or PARTS:
+            for row in PARTS[part](settings, part):
+                print(row, flush=True)
+                rows.append(asdict(row))
+                if args.json:
+                    args.json.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,278 +1,219 @@
-"""The harness of `results.py`: data files, trainings that are kept, scores and paired tests in Markdown."""
+"""The studies of `results.py`: which configs they train, on which files, and how they score."""
 
-import argparse
-import json
-import os
-import re
-import subprocess
-import sys
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
-import numpy
-from tqdm import tqdm
+from allennlp.data import Instance
 
-if TYPE_CHECKING:
-    from allennlp.common import Params
-
-ROOT = Path(__file__).resolve().parent.parent
-PARTS = ("dev", "test")
-Files = dict[str, str]
-"""The data paths of train, dev and test."""
-Results = dict[str, list[dict[str, Any]]]
-"""The results of each row, one for each seed."""
-Counts = dict[str, list[Any]]
-"""For dev and test, the counts of each sentence in each run."""
+from allennlp_nef.metrics.correlations import CORRELATIONS
+from allennlp_nef.metrics.tag_scores import CHUNKS, TAGS, Scorer
+from allennlp_nef.qe.metrics import WORD_QE
 
 
+class Labels(NamedTuple):
+    """What is scored of a sentence: a label for each word, or one label or number."""
+
+    gold: Callable[[Any], list[Any]]
+    """The gold labels of an instance."""
+    predicted: Callable[[dict[str, Any]], list[Any]]
+    """The labels in an answer."""
+    keys: Callable[[Any], list[str]] = lambda instance: [""]
+    """What the trivial baseline looks at to choose each label of an instance."""
+
+
+def metadata(instance: Instance) -> dict[str, Any]:
+    instance_field: Any = instance["metadata"]
+    return instance_field.metadata
+
+
+def arcs(heads: list[int], labels: list[str]) -> list[str]:
+    """The arcs of a tree: the distance of the head of each word and the label without its subtype, as in LAS."""
+    names = (label.partition(":")[0] for label in labels)
+    pairs = enumerate(zip(heads, names), 1)
+    return [f"{head - word if head else 'root'} {name}" for word, (head, name) in pairs]
+
+
+WORDS = Labels(
+    gold=lambda instance: metadata(instance)["tags"],
+    predicted=lambda answer: answer["tags"],
+    keys=lambda instance: metadata(instance)["words"],
+)
+CLASSES = Labels(
+    gold=lambda instance: [instance["label"].label],
+    predicted=lambda answer: [answer["label"]],
+)
+RELATEDNESS = Labels(
+    gold=lambda instance: [float(instance["score"].tensor)],
+    predicted=lambda answer: [answer["score"]],
+)
+HTER = Labels(
+    gold=lambda instance: [float(instance["sentence_score"].tensor)],
+    predicted=lambda answer: [answer["sentence_score"]],
+)
+TREES = Labels(
+    gold=lambda instance: arcs(instance["head_indices"].labels, instance["head_tags"].labels),
+    predicted=lambda answer: arcs(answer["heads"], answer["labels"]),
+    keys=lambda instance: metadata(instance)["pos"],
+)
+
+
+@dataclass(frozen=True)
 class Study:
-    """A task of `results.py`: what it trains, how it counts, and the scores of these counts."""
+    """The rows of a table. Names of configs are separated by blanks, pairs of them by commas."""
 
-    configs: Sequence[str] = ()
-    encoders: Sequence[str] = ()
-    """The rows with a pretrained encoder, which --configs asks for: they take hours."""
-    patterns: dict[str, list[str]] = {}
-    """Of train, dev and test in the data folder; of several the first that is there. See `language`."""
-    language: str | None = None
-    """What `{language}` is in the patterns by default. None: the task has no `--language`."""
-    kept_by_data = True
-    """Whether the name of the output folder has that of the data folder."""
-    scorer: Any = None
-    """Its `scores` are of sums of counts, as those of `allennlp_nef.metrics.tag_scores.Scorer`."""
-    scores: dict[str, str] = {}
-    """The title of each score; the paired tests use the first."""
-    pairs: Sequence[tuple[str, str]] = ()
+    rows: str
+    """The configs, in `training_configs` or in `benchmarks/configs`."""
+    files: tuple[str, str, str]
+    """Patterns of the files of train, dev and test. Of several, separated by |, the first that matches counts."""
+    labels: Labels
+    scorer: Scorer
+    scores: dict[str, str]
+    """The title of each score. The paired tests use the first one."""
+    more_rows: str = ""
+    """Rows that are trained only on request: they take hours, or need a pretrained encoder or allennlp-models."""
+    pairs: str = ""
     """The rows that are compared; by default each one with the first."""
-    scale, digits = 100, 2
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Adds the options of this task."""
-
-    def find(
-        self, parser: argparse.ArgumentParser, args: argparse.Namespace, output: Path
-    ) -> Files:
-        """The data files; those that have to be made are in the output folder. Mistakes are errors of the parser."""
-        return find_files(parser, self, args.task, Path(args.data), args.language)
-
-    def rows(self, args: argparse.Namespace) -> Sequence[str]:
-        """The rows that may be asked for, mostly the names of their configs."""
-        return self.configs
-
-    def default_rows(self, args: argparse.Namespace) -> Sequence[str]:
-        """The rows that are trained if none are asked for."""
-        return self.rows(args)
-
-    def params(
-        self, args: argparse.Namespace, row: str, seed: int, files: Files, folder: Path
-    ) -> "Params":
-        """The experiment of a run, whose output is in `folder`."""
-        return experiment(row, seed, files, args.overrides)
-
-    def prepare(self) -> None:
-        """What a run does before it trains."""
-
-    def count(self, args: argparse.Namespace, folder: Path, part: str, path: str) -> numpy.ndarray:
-        """The counts of each sentence of a part of the data, with the model of a folder."""
-        raise NotImplementedError
-
-    def finish(
-        self, args: argparse.Namespace, files: Files, folder: Path, result: dict[str, Any]
-    ) -> None:
-        """Scores the trained model of a folder on dev and test; adds to the result what the tables need."""
-        for part in PARTS:
-            result["counts"][part] = self.count(args, folder, part, files[part]).tolist()
-
-    def trivial_counts(self, args: argparse.Namespace, files: Files) -> dict[str, Counts]:
-        """The counts of taggers that learn next to nothing, in one run."""
-        return {}
-
-    def tables(self, args: argparse.Namespace, files: Files, results: Results, output: Path) -> str:
-        """The tables of all runs in Markdown: scores with median times, and paired tests."""
-        header = ["config", *columns(self.scores.values()), "seeds", "s/epoch", "training"]
-        lines = [header]
-        for row, runs in results.items():
-            per_epoch = numpy.median([run["seconds"] / run["epochs"] for run in runs])
-            minutes = numpy.median([run["seconds"] for run in runs]) / 60
-            facts = [str(len(runs)), f"{per_epoch:.1f}", f"{minutes:.1f} min"]
-            lines.append([f"`{row}`", *self.cells(counts_of(runs)), *facts])
-        return markdown(lines) + "\n\n" + self.differences(results)
-
-    def trivial_table(self, args: argparse.Namespace, files: Files) -> str:
-        """The scores of the trivial taggers."""
-        rows = self.trivial_counts(args, files).items()
-        header = ["baseline", *columns(self.scores.values())]
-        return markdown([header, *([name, *self.cells(counts)] for name, counts in rows)])
-
-    def cells(self, counts: Counts) -> list[str]:
-        """The mean of each score on dev and test, and its standard deviation over the runs."""
-        sums = {
-            part: numpy.array([numpy.sum(run, axis=0) for run in counts[part]]) for part in PARTS
-        }
-        return [
-            mean_and_spread(self.scorer.scores(sums[part])[name], self.scale, self.digits)
-            for name in self.scores
-            for part in PARTS
-        ]
-
-    def differences(self, results: Results) -> str:
-        """Paired tests over the sentences and the seeds that both rows have."""
-        from allennlp_nef.metrics.significance import compare
-
-        (name, title), *_ = self.scores.items()
-        tests = ("95% interval", "p", "p of runs")
-        lines = [["", *(cell for part in PARTS for cell in (f"{part} {title}", *tests))]]
-        first, *others = results
-        for pair in self.pairs or [(other, first) for other in others]:
-            if not set(pair) <= set(results):
-                continue
-            seeds = min(len(results[row]) for row in pair)
-            cells = [f"`{pair[0]}` minus `{pair[1]}`" + (f", {seeds} seeds" if seeds > 1 else "")]
-            for part in PARTS:
-                sides = (
-                    numpy.array([run["counts"][part] for run in results[row][:seeds]])
-                    for row in pair
-                )
-                found = compare(*sides, lambda sums: self.scorer.scores(sums)[name])
-                difference, low, high = (
-                    f"{self.scale * value:+.{self.digits}f}"
-                    for value in (found.difference, found.low, found.high)
-                )
-                of_runs = "" if found.p_value_of_runs is None else f"{found.p_value_of_runs:.4f}"
-                cells += [difference, f"{low} to {high}", f"{found.p_value:.4f}", of_runs]
-            lines.append(cells)
-        return markdown(lines)
+    overrides: dict[str, Any] = field(default_factory=dict)
+    row_overrides: dict[str, dict[str, Any]] = field(default_factory=dict)
+    calibrated: bool = False
+    """Whether words are tagged at the threshold that is best on dev for each score, with and without alignments."""
+    dev_size: int = 0
+    """The number of the last training sentences that are dev, where a corpus does not have dev data."""
+    percent: bool = True
 
 
-def find_files(
-    parser: argparse.ArgumentParser, study: Study, task: str, data: Path, language: str | None
-) -> Files:
-    """The data path of each part: train, dev and test."""
-    if language is not None and study.language is None:
-        parser.error(f"--language: expected the task qe or one of named entities, got {task}")
-    if language is not None and not re.fullmatch(r"\w+(-\w+)?", language):
-        parser.error(f"--language: expected a name such as esp or en-de, got {language!r}")
-    if not data.is_dir():
-        parser.error(f"--data: expected a folder, got {data}")
-    files = {}
-    for part, patterns in study.patterns.items():
-        if language is not None:  # not any language
-            patterns = [pattern for pattern in patterns if "{language}" in pattern]
-        patterns = [pattern.format(language=language or study.language) for pattern in patterns]
-        matches = (sorted(data.glob(pattern)) for pattern in patterns)
-        found = next(filter(None, matches), [])
-        if len(found) != 1:
-            names = ", ".join(str(path.relative_to(data)) for path in found)
-            advice = "; name one with --language" if found and study.language == "*" else ""
-            parser.error(
-                f"--data: expected one file {' or '.join(patterns)} in {data}, got {names or 'none'}{advice}"
-            )
-        files[part] = str(found[0]).removesuffix(".src")
-    return files
+CONLLU = ("*-train.conllu", "*-dev.conllu", "*-test.conllu")
+SICK = ("SICK_train.txt", "SICK_trial.txt", "SICK_test_annotated.txt")
+
+QE = Study(
+    "qe_bilstm qe_nef_s qe_nef_s_length qe_nef_f qe_nef_f_length qe_nef_f_crf qe_nef_f_tuned",
+    ("train.src", "dev.src", "test20.src|test.src"),
+    WORDS,
+    WORD_QE,
+    {"f1_mult": "F1-MULT", "mcc": "MCC"},
+    more_rows="qe_transformer qe_nef_f_transformer",
+    pairs="qe_nef_f qe_bilstm, qe_nef_s qe_bilstm",
+)
+POS = Study(
+    "pos_bilstm pos_easy_first pos_nef_s_csoftmax pos_nef_f_softmax pos_nef_f_sparsemax "
+    "pos_nef_f_csoftmax pos_nef_f_csparsemax",
+    CONLLU,
+    WORDS,
+    TAGS,
+    {"accuracy": "accuracy"},
+    more_rows="pos_transformer pos_nef_f_transformer",
+    pairs="pos_nef_f_csoftmax pos_bilstm, pos_nef_f_csoftmax pos_nef_f_softmax, "
+    "pos_nef_f_csoftmax pos_nef_f_sparsemax, pos_nef_f_csoftmax pos_nef_f_csparsemax, "
+    "pos_nef_f_csoftmax pos_nef_s_csoftmax, pos_nef_f_csoftmax pos_easy_first",
+)
+NER = Study(
+    "ner_bilstm ner_nef_f_5 ner_bilstm_crf ner_nef_s_crf_5 ner_nef_f_crf_5 ner_nef_f_crf_length "
+    "ner_nef_f_crf_5_csparsemax ner_bilstm_crf_all_lengths ner_nef_f_crf_5_all_lengths "
+    "ner_nef_f_crf_5_no_concat ner_uniform_crf_5 ner_easy_first_crf_5 ner_easy_first_crf_length "
+    "ner_left_to_right_crf_length ner_right_to_left_crf_length",
+    ("*.train", "*.testa", "*.testb"),
+    WORDS,
+    CHUNKS,
+    {"f1-overall": "F1"},
+    more_rows="ner_transformer ner_nef_f_crf_5_transformer ner_transformer_frozen "
+    "ner_nef_f_crf_5_transformer_frozen",
+    pairs="ner_nef_f_5 ner_bilstm, ner_bilstm_crf ner_bilstm, ner_nef_f_crf_5 ner_nef_f_5, "
+    "ner_nef_f_crf_5 ner_bilstm_crf, ner_nef_s_crf_5 ner_bilstm_crf, "
+    "ner_nef_f_crf_length ner_bilstm_crf, ner_nef_f_crf_5 ner_nef_f_crf_5_csparsemax, "
+    "ner_bilstm_crf_all_lengths ner_bilstm_crf, ner_nef_f_crf_5_all_lengths ner_nef_f_crf_5, "
+    "ner_nef_f_crf_5_all_lengths ner_bilstm_crf_all_lengths, "
+    "ner_nef_f_crf_5 ner_nef_f_crf_5_no_concat, ner_nef_f_crf_5 ner_uniform_crf_5, "
+    "ner_nef_f_crf_5 ner_easy_first_crf_5, ner_nef_f_crf_5 ner_easy_first_crf_length, "
+    "ner_nef_f_crf_5 ner_left_to_right_crf_length, ner_nef_f_crf_5 ner_right_to_left_crf_length, "
+    "ner_nef_f_crf_5_transformer_frozen ner_transformer_frozen",
+)
 
 
-def experiment(config: str, seed: int, files: Files, overrides: dict[str, Any]) -> "Params":
-    """A config with the data paths, the seed and the overrides of a run."""
-    from allennlp.common import Params
-
-    changes = {
-        "train_data_path": files["train"],
-        "validation_data_path": files["dev"],
-        **dict.fromkeys(("random_seed", "numpy_seed", "pytorch_seed"), seed),
-        **overrides,
-    }
-    folder = ROOT / "training_configs"
-    if not (folder / f"{config}.jsonnet").is_file():
-        folder = ROOT / "benchmarks" / "configs"  # what is only a row of an experiment
-    path = folder / f"{config}.jsonnet"
-    return Params.from_file(str(path), json.dumps(changes))
-
-
-def difference(expected: "Params", folder: Path) -> str | None:
-    """The first setting in which the run of a folder differs from the expected one; None if no run or no difference."""
-    from allennlp.common import Params
-
-    path = folder / "config.json"
-    if not path.exists():
-        return None
-    wanted = expected.as_flat_dict()
-    kept = Params(json.loads(path.read_text())).as_flat_dict()
-    for key in sorted({*wanted, *kept}):
-        ours, theirs = (options.get(key, "nothing") for options in (wanted, kept))
-        if ours != theirs:
-            return f"{path}: {key}: expected {ours}, got {theirs}"
-    return None
+def baselines(study: Study, task: str, num_epochs: int, lan_rate: float) -> Study:
+    """Label attention (LAN) and self-attention (PSA), with the learning rates that were best on dev."""
+    names = "lan_bilstm_softmax lan_bilstm_crf lan_nef_f_crf lan_unscaled psa_bilstm_crf psa"
+    rows = [f"{task}_{name}" for name in names.split()]
+    softmax, crf, nef, lan, psa_crf, psa = rows
+    pairs = [(crf, softmax), (nef, crf), (lan, softmax), (lan, crf), (lan, nef)]
+    pairs += [(psa, other) for other in (psa_crf, softmax, crf, nef, lan)]
+    return replace(
+        study,
+        rows=" ".join(rows),
+        more_rows="",
+        pairs=", ".join(map(" ".join, pairs)),
+        overrides={"trainer.num_epochs": num_epochs, "trainer.optimizer.lr": 0.03},
+        row_overrides={lan: {"trainer.optimizer.lr": lan_rate}},
+    )
 
 
-def train(params: "Params", folder: Path) -> dict[str, Any]:
-    """Trains a model, unless the folder has it; returns the epochs and the seconds that it took, and no `counts`."""
-    import torch
-    from allennlp.commands.train import train_model
-    from allennlp.common.util import import_module_and_submodules
-
-    torch.set_num_threads(1)
-    import_module_and_submodules("allennlp_nef")
-    if not (folder / "metrics.json").exists():
-        train_model(params, str(folder), force=True)
-    metrics = json.loads((folder / "metrics.json").read_text())
-    hours, minutes, seconds = metrics["training_duration"].split(":")
-    duration = timedelta(hours=int(hours), minutes=int(minutes), seconds=float(seconds))
-    return {
-        "best_epoch": metrics["best_epoch"] + 1,
-        "epochs": metrics["epoch"] + 1,
-        "seconds": duration.total_seconds(),
-        "counts": {},
-    }
+def calibrated(rows: str, more_rows: str) -> Study:
+    scores = {**QE.scores, "ece": "ECE"}
+    return replace(QE, rows=rows, more_rows=more_rows, pairs="", scores=scores, calibrated=True)
 
 
-def run_all(script: str, args: argparse.Namespace, output: Path, rows: Sequence[str]) -> Results:
-    """The results of each row and seed. Runs that are not finished run, `args.jobs` at a time, each in a process."""
-
-    def launch(row: str, seed: int) -> dict[str, Any]:
-        folder = output / row / str(seed)
-        if not (folder / "result.json").exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            options = {**vars(args), "configs": [row], "seeds": [seed], "output": str(folder)}
-            command = [sys.executable, script, "--run", json.dumps(options)]
-            log = folder.with_suffix(".log")
-            environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-            with log.open("w") as stream:
-                status = subprocess.call(
-                    command, stdout=stream, stderr=stream, cwd=str(ROOT), env=environment
-                )
-            if status:
-                raise RuntimeError(f"{row}, seed {seed} ended with status {status}: see {log}")
-        progress.update()
-        return json.loads((folder / "result.json").read_text())
-
-    jobs = [(row, seed) for row in rows for seed in args.seeds]
-    with tqdm(total=len(jobs), desc="runs") as progress, ThreadPoolExecutor(args.jobs) as pool:
-        finished = list(pool.map(lambda job: launch(*job), jobs))
-    results: Results = {row: [] for row in rows}
-    for (row, _), result in zip(jobs, finished):
-        results[row].append(result)
-    return results
+def sentences(rows: str, files: tuple[str, str, str], more_rows: str, **options: Any) -> Study:
+    return Study(
+        rows, files, CLASSES, TAGS, {"accuracy": "accuracy"}, more_rows=more_rows, **options
+    )
 
 
-def markdown(lines: Iterable[Sequence[str]]) -> str:
-    """A table, of which the first line is the header."""
-    header, *rows = lines
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, ["---"] * len(header), *rows))
-
-
-def mean_and_spread(values: Any, scale: float = 100, digits: int = 2) -> str:
-    """The mean and, of several values, the standard deviation."""
-    values = scale * numpy.asarray(values)
-    spread = f" ± {numpy.std(values, ddof=1):.{digits}f}" if len(values) > 1 else ""
-    return f"{round(float(numpy.mean(values)), digits) + 0.0:.{digits}f}{spread}"  # not -0
-
-
-def columns(titles: Iterable[str]) -> list[str]:
-    """The titles of scores on dev and on test."""
-    return [f"{part} {title}" for title in titles for part in PARTS]
-
-
-def counts_of(runs: list[dict[str, Any]]) -> Counts:
-    return {part: [run["counts"][part] for run in runs] for part in PARTS}
+BLANK = {f"{reader}.layout": "blank" for reader in ("dataset_reader", "validation_dataset_reader")}
+STUDIES = {
+    "qe": QE,
+    "pos": POS,
+    "ner": NER,
+    "pos-baselines": baselines(POS, "pos", num_epochs=15, lan_rate=0.1),
+    "ner-baselines": baselines(NER, "ner", num_epochs=8, lan_rate=0.03),
+    "thresholds": calibrated(
+        "qe_nef_f_affixes qe_bilstm_affixes", "qe_nef_f_tuned qe_transformer qe_nef_f_transformer"
+    ),
+    "gaps": calibrated("qe_nef_f_gaps qe_bilstm_gaps", "qe_transformer_gaps"),
+    "source": calibrated("qe_nef_f_source qe_bilstm_source", "qe_transformer_source"),
+    "hter": Study(
+        "qe_nef_f_sentences qe_bilstm_sentences qe_nef_f_tuned",
+        QE.files,
+        HTER,
+        CORRELATIONS,
+        {"pearson": "Pearson", "spearman": "Spearman", "mae": "MAE", "rmse": "RMSE"},
+        more_rows="qe_transformer_sentences",
+        pairs="qe_nef_f_sentences qe_nef_f_tuned, qe_bilstm_sentences qe_nef_f_tuned, "
+        "qe_nef_f_sentences qe_bilstm_sentences",
+        overrides={"validation_dataset_reader.sentence_scores": True},
+        percent=False,
+    ),
+    "parsing": Study(
+        "parse_arc_mlp parse_arc_mlp_nef_f",
+        CONLLU,
+        TREES,
+        TAGS,
+        {"accuracy": "LAS"},
+        more_rows="parse_biaffine parse_biaffine_nef_f parse_transformer",
+    ),
+    "trec": sentences(
+        "trec_bilstm trec_lstm trec_attention trec_nef_f",
+        ("train.txt", "train.txt", "test.txt"),
+        "trec_transformer",
+        dev_size=500,
+    ),
+    "sst": sentences(
+        "sst_bilstm sst_nef_f",
+        ("stsa.fine.train", "stsa.fine.dev", "stsa.fine.test"),
+        "sst_transformer",
+        overrides=BLANK,
+    ),
+    "sick-entailment": sentences(
+        "sick_entailment_bilstm sick_entailment_attention sick_entailment_nef_f",
+        SICK,
+        "sick_entailment_esim sick_entailment_esim_nef_f sick_entailment_transformer",
+    ),
+    "sick-relatedness": Study(
+        "sick_relatedness_lstm sick_relatedness_bilstm sick_relatedness_attention "
+        "sick_relatedness_nef_f",
+        SICK,
+        RELATEDNESS,
+        CORRELATIONS,
+        {"pearson": "Pearson"},
+        more_rows="sick_relatedness_tree_lstm sick_relatedness_transformer",
+    ),
+}

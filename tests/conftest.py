@@ -1,4 +1,4 @@
-"""Fixtures of several tests: AllenNLP's commands, in this process and as a program, and small trained models."""
+"""Fixtures of several tests: AllenNLP's commands, in this process and as programs, and small trained models."""
 
 import json
 import logging
@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from unittest.mock import patch
 
@@ -47,15 +47,6 @@ def root():
     return ROOT
 
 
-@pytest.fixture(scope="session")
-def programs(tmp_path_factory):
-    """The folder of programs that start at once: see `docs_programs.py`."""
-    from tests.docs_programs import programs
-
-    with programs(tmp_path_factory.mktemp("bin")) as folder:
-        yield folder
-
-
 @pytest.fixture
 def offline(monkeypatch):
     """Any network connection is an error."""
@@ -68,10 +59,7 @@ def offline(monkeypatch):
 
 @pytest.fixture(scope="session")
 def allennlp():
-    """`allennlp(*arguments)`: the command line, run in the checkout and in this process.
-
-    An exception is printed as a program prints it, and then raised.
-    """
+    """`allennlp(*arguments)`: AllenNLP's command line, run in the checkout and in this process."""
     from allennlp import commands
     from allennlp.common.plugins import import_plugins
 
@@ -82,32 +70,40 @@ def allennlp():
         with restored():
             os.chdir(str(ROOT))
             sys.argv = ["allennlp", *map(str, arguments)]
-            sys.excepthook = sys.__excepthook__  # a training of another test may have changed it
-            try:
-                with patch.object(commands, "import_plugins", import_once):
-                    commands.main(prog="allennlp")
-            except Exception:
-                sys.excepthook(*sys.exc_info())  # as at the end of a program
-                raise
+            with patch.object(commands, "import_plugins", import_once):
+                commands.main(prog="allennlp")
 
     return run
 
 
-@pytest.fixture(scope="session")
-def start_allennlp():
-    """`start_allennlp(folder, *arguments)`: `allennlp-nef` as a program of its own.
+@pytest.fixture
+def nef(monkeypatch):
+    """`nef(*arguments)`: runs `allennlp-nef` in this process, and returns its exit status."""
+    from allennlp_nef.cli.program import run
 
-    A context manager of the process, which it ends. The program writes to `stdout.txt` and `stderr.txt` in the folder.
+    def call(*arguments):
+        with restored():
+            monkeypatch.chdir(ROOT)
+            try:
+                return run(list(map(str, arguments)))
+            except SystemExit as end:
+                return end.code
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def start_program():
+    """`start_program(folder, *command)`: a program, which a context manager ends.
+
+    It writes to `stdout.txt` and `stderr.txt` in the folder.
     """
 
     @contextmanager
-    def start(folder, *arguments):
-        with (
-            open(str(folder / "stdout.txt"), "wb") as out,
-            open(str(folder / "stderr.txt"), "wb") as err,
-        ):
+    def start(folder, *command):
+        with open(folder / "stdout.txt", "wb") as out, open(folder / "stderr.txt", "wb") as err:
             process = subprocess.Popen(
-                [sys.executable, "-m", "allennlp_nef_console", *map(str, arguments)],
+                [*map(str, command)],
                 cwd=str(ROOT),
                 env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8"},
                 stdin=subprocess.DEVNULL,
@@ -124,19 +120,19 @@ def start_allennlp():
 
 
 @pytest.fixture(scope="session")
-def serve(start_allennlp):
-    """`serve(folder, archive, predictor, *arguments)`: `allennlp-nef serve` as a program, at a free port.
+def serve(start_program):
+    """`serve(folder, archive, *arguments)`: `allennlp-nef serve` as a program, at a free port.
 
     A context manager of the process and the port; it waits until the server listens.
     """
 
     @contextmanager
-    def start(folder, archive, predictor, *arguments):
+    def start(folder, archive, *arguments):
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
             port = listener.getsockname()[1]
-        options = ("--archive-path", archive, "--predictor", predictor, "--port", port)
-        with start_allennlp(folder, "serve", *options, *arguments) as process:
+        command = [sys.executable, "-m", "allennlp_nef", "serve", archive, "--port", port]
+        with start_program(folder, *command, *arguments) as process:
             end = time.monotonic() + 240
             while True:
                 assert process.poll() is None, (folder / "stderr.txt").read_text()
@@ -153,7 +149,7 @@ def serve(start_allennlp):
 
 @pytest.fixture(scope="session")
 def small():
-    """`small(sentences=..., epochs=..., **overrides)`: the arguments of a short training with `-o`."""
+    """`small(sentences=..., epochs=..., **overrides)`: the arguments of a short training."""
 
     def arguments(sentences=200, epochs=3, **overrides):
         settings = {
@@ -167,19 +163,15 @@ def small():
 
 
 @pytest.fixture(scope="session")
-def shared_folder(tmp_path_factory):
-    """A folder that all processes of a test run share."""
-    folder = tmp_path_factory.getbasetemp()
-    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
-
-
-@pytest.fixture(scope="session")
-def trained(allennlp, small, shared_folder):
+def trained(allennlp, small, tmp_path_factory):
     """`trained(config, **settings)`: the archive of a short training, of which each test run has one."""
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:  # the processes of a test run share archives
+        base = base.parent
 
     def train(config, **settings):
         name = "-".join([config, *map(str, settings.values())])
-        folder = shared_folder / "trained" / name / "run"
+        folder = base / "trained" / name / "run"
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.parent.with_suffix(".lock")):
             if not (folder / "model.tar.gz").exists():
@@ -197,12 +189,6 @@ def archive_path(trained):
 
 
 @pytest.fixture(scope="session")
-def spans_archive(trained):
-    """The archive of a BiLSTM quality estimator with severities, trained on 200 sentences."""
-    return trained("qe_bilstm_spans")
-
-
-@pytest.fixture(scope="session")
 def pos_archive(trained):
     """The archive of a part-of-speech tagger, trained on 150 sentences."""
     return trained("pos_nef_f_csoftmax", sentences=150)
@@ -212,39 +198,3 @@ def pos_archive(trained):
 def ner_archive(trained):
     """The archive of a tagger of named entities with a CRF, trained on 200 sentences."""
     return trained("ner_nef_f_crf_5")
-
-
-@pytest.fixture(scope="session")
-def baselines(trained):
-    """The archives of small baselines by the names of their configs, each trained for one epoch on 30 sentences.
-
-    A model is trained when a test asks for it for the first time.
-    """
-
-    class Archives(dict):
-        def __missing__(self, name):
-            return trained(name, sentences=30, epochs=1)
-
-    return Archives()
-
-
-@pytest.fixture(scope="session")
-def predictor_of():
-    """`predictor_of(archive_path, name, **arguments)`: a predictor, the model's default if `name` is None."""
-    from allennlp.models import load_archive
-    from allennlp.predictors import Predictor
-
-    archives = {}
-
-    def make(path, name=None, **arguments):
-        if path not in archives:
-            archives[path] = load_archive(str(path))
-        return Predictor.from_archive(archives[path], name, extra_args=arguments)
-
-    return make
-
-
-@pytest.fixture(scope="session")
-def word_qe(archive_path, predictor_of):
-    """`word_qe(**arguments)`: the predictor "word_qe" of the quality estimator."""
-    return partial(predictor_of, archive_path, "word_qe")

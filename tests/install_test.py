@@ -1,9 +1,5 @@
-"""The package's metadata and distributions, what it says where AllenNLP cannot be imported, and the Makefile.
+"""The metadata of the package, what its distributions contain, and the Makefile."""
 
-`readme_install_test.py` uses what is installed.
-"""
-
-import os
 import re
 import shutil
 import subprocess
@@ -17,13 +13,13 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from allennlp_nef.compat import OLDEST, WITHOUT_REQUIREMENTS, install_commands
+from allennlp_nef.compat import WITHOUT_DEPENDENCIES
 from allennlp_nef.version import VERSION
-from tests.readme_install_test import copy_checkout
 
 ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
+START = ("_allennlp_nef_start.py", "allennlp_nef.pth", "allennlp_nef.start")
 
 
 def lines_of(name):
@@ -31,171 +27,45 @@ def lines_of(name):
     return [line for line in lines if line and not line.startswith("#")]
 
 
-class TestMetadata:
-    def test_citation_has_the_version_and_the_license(self):
-        lines = lines_of("CITATION.cff")
-        assert f"version: {VERSION}" in lines
-        assert f"license: {PROJECT['license']}" in lines
-
-    def test_constraints_are_exact_public_versions_in_the_ranges_of_the_project(self):
-        lines = lines_of("constraints.txt")
-        for line in lines:
-            assert re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", line), line
-        versions = dict(line.split("==") for line in lines)
-        versions = {canonicalize_name(name): version for name, version in versions.items()}
-        texts = [*PROJECT["dependencies"], *sum(PROJECT["optional-dependencies"].values(), [])]
-        for requirement in map(Requirement, texts):
-            if requirement.name not in (PROJECT["name"], "eflomal"):
-                version = versions[canonicalize_name(requirement.name)]
-                assert requirement.specifier.contains(version), requirement
-
-    def test_what_is_installed_without_requirements_is_the_same_everywhere(self):
-        """In the README, the Makefile, the group of uv, and the messages."""
-        line = f"--no-deps {' '.join(WITHOUT_REQUIREMENTS)}\n"
-        for name in ("README.md", "Makefile", "docs/installation.md"):
-            assert line in (ROOT / name).read_text(encoding="utf-8")
-        assert install_commands()[1] == f"pip install {line.strip()}"
-        assert PYPROJECT["dependency-groups"]["allennlp"][:-1] == list(WITHOUT_REQUIREMENTS)
-        without_metadata = {each["name"] for each in PYPROJECT["tool"]["uv"]["dependency-metadata"]}
-        assert without_metadata == {text.partition("==")[0] for text in WITHOUT_REQUIREMENTS}
-
-    def test_oldest_versions_are_those_of_the_project(self):
-        assert set(OLDEST) <= set(PROJECT["dependencies"])
-
-    def test_plugin_file_names_the_package(self):
-        assert lines_of(".allennlp_plugins") == ["allennlp_nef"]
+def test_citation_has_the_version_and_the_license():
+    lines = lines_of("CITATION.cff")
+    assert f"version: {VERSION}" in lines
+    assert f"license: {PROJECT['license']}" in lines
 
 
-class TestMessages:
-    @staticmethod
-    def last_line(before, code, *paths):
-        """Of a process that has only the given folders and the checkout on its path."""
-        setup = f"import sys\nsys.path[:0] = {[*map(str, paths), str(ROOT)]!r}\nimport _allennlp_nef_start\n"
-        done = subprocess.run(
-            [sys.executable, "-S", "-c", setup + before + "\n" + code],
-            capture_output=True,
-            encoding="utf-8",
-            check=False,
-        )
-        assert done.returncode == 1
-        return done.stderr.splitlines()[-1]
-
-    @pytest.mark.parametrize(
-        "module",
-        ["components", "data.dataset_readers", "models", "modules", "predictors", "training"],
-    )
-    def test_missing_allennlp_is_reported_with_commands(self, module):
-        line = self.last_line("", f"import allennlp_nef.{module}")
-        commands = f"pip install -e '{ROOT}[serve,plot]' && {install_commands()[1]}"
-        assert (
-            line == f"ImportError: allennlp_nef needs AllenNLP, which is not installed: {commands}"
-        )
-
-    @pytest.mark.parametrize(
-        ("versions", "message"),
-        [
-            (
-                {"torch": "1.12.1"},
-                "needs torch>=2.8, got torch 1.12.1: pip install --upgrade 'torch>=2.8'",
-            ),
-            ({"transformers": "4.20.0"}, "needs transformers>=4.46, got transformers 4.20.0"),
-            ({"allennlp": "1.5.0"}, "got allennlp 1.5.0: pip install --no-deps 'allennlp==2.10.1'"),
-            ({}, "needs jsonnet, which is not installed: pip install jsonnet"),
-        ],
-    )
-    def test_wrong_version_is_an_error_in_one_line(self, versions, message, tmp_path):
-        (tmp_path / "allennlp").mkdir()
-        (tmp_path / "allennlp" / "__init__.py").touch()
-        for name, version in {"allennlp": "2.10.1", "torch": "2.8.0", **versions}.items():
-            folder = tmp_path / f"{name}-{version}.dist-info"
-            folder.mkdir()
-            (folder / "METADATA").write_text(f"Name: {name}\nVersion: {version}\n")
-        for code in ("import allennlp", "import allennlp_nef"):
-            assert message in self.last_line("", code, tmp_path)
-
-    def test_commands_outside_a_checkout_name_no_folder(self, monkeypatch, tmp_path):
-        monkeypatch.setattr(
-            "allennlp_nef.compat.__file__", str(tmp_path / "allennlp_nef" / "compat.py")
-        )
-        assert install_commands()[0] == "pip install 'allennlp_nef[serve,plot]'"
+def test_constraints_are_exact_versions_that_the_project_allows():
+    lines = lines_of("constraints.txt")
+    assert all(re.fullmatch(r"[\w.-]+==[A-Za-z0-9.]+", line) for line in lines)
+    versions = dict(line.split("==") for line in lines)
+    versions = {canonicalize_name(name): version for name, version in versions.items()}
+    texts = [*PROJECT["dependencies"], *sum(PROJECT["optional-dependencies"].values(), [])]
+    for requirement in map(Requirement, [*texts, *WITHOUT_DEPENDENCIES]):
+        if requirement.name not in (PROJECT["name"], "eflomal"):
+            version = versions[canonicalize_name(requirement.name)]
+            assert requirement.specifier.contains(version), requirement
 
 
-@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
-class TestMakefile:
-    @staticmethod
-    def make(*arguments, **variables):
-        done = subprocess.run(
-            ["make", *arguments],
-            cwd=str(ROOT),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            env={name: value for name, value in os.environ.items() if name[:4] != "MAKE"}
-            | variables,
-            check=False,
-        )
-        return done.returncode, done.stdout
+def test_what_is_installed_without_dependencies_is_the_same_everywhere():
+    """For pip in the README, the Makefile and the documentation, and for uv."""
+    line = f"--no-deps {' '.join(WITHOUT_DEPENDENCIES)}\n"
+    names = ("README.md", "Makefile", "docs/installation.md")
+    assert [name for name in names if line not in (ROOT / name).read_text("utf-8")] == []
+    assert PYPROJECT["dependency-groups"]["allennlp"][:-1] == list(WITHOUT_DEPENDENCIES)
+    entries = PYPROJECT["tool"]["uv"]["dependency-metadata"]
+    assert {f"{each['name']}=={each['version']}" for each in entries} == {*WITHOUT_DEPENDENCIES}
 
-    @pytest.mark.parametrize(
-        ("python", "message"),
-        [
-            ("python0.0", "python0.0 cannot make a virtual environment"),
-            ("", "expected Python 3.11, 3.12, 3.13 or 3.14, found none: install one"),
-        ],
-    )
-    def test_missing_python_is_an_error(self, python, message, tmp_path):
-        code, output = self.make("install", f"PYTHON={python}", f"VENV={tmp_path / 'new'}")
-        assert code != 0
-        assert message in output and "PYTHON=<python>" in output
-        assert not (tmp_path / "new").exists()
 
-    @pytest.mark.parametrize(
-        ("versions", "chosen"),
-        [
-            ({"python3": "3, 12", "python3.14": "3, 14"}, "python3"),
-            ({"python3": "3, 9", "python3.11": "3, 11", "python3.13": "3, 13"}, "python3.13"),
-            ({"python3": "3, 15", "python3.12": "", "python3.11": "3, 11"}, "python3.11"),
-            ({"python3": "3, 10"}, ""),
-        ],
-    )
-    def test_python_is_python3_or_else_the_newest_that_starts(self, versions, chosen, tmp_path):
-        for name in ("python3", "python3.14", "python3.13", "python3.12", "python3.11"):
-            version = versions.get(name)
-            program = tmp_path / name
-            program.write_text(
-                f"#!{sys.executable}\nimport sys; sys.version_info = ({version},)\nexec(sys.argv[2])\n"
-                if version
-                else "#!/bin/sh\nexit 127\n"
-            )
-            program.chmod(0o755)
-        path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
-        code, output = self.make("help", f"VENV={tmp_path / 'new'}", PATH=path)
-        assert code == 0
-        assert f"Variables: PYTHON={chosen} VENV=" in output
+def test_program_and_start_file_name_functions():
+    from pkgutil import resolve_name
 
-    def test_folder_that_is_no_environment_is_left_alone(self, tmp_path):
-        (tmp_path / "kept").write_text("kept")
-        code, output = self.make("install", f"PYTHON={sys.executable}", f"VENV={tmp_path}")
-        assert code != 0
-        assert "Name another folder with VENV=<folder>" in output
-        assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+    (entry,) = lines_of("allennlp_nef.start")
+    assert callable(resolve_name(entry))
+    assert callable(resolve_name(PROJECT["scripts"]["allennlp-nef"]))
+    assert lines_of("allennlp_nef.pth") == [f"import {entry.partition(':')[0]}"]
+    assert lines_of(".allennlp_plugins") == ["allennlp_nef"]
 
-    def test_train_runs_the_command_of_the_readme(self, tmp_path):
-        new = tmp_path / "folder with spaces"
-        code, output = self.make("-n", "train", f"PYTHON={sys.executable}", f"VENV={new}")
-        assert code == 0, output
-        command = (
-            "allennlp train training_configs/qe_nef_f.jsonnet --include-package allennlp_nef"
-            " -s runs/qe_nef_f"
-        )
-        assert command in output.splitlines() or command + " -f" in output.splitlines()
 
-    def test_tests_end_with_their_time(self, tmp_path):
-        code, output = self.make(
-            "-n", "test", f"PYTHON={sys.executable}", f"VENV={tmp_path / 'new'}"
-        )
-        assert code == 0, output
-        assert 'echo "make test took' in output.splitlines()[-1]
+# Distributions.
 
 
 def files_in(folder):
@@ -207,67 +77,82 @@ def files_in(folder):
 
 
 def build(kind, source, output):
-    """The wheel or the source distribution of a folder, made as pip makes it, with the setuptools that is here."""
-    code = f"from setuptools import build_meta; build_meta.build_{kind}({str(output)!r})"
+    """The path of the wheel, the editable wheel or the source distribution of a folder, built as pip builds it."""
+    code = f"from setuptools import build_meta; print(build_meta.build_{kind}({str(output)!r}))"
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=str(source), capture_output=True, check=False
+        [sys.executable, "-c", code], cwd=str(source), capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr.decode("utf-8", "replace")
+    assert done.returncode == 0, done.stderr
+    return output / done.stdout.splitlines()[-1]
 
 
-@pytest.fixture(scope="module")
-def source(tmp_path_factory):
-    """A copy of the checkout: a build leaves files in its folder."""
-    folder = tmp_path_factory.mktemp("source")
-    copy_checkout(folder)
-    return folder
+@pytest.fixture
+def source(tmp_path):
+    """A copy of the files of the checkout that git tracks or would track: a build leaves files in its folder."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=str(ROOT),
+        capture_output=True,
+        check=False,
+    )
+    if listed.returncode:
+        pytest.skip("needs a git checkout")
+    for name in listed.stdout.decode().split("\0"):
+        if name and (ROOT / name).is_file():
+            target = tmp_path / "source" / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, target)
+    return tmp_path / "source"
 
 
-@pytest.fixture(scope="module")
-def unpacked(source, tmp_path_factory):
-    """The files of the source distribution."""
-    folder = tmp_path_factory.mktemp("sdist")
+def test_distributions_have_all_files(source, tmp_path):
     files = set(files_in(source))
-    build("sdist", source, folder)
-    with tarfile.open(str(folder / f"allennlp_nef-{VERSION}.tar.gz")) as archive:
-        archive.extractall(str(folder))
-    return folder / f"allennlp_nef-{VERSION}", files
+    with tarfile.open(build("sdist", source, tmp_path)) as archive:
+        archive.extractall(tmp_path, filter="data")
+    unpacked = tmp_path / f"allennlp_nef-{VERSION}"
+    assert sorted(files - set(files_in(unpacked)) - {".gitignore"}) == []
 
-
-@pytest.fixture(scope="module")
-def wheel(unpacked, tmp_path_factory):
-    """The wheel that is built from the source distribution."""
-    folder = tmp_path_factory.mktemp("wheel")
-    build("wheel", unpacked[0], folder)
-    return folder / f"allennlp_nef-{VERSION}-py3-none-any.whl"
-
-
-def test_source_distribution_has_the_files_of_the_checkout(unpacked):
-    folder, files = unpacked
-    assert {
-        "pyproject.toml",
-        "training_configs/qe_nef_f.jsonnet",
-        "fixtures/generate_qe.py",
-    } <= files
-    assert sorted(files - set(files_in(folder))) == [".gitignore"]
-
-
-def test_wheel_has_the_package_the_examples_and_the_page(wheel):
-    """A new subpackage has to be listed in pyproject.toml."""
     expected = {
-        f"allennlp_nef/{name}": content for name, content in files_in(ROOT / "allennlp_nef").items()
+        f"allennlp_nef/{name}": file for name, file in files_in(source / "allennlp_nef").items()
     }
-    for name in ("_allennlp_nef_start.py", "allennlp_nef.pth", "allennlp_nef_console.py"):
-        expected[name] = (ROOT / name).read_bytes()
+    expected |= {name: (source / name).read_bytes() for name in START}
     fixtures = (f"fixtures/{name}" for name in ("ner", "pos", "qe", "sentences"))
     for folder in ("training_configs", *fixtures):
-        for name, content in files_in(ROOT / folder).items():
-            expected[f"allennlp_nef/examples/{folder}/{name}"] = content
-    with zipfile.ZipFile(str(wheel)) as archive:
-        installed = {
-            name: archive.read(name)
-            for name in archive.namelist()
-            if not name.startswith(f"allennlp_nef-{VERSION}.dist-info/")
-        }
+        for name, file in files_in(source / folder).items():
+            expected[f"allennlp_nef/examples/{folder}/{name}"] = file
+    with zipfile.ZipFile(build("wheel", unpacked, tmp_path)) as archive:
+        names = [name for name in archive.namelist() if ".dist-info/" not in name]
+        installed = {name: archive.read(name) for name in names}
     assert sorted(installed) == sorted(expected)
     assert installed == expected
+
+
+def test_an_editable_installation_starts_and_is_silent_when_its_checkout_is_gone(source, tmp_path):
+    site = tmp_path / "site"
+    zipfile.ZipFile(build("editable", source, tmp_path)).extractall(site)
+    assert {*START} <= {path.name for path in site.iterdir()}
+    code = f"import site; site.addsitedir({str(site)!r}); from allennlp_server import __version__"
+    (site / "allennlp_server").mkdir()
+    (site / "allennlp_server" / "__init__.py").write_text("from nltk import __version__\n")
+
+    def start():
+        command = [sys.executable, "-S", "-c", code + "\nprint(type(__version__).__name__)"]
+        return subprocess.run(
+            command, capture_output=True, text=True, cwd=str(tmp_path), check=False
+        )
+
+    assert start().stdout == "Placeholder\n"
+    shutil.rmtree(source)
+    code = code.partition("; from")[0] + "; __version__ = 1"
+    done = start()
+    assert (done.returncode, done.stdout, done.stderr) == (0, "int\n", "")
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_make_installs_only_with_a_supported_python_and_into_an_environment(tmp_path):
+    (tmp_path / "kept").write_text("kept")
+    for option, fix in (("PYTHON=", "PYTHON=PROGRAM"), ("PYTHON=python3", "VENV=FOLDER")):
+        command = ["make", "--no-print-directory", "install", option, f"VENV={tmp_path}"]
+        done = subprocess.run(command, cwd=str(ROOT), capture_output=True, text=True, check=False)
+        assert done.returncode and f"set {fix}" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]

@@ -1,4 +1,4 @@
-"""Two processes of a distributed training, as forks of the test's: they need no imports."""
+"""Two processes of a distributed training. They are forks of the test process, which saves the imports."""
 
 import os
 import pickle
@@ -8,7 +8,7 @@ import torch.multiprocessing
 
 
 def in_two_processes(function, folder, *arguments):
-    """What `function(rank, *arguments)` returns in each of two processes that have a process group (gloo)."""
+    """Calls `function(rank, *arguments)` in both processes of a group (gloo) and returns the two results."""
     folder.mkdir(exist_ok=True)
     torch.multiprocessing.start_processes(
         _run, args=(function, str(folder), arguments), nprocs=2, start_method="fork"

@@ -1,7 +1,8 @@
-"""Small experiments: what a config describes, with the first instances of its data."""
+"""Small experiments: the components of a config, with the first instances of its data."""
 
 import json
 from copy import deepcopy
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -26,57 +27,40 @@ def can_be_built(name):
     return HAS_ALLENNLP_MODELS or not name.startswith(("parse_biaffine", "sick_entailment_esim"))
 
 
-def evaluate(*snippets):
-    """The values of Jsonnet expressions; one call for several is much faster than a call for each."""
-    return json.loads(_jsonnet.evaluate_snippet("configs", f"[{', '.join(snippets)}]"))
-
-
-_configs = {}
-
-
-def load_configs(names):
-    """Evaluates the experiments of some configs in one call, for `config_of`."""
-    new = [name for name in names if name not in _configs]
-    _configs.update(zip(new, evaluate(*(f"import '{CONFIGS}/{name}.jsonnet'" for name in new))))
+@cache
+def _config(name):
+    return json.loads(_jsonnet.evaluate_file(str(CONFIGS / f"{name}.jsonnet")))
 
 
 def config_of(name):
     """The experiment of `training_configs/<name>.jsonnet`."""
-    load_configs([name])
-    return deepcopy(_configs[name])
+    return deepcopy(_config(name))
 
 
 def experiment(config, folder, instances=10):
-    """The `TrainModel` of a config, a path or a value; its data paths are relative to the current folder."""
-    params = Params(deepcopy(config)) if isinstance(config, dict) else Params.from_file(str(config))
-    for key in ("include_in_archive", "evaluation"):
-        params.pop(key, None)  # as `allennlp train` does
+    """The `TrainModel` of a config; its data paths are relative to the current folder."""
+    params = Params(deepcopy(config))
+    params.pop("include_in_archive", None)  # as `allennlp train` does
     for reader in ("dataset_reader", "validation_dataset_reader"):
-        if reader in params:
-            params[reader]["max_instances"] = instances
+        params[reader]["max_instances"] = instances
     torch.manual_seed(0)
     return TrainModel.from_params(
         params=params, serialization_dir=str(folder), local_rank=0, batch_weight_key=""
     )
 
 
-def step(trainer, without_gradient=()):
+def step(trainer):
     """One forward and backward pass and one update; returns the loss and the names of the parameters that changed."""
     model = trainer.model.train()
-    parameters = {
-        name: parameter
-        for name, parameter in model.named_parameters()
-        if not any(part in name for part in without_gradient)
-    }
-    before = {name: parameter.detach().clone() for name, parameter in parameters.items()}
+    before = {name: each.detach().clone() for name, each in model.named_parameters()}
     batch = move_to_device(next(iter(trainer.data_loader)), torch.device("cpu"))
     loss = model(**batch)["loss"]
     loss.backward()
-    for name, parameter in parameters.items():
-        assert parameter.grad is not None, f"{name} has no gradient"
-        assert parameter.grad.isfinite().all(), name
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            assert parameter.grad is None or parameter.grad.isfinite().all(), name
     trainer.optimizer.step()
-    changed = {name for name, parameter in parameters.items() if (parameter != before[name]).any()}
+    changed = {name for name, each in model.named_parameters() if (each != before[name]).any()}
     return loss.item(), changed
 
 

@@ -1,5 +1,7 @@
 // BiLSTM-CRF of Section 4 of Cui & Zhang (EMNLP 2019), on named entities.
-(import 'parts/ner.libsonnet') + (import 'parts/lan.libsonnet') + {
-  num_layers: 1,
-  tag_head: self.crf,
+(import 'ner_lan.jsonnet') + {
+  model+: {
+    encoder: $.bilstm(num_layers=1),
+    tag_head: { type: 'crf', constraints: 'BIO', average: 'none' },
+  },
 }

@@ -1,5 +1,7 @@
-// Position-aware self-attention, Table VI of Wei et al.: F1 91.33 in English (CoNLL-2003), with word vectors (pretrained_file).
-(import 'parts/ner.libsonnet') + (import 'parts/psa.libsonnet') + {
-  tag_scheme: 'BIOUL',
-  learning_rate:: 0.015,
+// Position-aware self-attention, Table VI of Wei et al.: F1 91.33 in English (CoNLL-2003), with pretrained word vectors.
+(import 'ner_bilstm.jsonnet') + (import 'parts/psa.libsonnet') + {
+  dataset_reader+: { tag_scheme: 'BIOUL' },
+  validation_dataset_reader+: { tag_scheme: 'BIOUL' },
+  model+: { tag_head+: { constraints: 'BIOUL' } },
+  trainer+: { optimizer+: { lr: 0.015 } },
 }

@@ -1,2 +1,2 @@
 // Table 3, BiLSTM: F1-MULT 39.71 on WMT16 English-German.
-import 'parts/qe.libsonnet'
+(import 'qe_nef_f.jsonnet') + { model+: { decoder:: null } }

@@ -1,4 +1,2 @@
-// The BiLSTM for gaps between the words of a translation. Not in Table 3, whose BiLSTM tags words.
-(import 'qe_bilstm_affixes.jsonnet') {
-  tagged: 'gaps',
-}
+// qe_nef_f_gaps without the decoder (Table 3 has words only).
+(import 'qe_nef_f_gaps.jsonnet') + { model+: { decoder:: null } }

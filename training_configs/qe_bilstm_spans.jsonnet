@@ -1,4 +1,2 @@
-// As qe_bilstm (Table 3, BiLSTM), with error spans and severities of the layout of WMT23.
-(import 'parts/qe.libsonnet') {
-  error_spans: true,
-}
+// qe_bilstm (Table 3, BiLSTM) on error spans with severities, in the layout of WMT23.
+(import 'qe_nef_f_spans.jsonnet') + { model+: { decoder:: null } }

@@ -1,4 +1,5 @@
-// NEF-F, N=5, for gaps between the words of a translation. Not in Table 3, whose NEF-F, N=5, tags words.
-(import 'qe_nef_f_affixes.jsonnet') {
-  tagged: 'gaps',
+// qe_nef_f_affixes for gaps (Table 3 has words only): is something missing between two words?
+(import 'qe_nef_f_affixes.jsonnet') + {
+  dataset_reader+: { tagged: 'gaps' },
+  validation_dataset_reader+: { tagged: 'gaps' },
 }

@@ -1,4 +1,5 @@
-// NEF-F, N=5, for source words. Not in Table 3, whose NEF-F, N=5, tags the words of the translation.
-(import 'qe_nef_f_affixes.jsonnet') {
-  tagged: 'source',
+// qe_nef_f_affixes for source words (Table 3 has words of the translation only): which of them were translated wrong?
+(import 'qe_nef_f_affixes.jsonnet') + {
+  dataset_reader+: { tagged: 'source' },
+  validation_dataset_reader+: { tagged: 'source' },
 }

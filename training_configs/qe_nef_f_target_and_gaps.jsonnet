@@ -1,4 +1,5 @@
-// NEF-F, N=5, for the words of a translation and the gaps between them. Not in Table 3, whose NEF-F, N=5, tags words.
-(import 'qe_nef_f_affixes.jsonnet') {
-  tagged: 'target_and_gaps',
+// qe_nef_f_affixes for words and gaps together (Table 3 has words only).
+(import 'qe_nef_f_affixes.jsonnet') + {
+  dataset_reader+: { tagged: 'target_and_gaps' },
+  validation_dataset_reader+: { tagged: 'target_and_gaps' },
 }

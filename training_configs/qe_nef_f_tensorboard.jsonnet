@@ -1,6 +1,4 @@
-// qe_nef_f.jsonnet (Table 3, NEF-F, N=5), with training curves: tensorboard --logdir <folder of the run>/log
-(import 'qe_nef_f.jsonnet') {
-  trainer+: {
-    callbacks+: [{ type: 'tensorboard', summary_interval: 10 }],
-  },
+// qe_nef_f (Table 3, NEF-F, N=5) with training curves: tensorboard --logdir <serialization directory>/log
+(import 'qe_nef_f.jsonnet') + {
+  trainer+: { callbacks+: [{ type: 'tensorboard', summary_interval: 10 }] },
 }

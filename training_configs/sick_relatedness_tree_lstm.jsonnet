@@ -1,8 +1,10 @@
-// Dependency Tree-LSTM, Table 3 of Tai, Socher & Manning (ACL 2015): Pearson 0.8676 on SICK, with pretrained vectors. The trees
-// are made as docs/sentences.md says.
-(import 'parts/sick.libsonnet') {
-  local knobs = self,
-  relatedness: true,
-  parses: 'fixtures/sentences',
-  encoders: { tree_encoder: { type: 'child_sum_tree_lstm', input_dim: knobs.input_dim, hidden_dim: knobs.lstm_dim } },
+// Dependency Tree-LSTM, Table 3 of Tai, Socher & Manning (ACL 2015): Pearson 0.8676 on SICK, with pretrained vectors.
+// `parses` is a directory with the trees of the sentences in CoNLL-U.
+(import 'sick_relatedness_bilstm.jsonnet') + {
+  dataset_reader+: { parses: 'fixtures/sentences' },
+  validation_dataset_reader+: { parses: 'fixtures/sentences' },
+  model+: {
+    seq2vec_encoder:: null,
+    tree_encoder: { type: 'child_sum_tree_lstm', input_dim: 100, hidden_dim: 100 },
+  },
 }

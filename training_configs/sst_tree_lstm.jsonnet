@@ -1,10 +1,13 @@
 // Constituency Tree-LSTM, Table 2 of Tai, Socher & Manning (ACL 2015): accuracy 51.0 in 5 classes with pretrained vectors, 43.9
 // without.
-(import 'parts/sst.libsonnet') {
-  local knobs = self,
-  reader: { type: 'labeled_trees' },
-  lstm_dim: 150,
-  optimizer: { type: 'adagrad', lr: 0.05 },
-  encoders: { tree_encoder: { type: 'binary_tree_lstm', input_dim: knobs.input_dim, hidden_dim: knobs.lstm_dim } },
-  model_type: 'tree_lstm',
+(import 'sst_bilstm.jsonnet') + {
+  local reader = { type: 'labeled_trees', token_indexers: { tokens: { type: 'single_id' } } },
+  dataset_reader: reader,
+  validation_dataset_reader: reader,
+  model+: {
+    type: 'tree_lstm',
+    seq2vec_encoder:: null,
+    tree_encoder: { type: 'binary_tree_lstm', input_dim: 100, hidden_dim: 150 },
+  },
+  trainer+: { optimizer: { type: 'adagrad', lr: 0.05 } },
 }

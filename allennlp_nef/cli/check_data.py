@@ -2,238 +2,262 @@
 
 import argparse
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from statistics import mean, median
 from typing import Any
 
-from allennlp_nef.cli.shared import call_with, checking, integer
-from allennlp_nef.errors import DataCheckError
+from allennlp_nef.cli.shared import Column, percent, table_text
+from allennlp_nef.errors import DataFormatError, UserError
 
 SUMMARY = "Check the data of a config, or other files, before a training."
 DETAILS = """
-Reads the training, validation and test data as a training would, goes on after sentences with errors, and prints what
-it finds: numbers and lengths of sentences, the share of each label, words and labels that the training data lack,
-chunks that begin with I-, words without alignments, sentences that occur again within and across the data, odd
-characters, and the number of batches and the memory that a training needs.
+Reads the training, validation and test data as a training would, and prints the numbers and lengths of sentences, the
+share of each label, words and labels that do not occur in the training data, and sentences that occur again within and
+across the data. A mistake in a file ends the reading of this file; the others are still read.
 
     %(prog)s training_configs/ner_nef_f_crf_5.jsonnet
     %(prog)s training_configs/qe_nef_f.jsonnet -o '{"train_data_path": "data/train"}' --json
 
-Without a config, --reader names the reader, and --overrides sets its options:
+Instead of a config, --reader names a dataset reader, and --overrides sets its options:
 
     %(prog)s --reader conll_tags --train train.conll --test test.conll -o '{"dataset_reader.tag_column": 1}'
 
-The exit status is 1 where a sentence cannot be read, and 2 where a file is missing or an option is wrong.
+The exit status is 1 if there are mistakes in the data, and 2 for a missing file or a wrong option.
 """
+SPLITS = ("train", "validation", "test")
+# The most frequent labels are shown.
+MAX_LABELS = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("config", metavar="CONFIG", nargs="?", help="config of a training")
-    add("--reader", metavar="NAME", help="in place of a config: the dataset reader")
-    add("--train", metavar="PATH", help="training data, in place of those of the config")
-    add("--dev", metavar="PATH", help="validation data, likewise")
-    add("--test", metavar="PATH", help="test data, likewise")
-    add("-o", "--overrides", default="", metavar="JSON", help="changes to the config, as for train")
-    add(
-        "--max-errors",
-        type=integer(1),
-        default=20,
-        metavar="N",
-        help="how many errors are shown; all are counted",
-    )
+    add("--reader", metavar="NAME", help="a dataset reader, instead of a config")
+    add("--train", metavar="PATH", help="training data, instead of those of the config")
+    add("--dev", metavar="PATH", help="validation data")
+    add("--test", metavar="PATH", help="test data")
+    add("-o", "--overrides", default="", metavar="JSON", help="changes to the config, as in train")
     add("--json", action="store_true", help="print JSON instead of tables")
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:
-    """Yields the report. Raises `DataCheckError`, after it, where there are errors in data."""
-    results = call_with(check_data, args)
+    results = check_data(
+        args.config,
+        reader=args.reader,
+        train=args.train,
+        dev=args.dev,
+        test=args.test,
+        overrides=args.overrides,
+    )
     yield json.dumps(results, indent=2) if args.json else as_text(results)
-    number = sum(split["errors"]["count"] for split in results["data"].values())
-    if number:
-        raise DataCheckError(
-            f"expected data without errors, got {number} error{'s' * (number > 1)}"
-        )
+    if any(split["errors"] for split in results.values()):
+        raise SystemExit(1)
 
 
-@checking(add_arguments)
 def check_data(
     config: str | None = None,
     *,
     reader: str | None = None,
-    train: str | None = None,
-    dev: str | None = None,
-    test: str | None = None,
+    train: Any = None,
+    dev: Any = None,
+    test: Any = None,
     overrides: str = "",
-    max_errors: int = 20,
-) -> dict[str, Any]:
+) -> dict[str, dict[str, Any]]:
     """
-    Reads data as a training would, and goes on after sentences with errors.
+    Reads data as a training would, and counts what is in them.
 
     # Parameters
 
-    config : `str`
+    config : `str`, optional (default = `None`)
         The path of a config.
-    reader : `str`
-        In place of a config: the registered name of a dataset reader.
-    train, dev, test : `str`
-        Data in place of those of the config.
-    overrides : `str`
-        Changes to the config, as for `train`.
-    max_errors : `int`, optional (default = `20`)
-        How many errors of each split are told; all are counted.
+    reader : `str`, optional (default = `None`)
+        The registered name of a dataset reader, instead of a config.
+    train, dev, test : optional (default = `None`, the data of the config)
+        Data paths of the reader; a string can be the JSON of one.
+    overrides : `str`, optional (default = `""`)
+        Changes to the config, as for `allennlp train`.
 
     # Returns
 
-    `dict[str, Any]`
-        What the command prints as JSON: `data`, what was found in each split, and what a `training` needs.
+    `dict[str, dict[str, Any]]`
+        What was found in each of the `SPLITS`, as the command prints it as JSON. Mistakes in data are in `errors`.
 
     # Raises
 
-    `UserError`: a wrong option or config, a file that is missing.
+    `UserError`: a wrong option. `ConfigurationError`: a wrong option of the reader. `OSError`: a missing file.
     """
-    from allennlp_nef.cli.data_statistics import check_training, splits_of, training_needs
+    from allennlp.common import Params
+    from allennlp.common.params import parse_overrides, with_overrides
+    from allennlp.data import DatasetReader
 
-    given = {"train": train, "validation": dev, "test": test}
-    params, splits = splits_of(config, reader, given, overrides)
-    check_training(params)
-    for split in splits:
-        split.read(max_errors)
-    training = next((split for split in splits if split.name == "train"), None)
-    data = {
-        split.name: split.as_json(training, splits[:number]) for number, split in enumerate(splits)
-    }
-    return {"data": data, "training": training_needs(params, splits)}
-
-
-MAX_LABELS = 20
-"""The most frequent labels, which are shown."""
-Data = dict[str, dict[str, Any]]
-Row = tuple[str, list[str | None]]
-"""A title and a value for each split; None where there is none."""
-
-
-def _number(value: int | None) -> str | None:
-    return None if value is None else f"{value:,}"
-
-
-def _share(value: float | None) -> str | None:
-    return None if value is None else f"{value:.2%}"
-
-
-def as_text(results: dict[str, Any]) -> str:
-    """The report: a table with a column for each split, then what is in no table."""
-    data, training = results["data"], results["training"]
-    lines = [*_table([("", list(data)), *_rows(data)]), ""]
-    if any(split["labels"] for split in data.values()):
-        lines += [*_table(_labels(data)), ""]
-    for name, split in data.items():
-        path = split["path"]
-        files = ", ".join(map(str, path.values())) if isinstance(path, dict) else path
-        lines += [f"{name}: {files}", *(f"  {line}" for line in _notes(split)), ""]
-    steps = training["steps"]
-    if steps:
-        lines.append(
-            f"training: {steps['batches']:,} batches an epoch with {steps['padding']:.1%} of padding; "
-            f"{steps['epochs']:,} epochs are {steps['steps']:,} steps"
-        )
-    used = [name for name in ("train", "validation") if name in data]
-    if used:
-        memory = f"about {training['memory'] / 2**20:,.0f} MiB"
-        lines.append(f"memory of the instances of {' and '.join(used)}: {memory}")
-    return "\n".join(lines).rstrip()
+    if (config is None) == (reader is None):
+        raise UserError("expected either a config or --reader")
+    if config is not None:
+        settings = Params.from_file(config, overrides).as_dict(quiet=True)
+    else:
+        settings = with_overrides({"dataset_reader": {"type": reader}}, parse_overrides(overrides))
+    paths = {}
+    for name, path in zip(SPLITS, (train, dev, test)):
+        is_json = isinstance(path, str) and path.startswith(("{", "["))
+        path = json.loads(path) if is_json else path or settings.get(f"{name}_data_path")
+        if path:
+            paths[name] = path
+    if not paths:
+        raise UserError("expected data: --train, --dev or --test")
+    splits: dict[str, Split] = {}
+    for name, path in paths.items():
+        options = settings["dataset_reader"]
+        if name != "train":
+            options = settings.get("validation_dataset_reader") or options
+        splits[name] = Split(path)
+        splits[name].read(DatasetReader.from_params(Params(dict(options))))
+    results = {}
+    for number, (name, split) in enumerate(splits.items()):
+        results[name] = split.to_json()
+        others = list(splits.items())[:number]
+        results[name]["overlap"] = {other: split.overlap(before) for other, before in others}
+        if name != "train" and "train" in splits:
+            results[name] |= split.unseen(splits["train"])
+    return results
 
 
-def _table(rows: Sequence[Row]) -> list[str]:
-    """Lines of aligned columns, without the rows that have no value."""
-    rows = [row for row in rows if any(value is not None for value in row[1])]
-    title = max(len(name) for name, _ in rows)
-    width = max(len(value or "") for _, values in rows for value in values) + 2
-    return [
-        f"{name:<{title}}" + "".join(f"{value or '-':>{width}}" for value in values)
-        for name, values in rows
-    ]
+@dataclass
+class Split:
+    """The statistics of the training, validation or test data."""
+
+    path: Any
+    errors: list[str] = field(default_factory=list)
+    labels: Counter[str] = field(default_factory=Counter)
+    words: dict[str, Counter[str]] = field(default_factory=dict)
+    """The words of each text field."""
+    lengths: dict[str, list[int]] = field(default_factory=dict)
+    """The numbers of words in each sentence."""
+    keys: list[tuple[int, int]] = field(default_factory=list)
+    """The hashes of the words and of the labels of each sentence."""
+    num_labeled: int = 0
+
+    def read(self, reader: Any) -> None:
+        """Reads the data; if they are a list, each part of it."""
+        for path in self.path if isinstance(self.path, list) else [self.path]:
+            try:
+                for instance in reader.read(path):
+                    self.add(instance, getattr(reader, "label_namespace", "labels"))
+            except DataFormatError as error:
+                self.errors.append(str(error))
+
+    def add(self, instance: Any, label_namespace: str) -> None:
+        """Counts an instance."""
+        from allennlp.data.fields import SequenceLabelField, TextField
+
+        labels: list[Any] = []
+        sides = []
+        for name, each in instance.items():
+            if isinstance(each, TextField):
+                words = [str(token) for token in each.tokens]
+                self.words.setdefault(name, Counter()).update(words)
+                self.lengths.setdefault(name, []).append(len(words))
+                sides.append(tuple(words))
+            elif getattr(each, "_label_namespace", None) == label_namespace:
+                labels += each.labels if isinstance(each, SequenceLabelField) else [each.label]
+        self.labels.update(map(str, labels))
+        self.num_labeled += bool(labels) or "score" in instance.fields
+        self.keys.append((hash(tuple(sides)), hash(tuple(labels))))
+
+    def to_json(self) -> dict[str, Any]:
+        """The statistics that need no other split."""
+        first = dict(reversed(self.keys))
+        repeated = len(self.keys) - len(first)
+        contradictory = sum(first[words] != labels for words, labels in self.keys)
+        return {
+            "path": self.path,
+            "sentences": len(self.keys),
+            "labeled_sentences": self.num_labeled,
+            "words": {
+                name: {
+                    "words": sum(lengths),
+                    "different_words": len(self.words[name]),
+                    "mean_length": mean(lengths),
+                    "median_length": median(lengths),
+                    "max_length": max(lengths),
+                }
+                for name, lengths in self.lengths.items()
+            },
+            "labels": {
+                label: count / self.labels.total() for label, count in self.labels.most_common()
+            },
+            "repeated": {"sentences": repeated, "contradictory": contradictory},
+            "errors": self.errors,
+        }
+
+    def overlap(self, other: "Split") -> dict[str, int]:
+        """The number of sentences that also occur in another split; how many of them have other labels there."""
+        first = dict(reversed(other.keys))
+        shared = [(words, labels) for words, labels in self.keys if words in first]
+        contradictory = sum(first[words] != labels for words, labels in shared)
+        return {"sentences": len(shared), "contradictory": contradictory}
+
+    def unseen(self, training: "Split") -> dict[str, Any]:
+        """The share of the words of each field, and the labels with their numbers, that the training data lack."""
+        shares = {}
+        for name, words in self.words.items():
+            known = training.words.get(name, Counter())
+            unseen = {word: count for word, count in words.items() if word not in known}
+            shares[name] = {
+                "words": sum(unseen.values()) / words.total(),
+                "different_words": len(unseen) / len(words),
+            }
+        labels = {each: n for each, n in self.labels.items() if each not in training.labels}
+        return {"unseen": shares, "unseen_labels": labels}
 
 
-def _rows(data: Data) -> Iterator[Row]:
-    def row(title: str, *keys: str, write: Callable[[Any], str | None] = _number) -> Row:
-        """The values at the keys, one inside the other."""
-        values: list[Any] = list(data.values())
-        for key in keys:
-            values = [(value or {}).get(key) for value in values]
-        return title, list(map(write, values))
+def as_text(results: Mapping[str, Mapping[str, Any]]) -> str:
+    """The report: a table with a column for each split, then the mistakes."""
+    columns: list[Column] = [("", "title", str)]
+    columns += [(name, name, str) for name in results]
+    rows: list[dict[str, Any]] = []
 
-    yield row("sentences", "sentences")
-    if any(split["left_out_sentences"] for split in data.values()):
-        yield row("  too long for training", "left_out_sentences")
-    yield row("tokens", "tokens")
-    yield row("tokens a sentence: mean", "lengths", "mean", write="{:.1f}".format)
-    yield row("  median", "lengths", "median")
-    yield row("  90%", "lengths", "quantile_90")
-    yield row("  99%", "lengths", "quantile_99")
-    yield row("  longest", "lengths", "longest")
-    for side in dict.fromkeys(side for split in data.values() for side in split["words"]):
-        name = "words" if side == "words" else f"{side} words"
-        yield row(f"different {name}", "words", side, "different_words")
-        yield row("  not in train", "unseen", side, "different_words", write=_share)
-        yield row(f"{name} not in train", "unseen", side, "words", write=_share)
-    yield row("words without alignment", "unaligned_words", write=_share)
-    yield row("chunks", "chunks", "count")
-    yield row("  ill-formed", "chunks", "ill_formed")
-    # Sentences that occur again: in their split, and in those before it.
-    places = [("that occur again", ["repeated"])]
-    places += [(f"also in {other}", ["overlap", other]) for other in data]
-    for title, keys in places:
-        yield row(f"sentences {title}", *keys, "sentences")
-        yield row("  share of all tokens", *keys, "share_of_tokens", write=_share)
-        yield row("  with other labels", *keys, "contradictory")
-        yield row(f"source sentences {title}", *keys, "sources")
-    yield row("errors", "errors", "count")
+    def add(title: str, *keys: str, write: Callable[[Any], str] = "{:,}".format) -> None:
+        """Adds a row with the values at the keys, one inside the other; "-" for a split that has no such value."""
+        cells = {}
+        for name, value in results.items():
+            found: Any = value
+            for key in keys:
+                found = (found or {}).get(key)
+            cells[name] = "-" if found is None else write(found)
+        if set(cells.values()) != {"-"}:
+            rows.append({"title": title, **cells})
 
-
-def _labels(data: Data) -> list[Row]:
-    """The share of each label, the most frequent ones of the first split first."""
-    names = list(dict.fromkeys(label for split in data.values() for label in split["labels"]))
-    rows: list[Row] = [(f"labels: {len(names)}", list(data))]
-    for name in names[:MAX_LABELS]:
-        rows.append((f"  {name}", [_share(split["labels"].get(name)) for split in data.values()]))
-    if len(names) > MAX_LABELS:
-        others = names[MAX_LABELS:]
-        shares = [sum(split["labels"].get(name, 0) for name in others) for split in data.values()]
-        rows.append((f"  {len(others)} others", list(map(_share, shares))))
-    return rows
-
-
-def _notes(split: dict[str, Any]) -> Iterator[str]:
-    """What is in no table of a split."""
-    marks = {"byte_order_mark": "a byte order mark", "crlf": "lines that end in CRLF"}
-    for file in split["files"]:
-        texts = [text for name, text in marks.items() if file[name]]
-        if texts:
-            yield f"{file['path']} has {' and '.join(texts)}"
-    if split["lengths"]["longest_place"]:
-        yield f"longest sentence: {split['lengths']['longest_place']}"
-    missing = split["sentences"] - split["labeled_sentences"]
-    if missing:
-        yield f"unlabeled sentences: {missing:,}"
-    if split.get("unseen_labels"):
-        labels = [f"{label} ({count:,})" for label, count in split["unseen_labels"].items()]
-        dots = ["..."] if len(labels) > MAX_LABELS else []
-        shown = ", ".join([*labels[:MAX_LABELS], *dots])
-        yield f"labels that train lacks: {len(labels):,}: {shown}"
-    if "chunks" in split:
-        chunks = split["chunks"]
-        first = (
-            f"; tags that do not fit it: {chunks['ill_formed']:,}, the first in {chunks['first']}"
-        )
-        yield f"chunk tags: {chunks['scheme']}{first if chunks['ill_formed'] else ''}"
-    for name, odd in split["odd_characters"].items():
-        yield f"{name}: {odd['count']:,}, the first in {odd['first']}"
-    if split["sentences_not_in_nfc"]:
-        yield f"sentences with letters that are not in NFC: {split['sentences_not_in_nfc']:,}"
-    for warning in split["warnings"]:
-        yield f"warning: {warning}"
-    errors = split["errors"]
-    for error in errors["first"]:
-        yield f"error: {error}"
-    if errors["count"] > len(errors["first"]):
-        yield f"errors that are not shown (see --max-errors): {errors['count'] - len(errors['first']):,}"
+    add("sentences", "sentences")
+    add("labeled sentences", "labeled_sentences")
+    for side in dict.fromkeys(side for split in results.values() for side in split["words"]):
+        add(f"{side}: words", "words", side, "words")
+        add("  words per sentence, mean", "words", side, "mean_length", write="{:.1f}".format)
+        add("  median", "words", side, "median_length")
+        add("  maximum", "words", side, "max_length")
+        add("  % not in the training data", "unseen", side, "words", write=percent)
+        add("  different words", "words", side, "different_words")
+        add("  % not in the training data", "unseen", side, "different_words", write=percent)
+    for title, keys in [
+        ("repeated sentences", ["repeated"]),
+        *((f"sentences also in {other}", ["overlap", other]) for other in SPLITS),
+    ]:
+        add(title, *keys, "sentences")
+        add("  with other labels", *keys, "contradictory")
+    add("mistakes", "errors", write=lambda errors: str(len(errors)))
+    parts = [table_text(columns, rows)]
+    labels = list(dict.fromkeys(label for split in results.values() for label in split["labels"]))
+    if labels:
+        rows = []
+        for label in labels[:MAX_LABELS]:
+            add(label, "labels", label, write=percent)
+        title = f"labels: {len(labels)} (%)"
+        parts.append(table_text([(title, "title", str), *columns[1:]], rows))
+    for name, split in results.items():
+        unseen = split.get("unseen_labels")
+        if unseen:
+            names = ", ".join(list(unseen)[:MAX_LABELS])
+            parts.append(f"{name}: {len(unseen)} labels do not occur in the training data: {names}")
+    parts += [f"error: {error}" for split in results.values() for error in split["errors"]]
+    return "\n\n".join(parts)

@@ -6,75 +6,65 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from allennlp_nef.cli.shared import call_with, check_folder, checking
 from allennlp_nef.errors import UserError
 from allennlp_nef.resources import folders
 
-SUMMARY = "Write the example configs, small data to try them on, and the demo page into a folder."
+SUMMARY = (
+    "Copy the example configs, the small data sets they read, and the demo page into a directory."
+)
 DETAILS = """
-Writes training_configs/ (one config for each experiment), fixtures/ (small data that the configs read) and demo/ (the
-page of `allennlp-nef serve`; `--static-dir demo` serves a changed one).
+Writes training_configs/ (one config for each experiment), fixtures/ (small data sets that the configs read) and demo/
+(the page of `allennlp-nef serve`; serve an edited copy with `--static-dir demo`).
 
-    %(prog)s examples
-    cd examples
+    %(prog)s try-nef
+    cd try-nef
     allennlp-nef train training_configs/qe_nef_f.jsonnet -s runs/qe_nef_f
-
-The exit status is 2 where a file exists already, if --force is not given. Then nothing is written.
 """
-_GENERATORS = (".py", ".pyc")  # of the data
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="FOLDER", help="folder to write to, new or not")
-    parser.add_argument("--force", action="store_true", help="overwrite files that exist")
+    parser.add_argument("folder", metavar="DIR", help="directory to write to")
+    parser.add_argument("--force", action="store_true", help="overwrite existing files")
 
 
 def run(args: argparse.Namespace) -> Iterator[str]:
-    for name, count in call_with(write_examples, args).items():
+    for name, count in write_examples(args.folder, args.force).items():
         yield f"{count} files: {Path(args.folder) / name}"
     yield "Next:"
-    yield f"    cd {shlex.quote(str(Path(args.folder)))}"
+    yield f"    cd {shlex.quote(args.folder)}"
     yield "    allennlp-nef train training_configs/qe_nef_f.jsonnet -s runs/qe_nef_f"
 
 
-@checking(add_arguments)
 def write_examples(folder: str, force: bool = False) -> dict[str, int]:
-    """Writes the examples into a folder.
+    """Copies the examples into a directory.
 
     # Returns
 
-    `dict[str, int]`: the number of files by the names of the folders in it.
+    `dict[str, int]`: the number of files in each of its folders.
 
     # Raises
 
     `UserError`: a file exists, and `force` is not given; then nothing is written.
     """
-    check_folder(folder, "FOLDER")
-    target = Path(folder)
-    sources = {name: _files_of(source) for name, source in folders().items()}
-    paths = [target / name / path for name, files in sources.items() for path in files]
-    existing = [path for path in paths if path.exists()]
-    if existing and not force:
-        raise UserError(
-            f"{existing[0]}: expected no such file, got one ({len(existing)} of {len(paths)} files exist): "
-            "--force writes over them"
-        )
-    if any((target / name).resolve() == source.resolve() for name, source in folders().items()):
-        raise UserError(f"{target}: expected another folder than that of the examples")
-    for name, files in sources.items():
-        for path, file in files.items():
-            (target / name / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(str(file), str(target / name / path))
-    return {name: len(files) for name, files in sources.items()}
-
-
-def _files_of(folder: Path) -> dict[Path, Path]:
-    """The files of a folder by their path in it, without the programs that generate data."""
     files = {
-        path.relative_to(folder): path
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.suffix not in _GENERATORS
+        name: [
+            path.relative_to(source)
+            for path in sorted(source.rglob("*"))
+            if path.is_file() and path.suffix not in (".py", ".pyc")  # generators of the data
+        ]
+        for name, source in folders().items()
     }
-    if not files:
-        raise UserError(f"{folder}: expected the examples of the package, got no files")
-    return files
+    existing = [
+        path
+        for name, paths in files.items()
+        for path in paths
+        if (Path(folder) / name / path).exists()
+    ]
+    if existing and not force:
+        raise UserError(f"{folder}: {len(existing)} of the files exist; --force overwrites them")
+    for name, source in folders().items():
+        for path in files[name]:
+            target = Path(folder) / name / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source / path, target)
+    return {name: len(paths) for name, paths in files.items()}

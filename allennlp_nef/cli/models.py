@@ -10,13 +10,13 @@ from allennlp_nef.resources import trained_models
 
 SUMMARY = "List the trained models that come with the package, with their scores."
 DETAILS = """
-The name of a model stands where a command takes an archive, and in `allennlp_nef.load`:
+Use the name of a model wherever a command takes an archive, and in `allennlp_nef.load`:
 
     %(prog)s
     allennlp-nef predict qe-en-de requests.jsonl
     allennlp-nef serve qe-en-de
 
-Scores are in percent, of the test data that docs/results.md names. A file with the name of a model comes before it.
+Scores are percentages. A file of the same name takes precedence over a model.
 """
 
 
@@ -24,8 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json",
         action="store_true",
-        help="print what is known of each model as JSON: also its path, its data with their license, and the command "
-        "that trained it; scores are fractions of 1",
+        help="print everything that is known as JSON: also the path, the training data with their license, and the "
+        "training command; scores are fractions of 1",
     )
 
 

@@ -1,115 +1,91 @@
-"""The program `allennlp-nef`: finds the command, runs it, and ends with an exit status."""
+"""The program `allennlp-nef`: AllenNLP's commands with the components and the commands of this package.
 
-import argparse
-import platform
+It is a thin layer over `allennlp.commands.main`: archives are loaded safely, mistakes are reported in one line, and a
+few options have other defaults.
+"""
+
+import logging
+import os
+import sys
 from collections.abc import Sequence
-from importlib import metadata
-from importlib.util import find_spec
 
-from allennlp_nef.cli import COMMANDS, WITHOUT_COMPONENTS
-from allennlp_nef.cli.shared import parser_options, print_lines
-from allennlp_nef.cli.terminal import (
-    Parser,
-    add_include_package,
-    ignore_warnings,
-    set_up_logging,
-    status_of,
-)
-from allennlp_nef.version import VERSION
-
-PROGRAM = "allennlp-nef"
 TRACEBACK = "--traceback"
-ALLENNLP_COMMANDS = {
-    "build-vocab": "Build a vocabulary from a config.",
-    "cached-path": "Fetch remote files into AllenNLP's cache, list them, or remove them.",
-    "checklist": "Run a suite of behavioral tests on a trained model.",
-    "count-instances": "Count the training instances of a config.",
-    "diff": "Show the differences between two checkpoints.",
-    "evaluate": "Evaluate a trained model on data.",
-    "find-lr": "Try a range of learning rates with a config.",
-    "predict": "Predict with a trained model.",
-    "print-results": "Print the metrics of several training runs.",
-    "push-to-hf": "Push a model to the Hugging Face Hub.",
-    "test-install": "Test the installation of AllenNLP.",
-    "train": "Train a model from a config.",
-}
-SERVER_COMMANDS = {"serve": "Serve a trained model over HTTP."}
+
+
+def main() -> None:
+    """Runs the program with the arguments of the command line."""
+    sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Runs the program, and returns its exit status: see `status_of`, which reports errors. A bug is raised."""
-    ignore_warnings()
-    set_up_logging()
-    others = [argument for argument in arguments if argument != TRACEBACK]
-    return status_of(lambda: _run_command(*(others or ["--help"])), TRACEBACK in arguments)
+    """Runs a command.
 
+    # Returns
 
-def _run_command(name: str, *arguments: str) -> None:
-    if name in COMMANDS:
-        _run_own_command(name, arguments)
-    elif name.startswith("-"):
-        parser = _program_parser()
-        parser.parse_args([name, *arguments])
-        parser.print_help()
-    else:
-        from allennlp_nef.cli.allennlp_program import run_allennlp
+    `int`: the exit status, 2 for a mistake in options, data or archives. With `--traceback` anywhere among the
+    arguments, such a mistake is raised. Everything else that goes wrong is a bug, and is raised.
+    """
+    level = os.environ.setdefault("ALLENNLP_LOG_LEVEL", "WARNING")
+    logging.basicConfig(format="%(levelname)s: %(message)s", level=level)
+    logging.getLogger("filelock").setLevel(logging.WARNING)
 
-        run_allennlp(PROGRAM, [name, *arguments])
+    from allennlp.commands import main as run_allennlp
+    from allennlp.common.checks import ConfigurationError
 
+    from allennlp_nef.errors import UserError
+    from allennlp_nef.predictors.archives import safe_archives
 
-def _run_own_command(name: str, arguments: Sequence[str]) -> None:
-    command = COMMANDS[name]
-    parser = Parser(prog=f"{PROGRAM} {name}", **parser_options(command))
-    command.add_arguments(parser)
-    add_include_package(parser)
-    args = parser.parse_args(arguments)
-    packages = [package for package in args.include_package if package != "allennlp_nef"]
-    if name not in WITHOUT_COMPONENTS or packages:
-        from allennlp_nef.cli.allennlp_program import register_components
-
-        register_components(packages)
-    print_lines(command.run(args))
-
-
-def _program_parser() -> argparse.ArgumentParser:
-    """The parser of the options of the program itself. Its help lists the commands."""
-    has_server = find_spec("allennlp_server") is not None
-    allennlp = {**ALLENNLP_COMMANDS, **(SERVER_COMMANDS if has_server else {})}
-    own = {name: command.SUMMARY for name, command in COMMANDS.items()}
-    parser = Parser(
-        prog=PROGRAM,
-        usage=f"{PROGRAM} [--help] [--version] [{TRACEBACK}] COMMAND ...",
-        description="AllenNLP's commands with the components of allennlp_nef, and the commands of allennlp_nef.",
-        epilog=f"commands of AllenNLP:\n{_listed(allennlp)}\n\ncommands of allennlp_nef:\n{_listed(own)}\n\n"
-        f"{PROGRAM} COMMAND --help shows the options of a command, such as\n    {PROGRAM} train --help",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    versions = {
-        "allennlp_nef": VERSION,
-        "AllenNLP": _version_of("allennlp"),
-        "torch": _version_of("torch"),
-        "Python": platform.python_version(),
-    }
-    parser.add_argument(
-        "--version",
-        action="version",
-        version="\n".join(f"{name} {version}" for name, version in versions.items()),
-        help="show the versions of allennlp_nef, AllenNLP, torch and Python, and exit",
-    )
-    parser.add_argument(
-        TRACEBACK,
-        action="store_true",
-        help="with any command, anywhere on the line: show where an error was raised",
-    )
-    return parser
-
-
-def _version_of(distribution: str) -> str:
+    shows_traceback = TRACEBACK in arguments
+    command = [argument for argument in arguments if argument != TRACEBACK]
+    sys.argv = ["allennlp-nef", *with_defaults(command)]
     try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return "is not installed"
+        with safe_archives():
+            run_allennlp(prog="allennlp-nef")
+    except BrokenPipeError:  # the reader of our output has stopped, such as `head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except (UserError, ConfigurationError, OSError) as error:
+        if shows_traceback or is_bug(error):
+            raise
+        print(f"allennlp-nef: error: {message_of(error)}", file=sys.stderr)
+        return 2
+    return 0
 
 
-def _listed(commands: dict[str, str]) -> str:
-    return "\n".join(f"  {name:<15}  {summary}" for name, summary in commands.items())
+def with_defaults(arguments: Sequence[str]) -> list[str]:
+    """The arguments with the defaults of this program: `predict` reads 64 sentences at a time, `serve` has a page.
+
+    `serve ARCHIVE` stands for `serve --archive-path ARCHIVE`.
+    """
+    command, *options = arguments or ["--help"]
+    if command == "predict" and not has_option(options, "--batch-size"):
+        options += ["--batch-size", "64"]
+    if command == "serve":
+        from allennlp_nef.resources import folders
+
+        if options and not options[0].startswith("-"):
+            options = ["--archive-path", *options]
+        if not has_option(options, "--static-dir"):
+            options += ["--static-dir", str(folders()["demo"])]
+    return [command, *options]
+
+
+def has_option(arguments: Sequence[str], name: str) -> bool:
+    return any(argument.split("=")[0] == name for argument in arguments)
+
+
+def is_bug(error: Exception) -> bool:
+    """Whether an error is not a mistake of the user, such as an `OSError` that does not name a file."""
+    # `cached_path` names the file in the message only.
+    is_named = isinstance(error, FileNotFoundError) or getattr(error, "filename", None) is not None
+    return isinstance(error, OSError) and not is_named
+
+
+def message_of(error: Exception) -> str:
+    """An error in one line; an `OSError` as its file and the reason of the system."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {(error.strerror or str(error)).lower()}"
+    message = getattr(error, "message", None) or str(error)  # a `ConfigurationError` quotes itself
+    return " ".join(str(message).split())

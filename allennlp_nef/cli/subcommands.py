@@ -1,32 +1,32 @@
-"""Registers the commands of this package as AllenNLP's `Subcommand`s, under their names."""
+"""Registers the commands of this package as AllenNLP's `Subcommand`s, so that `allennlp` has them as a plugin too."""
 
 import argparse
-import sys
-from types import ModuleType
+from importlib import import_module
 
 from allennlp.commands.subcommand import Subcommand
 from overrides import overrides
 
 from allennlp_nef.cli import COMMANDS
-from allennlp_nef.cli.shared import parser_options, print_lines
-from allennlp_nef.cli.terminal import status_of
+from allennlp_nef.cli.shared import print_lines
 
 
-def _register(name: str, command: ModuleType) -> None:
-    def run(args: argparse.Namespace) -> None:
-        status = status_of(lambda: print_lines(command.run(args)))
-        if status:
-            sys.exit(status)
+def _register(name: str) -> None:
+    command = import_module(f"allennlp_nef.cli.{name.replace('-', '_')}")
 
     @Subcommand.register(name)
-    class CommandOfThisPackage(Subcommand):
+    class Command(Subcommand):
         @overrides
         def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-            subparser = parser.add_parser(name, help=command.SUMMARY, **parser_options(command))
+            subparser = parser.add_parser(
+                name,
+                help=command.SUMMARY,
+                description=f"{command.SUMMARY}\n{command.DETAILS}",
+                formatter_class=argparse.RawDescriptionHelpFormatter,
+            )
             command.add_arguments(subparser)
-            subparser.set_defaults(func=run)
+            subparser.set_defaults(func=lambda args: print_lines(command.run(args)))
             return subparser
 
 
-for _name, _command in COMMANDS.items():
-    _register(_name, _command)
+for _name in COMMANDS:
+    _register(_name)

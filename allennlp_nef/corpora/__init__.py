@@ -1,8 +1,4 @@
-"""Tags corpora: columns of a batch in, columns out, on engines such as Ray Data and Spark, or files in parts."""
-
-from allennlp_nef.compat import require_allennlp
-
-require_allennlp()
+"""Tags corpora: `Tagger`, columns in and columns out for engines such as Ray Data, and the job of `tag-corpus`."""
 
 from allennlp_nef.corpora.tagger import Tagger
 

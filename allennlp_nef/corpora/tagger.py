@@ -1,286 +1,33 @@
-"""Columns of sentences in, columns of answers out, each with an answer or a message."""
+"""Tags batches of rows: columns with sentences in, columns with answers out."""
 
-import gc
-import os
-import pickle
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
-from functools import lru_cache
-from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy
-import torch
-from allennlp.common.util import JsonDict
-from allennlp.data import Instance
+from allennlp.common.util import import_module_and_submodules
 
-from allennlp_nef.data.metadata import metadata_of
-from allennlp_nef.errors import UserError, quote
-from allennlp_nef.modules.options import is_integer
-from allennlp_nef.packages import import_packages
-from allennlp_nef.predictors import WordQePredictor
+from allennlp_nef.errors import UserError
 from allennlp_nef.predictors.archives import load_predictor
-from allennlp_nef.predictors.requests import failure_message
+from allennlp_nef.predictors.base import TaggingPredictor
 
 if TYPE_CHECKING:
     import pyarrow
-    from pyspark.sql.types import StructType
-
-Batch = TypeVar("Batch")
-WINDOW = 4096
-"""How many instances are in memory at once."""
-
-Item = Instance | str
-"""A sentence, or why it cannot be tagged."""
-Outcome = JsonDict | str
-"""The answer of the predictor, or why there is none."""
-
-
-@contextmanager
-def frozen_objects() -> Iterator[None]:
-    """Meanwhile Python does not search what is in memory already for garbage, which takes a quarter of the time."""
-    is_ours = not gc.get_freeze_count()
-    if is_ours:
-        gc.freeze()
-    try:
-        yield
-    finally:
-        if is_ours:
-            gc.unfreeze()
-
 
 ERROR = "error"
-"""The column of messages."""
-
-
-def names_of(batch: Any) -> list[str]:
-    """The names of the columns of a batch."""
-    if isinstance(batch, Mapping):
-        return list(batch)
-    if hasattr(batch, "column_names"):  # of Arrow
-        return list(batch.column_names)
-    if hasattr(batch, "columns"):
-        return list(batch.columns)
-    raise UserError(
-        "batch: expected a dictionary of arrays, a data frame or a table of Arrow, got "
-        + type(batch).__name__
-    )
-
-
-def values_of(batch: Any, name: str) -> list[Any]:
-    """A column as plain values: strings, numbers, lists of these, and None where there is no value."""
-    column = batch[name]
-    if hasattr(column, "to_pylist"):
-        values: list[Any] = column.to_pylist()
-        return values
-    is_other = isinstance(column, (str, bytes, Mapping, Set)) or not hasattr(column, "__len__")
-    if is_other or getattr(column, "ndim", 1) == 0:
-        raise UserError(
-            f"{name}: expected an array or a list of values, got {type(column).__name__}"
-        )
-    return [plain(value) for value in column]
-
-
-def plain(value: Any) -> Any:
-    """A value without types of NumPy and pandas."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, numpy.ndarray):
-        value = value.tolist()
-    elif isinstance(value, numpy.generic):
-        value = value.item()
-    if isinstance(value, (list, tuple)):
-        return [plain(part) for part in value]
-    is_missing = value != value if isinstance(value, float) else type(value).__name__ == "NAType"
-    return None if is_missing else value
-
-
-def with_columns(
-    batch: Any,
-    columns: Mapping[str, list[Any]],
-    schema: Callable[[Iterable[str]], "pyarrow.Schema"],
-) -> Any:
-    """The batch, in the kind that it is, with new columns, in place of those of the same name.
-
-    `schema` gives the types of the columns.
-    """
-    if not hasattr(batch, "column_names"):
-        objects = {name: _object_array(values) for name, values in columns.items()}
-        return {**batch, **objects} if isinstance(batch, Mapping) else batch.assign(**objects)
-    import pyarrow
-
-    old = batch.select([name for name in batch.column_names if name not in columns])
-    new = schema(columns)
-    arrays = [pyarrow.array(columns[field.name], field.type) for field in new]
-    fields = pyarrow.schema([*old.schema, *new], metadata=batch.schema.metadata)
-    return pyarrow.Table.from_arrays([*old.columns, *arrays], schema=fields)
-
-
-def _object_array(values: Sequence[Any]) -> numpy.ndarray:
-    """An array of any values; NumPy would make a matrix of lists of the same length."""
-    array = numpy.empty(len(values), dtype=object)
-    for i, value in enumerate(values):
-        array[i] = value
-    return array
-
-
-LEFT_OUT = ("attention", "trace", "base_rate")
-"""What answers may have and rows have not: it has no column, or is the same for all sentences."""
-REFUSED = ("attention", "trace", "label_probabilities", "max_batch", "on_error", "input_format")
-"""Options of predictors that would change nothing, or make parts much larger."""
-
-
-class RowTagger:
-    """Tags rows: dictionaries, of which some fields are those of a request.
-
-    The arguments are those of `Tagger`; the options may have `output_format`, too.
-
-    # Raises
-
-    `UserError`: what `load_predictor` raises, an unknown field, an option that would change nothing.
-    """
-
-    def __init__(
-        self,
-        archive: str,
-        cuda_device: int = -1,
-        threads: int | None = None,
-        columns: Mapping[str, str] | None = None,
-        fields: Sequence[str] | None = None,
-        include_package: Sequence[str] = (),
-        trust: bool = False,
-        **options: Any,
-    ) -> None:
-        for name in REFUSED:
-            if name in options:
-                raise UserError(f"{name}: expected no such option for a corpus, got one")
-        if threads is not None:
-            if not is_integer(threads):
-                raise UserError(f"threads: expected an integer of at least 1, got {threads!r}")
-            torch.set_num_threads(threads)
-        import_packages(include_package)
-        if not isinstance(columns, (type(None), Mapping)):
-            raise UserError(f"columns: expected names by names, got {quote(columns)}")
-        self.predictor = load_predictor(os.fspath(archive), cuda_device, trust=trust, **options)
-        self._is_word_qe = isinstance(self.predictor, WordQePredictor)
-        inputs = ("source", "target", "alignments") if self._is_word_qe else ("sentence", "tokens")
-        for name, column in (columns or {}).items():
-            if name not in inputs or not isinstance(column, str):
-                raise UserError(
-                    f"columns: expected the columns of {', '.join(inputs)}, got {quote({name: column})}"
-                )
-        self.inputs = {name: (columns or {}).get(name, name) for name in inputs}
-        """The column of each field of a request."""
-        own = "threshold" if self._is_word_qe else "min_probability"
-        self._row_options = (own, "max_steps", "halting")
-        pair = {"source": "a", "target": "a", "alignments": "0-0"}
-        sample = self.predictor.predict_json(pair if self._is_word_qe else {"sentence": "a"})
-        known = [name for name in sample if name not in LEFT_OUT]
-        if getattr(self.predictor, "tokenizer", None) is None and "offsets" in known:
-            known.remove("offsets")  # of words between whitespace
-        for name in fields or ():
-            if name not in known:
-                raise UserError(f"fields: expected some of {', '.join(known)}, got {quote(name)}")
-        self.fields: list[str] = list(known if fields is None else fields)
-        """The fields of answers that are given."""
-        self.fields_of_options = ("steps", "uncertain") if fields is None else ()
-        """Those that an answer may have besides, to an object with options."""
-
-    def check_columns(self, names: Sequence[str]) -> None:
-        """Raises a `UserError` where the columns of a table hold no sentences, or two have one name."""
-        for name in names:
-            if list(names).count(name) > 1:
-                raise UserError(f"columns: expected different names, got {quote(name)} twice")
-        needed = [column for name, column in self.inputs.items() if name != "alignments"]
-        missing = [column for column in needed if column not in names]
-        if missing and (self._is_word_qe or missing == needed):
-            expected = (" and " if self._is_word_qe else " or ").join(needed)
-            raise UserError(
-                f"columns: expected {expected}, got {', '.join(map(str, names)) or 'none'}"
-            )
-
-    def item(self, row: Mapping[str, Any], where: str = "") -> Item:
-        """The instance of a row, or a message that begins with `where`. An object of JSON lines may have options."""
-        for name in ("attention", "trace", "label_probabilities"):
-            if row.get(name) is True:
-                return f"{where}{name}: expected no such field for a corpus, got true"
-        options = [name for name in self._row_options if name in row]
-        if "bad_probabilities" in row and "threshold" in options:
-            options.remove("threshold")  # that of an answer, which is tagged again
-        fields = {**self.inputs, **dict(zip(options, options))}
-        request = {
-            name: row[column] for name, column in fields.items() if row.get(column) is not None
-        }
-        try:
-            return self.predictor.to_instance(self.predictor.parse(request, where))
-        except UserError as error:
-            return str(error)
-
-    def outcomes(self, items: Iterable[Item]) -> Iterator[Outcome]:
-        """The answers for items, or messages, in their order.
-
-        Sentences of about the same length go through the model together. Where it fails for some together, each is
-        tried alone.
-        """
-        items, size = iter(items), self.predictor.batch_size
-        while window := list(islice(items, WINDOW)):
-            outcomes: list[Outcome] = [item if isinstance(item, str) else {} for item in window]
-            numbered = [(i, item) for i, item in enumerate(window) if not isinstance(item, str)]
-            numbered.sort(key=lambda pair: [len(side) for side in metadata_of(pair[1]).sides])
-            for start in range(0, len(numbered), size):
-                indices, batch = zip(*numbered[start : start + size])
-                for i, outcome in zip(indices, self._answers_to(batch)):
-                    outcomes[i] = outcome
-            yield from outcomes
-
-    def _answers_to(self, batch: Sequence[Instance]) -> list[Outcome]:
-        try:
-            return [*self.predictor.predict_batch_instance(list(batch))]
-        except Exception as error:  # noqa: BLE001  # whatever the model raises is the answer
-            if len(batch) == 1:
-                return [failure_message(error)]
-        return [outcome for each in batch for outcome in self._answers_to([each])]
-
-    def new_fields(self, given: Container[str]) -> list[str]:
-        """The fields of answers that are added to those that are given: all but those of sentences."""
-        inputs = [column for column in self.inputs.values() if column in given]
-        return [name for name in self.fields if name not in inputs]
-
-    def schema(self, names: Iterable[str]) -> "pyarrow.Schema":
-        """The types of new columns, by their names. Spans have severities, or the types of chunks."""
-        import pyarrow as arrow
-
-        text, number, count = arrow.string(), arrow.float64(), arrow.int64()
-        texts, numbers, counts = map(arrow.list_, (text, number, count))
-        kind = "severity" if self._is_word_qe else "type"
-        span = {"start": count, "end": count, kind: text, "text": text, "probability": number}
-        types = {
-            "tokens": texts,
-            "tags": texts,
-            "probabilities": numbers,
-            "bad_probabilities": numbers,
-            "explanation": numbers,
-            "uncertain": counts,
-            "alignments": arrow.list_(counts),
-            "offsets": arrow.list_(counts),
-            "spans": arrow.list_(arrow.struct(list(span.items()))),
-            "threshold": number,
-            "sentence_score": number,
-            "expected_bad_share": number,
-            "error_free_probability": number,
-            "accept": arrow.bool_(),
-        }
-        return arrow.schema([(name, types.get(name, text)) for name in names])
-
-
-def values_in(outcome: Outcome, names: Iterable[str]) -> list[Any]:
-    """The values of columns for an answer or a message; None for those that it lacks."""
-    answer = {ERROR: outcome} if isinstance(outcome, str) else outcome
-    return [answer.get(name) for name in names]
+# The fields of answers that become columns, by the task of the model.
+FIELDS = {
+    "tags": ("tokens", "tags", "probabilities", "uncertain", "offsets"),
+    "chunks": ("tokens", "tags", "probabilities", "spans", "offsets"),
+    "word_qe": (
+        *("tokens", "tags", "bad_probabilities", "threshold", "alignments", "alignments_from"),
+        *("spans", "sentence_score", "expected_bad_share", "offsets"),
+    ),
+}
 
 
 class Tagger:
-    """Tags batches of columns: `map_batches` of Ray Data and `mapInPandas` of Spark take it.
+    """Tags batches of rows in engines for big data; each process loads the model once.
 
         tagged = dataset.map_batches(
             Tagger,
@@ -289,107 +36,156 @@ class Tagger:
             batch_format="pyarrow",
         )
 
-    A batch is a dictionary of arrays or lists, a data frame of pandas, or a table of Arrow; what comes back is of the
-    same kind. The sentences are in the column `tokens` (lists of words) or `sentence` (text, split at whitespace); for
-    quality estimation in `source` and `target` (text, or lists of words) and, optionally, `alignments` (text such as
-    "0-0 1-1", or lists of pairs). All columns come back as they are. New columns have what the answers of the
-    predictor have, such as `tags` and `probabilities`, as lists, numbers and texts; they replace other columns of the
-    same name. The column `error` is null; where a row cannot be tagged it has a message, and the other new columns are
-    null.
+    A batch is a dict of arrays or lists, a data frame of pandas or a table of Arrow; the result is of the same kind. A
+    row is a request: it has `sentence` or `tokens`, or for quality estimation `source`, `target` and optionally
+    `alignments`. The result has all columns of the batch, a column for each of the `fields`, and `error`: null, or the
+    reason why a row has no answer.
 
-    Batches may be of any size: sentences of about the same length go through the model together, at most `batch_size`
-    (an option of the predictor) and fewer where they are long.
-
-    It is pickled as its arguments: the model is loaded from the archive again, once in each process. So the archive
-    has to be where all processes can read it.
+    A pickled tagger consists of its arguments, and loads the model again.
 
     # Parameters
 
     archive : `str`
-        The archive of a trained model, or the folder of a training run.
+        The archive of a tagger, the folder of a training run, or the name of a trained model. Every process must be
+        able to read it.
     cuda_device : `int`, optional (default = `-1`)
         The number of a GPU, or -1 for the CPU.
-    threads : `int`, optional (default = `None`, as many as torch has)
-        At least 1. Of torch, in this process.
     columns : `Mapping[str, str]`, optional (default = `None`)
-        The names of columns that are called otherwise, such as `{"sentence": "text"}`.
+        The columns of fields that have other names in the batch, such as `{"sentence": "text"}`.
     fields : `Sequence[str]`, optional (default = `None`, all)
-        The new columns, besides `error`, such as `["tags"]`.
+        The fields of answers that become columns, such as `["tags"]`.
     include_package : `Sequence[str]`, optional (default = `()`)
-        Packages with components of one's own, which are imported first.
+        Packages with further components, which are imported first.
     trust : `bool`, optional (default = `False`)
-        Whether the archive may run code: see "Archives from elsewhere" in docs/serving.md.
+        Skips the safety checks: the archive can run arbitrary code.
     options
-        Those of the predictor, such as `threshold` or `min_probability`; those for requests and output formats not.
+        The options of the predictor, such as `threshold`, `min_probability` or `batch_size`.
 
     # Raises
 
-    `UserError`: not an archive that can be loaded, an option that is wrong, a batch without the columns of sentences.
+    `UserError`: an archive that cannot be loaded or is not a tagger, or unknown `columns` or `fields`.
     """
 
     def __init__(
         self,
         archive: str,
         cuda_device: int = -1,
-        threads: int | None = None,
         columns: Mapping[str, str] | None = None,
         fields: Sequence[str] | None = None,
         include_package: Sequence[str] = (),
         trust: bool = False,
         **options: Any,
     ) -> None:
-        if "output_format" in options:
-            raise UserError(
-                "output_format: expected no such option, got one; a Tagger gives columns"
-            )
-        self._arguments = dict(
-            options,
-            archive=os.path.abspath(archive) if os.path.exists(archive) else archive,
-            cuda_device=cuda_device,
-            threads=threads,
-            columns=columns,
-            fields=fields,
-            include_package=include_package,
-            trust=trust,
-        )
-        self._rows = RowTagger(**self._arguments)
+        arguments = (archive, cuda_device, columns, fields, include_package, trust)
+        self._copy = partial(type(self), *arguments, **options)
+        for package in include_package:
+            import_module_and_submodules(package)
+        self.predictor = load_predictor(archive, cuda_device, trust=trust, **options)
+        if not isinstance(self.predictor, TaggingPredictor):
+            raise UserError(f"{archive}: expected the archive of a tagger")
+        names = [name for name in self.predictor.fields if name not in self.predictor.options]
+        self.inputs = {name: (columns or {}).get(name, name) for name in names}
+        """The column of each field of a request."""
+        known = FIELDS[self.predictor.task]
+        self.fields = known if fields is None else fields
+        for option, given, allowed in (
+            ("columns", columns or (), names),
+            ("fields", self.fields, known),
+        ):
+            if not set(given) <= set(allowed):
+                raise UserError(
+                    f"{option}: expected some of {', '.join(allowed)}, got {list(given)}"
+                )
 
-    def __reduce__(self) -> tuple[Callable[[bytes], "Tagger"], tuple[bytes]]:
-        return _unpickled, (pickle.dumps(self._arguments),)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._copy, ()
 
-    @frozen_objects()
-    def __call__(self, batch: Batch) -> Batch:
-        """The batch with the new columns."""
-        names = names_of(batch)
-        self._rows.check_columns(names)
-        used = [column for column in self._rows.inputs.values() if column in names]
-        values_by_name = {column: values_of(batch, column) for column in used}
-        lengths = {column: len(values) for column, values in values_by_name.items()}
-        if len(set(lengths.values())) > 1:
-            got = ", ".join(f"{length} in {column}" for column, length in lengths.items())
-            raise UserError(f"batch: expected columns with as many values each, got {got}")
-        rows = zip(*values_by_name.values())
-        items = (self._rows.item(dict(zip(used, row))) for row in rows)
-        new = [*self._rows.new_fields(names), ERROR]
-        values = [values_in(outcome, new) for outcome in self._rows.outcomes(items)]
-        columns = dict(zip(new, map(list, zip(*values)))) if values else dict.fromkeys(new, [])
-        return with_columns(batch, columns, self._rows.schema)
+    def __call__(self, batch: Any) -> Any:
+        """Tags a batch. Raises a `UserError` if no columns hold sentences."""
+        names = list(getattr(batch, "column_names", batch))
+        inputs = self.inputs_in(names)
+        values = zip(*(values_of(batch[column]) for column in inputs), strict=True)
+        answers = self.answers([dict(zip(inputs, row)) for row in values])
+        new = [*self.new_fields(names), ERROR]
+        columns = {name: [answer.get(name) for answer in answers] for name in new}
+        return with_columns(batch, columns, self.predictor.task)
 
-    def map(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """Tags batches one after the other: what Spark's `mapInPandas` takes."""
-        return map(self, batches)
+    def inputs_in(self, names: Container[str]) -> list[str]:
+        """The columns of requests among these. Raises a `UserError` if no columns hold sentences."""
+        inputs = [column for column in self.inputs.values() if column in names]
+        if not inputs or not {self.inputs[name] for name in self.predictor.required} <= {*inputs}:
+            raise UserError(f"expected the columns {', '.join(self.inputs.values())}, got {names}")
+        return inputs
 
-    def spark_schema(self, schema: "StructType") -> "StructType":
-        """The schema that `mapInPandas` needs, for a data frame of Spark that has the given one."""
-        from pyspark.sql.pandas.types import from_arrow_schema
-        from pyspark.sql.types import StructType
+    def answers(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """The answer to each row; `{"error": ...}` if there is none.
 
-        names = [*self._rows.new_fields(schema.names), ERROR]
-        new = from_arrow_schema(self._rows.schema(names))
-        return StructType([*(each for each in schema if each.name not in new.names), *new])
+        Sentences of about the same length go through the model together.
+        """
+        requests = [
+            {name: row[column] for name, column in self.inputs.items() if column in row}
+            for row in rows
+        ]
+        order = sorted(range(len(rows)), key=lambda i: _length(requests[i].values()))
+        answers = self.predictor.answers_or_errors([requests[i] for i in order])
+        return [answer for _, answer in sorted(zip(order, answers), key=lambda pair: pair[0])]
+
+    def new_fields(self, given: Container[str]) -> list[str]:
+        """The fields of answers to add to the given columns. Words and links of a request stay as they are."""
+        inputs = [column for column in self.inputs.values() if column in given]
+        return [name for name in self.fields if name not in inputs]
 
 
-@lru_cache(maxsize=1)
-def _unpickled(arguments: bytes) -> Tagger:
-    """A process that gets the same tagger again and again, such as Spark's, loads it once."""
-    return Tagger(**pickle.loads(arguments))
+def _length(values: Iterable[Any]) -> int:
+    """The number of words or links in the longest value of a request, which has not been checked."""
+    split = (value.split() if isinstance(value, str) else value for value in values)
+    return max((len(value) for value in split if isinstance(value, list)), default=0)
+
+
+def values_of(column: Any) -> list[Any]:
+    """The values of a column as Python's types; None for missing ones."""
+    values = column.to_pylist() if hasattr(column, "to_pylist") else column
+    return [_plain(value) for value in values]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, numpy.ndarray | numpy.generic):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    is_missing = value != value if isinstance(value, float) else type(value).__name__ == "NAType"
+    return None if is_missing else value
+
+
+def with_columns(batch: Any, columns: Mapping[str, list[Any]], task: str) -> Any:
+    """Adds columns to a batch, or replaces them. The types in a table of Arrow do not depend on the values."""
+    if not hasattr(batch, "column_names"):
+        arrays = {name: numpy.empty(len(values), dtype=object) for name, values in columns.items()}
+        for name, values in columns.items():
+            arrays[name][:] = values
+        return {**batch, **arrays} if isinstance(batch, Mapping) else batch.assign(**arrays)
+    import pyarrow
+
+    types = arrow_types(task)
+    batch = batch.drop_columns([name for name in columns if name in batch.column_names])
+    for name, values in columns.items():
+        batch = batch.append_column(name, pyarrow.array(values, types.get(name, pyarrow.string())))
+    return batch
+
+
+def arrow_types(task: str) -> dict[str, "pyarrow.DataType"]:
+    """The types of the columns that are not strings."""
+    import pyarrow
+
+    text, number, count = pyarrow.string(), pyarrow.float64(), pyarrow.int64()
+    pairs = pyarrow.list_(pyarrow.list_(count))
+    kind = "severity" if task == "word_qe" else "type"
+    span = {"start": count, "end": count, kind: text, "text": text, "probability": number}
+    return {
+        **dict.fromkeys(("tokens", "tags"), pyarrow.list_(text)),
+        **dict.fromkeys(("probabilities", "bad_probabilities"), pyarrow.list_(number)),
+        **dict.fromkeys(("threshold", "sentence_score", "expected_bad_share"), number),
+        **dict.fromkeys(("alignments", "offsets"), pairs),
+        "uncertain": pyarrow.list_(count),
+        "spans": pyarrow.list_(pyarrow.struct(list(span.items()))),
+    }

@@ -1,60 +1,67 @@
-"""Registered token indexers."""
+"""The token indexer `affixes`."""
 
-from allennlp_nef.compat import require_allennlp
-
-require_allennlp()
-
-from itertools import chain
+from functools import lru_cache
 from typing import Any
 
 import torch
-from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import IndexedTokenList, Token, TokenIndexer, Vocabulary
 from overrides import overrides
 
-from allennlp_nef.data.affixes import CASES, affix_namespaces, case_of
-from allennlp_nef.pretrained import load_tokenizer
-from allennlp_nef.resources import TRANSFORMER_NAME, archived_path
+CASES = ("lower", "upper", "capitalized", "mixed", "number", "alphanumeric", "other")
 
-Row = tuple[list[int], list[int], int]
-MAX_WORDS = 2**16
-"""Whose indices are kept."""
+
+def affix_namespaces(namespace: str, max_length: int) -> tuple[list[str], list[str]]:
+    """The vocabulary namespaces of the prefixes and of the suffixes of 1 to `max_length` characters."""
+    lengths = range(1, max_length + 1)
+    prefixes = [f"{namespace}_prefix_{length}" for length in lengths]
+    return prefixes, [f"{namespace}_suffix_{length}" for length in lengths]
+
+
+@lru_cache(maxsize=2**16)
+def case_of(word: str) -> str:
+    """
+    The case of a word, one of `CASES`.
+
+    A number has digits and no letters; an alphanumeric word has both. A capitalized word has one upper-case letter, its
+    first character. Punctuation and words of scripts without case are "other".
+    """
+    has_letter = any(map(str.isalpha, word))
+    if any(map(str.isdigit, word)):
+        return "alphanumeric" if has_letter else "number"
+    if word.lower() == word.upper():
+        return "other"
+    if word.islower():
+        return "lower"
+    if word.isupper():
+        return "upper" if sum(map(str.isalpha, word)) > 1 else "capitalized"
+    return "capitalized" if word[0] != word[0].lower() and word[1:].islower() else "mixed"
 
 
 @TokenIndexer.register("affixes")
 class AffixesIndexer(TokenIndexer):
-    """The prefixes and suffixes of a word, and optionally its case, for the embedder of the same name.
+    """
+    Indexes the prefixes and suffixes of words and optionally their case, for the token embedder `affixes`.
 
-    Section 5.1 of Martins & Kreutzer (EMNLP 2017): prefixes and suffixes of 1 to 4 characters. A shorter word is its
-    own affix. Each length and side has a vocabulary namespace of its own: "<namespace>_prefix_1" and so on to
-    "<namespace>_suffix_4". To make rare affixes unknown, name these in `vocabulary.min_count`.
+    Section 5.1 of Martins & Kreutzer (EMNLP 2017) uses prefixes and suffixes of 1 to 4 characters. A shorter word is
+    its own affix. Each side and length has its own vocabulary namespace, from "<namespace>_prefix_1" to
+    "<namespace>_suffix_4". To map rare affixes to the unknown one, list these in `vocabulary.min_count`.
 
-    Gives `prefixes` and `suffixes`, (tokens, max_length) indices, and with `case` also `case`, (tokens,): the index in
-    `CASES` plus 1. Registered as a `TokenIndexer` with name "affixes".
+    Gives `prefixes` and `suffixes`, (tokens, max_length), and with `case` also `case`, (tokens,), the index in `CASES`
+    plus 1. Padding is 0. Registered as a `TokenIndexer` with name "affixes".
 
     # Parameters
 
     namespace : `str`, optional (default = `"affixes"`)
     max_length : `int`, optional (default = `4`)
-        At least 1.
     case : `bool`, optional (default = `False`)
-        Whether to add the case: lower, upper, capitalized or mixed case, number, word with digits, or other.
     """
 
     def __init__(
         self, namespace: str = "affixes", max_length: int = 4, case: bool = False, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        if type(max_length) is not int or max_length < 1:
-            raise ConfigurationError(
-                f"max_length: expected an integer of at least 1, got {max_length!r}"
-            )
         self._case = case
         self._prefixes, self._suffixes = affix_namespaces(namespace, max_length)
-        self._key: list[tuple[int, int]] = []
-        self._sides: list[list[dict[str, int]]] = []
-        self._rows: dict[str, Row] = {}
 
     @overrides
     def count_vocab_items(self, token: Token, counter: dict[str, dict[str, int]]) -> None:
@@ -67,106 +74,35 @@ class AffixesIndexer(TokenIndexer):
     def tokens_to_indices(
         self, tokens: list[Token], vocabulary: Vocabulary
     ) -> dict[str, list[Any]]:
-        sides = [
-            [vocabulary.get_token_to_index_vocabulary(name) for name in namespaces]
+        words = [token.ensure_text() for token in tokens]
+        prefixes, suffixes = (
+            list(enumerate(map(vocabulary.get_token_to_index_vocabulary, namespaces), 1))
             for namespaces in (self._prefixes, self._suffixes)
-        ]
-        # Words come again and again. A vocabulary that has grown is another one.
-        key = [(id(table), len(table)) for tables in sides for table in tables]
-        if key != self._key or len(self._rows) > MAX_WORDS:
-            self._key, self._sides, self._rows = key, sides, {}
-        rows = [self._row(token.ensure_text()) for token in tokens]
+        )
+        unknown = 1
         indices: dict[str, list[Any]] = {
-            "prefixes": [row[0] for row in rows],
-            "suffixes": [row[1] for row in rows],
+            "prefixes": [[table.get(word[:n], unknown) for n, table in prefixes] for word in words],
+            "suffixes": [
+                [table.get(word[-n:], unknown) for n, table in suffixes] for word in words
+            ],
         }
         if self._case:
-            indices["case"] = [row[2] for row in rows]
+            indices["case"] = [CASES.index(case_of(word)) + 1 for word in words]
         return indices
-
-    def _row(self, word: str) -> Row:
-        """The indices of the prefixes, of the suffixes and of the case of a word."""
-        row = self._rows.get(word)
-        if row is None:
-            unknown = 1
-            prefixes, suffixes = (list(enumerate(tables, 1)) for tables in self._sides)
-            row = (
-                [table.get(word[:length], unknown) for length, table in prefixes],
-                [table.get(word[-length:], unknown) for length, table in suffixes],
-                CASES.index(case_of(word)) + 1 if self._case else 0,
-            )
-            self._rows[word] = row
-        return row
 
     @overrides
     def get_empty_token_list(self) -> IndexedTokenList:
-        empty: IndexedTokenList = {"prefixes": [], "suffixes": []}
-        return {**empty, "case": []} if self._case else empty
+        names = ["prefixes", "suffixes", *(["case"] if self._case else [])]
+        return {name: [] for name in names}
 
     @overrides
     def as_padded_tensor_dict(
         self, tokens: IndexedTokenList, padding_lengths: dict[str, int]
     ) -> dict[str, torch.Tensor]:
-        padded = {}
+        tensors = {}
         for name, rows in tokens.items():
-            length = padding_lengths[name]
-            shape = (length,) if name == "case" else (length, len(self._prefixes))
-            missing = [0 if name == "case" else [0] * len(self._prefixes)] * (length - len(rows))
-            values = [*rows[:length], *missing]
-            padded[name] = torch.tensor(values) if values else torch.zeros(shape, dtype=torch.long)
-        return padded
-
-
-@TokenIndexer.register("word_pieces")
-class WordPiecesIndexer(TokenIndexer):
-    """The pieces of each word, from the tokenizer of a pretrained transformer, for `transformer_pair` and the embedder
-    `word_pieces`.
-
-    There are no special pieces, such as [CLS]. A word for which the tokenizer has no piece gets the unknown piece, so
-    that each word has at least one. AllenNLP's vocabulary plays no part.
-
-    Gives `counts`, the number of pieces of each word, (tokens,), and `pieces`, those of all words one after the other,
-    (pieces,). Registered as a `TokenIndexer` with name "word_pieces".
-
-    # Parameters
-
-    model_name : `str`, optional (default = `"xlm-roberta-base"`)
-        A name on huggingface.co, or a folder. The same as in `transformer_pair` or the embedder. The reader of an
-        archive takes the tokenizer that the archive holds.
-
-    # Raises
-
-    `ConfigurationError`: the tokenizer cannot be found.
-    """
-
-    def __init__(self, model_name: str = "xlm-roberta-base", **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.model_name = model_name
-        self.tokenizer = load_tokenizer(model_name)
-
-    @classmethod
-    @overrides(check_signature=False)
-    def from_params(cls, params: Params, *args: Any, **extras: Any) -> "WordPiecesIndexer":
-        folder = archived_path(TRANSFORMER_NAME, extras)
-        if folder:
-            params["model_name"] = folder
-        return super().from_params(params, *args, **extras)
-
-    @overrides
-    def count_vocab_items(self, token: Token, counter: dict[str, dict[str, int]]) -> None:
-        pass
-
-    @overrides
-    def tokens_to_indices(
-        self, tokens: list[Token], vocabulary: Vocabulary
-    ) -> dict[str, list[Any]]:
-        if not tokens:
-            return self.get_empty_token_list()
-        words = [token.ensure_text() for token in tokens]
-        encoded = self.tokenizer(words, add_special_tokens=False, verbose=False)["input_ids"]
-        pieces = [of_word or [self.tokenizer.unk_token_id] for of_word in encoded]
-        return {"counts": list(map(len, pieces)), "pieces": list(chain.from_iterable(pieces))}
-
-    @overrides
-    def get_empty_token_list(self) -> IndexedTokenList:
-        return {"counts": [], "pieces": []}
+            width = () if name == "case" else (len(self._prefixes),)
+            tensors[name] = torch.zeros(padding_lengths[name], *width, dtype=torch.long)
+            if rows:
+                tensors[name][: len(rows)] = torch.tensor(rows)
+        return tensors

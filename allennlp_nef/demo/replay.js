@@ -1,48 +1,41 @@
-// Shows the answer of a tagger and replays its steps. index.html and the page of `allennlp plot-sketches --html` use it.
+// Shows the answer of a tagger, and replays its steps.
 "use strict";
 
 const Replay = (() => {
   const MAX_STEP = 800; // milliseconds for a step
   const MAX_REPLAY = 12000; // milliseconds for all steps
-  const ALIKE = 0.05; // rows that differ by less in every column are alike; as in the plots
+  const ALIKE = 0.05; // rows are alike if they differ by less in every column
 
-  // The chunks of tags, as conlleval finds them: for each word its type, and whether a chunk begins or ends there.
+  // The chunk of each word, as conlleval finds them: whether a chunk covers the word, and whether it ends there.
   function chunksOf(tags) {
     const parts = tags.map((tag) => (tag === "O" ? ["O", ""] : [tag[0], tag.slice(2)]));
     const begins = parts.map(([prefix, type], i) => {
-      if (prefix === "O") return false;
-      const [before, typeBefore] = i > 0 ? parts[i - 1] : ["O", ""];
-      return "BUS".includes(prefix) || "OLEUS".includes(before) || typeBefore !== type;
+      const [before, typeBefore] = parts[i - 1] ?? ["O", ""];
+      return prefix !== "O" && ("BUS".includes(prefix) || "OLEUS".includes(before) || typeBefore !== type);
     });
-    return parts.map(([prefix, type], i) => ({
-      type,
-      begins: begins[i],
-      ends: prefix !== "O" && (i + 1 === parts.length || parts[i + 1][0] === "O" || begins[i + 1]),
+    return parts.map(([prefix], i) => ({
+      inside: prefix !== "O",
+      ends: prefix !== "O" && ((parts[i + 1]?.[0] ?? "O") === "O" || begins[i + 1]),
     }));
   }
 
-  // What to show after each step; without steps, one frame with the answer. `weights` are the values of the heat map: the
-  // attention, or for layers, which do not attend to words, the probabilities of their tags. `covered` is the attention so far.
-  // `probabilities` are those of the tags, or in quality estimation those of BAD. `settled` says which tags no longer change.
+  /**
+   * What to show after each step; one frame with the answer if there is no trace. `given` are the model's tags, `tags` the
+   * shown ones, `probabilities` those of the tags, or of BAD in quality estimation. `covered` is the attention so far.
+   */
   function framesOf(answer) {
-    const { trace, tags } = answer;
-    const opposite = (value) => Number((1 - value).toFixed(6)); // as many decimals as a trace has
-    const shown = (given, probabilities) =>
-      answer.bad_probabilities ? probabilities.map((value, i) => (given[i] !== "OK" ? value : opposite(value))) : probabilities;
-    const last = { tags, given: tags, probabilities: answer.bad_probabilities || answer.probabilities };
+    const { trace, tags, bad_probabilities: bad } = answer;
+    const last = { tags, given: tags, probabilities: bad ?? answer.probabilities };
     if (!trace) return [last];
-    const weights = trace.attention || trace.provisional_probabilities;
-    const frames = weights.map((row, n) => {
-      const given = trace.provisional_tags ? trace.provisional_tags[n] : tags;
-      const step = trace.provisional_probabilities
-        ? { tags: given, given, probabilities: shown(given, trace.provisional_probabilities[n]) }
-        : last;
-      return {
-        ...(n === weights.length - 1 ? last : step),
-        weights: row,
-        attention: trace.attention ? row : null,
-        covered: trace.coverage ? trace.coverage[n] : trace.attention ? row : null,
-      };
+    const frames = trace.attention.map((attention, n) => {
+      const frame = { ...last, attention, covered: trace.coverage?.[n] ?? attention };
+      if (trace.provisional_tags && n < trace.attention.length - 1) {
+        const given = trace.provisional_tags[n];
+        const ofBad = (value, i) => (given[i] === "OK" ? 1 - value : value);
+        const probabilities = trace.provisional_probabilities[n].map((value, i) => (bad ? ofBad(value, i) : value));
+        Object.assign(frame, { tags: given, given, probabilities });
+      }
+      return frame;
     });
     if (trace.settled_at) settle(frames);
     return frames;
@@ -50,118 +43,86 @@ const Replay = (() => {
 
   // Marks the step after which the tag of a word no longer changes.
   function settle(frames) {
-    const changes = (i) => frames.map((frame, n) => n > 0 && frame.tags[i] !== frames[n - 1].tags[i]).lastIndexOf(true);
-    const steps = frames[0].tags.map((_, i) => Math.max(0, changes(i)));
+    const changes = (i) => frames.map((frame, n) => n > 0 && frame.tags[i] !== frames[n - 1].tags[i]);
+    const steps = frames[0].tags.map((_, i) => Math.max(0, changes(i).lastIndexOf(true)));
     frames.forEach((frame, n) => (frame.settled = steps.map((step) => step === n)));
   }
 
-  // Tags all words of quality estimation by a threshold; null: as the model did.
+  // Tags all words of quality estimation by a threshold; null restores the model's tags.
   function retag(frames, threshold, labels) {
-    const worst = labels.includes("BAD") ? "BAD" : "major"; // the severity of a word that the model took for OK
-    const bad = (tag) => (tag === "OK" ? worst : tag);
+    const worst = labels.includes("BAD") ? "BAD" : "major"; // for a word that the model took for OK
     for (const frame of frames) {
-      frame.tags = threshold === null ? frame.given : frame.probabilities.map((p, i) => (p >= threshold ? bad(frame.given[i]) : "OK"));
+      const tagOf = (p, i) => (p < threshold ? "OK" : frame.given[i] === "OK" ? worst : frame.given[i]);
+      frame.tags = threshold === null ? frame.given : frame.probabilities.map(tagOf);
     }
     if (frames[0].settled) settle(frames);
   }
 
+  /** The list of words with their tags: its element, the elements of the words, and `update(frame)`. */
   function chipsOf(answer, description, direction) {
-    const aligned = answer.tokens.map((_, j) =>
-      (answer.alignments || []).filter((pair) => pair[1] === j).map((pair) => answer.source?.[pair[0]]),
-    );
-    const how = answer.alignments_from === "computed" ? "computed to be aligned" : "aligned";
+    const aligned = answer.tokens.map((_, j) => (answer.alignments ?? []).filter((pair) => pair[1] === j).map(([i]) => answer.source?.[i]));
     const chips = answer.tokens.map((token, i) => {
-      const parts = {
-        tag: element("span", { class: "tag" }),
-        probability: element("span", { class: "probability" }),
-        gold: element("span", { class: "gold" }),
-      };
-      const chip = element("li", { class: "chip", tabindex: i === 0 ? "0" : "-1" });
-      chip.append(element("bdi", { class: "word" }, token), " ", parts.tag, " ");
+      const [tag, probability, gold] = ["tag", "probability", "gold"].map((name) => element("span", { class: name }));
+      const chip = element("li", { class: "chip", tabindex: i === 0 ? "0" : "-1" }, element("bdi", { class: "word" }, token), " ", tag, " ");
       if (answer.bad_probabilities) chip.append(hidden("probability of BAD "));
-      chip.append(parts.probability);
-      if (answer.gold) chip.append(" ", parts.gold);
+      chip.append(probability, " ", gold);
       if (answer.source) {
-        const text = aligned[i].length ? `${how} with ${aligned[i].join(" ")}` : "not aligned";
-        chip.append(hidden(`, ${text}`));
-        chip.title = capital(text);
+        chip.title = aligned[i].length ? `Aligned with ${aligned[i].join(" ")}` : "Not aligned";
+        chip.append(hidden(`, ${chip.title}`));
         chip.classList.toggle("unaligned", !aligned[i].length);
       }
-      if (answer.uncertain?.includes(i)) {
-        chip.append(hidden(", uncertain"));
-        chip.classList.add("uncertain");
-      }
-      return { chip, ...parts };
+      return { chip, tag, probability, gold };
     });
     const update = (frame) => {
       const chunks = description.task === "chunks" ? chunksOf(frame.tags) : [];
       chips.forEach(({ chip, tag, probability, gold }, i) => {
         tag.textContent = frame.tags[i];
         probability.textContent = decimals(frame.probabilities[i]);
-        chip.style.setProperty("--tag", description.colours[frame.tags[i]]);
-        const covered = frame.covered ? Math.min(1, frame.covered[i]) : 0;
+        chip.style.setProperty("--tag", description.colors[frame.tags[i]]);
+        const covered = Math.min(1, frame.covered?.[i] ?? 0);
         chip.style.setProperty("--covered", covered);
-        chip.style.setProperty("--before", Math.max(0, covered - (frame.attention ? frame.attention[i] : 0)));
-        if (answer.gold) {
-          const wrong = answer.gold[i] !== frame.tags[i];
-          chip.classList.toggle("wrong", wrong);
-          gold.textContent = wrong ? `gold ${answer.gold[i]}` : "";
-        }
-        if (chunks.length) {
-          chip.classList.toggle("span", chunks[i].type !== "");
-          chip.classList.toggle("span-begins", chunks[i].begins);
-          chip.classList.toggle("span-ends", chunks[i].ends);
-        }
+        chip.style.setProperty("--before", Math.max(0, covered - (frame.attention?.[i] ?? 0)));
+        const isWrong = Boolean(answer.gold) && answer.gold[i] !== frame.tags[i];
+        chip.classList.toggle("wrong", isWrong);
+        gold.textContent = isWrong ? `gold ${answer.gold[i]}` : "";
+        chip.classList.toggle("span", Boolean(chunks[i]?.inside));
+        chip.classList.toggle("span-ends", Boolean(chunks[i]?.ends));
       });
     };
-    const list = element("ol", { class: "chips", dir: direction, "aria-label": "Words and tags; the arrow keys go from word to word" });
-    list.append(...chips.map(({ chip }) => chip));
-    // The tab key stops once in the list; the arrow keys go from word to word.
+    const nodes = chips.map(({ chip }) => chip);
+    const list = element("ol", { class: "chips", dir: direction, "aria-label": "Words and tags; the arrow keys go from word to word" }, ...nodes);
+    // The list is one tab stop; the arrow keys go from word to word.
     list.addEventListener("keydown", (event) => {
-      const at = chips.findIndex(({ chip }) => chip === event.target);
-      const forward = direction === "rtl" ? "ArrowLeft" : "ArrowRight";
-      const back = direction === "rtl" ? "ArrowRight" : "ArrowLeft";
-      const moves = { [forward]: 1, ArrowDown: 1, [back]: -1, ArrowUp: -1 };
-      const to = { Home: 0, End: chips.length - 1 }[event.key] ?? at + (moves[event.key] || 0);
-      if (at < 0 || to === at || !chips[to]) return;
+      const [forward, back] = direction === "rtl" ? ["ArrowLeft", "ArrowRight"] : ["ArrowRight", "ArrowLeft"];
+      const at = nodes.indexOf(event.target);
+      const to = { Home: 0, End: nodes.length - 1, [forward]: at + 1, [back]: at - 1 }[event.key];
+      if (!nodes[to]) return;
       event.preventDefault();
-      chips[at].chip.tabIndex = -1;
-      chips[to].chip.tabIndex = 0;
-      chips[to].chip.focus();
+      nodes[at].tabIndex = -1;
+      nodes[to].tabIndex = 0;
+      nodes[to].focus();
     });
-    return { list, chips: chips.map(({ chip }) => chip), update };
+    return { list, nodes, update };
   }
 
-  function changesOf(frames, n, tokens) {
-    if (n === 1) return "";
-    const [before, now] = [frames[n - 2].tags, frames[n - 1].tags];
-    const changes = tokens.flatMap((token, i) => (before[i] === now[i] ? [] : [`\u2068${token}\u2069 ${before[i]} → ${now[i]}`]));
-    if (!changes.length) return " No tag changed.";
+  // A step in words: where it looks, and which tags it changed.
+  function statusOf({ tokens }, frames, n, name) {
+    const { attention, tags } = frames[n - 1];
+    const most = attention.indexOf(Math.max(...attention));
+    const row = name === "word" ? ` (“${isolated(tokens[n - 1])}”)` : "";
+    const look = `${capital(name)} ${n} of ${frames.length}${row}: most attention on “${isolated(tokens[most])}” (${decimals(attention[most])}).`;
+    const before = frames[n - 2]?.tags;
+    if (!before || name === "word") return look;
+    const changes = tokens.flatMap((token, i) => (before[i] === tags[i] ? [] : [`${isolated(token)} ${before[i]} → ${tags[i]}`]));
     const more = changes.length > 5 ? ` and ${changes.length - 5} more` : "";
-    return ` Changed: ${changes.slice(0, 5).join(", ")}${more}.`;
-  }
-
-  // Describes a step in words. Unicode isolates keep the order of the text around words of another direction.
-  function statusOf(answer, frames, n, name) {
-    const { tokens, trace } = answer;
-    const { attention } = frames[n - 1];
-    const where = `${capital(name)} ${n} of ${frames.length}`;
-    const gate = trace.gates ? `, which keeps ${decimals(trace.gates[n - 1])} of itself` : "";
-    const which = trace.gates ? ` (“\u2068${tokens[n - 1]}\u2069”${gate})` : "";
-    const most = attention ? attention.indexOf(Math.max(...attention)) : -1;
-    const look = attention?.[most] ? `: most attention on “\u2068${tokens[most]}\u2069” (${decimals(attention[most])}).` : ".";
-    return where + which + look + (trace.gates ? "" : changesOf(frames, n, tokens));
+    return `${look} ${changes.length ? `Changed: ${changes.slice(0, 5).join(", ")}${more}.` : "No tag changed."}`;
   }
 
   // The legend: an entry for each color, with the tags of this color that occur.
   function legendOf(frames, description) {
     const used = new Set(frames.flatMap((frame) => frame.tags));
-    const tags = new Map();
-    for (const label of description.labels.filter((one) => used.has(one))) {
-      const color = description.colours[label];
-      tags.set(color, [...(tags.get(color) || []), label]);
-    }
-    const items = [...tags].map(([color, labels]) => {
+    const byColor = Map.groupBy(description.labels.filter((label) => used.has(label)), (label) => description.colors[label]);
+    const items = [...byColor].map(([color, labels]) => {
       const item = element("li", {}, labels.join(", "));
       item.style.setProperty("--tag", color);
       return item;
@@ -169,32 +130,21 @@ const Replay = (() => {
     return element("ul", { class: "legend", "aria-hidden": "true" }, ...items);
   }
 
-  // The largest difference between two rows in a column.
-  function differenceOf(rows) {
-    const columns = rows[0].map((_, i) => rows.map((row) => row[i]));
-    return Math.max(...columns.map((column) => Math.max(...column) - Math.min(...column)));
-  }
-
-  function keyOf(answer, isTable, name) {
-    const { trace } = answer;
-    const what = trace.attention ? "attention" : "probability of the tag";
-    const parts = [`Each row of the map is a ${name}, each column a word. A stronger color means a higher ${what}.`];
-    if (isTable && trace.settled_at) {
-      parts.push(`The stripe has the color of the tag after that ${name}. The dot marks the ${name} after which the tag no longer changes; in the first row it says that the first tag was also the last.`);
+  function keyOf(answer, name) {
+    const { attention, settled_at: settled } = answer.trace;
+    const parts = [`Each row of the map is a ${name}, each column a word; a stronger color means more attention.`];
+    if (settled) parts.push("The stripe has the color of the tag at that step. The dot marks the step at which a tag becomes final.");
+    const ranges = attention[0].map((_, i) => attention.map((row) => row[i])).map((column) => Math.max(...column) - Math.min(...column));
+    if (attention.length > 1 && Math.max(...ranges) < ALIKE) {
+      parts.push(`All rows are alike: in no column do two ${name}s differ by ${ALIKE} or more.`);
     }
-    if (trace.attention?.length > 1 && differenceOf(trace.attention) < ALIKE) {
-      parts.push(`All rows are alike: in no column do two ${name}s differ by ${ALIKE} or more, so the attention does not move.`);
-    }
-    if (trace.coverage) {
-      parts.push("The bar below a word is its attention so far, with that of this step in full color. A bar of full width is 1.");
-    } else if (trace.attention) {
-      parts.push(`The bar below a word is the attention that it gets from the current ${name}. A bar of full width is 1.`);
-    }
+    parts.push(`The bar below a word is its attention ${answer.trace.coverage ? "so far, this step in full color" : `from this ${name}`}; a full bar is 1.`);
     parts.push(`Choose a word to see its column${answer.source ? " and its source words" : ""}, or a row to see its ${name}.`);
     return element("p", { class: "key" }, parts.join(" "));
   }
 
-  function stepsOf(answer, frames, description, direction, update, onStep) {
+  /** The player of the steps. `update` shows a frame; `onStep` is called with the step that the user chooses. */
+  function playerOf(answer, frames, description, direction, update, onStep) {
     const name = description.step_name;
     const count = frames.length;
     const play = element("button", { type: "button", class: "play" }, "Play");
@@ -202,128 +152,114 @@ const Replay = (() => {
     const status = element("p", { class: "status", role: "status" });
     const legend = element("div");
     let timer = null;
+    const heat = HeatMap.make(answer, frames, description, direction, (n) => stopAt(n));
 
-    const choose = (wanted) => {
+    function choose(wanted) {
       const n = Math.min(wanted, count);
       slider.value = n;
       slider.setAttribute("aria-valuetext", `${n} of ${count}`);
       status.textContent = statusOf(answer, frames, n, name);
-      heat.mark(n);
+      heat?.mark(n);
       update(frames[n - 1]);
-    };
-    const stop = () => {
+    }
+    function go(n) {
+      choose(n);
+      onStep(n);
+    }
+    function stop() {
       clearInterval(timer);
       timer = null;
       play.textContent = "Play";
       status.setAttribute("aria-live", "polite");
-    };
-    const chosen = (n) => {
-      choose(n);
-      onStep(n);
-    };
-    // Shows other tags of the frames, without an announcement of the step.
-    const refresh = () => {
-      status.setAttribute("aria-live", "off");
-      heat.paint();
-      if (heat.isTable) legend.replaceChildren(legendOf(frames, description));
-      choose(Number(slider.value));
-    };
-    const heat = heatMap(answer, frames, description, direction, (n) => {
+    }
+    function stopAt(n) {
       stop();
-      chosen(n);
-    });
+      go(n);
+    }
+    function refresh() {
+      heat?.paint();
+      legend.replaceChildren(legendOf(frames, description));
+      choose(Number(slider.value));
+    }
     play.addEventListener("click", () => {
       if (timer !== null) return stop();
       play.textContent = "Pause";
-      status.setAttribute("aria-live", "off"); // no announcement for each step
+      status.setAttribute("aria-live", "off"); // steps are too fast to be announced
       const first = Number(slider.value) === count ? 1 : Number(slider.value);
       const pace = Math.min(MAX_STEP, MAX_REPLAY / count);
       const begin = performance.now();
-      chosen(first);
+      go(first);
       timer = setInterval(() => {
-        // The clock decides: if drawing is too slow, steps are skipped.
+        // The clock decides: steps are skipped if drawing is too slow.
         const n = Math.min(count, first + Math.floor((performance.now() - begin) / pace));
         if (n === count) stop();
-        if (n !== Number(slider.value)) chosen(n);
+        if (n !== Number(slider.value)) go(n);
       }, pace / 4);
     });
-    slider.addEventListener("input", () => {
-      stop();
-      chosen(Number(slider.value));
-    });
-    const box = { class: "scroll", role: "region", tabindex: "0", "aria-label": "Heat map" };
+    slider.addEventListener("input", () => stopAt(Number(slider.value)));
     const controls = element("div", { class: "controls" }, play, slider);
     controls.hidden = count === 1;
-    const nodes = [controls, status, element("div", box, heat.map)];
-    nodes.push(legend, keyOf(answer, heat.isTable, name));
+    const map = heat
+      ? element("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": "Heat map" }, heat.map)
+      : element("p", { class: "note" }, `The heat map is not drawn: it has more than ${HeatMap.MAX_CELLS} cells.`);
     refresh();
-    stop();
-    return { nodes, choose, refresh, stop, light: heat.light };
+    return { nodes: [controls, status, map, legend, keyOf(answer, name)], choose, refresh, stop, light: (isLit) => heat?.light(isLit) };
   }
 
   function spansOf(spans) {
-    const items = spans.map((span) =>
-      element("li", {}, element("bdi", {}, span.text), ` ${span.type ?? span.severity} `, element("span", { class: "probability" }, decimals(span.probability))),
+    if (!spans.length) return element("p", {}, "Nothing found.");
+    const items = spans.map(({ text, type, severity, probability }) =>
+      element("li", {}, element("bdi", {}, text || "(missing)"), ` ${type ?? severity} `, element("span", { class: "probability" }, decimals(probability))),
     );
-    return spans.length ? element("ul", { class: "spans", "aria-label": "Found" }, ...items) : element("p", {}, "Nothing found.");
+    return element("ul", { class: "spans", "aria-label": "Found" }, ...items);
+  }
+
+  function sourceOf(answer, aligned) {
+    const words = answer.source.map((word, i) => element("li", aligned[i] ? {} : { class: "unaligned", title: "Not aligned" }, element("bdi", {}, word)));
+    const isComputed = answer.alignments_from === "computed";
+    return { words, list: element("ol", { class: isComputed ? "source computed" : "source", dir: directionOf(answer.source) }, ...words) };
   }
 
   /**
    * Replaces the content of an element with an answer.
    *
-   * given: the answer of the predictor with its `trace` (null if the model has none), for quality estimation `source`,
-   * `alignments` and what `Quality` shows, and optionally `gold`, the gold tags. description: the description of the predictor. onStep: is
-   * called with the step that the user chooses, from 1. Returns `stop`, which stops the replay, and `choose(n)`, which
-   * shows step n.
+   * given: the answer of the predictor, with `trace` (null if the model has none), and optionally with `gold`, the gold
+   * tags. description: the description of the predictor. onStep: is called with the step that the user chooses, from 1.
+   * Returns `stop`, which stops the replay, and `choose(n)`, which shows step n.
    */
   function show(container, given, description, onStep = () => {}) {
     const answer = Quality.shown(given);
     const frames = framesOf(answer);
     const direction = directionOf(answer.tokens);
-    const { list, chips, update } = chipsOf(answer, description, direction);
-    const aligned = Quality.alignedOf(answer);
-    const sources = (answer.source || []).map((word, i) => {
-      const item = element("li", {}, element("bdi", {}, word));
-      if (!aligned.source[i]) {
-        item.className = "unaligned";
-        item.title = "Not aligned";
-        item.append(hidden(", not aligned"));
-      }
-      return item;
-    });
-    const steps = answer.trace ? stepsOf(answer, frames, description, direction, update, onStep) : null;
+    const { list, nodes, update } = chipsOf(answer, description, direction);
+    const player = answer.trace ? playerOf(answer, frames, description, direction, update, onStep) : null;
+    const source = answer.source ? sourceOf(answer, Quality.alignedOf(answer).source) : null;
     const light = () => {
-      const isLit = chips.map((chip) => chip.matches(":hover, :focus"));
-      const litSources = new Set((answer.alignments || []).filter(([, to]) => isLit[to]).map(([from]) => from));
-      sources.forEach((word, i) => word.classList.toggle("lit", litSources.has(i)));
-      if (steps) steps.light(isLit);
+      const isLit = nodes.map((chip) => chip.matches(":hover, :focus"));
+      const litWords = new Set((answer.alignments ?? []).filter(([, to]) => isLit[to]).map(([from]) => from));
+      source?.words.forEach((word, i) => word.classList.toggle("lit", litWords.has(i)));
+      player?.light(isLit);
     };
     for (const event of ["pointerover", "pointerleave", "focusin", "focusout"]) list.addEventListener(event, light);
     container.replaceChildren();
-    if (answer.source) {
-      const source = element("ol", { class: "source", dir: directionOf(answer.source) }, ...sources);
-      source.classList.toggle("computed", answer.alignments_from === "computed");
-      container.append(element("h3", {}, answer.headings[0]), source, element("h3", {}, answer.headings[1]));
-    }
+    if (source) container.append(element("h3", {}, answer.headings[0]), source.list, element("h3", {}, answer.headings[1]));
     container.append(list, ...Quality.notesOf(answer));
-    if (answer.uncertain?.length) container.append(element("p", { class: "note" }, "A wavy line below a tag: it is uncertain."));
     if (answer.bad_probabilities) {
       const move = (threshold) => {
         retag(frames, threshold, description.labels);
-        if (steps) steps.refresh();
-        else update(frames[0]);
+        player ? player.refresh() : update(frames[0]);
       };
       const count = () => Quality.countOf(frames[frames.length - 1].tags, answer.tagged);
-      container.append(Quality.thresholdOf(answer.threshold ?? description.threshold ?? null, count, move));
+      container.append(Quality.thresholdOf(answer.threshold ?? null, count, move));
     }
     if (answer.spans) container.append(spansOf(answer.spans));
-    if (!steps) {
+    if (!player) {
       container.append(element("p", { class: "key" }, "This model has no steps to replay."));
       update(frames[0]);
       return { stop: () => {}, choose: () => {} };
     }
-    container.append(element("h3", {}, `Replay of the ${description.step_name}s`), ...steps.nodes);
-    return { stop: steps.stop, choose: steps.choose };
+    container.append(element("h3", {}, `Replay of the ${description.step_name}s`), ...player.nodes);
+    return { stop: player.stop, choose: player.choose };
   }
 
   return { show };

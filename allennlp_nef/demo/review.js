@@ -1,44 +1,30 @@
-// The report that `allennlp-nef review` writes: sentences with their errors, and what a reviewer decides about them.
+// The report that `allennlp-nef review` writes: translations with their likely errors, and what a reviewer decides.
 "use strict";
 
 (() => {
-  const CHUNK = 4; // cards that are drawn, and removed again, together
-  const BINS = 20;
+  const CHUNK = 25; // cards whose layout the browser skips together while they are out of sight
   const NO_BREAK = "\u00a0"; // a blank at which no line ends
   const DECISIONS = { accept: "Accepted", reject: "Rejected" };
-  const KEYS = [
-    ["n", "next"],
-    ["p", "previous"],
-    ["a", "accept"],
-    ["r", "reject"],
-    ["m", "note"],
-    ["u", "undo"],
-    ["← →", "choose a word"],
-    ["Space", "mark or unmark it"],
-  ];
+  const KEYS = { n: "next", p: "previous", a: "accept", r: "reject", m: "note", u: "undo", "← →": "choose a word", Space: "mark or unmark it" };
 
   const data = JSON.parse(document.getElementById("page-data").textContent);
   const { labels, sentences } = data;
   const STORE = `allennlp_nef review ${data.key}`;
-  const isScored = (i) => sentences[i].score !== undefined;
-  const scored = sentences.map((_, i) => i).filter(isScored);
-  const count = (number) => number.toLocaleString("en");
-  const plural = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+  const all = sentences.map((_, i) => i);
+  const isScored = (i) => "score" in sentences[i];
+  const scored = all.filter(isScored);
+  const plural = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 
-  // What the reviewer has done: by the number of a sentence its decision, its note, and the words that were marked anew.
-  let reviewed = {};
-  let threshold = null; // null: the tags are the model's
+  let reviewed = {}; // what the reviewer did, by the number of the sentence: `decision`, `note`, `tags` by word
+  let threshold = null; // null: the tags are those of the model
   let shown = []; // the numbers of the sentences that pass the filters, in order
-  let current = -1; // the number of the sentence that has, or had, the focus
+  let current = -1; // the sentence that has, or had, the focus
   let word = -1; // its chosen word
-  const cards = new Map(); // the cards that are drawn, by the number of their sentence
 
   // Progress
 
   const status = element("p", { role: "status", class: "state" });
-  const say = (text) => {
-    status.textContent = text;
-  };
+  const say = (text) => (status.textContent = text);
 
   try {
     reviewed = JSON.parse(localStorage.getItem(STORE)) ?? {};
@@ -46,32 +32,29 @@
     console.warn(error);
   }
 
-  function keep() {
+  /** Changes what was done to a sentence, and keeps it in the browser. */
+  function change(i, changes) {
+    reviewed[i] = { ...reviewed[i], ...changes };
+    const { decision, note, tags } = reviewed[i];
+    if (!decision && !note && !tags) delete reviewed[i];
     try {
       localStorage.setItem(STORE, JSON.stringify(reviewed));
     } catch {
-      say("This browser does not keep the progress. Export it before the page is closed.");
+      say("This browser does not keep the progress. Export it before you close the page.");
     }
-  }
-
-  /** What was done to a sentence, to be changed. */
-  const own = (i) => (reviewed[i] ??= {});
-
-  function forget(i) {
-    const { decision, note, tags } = own(i);
-    if (!decision && !note && !tags) delete reviewed[i];
-    keep();
+    showProgress();
   }
 
   // Words and errors
 
-  /** What cuts a text at characters, as Python counts them. */
+  /** A function that cuts a text at characters, as Python counts them. */
   function slicer(text) {
     const characters = Array.from(text);
-    return characters.length === text.length ? (from, to) => text.slice(from, to) : (from, to) => characters.slice(from, to).join("");
+    if (characters.length === text.length) return (from, to) => text.slice(from, to);
+    return (from, to) => characters.slice(from, to).join("");
   }
 
-  /** The number of the label of a word, as the model and the threshold give it. */
+  /** The number of the label that the model and the threshold give a word. */
   function predicted(i, j) {
     const { bad, tags } = sentences[i];
     if (threshold === null) return tags[j];
@@ -80,497 +63,314 @@
 
   const labelOf = (i, j) => reviewed[i]?.tags?.[j] ?? predicted(i, j);
 
-  /** The errors of words with labels: `[start, end, label, probability]`; adjacent words of one label are one error. */
-  function join(i, label) {
+  /** The errors of a sentence: adjacent words with the same label, and the mean of their probabilities of BAD. */
+  function spansOf(i, label = (j) => labelOf(i, j)) {
     const { words, bad } = sentences[i];
     const spans = [];
-    let last = -1;
-    bad.forEach((probability, j) => {
+    (bad ?? []).forEach((probability, j) => {
       const [start, end] = [words[2 * j], words[2 * j + 1]];
-      const tag = label(j);
-      if (!tag) return;
-      const span = spans[spans.length - 1];
-      if (span && last === j - 1 && span[2] === tag && start < end) {
-        span[1] = end;
-        span[3].push(probability);
-      } else spans.push([start, end, tag, [probability]]);
-      last = j;
+      const last = spans.at(-1);
+      if (!label(j)) return;
+      if (last?.label === label(j) && last.words.at(-1) === j - 1 && start < end) {
+        last.words.push(j);
+        last.sum += probability;
+        last.end = end;
+      } else spans.push({ start, end, label: label(j), words: [j], sum: probability });
     });
-    return spans.map(([start, end, tag, all]) => [start, end, tag, all.reduce((a, b) => a + b) / all.length]);
+    return spans.map((span) => ({ ...span, probability: span.sum / span.words.length }));
   }
 
-  function spansOf(i) {
-    if (!isScored(i)) return [];
-    if (threshold === null && !reviewed[i]?.tags) return sentences[i].spans;
-    return join(i, (j) => labelOf(i, j));
+  /** The words of the other side that a word is aligned with. */
+  function alignedWith(i, j, side) {
+    const pairs = Array.from({ length: sentences[i].links.length / 2 }, (_, k) => sentences[i].links.slice(2 * k, 2 * k + 2));
+    const [own, other] = side === "target" ? [1, 0] : [0, 1];
+    return pairs.filter((pair) => pair[own] === j).map((pair) => pair[other]);
   }
 
-  const alignedWith = (i, j, side) => {
-    const { links } = sentences[i];
-    const words = [];
-    for (let k = 0; k < links.length; k += 2) if (links[k + (side === "target")] === j) words.push(links[k + (side !== "target")]);
-    return words;
-  };
-
-  /** A word of a sentence; <EOS> has no characters. */
-  function wordOf(i, j, side) {
+  function wordsOf(i, side) {
     const places = sentences[i][side === "target" ? "words" : "source_words"];
-    return slicer(sentences[i][side])(places[2 * j], places[2 * j + 1]) || "<EOS>";
+    const slice = slicer(sentences[i][side]);
+    return Array.from({ length: places.length / 2 }, (_, k) => slice(places[2 * k], places[2 * k + 1]) || "<EOS>");
   }
 
-  /** A text whose direction does not change that of the text around it. */
-  const isolated = (text) => `\u2068${text}\u2069`;
-
-  /** What is known of a word, in words. */
   function about(i, j) {
-    const { bad } = sentences[i];
-    const tag = labels[labelOf(i, j)];
-    const others = alignedWith(i, j, "target").map((k) => wordOf(i, k, "source"));
-    return `${tag}, probability of BAD ${decimals(bad[j])}, ${others.length ? `aligned with ${isolated(others.join(" "))}` : "not aligned"}`;
+    const sources = wordsOf(i, "source");
+    const others = alignedWith(i, j, "target").map((k) => sources[k]);
+    const aligned = others.length ? `aligned with ${isolated(others.join(" "))}` : "not aligned";
+    return `${labels[labelOf(i, j)]}, probability of BAD ${decimals(sentences[i].bad[j])}, ${aligned}`;
   }
 
-  // A card
+  const sayWord = (i, j) => say(`${isolated(wordsOf(i, "target")[j])}: ${about(i, j)}.`);
 
-  function piece(text, j) {
-    return element("span", { class: "word", "data-word": j }, text);
-  }
+  // Cards. A card begins as plain text; it gets its words, marks and buttons when it comes near the window.
 
-  function sourceOf(i) {
-    const { source, source_words: places = [] } = sentences[i];
-    const slice = slicer(source);
-    const nodes = [];
-    let last = 0;
-    for (let k = 0; k < places.length; k += 2) {
-      nodes.push(slice(last, places[k]), piece(slice(places[k], places[k + 1]), k / 2));
-      last = places[k + 1];
-    }
-    return [...nodes, slice(last)];
-  }
-
-  function markOf([, , label, probability]) {
-    const mark = element("mark", { class: `bad ${labels[label]}` });
-    mark.style.setProperty("--tag", data.colors[labels[label]]);
-    mark.label = element("span", { class: "severity", dir: "ltr" }, `${labels[label]} ${decimals(probability)}`);
-    return mark;
-  }
-
-  /** The text of a translation with its words and errors. Errors need not begin and end where words do. */
-  function targetOf(i) {
-    const { target, words = [] } = sentences[i];
-    const spans = spansOf(i);
-    const slice = slicer(target);
-    const nodes = [];
-    const length = Array.from(target).length;
-    const cuts = new Set([0, length]);
-    for (const place of words) cuts.add(place);
-    for (const [start, end] of spans) cuts.add(start).add(end);
-    const places = [...cuts].sort((a, b) => a - b);
-    const empty = (j) => words[2 * j] === words[2 * j + 1];
-    let j = 0;
-    let n = 0;
-    let mark = null;
-    places.forEach((start, k) => {
-      if (mark && spans[n][1] <= start) {
-        mark.append(NO_BREAK, mark.label);
-        mark = null;
-        n += 1;
-      }
-      while (n < spans.length && spans[n][1] <= start && spans[n][0] === spans[n][1]) {
-        const missing = markOf(spans[n]);
-        const at = words.findIndex((place, k) => k % 2 === 0 && place === start && empty(k / 2)); // that of <EOS>, if it has a tag
-        missing.append(at < 0 ? "missing" : piece("missing", at / 2), NO_BREAK, missing.label);
-        missing.classList.add("missing");
-        nodes.push(missing);
-        n += 1;
-      }
-      const end = places[k + 1];
-      if (end === undefined) return;
-      if (!mark && n < spans.length && spans[n][0] <= start) {
-        mark = markOf(spans[n]);
-        nodes.push(mark);
-      }
-      while (2 * j < words.length && words[2 * j + 1] <= start) j += 1;
-      const node = words[2 * j] <= start ? piece(slice(start, end), j) : slice(start, end);
-      if (mark) mark.append(node);
-      else nodes.push(node);
-    });
-    return nodes;
-  }
-
-  function side(name, i) {
-    const language = data[`${name}_language`];
-    const text = element("p", { class: `text ${name}-text`, dir: "auto", ...(language ? { lang: language } : {}) });
-    text.append(...(name === "source" ? sourceOf(i) : targetOf(i)));
-    if (!sentences[i][name]) text.append(text.hasChildNodes() ? " " : "", element("span", { class: "hint" }, "none"));
-    return element("div", { class: "side" }, element("h4", {}, name === "source" ? "Source" : "Translation"), text);
-  }
-
-  function button(action, text, attributes = {}) {
-    return element("button", { type: "button", "data-action": action, tabindex: "-1", ...attributes }, text);
-  }
-
-  function partsOf(i) {
-    const sentence = sentences[i];
-    const { decision, note, tags } = reviewed[i] ?? {};
-    const head = element("div", { class: "card-head" }, element("h3", { id: `name-${i}` }, capital(sentence.name)));
-    if (isScored(i)) {
-      const score = element("span", { class: "score" }, `score ${decimals(sentence.score)}`);
-      score.style.setProperty("--share", Math.min(1, sentence.score / top));
-      head.append(score);
-      const modelDecision = Quality.decisionOf(sentence);
-      if (modelDecision) head.append(element("span", { class: "error-free" }, modelDecision));
-    } else head.append(element("span", { class: "note" }, `No score: ${sentence.error}`));
-    if (decision) head.append(element("span", { class: `decision ${decision}` }, DECISIONS[decision]));
-    if (tags) head.append(element("span", { class: "decision" }, "Marks changed"));
-    const actions = element("div", { class: "actions" });
-    for (const name of Object.keys(DECISIONS)) actions.append(button(name, capital(name), { "aria-pressed": decision === name }));
-    actions.append(button("note", note ? "Edit the note" : "Note"));
-    if (isScored(i)) {
-      const mark = button("mark", "Mark the word");
-      mark.hidden = i !== current || word < 0;
-      actions.append(mark);
-    }
-    const parts = [head, element("div", { class: "pair" }, side("source", i), side("target", i))];
-    if (note) parts.push(element("p", { class: "own-note", dir: "auto" }, note));
-    return [...parts, actions];
-  }
-
-  function cardOf(i) {
+  const cards = sentences.map(({ source, target }, i) => {
     const card = element("article", { class: "card", tabindex: "-1", "data-sentence": i, "aria-labelledby": `name-${i}` });
-    card.setAttribute("aria-posinset", places[i] + 1);
-    card.setAttribute("aria-setsize", shown.length);
-    card.append(...partsOf(i));
-    cards.set(i, card);
-    card.classList.toggle("current", i === current);
-    if (i === current && word >= 0) light(card, word, "target");
-    if (i === current || (current < 0 && places[i] === 0)) reach(card, true);
+    card.append(element("p", {}, source), element("p", {}, target));
     return card;
+  });
+  const drawn = new Set();
+  const observer = new IntersectionObserver(
+    (entries) => entries.forEach(({ target, isIntersecting }) => isIntersecting && draw(Number(target.dataset.sentence))),
+    { rootMargin: "800px 0px" },
+  );
+  cards.forEach((card) => observer.observe(card));
+
+  function draw(i) {
+    if (!drawn.has(i)) redraw(i);
   }
 
-  /** Whether the tab key stops at a card and its buttons. It does at one card only. */
-  function reach(card, isReached) {
-    for (const node of [card, ...card.querySelectorAll("button")]) node.tabIndex = isReached ? 0 : -1;
-  }
-
-  /** Draws a card again. The focus stays where it was. */
-  function update(i) {
-    const card = cards.get(i);
-    if (!card) return;
+  /** Draws a card. The focus stays on its button. */
+  function redraw(i) {
+    const card = cards[i];
+    drawn.add(i);
+    observer.unobserve(card);
     const action = card.contains(document.activeElement) && document.activeElement.dataset.action;
     card.replaceChildren(...partsOf(i));
     card.classList.toggle("decided", Boolean(reviewed[i]?.decision));
-    reach(card, card.tabIndex === 0);
-    if (i === current) light(card, word, "target");
+    if (i === current) light(i, word, "target");
     if (action) (card.querySelector(`[data-action="${action}"]:not([hidden])`) ?? card).focus({ preventScroll: true });
   }
 
-  /** Lights up a word of a card, and the words of the other side that are aligned with it; none for -1. */
-  function light(card, j, name) {
+  /** Draws all cards again: those near the window now, the others when they come near it. */
+  function redrawAll() {
+    for (const i of drawn) observer.observe(cards[i]);
+    drawn.clear();
+  }
+
+  function partsOf(i) {
+    const { name, score, error } = sentences[i];
+    const { decision, note, tags } = reviewed[i] ?? {};
+    const head = element("div", { class: "card-head" }, element("h3", { id: `name-${i}` }, capital(name)));
+    if (isScored(i)) {
+      const node = element("span", { class: "score" }, `score ${decimals(score)}`);
+      node.style.setProperty("--share", Math.min(1, score / top));
+      head.append(node);
+    } else head.append(element("span", { class: "note" }, `No score: ${error}`));
+    if (decision) head.append(element("span", { class: `decision ${decision}` }, DECISIONS[decision]));
+    if (tags) head.append(element("span", { class: "decision" }, "Marks changed"));
+    const button = (action, text, attributes = {}) => element("button", { type: "button", "data-action": action, tabindex: "-1", ...attributes }, text);
+    const actions = Object.keys(DECISIONS).map((action) => button(action, capital(action), { "aria-pressed": decision === action }));
+    actions.push(button("note", note ? "Edit the note" : "Note"));
+    if (isScored(i)) actions.push(button("mark", "Mark the word", i === current && word >= 0 ? {} : { hidden: "" }));
+    const parts = [head, element("div", { class: "pair" }, sideOf(i, "source"), sideOf(i, "target"))];
+    if (note) parts.push(element("p", { class: "own-note", dir: "auto" }, note));
+    return [...parts, element("div", { class: "actions" }, ...actions)];
+  }
+
+  function sideOf(i, side) {
+    const language = data[`${side}_language`];
+    const text = element("p", { class: `text ${side}-text`, dir: "auto", ...(language ? { lang: language } : {}) });
+    text.append(...(isScored(i) ? textOf(i, side) : [sentences[i][side]]));
+    if (!sentences[i][side]) text.append(" ", element("span", { class: "hint" }, "none"));
+    return element("div", { class: "side" }, element("h4", {}, side === "source" ? "Source" : "Translation"), text);
+  }
+
+  /** A text with its words and, in a translation, its errors. */
+  function textOf(i, side) {
+    const places = sentences[i][side === "target" ? "words" : "source_words"];
+    const slice = slicer(sentences[i][side]);
+    const spanAt = new Map(side === "target" ? spansOf(i).flatMap((span) => span.words.map((j) => [j, span])) : []);
+    const nodes = [];
+    let [mark, end] = [null, 0];
+    for (let j = 0; 2 * j < places.length; j += 1) {
+      const [start, stop] = [places[2 * j], places[2 * j + 1]];
+      const span = spanAt.get(j);
+      const isNew = span?.words[0] === j;
+      if (!span || isNew) mark = null;
+      (mark ?? nodes)[mark ? "append" : "push"](slice(end, start));
+      if (isNew) {
+        mark = element("mark", { class: `bad ${labels[span.label]}` });
+        nodes.push(mark);
+      }
+      const text = slice(start, stop) || (span ? "missing" : "");
+      (mark ?? nodes)[mark ? "append" : "push"](element("span", { class: "word", "data-word": j }, text));
+      if (span?.words.at(-1) === j) {
+        const severity = `${labels[span.label]} ${decimals(span.probability)}`;
+        mark.append(NO_BREAK, element("span", { class: "severity", dir: "ltr" }, severity));
+      }
+      end = stop;
+    }
+    return [...nodes, slice(end)];
+  }
+
+  /** Lights up a word of a card, and the words that are aligned with it; none for -1. */
+  function light(i, j, side) {
+    const card = cards[i];
     for (const node of card.querySelectorAll(".lit, .chosen")) node.classList.remove("lit", "chosen");
     if (j < 0) return;
-    const i = Number(card.dataset.sentence);
-    const other = name === "target" ? "source" : "target";
-    for (const node of card.querySelectorAll(`.${name}-text [data-word="${j}"]`)) node.classList.add("chosen");
-    for (const k of alignedWith(i, j, name)) {
-      for (const node of card.querySelectorAll(`.${other}-text [data-word="${k}"]`)) node.classList.add("lit");
-    }
+    const other = side === "target" ? "source" : "target";
+    card.querySelector(`.${side}-text [data-word="${j}"]`).classList.add("chosen");
+    for (const k of alignedWith(i, j, side)) card.querySelector(`.${other}-text [data-word="${k}"]`)?.classList.add("lit");
   }
 
-  // The list: chunks of cards, of which only those near the window are drawn
+  // The current card, which is the one at which the tab key stops
 
-  const list = element("div", { role: "feed", id: "sentences", "aria-label": "Sentences" });
-  const places = new Int32Array(sentences.length).fill(-1); // of each sentence in what is shown
-  let chunks = [];
-  const near = new Set(); // chunks to be drawn
-  let drawing = 0;
-  const observer = new IntersectionObserver(
-    (entries) => {
-      // Heights first: they are known now, and not after a card was drawn.
-      for (const { target, isIntersecting, boundingClientRect } of entries) {
-        if (isIntersecting) near.add(target);
-        else if (target.isConnected) clear(target, boundingClientRect.height);
-      }
-      for (const { target, isIntersecting, boundingClientRect } of entries) {
-        if (isIntersecting && boundingClientRect.bottom > 0 && boundingClientRect.top < innerHeight) fill(target);
-      }
-      drawNext();
-    },
-    { rootMargin: "600px 0px" },
-  );
-
-  /** Draws what is near the window, but not in it: one chunk a frame. */
-  function drawNext() {
-    cancelAnimationFrame(drawing);
-    drawing = requestAnimationFrame(() => {
-      const [chunk] = near; // none, where a filter came in between
-      if (!chunk) return;
-      fill(chunk);
-      drawNext();
-    });
-  }
-
-  function fill(chunk) {
-    near.delete(chunk);
-    if (chunk.firstChild) return;
-    chunk.append(...chunk.sentences.map(cardOf));
-    for (const i of chunk.sentences) cards.get(i).classList.toggle("decided", Boolean(reviewed[i]?.decision));
-    chunk.style.height = "";
-  }
-
-  function clear(chunk, height) {
-    near.delete(chunk);
-    if (!chunk.firstChild || chunk.contains(document.activeElement)) return;
-    chunk.style.height = `${height}px`;
-    chunk.replaceChildren();
-    for (const i of chunk.sentences) cards.delete(i);
-  }
-
-  /** About how many pixels a card is high that is not drawn. */
-  function heightOf(i, width) {
-    const { source, target } = sentences[i];
-    const lines = (text) => Math.max(1, Math.ceil((text.length * 8.5) / (width > 700 ? width / 2 - 40 : width)));
-    return 145 + 27 * (width > 700 ? Math.max(lines(source), lines(target)) : 1 + lines(source) + lines(target));
-  }
-
-  function build() {
-    observer.disconnect();
-    near.clear();
-    cards.clear();
-    places.fill(-1);
-    shown.forEach((i, place) => (places[i] = place));
-    if (current >= 0 && places[current] < 0) [current, word] = [-1, -1];
-    const width = list.clientWidth || 700;
-    chunks = [];
-    for (let start = 0; start < shown.length; start += CHUNK) {
-      const chunk = element("div", { class: "chunk" });
-      chunk.sentences = shown.slice(start, start + CHUNK);
-      chunk.style.height = `${chunk.sentences.reduce((sum, i) => sum + heightOf(i, width), 0)}px`;
-      chunks.push(chunk);
-    }
-    list.replaceChildren(...(chunks.length ? chunks : [element("p", { class: "note" }, "No sentence passes the filters.")]));
-    chunks.forEach((chunk) => observer.observe(chunk));
-  }
-
-  /** Makes a sentence the current one. */
   function choose(i) {
     if (i === current) return;
-    const before = cards.get(current) ?? list.querySelector('.card[tabindex="0"]');
-    const old = current;
+    const before = current;
     [current, word] = [i, -1];
-    if (before) {
-      reach(before, false);
-      light(before, -1);
-      const mark = before.querySelector('[data-action="mark"]');
-      if (mark) mark.hidden = true;
+    if (before >= 0) {
+      cards[before].classList.remove("current");
+      cards[before].tabIndex = -1;
+      if (drawn.has(before)) light(before, -1);
+      cards[before].querySelector("[data-action=mark]")?.setAttribute("hidden", "");
     }
-    cards.get(old)?.classList.remove("current");
-    reach(cards.get(i), true);
-    cards.get(i).classList.add("current");
-  }
-
-  function go(place) {
-    if (!shown.length) return;
-    const to = Math.min(shown.length - 1, Math.max(0, place));
-    fill(chunks[Math.floor(to / CHUNK)]);
-    const card = cards.get(shown[to]);
-    card.focus({ preventScroll: true });
-    card.scrollIntoView({ block: "nearest" });
-  }
-
-  // Decisions
-
-  function decide(i, decision, moves) {
-    const before = reviewed[i]?.decision;
-    own(i).decision = before === decision && !moves ? undefined : decision;
-    forget(i);
-    update(i);
-    progress();
-    if (!moves) say(reviewed[i]?.decision ? `${DECISIONS[decision]}.` : "No decision.");
-    else {
-      const isLast = places[i] === shown.length - 1;
-      say(`${DECISIONS[decision]}. ${isLast ? "This is the last sentence." : `Next: ${places[i] + 2} of ${count(shown.length)}.`}`);
-      go(places[i] + 1);
-    }
-  }
-
-  function undo(i) {
-    delete reviewed[i];
-    keep();
-    update(i);
-    progress();
-    say("Decision, note and marks are undone.");
-  }
-
-  function openNote(i) {
-    const card = cards.get(i);
-    if (card.querySelector("textarea")) return;
-    const area = element("textarea", { rows: 2, dir: "auto", id: `note-${i}` });
-    area.value = reviewed[i]?.note ?? "";
-    const label = element("label", { for: `note-${i}` }, "Note ", element("span", { class: "hint" }, "(Escape ends it)"));
-    card.querySelector(".own-note")?.remove();
-    card.querySelector(".actions").before(element("div", { class: "own-note" }, label, area));
-    area.addEventListener("input", () => {
-      own(i).note = area.value.trim() || undefined;
-      forget(i);
-    });
-    area.addEventListener("blur", () => {
-      if (!area.isConnected) return;
-      progress();
-      const close = () => setTimeout(() => !card.querySelector("textarea:focus") && update(i));
-      // A button that is pressed would lose the click if its card were drawn again.
-      if (document.querySelector("button:active")) addEventListener("pointerup", close, { once: true });
-      else close();
-    });
-    area.focus();
+    cards[i].classList.add("current");
+    cards[i].tabIndex = 0;
   }
 
   function chooseWord(i, j) {
     word = j;
-    const card = cards.get(i);
-    light(card, j, "target");
-    card.querySelector('[data-action="mark"]').hidden = j < 0;
-    if (j >= 0) say(`${isolated(wordOf(i, j, "target"))}: ${about(i, j)}.`);
+    light(i, j, "target");
+    cards[i].querySelector("[data-action=mark]").hidden = false;
+    sayWord(i, j);
+  }
+
+  function go(place) {
+    if (!shown.length) return;
+    const i = shown[Math.min(shown.length - 1, Math.max(0, place))];
+    draw(i);
+    cards[i].focus({ preventScroll: true });
+    cards[i].scrollIntoView({ block: "nearest" });
+  }
+
+  // Decisions
+
+  function decide(i, decision, movesOn) {
+    const before = reviewed[i]?.decision;
+    change(i, { decision: before === decision && !movesOn ? undefined : decision });
+    redraw(i);
+    if (!movesOn) return say(reviewed[i]?.decision ? `${DECISIONS[decision]}.` : "No decision.");
+    const place = shown.indexOf(i) + 1;
+    say(`${DECISIONS[decision]}. ${place < shown.length ? `Next: ${place + 1} of ${shown.length}.` : "This is the last sentence."}`);
+    go(place);
+  }
+
+  function undo(i) {
+    change(i, { decision: undefined, note: undefined, tags: undefined });
+    redraw(i);
+    say("Decision, note and marks are undone.");
+  }
+
+  function openNote(i) {
+    const card = cards[i];
+    card.querySelector(".own-note")?.remove();
+    const area = element("textarea", { rows: 2, dir: "auto", id: `note-${i}` });
+    area.value = reviewed[i]?.note ?? "";
+    area.addEventListener("input", () => change(i, { note: area.value.trim() || undefined }));
+    area.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" && !(event.key === "Enter" && event.ctrlKey)) return;
+      redraw(i);
+      card.focus({ preventScroll: true });
+    });
+    const label = element("label", { for: area.id }, "Note ", element("span", { class: "hint" }, "(Escape ends it)"));
+    card.querySelector(".actions").before(element("div", { class: "own-note" }, label, area));
+    area.focus();
   }
 
   /** Gives the chosen word the next label. */
-  function mark(i, j) {
-    const tags = (own(i).tags ??= {});
-    const label = (labelOf(i, j) + 1) % labels.length;
-    if (label === predicted(i, j)) delete tags[j];
-    else tags[j] = label;
-    if (!Object.keys(tags).length) delete own(i).tags;
-    forget(i);
-    update(i);
-    say(`${isolated(wordOf(i, j, "target"))}: ${about(i, j)}.`);
+  function mark(i) {
+    if (word < 0) return;
+    const label = (labelOf(i, word) + 1) % labels.length;
+    const tags = { ...reviewed[i]?.tags, [word]: label };
+    if (label === predicted(i, word)) delete tags[word];
+    change(i, { tags: Object.keys(tags).length ? tags : undefined });
+    redraw(i);
+    sayWord(i, word);
   }
 
   const ACTIONS = {
-    accept: (i, moves) => decide(i, "accept", moves),
-    reject: (i, moves) => decide(i, "reject", moves),
+    accept: (i, movesOn) => decide(i, "accept", movesOn),
+    reject: (i, movesOn) => decide(i, "reject", movesOn),
     note: openNote,
-    mark: (i) => word >= 0 && mark(i, word),
+    mark,
     undo,
   };
 
   // Export
 
-  /** The labels of a sentence as they train a model: an accepted one has the errors alone that the reviewer marked. */
-  const finalLabels = (i) =>
-    sentences[i].bad.map((_, j) => (reviewed[i].decision === "accept" ? reviewed[i].tags?.[j] ?? 0 : labelOf(i, j)));
+  const COLUMNS = ["id", "decision", "note", "score", "source", "target", "start_ids", "end_ids", "errors"];
 
-  function record(i) {
-    const { name, source, target, score = null } = sentences[i];
-    const { decision = null, note = "" } = reviewed[i];
+  /** A reviewed sentence. An accepted one has only the errors that the reviewer marked. */
+  function recordOf(i) {
+    const { name, source, target, score = null, links } = sentences[i];
+    const { decision = null, note = "", tags = {} } = reviewed[i];
     const facts = { id: name, decision, note, score, source, target };
     if (!isScored(i)) return { ...facts, spans: [] };
-    const { bad, links, source_words: places } = sentences[i];
-    const final = finalLabels(i);
+    const label = (j) => (decision === "accept" ? (tags[j] ?? 0) : labelOf(i, j));
+    const tokens = wordsOf(i, "target");
     const slice = slicer(target);
-    const severity = (label) => (labels[label] === "BAD" ? "major" : labels[label]);
-    const isOwn = decision === "accept" || threshold !== null || reviewed[i].tags;
-    const spans = isOwn ? join(i, (j) => final[j]) : spansOf(i);
+    const severity = (number) => (labels[number] === "BAD" ? "major" : labels[number]);
     return {
       ...facts,
-      source_tokens: Array.from({ length: places.length / 2 }, (_, k) => wordOf(i, k, "source")),
-      tokens: bad.map((_, j) => wordOf(i, j, "target")),
-      tags: final.map((label) => labels[label]),
-      alignments: Array.from({ length: links.length / 2 }, (_, k) => [links[2 * k], links[2 * k + 1]]),
+      source_tokens: wordsOf(i, "source"),
+      tokens,
+      tags: tokens.map((_, j) => labels[label(j)]),
+      alignments: Array.from({ length: links.length / 2 }, (_, k) => links.slice(2 * k, 2 * k + 2)),
       threshold: threshold ?? data.threshold,
-      spans: spans.map(([start, end, label]) => ({ start, end, text: slice(start, end), severity: severity(label) })),
+      spans: spansOf(i, label).map(({ start, end, label: own }) => ({ start, end, text: slice(start, end), severity: severity(own) })),
     };
   }
 
-  const COLUMNS = ["id", "decision", "note", "score", "source", "target", "start_ids", "end_ids", "errors"];
-
-  function row(i) {
-    const { spans, ...facts } = record(i);
+  function rowOf(i) {
+    const { spans, ...facts } = recordOf(i);
     const column = (name, none) => spans.map((span) => span[name]).join(" ") || none;
     const cells = { ...facts, start_ids: column("start", "-1"), end_ids: column("end", "-1"), errors: column("severity", "no-error") };
     return COLUMNS.map((name) => String(cells[name] ?? "").replace(/[\t\r\n]/g, " ")).join("\t");
   }
 
-  const EXPORTS = {
-    tsv: ["TSV", (numbers) => [COLUMNS.join("\t"), ...numbers.map(row)]],
-    jsonl: ["JSON lines", (numbers) => numbers.map((i) => JSON.stringify(record(i)))],
-  };
-
   function save(ending) {
     const numbers = Object.keys(reviewed).map(Number);
     if (!numbers.length) return say("There is nothing to export yet: no sentence has a decision or a note.");
-    const text = EXPORTS[ending][1](numbers).map((line) => `${line}\n`).join("");
-    const link = element("a", { download: `${data.title}.decisions.${ending}` });
-    link.href = URL.createObjectURL(new Blob([text], { type: "text/plain;charset=utf-8" }));
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    const lines = ending === "tsv" ? [COLUMNS.join("\t"), ...numbers.map(rowOf)] : numbers.map((i) => JSON.stringify(recordOf(i)));
+    const url = URL.createObjectURL(new Blob([lines.map((line) => `${line}\n`).join("")], { type: "text/plain;charset=utf-8" }));
+    element("a", { download: `${data.title}.decisions.${ending}`, href: url }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 1000);
     say(`Exported ${plural(numbers.length, "sentence")}.`);
   }
 
   // Filters
 
-  const field = (id, text, input) => element("div", {}, element("label", { for: id }, text), input);
-  const select = (id, options) => element("select", { id }, ...options.map(([value, text]) => element("option", { value }, text)));
-  const severities = labels.slice(1).filter((label) => label !== "BAD");
+  const field = (input, text) => element("div", {}, element("label", { for: input.id }, text), input);
+  const select = (id, options) => element("select", { id }, ...Object.entries(options).map(([value, text]) => element("option", { value }, text)));
+  const severities = labels.slice(1).filter((label) => label !== "BAD").reverse();
+  const top = Math.max(0.1, Math.ceil(Math.max(0, ...scored.map((i) => sentences[i].score)) * 10 - 1e-9) / 10); // of the scores
   const search = element("input", { type: "text", id: "search", dir: "auto", autocomplete: "off", spellcheck: "false" });
-  const errors = select("errors", [
-    ["", "All"],
-    ["any", "With errors"],
-    ...severities.map((label) => [label, `With ${label} errors`]).reverse(),
-    ["none", "Without errors"],
-  ]);
-  const decisions = select("decisions", [
-    ["", "All"],
-    ["open", "Open"],
-    ["accept", "Accepted"],
-    ["reject", "Rejected"],
-    ["note", "With a note"],
-  ]);
-  const reviewer = select("reviewer", [
-    ["", "All"],
-    ["needed", "Needed"],
-    ["not needed", "Not needed"],
-  ]);
-  const order = select("order", [
-    ["risk", "By score"],
-    ["file", "As in the file"],
-  ]);
-  const highestScore = scored.reduce((most, i) => Math.max(most, sentences[i].score), 0);
-  const top = Math.max(0.1, Math.ceil(highestScore * 10 - 1e-9) / 10);
-  const limit = (id) => element("input", { type: "number", id, min: 0, max: top, step: "any", inputmode: "decimal" });
-  const [from, to] = [limit("from"), limit("to")];
-  const filters = [search, errors, decisions, reviewer, from, to];
+  const ofSeverity = Object.fromEntries(severities.map((label) => [label, `With ${label} errors`]));
+  const errors = select("errors", { "": "All", any: "With errors", ...ofSeverity, none: "Without errors" });
+  const decisions = select("decisions", { "": "All", open: "Open", accept: "Accepted", reject: "Rejected", note: "With a note" });
+  const order = select("order", { risk: "By score", file: "As in the file" });
+  const least = element("input", { type: "number", id: "least", min: 0, max: top, step: "any" });
+  const filters = [search, errors, decisions, least];
   const texts = sentences.map(({ source, target }) => `${source}\n${target}`.toLowerCase());
-  const byRisk = sentences.map((_, i) => i).sort((a, b) => (sentences[b].score ?? -1) - (sentences[a].score ?? -1) || a - b);
+  const byRisk = all.toSorted((a, b) => (sentences[b].score ?? -1) - (sentences[a].score ?? -1));
 
-  const limitsOf = () => [from, to].map((input) => (input.value === "" || Number.isNaN(input.valueAsNumber) ? null : input.valueAsNumber));
-
-  const hasErrors = {
-    "": () => true,
-    any: (i) => spansOf(i).length > 0,
-    none: (i) => isScored(i) && spansOf(i).length === 0,
-  };
-  const isDecided = {
-    "": () => true,
-    open: (i) => !reviewed[i]?.decision,
-    note: (i) => Boolean(reviewed[i]?.note),
-  };
+  function passes(i) {
+    const { decision, note } = reviewed[i] ?? {};
+    if (least.value !== "" && !(sentences[i].score >= least.valueAsNumber)) return false;
+    if (!texts[i].includes(search.value.trim().toLowerCase())) return false;
+    if (decisions.value && !{ open: !decision, note }[decisions.value] && decision !== decisions.value) return false;
+    if (!errors.value) return true;
+    const marked = (sentences[i].bad ?? []).map((_, j) => labelOf(i, j)).filter(Boolean);
+    if (errors.value === "none") return isScored(i) && marked.length === 0;
+    return marked.some((label) => errors.value === "any" || labels[label] === errors.value);
+  }
 
   function filter() {
-    const wanted = search.value.trim().toLowerCase();
-    const [least, most] = limitsOf();
-    const wantedErrors = hasErrors[errors.value] ?? ((i) => spansOf(i).some((span) => labels[span[2]] === errors.value));
-    const wantedDecision = isDecided[decisions.value] ?? ((i) => reviewed[i]?.decision === decisions.value);
-    const numbers = order.value === "risk" ? byRisk : sentences.map((_, i) => i);
-    shown = numbers.filter((i) => {
-      const { score } = sentences[i];
-      if (least !== null && !(score >= least)) return false;
-      if (most !== null && !(score <= most)) return false;
-      if (reviewer.value && (reviewer.value === "not needed") !== Boolean(sentences[i].accept)) return false;
-      return (!wanted || texts[i].includes(wanted)) && wantedErrors(i) && wantedDecision(i);
+    shown = (order.value === "risk" ? byRisk : all).filter(passes);
+    if (current >= 0 && !shown.includes(current)) [current, word] = [-1, -1];
+    shown.forEach((i, place) => {
+      cards[i].setAttribute("aria-posinset", place + 1);
+      cards[i].setAttribute("aria-setsize", shown.length);
+      cards[i].classList.toggle("current", i === current);
+      cards[i].tabIndex = i === current || (current < 0 && place === 0) ? 0 : -1;
     });
+    const chunks = [];
+    for (let k = 0; k < shown.length; k += CHUNK) chunks.push(element("div", { class: "chunk" }, ...shown.slice(k, k + CHUNK).map((i) => cards[i])));
+    list.replaceChildren(...(chunks.length ? chunks : [element("p", { class: "note" }, "No sentence passes the filters.")]));
     clearFilters.disabled = filters.every((input) => input.value === "");
-    build();
-    drawBars();
-    progress();
+    showProgress();
   }
 
   const clearFilters = element("button", { type: "button" }, "Clear filters");
@@ -579,190 +379,103 @@
     search.focus(); // a disabled button loses the focus
     filter();
   });
-  let waiting = 0;
   for (const input of [...filters, order]) {
-    input.addEventListener(input.tagName === "SELECT" ? "change" : "input", () => {
-      clearTimeout(waiting);
-      waiting = setTimeout(() => {
-        filter();
-        say(`${plural(shown.length, "sentence")} shown.`);
-      }, input.tagName === "SELECT" ? 0 : 150);
-    });
-  }
-
-  // The histogram of scores
-
-  const binOf = (i) => Math.min(BINS - 1, Math.floor((sentences[i].score / top) * BINS));
-  const countsOf = (numbers) => {
-    const counts = Array(BINS).fill(0);
-    for (const i of numbers) if (isScored(i)) counts[binOf(i)] += 1;
-    return counts;
-  };
-  const edge = (bin) => ((bin * top) / BINS).toFixed(3); // exact, as top has one decimal
-  const all = countsOf(scored);
-  const bars = all.map((number, bin) => {
-    const bar = element("div", { class: "bar" });
-    bar.title = `${edge(bin)} to ${edge(bin + 1)}: ${plural(number, "sentence")}`;
-    bar.style.setProperty("--all", number / Math.max(...all));
-    bar.addEventListener("click", () => {
-      [from.value, to.value] = [edge(bin), edge(bin + 1)];
+    input.addEventListener("input", () => {
       filter();
+      say(`${plural(shown.length, "sentence")} shown.`);
     });
-    return bar;
-  });
-  const byScore = scored.map((i) => sentences[i].score).sort((a, b) => a - b);
-  const summary = `Histogram of the scores: from ${decimals(byScore[0])} to ${decimals(byScore[byScore.length - 1])}, half of them above ${decimals(byScore[byScore.length >> 1])}.`;
-  const histogram = element(
-    "div",
-    { class: "histogram" },
-    element("div", { class: "bars", role: "img", "aria-label": summary }, ...bars),
-    element("div", { class: "axis", "aria-hidden": "true" }, element("span", {}, "0"), element("span", {}, "score, higher is worse"), element("span", {}, String(top))),
-  );
-
-  function drawBars() {
-    countsOf(shown).forEach((number, bin) => bars[bin].style.setProperty("--part", number / (all[bin] || 1)));
   }
 
   // The threshold
 
-  const highest = Float64Array.from(scored, (i) => Math.max(...sentences[i].bad)).sort();
-  const probabilities = Float64Array.from(scored.flatMap((i) => sentences[i].bad)).sort();
-
-  function shareFrom(sorted, value) {
-    let [low, high] = [0, sorted.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (sorted[middle] >= value) high = middle;
-      else low = middle + 1;
-    }
-    return (sorted.length - low) / sorted.length;
+  const numWords = scored.reduce((sum, i) => sum + sentences[i].bad.length, 0);
+  function flagged() {
+    const counts = scored.map((i) => sentences[i].bad.filter((_, j) => predicted(i, j)).length);
+    const ofSentences = Quality.percent(counts.filter(Boolean).length / scored.length);
+    const ofWords = Quality.percent(counts.reduce((a, b) => a + b, 0) / numWords);
+    return `It flags ${ofSentences} of the sentences and ${ofWords} of the words`;
   }
 
-  const flagged = scored.map((i) => sentences[i].tags.filter((tag) => tag > 0).length);
-  const modelShares = [
-    flagged.filter((number) => number > 0).length / scored.length,
-    flagged.reduce((a, b) => a + b, 0) / probabilities.length,
-  ];
-
-  function flaggedText() {
-    const [ofSentences, ofWords] = threshold === null ? modelShares : [highest, probabilities].map((sorted) => shareFrom(sorted, threshold));
-    return `It flags ${Quality.percent(ofSentences)} of the sentences and ${Quality.percent(ofWords)} of the words`;
-  }
-
-  const HINT =
-    "A word is marked from the threshold on, which its probability of BAD has to reach. The number of an error is the mean of its words.";
   let frame = 0;
-  const slider = Quality.thresholdOf(data.threshold, flaggedText, (value) => {
+  function moveThreshold(value) {
     threshold = value;
     cancelAnimationFrame(frame);
-    frame = requestAnimationFrame(() => (errors.value ? filter() : [...cards.keys()].forEach(update)));
-  }, HINT);
+    frame = requestAnimationFrame(() => {
+      redrawAll();
+      if (errors.value) filter();
+    });
+  }
+  const HINT = "A word is marked if its probability of BAD reaches the threshold. The number of an error is the mean of its words.";
+  const slider = Quality.thresholdOf(data.threshold, flagged, moveThreshold, HINT);
 
-  // Progress and the page
+  // The page
 
   const done = element("p", { class: "done" });
-
-  function progress() {
-    const numbers = Object.values(reviewed);
-    const ofKind = (kind) => numbers.filter(({ decision }) => decision === kind).length;
-    const part = shown.length === sentences.length ? "" : `${count(shown.length)} of `;
-    done.textContent = `${part}${plural(sentences.length, "sentence")} · ${count(ofKind("accept"))} accepted · ${count(ofKind("reject"))} rejected`;
+  function showProgress() {
+    const made = Object.values(reviewed).map(({ decision }) => decision);
+    const count = (decision) => made.filter((own) => own === decision).length;
+    const part = shown.length === sentences.length ? "" : `${shown.length.toLocaleString("en")} of `;
+    done.textContent = `${part}${plural(sentences.length, "sentence")} · ${count("accept")} accepted · ${count("reject")} rejected`;
   }
 
-  const exportButtons = Object.entries(EXPORTS).map(([ending, [name]]) => {
-    const node = element("button", { type: "button" }, `Export ${name}`);
-    node.addEventListener("click", () => save(ending));
-    return node;
-  });
-  const keys = element("p", { class: "keys" }, "Keys: ");
-  for (const [key, text] of KEYS) keys.append(element("span", {}, element("kbd", {}, key), ` ${text}`), " ");
+  const list = element("div", { role: "feed", id: "sentences", "aria-label": "Sentences" });
+  const numberOf = (node) => Number(node.closest(".card")?.dataset.sentence ?? -1);
 
-  const cardAt = (event) => event.target.closest?.(".card");
-
-  list.addEventListener("focusin", (event) => cardAt(event) && choose(Number(cardAt(event).dataset.sentence)));
-  list.addEventListener("click", (event) => {
-    const card = cardAt(event);
-    if (!card) return;
-    const i = Number(card.dataset.sentence);
-    const { action } = event.target.dataset;
+  list.addEventListener("focusin", ({ target }) => numberOf(target) >= 0 && choose(numberOf(target)));
+  list.addEventListener("click", ({ target }) => {
+    const i = numberOf(target);
+    const { action } = target.dataset;
     if (action) return ACTIONS[action](i, false);
-    const node = event.target.closest(".target-text .word");
-    if (node && isScored(i)) chooseWord(i, Number(node.dataset.word));
+    const node = target.closest(".target-text .word");
+    if (node) chooseWord(i, Number(node.dataset.word));
   });
-  list.addEventListener("pointerover", (event) => {
-    const node = event.target.closest(".word");
-    const card = cardAt(event);
-    if (!card) return;
-    const i = Number(card.dataset.sentence);
-    if (!node) return light(card, i === current ? word : -1, "target");
-    const name = node.closest(".target-text") ? "target" : "source";
-    const j = Number(node.dataset.word);
-    light(card, j, name);
-    if (name === "target") node.title = capital(about(i, j));
-  });
-  list.addEventListener("pointerout", (event) => {
-    const card = cardAt(event);
-    if (card && !card.contains(event.relatedTarget)) light(card, Number(card.dataset.sentence) === current ? word : -1, "target");
-  });
+  for (const type of ["pointerover", "pointerout"]) {
+    list.addEventListener(type, ({ target }) => {
+      const i = numberOf(target);
+      if (!drawn.has(i)) return;
+      const node = type === "pointerover" ? target.closest(".word") : null;
+      if (!node) return light(i, i === current ? word : -1, "target");
+      const [side, j] = [node.closest(".target-text") ? "target" : "source", Number(node.dataset.word)];
+      light(i, j, side);
+      if (side === "target") node.title = capital(about(i, j));
+    });
+  }
 
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey && event.key !== "Enter") return;
-    if (event.metaKey || event.altKey) return;
     const { target, key } = event;
-    const card = target.closest?.(".card");
-    const i = card ? Number(card.dataset.sentence) : current;
-    if (target.tagName === "TEXTAREA" && card) {
-      if (key === "Escape" || (key === "Enter" && event.ctrlKey)) card.focus({ preventScroll: true });
-      return;
-    }
-    if (target.matches("input, select")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || target.matches("input, select, textarea")) return;
+    const isInCard = numberOf(target) >= 0;
+    const i = isInCard ? numberOf(target) : current;
     const step = { n: 1, j: 1, p: -1, k: -1 }[key];
-    if (step) {
-      event.preventDefault();
-      return go(i < 0 ? 0 : places[i] + step);
-    }
-    if (!card) return;
-    const action = { a: "accept", r: "reject", m: "note", u: "undo" }[key];
-    if (action) {
-      event.preventDefault();
-      return ACTIONS[action](i, true);
-    }
-    if (target !== card || !isScored(i)) return;
-    if (key === " " && word >= 0) {
-      event.preventDefault();
-      return mark(i, word);
-    }
-    const isRtl = getComputedStyle(card.querySelector(".target-text")).direction === "rtl";
+    const action = { a: "accept", r: "reject", m: "note", u: "undo", " ": "mark" }[key];
+    const isRtl = isInCard && getComputedStyle(cards[i].querySelector(".target-text")).direction === "rtl";
     const move = { ArrowRight: 1, ArrowLeft: -1 }[key] * (isRtl ? -1 : 1);
-    if (move) {
-      event.preventDefault();
-      const last = sentences[i].bad.length - 1;
-      chooseWord(i, word < 0 ? 0 : Math.min(last, Math.max(0, word + move)));
-    }
+    if (step) go(i < 0 ? 0 : shown.indexOf(i) + step);
+    else if (!isInCard || (target !== cards[i] && (key === " " || move))) return; // a button has the focus
+    else if (action) ACTIONS[action](i, true);
+    else if (move && isScored(i)) chooseWord(i, word < 0 ? 0 : Math.min(sentences[i].bad.length - 1, Math.max(0, word + move)));
+    else return;
+    event.preventDefault();
   });
 
   const languages = [data.source_language, data.target_language].filter(Boolean).join(" to ");
-  const heading = element("header", {}, element("h1", {}, data.title));
-  const introduction = element("p", {}, `Translations to review${languages && `, ${languages}`}. The decisions are kept in this browser; export them when you are done.`);
-  heading.append(introduction);
-  const modelDecides = scored.some((i) => sentences[i].accept !== undefined);
-  if (modelDecides) {
-    const number = scored.filter((i) => sentences[i].accept).length;
-    const share = Quality.percent(number / scored.length);
-    introduction.append(` According to the model, ${plural(number, "sentence")} (${share}) can do without a reviewer.`);
-  }
+  const introduction = `Translations to review${languages && `, ${languages}`}. Your decisions stay in this browser; export them when you are done.`;
   const panel = element(
     "div",
     { class: "panel", role: "search", "aria-label": "Filters" },
-    field("search", "Text", search),
-    field("errors", "Errors", errors),
-    field("decisions", "Decisions", decisions),
-    ...(modelDecides ? [field("reviewer", "Reviewer", reviewer)] : []),
-    field("order", "Order", order),
-    element("div", { class: "limits" }, field("from", "Score from", from), field("to", "to", to)),
-    clearFilters,
+    ...[field(search, "Text"), field(errors, "Errors"), field(decisions, "Decisions")],
+    ...[field(least, "Score from"), field(order, "Order"), clearFilters],
   );
-  const bar = element("div", { class: "review-bar" }, done, status, element("div", { class: "exports" }, ...exportButtons));
-  document.body.append(heading, element("main", { class: "review" }, histogram, panel, slider, keys, bar, list));
+  const keys = Object.entries(KEYS).flatMap(([key, text]) => [element("span", {}, element("kbd", {}, key), ` ${text}`), " "]);
+  const exports = Object.entries({ tsv: "Export TSV", jsonl: "Export JSON lines" }).map(([ending, text]) => {
+    const button = element("button", { type: "button" }, text);
+    button.addEventListener("click", () => save(ending));
+    return button;
+  });
+  const bar = element("div", { class: "review-bar" }, done, status, element("div", { class: "exports" }, ...exports));
+  document.body.append(
+    element("header", {}, element("h1", {}, data.title), element("p", {}, introduction)),
+    element("main", { class: "review" }, panel, slider, element("p", { class: "keys" }, ...keys), bar, list),
+  );
   filter();
 })();

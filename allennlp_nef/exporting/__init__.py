@@ -1,1 +1,1 @@
-"""Exports taggers: `torch.export`, ONNX, and a folder that tags without torch."""
+"""Exports taggers as ONNX graphs, with a program that tags without torch."""

@@ -1,13 +1,8 @@
-"""A tagger as one module of torch that can be exported: input, encoder, decoder and scores."""
+"""A tagger as a module of operations that ONNX has: from indices to the scores of the labels."""
 
-import copy
-from collections.abc import Callable
 from typing import Any
 
 import torch
-from allennlp.data.fields.text_field import TextFieldTensors
-from allennlp.models import Model
-from allennlp.modules import TextFieldEmbedder
 from allennlp.modules.seq2seq_encoders import (
     GruSeq2SeqEncoder,
     LstmSeq2SeqEncoder,
@@ -16,197 +11,183 @@ from allennlp.modules.seq2seq_encoders import (
 )
 from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.modules.token_embedders import Embedding
-from torch.nn import functional
+from allennlp.nn.util import get_text_field_mask
+from torch import Tensor
+from torch.nn.functional import linear
 
 from allennlp_nef.errors import UserError
-from allennlp_nef.models import NefTagger
-from allennlp_nef.modules.attention_transforms import (
-    ConstrainedSoftmaxTransform,
-    SoftmaxTransform,
-)
-from allennlp_nef.modules.input_representations import (
-    AlignedPairRepresentation,
-    InputRepresentation,
-    SentenceRepresentation,
-    TransformerPairRepresentation,
-    aligned_means,
-)
-from allennlp_nef.modules.pretrained_transformer import PretrainedTransformer, pooled_words
+from allennlp_nef.models.nef_tagger import NefTagger
+from allennlp_nef.modules.attention_transforms import ConstrainedSoftmaxTransform, SoftmaxTransform
 from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst
 from allennlp_nef.modules.tag_heads import CrfTagHead, SoftmaxTagHead
-from allennlp_nef.modules.token_embedders import AffixesEmbedder, WordPiecesEmbedder
+from allennlp_nef.modules.token_embedders import AffixesEmbedder
+from allennlp_nef.modules.transformer import PretrainedTransformer, WordPiecesEmbedder
 from allennlp_nef.nn.constrained_softmax import solve
-from allennlp_nef.nn.numerics import exclude_scores
-from allennlp_nef.nn.sketching import windows
+from allennlp_nef.nn.sketching import SketchState, windows
+from allennlp_nef.nn.util import exclude_scores, zero_padding
+from allennlp_nef.qe.inputs import AlignedPairEmbedder, TransformerPairEmbedder, aligned_means
+from allennlp_nef.qe.model import WordQeTagger
+
+TextField = dict[str, dict[str, Tensor]]
+"""The tensors of a sentence, by the names of its indexers."""
 
 
-def unsupported(part: str, found: Any, expected: str) -> UserError:
+def unsupported(part: str, found: Any, supported: str) -> UserError:
     """The error for a part of a tagger that cannot be exported."""
-    name = found if isinstance(found, str) else type(found).__name__
-    return UserError(f"{part}: expected {expected}, which can be exported, got {name}")
+    return UserError(f"{part}: expected {supported}, got {type(found).__name__}")
 
 
-class PlainPieces(torch.nn.Module):
-    """A pretrained transformer, from the pieces of the parts that it reads: see `PieceLayout`.
-
-    # Parameters
-
-    reader : `PretrainedTransformer`
-        Its weights are shared. What it computes in bfloat16 is exported in float32.
-    name : `str`
-        That of the option, for messages.
+class PlainTagger(torch.nn.Module):
+    """A `nef_tagger` or `word_qe_tagger` without operations that depend on values. It has the weights of the model.
 
     # Raises
 
-    `UserError`: its tokenizer has no fast form.
+    `UserError`: a part of the model that cannot be exported.
     """
 
-    def __init__(self, reader: PretrainedTransformer, name: str) -> None:
+    def __init__(self, model: NefTagger) -> None:
         super().__init__()
-        if not reader.tokenizer.is_fast:
-            raise unsupported(name, reader.tokenizer, "a transformer with a fast tokenizer")
-        self.reader = reader
-        has_types = "token_type_ids" in reader.tokenizer.model_input_names
-        self.input_names = ["pieces", "piece_mask", *(["piece_types"] if has_types else [])]
-
-    def states(self, fields: dict[str, torch.Tensor]) -> torch.Tensor:
-        """The last states of all pieces, (parts, pieces, dim), from those of `input_names`, each (parts, pieces)."""
-        transformer, mix = self.reader.transformer, self.reader.layer_mix
-        types = {"token_type_ids": fields["piece_types"]} if "piece_types" in fields else {}
-        output = transformer(
-            fields["pieces"],
-            attention_mask=fields["piece_mask"],
-            output_hidden_states=mix is not None,
-            **types,
+        if type(model) not in (NefTagger, WordQeTagger):
+            raise unsupported("model", model, "nef_tagger or word_qe_tagger")
+        self.is_qe = isinstance(model, WordQeTagger)
+        heads = (SoftmaxTagHead,) if self.is_qe else (SoftmaxTagHead, CrfTagHead)
+        if type(model.tag_head) not in heads:
+            raise unsupported("tag_head", model.tag_head, "softmax, or crf in nef_tagger")
+        self.model: Any = model
+        self.embed = (
+            PlainPairs(model.pair_embedder) if self.is_qe else PlainWords(model.text_field_embedder)
         )
-        return self.reader.chosen_states(output)
+        is_passed = type(model.encoder) is PassThroughEncoder
+        self.encoder = None if is_passed else PlainRecurrent(model.encoder)
+        self.decoder = None if model.decoder is None else PlainSketching(model.decoder)
+        self.eval()
 
-    def words(self, states: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-        """The vectors of words, (batch, tokens, dim), from their places, (batch, tokens, 3). Finite in padding."""
-        vectors = pooled_words(states, places.reshape(-1, 3), self.reader.sub_token_mode)
-        return vectors.reshape(*places.shape[:2], -1)
+    @property
+    def reader(self) -> PretrainedTransformer | None:
+        """The pretrained transformer of the model."""
+        readers = (each for each in self.modules() if isinstance(each, PretrainedTransformer))
+        return next(readers, None)
 
-    def forward(self, fields: dict[str, torch.Tensor]) -> torch.Tensor:
-        """The vectors of words, (batch, tokens, dim), from pieces and `places`."""
-        return self.words(self.states(fields), fields["places"])
+    def forward(self, fields: dict[str, Tensor]) -> tuple[Tensor, ...]:
+        """
+        # Parameters
+
+        fields : `dict[str, Tensor]`
+            What the model gets from the dataset reader, without metadata and gold tags. Dots separate a field, an
+            indexer and a tensor, as in "tokens.affixes.prefixes". In place of the tensors of the indexer `word_pieces`,
+            there are those of `states_of` and `words_of`.
+
+        # Returns
+
+        `tuple[Tensor, ...]`
+            The scores of the labels, (batch, tokens, labels), and if the model predicts them the scores of the
+            sentences, (batch,).
+        """
+        nested: dict[str, Any] = {}
+        for name, tensor in fields.items():
+            *path, last = name.split(".")
+            parent = nested
+            for key in path:
+                parent = parent.setdefault(key, {})
+            parent[last] = tensor
+        vectors, mask = self.embed(**nested)
+        states = zero_padding(vectors, mask)
+        for part in filter(None, (self.encoder, self.decoder)):
+            states = part(states, mask)
+        scores = self.model.tag_head.scores(states)
+        if not self.is_qe or self.model.sentence_score is None:
+            return (scores,)
+        table = self.model.tag_head.probabilities(scores, mask)
+        logits = self.model.sentence_score(states, mask, self.model.bad_probabilities(table))
+        return scores, logits.sigmoid()
 
 
 class PlainWords(torch.nn.Module):
-    """Embedded words, from one table of indices, and from pieces where a transformer is among the embedders.
+    """A basic text field embedder of `embedding`, `affixes` and `word_pieces`."""
 
-    # Parameters
-
-    embedder : `TextFieldEmbedder`
-        `basic`, of `embedding`, `affixes` and, if it may, one `word_pieces`. Its weights are shared.
-    name : `str`
-        That of the option, for messages.
-    takes_pieces : `bool`
-        Whether it may have `word_pieces`.
-
-    # Raises
-
-    `UserError` for other embedders.
-    """
-
-    def __init__(self, embedder: TextFieldEmbedder, name: str, takes_pieces: bool) -> None:
+    def __init__(self, embedder: Any, name: str = "text_field_embedder") -> None:
         super().__init__()
         if type(embedder) is not BasicTextFieldEmbedder:
             raise unsupported(name, embedder, "a basic text field embedder")
-        self.names: list[str] = []
-        """The keys of the embedders of indices."""
-        self.embedders = torch.nn.ModuleList()
-        self.widths: list[int] = []
-        """The columns of each embedder; 0 for a transformer."""
-        self.pieces: PlainPieces | None = None
-        for key in embedder._ordered_embedder_keys:
-            each = getattr(embedder, f"token_embedder_{key}")
-            is_words = type(each) is Embedding and each._projection is None
-            if type(each) is WordPiecesEmbedder and takes_pieces and self.pieces is None:
-                self.pieces = PlainPieces(each, f"{name}: {key}")
-                self.embedders.append(self.pieces)
-                self.widths.append(0)
-                continue
-            if not is_words and type(each) is not AffixesEmbedder:
-                kinds = "embedding (without projection_dim)" + (
-                    ", affixes or one word_pieces" if takes_pieces else " or affixes"
-                )
-                raise unsupported(f"{name}: {key}", each, kinds)
-            self.names.append(key)
-            self.embedders.append(each)
-            self.widths.append(1 if is_words else _num_affixes(each))
+        for key, each in embedder._token_embedders.items():
+            if type(each) not in (Embedding, AffixesEmbedder, WordPiecesEmbedder):
+                raise unsupported(f"{name}.{key}", each, "embedding, affixes or word_pieces")
+        self.embedder = embedder
 
-    def forward(self, field: TextFieldTensors) -> torch.Tensor:
-        """Indices (batch, tokens, columns), the tensor `indices` of `words`, and `pieces` -> vectors (batch, tokens,
-        dim)."""
-        vectors, begin = [], 0
-        for each, width in zip(self.embedders, self.widths):
-            columns = field["words"]["indices"][..., begin : begin + width] if width else None
-            begin += width
-            if columns is None:
-                vectors.append(each(field["pieces"]))
-            elif isinstance(each, Embedding):
-                vectors.append(functional.embedding(columns.squeeze(-1), each.weight))
+    def forward(self, tokens: TextField) -> tuple[Tensor, Tensor]:
+        """The vectors of the words, (batch, tokens, dim), and their mask."""
+        vectors = []
+        for key in self.embedder._ordered_embedder_keys:
+            embedder, field = self.embedder._token_embedders[key], tokens[key]
+            if isinstance(embedder, PretrainedTransformer):
+                vectors.append(words_of(embedder, states_of(embedder, field), field))
             else:
-                vectors.append(_affixes(each, columns))
-        return torch.cat(vectors, -1)
+                vectors.append(embedder(**field))
+        return torch.cat(vectors, -1), get_text_field_mask(tokens)
 
 
-class PlainPair(torch.nn.Module):
-    """`transformer_pair`, from the pieces of the parts that it reads.
+class PlainPairs(torch.nn.Module):
+    """A pair embedder, `aligned_pair` or `transformer_pair`."""
 
-    # Parameters
-
-    representation : `TransformerPairRepresentation`
-        Its weights are shared.
-    """
-
-    def __init__(self, representation: TransformerPairRepresentation) -> None:
+    def __init__(self, embedder: Any) -> None:
         super().__init__()
-        self.pieces = PlainPieces(representation, "input_representation")
-        self.unaligned = representation.unaligned
+        if type(embedder) is AlignedPairEmbedder:
+            for side in ("source", "target"):
+                words = PlainWords(getattr(embedder, f"{side}_embedder"), f"{side}_embedder")
+                if any(isinstance(each, PretrainedTransformer) for each in words.modules()):
+                    raise unsupported("aligned_pair", embedder, "it without word_pieces")
+        elif type(embedder) is not TransformerPairEmbedder:
+            raise unsupported("pair_embedder", embedder, "aligned_pair or transformer_pair")
+        self.embedder = embedder
 
-    def forward(self, fields: dict[str, torch.Tensor]) -> torch.Tensor:
-        """The vectors of the tagged words, (batch, tokens, dim)."""
-        states = self.pieces.states(fields)
-        words = self.pieces.words(states, fields["places"])
-        if self.unaligned is None:
-            return words
-        sources = self.pieces.words(states, fields["source_places"])
-        means, is_aligned = aligned_means(sources, fields["alignments"].to(sources.dtype))
-        return torch.cat([words, torch.where(is_aligned, means, self.unaligned)], -1)
+    def forward(
+        self, source: TextField, target: TextField, **fields: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The vectors of the tagged words, (batch, tokens, dim), and their mask."""
+        embedder = self.embedder
+        if isinstance(embedder, AlignedPairEmbedder):
+            return embedder(source, target, **fields)
+        (source_words,), (words,) = source.values(), target.values()
+        states = states_of(embedder, words)
+        vectors = words_of(embedder, states, words)
+        if embedder.unaligned is not None:
+            source_vectors = words_of(embedder, states, source_words)
+            means, is_aligned = aligned_means(source_vectors, fields["alignments"])
+            vectors = torch.cat([vectors, torch.where(is_aligned, means, embedder.unaligned)], -1)
+        return vectors, words["counts"] > 0
 
 
-def _num_affixes(embedder: Any) -> int:
-    return 2 * len(embedder._prefixes) + (embedder.case_embedding is not None)
+def states_of(reader: PretrainedTransformer, field: dict[str, Tensor]) -> Tensor:
+    """The last states of a transformer, (batch, pieces, dim), for texts in one window each.
+
+    `field` has the `ids` of all pieces, special ones included, whether a piece `is_piece` or padding, and where the
+    transformer reads them the `types`, each (batch, pieces).
+    """
+    has_types = "token_type_ids" in reader.tokenizer.model_input_names
+    types = {"token_type_ids": field["types"]} if has_types else {}
+    output = reader.transformer(input_ids=field["ids"], attention_mask=field["is_piece"], **types)
+    states: Tensor = output.last_hidden_state
+    return states
 
 
-def _affixes(embedder: Any, columns: torch.Tensor) -> torch.Tensor:
-    """As in `AffixesEmbedder`; prefixes, suffixes, and where there is an embedding of it the case."""
-    size = len(embedder._prefixes)
-    prefixes = columns[..., :size] + embedder.prefix_offsets
-    suffixes = columns[..., size : 2 * size] + embedder.suffix_offsets
-    vectors = [
-        functional.embedding(prefixes, embedder.prefix_weight).sum(-2),
-        functional.embedding(suffixes, embedder.suffix_weight).sum(-2),
-    ]
-    if embedder.case_embedding is not None:
-        vectors.append(embedder.case_embedding(columns[..., -1]))
-    return torch.cat(vectors, -1)
+def words_of(reader: PretrainedTransformer, states: Tensor, field: dict[str, Tensor]) -> Tensor:
+    """The vectors of words, (batch, tokens, dim), 0 in padding.
+
+    `field` has the position of the `first` piece of each word, and the `counts` of its pieces, each (batch, tokens).
+    """
+    first, counts = field["first"], field["counts"]
+    if reader.sub_token_mode == "first":
+        counts = counts.clamp(max=1)
+    positions = torch.arange(states.size(1))
+    # (batch, tokens, pieces)
+    is_inside = (positions >= first[..., None]) & (positions < (first + counts)[..., None])
+    return is_inside.to(states.dtype) @ states / counts.clamp(min=1)[..., None]
 
 
 class PlainRecurrent(torch.nn.Module):
-    """An `lstm` or `gru` of AllenNLP as a scan over the words: packed sequences cannot be exported.
+    """An `lstm` or `gru` as a scan over the words: packed sequences cannot be exported.
 
-    In padding the state stays 0, so that the backward direction starts at the last word.
-
-    # Parameters
-
-    encoder : `Seq2SeqEncoder`
-        Of these two types. Its weights are shared.
-
-    # Raises
-
-    `UserError` for other encoders.
+    The state stays 0 in padding, so that the backward direction starts at the last word.
     """
 
     def __init__(self, encoder: Seq2SeqEncoder) -> None:
@@ -215,9 +196,9 @@ class PlainRecurrent(torch.nn.Module):
             raise unsupported("encoder", encoder, "lstm, gru or pass_through")
         self.module: Any = encoder._module
         if getattr(self.module, "proj_size", 0):
-            raise unsupported("encoder", "proj_size", "an lstm without it")
+            raise UserError("encoder: an lstm with proj_size cannot be exported")
 
-    def forward(self, vectors: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    def forward(self, vectors: Tensor, mask: Tensor) -> Tensor:
         """Vectors (batch, tokens, dim) -> states (batch, tokens, output_dim), 0 in padding."""
         kept = mask.t().unsqueeze(-1).to(vectors.dtype)  # (tokens, batch, 1)
         states = vectors.transpose(0, 1)
@@ -228,324 +209,97 @@ class PlainRecurrent(torch.nn.Module):
             states = torch.cat(directions, -1)
         return states.transpose(0, 1)
 
-    def _direction(
-        self, inputs: torch.Tensor, kept: torch.Tensor, suffix: str, reverse: bool
-    ) -> torch.Tensor:
+    def _direction(self, inputs: Tensor, kept: Tensor, suffix: str, reverse: bool) -> Tensor:
         """(tokens, batch, dim) -> (tokens, batch, hidden_size)."""
         from torch._higher_order_ops.scan import scan
 
         names = ["weight_ih", "weight_hh", *(["bias_ih", "bias_hh"] if self.module.bias else [])]
         weights = [getattr(self.module, name + suffix) for name in names]
         input_weight, weight, input_bias, bias = (*weights, None, None)[:4]
-        gates = functional.linear(inputs, input_weight, input_bias)
         start = inputs.new_zeros(inputs.size(1), self.module.hidden_size)
         is_lstm = isinstance(self.module, torch.nn.LSTM)
 
-        def step(state: tuple[torch.Tensor, ...], given: tuple[torch.Tensor, ...]) -> Any:
-            word, is_word = given
-            recurrent = functional.linear(state[0], weight, bias)
-            new = (_lstm if is_lstm else _gru)(word, recurrent, state)
+        def step(state: tuple[Tensor, ...], given: tuple[Tensor, ...]) -> Any:
+            gates, is_word = given
+            recurrent = linear(state[0], weight, bias)
+            new = (_lstm if is_lstm else _gru)(gates, recurrent, state)
             new = tuple(each * is_word for each in new)
             return new, new[0].clone()
 
         initial = (start, start.clone()) if is_lstm else (start,)
-        _, states = scan(step, initial, (gates, kept), reverse=reverse)
+        given = (linear(inputs, input_weight, input_bias), kept)
+        states: Tensor = scan(step, initial, given, reverse=reverse)[1]
         return states
 
 
-def _lstm(
-    word: torch.Tensor, recurrent: torch.Tensor, state: tuple[torch.Tensor, ...]
-) -> tuple[torch.Tensor, ...]:
-    inputs, forget, cell, output = (word + recurrent).chunk(4, -1)
+def _lstm(gates: Tensor, recurrent: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    inputs, forget, cell, output = (gates + recurrent).chunk(4, -1)
     memory = forget.sigmoid() * state[1] + inputs.sigmoid() * cell.tanh()
     return output.sigmoid() * memory.tanh(), memory
 
 
-def _gru(
-    word: torch.Tensor, recurrent: torch.Tensor, state: tuple[torch.Tensor, ...]
-) -> tuple[torch.Tensor, ...]:
-    (reset, update, new), (old_reset, old_update, old) = word.chunk(3, -1), recurrent.chunk(3, -1)
+def _gru(gates: Tensor, recurrent: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    (reset, update, new), (old_reset, old_update, old) = gates.chunk(3, -1), recurrent.chunk(3, -1)
     update = (update + old_update).sigmoid()
     candidate = (new + (reset + old_reset).sigmoid() * old).tanh()
     return (candidate + update * (state[0] - candidate),)
 
 
-State = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
-"""n - 1, a scalar; the sketches (batch, tokens, sketch_dim); beta (batch, tokens)."""
-
-
 class PlainSketching(torch.nn.Module):
-    """`neural_easy_first` without operations that depend on values, so that it can be exported.
+    """`neural_easy_first` in which all sentences of a batch do the same number of steps.
 
-    A number of steps is written out; N = L is a loop.
-
-    # Parameters
-
-    decoder : `NeuralEasyFirst`
-        With `csoftmax` or `softmax`. Its weights are shared.
-
-    # Raises
-
-    `UserError` for other attention, or learned bounds.
+    A fixed number of steps is written out in the graph; N = L is a loop. For the equations see `nn.sketching`.
     """
 
-    def __init__(self, decoder: NeuralEasyFirst) -> None:
+    def __init__(self, decoder: Seq2SeqEncoder) -> None:
         super().__init__()
-        attention = decoder.attention
-        if type(attention) not in (ConstrainedSoftmaxTransform, SoftmaxTransform):
-            raise unsupported("decoder.attention", attention, "csoftmax or softmax")
-        if decoder.bounds is not None:
-            raise unsupported("decoder.learned_bounds", "true", "false")
+        if type(decoder) is not NeuralEasyFirst:
+            raise unsupported("decoder", decoder, "neural_easy_first")
+        if type(decoder.attention) not in (ConstrainedSoftmaxTransform, SoftmaxTransform):
+            raise unsupported("decoder.attention", decoder.attention, "csoftmax or softmax")
         self.decoder = decoder
-        self.attention = attention
 
-    def forward(self, states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
         """h (batch, tokens, input_dim), 0 in padding -> [h; s^N] or s^N."""
         decoder = self.decoder
-        preactivation = functional.linear(
-            windows(states, decoder.context_size), decoder.input_weight, decoder.bias
-        )
-        num_steps = decoder._steps_of(mask)
-        sketch_dim = decoder.sketch_weight.size(0) - decoder.attention_vector.size(0)
-        sketches = states.new_zeros(1, 1, sketch_dim).expand(*mask.shape, sketch_dim).clone()
-        state = torch.zeros((), dtype=torch.long), sketches, torch.zeros_like(states[..., 0])
+        p = linear(windows(inputs, decoder.context_size), decoder.input_weight, decoder.bias)
+        lengths = mask.sum(-1, keepdim=True)
+        sketch_dim = len(decoder.bias) - len(decoder.attention_vector)
+        sketches = inputs.new_zeros(1, 1, sketch_dim).expand(*mask.shape, sketch_dim).clone()
+        # The number of the step, the sketches and the coverage.
+        state = torch.zeros((), dtype=torch.long), sketches, torch.zeros_like(inputs[..., 0])
 
-        def step(number: torch.Tensor, sketches: torch.Tensor, beta: torch.Tensor) -> State:
-            return self._step(number, sketches, beta, preactivation, mask, num_steps)
+        def step(
+            number: Tensor, sketches: Tensor, coverage: Tensor
+        ) -> tuple[Tensor, Tensor, Tensor]:
+            a = p + linear(windows(sketches, decoder.context_size), decoder.sketch_weight)
+            a_z, a_s = a.split([len(decoder.attention_vector), sketch_dim], -1)
+            z = a_z.tanh() @ decoder.attention_vector  # Eq. 2
+            alpha = self._attention(z, coverage, mask) * (number < lengths)  # Eq. 3
+            weights = alpha.unsqueeze(-1)
+            if decoder.sketch_update == "single":
+                a_s = (weights * a_s).sum(1, keepdim=True)
+            return number + 1, sketches + weights * a_s.tanh(), coverage + alpha  # Eqs. 4 and 7
 
-        if decoder.num_steps == "length":
-            longest = num_steps.max()
-            state = _loop(lambda number, sketches, beta: number < longest, step, state)
-        else:
-            for _ in range(int(decoder.num_steps)):
+        if isinstance(decoder.num_steps, int):
+            for _ in range(decoder.num_steps):
                 state = step(*state)
-        return torch.cat([states, state[1]], -1) if decoder.concat_input else state[1]
+        else:
+            from torch._higher_order_ops import while_loop
 
-    def _step(
-        self,
-        number: torch.Tensor,
-        sketches: torch.Tensor,
-        beta: torch.Tensor,
-        preactivation: torch.Tensor,
-        mask: torch.Tensor,
-        num_steps: torch.Tensor,
-    ) -> State:
-        decoder = self.decoder
-        size = decoder.attention_vector.size(0)
-        hidden = preactivation + functional.linear(
-            windows(sketches, decoder.context_size), decoder.sketch_weight
-        )
-        scores = hidden[..., :size].tanh().matmul(decoder.attention_vector)  # Eq. 2
-        alpha = _attention(self.attention, scores, beta, mask)  # Eq. 3
-        alpha = alpha.masked_fill((number >= num_steps).unsqueeze(-1), 0)
-        weights, update = alpha.unsqueeze(-1), hidden[..., size:]
-        if decoder.sketch_update == "single":
-            update = (weights * update).sum(1, keepdim=True)
-        return number + 1, sketches + weights * update.tanh(), beta + alpha  # Eqs. 4 and 7
+            longest = lengths.max()
+            state = while_loop(lambda number, *_: number < longest, step, state)
+        return torch.cat([inputs, state[1]], -1) if decoder.concat_input else state[1]
 
-
-def _attention(
-    attention: Any, scores: torch.Tensor, beta: torch.Tensor, mask: torch.Tensor
-) -> torch.Tensor:
-    """alpha (batch, tokens), from the scores and the coverage."""
-    if attention.coverage_penalty:
-        scores = scores - attention.coverage_penalty * beta
-    scores = scores / attention.temperature
-    if isinstance(attention, ConstrainedSoftmaxTransform):
-        bounds = (attention.upper_bound - beta).clamp(0, 1).masked_fill(~mask, 0)
-        # The exponentials of ONNX's logarithms of sums would vanish below.
-        highest = exclude_scores(scores, bounds <= 0).amax(-1, keepdim=True)
-        return solve((scores - highest).clamp(-80, 0), bounds)[0]
-    return exclude_scores(scores, ~mask).softmax(-1).masked_fill(~mask, 0)
-
-
-def _loop(
-    condition: Callable[..., torch.Tensor], step: Callable[..., State], state: State
-) -> State:
-    """A `while` loop that is exported as one."""
-    from torch._higher_order_ops import while_loop
-
-    result: State = while_loop(condition, step, state)
-    return result
-
-
-DIMENSIONS = {
-    "words": ("batch", "tokens"),
-    "mask": ("batch", "tokens"),
-    "source": ("batch", "source_tokens"),
-    "source_mask": ("batch", "source_tokens"),
-    "alignments": ("batch", "tokens", "source_tokens"),
-    "similarity": ("batch", "tokens", "source_tokens"),
-    "pieces": ("parts", "pieces"),
-    "piece_mask": ("parts", "pieces"),
-    "piece_types": ("parts", "pieces"),
-    "places": ("batch", "tokens"),
-    "source_places": ("batch", "source_tokens"),
-}
-"""The dimensions of each input that may differ, the first ones of it."""
-EXAMPLE_SIZES = {"batch": 2, "tokens": 5, "source_tokens": 4, "parts": 3, "pieces": 7}
-"""Of the inputs that a tagger is traced with."""
-
-
-class PlainTagger(torch.nn.Module):
-    """A `nef_tagger` from indices to the scores of its labels, of operations that `torch.export` and ONNX have.
-
-    # Parameters
-
-    model : `Model`
-        Its weights are shared, or copied.
-
-    # Raises
-
-    `UserError` for a part that cannot be exported; it names the part.
-    """
-
-    def __init__(self, model: Model) -> None:
-        super().__init__()
-        if type(model) is not NefTagger:
-            raise unsupported("model", model, "nef_tagger")
-        if model.halting is not None:
-            raise unsupported("halting", model.halting, "none")
-        if type(model.tag_head) not in (CrfTagHead, SoftmaxTagHead):
-            raise unsupported("tag_head", model.tag_head, "softmax or crf")
-        self.representation: Any
-        self.representation, self.words, self.pieces = _plain_representation(
-            model.input_representation
-        )
-        passes_on = type(model.encoder) is PassThroughEncoder
-        self.encoder = None if passes_on else PlainRecurrent(model.encoder)
-        self.decoder: Any = None
-        if model.decoder is not None:
-            if type(model.decoder) is not NeuralEasyFirst:
-                raise unsupported("decoder", model.decoder, "neural_easy_first")
-            self.decoder = PlainSketching(model.decoder)
-        self.projection: Any = model.tag_head.projection
-        self.sentence_score = model.sentence_score
-        self.is_aligned_pair = isinstance(self.representation, AlignedPairRepresentation)
-        self.eval()
-
-    @property
-    def input_names(self) -> list[str]:
-        """The names of the inputs of `forward`, in their order; `DIMENSIONS` has all."""
-        has_indices = any(words.names for words in self.words.values())
-        names = [*(["words"] if has_indices else []), "mask"]
-        if self.pieces is not None:
-            names += [*self.pieces.input_names, "places"]
-        if self.is_aligned_pair:
-            names += ["source", "source_mask", "alignments"]
-            names += ["similarity"] if self.representation.word_similarity else []
-        elif (
-            isinstance(self.representation, PlainPair) and self.representation.unaligned is not None
-        ):
-            names += ["source_places", "alignments"]
-        return names
-
-    @property
-    def output_names(self) -> list[str]:
-        """The names of what `forward` returns."""
-        return ["scores"] if self.sentence_score is None else ["scores", "sentence"]
-
-    def forward(self, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """
-        # Parameters
-
-        words, source : `torch.LongTensor`, (batch, tokens, columns)
-            Indices of words, and of source words: see `PlainWords`.
-        mask, source_mask : `torch.BoolTensor`, (batch, tokens)
-            Every sentence has a word; padding is at the end.
-        pieces, piece_mask, piece_types : `torch.Tensor`, (parts, pieces)
-            The indices of pieces, the mask and the types of the parts of all sentences: see `PieceLayout`.
-        places, source_places : `torch.LongTensor`, (batch, tokens, 3)
-            The `Place` of each word, and of each source word.
-        alignments, similarity : `torch.Tensor`, (batch, tokens, source tokens)
-            As `AlignedPairRepresentation` takes them.
-
-        # Returns
-
-        scores : `torch.Tensor`, (batch, tokens, labels)
-        sentence : `torch.Tensor`, (batch,)
-            Where the model predicts the score of a sentence: its logit, but for the share of BAD words.
-        """
-        fields = dict(zip(self.input_names, inputs))
-        mask = fields["mask"]
-        padding = ~mask.unsqueeze(-1)
-        states = self._vectors(fields).masked_fill(padding, 0)
-        if self.encoder is not None:
-            states = self.encoder(states, mask)
-        if self.decoder is not None:
-            states = self.decoder(states, mask)
-        scores = self.projection(states)
-        if self.sentence_score is None:
-            return (scores,)
-        return scores, self.sentence_score.projected(states, mask)
-
-    def _vectors(self, fields: dict[str, torch.Tensor]) -> torch.Tensor:
-        """The vectors of words: (batch, tokens, dim)."""
-        if isinstance(self.representation, PlainPair):
-            vectors: torch.Tensor = self.representation(fields)
-            return vectors
-        words = {"mask": fields["mask"]}
-        if "words" in fields:
-            words["indices"] = fields["words"]
-        if self.is_aligned_pair:
-            source = {"indices": fields["source"], "mask": fields["source_mask"]}
-            return self.representation(
-                source={"words": source},
-                target={"words": words},
-                alignments=fields["alignments"],
-                similarity=fields.get("similarity"),
-            )[0]
-        pieces = {name: fields[name] for name in fields if name not in ("words", "mask")}
-        return self.representation(tokens={"words": words, "pieces": pieces})[0]
-
-    def example_inputs(self) -> tuple[torch.Tensor, ...]:
-        """Inputs to trace it with."""
-        return tuple(self._example(name) for name in self.input_names)
-
-    def _example(self, name: str) -> torch.Tensor:
-        shape = [EXAMPLE_SIZES[dimension] for dimension in DIMENSIONS[name]]
-        if name in ("words", "source"):
-            return torch.ones(*shape, sum(self.words[name].widths), dtype=torch.long)
-        if name.endswith("places"):  # a part, the first piece and the number of pieces
-            return torch.ones(*shape, 3, dtype=torch.long)
-        if name.endswith("mask"):
-            lengths = torch.arange(shape[0]).unsqueeze(-1) % 2 + shape[1] - 1
-            return torch.arange(shape[1]) < lengths
-        if name in ("alignments", "similarity"):
-            type_ = torch.bool if name == "alignments" else torch.int8
-            return torch.eye(*shape[1:]).to(type_).repeat(shape[0], 1, 1)
-        return torch.zeros(shape, dtype=torch.long)
-
-    def dynamic_shapes(self) -> tuple[dict[int, Any], ...]:
-        """The dimensions that may differ, for each input."""
-        longest = {} if self.pieces is None else {"pieces": self.pieces.reader.max_length}
-        sizes = {name: torch.export.Dim(name, max=longest.get(name)) for name in EXAMPLE_SIZES}
-        return tuple(
-            {place: sizes[size] for place, size in enumerate(DIMENSIONS[name])}
-            for name in self.input_names
-        )
-
-
-def _plain_representation(
-    representation: InputRepresentation,
-) -> tuple[torch.nn.Module, dict[str, PlainWords], PlainPieces | None]:
-    """The representation with the embedders of indices and of pieces, which are returned too."""
-    if type(representation) is TransformerPairRepresentation:
-        pair = PlainPair(representation)
-        return pair, {}, pair.pieces
-    is_sentence = type(representation) is SentenceRepresentation
-    if is_sentence:
-        names = {"words": "text_field_embedder"}
-    elif type(representation) is AlignedPairRepresentation:
-        names = {"words": "target_embedder", "source": "source_embedder"}
-    else:
-        expected = "sentence, aligned_pair or transformer_pair"
-        raise unsupported("input_representation", representation, expected)
-    plain = copy.copy(representation)
-    plain._modules = dict(representation._modules)  # those of the model stay
-    words = {}
-    for name, attribute in names.items():
-        option = f"input_representation.{attribute}"
-        words[name] = PlainWords(getattr(representation, attribute), option, is_sentence)
-        plain._modules[attribute] = words[name]
-    return plain, words, words["words"].pieces
+    def _attention(self, z: Tensor, coverage: Tensor, mask: Tensor) -> Tensor:
+        """alpha (batch, tokens), from the scores and the coverage."""
+        attention: Any = self.decoder.attention
+        state = SketchState(0, coverage, mask, mask.sum(-1))
+        if isinstance(attention, SoftmaxTransform):
+            weights: Tensor = attention(z, state)
+            return weights
+        z = attention.adjusted_scores(z, state)
+        bounds = (mask.to(z.dtype) - coverage).clamp(0, 1)
+        # The exponentials in ONNX's logarithms of sums would vanish below -80.
+        highest = exclude_scores(z, bounds <= 0).amax(-1, keepdim=True)
+        return solve((z - highest).clamp(-80, 0), bounds)[0]

@@ -1,1 +1,1 @@
-"""What draws one sentence: its heat maps, and the page that replays its steps."""
+"""Figures (matplotlib), and pages that replay how a sentence was tagged."""

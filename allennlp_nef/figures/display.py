@@ -1,27 +1,18 @@
-"""Figures for notebooks and browsers, and the page that replays the steps, as one file that needs no network."""
+"""Pages in one file: the replay of sentences, and what notebooks show of one sentence."""
 
-import io
 import json
 from collections.abc import Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
 from html import escape
 from string import Template
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from allennlp_nef.figures.heat_maps import heat_map
-from allennlp_nef.figures.style import check_installed, drawing
 from allennlp_nef.resources import folders
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from allennlp_nef.figures._style import StyledFigure
 
-
-DEMO = folders()["demo"]
-SCRIPTS = ("elements.js", "heat_map.js", "quality.js", "replay.js", "standalone.js")
-REVIEW_SCRIPTS = ("elements.js", "quality.js", "review.js")
-TITLE = "Tagging, step by step"
-
-# The Content-Security-Policy keeps the page from the network, so it is not read from a file that may change.
+# The policy lets the page run its own scripts, and nothing else: it cannot reach the network.
 _PAGE = Template(
     """<!doctype html>
 <html lang="en">
@@ -39,94 +30,74 @@ $style
   <body>
     <noscript><p class="error">This page needs JavaScript.</p></noscript>
     <script type="application/json" id="page-data">$data</script>
+    <script>
 $scripts
+    </script>
   </body>
 </html>
 """
 )
+_HEIGHT, _ROW_HEIGHT, _MAX_HEIGHT = 650, 30, 950  # of a replay in a notebook, in pixels
 
 
 def page_of(models: Sequence[Mapping[str, Any]]) -> str:
     """
-    The page that replays how models tagged sentences, in HTML.
+    The HTML page that replays how models tagged sentences.
 
     # Parameters
 
     models : `Sequence[Mapping[str, Any]]`
-        For each model the `description` of its predictor, and its `sentences`: the answers of the predictor with
-        `trace`, and with `gold`, the gold tags or None. All models have the same sentences.
+        For each model the `description` of its predictor, and its answers with `trace` as `sentences`; an answer may
+        have `gold`, the gold tags or None. All models have the same sentences.
     """
-    return document_of(TITLE, {"models": models}, SCRIPTS)
+    scripts = ("elements.js", "heat_map.js", "quality.js", "replay.js", "standalone.js")
+    return document_of("Tagging, step by step", {"models": models}, scripts)
 
 
 def document_of(title: str, content: Mapping[str, Any], scripts: Sequence[str]) -> str:
-    """A page in HTML that needs no other file: the style of the demo page, data, and scripts that show them.
+    """An HTML page that needs no other file: the style sheet and some scripts of the demo page, and a JSON object.
 
-    # Parameters
-
-    content : `Mapping[str, Any]`
-        A JSON object. The scripts find it in the element `page-data`.
-    scripts : `Sequence[str]`
-        The names of files of the demo page.
+    The scripts find the object in the element `page-data`.
     """
+    demo = folders()["demo"]
     data = json.dumps(content, separators=(",", ":"))
-    for letter in "<>&":  # no markup
-        data = data.replace(letter, f"\\u{ord(letter):04x}")
+    for character in "<>&":  # text that looks like markup stays text
+        data = data.replace(character, f"\\u{ord(character):04x}")
     return _PAGE.substitute(
         title=escape(title),
-        style=_inline("style.css", "</style"),
+        style=(demo / "style.css").read_text(encoding="utf-8"),
         data=data,
-        scripts="\n".join(
-            "    <script>\n" + _inline(name, "</script") + "\n    </script>" for name in scripts
-        ),
+        scripts="\n".join((demo / name).read_text(encoding="utf-8") for name in scripts),
     )
 
 
-def _inline(name: str, end: str) -> str:
-    """The text of a file. Raises a `ValueError` where it has the end tag of the element that it is put into."""
-    text = (DEMO / name).read_text(encoding="utf-8")
-    if end in text.lower() or "<!--" in text:
-        raise ValueError(f"{DEMO / name}: expected text without {end} and <!--")
-    return text
+@dataclass(frozen=True)
+class Display:
+    """A tagged sentence, as notebooks show it.
 
+    # Parameters
 
-_HEIGHT, _ROW, _MAX_HEIGHT = 650, 30, 950  # of the page in a notebook, in pixels; it scrolls
-
-
-class Display(NamedTuple):
-    """A sentence and its trace, as a notebook shows them."""
+    answer : `Mapping[str, Any]`
+        The answer of the predictor with its `trace`.
+    description : `Mapping[str, Any]`
+        The description of the predictor.
+    """
 
     answer: Mapping[str, Any]
-    """The answer of the predictor, with `trace`."""
     description: Mapping[str, Any]
-    """The description of the predictor, without examples."""
 
-    def plot(self) -> "Figure":
-        """The heat map of the sentence. Raises `UserError` where matplotlib is not installed."""
-        check_installed()
-        with drawing():
-            figure: Any = heat_map([{**self.answer, "gold": None}], [self.description])
-        # A notebook shows figures that pyplot did not make by this method alone.
-        figure._repr_png_ = partial(_png_of, figure)
-        return figure
+    def plot(self) -> "StyledFigure":
+        """The heat map of the sentence. Raises `UserError` if matplotlib is not installed."""
+        from allennlp_nef.figures._heat_maps import heat_map
 
-    def html(self) -> str:
-        """The page that replays the steps, as an element of another page.
+        return heat_map([self.answer], [self.description])
 
-        It is a document of its own without the rights of the page around it, so that neither changes the other.
-        """
+    def _repr_html_(self) -> str:
+        """The replay in a frame, so that its page and the notebook do not change each other."""
         page = page_of([{"description": self.description, "sentences": [self.answer]}])
-        trace = self.answer["trace"]
-        rows = len(trace["attention"] or trace["provisional_tags"])
-        height = min(_HEIGHT + _ROW * rows, _MAX_HEIGHT)
+        rows = len(self.answer["trace"]["attention"])
+        height = min(_HEIGHT + _ROW_HEIGHT * rows, _MAX_HEIGHT)
         return (
-            f'<iframe title="Replay of the {escape(self.description["step_name"])}s" sandbox="allow-scripts" '
-            f'style="width: 100%; height: {height}px; border: 0; resize: vertical" srcdoc="{escape(page)}"></iframe>'
+            f'<iframe title="Replay" sandbox="allow-scripts" style="width: 100%; height: {height}px; border: 0; '
+            f'resize: vertical" srcdoc="{escape(page)}"></iframe>'
         )
-
-
-def _png_of(figure: Any) -> bytes:
-    file = io.BytesIO()
-    with drawing():
-        figure.savefig(file, format="png")
-    return file.getvalue()

@@ -1,74 +1,51 @@
-"""Models of one sentence or of two, and what they predict: a class or a score."""
+"""Models of sentence pairs: Tai, Socher and Manning, "Improved Semantic Representations From Tree-Structured Long
+Short-Term Memory Networks" (ACL 2015), Section 4.2."""
 
 from typing import Any, ClassVar
 
 import torch
 from allennlp.common import Lazy, Registrable
-from allennlp.common.checks import ConfigurationError
+from allennlp.common.checks import ConfigurationError, check_dimensions_match
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder, Seq2VecEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
+from allennlp.training.metrics import CategoricalAccuracy
 from overrides import overrides
 from torch.nn import functional
 
-from allennlp_nef.data.formats.sentence_pairs import MAX_SCORE, MIN_SCORE
-from allennlp_nef.metrics import SentenceScoresMetric, TagAccuracy
-from allennlp_nef.models.base import VersionedModel, check_input_dim
-from allennlp_nef.modules.input_representations import (
-    InputRepresentation,
-    TransformerPairRepresentation,
-)
-from allennlp_nef.modules.options import check_dropout, check_integers, registered_name
+from allennlp_nef.metrics import SentenceScores
+from allennlp_nef.modules.transformer import PretrainedTransformer
 from allennlp_nef.modules.tree_encoders import TreeEncoder
 
 
 class PairOutput(torch.nn.Module, Registrable):
-    """The output layer of `sentence_pair`: what is predicted of a pair, its loss and its metrics."""
+    """The output layer of `sentence_pair`: predicts from features (batch, input_dim), with its loss and metrics."""
 
     default_implementation = "classes"
     gold: ClassVar[str]
-    """The field of an instance that has the gold value."""
-    metric: Any  # a `CountingMetric`
+    """The name of the field with the gold values."""
 
     def forward(
         self, features: torch.Tensor, gold: torch.Tensor | None = None
     ) -> dict[str, torch.Tensor]:
-        """
-        # Parameters
-
-        features : `torch.Tensor`, (batch, input_dim)
-        gold : `torch.Tensor`, (batch,), optional (default = `None`, not known)
-            The gold values, which the metrics count.
-
-        # Returns
-
-        `dict[str, torch.Tensor]`
-            The predictions, and with gold values the `loss`, a mean over the pairs.
-        """
+        """Features (batch, input_dim) and gold values (batch,) -> `probs` and, with gold values, `loss`."""
         raise NotImplementedError
 
     def readable(self, outputs: dict[str, torch.Tensor]) -> dict[str, list[Any]]:
-        """The predictions of a batch for people: `label` or `score`, and `probabilities` by their names."""
+        """The predictions of a batch: `label` or `score`, and `probabilities` by name."""
         raise NotImplementedError
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
-        """The scores since the last reset."""
         raise NotImplementedError
 
 
 @PairOutput.register("classes")
 class ClassOutput(PairOutput):
-    """A softmax over classes, such as those of entailment. The loss is the cross-entropy, the metric is `accuracy`.
+    """A softmax over classes, such as those of entailment, with the cross-entropy as loss and the metric `accuracy`.
 
-    Registered as a `PairOutput` with name "classes".
-
-    # Parameters
-
-    vocab : `Vocabulary`
-    input_dim : `int`
-        The dimension of the features; the model fills it in.
+    Registered as a `PairOutput` with name "classes". The model fills in the parameters.
     """
 
     gold: ClassVar[str] = "label"
@@ -76,11 +53,9 @@ class ClassOutput(PairOutput):
     def __init__(self, vocab: Vocabulary, input_dim: int) -> None:
         super().__init__()
         names = vocab.get_index_to_token_vocabulary("labels")
-        if not names:
-            raise ConfigurationError("label: expected classes in the training data, got none")
         self.labels = [names[index] for index in range(len(names))]
         self.projection = torch.nn.Linear(input_dim, len(self.labels))
-        self.metric = TagAccuracy()
+        self._accuracy = CategoricalAccuracy()
 
     @overrides
     def forward(
@@ -90,7 +65,7 @@ class ClassOutput(PairOutput):
         outputs = {"probs": logits.softmax(-1)}
         if gold is not None:
             outputs["loss"] = functional.cross_entropy(logits, gold)
-            self.metric(logits.argmax(-1), gold)
+            self._accuracy(logits, gold)
         return outputs
 
     @overrides
@@ -102,26 +77,18 @@ class ClassOutput(PairOutput):
 
     @overrides
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
-        return self.metric.get_metric(reset)
+        return {"accuracy": self._accuracy.get_metric(reset)}
 
 
 @PairOutput.register("scores")
 class ScoreOutput(PairOutput):
-    """
-    A distribution over the scores 1 to 5, whose mean is the predicted score: Tai, Socher and Manning (ACL 2015),
-    Section 4.2.
+    """A distribution over the scores 1 to 5; its mean is the predicted score.
 
-    The loss is the Kullback-Leibler divergence from the distribution of the gold score y to the predicted one. That of
-    y has the probability max(0, 1 - |y - i|) at each score i: its mean is y. The metrics are `pearson`,
-    `spearman` and `mse`, the mean squared error. They take all scores, so they are computed at a reset only: a trainer
-    asks after each batch, too.
+    The loss is the Kullback-Leibler divergence between the distribution of the gold score y and the predicted one. The
+    former has the probability max(0, 1 - |y - i|) at each score i, so its mean is y. The metrics are `pearson`,
+    `spearman`, `mae` and `mse`, the mean squared error, at the end of an epoch.
 
-    Registered as a `PairOutput` with name "scores".
-
-    # Parameters
-
-    input_dim : `int`
-        The dimension of the features; the model fills it in.
+    Registered as a `PairOutput` with name "scores". The model fills in the parameters.
     """
 
     gold: ClassVar[str] = "score"
@@ -129,10 +96,9 @@ class ScoreOutput(PairOutput):
 
     def __init__(self, input_dim: int) -> None:
         super().__init__()
-        scores = torch.arange(MIN_SCORE, MAX_SCORE + 1, dtype=torch.float)
-        self.register_buffer("scores", scores, persistent=False)
-        self.projection = torch.nn.Linear(input_dim, len(scores))
-        self.metric = SentenceScoresMetric()
+        self.register_buffer("scores", torch.arange(1.0, 6.0), persistent=False)
+        self.projection = torch.nn.Linear(input_dim, len(self.scores))
+        self._metric = SentenceScores()
 
     @overrides
     def forward(
@@ -145,16 +111,16 @@ class ScoreOutput(PairOutput):
             outputs["loss"] = functional.kl_div(
                 logits.log_softmax(-1), self.distribution(gold), reduction="batchmean"
             )
-            self.metric(outputs["score"], gold)
+            self._metric(outputs["score"], gold)
         return outputs
 
     def distribution(self, gold: torch.Tensor) -> torch.Tensor:
-        """The distribution of each gold score: (batch,) -> (batch, scores)."""
+        """The distributions of gold scores: (batch,) -> (batch, scores)."""
         return (1 - (gold.unsqueeze(-1) - self.scores).abs()).clamp(min=0)
 
     @overrides
     def readable(self, outputs: dict[str, torch.Tensor]) -> dict[str, list[Any]]:
-        names = [str(score) for score in range(MIN_SCORE, MAX_SCORE + 1)]
+        names = [f"{score:.0f}" for score in self.scores.tolist()]
         return {
             "score": outputs["score"].tolist(),
             "probabilities": [dict(zip(names, row)) for row in outputs["probs"].tolist()],
@@ -162,29 +128,27 @@ class ScoreOutput(PairOutput):
 
     @overrides
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
-        if not reset:
-            return {}
-        scores = self.metric.get_metric(reset)
-        if not scores:
-            return {}
-        return {
-            "pearson": scores["pearson"],
-            "spearman": scores["spearman"],
-            "mse": scores["rmse"] ** 2,
-        }
+        scores = self._metric.get_metric(reset)
+        if "rmse" in scores:
+            scores["mse"] = scores.pop("rmse") ** 2
+        return scores
+
+
+class PairTransformer(PretrainedTransformer):
+    """A pretrained transformer that reads both sentences together. For the parameters see `PretrainedTransformer`."""
+
+    num_sides = 2
 
 
 @Model.register("sentence_pair")
-class SentencePair(VersionedModel):
-    """
-    Compares two sentences: Tai, Socher and Manning (ACL 2015), Section 4.2.
+class SentencePair(Model):
+    """Compares two sentences: a class such as entailment, or a score such as their relatedness.
 
-    One encoder gives a vector of each sentence, u and v. What is predicted of the pair depends on their product and
-    their distance in each dimension: the features sigmoid(W [u * v; |u - v|] + b). So the order of the sentences makes
-    no difference.
+    An encoder computes the vectors u and v of the two sentences. The features of the pair are sigmoid(W [u * v; |u -
+    v|] + b), so the order of the sentences makes no difference.
 
-    With an `input_representation` a pretrained transformer reads both sentences together: Section 4.1 of Devlin et al.
-    (NAACL 2019). The features are sigmoid(W v + b), where v is the vector of the second sentence, read with the first.
+    With a `pair_transformer`, a pretrained transformer reads both sentences together, as in Section 4.1 of Devlin et
+    al. (NAACL 2019). The features are then sigmoid(W v + b), with the vector v of the second sentence.
 
     Registered as a `Model` with name "sentence_pair".
 
@@ -192,21 +156,20 @@ class SentencePair(VersionedModel):
 
     vocab : `Vocabulary`
     text_field_embedder : `TextFieldEmbedder`, optional (default = `None`)
-        Embeds the words of each sentence. Either this or `input_representation` is needed.
-    input_representation : `InputRepresentation`, optional (default = `None`)
-        `transformer_pair`, which reads both sentences together; without `aligned_source`.
+        Embeds the words of a sentence. Give either this or `pair_transformer`.
     seq2vec_encoder : `Seq2VecEncoder`, optional (default = `None`)
-        Makes a vector of the states of a sentence's words, or of their embeddings. Either this or `tree_encoder` is
-        needed.
+        Computes the vector of a sentence from the states of its words. Give either this or `tree_encoder`.
     tree_encoder : `TreeEncoder`, optional (default = `None`)
-        Makes this vector along the dependency tree: it is the state of the root. The reader needs its option `parses`.
+        Computes the vector along the dependency tree: the state of the root. The reader needs its option `parses`.
     output : `PairOutput`, optional (default = `"classes"`)
     seq2seq_encoder : `Seq2SeqEncoder`, optional (default = `None`)
-        Makes states of the embeddings.
+        Computes the states from the embeddings.
     hidden_dim : `int`, optional (default = `50`)
-        At least 1. The dimension of the features.
+        The dimension of the features.
     dropout : `float`, optional (default = `0.0`)
-        In [0, 1). Of the vectors of the sentences.
+        Of the vectors of the sentences.
+    pair_transformer : `PairTransformer`, optional (default = `None`)
+        Reads both sentences, which need the indexer `word_pieces`.
     initializer : `InitializerApplicator`, optional (default = `InitializerApplicator()`)
     """
 
@@ -223,47 +186,35 @@ class SentencePair(VersionedModel):
         dropout: float = 0.0,
         initializer: InitializerApplicator = InitializerApplicator(),
         tree_encoder: TreeEncoder | None = None,
-        input_representation: InputRepresentation | None = None,
+        pair_transformer: PairTransformer | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
-        check_integers(hidden_dim=hidden_dim)
-        check_dropout(dropout)
-        if (text_field_embedder is None) == (input_representation is None):
+        if (text_field_embedder is None) == (pair_transformer is None):
             raise ConfigurationError(
-                "sentence_pair: expected either text_field_embedder or input_representation, got "
-                + ("both" if text_field_embedder else "none")
+                "sentence_pair needs either text_field_embedder or pair_transformer"
             )
-        words: Any = text_field_embedder or input_representation
-        last = "text_field_embedder" if text_field_embedder else "input_representation"
-        if input_representation and not isinstance(words, TransformerPairRepresentation):
-            raise ConfigurationError(
-                "input_representation: expected transformer_pair, which reads both sentences, got "
-                + registered_name(InputRepresentation, words)
-            )
-        dim = words.get_output_dim()
+        encoder = seq2vec_encoder or tree_encoder
+        if encoder is None or (seq2vec_encoder and tree_encoder):
+            raise ConfigurationError("sentence_pair needs either seq2vec_encoder or tree_encoder")
+        self.text_field_embedder: Any = text_field_embedder
+        self.pair_transformer = pair_transformer
+        if pair_transformer is not None:
+            dim, num_vectors = pair_transformer.word_dim, 1
+        else:
+            dim, num_vectors = text_field_embedder.get_output_dim(), 2  # type: ignore[union-attr]
         if seq2seq_encoder is not None:
-            check_input_dim("seq2seq_encoder", seq2seq_encoder, dim, last)
-            dim = seq2seq_encoder.get_output_dim()
-            last = "seq2seq_encoder"
-        vector_encoder = seq2vec_encoder if tree_encoder is None else tree_encoder
-        if vector_encoder is None or (seq2vec_encoder and tree_encoder):
-            raise ConfigurationError(
-                "sentence_pair: expected either seq2vec_encoder or tree_encoder, got "
-                + ("both" if vector_encoder else "none")
+            check_dimensions_match(
+                dim, seq2seq_encoder.get_input_dim(), "embedding dim", "seq2seq_encoder input dim"
             )
-        name = "seq2vec_encoder" if tree_encoder is None else "tree_encoder"
-        check_input_dim(name, vector_encoder, dim, last)
-        self.text_field_embedder: Any = text_field_embedder  # None with an input_representation
-        self.input_representation = input_representation
+            dim = seq2seq_encoder.get_output_dim()
+        check_dimensions_match(dim, encoder.get_input_dim(), "states dim", "encoder input dim")
         self.seq2seq_encoder = seq2seq_encoder
-        self.seq2vec_encoder = seq2vec_encoder
+        self.seq2vec_encoder: Any = seq2vec_encoder
         self.tree_encoder = tree_encoder
         self.dropout = torch.nn.Dropout(dropout)
-        vectors = 2 if text_field_embedder else 1
-        self.features = torch.nn.Linear(vectors * vector_encoder.get_output_dim(), hidden_dim)
+        self.features = torch.nn.Linear(num_vectors * encoder.get_output_dim(), hidden_dim)
         self.output = output.construct(vocab=vocab, input_dim=hidden_dim)
-        self.metrics = [self.output.metric]
         initializer(self)
 
     @overrides(check_signature=False)
@@ -273,7 +224,7 @@ class SentencePair(VersionedModel):
         second: TextFieldTensors,
         label: torch.Tensor | None = None,
         score: torch.Tensor | None = None,
-        metadata: list[Any] | None = None,
+        metadata: list[dict[str, Any]] | None = None,
         first_heads: torch.Tensor | None = None,
         second_heads: torch.Tensor | None = None,
     ) -> dict[str, torch.Tensor]:
@@ -282,53 +233,41 @@ class SentencePair(VersionedModel):
 
         first, second : `TextFieldTensors`
         label, score : `torch.Tensor`, (batch,), optional (default = `None`, not known)
-            What the output predicts of the two gives the loss.
-        metadata : `list[Any]`, optional (default = `None`)
+            The gold values; the `output` uses one of the two.
+        metadata : `list[dict[str, Any]]`, optional (default = `None`)
             Not used.
         first_heads, second_heads : `torch.LongTensor`, (batch, words), optional (default = `None`)
-            The heads of the words, from 1, with 0 for the root. Needed with a `tree_encoder`, else not used.
+            The heads of the words, from 1, with 0 for the root. Only a `tree_encoder` uses them.
 
         # Returns
 
         `dict[str, torch.Tensor]`
             What the output returns.
-
-        # Raises
-
-        `ConfigurationError`: training data without what the output predicts.
         """
-        gold = {"label": label, "score": score}[self.output.gold]
-        if self.training and gold is None:
-            raise ConfigurationError(
-                f"{self.output.gold}: expected it in the training data, got pairs without it; do the files of "
-                f"train_data_path have it, and dataset_reader the option gold: {self.output.gold}?"
-            )
-        if self.input_representation is None:
+        if self.pair_transformer is None:
             u, v = self.encode(first, first_heads), self.encode(second, second_heads)
             pair = torch.cat([u * v, (u - v).abs()], -1)
         else:
-            words, mask = self.input_representation(source=first, target=second)
-            pair = self._vectors(words, mask, second_heads)
-        if gold is not None:
-            self.loss_weight = gold.new_tensor(len(gold))
+            sides = [_word_pieces(first), _word_pieces(second)]
+            states = self.pair_transformer.read(*sides)[1]
+            pair = self._vectors(states, sides[1]["counts"] > 0, second_heads)
+        gold = {"label": label, "score": score}[self.output.gold]
         return self.output(torch.sigmoid(self.features(pair)), gold)
 
     def encode(self, text: TextFieldTensors, heads: torch.Tensor | None = None) -> torch.Tensor:
-        """The vector of each sentence, (batch, dim). Raises a `ConfigurationError` where heads are needed."""
+        """The vector of each sentence, (batch, dim)."""
         return self._vectors(self.text_field_embedder(text), get_text_field_mask(text), heads)
 
     def _vectors(
         self, states: torch.Tensor, mask: torch.Tensor, heads: torch.Tensor | None
     ) -> torch.Tensor:
-        """From (batch, tokens, dim) to (batch, dim)."""
+        """From (batch, words, dim) to (batch, dim)."""
         if self.seq2seq_encoder is not None:
             states = self.seq2seq_encoder(states, mask)
-        if self.seq2vec_encoder is not None:
+        if self.tree_encoder is None:
             return self.dropout(self.seq2vec_encoder(states, mask))
-        if heads is None or self.tree_encoder is None:
-            raise ConfigurationError(
-                "tree_encoder: expected the heads of the words (the option parses of the reader), got none"
-            )
+        if heads is None:
+            raise ConfigurationError("tree_encoder needs the option parses of the dataset reader")
         return self.dropout(self.tree_encoder.root_states(states, heads, mask))
 
     @overrides(check_signature=False)
@@ -338,3 +277,8 @@ class SentencePair(VersionedModel):
     @overrides
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         return self.output.get_metrics(reset)
+
+
+def _word_pieces(text: TextFieldTensors) -> dict[str, torch.Tensor]:
+    """The output of the indexer `word_pieces`."""
+    return next(tensors for tensors in text.values() if "pieces" in tensors)

@@ -12,27 +12,27 @@ from allennlp_nef.nn.constrained_softmax import constrained_softmax
 from allennlp_nef.nn.constrained_sparsemax import constrained_sparsemax
 
 
-class BoundedAttention(Attention):
-    """Attention with any similarity of AllenNLP and with upper bounds: no row gets more than its bound.
+@Attention.register("csoftmax")
+class ConstrainedSoftmaxAttention(Attention):
+    """Attention with any similarity of AllenNLP and a constrained softmax: no row gets more than its bound.
+
+    Proposition 1 of Martins & Kreutzer (EMNLP 2017). Registered as an `Attention` with name "csoftmax".
 
     # Parameters
 
     similarity : `Attention`
-        Gives the scores (`dot_product`, `bilinear`, `additive`, ...); its own normalization is not used.
+        Computes the scores (`dot_product`, `bilinear`, `additive`, ...). Its own normalization is not used.
     upper_bound : `float`, optional (default = `1.0`)
-        In (0, 1]: the bound of each row where a call gives no bounds. With fewer rows than 1 / upper_bound, the weights
-        could not sum to 1. Then the bound is 1 / rows.
+        In (0, 1]: the bound of each row if a call gives no bounds. With fewer rows than 1 / upper_bound, the bound is
+        1 / rows, so that the weights can sum to 1.
     """
 
-    function: ClassVar[Callable[..., torch.Tensor]]
-    """Scores, bounds and mask -> weights."""
+    function: ClassVar[Callable[..., torch.Tensor]] = staticmethod(constrained_softmax)
 
     def __init__(self, similarity: Attention, upper_bound: float = 1.0) -> None:
         super().__init__(normalize=True)
         if not 0 < upper_bound <= 1:
-            raise ConfigurationError(
-                f"upper_bound: expected a number above 0 and up to 1, got {upper_bound}"
-            )
+            raise ConfigurationError(f"upper_bound must be in (0, 1], got {upper_bound}")
         self.similarity = similarity
         self.upper_bound = upper_bound
 
@@ -44,47 +44,29 @@ class BoundedAttention(Attention):
         matrix_mask: torch.Tensor | None = None,
         upper_bounds: torch.Tensor | None = None,
     ) -> torch.Tensor:
-        """
+        """Returns the weights (batch, rows): at most the bounds, 0 where masked, summing to 1.
+
         # Parameters
 
         vector : `torch.Tensor`, (batch, vector_dim)
         matrix : `torch.Tensor`, (batch, rows, matrix_dim)
         matrix_mask : `torch.BoolTensor`, (batch, rows), optional (default = `None`)
         upper_bounds : `torch.Tensor`, (batch, rows), optional (default = `None`)
-            Non-negative; `ValueError` if those of a batch element sum to less than 1.
-
-        # Returns
-
-        `torch.Tensor`, (batch, rows): the weights, at most the bounds, 0 where masked, with a sum of 1.
+            At least 0. If the bounds of a batch element sum to less than 1, this is a `ValueError`.
         """
         scores = self.similarity._forward_internal(vector, matrix)
         if upper_bounds is None:
-            upper_bounds = self._default_bounds(scores, matrix_mask)
+            rows = torch.ones_like(scores) if matrix_mask is None else matrix_mask.to(scores)
+            fair_share = rows.sum(-1, keepdim=True).clamp(min=1).reciprocal()
+            upper_bounds = fair_share.clamp(min=self.upper_bound)
         return self.function(scores, upper_bounds, matrix_mask)
-
-    def _default_bounds(self, scores: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
-        rows = torch.ones_like(scores) if mask is None else mask.to(scores.dtype)
-        fair_share = rows.sum(-1, keepdim=True).clamp(min=1).reciprocal()
-        return fair_share.clamp(min=self.upper_bound).expand_as(scores)
-
-
-@Attention.register("csoftmax")
-class ConstrainedSoftmaxAttention(BoundedAttention):
-    """Attention with any similarity of AllenNLP and a constrained softmax: no row gets more than its bound.
-
-    Proposition 1 of Martins & Kreutzer (EMNLP 2017). Registered as an `Attention` with name "csoftmax". Parameters: see
-    `BoundedAttention`.
-    """
-
-    function = staticmethod(constrained_softmax)
 
 
 @Attention.register("csparsemax")
-class ConstrainedSparsemaxAttention(BoundedAttention):
-    """Attention with any similarity of AllenNLP and a constrained sparsemax: `csoftmax` with exact zeros.
+class ConstrainedSparsemaxAttention(ConstrainedSoftmaxAttention):
+    """Attention with a constrained sparsemax: `csoftmax` with exact zeros. Parameters: see there.
 
-    Malaviya, Ferreira & Martins (ACL 2018). Registered as an `Attention` with name "csparsemax". Parameters: see
-    `BoundedAttention`.
+    Malaviya, Ferreira & Martins (ACL 2018). Registered as an `Attention` with name "csparsemax".
     """
 
     function = staticmethod(constrained_sparsemax)

@@ -3,35 +3,29 @@
 from typing import cast
 
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.modules.seq2vec_encoders import Seq2VecEncoder
 from allennlp.nn.util import masked_softmax, weighted_sum
 from overrides import overrides
 
-from allennlp_nef.modules.options import check_integers
-from allennlp_nef.nn.numerics import zero_padding
+from allennlp_nef.nn.util import zero_padding
 
 
 @Seq2VecEncoder.register("attention_pooling")
 class AttentionPooling(Seq2VecEncoder):
-    """
-    The weighted mean of the states h_i of a sentence's words: sum_i a_i h_i with a = softmax(w . tanh(W h_i + b)).
+    """The attention of Yang et al. (NAACL 2016), Equations 5 to 7: sum_i a_i h_i with a = softmax(w . tanh(W h_i + b)).
 
-    It is the attention of Yang et al. (NAACL 2016), Equations 5 to 7. The vector of a sentence without words is 0.
-
-    Registered as a `Seq2VecEncoder` with name "attention_pooling".
+    The vector of a sentence without words is 0. Registered as a `Seq2VecEncoder` with name "attention_pooling".
 
     # Parameters
 
     input_dim : `int`
-        The dimension of the states.
+        The dimension of the states h_i.
     hidden_dim : `int`, optional (default = `50`)
-        At least 1. The dimension of w.
+        The dimension of w.
     """
 
     def __init__(self, input_dim: int, hidden_dim: int = 50) -> None:
         super().__init__()
-        check_integers(input_dim=input_dim, hidden_dim=hidden_dim)
         self._input_dim = input_dim
         self._hidden = torch.nn.Linear(input_dim, hidden_dim)
         self._scores = torch.nn.Linear(hidden_dim, 1, bias=False)
@@ -46,23 +40,9 @@ class AttentionPooling(Seq2VecEncoder):
 
     @overrides(check_signature=False)
     def forward(self, states: torch.Tensor, mask: torch.BoolTensor | None = None) -> torch.Tensor:
-        """
-        # Parameters
-
-        states : `torch.Tensor`, (batch, tokens, input_dim)
-        mask : `torch.BoolTensor`, (batch, tokens), optional (default = `None`, no padding)
-
-        # Returns
-
-        `torch.Tensor`, (batch, input_dim)
-        """
+        """Pools states (batch, tokens, input_dim) with a mask (batch, tokens) to (batch, input_dim)."""
         if mask is None:
-            mask = cast(torch.BoolTensor, states.new_ones(states.shape[:2], dtype=torch.bool))
-        if states.size(-1) != self._input_dim:
-            raise ConfigurationError(
-                f"attention_pooling: expected input_dim {states.size(-1)}, the dimension of what comes before it, got "
-                f"{self._input_dim}"
-            )
+            mask = cast(torch.BoolTensor, torch.ones_like(states[..., 0], dtype=torch.bool))
         states = zero_padding(states, mask)
         scores = self._scores(torch.tanh(self._hidden(states))).squeeze(-1)  # (batch, tokens)
         return weighted_sum(states, masked_softmax(scores, mask))

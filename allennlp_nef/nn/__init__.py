@@ -1,1 +1,1 @@
-"""The mathematics, as functions on tensors."""
+"""Algorithms as functions of tensors. They depend on torch alone."""

@@ -1,7 +1,10 @@
-// A BiLSTM-CRF over a pretrained encoder that is not trained.
-(import '../../training_configs/ner_transformer.jsonnet') {
-  train_parameters: false,
-  state_cache: 'runs/states',
-  lstm_dim: 100,
-  num_epochs: 10,
+// A BiLSTM-CRF above a pretrained encoder that is not trained; compare with Table 2, BiLSTM-CRF: F1 80.44 in Spanish.
+(import '../../training_configs/ner_transformer.jsonnet') + {
+  model+: {
+    text_field_embedder+: {
+      token_embedders+: { transformer+: { train_parameters: false, frozen_layers:: null } },
+    },
+    encoder: { type: 'lstm', input_size: null, hidden_size: 100, bidirectional: true },
+  },
+  trainer+: { num_epochs: 10, optimizer+: { parameter_groups:: null } },
 }

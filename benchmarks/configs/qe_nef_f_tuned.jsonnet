@@ -1,8 +1,9 @@
-// NEF-F, N=5 (Table 3: F1-MULT 41.18), tuned on the dev set of MLQE-PE English-German: BAD has weight 3, not 5, and
-// the embeddings are regularized.
-(import '../../training_configs/parts/qe.libsonnet') {
-  bad_weight: 3,
-  optimizer: { type: 'adagrad', lr: 0.1 },
-  embedding_l2: 0.003,
-  decoder: self.neural_easy_first('full', 5),
+// NEF-F, N=5 (Table 3: F1-MULT 41.18), tuned on the dev set of MLQE-PE English-German: BAD has weight 3 instead of 5, and the
+// embeddings are regularized.
+(import '../../training_configs/qe_nef_f.jsonnet') + {
+  model+: {
+    tag_head+: { label_weights: { BAD: 3 } },
+    regularizer: { regexes: [['embedder', { type: 'l2', alpha: 0.003 }]] },
+  },
+  trainer+: { optimizer+: { lr: 0.1 } },
 }

@@ -1,5 +1,7 @@
-// qe_transformer that also learns the scores (HTER) of sentences, from files .hter.
-(import '../../training_configs/qe_transformer.jsonnet') {
-  sentence_scores: true,
-  validation_metric: ['+best_mcc', '+pearson'],
+// qe_transformer that also learns the scores (HTER) of sentences, from .hter files (Table 3 has words only).
+(import '../../training_configs/qe_transformer.jsonnet') + {
+  dataset_reader+: { sentence_scores: true },
+  validation_dataset_reader+: { sentence_scores: true },
+  model+: { sentence_score: {}, metrics+: [{ type: 'sentence_scores' }] },
+  trainer+: { validation_metric: ['+best_mcc', '+pearson'] },
 }

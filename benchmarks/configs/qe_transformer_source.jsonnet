@@ -1,4 +1,5 @@
-// qe_transformer for source words.
-(import '../../training_configs/qe_transformer.jsonnet') {
-  tagged: 'source',
+// qe_transformer for source words (Table 3 has words of the translation only).
+(import '../../training_configs/qe_transformer.jsonnet') + {
+  dataset_reader+: { tagged: 'source' },
+  validation_dataset_reader+: { tagged: 'source' },
 }

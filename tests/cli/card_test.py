@@ -1,69 +1,42 @@
+"""`card`: what the hub reads from a model card."""
+
 import json
 
 import pytest
 from huggingface_hub import ModelCard
 
+from allennlp_nef.cli import card as command
 from allennlp_nef.cli.card import card
 from allennlp_nef.errors import UserError
-from allennlp_nef_console import main
+from tests.cli.commands import output
 
 
-@pytest.fixture(scope="module")
-def run(allennlp, small, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("card") / "ner"
-    allennlp(
-        "train", "training_configs/ner_nef_f_crf_5.jsonnet", "-s", folder, *small(24, epochs=1)
-    )
-    return folder
-
-
-def test_card_has_what_the_hub_reads(run, tmp_path, capsys):
-    metrics = tmp_path / "metrics.json"
+def test_card_has_what_the_hub_reads(ner_archive, tmp_path):
+    metrics, path = tmp_path / "metrics.json", tmp_path / "README.md"
     metrics.write_text('{"f1-overall": 0.5, "f1-PER": 0.4, "loss": 3}')
-    output = tmp_path / "README.md"
     options = ["--dataset", "CoNLL-2002", "--language", "es", "nl", "--license", "mit"]
-    options += ["--metrics", f"test={metrics}", "--output", str(output)]
-    assert main(["card", str(run / "model.tar.gz"), *options]) == 0
-    assert str(output) in capsys.readouterr().out
-    head = ModelCard.load(output).data
-    assert (head.language, head.license, head.model_name) == (["es", "nl"], "mit", "ner")
+    options += ["--metrics", f"test={metrics}", "--output", path]
+    assert output(command, ner_archive, *options) == f"{path}\n"
+    head = ModelCard.load(path).data
+    assert (head.language, head.license) == (["es", "nl"], "mit")
     scores = {
-        (result.dataset_split, result.metric_type): result.metric_value
-        for result in head.eval_results
+        (each.dataset_split, each.metric_type): each.metric_value for each in head.eval_results
     }
-    best = json.loads((run / "metrics.json").read_text())
+    best = json.loads((ner_archive.parent / "metrics.json").read_text())
     assert scores["test", "f1"] == 0.5
     assert scores["validation", "f1"] == best["best_validation_f1-overall"]
-    assert len(scores) == 5 and "loss" not in dict(scores)
-    text = output.read_text()
-    assert "B-PER" in text and "`neural_easy_first`" in text and "train.conll" in text
+    assert {name for _, name in scores} == {"f1", "precision", "recall", "accuracy"}
+    text = path.read_text()
+    assert "B-PER" in text and "`neural_easy_first`" in text and "CoNLL-2002" in text
 
 
-def test_function_returns_the_facts(run):
-    facts = card(str(run), name="Spanish names")
-    assert facts["card"].startswith("---\n") and "# Spanish names" in facts["card"]
-    assert facts["parameters"] > 1000 and facts["bytes"] > 1000 and "O" in facts["labels"]
+def test_card_of_a_run_has_the_names_of_its_folder_and_data(ner_archive):
+    text = card(str(ner_archive.parent))
+    assert text.startswith("---\n") and output(command, ner_archive.parent).strip() == text.strip()
+    assert f"# {ner_archive.parent.name}\n" in text and "on train.conll" in text
+    assert "# Spanish names\n" in card(str(ner_archive.parent), name="Spanish names")
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [(None, "SPLIT=FILE"), ("[]", "JSON object of metrics"), ("{", "JSON file of metrics")],
-)
-def test_wrong_metrics_are_errors(run, tmp_path, content, message):
-    path = tmp_path / "metrics.json"
-    if content is not None:
-        path.write_text(content)
-    with pytest.raises(UserError, match=message):
-        card(str(run), metrics=[f"test={path}" if content else str(path)])
-
-
-def test_files_that_are_read_are_not_overwritten(run):
-    for name in ("model.tar.gz", "metrics.json"):
-        with pytest.raises(UserError, match="output: expected a file of its own"):
-            card(str(run), output=str(run / name))
-
-
-def test_damaged_archive_is_an_error(tmp_path):
-    (tmp_path / "model.tar.gz").write_bytes(b"none")
-    with pytest.raises(UserError, match="expected an archive"):
-        card(str(tmp_path / "model.tar.gz"))
+def test_metrics_need_a_split(ner_archive):
+    with pytest.raises(UserError):
+        output(command, ner_archive, "--metrics", "metrics.json")

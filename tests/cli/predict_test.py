@@ -1,123 +1,138 @@
-"""`predict`: batches, standard input and submissions."""
+"""`predict` and `evaluate`: batches, standard input, and tags that are written in the format of the data."""
 
 import io
 import json
+import shutil
 import sys
+from pathlib import Path
 
 import pytest
 
+from allennlp_nef import load
+from allennlp_nef.models.nef_tagger import NefTagger
+from allennlp_nef.qe.files import ReadOptions, read_examples
+from tests.conftest import ROOT
+
+FIXTURES = ROOT / "fixtures"
 REQUESTS = [
     {"source": "the doctors see three cups .", "target": "die Schwestern sehen drei Tassen ."},
     {"source": ["a", "cup"], "target": ["eine", "Tasse"], "alignments": "0-0 1-1"},
-    {
-        "source": "the Küche",
-        "target": "die \u200b \u0142",
-        "alignments": [[0, 0]],
-        "attention": True,
-    },
+    {"source": "the K\u00fcche", "target": "die \u200b \u0142"},
 ]
 
 
-def write_requests(folder, requests):
-    """With a blank line, and what is not ASCII as it is where UTF-8 has bytes for it."""
-    lines = []
-    for request in requests:
-        line = json.dumps(request, ensure_ascii=False)
-        lines.append(line.encode("utf-8", "backslashreplace").decode("utf-8"))
-    path = folder / "requests.jsonl"
-    path.write_text("\n\n".join(lines) + "\n", encoding="utf-8")
-    return path
-
-
-def test_requests_are_read_from_standard_input(allennlp, archive_path, tmp_path, monkeypatch):
-    lines = "".join(json.dumps(request) + "\n" for request in REQUESTS)
-    monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
-    output = tmp_path / "output.txt"
-    allennlp(
-        *("predict", archive_path, "-", "--output-file", output),
-        *("--predictor-args", '{"output_format": "text"}'),
-    )
-    text = output.read_text(encoding="utf-8").replace("/BAD", "")
-    assert text == "die Schwestern sehen drei Tassen .\neine Tasse\ndie \u200b \u0142\n"
-
-
 @pytest.fixture
-def predict(console, archive_path, tmp_path):
-    """`predict(*arguments)`: the answers."""
+def predict(nef, tmp_path):
+    """`predict(archive, input, *options)`: the text that the program writes."""
 
-    def run(*arguments):
-        output = tmp_path / "new" / "answers.jsonl"
-        arguments = ("--silent", "--output-file", output, *arguments)
-        status, _, err = console("predict", archive_path, *arguments)
-        assert status == 0, err
-        return [json.loads(line) for line in output.read_text().splitlines()]
+    def run(archive, path, *options):
+        output = tmp_path / "output.txt"
+        options = (*options, "--silent", "--output-file", output)
+        assert nef("predict", archive, path, *options) == 0
+        return output.read_text(encoding="utf-8")
 
     return run
 
 
-def assert_same(answers, expected):
-    assert len(answers) == len(expected)
-    for answer, other in zip(answers, expected):
-        assert answer.keys() == other.keys() and answer["tags"] == other["tags"]
-        for name in {"bad_probabilities", "attention"} & answer.keys():
-            for row, row2 in zip(*(each[name] or [] for each in (answer, other))):
-                assert row == pytest.approx(row2, abs=1e-5)
-
-
 @pytest.fixture
-def sizes(monkeypatch):
-    """The sentences of each batch."""
-    from allennlp_nef.models import NefTagger
+def evaluate(nef, tmp_path):
+    """`evaluate(archive, data)`: the metrics."""
 
-    forward, seen = NefTagger.forward_on_instances, []
+    def run(archive, data, *options):
+        path = tmp_path / "metrics.json"
+        assert nef("evaluate", archive, data, "--output-file", path, *options) == 0
+        return json.loads(path.read_text())
+
+    return run
+
+
+def test_requests_are_read_from_standard_input(predict, archive_path, monkeypatch):
+    lines = "".join(json.dumps(request) + "\n" for request in REQUESTS)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
+    text = predict(archive_path, "-", "--predictor-args", '{"output_format": "text"}')
+    words = text.replace("/BAD", "")
+    assert words == "die Schwestern sehen drei Tassen .\neine Tasse\ndie \u200b \u0142\n"
+
+
+def test_answers_of_batches_are_those_one_by_one(predict, archive_path, tmp_path, monkeypatch):
+    forward, sizes = NefTagger.forward_on_instances, []
 
     def count(self, instances):
-        seen.append(len(instances))
+        sizes.append(len(instances))
         return forward(self, instances)
 
     monkeypatch.setattr(NefTagger, "forward_on_instances", count)
-    return seen
-
-
-def test_answers_are_those_one_by_one(predict, sizes, tmp_path):
-    requests = [REQUESTS[number % 3] for number in range(70)]
-    path = write_requests(tmp_path, requests)
-    expected = predict(path, "--batch-size", 1)
+    path = tmp_path / "requests.jsonl"
+    requests = (REQUESTS[number % 3] for number in range(70))
+    # With blank lines, and characters that are not ASCII as they are.
+    text = "\n\n".join(json.dumps(request, ensure_ascii=False) for request in requests)
+    path.write_text(text, encoding="utf-8")
+    single = predict(archive_path, path, "--batch-size", 1)
     assert sizes == [1] * 70
     sizes.clear()
-    assert_same(predict(path), expected)
-    # Sentences with a trace and without one go apart.
-    assert len(sizes) < 60
-    no_lists = '{"max_batch": 1, "on_error": "skip"}'  # a limit for lists of requests
-    assert_same(predict(path, "--predictor-args", no_lists), expected)
+    answers = list(map(json.loads, predict(archive_path, path).splitlines()))
+    assert sizes == [64, 6]
+    for answer, expected in zip(answers, map(json.loads, single.splitlines()), strict=True):
+        assert answer.keys() == expected.keys() and answer["tags"] == expected["tags"]
+        probabilities = expected["bad_probabilities"]
+        assert answer["bad_probabilities"] == pytest.approx(probabilities, abs=1e-5)
 
 
-def test_answers_need_not_fit_into_memory_together(word_qe, monkeypatch):
-    predictor = word_qe(batch_size=2)
-    lines = [predictor.load_line(json.dumps(request)) for request in REQUESTS[:2] * 3]
-    read = []
-    to_instance = predictor.to_instance
-    monkeypatch.setattr(predictor, "to_instance", lambda r: read.append(r) or to_instance(r))
-    answers = predictor.iterate_answers(lines)
-    next(answers)
-    assert len(read) == 3
-    assert len(list(answers)) == 5
-
-
-def test_predictors_of_others_get_one_request_at_a_time(
-    console, allennlp, small, tmp_path, monkeypatch
+@pytest.mark.parametrize(
+    "archive, data, output_format, score",
+    [
+        ("ner_archive", "ner/dev.conll", "conll", "f1-overall"),
+        ("pos_archive", "pos/dev.conllu", "conllu", "accuracy"),
+        ("archive_path", "qe/dev", "tags", "f1_mult"),
+    ],
+)
+def test_predicted_tags_are_data_on_which_they_are_right(
+    predict, evaluate, request, tmp_path, archive, data, output_format, score
 ):
-    from allennlp.predictors import TextClassifierPredictor
+    archive, data = request.getfixturevalue(archive), FIXTURES / data
+    options = {"output_format": output_format}
+    text = predict(archive, data, "--use-dataset-reader", "--predictor-args", json.dumps(options))
+    path = tmp_path / "predicted"
+    if output_format == "tags":
+        for ending in ("src", "mt", "src-mt.alignments"):
+            shutil.copy(f"{data}.{ending}", f"{path}.{ending}")
+        Path(f"{path}.tags").write_text(text)
+    else:
+        path.write_text(text, encoding="utf-8")
+    metrics = evaluate(archive, path)
+    assert metrics[score] == 1 and metrics["accuracy"] == 1
 
-    calls = []
-    monkeypatch.setattr(
-        TextClassifierPredictor, "predict_json", lambda self, request: calls.append(request) or {}
-    )
-    limits = {"validation_dataset_reader.max_instances": 4}
-    config = "training_configs/trec_lstm.jsonnet"
-    allennlp("train", config, "-s", tmp_path / "run", *small(8, epochs=1, **limits))
-    path = tmp_path / "requests.jsonl"
-    path.write_text('{"sentence": "a"}\n' * 3)
-    archive = tmp_path / "run" / "model.tar.gz"
-    status, out, err = console("predict", archive, path, "--predictor", "text_classifier")
-    assert (status, len(calls), out.count("prediction:")) == (0, 3, 3), err
+
+@pytest.mark.parametrize(
+    "archive, data", [("ner_archive", "ner/dev.conll"), ("pos_archive", "pos/dev.conllu")]
+)
+def test_outputs_of_all_batches_are_written(evaluate, request, tmp_path, archive, data):
+    path = tmp_path / "outputs.jsonl"
+    archive = request.getfixturevalue(archive)
+    evaluate(archive, FIXTURES / data, "--predictions-output-file", path)
+    batches = list(map(json.loads, path.read_text().splitlines()))
+    assert sum(len(batch["tags"]) for batch in batches) == 100
+
+
+def f1(predicted, gold, label):
+    """2 |predicted and gold| / (|predicted| + |gold|)"""
+    hits = sum(p == g == label for p, g in zip(predicted, gold))
+    return 2 * hits / (predicted.count(label) + gold.count(label))
+
+
+def test_metrics_are_those_of_the_predicted_tags(evaluate, archive_path, tmp_path):
+    prefix, path = str(FIXTURES / "qe" / "test"), tmp_path / "outputs.jsonl"
+    metrics = evaluate(archive_path, prefix, "--predictions-output-file", path)
+    batches = list(map(json.loads, path.read_text().splitlines()))
+    predictor, examples = load(str(archive_path)), read_examples(prefix, ReadOptions())
+    gold = [tag for example in examples for tag in example.tags]
+    answers = predictor.predict_batch_instance(list(predictor._dataset_reader.read(prefix)))
+    predicted = [tag for answer in answers for tag in answer["tags"]]
+    assert predicted == [tag for batch in batches for tags in batch["tags"] for tag in tags]
+    f1_ok, f1_bad = (f1(predicted, gold, label) for label in ("OK", "BAD"))
+    assert f1_bad > 0
+    assert metrics["f1_ok"] == pytest.approx(f1_ok)
+    assert metrics["f1_bad"] == pytest.approx(f1_bad)
+    assert metrics["f1_mult"] == pytest.approx(f1_ok * f1_bad)
+    hits = sum(p == g for p, g in zip(predicted, gold))
+    assert metrics["accuracy"] == pytest.approx(hits / len(gold))

@@ -1,156 +1,159 @@
-"""The command line of `allennlp-nef`: its help, and commands of AllenNLP and of this package."""
+"""The program `allennlp-nef`: help, exit statuses, errors in one line, and its defaults for AllenNLP's commands."""
 
-import json
-import re
-import socket
+import io
+import os
+import subprocess
 import sys
-from importlib.metadata import version
 
 import pytest
+from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.cli import COMMANDS
+from allennlp_nef.cli.program import with_defaults
+from allennlp_nef.cli.shared import print_lines
+from allennlp_nef.errors import DataFormatError, UserError
+from allennlp_nef.resources import folders
+from tests.conftest import ROOT
 
 CONFIG = "training_configs/qe_nef_f.jsonnet"
-COLUMNS = "a B-A B-A\nb O B-A\n"
 
 
 @pytest.fixture
-def both(tmp_path):
-    """A file with gold and predicted chunk tags."""
-    path = tmp_path / "both.conll"
-    path.write_text(COLUMNS)
-    return path
+def command(monkeypatch):
+    """`command(function)`: the commands of AllenNLP call a function instead."""
+
+    def replace(function):
+        monkeypatch.setattr("allennlp.commands.main", lambda prog: function())
+
+    return replace
 
 
 class TestHelp:
-    def test_the_list_of_commands_is_that_of_allennlps_registry(self, console):
-        pytest.importorskip("allennlp_server")
-        from allennlp.commands import Subcommand
-        from allennlp.common.plugins import import_plugins
+    def test_commands_of_both_packages_are_listed(self, nef, capsys):
+        assert nef("--help") == 0
+        text = capsys.readouterr().out
+        assert all(f"    {name} " in text for name in (*COMMANDS, "train", "evaluate", "predict"))
+        assert nef() == 0
+        assert sorted(capsys.readouterr().out.splitlines()) == sorted(text.splitlines())
 
-        import_plugins()
-        status, out, _ = console("--help")
-        assert status == 0
-        lists = re.findall(r"^commands of \w+:\n((?:  .+\n)+)", out, re.MULTILINE)
-        listed = [line.split()[0] for text in lists for line in text.splitlines()]
-        own = set(COMMANDS)
-        assert sorted(listed) == sorted(own | set(Subcommand.list_available()))
-        assert "--traceback" in out
-
-    def test_no_arguments_print_the_help(self, console):
-        assert console() == console("--help")
-
-    def test_options_are_those_of_allennlps_program(self, console, allennlp, capsys):
-        command = "calibrate"
-        status, out, _ = console(command, "--help")
-        assert status == 0
-        assert f"\n    allennlp-nef {command} " in out  # an example
-        capsys.readouterr()
-        with pytest.raises(SystemExit):
-            allennlp(command, "--help")
-        other = capsys.readouterr().out
-        assert f"\n    allennlp {command} " in other
-        start = "\npositional arguments:\n"
-        assert out.split(start)[1] == other.split(start)[1]
-        assert "--include-package" in other
-
-    def test_version_names_what_is_installed(self, console):
-        from allennlp.version import VERSION
-
-        import allennlp_nef
-
-        status, out, _ = console("--version")
-        assert status == 0
-        python = ".".join(map(str, sys.version_info[:3]))
-        assert out.splitlines() == [
-            f"allennlp_nef {allennlp_nef.__version__}",
-            f"AllenNLP {VERSION}",
-            f"torch {version('torch')}",
-            f"Python {python}",
-        ]
+    @pytest.mark.parametrize("name", COMMANDS)
+    def test_help_of_a_command_has_an_example(self, nef, capsys, name):
+        assert nef(name, "--help") == 0
+        text = capsys.readouterr().out
+        assert f"\n    allennlp-nef {name}" in text
+        assert "--include-package" in text
 
 
-class TestOwnCommands:
-    def test_packages_are_included(self, console, both, tmp_path, monkeypatch):
-        monkeypatch.syspath_prepend(str(tmp_path))
-        (tmp_path / "package_of_a_user.py").write_text("print('included')\n")
-        option = ("--include-package", "package_of_a_user")
-        status, out, _ = console("score-tags", both, "--format", "conll", *option)
-        assert status == 0
-        assert out.startswith("included\nprocessed 2 tokens")
+class TestMistakes:
+    @pytest.mark.parametrize(
+        "error, line",
+        [
+            (UserError("one\n  two"), "one two"),
+            (DataFormatError("a:1: expected"), "a:1: expected"),
+            (ConfigurationError("a 'key' is missing"), "a 'key' is missing"),
+            (
+                FileNotFoundError(2, "No such file or directory", "a"),
+                "a: no such file or directory",
+            ),
+            (IsADirectoryError(21, "Is a directory", "a"), "a: is a directory"),
+            (FileNotFoundError("file a not found"), "file a not found"),
+        ],
+        ids=repr,
+    )
+    def test_they_are_one_line_and_status_2(self, nef, command, capsys, error, line):
+        def fail():
+            raise error
+
+        command(fail)
+        assert nef("train") == 2
+        assert capsys.readouterr() == ("", f"allennlp-nef: error: {line}\n")
+        for arguments in (("--traceback", "train"), ("train", "--traceback")):
+            with pytest.raises(type(error)):
+                nef(*arguments)
+
+    @pytest.mark.parametrize(
+        "error", [ValueError("x"), TypeError("x"), OSError(28, "No space left")]
+    )
+    def test_bugs_are_raised(self, nef, command, error):
+        def fail():
+            raise error
+
+        command(fail)
+        with pytest.raises(type(error)):
+            nef("train")
+
+    def test_interruptions_have_their_status(self, nef, command):
+        def interrupt():
+            raise KeyboardInterrupt
+
+        command(interrupt)
+        assert nef("train") == 130
+
+    @pytest.mark.parametrize(
+        "arguments, words",
+        [
+            (["score-tags", "none", "--format", "conll"], ["none"]),
+            (["train", "none.jsonnet", "-s", "runs"], ["none.jsonnet"]),
+            (["predict", "none", "requests.jsonl"], ["none", "qe-en-de"]),
+            (["evaluate", "none/model.tar.gz", "data"], ["none/model.tar.gz"]),
+            (["train", CONFIG], ["-s"]),
+            (["trian"], ["trian", "train"]),
+            (["score-tags", "a", "--format", "x"], ["--format", "conllu"]),
+        ],
+    )
+    def test_frequent_ones_name_what_is_wrong(self, nef, capsys, arguments, words):
+        assert nef(*arguments) == 2
+        out, err = capsys.readouterr()
+        *_, line = err.splitlines()
+        assert not out and "Traceback" not in err and all(word in line for word in words)
+
+    def test_data_of_a_training_are_named_with_their_line(self, nef, tmp_path, capsys):
+        files = {"src": "a b\nc\n", "mt": "d\ne f\n", "tags": "OK\nOK Bad\n"}
+        for ending, text in files.items():
+            (tmp_path / f"some.{ending}").write_text(text)
+        changes = f'{{"train_data_path": "{tmp_path}/some"}}'
+        assert nef("train", CONFIG, "-s", tmp_path / "run", "-o", changes) == 2
+        *_, line = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"allennlp-nef: error: {tmp_path}/some.tags:2: expected OK or BAD")
 
 
-class TestAllenNlpsCommands:
-    def test_training_shows_scores_and_logs_everything(self, console, small, tmp_path):
-        limits = {"validation_dataset_reader.max_instances": 8}
-        arguments = ("train", CONFIG, "-s", tmp_path / "run", *small(16, epochs=2, **limits))
-        status, out, err = console(*arguments)
-        assert status == 0
-        lines = out.splitlines()
-        assert lines[0] == "Epoch 0/1"
-        assert lines[1].split() == ["Training", "|", "Validation"]
-        tables, metrics = out.split("Metrics: ")
-        assert tables.count("f1_mult") == 2
-        assert json.loads(metrics) == json.loads((tmp_path / "run" / "metrics.json").read_text())
-        for line in err.replace("\r", "\n").splitlines():
-            assert not line or "it/s" in line or "s/it" in line  # progress bars
-        log = (tmp_path / "run" / "out.log").read_text()
-        assert " - INFO - allennlp.common.checks - " in log
-        assert " - INFO - allennlp.training.callbacks.console_logger - f1_mult" in log
+def test_defaults_of_allennlps_commands_are_those_of_the_package():
+    assert with_defaults([]) == ["--help"]
+    assert with_defaults(["predict", "a", "b"]) == ["predict", "a", "b", "--batch-size", "64"]
+    for given in (["--batch-size", "2"], ["--batch-size=2"]):
+        assert with_defaults(["predict", "a", "b", *given]) == ["predict", "a", "b", *given]
+    page = ["--static-dir", str(folders()["demo"])]
+    assert with_defaults(["serve", "a"]) == ["serve", "--archive-path", "a", *page]
+    given = ["serve", "--archive-path", "a", "--static-dir", "b"]
+    assert with_defaults(given) == given
+    assert with_defaults(["train", "a"]) == ["train", "a"]
 
-    def test_evaluation_shows_its_result(self, console, archive_path, tmp_path):
-        arguments = ("evaluate", archive_path, "fixtures/qe/dev")
-        limit = ("-o", '{"validation_dataset_reader.max_instances": 8}')
-        status, out, _ = console(*arguments, *limit)
-        assert status == 0
-        printed = json.loads(out[len("Metrics: ") :])
-        assert 0 <= printed["f1_mult"] <= 1
-        path = tmp_path / "new" / "metrics.json"
-        status, out, _ = console(*arguments, *limit, "--output-file", path)
-        assert json.loads(out[len("Metrics: ") :]) == printed == json.loads(path.read_text())
 
-    def test_find_lr_takes_the_configs_of_this_package(self, console, tmp_path):
-        pytest.importorskip("matplotlib")
-        options = ("-s", tmp_path / "run", "--num-batches", 12)
-        status, _, err = console("find-lr", "training_configs/pos_bilstm.jsonnet", *options)
-        assert status == 0, err
-        assert (tmp_path / "run" / "lr-losses.png").is_file()
+def test_packages_are_included(nef, tmp_path, monkeypatch, capsys):
+    (tmp_path / "both.conll").write_text("a B-A B-A\nb O B-A\n")
+    (tmp_path / "package_of_a_user.py").write_text("print('included')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    options = ("--format", "conll", "--include-package", "package_of_a_user")
+    assert nef("score-tags", tmp_path / "both.conll", *options) == 0
+    assert capsys.readouterr().out.startswith("included\nprocessed 2 tokens")
 
-    def test_serve_has_the_page_of_the_package(self, console, root, archive_path, monkeypatch):
-        pytest.importorskip("allennlp_server")
-        from allennlp_nef.cli import allennlp_program
 
-        pages = []
+def test_commands_print_to_the_standard_output_as_it_is(monkeypatch):
+    """Its encoding is not changed: characters that it lacks become escapes."""
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    print_lines(["a", "\u00e9 \U0001f600"])
+    assert sys.stdout is stream
+    assert stream.buffer.getvalue() == b"a\n\\xe9 \\U0001f600\n"
 
-        class Server:
-            def __init__(self, address, app):
-                self._client = app.test_client()
 
-            def serve_forever(self):
-                pages.extend(self._client.get(path).data for path in ("/", "/page.js"))
-
-        monkeypatch.setattr(allennlp_program, "_server_class", lambda: Server)
-        arguments = ("serve", "--archive-path", archive_path, "--port", 0)
-        status, out, err = console(*arguments)
-        assert (status, out.count("\n"), err) == (0, 1, "")
-        demo = root / "allennlp_nef" / "demo"
-        assert pages == [(demo / name).read_bytes() for name in ("index.html", "page.js")]
-
-    def test_serve_names_a_port_that_is_in_use(self, console):
-        pytest.importorskip("allennlp_server")
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            port = server.getsockname()[1]
-            status, out, err = console("serve", "--archive-path", "none", "--port", port)
-        message = f"error: --port: expected a port of 127.0.0.1 that is free, got {port} (Address already in use)"
-        assert (status, out, err) == (2, "", f"{message}\n")
-
-    def test_serve_without_its_package_tells_how_to_install_it(self, console, monkeypatch):
-        from allennlp.commands import Subcommand
-        from allennlp.common import Registrable
-
-        registry = dict(Registrable._registry[Subcommand])
-        registry.pop("serve", None)
-        monkeypatch.setitem(Registrable._registry, Subcommand, registry)
-        status, out, err = console("serve", "--archive-path", "a", "--predictor", "word_qe")
-        assert (status, out) == (2, "")
-        assert err.startswith("error: serve: expected the package allennlp-server: pip install ")
+def test_output_that_nobody_reads_ends_the_program_quietly():
+    read, write = os.pipe()
+    os.close(read)
+    code = "from allennlp_nef.cli.program import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "models", "--json"],
+        **{"stdout": write, "stderr": subprocess.PIPE, "cwd": ROOT, "check": False},
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, b"")

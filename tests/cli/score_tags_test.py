@@ -1,16 +1,88 @@
-"""`allennlp score-tags`: what it prints of one system."""
+"""`score-tags`: conlleval's text, the official figures of WMT, the comparison of two systems, files that do not fit."""
 
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import numpy
 import pytest
+import scipy.stats
+from sklearn.metrics import f1_score, matthews_corrcoef
+
+from allennlp_nef.cli import score_tags as command
+from allennlp_nef.cli.score_tags import score_tags
+from allennlp_nef.errors import DataFormatError, UserError
+from allennlp_nef.metrics.significance import compare
+from allennlp_nef.metrics.tag_scores import CHUNKS
+from tests.cli.commands import output
+from tests.conftest import ROOT
+
+MADE_UP = ROOT / "tests" / "reference" / "wmt23_spans.json"
+SHARED = ROOT.parent / "shared"
+OFFICIAL, DATA = SHARED / "reference" / "wmt_scores", SHARED / "data" / "qe"
+needs_shared = pytest.mark.skipif(not OFFICIAL.is_dir(), reason="needs ../shared")
+
+RNG = numpy.random.default_rng(0)
+GOLD = [RNG.choice(["OK", "OK", "BAD"], n).tolist() for n in RNG.integers(2, 9, 25)]
+WORDS = [[f"w{i}" for i in range(len(tags))] for tags in GOLD]
+SPANS_HEADER = "lp\tgold\tsid\tmt\tstart_id\tend_id\terror\n"
 
 
-def conllu(*tags, column=3):
-    """A sentence of at least two words, the first two of them a multiword token, with tags in a column from 0."""
-    lines = []
-    for number, tag in enumerate(tags, 1):
-        row = [str(number), f"w{number}"] + ["_"] * 8
-        row[column] = tag
-        lines.append("\t".join(row))
-    return "# text = x\n1-2\tw" + "\t_" * 8 + "\n" + "\n".join(lines) + "\n\n"
+@pytest.fixture
+def write(tmp_path):
+    def write(name, text):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        return str(tmp_path / name)
+
+    return write
+
+
+def score(*arguments):
+    return output(command, *arguments)
+
+
+def scores_of(*arguments, **options):
+    """The scores of one system."""
+    (system,) = score_tags(*arguments, **options)["systems"]
+    return system["mean"]
+
+
+def place_of(*arguments, **options):
+    """The file and the line of the mistake in a file."""
+    with pytest.raises(DataFormatError) as info:
+        score_tags(*arguments, **options)
+    path, line, message = str(info.value).split(":", 2)
+    assert "expected" in message
+    return path, int(line)
+
+
+def lines(sentences):
+    return "".join(" ".join(map(str, sentence)) + "\n" for sentence in sentences)
+
+
+def noisy(share, seed):
+    rng = numpy.random.default_rng(seed)
+    return [[tag if rng.random() > share else "BAD" for tag in tags] for tags in GOLD]
+
+
+def with_gaps(words, gaps="OK"):
+    return [[each for tag in tags for each in (gaps, tag)] + [gaps] for tags in words]
+
+
+def rows(sentences, header="", before=("en-de", "x", "mt"), words=WORDS):
+    """A table of words."""
+    table = [
+        "\t".join([*before, str(number), str(index), word, tag])
+        for number, (tags, of_sentence) in enumerate(zip(sentences, words))
+        for index, (tag, word) in enumerate(zip(tags, of_sentence))
+    ]
+    return header + "".join(f"{row}\n" for row in table)
+
+
+def span_row(number, text, spans, system="gold"):
+    columns = zip(*spans) if spans else ([-1], [-1], ["no-error"])
+    cells = ["en-de", system, number, text, *(" ".join(map(str, column)) for column in columns)]
+    return "\t".join(map(str, cells)) + "\n"
 
 
 # Columns, and what conlleval prints of them.
@@ -78,153 +150,384 @@ accuracy: 100.00%; precision: 100.00%; recall: 100.00%; FB1: 100.00
 
 
 def columns_of(text, *columns):
-    rows = [line.split() for line in text.split("\n")]
-    return "\n".join(" ".join(row[c] for c in columns if row) for row in rows)
+    table = [line.split() for line in text.split("\n")]
+    return "\n".join(" ".join(row[column] for column in columns if row) for row in table)
 
 
-@pytest.mark.parametrize("text, expected", CONLLEVAL.values(), ids=CONLLEVAL)
-class TestConlleval:
-    def test_one_file_prints_the_text_of_the_script(self, score, write, text, expected):
-        assert score(write("both", text), "--format", "conll") == expected
-
-    def test_two_files_print_the_text_of_the_script(self, score, write, text, expected):
+class TestColumns:
+    @pytest.mark.parametrize("text, expected", CONLLEVAL.values(), ids=CONLLEVAL)
+    def test_text_is_that_of_conlleval(self, write, text, expected):
+        both = write("both", text)
+        assert score(both, "--format", "conll") == expected
         gold, predicted = columns_of(text, 0, 1), columns_of(text, 0, 2)
         assert score(write("g", gold), write("p", predicted), "--format", "conll") == expected
 
+    def test_columns_can_be_chosen(self, write):
+        text, expected = CONLLEVAL["well-formed"]
+        reordered = write("reordered", columns_of(text, 0, 2, 1))
+        both, gold = write("both", text), write("gold", "-DOCSTART- O\n\n" + columns_of(text, 0, 1))
+        for arguments in (
+            (reordered, "--gold-column", -1, "--predicted-column", -2),
+            (reordered, "--gold-column", 2, "--predicted-column", 1),
+            (gold, both),
+            (gold, reordered, "--predicted-column", 1),
+        ):
+            assert score(*arguments, "--format", "conll") == expected
 
-def test_columns_can_be_chosen(score, write):
-    text, expected = CONLLEVAL["well-formed"]
-    reordered = write("reordered", columns_of(text, 0, 2, 1))
-    both, gold = write("both", text), write("gold", columns_of(text, 0, 1))
-    for arguments in (
-        (reordered, "--gold-column", -1, "--predicted-column", -2),
-        (reordered, "--gold-column", 2, "--predicted-column", 1),
-        (gold, both),
-        (gold, reordered, "--predicted-column", 1),
-        (both, both, "--gold-column", -2),
-    ):
-        assert score(*arguments, "--format", "conll") == expected
+    def test_germeval_has_comments_and_its_words_in_another_column(self, write):
+        gold = write("gold", "#\tx\n1\t#\tO\tO\n2\tBerlin\tB-LOC\tO\n\n#\ty\n1\tEss\tO\tO\n")
+        options = {"format": "conll", "comment_prefix": "#", "word_column": 1, "gold_column": 2}
+        predicted = write("predicted", "1 # O O\n2 Berlin O B-LOC\n\n1 Ess O B-ORG\n")
+        assert scores_of(gold, [predicted], **options)["precision-overall"] == 0.5
+        other = write("other", "1 # O O\n2 Bern O B-LOC\n\n1 Ess O B-ORG\n")
+        assert place_of(gold, [other], **options) == (other, 2)
+
+    def test_other_tags_are_scored_one_by_one(self, write):
+        both = write("both", "a N N\nb V N\n\nc N N\n")
+        text = score(both, "--format", "conll", "--no-chunks")
+        assert text.splitlines()[:3] == [
+            "processed 3 tokens in 2 sentences",
+            "accuracy",
+            "66.67   ",
+        ]
+        table = [line.split() for line in text.splitlines()[5:]]
+        assert table[0] == ["N", "66.67", "100.00", "80.00", "2", "3"]
+
+    @pytest.mark.parametrize("column, index", [("upos", 3), ("xpos", 4), ("feats", 5)])
+    def test_columns_of_conllu_are_scored(self, write, column, index):
+        def conllu(*tags):
+            words = [[str(i), f"w{i}", *["_"] * 8] for i in range(1, len(tags) + 1)]
+            for word, tag in zip(words, tags):
+                word[index] = tag
+            table = [["1-2", "w", *["_"] * 8], *words]
+            return "".join("\t".join(row) + "\n" for row in table) + "\n"
+
+        gold, untagged = write("gold", conllu("X", "Y")), write("untagged", conllu("_", "_"))
+        predicted = write("predicted", conllu("X", "X"))
+        assert scores_of(gold, [predicted], format="conllu", column=column) == {"accuracy": 0.5}
+        assert place_of(gold, [untagged], format="conllu", column=column) == (untagged, 2)
 
 
-def test_lines_between_documents_are_not_tokens(score, write):
-    text, expected = CONLLEVAL["well-formed"]
-    gold = write("gold", "-DOCSTART- O\n\n" + columns_of(text, 0, 1))
-    predicted = write("predicted", columns_of(text, 0, 2))
-    assert score(gold, predicted, "--format", "conll") == expected
-    assert score(predicted, predicted, "--format", "conll").startswith("processed 5 tokens")
-
-
-def test_germeval_is_scored_by_its_words_without_its_comments(score, fail, write):
-    gold = write("gold", "#\tx\n1\t#\tO\tO\n2\tBerlin\tB-LOC\tO\n\n#\ty\n1\tEss\tO\tO\n")
-    options = ("--format", "conll", "--comment-prefix", "#", "--word-column", "1")
-    both = write("both", "1 # O O O\n2 Berlin O B-LOC B-LOC\n\n1 Ess O O B-ORG\n")
-    expected = "processed 3 tokens with 1 phrases; found: 2 phrases; correct: 1."
-    assert expected in score(both, "--format", "conll", "--word-column", "1")
-    predicted = write("predicted", "1 # O O\n2 Berlin O B-LOC\n\n1 Ess O B-ORG\n")
-    assert expected in score(gold, predicted, *options, "--gold-column", "2")
-    other = write("predicted", "1 # O O\n2 Bern O B-LOC\n\n1 Ess O B-ORG\n")
-    assert "expected the word 'Berlin'" in fail(gold, other, *options, "--gold-column", "2")
-
-
-def test_another_scheme_changes_the_accuracy_and_is_warned_of(score, write, caplog):
-    """The chunks are the same. The accuracy is conlleval's, and a warning says what it means."""
-    expected = "processed 2 tokens with 1 phrases; found: 1 phrases; correct: 1.\naccuracy:  50.00%; precision: 100.00%"
-    bio, iob1, bioul = (write(name, f"a {name}-A\nb O\n") for name in ("B", "I", "U"))
-    assert score(iob1, bio, "--format", "conll").startswith(expected)
-    assert f"the gold tags of {iob1} are not: the accuracy compares" in caplog.text
-    caplog.clear()
-    assert score(bio, iob1, "--format", "conll").startswith(expected)
-    assert score(bioul, bio, "--format", "conll").startswith(expected.replace(" 50", "100"))
-    assert not caplog.records
-
-
-def test_other_tags_are_scored_one_by_one(score, write):
-    path = write("both", "a N N\nb V N\n\nc N N\n")
-    assert (
-        score(path, "--format", "conll", "--no-chunks")
-        == """processed 3 tokens in 2 sentences
-accuracy:  66.67
-
-precision  recall      F1     gold  predicted  tag
-    66.67  100.00   80.00        2          3  N
-     0.00    0.00    0.00        1          0  V
-"""
+class TestWordsOfWmt:
+    @pytest.mark.parametrize(
+        "kind, header", [("mt", "1\n2\n"), ("gap", "1\n2\n3\n"), ("source", "")]
     )
+    def test_tables_of_each_kind_have_the_scores_of_scikit_learn(self, write, kind, header):
+        predicted = noisy(0.2, 1)
+        gold = write("gold", rows(GOLD, before=("en-de", "REFERENCE", kind)))
+        path = write("p", rows(predicted, header, ("en-de", "x", kind.upper())))
+        results = score_tags(gold, [path], format="wmt")
+        flat = [sum(tags, []) for tags in (GOLD, predicted)]
+        ok, bad = (f1_score(*flat, pos_label=label) for label in ("OK", "BAD"))
+        mean = results["systems"][0]["mean"]
+        assert mean.pop("accuracy") == numpy.mean([g == p for g, p in zip(*flat)])
+        expected = {
+            "f1_ok": ok,
+            "f1_bad": bad,
+            "f1_mult": ok * bad,
+            "mcc": matthews_corrcoef(*flat),
+        }
+        assert mean == pytest.approx(expected)
+        unit = {"mt": "tokens", "gap": "gaps", "source": "source words"}[kind]
+        title = f"processed {len(flat[0])} {unit} in 25 sentences\n"
+        assert score(gold, path, "--format", "wmt").startswith(title)
+
+    def test_layouts_of_all_years_have_the_same_scores(self, write):
+        gold = write("gold", lines(GOLD))
+        of_2023 = "".join(
+            f"en-de\tgold\t{i}\t{' '.join(words)}\t{' '.join(words)}\t{' '.join(tags)}\n"
+            for i, (words, tags) in enumerate(zip(WORDS, GOLD))
+        )
+        tables = [
+            write("2023", f"lp\tgold\tsid\tmt\tmttok\ttags\n{of_2023}"),
+            write("2016", rows(GOLD, before=("method",))),
+            write("2020", rows(GOLD, "1\n2\n")),
+            write("gaps", lines(with_gaps(GOLD))),
+        ]
+        systems = [write("p", lines(noisy(0.3, 2))), write("q", rows(noisy(0.3, 2), "1\n2\n3\n"))]
+        expected = scores_of(gold, systems[:1], format="wmt")
+        for table in tables:
+            for system in systems:
+                assert scores_of(table, [system], format="wmt") == expected
+
+    def test_sentences_that_a_gold_file_leaves_out_are_not_scored(self, write):
+        table = "lp\tgold\tsid\tmt\tmttok\ttags\nen-de\tgold\t0\ta\ta\tOK\n"
+        table += "en-de\tgold\t1\thallucination\thallucination\thallucination\n"
+        table += "en-de\tgold\t2\tb c\tb c\tBAD OK\n"
+        predicted = write(
+            "p", rows([["OK"], ["BAD", "BAD"], ["OK", "OK"]], words=["a", "xy", "bc"])
+        )
+        results = score_tags(write("gold", table), [predicted], format="wmt")
+        assert (results["sentences"], results["tokens"]) == (2, 3)
+        assert results["systems"][0]["mean"]["accuracy"] == 2 / 3
+
+    def test_tags_of_gaps_are_left_out_or_scored(self, write):
+        words, gaps = noisy(0.2, 1), noisy(0.4, 2)
+
+        def joined(words, gaps):
+            return lines([[*sum(map(list, zip(g, w)), []), "OK"] for g, w in zip(gaps, words)])
+
+        def only(gaps):
+            return lines([[*tags, "OK"] for tags in gaps])
+
+        gold, predicted = write("gold", joined(GOLD, GOLD)), write("p", joined(words, gaps))
+        files = [write("a", lines(GOLD)), write("b", lines(words))]
+        of_words = scores_of(files[0], files[1:], format="wmt", gaps="no")
+        of_gaps = scores_of(
+            write("c", only(GOLD)), [write("d", only(gaps))], format="wmt", gaps="no"
+        )
+        assert scores_of(gold, [predicted], format="wmt") == of_words  # all numbers of tags are odd
+        assert scores_of(gold, [predicted], format="wmt", gaps="yes") == of_words
+        assert scores_of(gold, files[1:], format="wmt") == of_words
+        assert scores_of(gold, [predicted], format="wmt", gaps="only") == of_gaps
+        assert scores_of(gold, [write("d", only(gaps))], format="wmt", gaps="only") == of_gaps
+        both = score_tags(gold, [predicted], format="wmt", gaps="no")
+        assert both["tokens"] == sum(2 * len(tags) + 1 for tags in GOLD)
+        assert f"(without the gaps of {gold})" in score(gold, files[1], "--format", "wmt")
+
+    @pytest.mark.parametrize(
+        "text, line",
+        [
+            ("OK BAD\nOK bad\n", 2),
+            ("OK BAD\n\n", 2),
+            ("OK BAD\n", 1),
+            ("OK BAD\nOK OK\nOK\n", 3),
+            ("OK BAD\nOK\n", 2),
+            ("", 1),
+            ("en-de\tx\tmt\t0\t0\ta\tOK\nen-de\tx\tmt\t0\t2\tb\tOK\n", 2),
+            ("en-de\tx\tmt\t0\t0\ta\tOK\nen-de\tx\tgap\t0\t1\tb\tOK\n", 2),
+            ("x\t0\t0\ta\tOK\nx\t0\t1\tb\tgood\n", 2),
+        ],
+    )
+    def test_mistakes_have_a_line(self, write, text, line):
+        gold, path = write("gold", "OK BAD\nOK OK\n"), write("p", text)
+        assert place_of(gold, [path], format="wmt") == (path, line)
+
+    def test_files_of_different_kinds_languages_and_words_do_not_line_up(self, write):
+        gold = write("gold", rows(GOLD))
+        for change in (("mt", "gap"), ("en-de", "en-ru")):
+            path = write("p", rows(GOLD).replace(*change))
+            assert place_of(gold, [path], format="wmt") == (path, 1)
+        path = write("p", rows(GOLD).replace("w1", "other", 1))
+        assert place_of(gold, [path], format="wmt") == (path, 2)
+
+
+class TestSpans:
+    def test_made_up_spans_have_the_figures_of_the_official_script(self, write):
+        reference = json.loads(MADE_UP.read_text(encoding="utf-8"))
+        gold, predicted = SPANS_HEADER, "1\n2\n3\n"
+        for number, sentence in enumerate(reference["sentences"]):
+            gold += span_row(number, sentence["text"], sentence["gold"])
+            predicted += span_row(number, sentence["text"], sentence["predicted"], "x")
+        gold, path = write("gold.tsv", gold), write("p.tsv", predicted)
+        assert scores_of(gold, [path], format="wmt-spans") == pytest.approx(reference["expected"])
+
+    def test_json_lines_and_tables_have_the_same_scores(self, write):
+        texts = ["abc def", "a b"]
+        gold = [[(0, 4, "major"), (2, 5, "minor")], [(3, 3, "minor")]]
+        segments = [
+            {
+                "source": "x",
+                "target": text,
+                "spans": [dict(zip(("start", "end", "severity"), span)) for span in spans],
+            }
+            for text, spans in zip(texts, gold)
+        ]
+        objects = write("gold.jsonl", "".join(json.dumps(each) + "\n" for each in segments))
+        table = "".join(span_row(i, *each) for i, each in enumerate(zip(texts, gold)))
+        table = write("gold.tsv", SPANS_HEADER + table)
+        predicted = span_row(0, "abc def", [(2, 6, "minor")]) + span_row(1, "a b", [])
+        predicted = write("p.tsv", predicted)
+        scores = scores_of(table, [predicted], format="wmt-spans")
+        # Characters 2 and 3 are right, 4 is right, 5 is not in gold; 0, 1 and the omission are missed.
+        assert scores == pytest.approx({"precision": 3 / 4, "recall": 3 / 6, "f1": 6 / 10})
+        assert scores_of(objects, [predicted], format="wmt-spans") == scores
+
+    def test_other_texts_do_not_line_up(self, write):
+        gold = write("gold.tsv", span_row(0, "abc", []) + span_row(1, "abc deg", []))
+        path = write("p.tsv", span_row(0, "abc", []) + span_row(1, "abc def", []))
+        assert place_of(gold, [path], format="wmt-spans") == (path, 2)
+
+
+class TestSentences:
+    def test_correlations_and_errors_are_those_of_scipy(self, write):
+        x = RNG.random(30).round(3)
+        y, z = (x + share * RNG.random(30).round(3) for share in (0.1, 3))
+        table = "".join(f"en-de\ts\t{i}\t{value}\n" for i, value in enumerate(z))
+        gold, first = write("x", lines(zip(x))), write("y", lines(zip(y)))
+        results = score_tags(
+            gold, [first, write("z", f"1\n2\n3\n{table}")], format="wmt-sentences", trials=50
+        )
+        for system, values in zip(results["systems"], (y, z)):
+            assert system["mean"] == pytest.approx(
+                {
+                    "pearson": scipy.stats.pearsonr(x, values)[0],
+                    "spearman": scipy.stats.spearmanr(x, values)[0],
+                    "kendall": scipy.stats.kendalltau(x, values)[0],
+                    "mae": numpy.abs(x - values).mean(),
+                    "rmse": numpy.sqrt(((x - values) ** 2).mean()),
+                }
+            )
+        means = [system["mean"] for system in results["systems"]]
+        comparison = results["comparison"]
+        assert set(comparison) == {"pearson", "mae", "rmse", "trials", "seed"}
+        for name in ("pearson", "mae", "rmse"):
+            difference = means[0][name] - means[1][name]
+            assert comparison[name]["difference"] == pytest.approx(difference)
+
+    @pytest.mark.parametrize(
+        "text, line", [("1\nnan\n", 2), ("1\n\n", 2), ("a\ts\t0\t1\na\ts\t2\t1\n", 2), ("1\n", 1)]
+    )
+    def test_mistakes_have_a_line(self, write, text, line):
+        gold, path = write("gold", "1\n2\n"), write("p", text)
+        assert place_of(gold, [path], format="wmt-sentences") == (path, line)
+
+
+@pytest.fixture
+def systems(write):
+    """The paths of gold tags and of the tags of six runs, from good to bad, and the tags."""
+    generator = numpy.random.default_rng(0)
+    gold = generator.choice(["O", "O", "B-A", "I-A", "B-B"], (30, 7))
+    noise = generator.choice(["O", "B-A", "B-B"], (6, 30, 7))
+    shares = numpy.array([0.1, 0.15, 0.2, 0.3, 0.4, 0.5])[:, None, None]
+    predicted = numpy.where(generator.random((6, 30, 7)) < shares, noise, gold)
+    paths, tags = [], [each.tolist() for each in (gold, *predicted)]
+    for number, sentences in enumerate(tags):
+        blocks = ["".join(f"w{i} {tag}\n" for i, tag in enumerate(row)) for row in sentences]
+        paths.append(write(f"{number}.conll", "\n".join(blocks)))
+    return paths, tags
+
+
+class TestTwoSystems:
+    def test_json_has_scores_counts_and_comparison(self, systems):
+        (gold, first, *_, second), tags = systems
+        options = {"format": "conll", "trials": 200, "seed": 3}
+        results = score_tags(gold, [first, second], **options)
+        counts = [CHUNKS.count(tags[0], tags[i]) for i in (1, -1)]
+        sentences = [each.sentences for each in counts]
+        expected = compare(*sentences, lambda sums: CHUNKS.scores(sums)["f1-overall"], 200, 3)
+        assert results["comparison"] == {"f1-overall": expected._asdict(), "trials": 200, "seed": 3}
+        assert (results["gold"], results["sentences"], results["tokens"]) == (gold, 30, 210)
+        for system, each, path in zip(results["systems"], counts, (first, second)):
+            (run,) = system["runs"]
+            assert run["path"] == path
+            assert run["scores"] == system["mean"] == CHUNKS.scores(each.sentences.sum(0))
+            counted = {name: tuple(run["types"][name].values())[3:] for name in run["types"]}
+            assert counted == each.types
+        text = score(
+            gold, first, second, "--format", "conll", "--trials", 200, "--seed", 3, "--json"
+        )
+        assert json.loads(text) == results
+
+    def test_text_has_both_systems_and_their_difference(self, systems):
+        (gold, first, *_, second), _ = systems
+        text = score(gold, first, second, "--format", "conll", "--trials", 200)
+        table, comparison = (part.splitlines() for part in text.split("\n\n"))
+        assert [line.split()[0] for line in table[2:]] == [first, second]
+        assert comparison[0] == "first minus second (200 trials, seed 0)"
+        assert comparison[1].split() == ["difference", "95%", "interval", "p"]
+        name, difference, low, to, high, p_value = comparison[2].split()
+        assert (name, to, p_value) == ("F1", "to", f"{1 / 201:.4f}")
+        assert float(low) < float(difference) < float(high)
+
+    def test_several_runs_are_compared_by_their_means(self, systems):
+        (gold, *paths), tags = systems
+        results = score_tags(gold, paths, format="conll", runs=3, trials=200)
+        found = [[run["path"] for run in system["runs"]] for system in results["systems"]]
+        assert found == [paths[:3], paths[3:]]
+        counts = numpy.stack([CHUNKS.count(tags[0], each).sentences for each in tags[1:]])
+        f1 = CHUNKS.scores(counts.sum(1))["f1-overall"]
+        for system, scores in zip(results["systems"], (f1[:3], f1[3:])):
+            assert system["mean"]["f1-overall"] == pytest.approx(scores.mean())
+        comparison = results["comparison"]["f1-overall"]
+        assert comparison["difference"] == pytest.approx(f1[:3].mean() - f1[3:].mean())
+        expected = scipy.stats.ttest_ind(f1[:3], f1[3:], equal_var=False).pvalue
+        assert comparison["p_value_of_runs"] == pytest.approx(expected)
+        text = score(gold, *paths, "--runs", 3, "--format", "conll", "--trials", 200)
+        assert f"{100 * f1[:3].std(ddof=1):.2f}" in text and text.split()[-1] == f"{expected:.4f}"
+
+    def test_leaderboard_has_the_best_system_first(self, write):
+        gold = write("gold", lines(GOLD))
+        paths = [write(f"{share}", lines(noisy(share, 1))) for share in (0.5, 0.1, 0.3)]
+        results = score_tags(gold, paths, format="wmt", leaderboard=True, gaps="no")
+        mcc = [system["mean"]["mcc"] for system in results["systems"]]
+        assert len(mcc) == 3 and all(better > worse for better, worse in pairwise(mcc))
+        assert "comparison" not in results
+        text = score(gold, *paths, "--format", "wmt", "--gaps", "no", "--leaderboard")
+        assert [line.split()[0] for line in text.splitlines()[2:]] == [paths[i] for i in (1, 2, 0)]
 
 
 @pytest.mark.parametrize(
-    "arguments, column, other",
-    [((), 3, "Z"), (("--column", "xpos"), 4, "_"), (("--column", "feats"), 5, "_")],
+    "predicted, options",
+    [
+        ([], {"format": "wmt"}),
+        (["a", "b", "c"], {"format": "conll"}),
+        (["a"], {"format": "conll", "runs": 2}),
+        (["a", "b", "c"], {"format": "wmt", "leaderboard": True, "runs": 2}),
+        ([], {"format": "conll", "gold_column": -1}),
+    ],
 )
-def test_a_column_of_conllu_is_scored(score, write, arguments, column, other):
-    gold = write("gold", conllu("X", "Y", column=column) + conllu("X", other, column=column))
-    predicted = write(
-        "predicted", conllu("X", "X", column=column) + conllu("X", "Y", column=column)
-    )
-    assert (
-        score(gold, predicted, "--format", "conllu", *arguments)
-        == f"""processed 4 tokens in 2 sentences
-accuracy:  50.00
-
-precision  recall      F1     gold  predicted  tag
-    66.67  100.00   80.00        2          3  X
-     0.00    0.00    0.00        1          1  Y
-     0.00    0.00    0.00        1          0  {other}
-"""
-    )
+def test_files_that_are_no_systems_are_an_error(predicted, options):
+    with pytest.raises(UserError):
+        score_tags("gold", predicted, **options)
 
 
-WMT = """processed 5 tokens in 2 sentences{}
-F1-OK:  66.67; F1-BAD:  50.00; F1-MULT:  33.33; MCC:  16.67; accuracy:  60.00
-
-precision  recall      F1     gold  predicted  tag
-    50.00   50.00   50.00        2          2  BAD
-    66.67   66.67   66.67        3          3  OK
-"""
-
-
-def test_word_tags_are_scored_without_those_of_gaps(score, write):
-    gold, predicted = write("g", "BAD OK\nOK BAD OK\n"), write("p", "BAD BAD\nOK OK OK\n")
-    assert score(gold, predicted, "--format", "wmt") == WMT.format("")
-    gaps = write("gaps", "OK BAD OK OK OK\nBAD OK BAD BAD OK OK BAD\n")
-    note = " (left out: the gaps of {})"
-    assert score(gaps, predicted, "--format", "wmt") == WMT.format(note.format(gaps))
-    other = write("other", "OK BAD OK BAD OK\nBAD OK BAD OK OK OK BAD\n")
-    assert score(gaps, other, "--format", "wmt", "--gaps", "yes") == WMT.format(
-        note.format(f"{gaps}, {other}")
-    )
-    assert score(gaps, other, "--format", "wmt", "--gaps", "no").startswith("processed 12 tokens")
+def test_mistakes_in_columns_have_a_line(write):
+    gold = write("gold", "a O\nb B-A\n\nc O\n")
+    cases = {
+        "a O\nx O\n\nc O\n": 2,
+        "a O\n\nc O\n": 1,
+        "a O\nb Per\n\nc O\n": 2,
+        "a\nb\n\nc\n": 1,
+        "": 1,
+    }
+    for text, line in cases.items():
+        path = write("p", text)
+        options = {"format": "conll", "predicted_column": 1}
+        assert place_of(gold, [path], **options) == (path, line)
 
 
-GOLD = "a O\nb B-A\n\nc O\n"
+@needs_shared
+class TestOfficialFigures:
+    """Of made-up submissions, and of the leaderboard of 2022, on data that cannot be part of the repository."""
 
+    NAMES = {"mcc": "MCC", "f1_bad": "F1-bad", "f1_ok": "F1-good", "f1_mult": "F1-multi"}
 
-class TestErrors:
-    def test_files_that_do_not_line_up(self, fail, write):
-        gold, path = write("gold", GOLD), write("predicted", "a O\nx O\n\nc O\n")
-        expected = f"error: {path}:2: expected the word 'b' of {gold}:2, got 'x'"
-        assert fail(gold, gold, path, "--format", "conll", "--json") == expected
+    EXPECTED = json.loads((OFFICIAL / "expected.json").read_text()) if OFFICIAL.is_dir() else {}
 
-    def test_encoding_is_used(self, score, tmp_path):
-        path = tmp_path / "both"
-        path.write_bytes(b"caf\xe9 O O\n")
-        assert score(path, "--format", "conll", "--encoding", "latin-1").startswith("processed 1 ")
+    @pytest.mark.parametrize("file, kind", [("mt", "MT"), ("gaps", "GAP"), ("src", "SRC")])
+    def test_words_gaps_and_source_words_of_2021(self, file, kind):
+        folder = OFFICIAL / "wmt21"
+        gold = folder / "gold" / f"goldlabels_{file}.tags"
+        predicted = folder / "predicted" / f"predictions_{file}.txt"
+        scores = scores_of(str(gold), [str(predicted)], format="wmt")
+        for ours, theirs in self.NAMES.items():
+            assert round(scores[ours], 4) == self.EXPECTED["wmt21"][f"({kind}) {theirs}"]
 
-    @pytest.mark.parametrize(
-        "line, message",
-        [
-            ("--format wmt", "PREDICTED: expected a file with predicted tags, got none"),
-            (
-                "p p --runs 2 --format conll --trials 9",
-                "--trials: expected the files of two systems to compare, got no comparison",
-            ),
-            ("p p p --format conll", "PREDICTED: expected 1 or 2 files (--runs 1), got 3"),
-            (
-                "--format conll --gold-column -1",
-                "--gold-column: expected another column than --predicted-column in one file, got -1",
-            ),
-            ("p --format conll --gaps no", "--gaps: expected --format wmt, got conll"),
-        ],
-    )
-    def test_arguments_that_do_not_go_together(self, fail, line, message):
-        assert fail("gold", *line.split()) == f"error: {message}"
+    def test_words_of_2023(self):
+        folder = OFFICIAL / "wmt23_words"
+        scores = scores_of(str(folder / "gold.tsv"), [str(folder / "predicted.txt")], format="wmt")
+        found = {"ende_mcc": round(scores["mcc"], 4), "ende_f1": round(scores["f1_mult"], 4)}
+        assert found == self.EXPECTED["wmt23_words"]
+
+    def test_sentence_scores_of_2022(self):
+        folder = OFFICIAL / "wmt22_explanations"
+        paths = [str(folder / f"sentence.{ending}") for ending in ("gold", "submission")]
+        scores = scores_of(paths[0], paths[1:], format="wmt-sentences")
+        for ours, theirs in {"pearson": "SEN_PEAR", "spearman": "SEN_SPEA"}.items():
+            assert scores[ours] == pytest.approx(
+                self.EXPECTED["wmt22_explanations"][theirs], abs=1e-12
+            )
+
+    def test_leaderboard_of_2022(self):
+        folder = DATA / "wmt22-en-de"
+        submissions = sorted(map(str, (folder / "submissions").iterdir()))
+        gold = str(folder / "test" / "test.tags")
+        results = score_tags(gold, submissions, format="wmt", leaderboard=True)
+        found = [
+            [Path(system["runs"][0]["path"]).stem]
+            + [f"{system['mean'][name]:.4f}" for name in ("mcc", "f1_bad", "f1_ok")]
+            for system in results["systems"]
+        ]
+        _, *official = (folder / "leaderboard.tsv").read_text().splitlines()
+        assert found == [line.split("\t")[:4] for line in official]

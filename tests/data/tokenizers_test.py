@@ -1,4 +1,4 @@
-"""Tokenizers: their words, and the places of these in the text."""
+"""Tokenizers: their words, and the positions of these in the text."""
 
 import sys
 
@@ -11,7 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from allennlp_nef.data.tokenizers import PunctuationTokenizer, SacremosesTokenizer, split_text
-from allennlp_nef.errors import UserError
+from allennlp_nef.errors import DataFormatError, UserError
+from tests.data.reader_files import PROPERTY
 
 TEXTS = {
     "He left Lisbon.": ["He", "left", "Lisbon", "."],
@@ -42,15 +43,20 @@ def test_chinese_and_japanese_are_split_into_characters():
     ]
 
 
-@settings(deadline=None, derandomize=True)
+def assert_tokens_are_the_text(text, tokens):
+    assert all(text[token.idx : token.idx_end] == token.text for token in tokens)
+    assert "".join(token.text for token in tokens) == "".join(text.split())
+    assert not any(character.isspace() for token in tokens for character in token.text)
+    assert all(first.idx_end <= second.idx for first, second in zip(tokens, tokens[1:]))
+
+
+@PROPERTY
 @given(
     st.text(st.characters() | st.sampled_from("ab1 .,'@#-:京は\u0301\ufeff\x00\n"), max_size=20),
     st.booleans(),
 )
-def test_tokens_are_the_text_without_its_whitespace(text, split_cjk):
-    tokens = PunctuationTokenizer(split_cjk).tokenize(text)
-    assert all(text[token.idx : token.idx_end] == token.text for token in tokens)
-    assert "".join(token.text for token in tokens) == "".join(text.split())
+def test_punctuation_tokens_are_the_text_without_whitespace(text, split_cjk):
+    assert_tokens_are_the_text(text, PunctuationTokenizer(split_cjk).tokenize(text))
 
 
 PIECES = [
@@ -60,105 +66,58 @@ PIECES = [
 
 
 @pytest.fixture(scope="module")
-def tokenizers():
+def moses():
     pytest.importorskip("sacremoses")
     return {language: SacremosesTokenizer(language) for language in ("en", "de", "fr", "ja")}
 
 
-def is_dropped(character):
-    return character.isspace() or character <= "\x1f"
-
-
-def assert_places_are_right(text, tokens):
-    """They hold the token, do not overlap, and together are all that is not dropped."""
-    last = 0
-    for token in tokens:
-        assert last <= token.idx < token.idx_end <= len(text)
-        part = text[token.idx : token.idx_end]
-        assert not is_dropped(part[0]) and not is_dropped(part[-1])
-        assert token.text == "".join(c for c in part if not is_dropped(c)) != ""
-        assert not any(c.isspace() for c in part)
-        assert all(is_dropped(c) for c in text[last : token.idx])
-        last = token.idx_end
-    assert all(is_dropped(c) for c in text[last:])
-
-
-@settings(deadline=None, max_examples=60)
+@settings(PROPERTY, max_examples=60)
 @example("")
 @example(" \x00\t")
 @example("DOT\x00MULTI.. DOTDOTMULTI DOTMULTI.")
 @given(text=st.lists(st.sampled_from(PIECES), max_size=20).map("".join) | st.text(max_size=20))
-def test_places_are_right_in_any_text(tokenizers, text):
-    for tokenizer in tokenizers.values():
-        assert_places_are_right(text, tokenizer.tokenize(text))
+def test_moses_tokens_are_the_text_without_whitespace(moses, text):
+    for tokenizer in moses.values():
+        assert_tokens_are_the_text(text, tokenizer.tokenize(text))
 
 
-def test_tokens_are_those_of_sacremoses(tokenizers):
+def test_tokens_are_those_of_sacremoses(moses):
     from sacremoses import MosesTokenizer
 
-    text = "Dr. Smith\u00a0said: \"it's\u2028<b>50%</b> & more...\"\x85(e.g. cafe\u0301) 😀\t\x01he doesn't\x00."
-    for language, tokenizer in tokenizers.items():
+    text = (
+        "Dr. Smith\u00a0said: \"it's\u2028<b>50%</b> & more...\" (e.g. cafe\u0301) 😀\the doesn't."
+    )
+    for language, tokenizer in moses.items():
         expected = MosesTokenizer(lang=language).tokenize(text, escape=False)
         assert [token.text for token in tokenizer.tokenize(text)] == expected
 
 
-def test_text_of_which_the_characters_change_is_split_on_whitespace(tokenizers, monkeypatch):
-    tokenizer = tokenizers["en"]
-    monkeypatch.setattr(tokenizer, "_moses", type("Moses", (), {"tokenize": lambda *a, **k: ["x"]}))
-    got = [(token.text, token.idx, token.idx_end) for token in tokenizer.tokenize("don't\x00 go")]
-    assert got == [("don't", 0, 5), ("go", 7, 9)]
+def test_a_text_that_moses_changes_is_split_at_whitespace(moses):
+    tokens = moses["en"].tokenize("don't\x00 go.")
+    assert [(t.text, t.idx, t.idx_end) for t in tokens] == [("don't\x00", 0, 6), ("go.", 7, 10)]
 
 
-def test_the_name_is_registered_and_unknown_languages_are_refused(tokenizers):
+def test_moses_is_registered_and_refuses_unknown_languages(moses):
     params = Params({"type": "sacremoses", "language": "de"})
     assert isinstance(Tokenizer.from_params(params), SacremosesTokenizer)
-    with pytest.raises(
-        ConfigurationError, match="language: expected one that sacremoses knows, .*, de, "
-    ):
+    with pytest.raises(ConfigurationError):
         SacremosesTokenizer("german")
 
 
-def test_missing_package_is_reported_with_the_command(monkeypatch):
+def test_a_missing_package_is_a_user_error(monkeypatch):
     monkeypatch.setitem(sys.modules, "sacremoses", None)
-    with pytest.raises(
-        UserError, match="sacremoses: expected the extra tokenize, which is not installed"
-    ):
+    with pytest.raises(UserError, match="tokenize"):
         SacremosesTokenizer()
 
 
-class Listed(Tokenizer):
-    """Gives the tokens of a list."""
-
-    def __init__(self, tokens):
-        self.tokens = tokens
-
-    def tokenize(self, text):
-        return self.tokens
+def test_words_are_between_whitespace_without_a_tokenizer():
+    assert split_text(" a\u00a0bc\n") == (["a", "bc"], [(1, 2), (3, 5)])
 
 
-class TestSplitText:
-    def test_words_are_between_whitespace_without_a_tokenizer(self):
-        split = split_text(" a\u00a0bc\n")
-        assert (split.words, split.offsets) == (["a", "bc"], [(1, 2), (3, 5)])
-
-    @pytest.mark.parametrize(
-        "tokenizer",
-        [
-            LettersDigitsTokenizer(),  # with the starts alone
-            Listed([Token("ab"), Token(" "), Token("."), Token("."), Token("c")]),
-            Listed([Token("ab", 0, 2), Token(".", 3, 4), Token(".", 4, 5), Token("c", 5, 6)]),
-        ],
-    )
-    def test_tokens_are_found_in_the_text(self, tokenizer):
-        split = split_text("ab ..c", tokenizer)
-        assert split.words == ["ab", ".", ".", "c"]
-        assert split.offsets == [(0, 2), (3, 4), (4, 5), (5, 6)]
-
-    @pytest.mark.parametrize(
-        "tokens", [[Token("x")], [Token("c"), Token("ab")], [Token("a", 5, 9)]]
-    )
-    def test_tokens_that_are_not_in_the_text_are_refused(self, tokens):
-        with pytest.raises(
-            ConfigurationError, match="whose tokens are words of the text, got the token"
-        ):
-            split_text("ab ..c", Listed(tokens))
+def test_tokens_are_found_in_the_text(monkeypatch):
+    tokenizer = LettersDigitsTokenizer()
+    offsets = [(0, 2), (3, 4), (4, 5), (5, 6)]
+    assert split_text("ab ..c", tokenizer) == (["ab", ".", ".", "c"], offsets)
+    monkeypatch.setattr(tokenizer, "tokenize", lambda text: [Token("c"), Token("ab")])
+    with pytest.raises(DataFormatError):
+        split_text("ab ..c", tokenizer)

@@ -1,92 +1,67 @@
 """Headless Chromium, driven by selenium."""
 
-import json
 import shutil
 from contextlib import contextmanager
 
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
+FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking")
 
 
-def program(*names):
-    """The path of the first of these programs that is installed."""
-    for name in names:
-        path = shutil.which(name)
-        if path:
-            return path
-    raise RuntimeError(
-        f"expected one of {', '.join(names)} on the PATH, got none: install Debian's chromium and chromium-driver, or "
-        'leave the tests in a browser out (pytest -m "not browser")'
-    )
+def missing_program():
+    """The name of a program that the tests in a browser need and that is not installed; None if there is none."""
+    programs = {"chromium": ("chromium", "google-chrome"), "chromedriver": ("chromedriver",)}
+    return next((p for p, names in programs.items() if not any(map(shutil.which, names))), None)
 
 
 class Browser:
-    """Chromium with one page: what a user does, what the page shows, and what Chromium logged."""
+    """Chromium with one page: what a user does, and what the page shows."""
 
     def __init__(self, driver):
         self.driver = driver
 
-    def resize(self, size):
-        width, height = size
-        self.driver.execute_cdp_cmd(
-            "Emulation.setDeviceMetricsOverride",
-            {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600},
-        )
+    def open(self, address, width=1100):
+        metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        self.driver.get(address)
 
     def run(self, script, *arguments):
         return self.driver.execute_script(script, *arguments)
-
-    def all(self, selector):
-        return self.driver.find_elements("css selector", selector)
 
     def one(self, selector):
         return self.driver.find_element("css selector", selector)
 
     def texts(self, selector):
         script = "return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)"
-        return self.run(script, selector)
+        return [text.replace("\u00a0", " ") for text in self.run(script, selector)]
 
-    def wait_until(self, expression, *arguments):
-        """Waits in the page until a JavaScript expression of `given` (the arguments) is true."""
+    def wait_until(self, expression):
+        """Waits until a JavaScript expression is true."""
         script = (
-            "const [done, given] = [[...arguments].pop(), arguments];"
-            f"const look = () => (({expression}) ? done(true) : setTimeout(look, 5)); look();"
+            f"const done = arguments[0]; const look = () => (({expression}) ? done(true) : "
+            "setTimeout(look, 5)); look();"
         )
-        self.driver.execute_async_script(script, *arguments)
+        self.driver.execute_async_script(script)
 
     def press(self, *keys):
         from selenium.webdriver.common.action_chains import ActionChains
 
         ActionChains(self.driver).send_keys(*keys).perform()
 
+    def hover(self, selector):
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        ActionChains(self.driver).move_to_element(self.one(selector)).perform()
+
+    def set(self, selector, value):
+        """Changes a field as a user does."""
+        script = (
+            "const field = document.querySelector(arguments[0]); field.value = arguments[1]; "
+            "field.dispatchEvent(new Event('input', { bubbles: true }))"
+        )
+        self.run(script, selector, value)
+
     def errors(self):
         """The messages of the console since the last call."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
-
-    def requested(self):
-        """The addresses that were requested since the last call."""
-        messages = [json.loads(e["message"])["message"] for e in self.driver.get_log("performance")]
-        return [
-            message["params"]["request"]["url"]
-            for message in messages
-            if message["method"] == "Network.requestWillBeSent"
-        ]
-
-    def screenshot(self, width):
-        """A picture of the whole page at a width in pixels, as PNG."""
-        self.resize((width, 800))
-        self.resize((width, self.run("return document.documentElement.scrollHeight")))
-        drawn = "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))"
-        self.driver.execute_async_script(drawn)
-        return self.driver.get_screenshot_as_png()
 
 
 @contextmanager
@@ -95,11 +70,11 @@ def chromium():
     from selenium import webdriver
 
     options = webdriver.ChromeOptions()
-    options.binary_location = program("chromium", "google-chrome")
+    options.binary_location = shutil.which("chromium") or shutil.which("google-chrome")
     for flag in FLAGS:
         options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    service = webdriver.ChromeService(program("chromedriver"))
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.ChromeService(shutil.which("chromedriver"))
     driver = webdriver.Chrome(options=options, service=service)
     driver.set_script_timeout(30)
     try:

@@ -1,92 +1,64 @@
-"""A headless Chromium, and the page in it, from the application of `allennlp serve --static-dir demo`."""
+"""A headless Chromium, and a server of the page."""
 
-from contextlib import ExitStack
-from copy import copy
-from types import SimpleNamespace
+import http.server
+import json
+import threading
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 
 import pytest
 
-from tests.demo.actions import GOOD
-from tests.demo.chromium import chromium
-from tests.demo.server import served, served_with
+from tests.demo.chromium import chromium, missing_program
 
-WIDE, NARROW = (1100, 800), (320, 640)
+DEMO = Path(__file__).resolve().parent.parent.parent / "allennlp_nef" / "demo"
 
 
 @pytest.fixture(scope="session")
 def browser():
+    pytest.importorskip("selenium", reason="needs selenium")
+    program = missing_program()
+    if program:
+        pytest.skip(f"needs {program}")
     with chromium() as browser:
         yield browser
 
 
-@pytest.fixture(scope="session")
-def sites(request, predictor_of):
-    """The server of each task, and of models with other traces, by name: `address` and `predictor`.
-
-    A server starts, in this process, when a test asks for it for the first time. The models have no examples of their
-    own, so that those of the page are shown.
-    """
-    archives = {
-        "word_qe": lambda: request.getfixturevalue("archive_path"),
-        "chunks": lambda: request.getfixturevalue("ner_archive"),
-        "tags": lambda: request.getfixturevalue("pos_archive"),
-        "layers": lambda: request.getfixturevalue("baselines")["pos_lan"],
-        "self-attention": lambda: request.getfixturevalue("baselines")["ner_psa"],
-    }
-
-    class Sites(dict):
-        def __missing__(self, task):
-            predictor = predictor_of(
-                archives[task](), "word_qe" if task == "word_qe" else "nef_tagger"
-            )
-            predictor._dataset_reader = copy(predictor._dataset_reader)
-            predictor._dataset_reader.saved_examples = None
-            address = stack.enter_context(served(predictor))
-            self[task] = SimpleNamespace(address=address, predictor=predictor)
-            return self[task]
-
-    with ExitStack() as stack:
-        yield Sites()
-
-
 @pytest.fixture
-def open_page(browser, sites):
-    """`open_page(task, size)`: the page of a task, ready.
-
-    At the end of the test the console may have no message but those in `open_page.expects`, and the page may have
-    asked no other server.
-    """
-    browser.errors(), browser.requested()
-    addresses = set()
-
-    def open_page(task, size=WIDE):
-        address = sites[task].address
-        addresses.add(address)
-        browser.resize(size)
-        browser.driver.get(address)
-        browser.wait_until("document.querySelector('#example-list button')")
-        return browser
-
-    open_page.expects = []  # parts of messages
-    yield open_page
-    messages = [m for m in browser.errors() if not any(text in m for text in open_page.expects)]
-    assert messages == []
-    for url in browser.requested():
-        assert url.startswith((*addresses, "data:")), url
+def page(browser):
+    """The browser; no message may be in its console at the end, but for those of refused requests."""
+    browser.errors()
+    yield browser
+    assert [error for error in browser.errors() if "status of 400" not in error] == []
 
 
-@pytest.fixture(scope="module")
-def loaded_page(browser):
-    """The scripts of the page, loaded once."""
-    with served_with([GOOD]) as address:
-        browser.driver.get(address)
-        browser.wait_until("document.querySelector('#example-list button')")
-    return browser
+@contextmanager
+def served(predictor):
+    """The address of the page, on a server that answers like `allennlp serve` with this predictor."""
 
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def do_POST(self):
+            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            try:
+                status, answer = 200, predictor.predict_json(request)
+            except ValueError as error:
+                status, answer = 400, {"message": str(error)}
+            content = json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
 
-@pytest.fixture
-def replay_page(loaded_page):
-    """A page for `show`; nothing may go wrong in it."""
-    loaded_page.errors()
-    yield loaded_page
-    assert loaded_page.errors() == []
+        def log_message(self, *arguments):
+            """Prints no line for a request."""
+
+    handler = partial(Handler, directory=str(DEMO))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/"
+        finally:
+            server.shutdown()
+            thread.join()

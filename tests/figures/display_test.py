@@ -1,52 +1,72 @@
-"""A trace in a notebook."""
+"""Pages in one file: they hold the data as data, and need nothing else."""
 
 import json
+from html.parser import HTMLParser
 
-import numpy
 import pytest
 
-from allennlp_nef.modules.traces import FusionTrace
-from tests.figures.replay_page_test import Page
+from allennlp_nef.figures.display import Display, page_of
+from tests.figures.answers import DESCRIPTION, random_answer
 
-SOURCE = ["the", "</script><script>alert(1)</script>", "house"]
-TARGET = ["das", "&quot;'><img", "$Haus$"]
-
-
-@pytest.fixture(scope="module")
-def predictor(archive_path, predictor_of):
-    return predictor_of(archive_path, "word_qe")
+ODD = "</script><script>alert(1)</script> <!-- & \u2028 \ud800 $x ${y} \\u003c ü"
 
 
-def test_the_plot_is_the_heat_map_of_the_sentence(predictor):
-    trace = predictor.trace(SOURCE, TARGET)
-    figure = trace.plot()
-    axes, bar = figure.axes
-    assert [label.get_text() for label in axes.get_xticklabels()] == TARGET
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["1", "2", "3"]
-    assert (axes.get_ylabel(), bar.get_ylabel()) == ("step", "attention")
-    assert axes.get_title("left").split("\n")[0] == predictor.description()["title"]
-    assert numpy.allclose(axes.images[0].get_array(), trace.attention, atol=1e-6)
-    assert figure._repr_png_().startswith(b"\x89PNG\r\n")
+class Page(HTMLParser):
+    """Elements as (tag, attributes, text)."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.elements = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append([tag, dict(attrs), ""])
+
+    def handle_data(self, data):
+        if self.elements:
+            self.elements[-1][2] += data
+
+    def of(self, tag):
+        return [(attributes, text) for name, attributes, text in self.elements if name == tag]
 
 
-def test_the_html_is_a_frame_with_the_page_of_the_answer(predictor):
-    frames = Page(predictor.trace(SOURCE, TARGET)._repr_html_())
-    ((tag, attributes, text),) = frames.elements
-    assert (tag, attributes["sandbox"], text) == ("iframe", "allow-scripts", "")
-    assert "src" not in attributes
+def test_the_page_holds_the_data_without_markup():
+    models = [{"sentences": [{"tokens": [ODD]}], "description": {ODD: None}}]
+    (attributes, data), (_, scripts) = Page(page_of(models)).of("script")
+    assert attributes == {"type": "application/json", "id": "page-data"}
+    assert data.isascii() and not set("<>&") & set(data)
+    assert json.loads(data) == {"models": models}
+    assert "const Replay = " in scripts
+
+
+def test_the_page_refers_to_no_other_file():
+    text = page_of([])
+    page = Page(text)
+    (policy,) = (meta["content"] for meta, _ in page.of("meta") if "http-equiv" in meta)
+    assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-")
+    assert not any("src" in attributes for _, attributes, _ in page.elements)
+    assert [link["href"] for link, _ in page.of("link")] == ["data:,"]
+    assert "@import" not in text and "url(" not in text
+    # Nothing in the style sheet and the scripts ends their elements.
+    assert (text.count("</script"), text.count("</style"), text.count("<!--")) == (2, 1, 0)
+
+
+def test_a_notebook_shows_the_page_in_a_frame():
+    answer = random_answer(3, 2)
+    answer["tokens"][0] = "\"'><img>&quot;"
+    display = Display(answer, DESCRIPTION)
+    ((tag, attributes, _),) = Page(display._repr_html_()).elements
+    assert (tag, attributes["sandbox"]) == ("iframe", "allow-scripts")
     page = Page(attributes["srcdoc"])
     assert not page.of("img")
-    (data,) = [text for attrs, text in page.of("script") if attrs.get("id") == "page-data"]
-    (model,) = json.loads(data)["models"]
-    request = {"source": SOURCE, "target": TARGET, "trace": True}
-    assert model["sentences"] == [json.loads(json.dumps(predictor.predict_json(request)))]
-    assert model["description"] == {**predictor.description(), "examples": None}
+    (model,) = json.loads(page.of("script")[0][1])["models"]
+    assert model == {"description": DESCRIPTION, "sentences": [answer]}
 
 
-def test_a_trace_without_the_answer_of_a_predictor_is_shown_as_text():
-    trace = FusionTrace(["a"], ["O"], None, None)
-    assert trace._repr_html_() is None
-    with pytest.raises(
-        ValueError, match="plot: expected the trace of a predictor, got one without"
-    ):
-        trace.plot()
+def test_the_plot_is_the_heat_map():
+    pytest.importorskip("matplotlib", reason="needs the extra plot")
+    answer = random_answer(3, 2)
+    figure = Display(answer, DESCRIPTION).plot()
+    assert figure.axes[0].get_title("left") == DESCRIPTION["title"]
+    assert figure.axes[0].images[0].get_array().tolist() == answer["trace"]["attention"]

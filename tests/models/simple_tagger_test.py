@@ -1,8 +1,10 @@
-"""AllenNLP's `simple_tagger` with a reader of this package, as a user's baseline."""
+"""AllenNLP's `simple_tagger` with a reader of this package, as a baseline of a user."""
 
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.models import load_archive
+
+import allennlp_nef  # noqa: F401  # registers the components
 
 CONFIG = {
     "dataset_reader": {"type": "conllu_tags", "max_instances": 10},
@@ -26,5 +28,5 @@ def test_it_trains_and_answers_with_the_words(root, tmp_path, monkeypatch):
     archive = load_archive(str(tmp_path / "run" / "model.tar.gz"))
     instance = next(archive.validation_dataset_reader.read("fixtures/pos/dev.conllu"))
     answer = archive.model.forward_on_instance(instance)
-    assert answer["words"] == instance["metadata"].metadata.tokens
+    assert answer["words"] == instance["metadata"].metadata["words"]
     assert len(answer["tags"]) == len(answer["words"])

@@ -26,7 +26,7 @@ both = pytest.mark.parametrize("attend", list(ORACLES), ids=["csoftmax", "cspars
 
 
 @both
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(problem=problems(), dtype=st.sampled_from(FLOATS))
 def test_weights_are_the_optimum(attend, problem, dtype):
     z, u, mask = problem
@@ -137,24 +137,76 @@ def test_gradients_of_a_masked_batch_are_those_of_finite_differences(attend):
 @both
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_gradients_are_finite_where_bounds_sum_to_one(attend, dtype):
-    """The last step of N = L: alpha = u, whichever way the sum is rounded."""
+    """As in the last step of N = L: alpha = u, however the sum is rounded."""
     for seed in range(20):
         generator = torch.Generator().manual_seed(seed)
         u, z, gradient = torch.randn(3, 200, generator=generator, dtype=dtype).mul(3).unbind()
         u = u.softmax(0).requires_grad_()
         alpha = attend(z.requires_grad_(), u)
         alpha.backward(gradient)
-        torch.testing.assert_close(alpha, u, rtol=0, atol=1e-6)
+        torch.testing.assert_close(alpha, u, rtol=0, atol=3e-6)
         assert z.grad.abs().max() < 30 and u.grad.abs().max() < 30
 
 
 @both
-def test_second_derivatives_are_an_error(attend):
-    """They would be wrong where the gradient of alpha is constant."""
-    z = torch.randn(4, generator=torch.Generator().manual_seed(0)).requires_grad_()
-    alpha = attend(z, torch.ones(4))
-    with pytest.raises(RuntimeError, match=f"{attend.__name__} is differentiable once"):
-        torch.autograd.grad(alpha[0], z, create_graph=True)
+@pytest.mark.parametrize("dim", [0, 1, -3])
+def test_dim_selects_the_dimension(attend, dim):
+    z, u = values_of("tight", 4, batch=6)
+    z, u = z.reshape(2, 3, 4), u.reshape(2, 3, 4)
+    expected = attend(z, u).movedim(-1, dim)
+    mask = torch.ones(expected.shape, dtype=torch.bool)
+    torch.testing.assert_close(attend(z.movedim(-1, dim), u.movedim(-1, dim), mask, dim), expected)
+
+
+@both
+def test_bounds_and_mask_broadcast(attend):
+    z = torch.randn(3, 5, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    u = torch.tensor([0.5, 0.5, 0.1, 0.3, 0.3], requires_grad=True)
+    mask = torch.tensor([True, True, True, True, False])
+    alpha = attend(z, u, mask)
+    assert torch.equal(alpha, attend(z, u.expand(3, 5), mask.expand(3, 5)))
+    alpha.square().sum().backward()
+    assert u.grad.shape == u.shape
+    torch.testing.assert_close(attend(z, torch.tensor(0.3)), attend(z, torch.full((3, 5), 0.3)))
+
+
+@both
+def test_a_fully_masked_row_is_zero(attend):
+    z = torch.full((2, 3), math.nan)
+    z[0] = 0
+    mask = torch.tensor([[True, True, True], [False, False, False]])
+    alpha = attend(z.requires_grad_(), torch.full((2, 3), 0.5), mask)
+    alpha.square().sum().backward()
+    torch.testing.assert_close(alpha[0], torch.full((3,), 1 / 3))
+    assert alpha[1].tolist() == [0, 0, 0]
+    assert torch.isfinite(z.grad).all()
+
+
+@both
+@pytest.mark.parametrize(
+    "bounds", [[0.5, 0.25, 0.0], [1.0, -0.1, 0.5], [1.0, math.nan, 0.5]], ids=str
+)
+def test_infeasible_bounds_are_an_error(attend, bounds):
+    u = torch.tensor([[0.5, 0.5, 0.5], bounds])
+    with pytest.raises(ValueError):
+        attend(torch.zeros(2, 3), u)
+
+
+@both
+def test_bounds_made_infeasible_by_the_mask_are_an_error(attend):
+    u = torch.full((3,), 0.4)
+    attend(torch.zeros(3), u)
+    with pytest.raises(ValueError):
+        attend(torch.zeros(3), u, torch.tensor([True, True, False]))
+
+
+@both
+@pytest.mark.parametrize("dtype, length", [(torch.float32, 1000), (torch.bfloat16, 100)])
+def test_bounds_may_miss_one_by_rounding_only(attend, dtype, length):
+    z = torch.zeros(length, dtype=dtype)
+    attend(z, torch.full((length,), 1 / length, dtype=dtype))
+    with pytest.raises(ValueError):
+        attend(z, torch.full((length,), 0.9 / length, dtype=dtype))
 
 
 @both

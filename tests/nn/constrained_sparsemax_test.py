@@ -1,3 +1,5 @@
+"""csparsemax. What it shares with csoftmax is tested in `constrained_attention_test.py`."""
+
 import math
 
 import entmax
@@ -5,10 +7,7 @@ import numpy
 import pytest
 import torch
 
-from allennlp_nef.nn.constrained_sparsemax import (
-    constrained_sparsemax,
-    solve,
-)
+from allennlp_nef.nn.constrained_sparsemax import constrained_sparsemax, solve
 from tests import oracles
 from tests.nn.csoftmax_problems import KINDS, rows_by_oracle, values_of
 
@@ -74,13 +73,8 @@ class TestGradients:
         assert gradients[0] == gradients[1] == [3, 0, 0, 0]
 
 
-def test_errors_name_the_function():
-    with pytest.raises(ValueError, match="^constrained_sparsemax: upper bounds must sum to"):
-        constrained_sparsemax(torch.zeros(3), torch.full((3,), 0.3))
-
-
 def test_a_row_is_solved_as_it_is_alone():
-    """The second pass, for rows with large scores, does not change the others beyond rounding."""
+    """A row with large scores does not change the others."""
     z, u = values_of("random", 12, batch=3)
     z[0] *= 1e6
     together, alone = solve(z, u), [solve(*row) for row in zip(z[:, None], u[:, None])]

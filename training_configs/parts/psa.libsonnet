@@ -1,62 +1,36 @@
-// The settings of Wei et al., "Position-Aware Self-Attention based Neural Sequence Labeling", to be added to pos.libsonnet or
-// ner.libsonnet: words and characters, self-attention before and after a BiLSTM, a CRF, SGD. Other than in the paper, LSTMs and CRF
-// have PyTorch's initial weights.
-(import 'knobs.libsonnet')({
-  local knobs = self,
+// The settings of Wei et al., "Position-Aware Self-Attention based Neural Sequence Labeling", to be added to a config of pos_bilstm
+// or ner_bilstm: words and characters, self-attention below and above a BiLSTM, a CRF, SGD. The loss is summed over a batch. LSTMs
+// and CRF have PyTorch's initial weights, not the paper's.
+local characters = (import 'characters.libsonnet')(character_dim=30, lstm_dim=50);
+local word_dim = 100;
+local input_dim = word_dim + characters.output_dim;
+local lstm_dim = 150;  // each way
 
-  // Knobs.
-  order:: ['fusion', 'bilstm', 'fusion'],  // Table IX has others
-  attention_options:: {},  // of position_aware_self_attention: Tables VI and VII
-  embedding_dim:: 100,
-  affix_dim:: 0,
-  character_dim:: 30,
-  character_lstm_dim:: 50,  // each way; the paper's 100 are both together
-  lstm_dim:: 150,  // each way; the paper's 300 are both together
-  bilstm_dropout:: 0.55,  // of its input and its output
-  attention_dropout:: 0.2,
-  dropout:: 0,
-  batch_size:: 10,
-  learning_rate:: 0.01,
-  optimizer:: { type: 'sgd', lr: knobs.learning_rate, momentum: 0.9 },
-  learning_rate_decay:: 0.05,
-  num_epochs:: 100,
-  patience:: 10,
-  tag_head:: knobs.crf,
+local fusion(dim) = { type: 'position_aware_self_attention', input_dim: dim, dropout: 0.2 };
+local dropout(dim) = { type: 'dropout', input_dim: dim, dropout: 0.55 };
+local bilstm = [
+  dropout(input_dim),
+  { type: 'lstm', input_size: input_dim, hidden_size: lstm_dim, bidirectional: true },
+  dropout(2 * lstm_dim),
+];
 
-  // Builders.
-  assert std.length(knobs.order) > 0 && std.setDiff(std.set(knobs.order), ['bilstm', 'fusion']) == []
-         : "order: expected 'fusion' and 'bilstm', at least one of them",
-  local is_after_bilstm(i) = std.member(knobs.order[0:i], 'bilstm'),
-  local dim_at(i) = if is_after_bilstm(i) then 2 * knobs.lstm_dim else knobs.input_dim,
-  local dropout(dim) = { type: 'dropout', input_dim: dim, dropout: knobs.bilstm_dropout },
-  local fusion(dim) = {
-    type: 'position_aware_self_attention',
-    input_dim: dim,
-    dropout: knobs.attention_dropout,
-  } + knobs.attention_options,
-  local bilstm(dim) = [
-    dropout(dim),
-    {
-      type: knobs.encoder_type,
-      input_size: dim,
-      hidden_size: knobs.lstm_dim,
-      num_layers: knobs.num_layers,
-      bidirectional: true,
-    },
-    dropout(2 * knobs.lstm_dim),
-  ],
-  encoder:: {
-    type: 'compose',
-    encoders: std.flattenArrays([
-      if knobs.order[i] == 'bilstm' then bilstm(dim_at(i)) else [fusion(dim_at(i))]
-      for i in std.range(0, std.length(knobs.order) - 1)
-    ]),
+{
+  dataset_reader+: { token_indexers: characters.token_indexers, max_tokens:: null },
+  validation_dataset_reader+: { token_indexers: characters.token_indexers },
+  vocabulary: { min_count: { tokens: 2 } },
+  model+: {
+    text_field_embedder: characters.text_field_embedder(word_dim),
+    encoder: { type: 'compose', encoders: [fusion(input_dim)] + bilstm + [fusion(2 * lstm_dim)] },
+    tag_head: { type: 'crf', average: 'none' },
+    dropout: 0,
   },
-
-  // The experiment. The learning rate is for a loss that is summed over the batch.
-  crf+:: { average: 'none' },
-  max_tokens: null,
+  data_loader: { batch_sampler: { type: 'bucket', batch_size: 10, sorting_keys: ['tokens'] } },
   trainer+: {
-    learning_rate_scheduler: { type: 'inverse_time', rate: knobs.learning_rate_decay },
+    optimizer: { type: 'sgd', lr: 0.01, momentum: 0.9 },
+    learning_rate_scheduler: { type: 'inverse_time', rate: 0.05 },
+    num_epochs: 100,
+    patience: 10,
   },
-})
+  // The paper's baseline, without fusion (Table VIII).
+  bilstm:: { type: 'compose', encoders: bilstm },
+}

@@ -1,68 +1,139 @@
-"""The reader of CoNLL columns, and its output format."""
+"""CoNLL columns: the parser and the writer of the format, and the reader `conll_tags`."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, Instance
+from allennlp.data import DatasetReader
 from overrides import overrides
 
-from allennlp_nef.data.dataset_readers.sentence_reader import SentenceReader, format_with_tags
-from allennlp_nef.data.dataset_readers.tagging_reader import Prediction, Writer
-from allennlp_nef.data.formats.characters import OddCharacters, check_labels, in_lines
-from allennlp_nef.data.formats.chunks import SCHEMES, convert_tags, split_tag
-from allennlp_nef.data.formats.conll_columns import (
-    ColumnSentence,
-    as_column,
-    check_separator,
-    read_columns,
-)
-from allennlp_nef.data.formats.text_files import TextPath
-from allennlp_nef.errors import DataFormatError
+from allennlp_nef.data.chunks import OUTSIDE, SCHEMES, convert_tags, split_tag
+from allennlp_nef.data.dataset_readers.base import Prediction, SentenceReader, Writer
+from allennlp_nef.data.text_files import read_lines
+from allennlp_nef.errors import DataFormatError, quote
+
+# Empty lines, and lines that start a document or, for `conlleval`, end a sentence.
+_BOUNDARY = re.compile(r"[ \t]*((-DOCSTART-|-X-)([ \t].*)?)?")
+
+
+@dataclass
+class ColumnSentence:
+    """A sentence of a file of CoNLL columns."""
+
+    rows: list[list[str]]
+    """The columns of each token."""
+    lines: list[int]
+    """The line number of each token, from 1."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields, for `allennlp evaluate --predictions-output-file`."""
+        return asdict(self)
+
+
+def read_columns(
+    path: str, encoding: str = "utf-8", comment_prefix: str | None = None
+) -> Iterator[ColumnSentence]:
+    """
+    Yields the sentences of a file of the CoNLL shared tasks (CoNLL-2000, 2002, 2003): a token a line, and an empty line
+    after each sentence.
+
+    Columns are separated by tabs if the lines have tabs, and otherwise by blanks. All token lines must have the same
+    separator and the same number of columns. Lines that start with `-DOCSTART-` or `-X-` also end a sentence. Lines
+    that start with `comment_prefix` are skipped.
+
+    # Raises
+
+    `DataFormatError`: what `read_lines` raises, a token line that differs from the first one.
+    """
+    first_layout, first_line = "", 0
+    sentence = ColumnSentence([], [])
+    for number, line in read_lines(path, encoding):
+        if comment_prefix and line.startswith(comment_prefix):
+            continue
+        if _BOUNDARY.fullmatch(line):
+            if sentence.rows:
+                yield sentence
+                sentence = ColumnSentence([], [])
+            continue
+        if "\t" in line:
+            row, separator = [column.strip(" ") for column in line.split("\t")], "tabs"
+        else:
+            row, separator = [column for column in line.split(" ") if column], "blanks"
+        layout = f"{len(row)} columns separated by {separator}"
+        if not first_line:
+            first_layout, first_line = layout, number
+        if layout != first_layout:
+            raise DataFormatError(
+                f"{path}:{number}: expected {first_layout}, as in line {first_line}, got {layout}: {quote(line)}"
+            )
+        sentence.rows.append(row)
+        sentence.lines.append(number)
+    if sentence.rows:
+        yield sentence
+
+
+def format_columns(rows: Sequence[Sequence[str]]) -> str:
+    """
+    The lines of a sentence, columns separated by a blank, and an empty line. Whitespace within a column becomes `_`,
+    and so do the hyphens of a word `-X-` or `-DOCSTART-`.
+    """
+    return "".join(" ".join(map(_as_column, row)) + "\n" for row in rows) + "\n"
+
+
+def _as_column(text: str) -> str:
+    text = re.sub(r"\s+", "_", text) or "_"
+    return text.replace("-", "_") if _BOUNDARY.fullmatch(text) else text
 
 
 def write_conll(reader: "ConllTagsReader", prediction: Prediction) -> str:
-    """The columns of the input file other than the tag's (of a request, the words), and the tags; BIOUL as BIO.
-
-    Before the tags come the probabilities of all labels, where they are wanted, as JSON without blanks.
     """
-    rows: list[Sequence[str]] = [[as_column(token)] for token in prediction.tokens]
-    if isinstance(prediction.sentence, ColumnSentence):
-        rows = [reader.without_tag(row) for row in prediction.sentence.rows]
-    if "label_probabilities" in prediction.answer:
-        columns = prediction.answer["label_probabilities"]
-        for i, values in enumerate(zip(*columns.values())):
-            word = {label: round(value, 6) for label, value in zip(columns, values)}
-            rows[i] = [*rows[i], json.dumps(word, ensure_ascii=False, separators=(",", ":"))]
-    return format_with_tags(rows, prediction, is_bioul=reader.tag_scheme == "BIOUL")
+    Columns: those of the input file except for the tag (of a request, the word), the probabilities of all labels if
+    they were requested (JSON without blanks), the gold tag if it is known, and the predicted tag. BIOUL becomes BIO.
+    """
+    answer, metadata = prediction.answer, prediction.metadata
+    rows = [[word] for word in metadata["words"]]
+    if "sentence" in metadata:
+        given = metadata["sentence"].rows
+        tag_index = reader.tag_index(len(given[0]))
+        rows = [[text for i, text in enumerate(row) if i != tag_index] for row in given]
+    if "label_probabilities" in answer:
+        labels, columns = zip(*answer["label_probabilities"].items())
+        for row, values in zip(rows, zip(*columns)):
+            of_labels = {label: round(value, 6) for label, value in zip(labels, values)}
+            row.append(json.dumps(of_labels, ensure_ascii=False, separators=(",", ":")))
+    for tags in (metadata["tags"], answer["tags"]):
+        if tags is not None:
+            tags = convert_tags(tags, "BIO") if reader.tag_scheme == "BIOUL" else tags
+            rows = [[*row, tag] for row, tag in zip(rows, tags)]
+    return format_columns(rows)
 
 
 @DatasetReader.register("conll_tags")
 class ConllTagsReader(SentenceReader):
     """
-    Reads the columns of the CoNLL shared tasks, such as the named entities of CoNLL-2002 (word and tag, or word,
-    part of speech and tag) and CoNLL-2003 (word, part of speech, chunk, tag). The module
-    `allennlp_nef.data.formats.conll_columns` states the format. Tags may be in IOB1, BIO (IOB2) or BIOUL: their chunks
-    are those that `conlleval` finds. For the fields of an instance see `SentenceReader`.
+    Reads the columns of the CoNLL shared tasks, such as the named entities of CoNLL-2002 (word, tag) and CoNLL-2003
+    (word, part of speech, chunk, tag). `read_columns` describes the format. Tags may be IOB1, BIO (IOB2), BIOUL or
+    BIOES; their chunks are those that `conlleval` finds. For the fields of an instance see `SentenceReader`; `sentence`
+    is a `ColumnSentence`.
 
-    A file that ends before the tag column, in every line, is unlabeled; a warning says so.
+    A file without the tag column is unlabeled, and a warning says so.
 
     Registered as a `DatasetReader` with name "conll_tags".
 
     # Parameters
 
     tag_column : `int`, optional (default = `-1`)
-        From 0; negative numbers count from the last column. None: there is no such column, the sentences are
-        unlabeled.
+        From 0; negative numbers count from the last column. None: the sentences are unlabeled.
     word_column : `int`, optional (default = `0`)
-    comment_prefix : `str`, optional (default = `None`, no line is a comment)
-        Lines that begin with it are comments. GermEval 2014 has comments that begin with `"#"`, the words in column 1,
-        the outer tags in column 2 and the inner ones in column 3.
     tag_scheme : `str`, optional (default = `"BIO"`)
-        What the model gets: "BIO" or "BIOUL". None: the tags as they are, which need not be chunk tags.
-    token_indexers, encoding, max_tokens, label_namespace
-        See `SentenceReader` and `TaggingReader`.
+        The scheme of the instances' tags: "BIO" or "BIOUL". None: the tags of the file, which can be any labels.
+    comment_prefix : `str`, optional (default = `None`, there are no comments)
+        The start of comment lines. For GermEval 2014, which has the words in column 1, this is `"#"`.
+    token_indexers, max_tokens, label_namespace, encoding, max_instances
+        See `TaggingReader`.
     """
 
     writers: ClassVar[dict[str, Writer]] = {"conll": write_conll}
@@ -76,106 +147,49 @@ class ConllTagsReader(SentenceReader):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if tag_scheme is not None and tag_scheme not in SCHEMES:
-            raise ConfigurationError(
-                f"tag_scheme: expected {', '.join(SCHEMES)} or null, got {tag_scheme!r}"
-            )
-        for name, column in (("tag_column", tag_column), ("word_column", word_column)):
-            is_number = isinstance(column, int) and not isinstance(column, bool)
-            if not is_number and (name == "word_column" or column is not None):
-                raise ConfigurationError(f"{name}: expected an integer, got {column!r}")
+        if tag_scheme not in (*SCHEMES, None):
+            raise ConfigurationError(f"tag_scheme must be BIO, BIOUL or null, not {tag_scheme!r}")
         if tag_column == word_column:
-            raise ConfigurationError(
-                f"tag_column: expected another column than word_column, got {tag_column}"
-            )
-        if comment_prefix is not None and not (
-            isinstance(comment_prefix, str) and comment_prefix.split() == [comment_prefix]
-        ):
-            raise ConfigurationError(
-                f"comment_prefix: expected text without whitespace or null, got {comment_prefix!r}"
-            )
-        self.comment_prefix = comment_prefix
+            raise ConfigurationError(f"tag_column and word_column are both {tag_column}")
         self.tag_column = tag_column
         self.word_column = word_column
         self.tag_scheme = tag_scheme
+        self.comment_prefix = comment_prefix
 
-    @overrides
-    def examples(self, file_path: TextPath) -> Iterator[tuple[ColumnSentence, list[str] | None]]:
-        """Sentences and their tags."""
-        warned = False
-        odd = OddCharacters()
-        for sentence in read_columns(file_path, self.encoding, self.on_error, self.comment_prefix):
-            width, line = len(sentence.rows[0]), sentence.lines[0]
-            if not -width <= self.word_column < width:
-                raise DataFormatError(
-                    f"{file_path}:{line}: expected a column {self.word_column} with the words (word_column, from 0), "
-                    f"got {width} columns"
-                )
-            tag_index = self._tag_index(width)
-            if tag_index is None and self.tag_column is not None and not warned:
-                check_separator(sentence, file_path)
-                self.warn(
-                    "%s has no column of tags: the sentences are unlabeled (tag_column is %d, of %d columns).",
-                    *(file_path, self.tag_column, width),
-                )
-                warned = True
-            try:
-                odd.check(self.given_words(sentence), in_lines(file_path, sentence.lines))
-                tags = self._tags(sentence, tag_index, file_path)
-            except DataFormatError as error:
-                self.on_error(error)
-                continue
-            yield sentence, tags
-        odd.warn(self.warn)
-
-    @overrides
-    def num_tokens(self, example: Any) -> int:
-        return len(example[0].rows)
-
-    @overrides
-    def to_instance(self, example: Any) -> Instance:
-        sentence, tags = example
-        return self.build_instance(self.given_words(sentence), tags, sentence)
-
-    def without_tag(self, row: Sequence[str]) -> list[str]:
-        """The columns of a token other than its tag."""
-        index = self._tag_index(len(row))
-        return [column for i, column in enumerate(row) if i != index]
-
-    def given_words(self, sentence: ColumnSentence) -> list[str]:
-        """The words of a sentence of a file."""
-        return [row[self.word_column] for row in sentence.rows]
-
-    def given_tags(self, sentence: ColumnSentence) -> list[str] | None:
-        """The tags as they stand in the file; None where it has none."""
-        index = self._tag_index(len(sentence.rows[0]))
-        return None if index is None else [row[index] for row in sentence.rows]
-
-    def _tag_index(self, width: int) -> int | None:
-        """The column of the tags, from 0, among `width`; None if it is not among them."""
+    def tag_index(self, width: int) -> int | None:
+        """The index of the tag among `width` columns; None if it is not among them, or if it is the word."""
         if self.tag_column is None:
             return None
         index = self.tag_column + (width if self.tag_column < 0 else 0)
-        is_word = index == self.word_column % width
-        return index if 0 <= index < width and not is_word else None
+        return index if 0 <= index < width and index != self.word_column % width else None
 
-    def _tags(
-        self, sentence: ColumnSentence, index: int | None, path: TextPath
-    ) -> list[str] | None:
-        tags = self.given_tags(sentence)
-        if tags is None:
-            return None
-        check_labels(tags, in_lines(path, sentence.lines))
-        if self.tag_scheme is None:
-            return tags
-        try:
-            return convert_tags(tags, self.tag_scheme)
-        except ValueError:
-            for tag, line in zip(tags, sentence.lines):
-                try:
-                    split_tag(tag)
-                except ValueError as error:
-                    raise DataFormatError(
-                        f"{path}:{line}: {error} in column {index} (from 0; see tag_column and tag_scheme)"
-                    ) from None
-            raise
+    @overrides(check_signature=False)
+    def examples(self, file_path: str) -> Iterator[dict[str, Any]]:
+        has_warned = False
+        for sentence in read_columns(file_path, self.encoding, self.comment_prefix):
+            width = len(sentence.rows[0])
+            if not -width <= self.word_column < width:
+                raise DataFormatError(
+                    f"{file_path}:{sentence.lines[0]}: expected words in column {self.word_column}, got {width} columns"
+                )
+            index = self.tag_index(width)
+            if index is None and self.tag_column is not None and not has_warned:
+                self.warn(f"{file_path} has no column {self.tag_column}: it is read without tags.")
+                has_warned = True
+            for row, line in zip(sentence.rows, sentence.lines):
+                self._check(row, index, f"{file_path}:{line}")
+            tags = None if index is None else [row[index] for row in sentence.rows]
+            if tags is not None and self.tag_scheme is not None:
+                tags = convert_tags(tags, self.tag_scheme)
+            words = [row[self.word_column] for row in sentence.rows]
+            yield {"tokens": words, "tags": tags, "sentence": sentence}
+
+    def _check(self, row: list[str], tag_index: int | None, place: str) -> None:
+        tag = OUTSIDE if tag_index is None else row[tag_index]
+        if not row[self.word_column] or not tag:
+            raise DataFormatError(f"{place}: expected a word and a tag, got an empty column")
+        if self.tag_scheme is not None:
+            try:
+                split_tag(tag)
+            except ValueError as error:
+                raise DataFormatError(f"{place}: {error} (tag_column, tag_scheme)") from None

@@ -1,58 +1,224 @@
-"""The readers of CoNLL-U, for taggers and for parsers, with their output formats."""
+"""CoNLL-U (https://universaldependencies.org/format.html): parser and writer, and the readers `conllu_tags` and
+`conllu_trees`."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from html import escape
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, Instance
+from allennlp.data import DatasetReader, Field, Instance
 from allennlp.data.fields import MetadataField, SequenceLabelField
 from overrides import overrides
 
-from allennlp_nef.data.dataset_readers.sentence_reader import SentenceReader
-from allennlp_nef.data.dataset_readers.tagging_reader import (
+from allennlp_nef.data.dataset_readers.base import (
     Prediction,
-    Text,
-    UntaggedReader,
+    SentenceReader,
+    TextReader,
     Writer,
+    text_field,
 )
 from allennlp_nef.data.fields import TagsField
-from allennlp_nef.data.formats.characters import OddCharacters, check_labels, in_lines
-from allennlp_nef.data.formats.conllu import (
-    TAG_COLUMNS,
-    UNKNOWN,
-    ConlluSentence,
-    DependencyTree,
-    check_heads,
-    format_conllu,
-    read_conllu,
-    tree_of,
-)
-from allennlp_nef.data.formats.text_files import TextPath
-from allennlp_nef.data.metadata import ParsingMetadata
-from allennlp_nef.errors import DataFormatError, needing, quote
+from allennlp_nef.data.text_files import read_lines
+from allennlp_nef.errors import DataFormatError, quote
+
+COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+TAG_COLUMNS = ("upos", "xpos", "feats")
+UNKNOWN = "_"
+Tree = tuple[list[int], list[str]]
+"""Of each word the number of its head, from 1, or 0 for the root; and the label of the arc between them."""
+_RANGE = re.compile(r"([1-9][0-9]{,8})-([1-9][0-9]{,8})")
+
+
+@dataclass
+class ConlluSentence:
+    """A sentence of a CoNLL-U file. Its words have integer IDs; multiword tokens and empty nodes are not words."""
+
+    path: str
+    text: list[str]
+    """All lines with their line ends, including comments and the empty lines after the sentence."""
+    first_line: int
+    """The line number of `text[0]`, from 1."""
+    words: list[list[str]]
+    """The ten columns of each word."""
+    lines: list[int]
+    """The line number of each word, from 1."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields, for `allennlp evaluate --predictions-output-file`."""
+        return asdict(self)
+
+    def column(self, name: str) -> list[str]:
+        """The values of one of the `COLUMNS`, one for each word."""
+        index = COLUMNS.index(name)
+        return [word[index] for word in self.words]
+
+    def with_columns(self, values: Mapping[str, Sequence[str]]) -> str:
+        """The text with other values in some of the `COLUMNS`. All other bytes remain as they are."""
+        text = list(self.text)
+        for name, column in values.items():
+            index = COLUMNS.index(name)
+            for number, value in zip(self.lines, column, strict=True):
+                # The line end belongs to the last column.
+                columns = text[number - self.first_line].split("\t")
+                columns[index] = value
+                text[number - self.first_line] = "\t".join(columns)
+        return "".join(text)
+
+
+def read_conllu(path: str, encoding: str = "utf-8") -> Iterator[ConlluSentence]:
+    """
+    Yields the sentences of a file. Together, their `text` is the file without its byte order mark.
+
+    # Raises
+
+    `DataFormatError`: what `read_lines` raises; a line that does not have ten columns, an empty column, an ID that is
+    out of order, a multiword token with missing words, a sentence without words.
+    """
+    text: list[str] = []
+    first_line, started, ended = 1, False, False
+    for number, line in read_lines(path, encoding, keepends=True):
+        is_empty = not line.strip(" \r\n")
+        if ended and not is_empty:
+            yield _parse(path, text, first_line)
+            text, first_line, started, ended = [], number, False, False
+        text.append(line)
+        started = started or not is_empty
+        ended = started and is_empty
+    if started:
+        yield _parse(path, text, first_line)
+
+
+def _parse(path: str, text: list[str], first_line: int) -> ConlluSentence:
+    sentence = ConlluSentence(path, text, first_line, [], [])
+    empty_nodes = range_end = 0
+    for number, line in enumerate(text, first_line):
+        line = line.rstrip("\r\n")
+        if not line.strip(" ") or line.startswith("#"):
+            continue
+        columns = line.split("\t")
+        if len(columns) != len(COLUMNS) or not all(columns):
+            raise DataFormatError(
+                f"{path}:{number}: expected {len(COLUMNS)} columns separated by tabs, none of them empty, "
+                f"got {len(columns)}: {quote(line)}"
+            )
+        last = len(sentence.words)
+        match = _RANGE.fullmatch(columns[0]) if range_end <= last else None
+        if columns[0] == str(last + 1):
+            sentence.words.append(columns)
+            sentence.lines.append(number)
+            empty_nodes = 0
+        elif columns[0] == f"{last}.{empty_nodes + 1}":
+            empty_nodes += 1
+        elif match and int(match[1]) == last + 1 <= int(match[2]):
+            range_end = int(match[2])
+        else:
+            raise DataFormatError(
+                f"{path}:{number}: expected the ID {last + 1}, {last}.{empty_nodes + 1} or a range from {last + 1} "
+                f"(ranges must not overlap), got {quote(columns[0])}"
+            )
+    if not sentence.words:
+        raise DataFormatError(f"{path}:{first_line}: expected a sentence with words, got none")
+    if range_end > len(sentence.words):
+        raise DataFormatError(
+            f"{path}:{sentence.lines[-1]}: expected words up to {range_end}, the end of a multiword token, "
+            f"got {len(sentence.words)}"
+        )
+    return sentence
+
+
+def has_values(path: str, encoding: str, columns: Sequence[str]) -> bool:
+    """Whether any word of a file has a value in one of the columns. Usually the first sentence tells."""
+    return any(
+        value != UNKNOWN
+        for sentence in read_conllu(path, encoding)
+        for name in columns
+        for value in sentence.column(name)
+    )
+
+
+def format_conllu(forms: Sequence[str], columns: Mapping[str, Sequence[str]]) -> str:
+    """The lines of a new sentence: its words and some of the other `COLUMNS`."""
+    lines = [f"# text = {' '.join(forms)}\n"]
+    for index, form in enumerate(forms):
+        values = {name: column[index] for name, column in columns.items()}
+        row = {"id": str(index + 1), "form": form, **values}
+        lines.append("\t".join(row.get(name, UNKNOWN) for name in COLUMNS) + "\n")
+    return "".join(lines) + "\n"
+
+
+def tree_of(sentence: ConlluSentence) -> Tree:
+    """The tree in HEAD and DEPREL. Raises a `DataFormatError` with path and line if there is none."""
+    labels = sentence.column("deprel")
+    heads: list[int] = []
+    for head, label, line in zip(sentence.column("head"), labels, sentence.lines):
+        if not re.fullmatch("[0-9]{1,9}", head) or int(head) > len(labels) or label == UNKNOWN:
+            raise DataFormatError(
+                f"{sentence.path}:{line}: expected a HEAD from 0 to {len(labels)} and a DEPREL, "
+                f"got {quote(head)} and {quote(label)}"
+            )
+        heads.append(int(head))
+    fault = fault_of_heads(heads)
+    if fault is not None:
+        word, message = fault
+        raise DataFormatError(f"{sentence.path}:{sentence.lines[word - 1]}: {message}")
+    return heads, labels
+
+
+def fault_of_heads(heads: Sequence[int]) -> tuple[int, str] | None:
+    """
+    Why the heads of the words of a sentence do not form a tree with one root: the number of a word, from 1, and a
+    message. None if they do. A head is the number of another word, or 0 for the root.
+    """
+    roots = [word for word, head in enumerate(heads, 1) if head == 0]
+    if len(roots) != 1:
+        return max(roots, default=1), f"expected one word with HEAD 0, got {len(roots)}"
+    reaches_root = {0}
+    for word in range(1, len(heads) + 1):
+        path: set[int] = set()
+        while word not in reaches_root:
+            if word in path:
+                return word, f"expected a tree, got a cycle through word {word}"
+            path.add(word)
+            word = heads[word - 1]
+        reaches_root |= path
+    return None
+
+
+def _check_column(column: str) -> str:
+    if column not in TAG_COLUMNS:
+        raise ConfigurationError(f"column must be one of {', '.join(TAG_COLUMNS)}, not {column!r}")
+    return column
 
 
 def write_conllu(reader: "ConlluTagsReader", prediction: Prediction) -> str:
-    """CoNLL-U: the sentence of the input file with the reader's column filled in, all else as it was."""
-    return _filled_in(prediction, {reader.column: prediction.tags})
+    """CoNLL-U: the sentence of the input file with the predicted tags in the reader's column."""
+    return _fill_in(prediction, {reader.column: prediction.answer["tags"]})
 
 
-def _filled_in(prediction: Prediction, columns: Mapping[str, list[str]]) -> str:
-    if isinstance(prediction.sentence, ConlluSentence):
-        return prediction.sentence.with_columns(columns)
-    return format_conllu(prediction.tokens, columns)
+def write_conllu_tree(reader: "ConlluTreesReader", prediction: Prediction) -> str:
+    """CoNLL-U: the sentence of the input file with the predicted HEAD and DEPREL."""
+    answer = prediction.answer
+    columns = {"head": list(map(str, answer["heads"])), "deprel": answer["labels"]}
+    if "sentence" not in prediction.metadata:
+        columns[reader.column] = answer["tags"]
+    return _fill_in(prediction, columns)
+
+
+def _fill_in(prediction: Prediction, columns: Mapping[str, Sequence[str]]) -> str:
+    if "sentence" in prediction.metadata:
+        return prediction.metadata["sentence"].with_columns(columns)
+    return format_conllu(prediction.metadata["words"], columns)
 
 
 @DatasetReader.register("conllu_tags")
 class ConlluTagsReader(SentenceReader):
     """
-    Reads one column of CoNLL-U files (Universal Dependencies) as tags: parts of speech or morphological features. The
-    words are those with an integer ID; multiword tokens and empty nodes are no words. The module
-    `allennlp_nef.data.formats.conllu` states the format. For the fields of an instance see `SentenceReader`.
+    Reads one column of CoNLL-U files (Universal Dependencies) as tags: parts of speech or morphological features. For
+    the fields of an instance see `SentenceReader`; `sentence` is a `ConlluSentence`.
 
-    A file without any value in the column is unlabeled; a warning says so. Where the column is `feats`, a file is
-    unlabeled if it has neither a feature nor a part of speech.
+    A file without any value in the column is unlabeled, and a warning says so. In the column `feats`, which is empty
+    for most words of some languages, a file is unlabeled only if it has no UPOS either.
 
     Registered as a `DatasetReader` with name "conllu_tags".
 
@@ -60,232 +226,100 @@ class ConlluTagsReader(SentenceReader):
 
     column : `str`, optional (default = `"upos"`)
         "upos", "xpos" or "feats".
-    token_indexers, encoding, max_tokens, label_namespace
-        See `SentenceReader` and `TaggingReader`.
+    token_indexers, max_tokens, label_namespace, encoding, max_instances
+        See `TaggingReader`.
     """
 
-    writers: ClassVar[dict[str, Writer]] = {**SentenceReader.writers, "conllu": write_conllu}
+    writers: ClassVar[dict[str, Writer]] = {"conllu": write_conllu}
 
     def __init__(self, column: str = "upos", **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.column = _checked_column(column)
+        self.column = _check_column(column)
 
-    @overrides
-    def examples(self, file_path: TextPath) -> Iterator[tuple[ConlluSentence, list[str] | None]]:
-        """Sentences and their tags."""
-        columns = ("upos", "feats") if self.column == "feats" else (self.column,)
-        is_labeled = _has_values(file_path, self.encoding, columns)
+    @overrides(check_signature=False)
+    def examples(self, file_path: str) -> Iterator[dict[str, Any]]:
+        columns = ["upos", "feats"] if self.column == "feats" else [self.column]
+        is_labeled = has_values(file_path, self.encoding, columns)
         if not is_labeled:
-            self.warn("%s has no %s: the sentences are unlabeled.", file_path, self.column.upper())
-
-        def parse(
-            sentence: ConlluSentence, odd: OddCharacters
-        ) -> tuple[ConlluSentence, list[str] | None]:
-            where = in_lines(file_path, sentence.lines)
-            odd.check(sentence.column("form"), where)
-            if not is_labeled:
-                return sentence, None
-            tags = sentence.column(self.column)
-            check_labels(tags, where)
-            if self.column == "upos" and UNKNOWN in tags:
+            self.warn(
+                "%s has no %s, so its sentences are unlabeled.", file_path, self.column.upper()
+            )
+        for sentence in read_conllu(file_path, self.encoding):
+            tags = sentence.column(self.column) if is_labeled else None
+            if tags and self.column == "upos" and UNKNOWN in tags:
                 line = sentence.lines[tags.index(UNKNOWN)]
-                raise DataFormatError(
-                    f"{file_path}:{line}: expected a UPOS tag, as other words have, got {UNKNOWN!r}"
-                )
-            return sentence, tags
-
-        yield from self.parse_sentences(read_conllu(file_path, self.encoding, self.on_error), parse)
-
-    @overrides
-    def num_tokens(self, example: Any) -> int:
-        return len(example[0].words)
-
-    @overrides
-    def to_instance(self, example: Any) -> Instance:
-        sentence, tags = example
-        return self.build_instance(sentence.column("form"), tags, sentence)
-
-
-def _checked_column(column: str) -> str:
-    """One of the `TAG_COLUMNS`. Raises a `ConfigurationError` for another."""
-    if column not in TAG_COLUMNS:
-        raise ConfigurationError(
-            f"column: expected one of {', '.join(TAG_COLUMNS)}, got {column!r}"
-        )
-    return column
-
-
-def _has_values(path: TextPath, encoding: str, columns: Iterable[str]) -> bool:
-    """Whether some word has a value in one of the columns.
-
-    Most files show it in the first sentence. One that is unlabeled is read twice, and never is in memory. Errors come
-    again in the second reading.
-    """
-    sentences = read_conllu(path, encoding, lambda error: None)
-    return any(
-        value != UNKNOWN
-        for sentence in sentences
-        for column in columns
-        for value in sentence.column(column)
-    )
-
-
-def write_conllu_tree(reader: "ConlluTreesReader", prediction: Prediction) -> str:
-    """CoNLL-U: the sentence of the input file with HEAD and DEPREL filled in, all else as it was."""
-    answer = prediction.answer
-    columns = {"head": list(map(str, answer["heads"])), "deprel": answer["labels"]}
-    if prediction.sentence is None:
-        columns[reader.column] = prediction.tags
-    return _filled_in(prediction, columns)
-
-
-def write_svg(reader: "ConlluTreesReader", prediction: Prediction) -> str:
-    """A drawing of the tree as an SVG element on one line. The root is the word without an arc to it."""
-    with needing("trees", "svg"):
-        from spacy.displacy import DependencyRenderer
-
-    # displaCy escapes the words, and not the rest.
-    tags = map(escape, prediction.tags)
-    words = [{"text": word, "tag": tag} for word, tag in zip(prediction.tokens, tags)]
-    arcs = []
-    answer = prediction.answer
-    for word, (head, label) in enumerate(zip(answer["heads"], answer["labels"])):
-        if head:
-            start, end = sorted((word, head - 1))
-            side = "left" if word == start else "right"
-            arcs.append({"start": start, "end": end, "label": escape(label), "dir": side})
-    renderer = DependencyRenderer({"compact": True, "distance": 110})
-    drawing = renderer.render_svg(f"tree-{prediction.number}", words, arcs)
-    return " ".join(drawing.split()) + "\n"
-
-
-class _InputTagsField(SequenceLabelField):
-    """Tags that a model reads. Their namespace has an unknown tag, of which AllenNLP would warn."""
-
-    __slots__: list[str] = []
-
-    @overrides
-    def _maybe_warn_for_namespace(self, label_namespace: str) -> None:
-        pass
+                raise DataFormatError(f"{file_path}:{line}: expected a UPOS tag, got {UNKNOWN!r}")
+            yield {"tokens": sentence.column("form"), "tags": tags, "sentence": sentence}
 
 
 @DatasetReader.register("conllu_trees")
-class ConlluTreesReader(UntaggedReader):
+class ConlluTreesReader(TextReader):
     """
     Reads CoNLL-U files (Universal Dependencies) for parsers: words, one column of tags, heads and dependency labels.
-    The words are those with an integer ID; multiword tokens and empty nodes are no words.
 
-    An instance has the fields that allennlp-models' `biaffine_parser` and `arc_mlp_parser` take: `words`, `pos_tags`
-    (namespace "pos"), `head_indices` and `head_tags` (namespace "head_tags"), and `metadata`, a `ParsingMetadata`.
+    An instance has the fields that `arc_mlp_parser` and the `biaffine_parser` of allennlp-models take: `words`,
+    `pos_tags` (namespace "pos"), if the tree is known `head_indices` and `head_tags`, and `metadata`, a dict with
+    `words`, `pos` and, for a sentence of a file, the `ConlluSentence` as `sentence`.
 
-    A file in which no word has a HEAD is unlabeled; a warning says so.
+    A file without any HEAD is unlabeled, and a warning says so.
 
     Registered as a `DatasetReader` with name "conllu_trees".
 
     # Parameters
 
     column : `str`, optional (default = `"upos"`)
-        That of the tags: "upos", "xpos" or "feats".
-    tokenizer, token_indexers, encoding, max_tokens, max_instances
-        See `UntaggedReader`.
+        The column of the tags: "upos", "xpos" or "feats".
+    label_namespace : `str`, optional (default = `"head_tags"`)
+        The vocabulary namespace of the dependency labels.
+    tokenizer, token_indexers, max_tokens, encoding, max_instances
+        See `TextReader` and `TaggingReader`.
     """
 
-    text_fields: ClassVar[tuple[str, ...]] = ("words",)
-    writers: ClassVar[dict[str, Writer]] = {"conllu": write_conllu_tree, "svg": write_svg}
+    text_fields = ("words",)
+    writers: ClassVar[dict[str, Writer]] = {"conllu": write_conllu_tree}
 
-    def __init__(self, column: str = "upos", **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.column = _checked_column(column)
+    def __init__(
+        self, column: str = "upos", label_namespace: str = "head_tags", **kwargs: Any
+    ) -> None:
+        super().__init__(label_namespace=label_namespace, **kwargs)
+        self.column = _check_column(column)
 
     @overrides(check_signature=False)
-    def examples(
-        self, file_path: TextPath
-    ) -> Iterator[tuple[ConlluSentence, DependencyTree | None]]:
-        """Sentences and their trees."""
-        has_trees = _has_values(file_path, self.encoding, ["head"])
+    def examples(self, file_path: str) -> Iterator[dict[str, Any]]:
+        has_trees = has_values(file_path, self.encoding, ["head"])
         if not has_trees:
-            self.warn("%s has no HEAD: the sentences are unlabeled.", file_path)
-
-        def parse(
-            sentence: ConlluSentence, odd: OddCharacters
-        ) -> tuple[ConlluSentence, DependencyTree | None]:
-            where = in_lines(file_path, sentence.lines)
-            odd.check(sentence.column("form"), where)
-            tree = tree_of(sentence, file_path) if has_trees else None
-            if tree is not None:
-                check_labels(tree.labels, where)
-            check_labels(sentence.column(self.column), where)
-            return sentence, tree
-
-        yield from self.parse_sentences(read_conllu(file_path, self.encoding, self.on_error), parse)
-
-    @overrides
-    def num_tokens(self, example: Any) -> int:
-        return len(example[0].words)
-
-    @overrides
-    def to_instance(self, example: Any) -> Instance:
-        sentence, tree = example
-        return self._build(
-            sentence.column("form"), sentence.column(self.column), tree, sentence=sentence
-        )
+            self.warn("%s has no HEAD, so its sentences are unlabeled.", file_path)
+        for sentence in read_conllu(file_path, self.encoding):
+            heads, labels = tree_of(sentence) if has_trees else (None, None)
+            words, tags = sentence.column("form"), sentence.column(self.column)
+            tree = {"heads": heads, "labels": labels}
+            yield {"words": words, "tags": tags, **tree, "sentence": sentence}
 
     @overrides(check_signature=False)
     def text_to_instance(
         self,
-        words: Text,
+        words: str | list[str],
         tags: list[str] | None = None,
         heads: list[int] | None = None,
         labels: list[str] | None = None,
-    ) -> Instance:
-        """
-        # Parameters
-
-        words : `str` or `list[str]`
-            A sentence, or its words.
-        tags : `list[str]`, optional (default = `None`, not known)
-            One a word.
-        heads : `list[int]`, optional (default = `None`, not known)
-            Of each word the number of its head, from 1; 0 for the root.
-        labels : `list[str]`, optional (default = `None`, not known)
-            Of each word the label of its arc. Heads and labels are known together.
-
-        # Raises
-
-        `DataFormatError`, a `ValueError`: no words, not as many tags, heads or labels as words, heads that are not a
-        tree with one root, a word or a label that `check_words` or `check_labels` refuses.
-        """
-        forms = self.words_of(words, "words")
-        for name, values in (("tags", tags), ("heads", heads), ("labels", labels)):
-            if values is not None and (not isinstance(values, list) or len(values) != len(forms)):
-                raise DataFormatError(
-                    f"{name}: expected a list of {len(forms)} values, one a word, got {quote(values)}"
-                )
-        if (heads is None) != (labels is None):
-            raise DataFormatError("heads, labels: expected both or none, got one of them")
-        tree = None
-        if heads is not None and labels is not None:
-            check_heads(heads, len(forms), "heads")
-            check_labels(labels, "labels")
-            tree = DependencyTree(heads, labels)
-        if tags is not None:
-            check_labels(tags, "tags")
-        return self._build(forms, tags or [UNKNOWN] * len(forms), tree)
-
-    def _build(
-        self,
-        words: list[str],
-        tags: list[str],
-        tree: DependencyTree | None,
         sentence: ConlluSentence | None = None,
     ) -> Instance:
-        fields: Any = self.fields_of(words)
-        fields["pos_tags"] = _InputTagsField(tags, fields["words"], "pos")
-        if tree is not None:
-            fields["head_tags"] = TagsField(tree.labels, fields["words"], "head_tags")
-            # Heads are indices already. Their namespace is not in the vocabulary.
-            fields["head_indices"] = SequenceLabelField(
-                tree.heads, fields["words"], "head_index_tags"
-            )
-        fields["metadata"] = MetadataField(ParsingMetadata([words], tags, sentence))
+        """
+        The instance of a sentence: a string or its words, their tags and their tree (see `Tree`) if they are known, and
+        the parsed lines of a file for the output format.
+        """
+        words = self.split(words)
+        tags = tags or [UNKNOWN] * len(words)
+        tokens = text_field(words)
+        fields: dict[str, Field] = {
+            "words": tokens,
+            "pos_tags": SequenceLabelField(tags, tokens, "pos"),
+        }
+        if heads is not None and labels is not None:
+            fields["head_tags"] = TagsField(labels, tokens, self.label_namespace)
+            fields["head_indices"] = SequenceLabelField(heads, tokens, "head_index_tags")
+        metadata: dict[str, Any] = {"words": words, "pos": tags}
+        if sentence is not None:
+            metadata["sentence"] = sentence
+        fields["metadata"] = MetadataField(metadata)
         return Instance(fields)

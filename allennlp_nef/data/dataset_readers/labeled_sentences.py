@@ -1,183 +1,192 @@
-"""The readers of labeled sentences and of labeled trees."""
+"""Sentences with one label, and trees with a label for each node: parsers, and the readers `labeled_sentences` and
+`labeled_trees`."""
 
-from collections.abc import Iterator
-from typing import Any, ClassVar
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, Instance
-from allennlp.data.fields import SequenceField, SequenceLabelField
+from allennlp.data import DatasetReader, Field, Instance
+from allennlp.data.fields import LabelField, MetadataField, SequenceLabelField
 from overrides import overrides
 
-from allennlp_nef.data.dataset_readers.tagging_reader import Text, UntaggedReader
-from allennlp_nef.data.fields import ClassField, TagsField
-from allennlp_nef.data.formats.characters import OddCharacters, check_labels
-from allennlp_nef.data.formats.labeled_sentences import (
-    LAYOUTS,
-    LabeledSentence,
-    LabeledTree,
-    check_binary,
-    parse_tree,
-    read_labeled_sentences,
-    read_trees,
-)
-from allennlp_nef.data.formats.text_files import TextPath
-from allennlp_nef.errors import DataFormatError
+from allennlp_nef.data.dataset_readers.base import TaggingReader, TextReader, text_field
+from allennlp_nef.data.fields import TagsField
+from allennlp_nef.data.text_files import parse_lines
+from allennlp_nef.errors import quote
+
+LAYOUTS = ("tab", "blank", "trec", "trees")
+
+
+@dataclass
+class LabeledTree:
+    """A binary tree. Its nodes are in the order of their closing brackets, so the root is the last one."""
+
+    words: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    """The label of each node."""
+    heads: list[int] = field(default_factory=list)
+    """The parent of each node, from 1; 0 for the root."""
+    leaves: list[int] = field(default_factory=list)
+    """The index of the word of each node, from 0; -1 for inner nodes."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields, for `allennlp evaluate --predictions-output-file`."""
+        return asdict(self)
+
+    def with_labels(self, labels: Sequence[str]) -> str:
+        """The tree in brackets, with other labels."""
+        inside: list[list[str]] = [[] for _ in range(len(self.heads) + 1)]
+        for node, (head, leaf, label) in enumerate(zip(self.heads, self.leaves, labels), 1):
+            content = self.words[leaf] if leaf >= 0 else " ".join(inside[node])
+            inside[head].append(f"({label} {content})")
+        return inside[0][0]
+
+
+def parse_tree(text: str) -> LabeledTree:
+    """
+    The tree of a text such as `(3 (2 a) (4 good))`: a bracket holds a label, and a word or two trees. Raises a
+    `ValueError` for any other text.
+    """
+    tree = LabeledTree()
+    # The texts and the nodes in each open bracket. The first item is the whole line.
+    texts: list[list[str]] = [[]]
+    nodes: list[list[int]] = [[]]
+    for token in re.findall(r"[()]|[^ \t()]+", text):
+        if token == "(":
+            texts.append([])
+            nodes.append([])
+        elif token == ")" and len(texts) > 1:
+            label, *words = texts.pop() or [""]
+            children = nodes.pop()
+            if not label or (len(words), len(children)) not in ((1, 0), (0, 2)):
+                raise ValueError(
+                    f"expected in brackets a label, and a word or two trees, got {quote(text)}"
+                )
+            for child in children:
+                tree.heads[child] = len(tree.heads) + 1
+            nodes[-1].append(len(tree.heads))
+            tree.labels.append(label)
+            tree.heads.append(0)
+            tree.leaves.append(len(tree.words) if words else -1)
+            tree.words.extend(words)
+        elif token == ")" or nodes[-1]:
+            raise ValueError(f"expected one tree in brackets, got {quote(text)}")
+        else:
+            texts[-1].append(token)
+    if len(texts) > 1 or texts[0] or len(nodes[0]) != 1:
+        raise ValueError(f"expected one tree in brackets, got {quote(text)}")
+    return tree
 
 
 @DatasetReader.register("labeled_sentences")
-class LabeledSentencesReader(UntaggedReader):
+class LabeledSentencesReader(TextReader):
     """
-    Reads sentences with a label each, such as the questions of TREC and the Stanford Sentiment Treebank (SST). The
-    module `allennlp_nef.data.formats.labeled_sentences` states the layouts.
+    Reads sentences with one label each, such as the questions of TREC and the Stanford Sentiment Treebank (SST). A line
+    is a sentence; empty lines are skipped.
 
-    An instance has the fields `tokens` (`TextField`), `label` (`ClassField`, where it is known) and `metadata`
-    (`SentencesMetadata`), as AllenNLP's `basic_classifier` takes them.
+    | layout | a line | example |
+    |---|---|---|
+    | `tab` | label, tab, sentence | `LOC<tab>Where is Oslo ?` |
+    | `blank` | label, blank, sentence (SST without trees) | `3 a good film` |
+    | `trec` | coarse and fine label, blank, question (TREC) | `LOC:city What city is it ?` |
+    | `trees` | a tree in brackets; the label is that of the root (SST) | `(3 (2 a) (4 good))` |
+
+    An instance has the fields that AllenNLP's `basic_classifier` takes: `tokens` (`TextField`), `label` (`LabelField`,
+    if it is known) and `metadata`, a dict with `words`.
 
     Registered as a `DatasetReader` with name "labeled_sentences".
 
     # Parameters
 
     layout : `str`, optional (default = `"tab"`)
-        "tab": label, tab, sentence. "blank": label, blank, sentence. "trec": coarse and fine label, as in `LOC:city`,
-        blank, question. "trees": trees in brackets, of which the label of the root is read.
     fine_labels : `bool`, optional (default = `False`)
-        Whether the labels of the layout "trec" are the fine ones, such as `LOC:city`; else they are the coarse ones.
-    tokenizer, token_indexers, encoding, max_tokens, max_instances
-        See `UntaggedReader`. A tree has its own words.
+        Whether to read fine labels, such as `LOC:city`, instead of coarse ones. Layout `trec` only.
+    tokenizer, token_indexers, max_tokens, label_namespace, encoding, max_instances
+        See `TextReader` and `TaggingReader`. The words of trees are not tokenized.
     """
 
     def __init__(self, layout: str = "tab", fine_labels: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if layout not in LAYOUTS:
-            raise ConfigurationError(
-                f"layout: expected one of {', '.join(LAYOUTS)}, got {layout!r}"
-            )
+            raise ConfigurationError(f"layout must be one of {', '.join(LAYOUTS)}, not {layout!r}")
         if fine_labels and layout != "trec":
-            raise ConfigurationError(f"fine_labels: expected the layout trec, got {layout}")
+            raise ConfigurationError(f"fine_labels needs the layout trec, not {layout}")
         self.layout = layout
         self.fine_labels = fine_labels
 
     @overrides(check_signature=False)
-    def examples(self, file_path: TextPath) -> Iterator[tuple[TextPath, LabeledSentence]]:
-        """Each sentence after the path of its file."""
+    def examples(self, file_path: str) -> Iterator[dict[str, Any]]:
+        for _, (label, words) in parse_lines(file_path, self._parse, self.encoding):
+            yield {"tokens": words, "label": label}
 
-        def parse(
-            sentence: LabeledSentence, odd: OddCharacters
-        ) -> tuple[TextPath, LabeledSentence]:
-            odd.check(sentence.words, f"{file_path}:{sentence.line}")
-            if self.layout == "trec" and not self.fine_labels:
-                sentence = sentence._replace(label=sentence.label.partition(":")[0])
-            return file_path, sentence
-
-        sentences = read_labeled_sentences(
-            file_path, self.layout, self.split, self.encoding, self.on_error
-        )
-        return self.parse_sentences(sentences, parse)
-
-    @overrides
-    def num_tokens(self, example: Any) -> int:
-        return len(example[1].words)
-
-    @overrides
-    def to_instance(self, example: Any) -> Instance:
-        path, sentence = example
-        return self.text_to_instance(sentence.words, sentence.label, f"{path}:{sentence.line}")
+    def _parse(self, line: str) -> tuple[str, list[str]]:
+        if self.layout == "trees":
+            tree = parse_tree(line)
+            return tree.labels[-1], tree.words
+        label, _, text = line.partition("\t" if self.layout == "tab" else " ")
+        words = self.split(text)
+        if not label or not words:
+            raise ValueError(f"expected a label, a separator and a sentence, got {quote(line)}")
+        if self.layout == "trec":
+            coarse, _, fine = label.partition(":")
+            if not coarse or not fine:
+                raise ValueError(f"expected a label such as LOC:city, got {quote(label)}")
+            label = label if self.fine_labels else coarse
+        return label, words
 
     @overrides(check_signature=False)
-    def text_to_instance(
-        self, tokens: Text, label: str | None = None, place: str | None = None
-    ) -> Instance:
-        """
-        # Parameters
-
-        tokens : `str` or `list[str]`
-            A sentence, or its words.
-        label : `str`, optional (default = `None`, not known)
-        place : `str`, optional (default = `None`)
-            `file:line`, for errors.
-
-        # Raises
-
-        `DataFormatError`: no words, a word or a label that `check_words` or `check_labels` refuses.
-        """
-        fields = self.fields_of(self.words_of(tokens, "tokens"))
+    def text_to_instance(self, tokens: str | list[str], label: str | None = None) -> Instance:
+        """The instance of a sentence, a string or a list of words, and its label if it is known."""
+        words = self.split(tokens)
+        fields: dict[str, Field] = {"tokens": text_field(words)}
         if label is not None:
-            check_labels([label], "label")
-            fields["label"] = ClassField(label, place)
+            fields["label"] = LabelField(label, self.label_namespace)
+        fields["metadata"] = MetadataField({"words": words})
         return Instance(fields)
 
 
-class _NodesField(SequenceField):
-    """The nodes of a tree: what the fields with a value for each node are over. No field of an instance."""
-
-    __slots__: list[str] = ["count"]
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-
-    @overrides
-    def sequence_length(self) -> int:
-        return self.count
-
-
 @DatasetReader.register("labeled_trees")
-class LabeledTreesReader(UntaggedReader):
+class LabeledTreesReader(TaggingReader):
     """
-    Reads binary trees in brackets with a label at each node, such as those of the Stanford Sentiment Treebank, for the
-    model `tree_lstm`. The module `allennlp_nef.data.formats.labeled_sentences` states the format.
+    Reads binary trees in brackets with a label for each node, such as the Stanford Sentiment Treebank, for the model
+    `tree_lstm`. A line is a tree; empty lines are skipped.
 
-    An instance has the fields `tokens` (`TextField`), `leaves` and `heads` (one number a node: the index of its word,
-    from 1, or 0; the number of its parent, from 1, or 0), `labels` (one a node) and `metadata` (`SentencesMetadata`).
+    An instance has the fields `tokens` (`TextField`), `leaves` and `heads` (for each node the index of its word and
+    the number of its parent, both from 1, or 0), `labels` (`TagsField`, one for each node, if they are known) and
+    `metadata`, a dict with `words` and the `LabeledTree` as `tree`.
 
     Registered as a `DatasetReader` with name "labeled_trees".
 
     # Parameters
 
-    token_indexers, encoding, max_tokens, max_instances
-        See `UntaggedReader`.
+    token_indexers, max_tokens, label_namespace, encoding, max_instances
+        See `TaggingReader`.
     """
 
-    text_fields: ClassVar[tuple[str, ...]] = ("tokens",)
-
     @overrides(check_signature=False)
-    def examples(self, file_path: TextPath) -> Iterator[tuple[int, LabeledTree]]:
-        """The trees, each after its line."""
-
-        def parse(numbered: tuple[int, LabeledTree], odd: OddCharacters) -> tuple[int, LabeledTree]:
-            number, tree = numbered
-            odd.check(tree.words, f"{file_path}:{number}")
-            check_labels(tree.labels, f"{file_path}:{number}")
-            return numbered
-
-        return self.parse_sentences(read_trees(file_path, self.encoding, self.on_error), parse)
+    def examples(self, file_path: str) -> Iterator[dict[str, Any]]:
+        for _, tree in parse_lines(file_path, parse_tree, self.encoding):
+            yield {"tree": tree, "has_labels": True}
 
     @overrides
     def num_tokens(self, example: Any) -> int:
-        return len(example[1].words)
-
-    @overrides
-    def to_instance(self, example: Any) -> Instance:
-        return self.tree_to_instance(example[1])
+        return len(example["tree"].words)
 
     @overrides(check_signature=False)
-    def text_to_instance(self, tree: str) -> Instance:
-        """The instance of a tree in brackets, whose labels are not gold. Raises a `DataFormatError`."""
-        try:
-            parsed = parse_tree(tree)
-            check_binary(parsed)
-        except ValueError as error:
-            raise DataFormatError(f"tree: {error}") from None
-        self.words_of(parsed.words, "tree")
-        return self.tree_to_instance(parsed, False)
-
-    def tree_to_instance(self, tree: LabeledTree, has_labels: bool = True) -> Instance:
-        """The instance of a tree that was checked, with or without its labels."""
-        fields = self.fields_of(tree.words)
-        nodes = _NodesField(len(tree.heads))
-        fields["leaves"] = SequenceLabelField(
-            [leaf + 1 for leaf in tree.leaves], nodes, "leaf_tags"
-        )
-        fields["heads"] = SequenceLabelField(tree.heads, nodes, "head_index_tags")
+    def text_to_instance(self, tree: str | LabeledTree, has_labels: bool = False) -> Instance:
+        """The instance of a tree or its text in brackets. `has_labels` tells whether its labels are gold labels."""
+        tree = parse_tree(tree) if isinstance(tree, str) else tree
+        # Only gives the number of nodes to the fields that have a value for each node.
+        nodes = text_field(tree.labels)
+        leaves = [leaf + 1 for leaf in tree.leaves]
+        fields: dict[str, Field] = {
+            "tokens": text_field(tree.words),
+            "leaves": SequenceLabelField(leaves, nodes, "leaf_tags"),
+            "heads": SequenceLabelField(tree.heads, nodes, "head_index_tags"),
+        }
         if has_labels:
-            fields["labels"] = TagsField(tree.labels, nodes, "labels")
+            fields["labels"] = TagsField(tree.labels, nodes, self.label_namespace)
+        fields["metadata"] = MetadataField({"words": tree.words, "tree": tree})
         return Instance(fields)

@@ -1,65 +1,112 @@
-"""The reader of pairs of sentences, with or without trees."""
+"""Pairs of sentences with a class or a score: parsers of SICK and SNLI, and the reader `sentence_pairs`."""
 
+import json
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
+import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, Instance
-from allennlp.data.fields import SequenceLabelField
+from allennlp.data import DatasetReader, Field, Instance
+from allennlp.data.fields import LabelField, MetadataField, SequenceLabelField, TensorField
 from overrides import overrides
 
-from allennlp_nef.data.dataset_readers.tagging_reader import Text, UntaggedReader
-from allennlp_nef.data.fields import ClassField, NumberField
-from allennlp_nef.data.formats.characters import OddCharacters, check_labels
-from allennlp_nef.data.formats.conllu import (
-    ConlluSentence,
-    check_heads,
-    read_conllu,
-    tree_of,
-)
-from allennlp_nef.data.formats.sentence_pairs import (
-    MAX_SCORE,
-    MIN_SCORE,
-    NO_CLASS,
-    SentencePair,
-    read_sentence_pairs,
-)
-from allennlp_nef.data.formats.text_files import TextPath
+from allennlp_nef.data.dataset_readers.base import TextReader, text_field
+from allennlp_nef.data.dataset_readers.conllu import ConlluSentence, read_conllu, tree_of
+from allennlp_nef.data.text_files import parse_lines
 from allennlp_nef.errors import DataFormatError, quote
 
-Heads = tuple[list[int], list[int]] | None
-"""Of both sentences the head of each word, from 1, or 0; None without trees."""
+MIN_SCORE, MAX_SCORE = 1, 5
+NO_CLASS = "-"
+"""The class of a pair of SNLI whose annotators did not agree."""
+# The columns of SICK and the fields of SNLI that are read, and their names in this module.
+_NAMES = {
+    "sentence_A": "first",
+    "sentence_B": "second",
+    "entailment_judgment": "label",
+    "entailment_label": "label",
+    "relatedness_score": "score",
+    "sentence1": "first",
+    "sentence2": "second",
+    "gold_label": "label",
+}
+
+
+def read_rows(path: str, encoding: str = "utf-8") -> Iterator[tuple[int, dict[str, str]]]:
+    """
+    Yields the line number of each pair, and a dict with `first`, `second` and, if the file has them, `label` and
+    `score`.
+
+    A file whose name ends in `.jsonl` has the format of SNLI, a JSON object a line. All others have the format of SICK,
+    a table whose first line has the names of the columns, separated by tabs. Empty lines are skipped.
+
+    # Raises
+
+    `DataFormatError`: what `read_lines` raises, a pair without its sentences, another number of columns than names.
+    """
+    read = _read_objects if path.endswith(".jsonl") else _read_table
+    for number, values in read(path, encoding):
+        row = {_NAMES[key]: values[key] for key in _NAMES if values.get(key) is not None}
+        is_complete = {"first", "second"} <= row.keys()
+        if not is_complete or not all(isinstance(v, str) and v.strip() for v in row.values()):
+            raise DataFormatError(
+                f"{path}:{number}: expected sentence_A and sentence_B (.jsonl: sentence1 and sentence2), and no empty "
+                f"value, got {quote(row)}"
+            )
+        yield number, row
+
+
+def _read_table(path: str, encoding: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    names: list[str] = []
+    for number, cells in parse_lines(path, lambda line: line.split("\t"), encoding):
+        if not names:
+            names = cells
+        elif len(cells) == len(names):
+            yield number, dict(zip(names, cells))
+        else:
+            raise DataFormatError(
+                f"{path}:{number}: expected {len(names)} columns separated by tabs, got {len(cells)}"
+            )
+
+
+def _read_objects(path: str, encoding: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    def parse(line: str) -> dict[str, Any]:
+        try:
+            values = json.loads(line)
+        except (ValueError, RecursionError):
+            values = None
+        if not isinstance(values, dict):
+            raise ValueError(f"expected a JSON object, got {quote(line)}")
+        return values
+
+    return parse_lines(path, parse, encoding)
 
 
 @DatasetReader.register("sentence_pairs")
-class SentencePairsReader(UntaggedReader):
+class SentencePairsReader(TextReader):
     """
-    Reads pairs of sentences with a class or a score: the tables of SICK and the JSON lines of SNLI. The module
-    `allennlp_nef.data.formats.sentence_pairs` states the formats.
+    Reads pairs of sentences with a class or a score: the tables of SICK, and the JSON lines of SNLI (files whose names
+    end in `.jsonl`).
 
-    An instance has the fields `first` and `second` (`TextField`), where it is known `label` (`ClassField`) or `score`
-    (`NumberField`, from 1 to 5), and `metadata` (`SentencesMetadata`). Where a file has no column of what is to be
-    predicted, the pairs are without it, and a warning says so. Pairs of SNLI whose annotators did not agree are left
-    out, and a warning has their number.
+    An instance has the fields `first` and `second` (`TextField`), if it is known `label` (`LabelField`) or `score`
+    (`TensorField`, from 1 to 5), and `metadata`, a dict with the words of both sentences as `sides`. Pairs of SNLI
+    whose annotators did not agree are left out, and a warning gives their number.
 
     Registered as a `DatasetReader` with name "sentence_pairs".
 
     # Parameters
 
     gold : `str`, optional (default = `"label"`)
-        What is to be predicted: "label", the class; or "score", the relatedness.
+        What the model predicts: "label" or "score".
     parses : `str`, optional (default = `None`, no trees)
-        A folder with the dependency trees of the sentences: those of `x/train.txt` are in its file `train.conllu`, the
-        first sentence of a pair, then the second. An instance then has the fields `first_heads` and `second_heads`.
+        A folder with dependency trees: for `x/train.txt` the file `train.conllu`, in which the trees of both sentences
+        of each pair follow each other. An instance then has the fields `first_heads` and `second_heads`.
     names : `Sequence[str]`, optional (default = `("first", "second")`)
-        The names of the fields of the sentences, for models that call them otherwise: `esim` of allennlp-models has
-        "premise" and "hypothesis".
-    tokenizer, token_indexers, encoding, max_tokens, max_instances
-        See `UntaggedReader`. A pair is as long as its longer sentence.
+        The names of the fields of the sentences. The `esim` of allennlp-models expects "premise" and "hypothesis".
+    tokenizer, token_indexers, max_tokens, label_namespace, encoding, max_instances
+        See `TextReader` and `TaggingReader`. `max_tokens` limits the longer sentence of a pair.
     """
-
-    text_fields: ClassVar[tuple[str, ...]] = ("first", "second")
 
     def __init__(
         self,
@@ -68,156 +115,89 @@ class SentencePairsReader(UntaggedReader):
         names: Sequence[str] = ("first", "second"),
         **kwargs: Any,
     ) -> None:
-        own = {name for name in names if isinstance(name, str)} - {"label", "score", "metadata"}
-        if len(own) != 2 or len(names) != 2:
-            raise ConfigurationError(
-                f"names: expected two names, and none of the fields label, score and metadata, got {names!r}"
-            )
-        self.text_fields = tuple(names)  # type: ignore[misc]
-        super().__init__(**kwargs)
         if gold not in ("label", "score"):
-            raise ConfigurationError(f"gold: expected label or score, got {gold!r}")
+            raise ConfigurationError(f"gold must be label or score, not {gold!r}")
+        self.text_fields = tuple(names)
+        super().__init__(**kwargs)
         self.gold = gold
         self.parses = parses
 
     @overrides(check_signature=False)
-    def examples(self, file_path: TextPath) -> Iterator[tuple[TextPath, SentencePair, Heads]]:
-        """Each pair after the path of its file, and the heads of its sentences."""
-        unknown = undecided = 0
-
-        def parse(
-            both: tuple[SentencePair, Heads], odd: OddCharacters
-        ) -> tuple[SentencePair, Heads]:
-            for words in (both[0].first, both[0].second):
-                odd.check(words, f"{file_path}:{both[0].line}")
-            return both
-
-        for pair, heads in self.parse_sentences(self._with_trees(file_path), parse):
-            if self.gold == "label" and pair.label == NO_CLASS:
-                undecided += 1
-                continue
-            unknown += getattr(pair, self.gold) is None
-            yield file_path, pair, heads
-        if undecided:
-            self.warn("%s: left out %d pairs whose annotators did not agree.", file_path, undecided)
-        if unknown:
-            self.warn("%s: %d pairs have no %s.", file_path, unknown, self.gold)
-
-    def _with_trees(self, path: TextPath) -> Iterator[tuple[SentencePair, Heads]]:
-        """Each pair, and where the reader has `parses` the heads of its trees.
-
-        The trees of a pair that cannot be read are passed over.
-
-        # Raises
-
-        `DataFormatError`: what `read_conllu` and `tree_of` raise, other words than those of the pair, fewer or more
-        sentences than the pairs have.
-        """
-        if self.parses is None:
-            for pair in read_sentence_pairs(path, self.split, self.encoding, self.on_error):
-                yield pair, None
-            return
-        trees_path = str(Path(self.parses) / f"{Path(str(path)).stem}.conllu")
-        sentences = read_conllu(trees_path, self.encoding)
-        unread: list[DataFormatError] = []  # the errors of pairs whose trees come next
-
-        def on_unread(error: DataFormatError) -> None:
-            self.on_error(error)
-            unread.append(error)
-
-        def pass_over() -> None:
-            for _ in range(2 * len(unread)):
-                next(sentences, None)
-            unread.clear()
-
-        for pair in read_sentence_pairs(path, self.split, self.encoding, on_unread):
-            pass_over()
-            place = f"{path}:{pair.line}"
-            both = [
-                _with_words(next(sentences, None), words, trees_path, place)
-                for words in (pair.first, pair.second)
-            ]
-            try:
-                first, second = (tree_of(sentence, trees_path).heads for sentence in both)
-            except DataFormatError as error:
-                self.on_error(error)
-                continue
-            yield pair, (first, second)
-        pass_over()
-        more = next(sentences, None)
-        if more is not None:
+    def examples(self, file_path: str) -> Iterator[dict[str, Any]]:
+        num_undecided = 0
+        trees_path = str(Path(self.parses or "", f"{Path(file_path).stem}.conllu"))
+        trees = None if self.parses is None else read_conllu(trees_path)
+        for number, row in read_rows(file_path, self.encoding):
+            place = f"{file_path}:{number}"
+            first, second = self.split(row["first"]), self.split(row["second"])
+            heads = None
+            if trees is not None:
+                heads = [_next_heads(trees, words, place) for words in (first, second)]
+            gold: str | float | None = row.get(self.gold)
+            if self.gold == "score" and gold is not None:
+                gold = _score(row["score"], place)
+            if self.gold == "label" and gold == NO_CLASS:
+                num_undecided += 1
+            else:
+                yield {"first": first, "second": second, self.gold: gold, "heads": heads}
+        for rest in trees or ():
             raise DataFormatError(
-                f"{trees_path}:{more.lines[0]}: expected the end of the file, as in {path}, got another sentence"
+                f"{trees_path}:{rest.lines[0]}: expected two trees for each pair of {file_path}, got another tree"
             )
+        if num_undecided:
+            self.warn(f"{file_path}: left out {num_undecided} pairs without an agreed class.")
 
     @overrides
     def num_tokens(self, example: Any) -> int:
-        _, pair, _ = example
-        return max(len(pair.first), len(pair.second))
-
-    @overrides
-    def to_instance(self, example: Any) -> Instance:
-        path, pair, heads = example
-        gold = {self.gold: getattr(pair, self.gold)}
-        place = f"{path}:{pair.line}"
-        return self.text_to_instance(pair.first, pair.second, **gold, heads=heads, place=place)
+        return max(len(example["first"]), len(example["second"]))
 
     @overrides(check_signature=False)
     def text_to_instance(
         self,
-        first: Text,
-        second: Text,
+        first: str | list[str],
+        second: str | list[str],
         label: str | None = None,
         score: float | None = None,
-        heads: Heads | None = None,
-        place: str | None = None,
+        heads: Sequence[list[int]] | None = None,
     ) -> Instance:
         """
-        # Parameters
-
-        first, second : `str` or `list[str]`
-            A sentence, or its words.
-        label : `str`, optional (default = `None`, not known)
-        score : `float`, optional (default = `None`, not known)
-            From 1 to 5.
-        heads : `tuple[list[int], list[int]]`, optional (default = `None`, no trees)
-            Of each sentence the number of the head of each word, from 1; 0 for the root.
-        place : `str`, optional (default = `None`)
-            `file:line`, for errors.
-
-        # Raises
-
-        `DataFormatError`: a sentence without words, a word or a label that `check_words` or `check_labels` refuses,
-        another score, heads that are not a tree of the words.
+        The instance of two sentences, each a string or a list of words, with their label, their score from 1 to 5 and
+        the heads of both trees if they are known. A head is the number of a word, from 1, or 0 for the root.
         """
-        fields: Any = self.fields_of(self.words_of(first, "first"), self.words_of(second, "second"))
+        sides = [self.split(first), self.split(second)]
+        texts = list(map(text_field, sides))
+        fields: dict[str, Field] = dict(zip(self.text_fields, texts))
         if label is not None:
-            check_labels([label], "label")
-            fields["label"] = ClassField(label, place)
+            fields["label"] = LabelField(label, self.label_namespace)
         if score is not None:
-            if not MIN_SCORE <= score <= MAX_SCORE:
-                raise DataFormatError(
-                    f"score: expected a number from {MIN_SCORE} to {MAX_SCORE}, got {quote(score)}"
-                )
-            fields["score"] = NumberField(score)
-        for name, numbers in zip(self.text_fields, heads or ()):
-            check_heads(numbers, len(fields[name]), f"{name}_heads")
-            fields[f"{name}_heads"] = SequenceLabelField(numbers, fields[name], "head_index_tags")
+            fields["score"] = TensorField(torch.tensor(score, dtype=torch.float))
+        for name, tokens, numbers in zip(self.text_fields, texts, heads or ()):
+            fields[f"{name}_heads"] = SequenceLabelField(numbers, tokens, "head_index_tags")
+        fields["metadata"] = MetadataField({"sides": sides})
         return Instance(fields)
 
 
-def _with_words(
-    sentence: ConlluSentence | None, words: list[str], trees_path: str, place: str
-) -> ConlluSentence:
-    """The sentence of a file of trees, which has to have the words of the sentence of a pair."""
-    if sentence is None:
+def _score(text: str, place: str) -> float:
+    try:
+        score = float(text)
+    except ValueError:
+        score = math.nan
+    if not MIN_SCORE <= score <= MAX_SCORE:
         raise DataFormatError(
-            f"{trees_path}: expected the tree of {place}, got the end of the file"
+            f"{place}: expected a score from {MIN_SCORE} to {MAX_SCORE}, got {quote(text)}"
         )
+    return score
+
+
+def _next_heads(trees: Iterator[ConlluSentence], words: list[str], place: str) -> list[int]:
+    """The heads of the next tree of a file, which must have the words of a sentence of the pair at `place`."""
+    sentence = next(trees, None)
+    if sentence is None:
+        raise DataFormatError(f"{place}: expected a tree for each sentence, got too few (parses)")
     forms = sentence.column("form")
     if forms != words:
         raise DataFormatError(
-            f"{trees_path}:{sentence.lines[0]}: expected the words of {place}, "
-            f"{quote(' '.join(words))}, got {quote(' '.join(forms))}"
+            f"{sentence.path}:{sentence.lines[0]}: expected the words of {place}, {quote(' '.join(words))}, "
+            f"got {quote(' '.join(forms))}"
         )
-    return sentence
+    return tree_of(sentence)[0]

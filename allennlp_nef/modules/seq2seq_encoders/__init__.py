@@ -1,16 +1,16 @@
-"""Encoders of sequences: the decoder `neural_easy_first`, label attention, self-attention."""
+"""Sequence encoders: the decoder `neural_easy_first`, label attention, self-attention and dropout."""
 
-from allennlp_nef.modules.seq2seq_encoders.label_attention import LabelAttention
+from allennlp_nef.modules.seq2seq_encoders.dropout import DropoutEncoder
+from allennlp_nef.modules.seq2seq_encoders.label_attention import LabelAttention, LabelTable
 from allennlp_nef.modules.seq2seq_encoders.neural_easy_first import NeuralEasyFirst
 from allennlp_nef.modules.seq2seq_encoders.position_aware_self_attention import (
     PositionAwareSelfAttention,
 )
-from allennlp_nef.modules.seq2seq_encoders.traced_encoder import DropoutEncoder, TracedEncoder
 
 __all__ = [
     "DropoutEncoder",
     "LabelAttention",
+    "LabelTable",
     "NeuralEasyFirst",
     "PositionAwareSelfAttention",
-    "TracedEncoder",
 ]

@@ -1,15 +1,20 @@
 import itertools
+import json
 
 import pytest
 from allennlp.common.checks import ConfigurationError
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_nef.data import ConllTagsReader
-from allennlp_nef.data.formats.chunks import chunks_of, is_allowed
-from allennlp_nef.data.formats.conll_columns import ColumnSentence
-from allennlp_nef.errors import DataFormatError
-from tests.data.dataset_readers.reader_files import warnings_of
+from allennlp_nef.data.chunks import chunks_of
+from allennlp_nef.data.dataset_readers.base import Prediction
+from allennlp_nef.data.dataset_readers.conll_tags import (
+    ColumnSentence,
+    ConllTagsReader,
+    format_columns,
+    read_columns,
+)
+from tests.data.reader_files import PROPERTY, error_line, labels_of, read, warnings_of, words_of
 
 ENGLISH = """\
 -DOCSTART- -X- O O
@@ -25,32 +30,6 @@ New NNP B-NP B-MISC
 Peter NNP I-NP I-PER
 Blackburn NNP I-NP I-PER
 """
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "x.conll"
-
-
-def read(path, text, **options):
-    path.write_bytes(text.encode("utf-8"))
-    return list(ConllTagsReader(**options).read(str(path)))
-
-
-def labels_of(instance):
-    return instance["tags"].labels if "tags" in instance.fields else None
-
-
-def words_of(instance):
-    return [token.text for token in instance["tokens"]]
-
-
-def error_of(path, text, **options):
-    with pytest.raises(DataFormatError) as info:
-        read(path, text, **options)
-    return str(info.value)
-
-
 GERMEVAL = """\
 #\thttp://de.wikipedia.org/wiki/Manfred_Korfmann [2009-10-17]
 1\tAufgrund\tO\tO
@@ -60,57 +39,119 @@ GERMEVAL = """\
 #\thttp://de.wikipedia.org/wiki/Berlin [2009-10-19]
 1\tBerlin\tB-LOC\tO
 """
-GERMEVAL_OPTIONS = {"word_column": 1, "tag_column": 2, "comment_prefix": "#"}
+# All characters but separators and line ends, and many that look like those.
+CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters=" \t\r\n\ufeff")
+CELLS = st.text(CHARACTERS | st.sampled_from("\xa0\x0b\x0c\x1c\x85\u2028\u3000#-"), min_size=1)
 
 
-class TestComments:
-    def test_germeval_is_read_without_its_comments(self, path):
-        first, second = read(path, GERMEVAL, **GERMEVAL_OPTIONS)
-        assert (words_of(first), words_of(second)) == (["Aufgrund", "#", "Trojaner"], ["Berlin"])
-        assert (labels_of(first), labels_of(second)) == (["O", "O", "B-LOCderiv"], ["B-LOC"])
-        assert first["metadata"].metadata.sentence.lines == [2, 3, 4]
-        inner, _ = read(path, GERMEVAL, **{**GERMEVAL_OPTIONS, "tag_column": 3})
-        assert labels_of(inner) == ["O", "O", "B-LOC"]
-
-    def test_an_error_in_a_file_that_begins_with_a_hash_names_the_option(self, path):
-        message = error_of(path, GERMEVAL, word_column=1, tag_column=2)
-        assert "x.conll:2: expected 3 columns as in line 1, got 4" in message
-        assert message.endswith("(line 1 begins with #: is it a comment? See comment_prefix)")
-
-    @pytest.mark.parametrize("prefix", ["", " #", 1])
-    def test_prefixes_have_text_without_whitespace(self, prefix):
-        with pytest.raises(ConfigurationError, match="comment_prefix: expected text without"):
-            ConllTagsReader(comment_prefix=prefix)
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "x.conll"
 
 
-@pytest.mark.parametrize("separator", [",", ";"])
-def test_columns_that_commas_separate_are_an_error(path, separator):
-    text = "Marlow B-PER\nlives O\n, O\n".replace(" ", separator)
-    assert error_of(path, text) == (
-        f"{path}:1: expected columns separated by blanks or tabs, got one column, whose words all have {separator!r} "
-        f"in them: 'Marlow{separator}B-PER'"
+@st.composite
+def files(draw, cells=CELLS):
+    """Sentences with one number of columns."""
+    row = st.tuples(*[cells] * draw(st.integers(1, 4)))
+    row = row.map(list).filter(lambda row: row[0] not in ("-DOCSTART-", "-X-"))
+    return draw(st.lists(st.lists(row, min_size=1, max_size=4), min_size=1, max_size=4))
+
+
+def rows_of(path, text):
+    path.write_bytes(text.encode("utf-8"))
+    return [sentence.rows for sentence in read_columns(str(path))]
+
+
+class TestFormat:
+    @PROPERTY
+    @given(
+        sentences=files(),
+        separator=st.sampled_from([" ", "\t", "  ", " \t "]),
+        line_end=st.sampled_from(["\n", "\r\n"]),
+        gap=st.sampled_from([1, 3]),
+        documents=st.sampled_from([None, "-DOCSTART-", "-DOCSTART- -X- O O"]),
+        margins=st.tuples(*[st.sampled_from(["", " "])] * 2),
+        last_end=st.booleans(),
+        mark=st.booleans(),
+        leading=st.booleans(),
     )
-    (instance,) = read(path, "1,5\n,\nlives\n")
-    assert words_of(instance) == ["1,5", ",", "lives"]
+    def test_all_layouts_are_read(
+        self, path, sentences, separator, line_end, gap, documents, margins, last_end, mark, leading
+    ):
+        lines, numbers = [""] * 2 if leading else [], []
+        for sentence in sentences:
+            lines += [documents, ""] if documents else []
+            numbers.append([len(lines) + 1 + i for i in range(len(sentence))])
+            lines += [separator.join(row).join(margins) for row in sentence] + [""] * gap
+        text = line_end.join(lines) + line_end
+        text = "\ufeff" * mark + (text if last_end else text.rstrip("\r\n"))
+        path.write_bytes(text.encode("utf-8"))
+        found = list(read_columns(str(path)))
+        assert [sentence.rows for sentence in found] == sentences
+        assert [sentence.lines for sentence in found] == numbers
+
+    @PROPERTY
+    @given(sentences=files(CELLS.filter(lambda cell: cell.split() == [cell])))
+    def test_what_is_written_is_read(self, path, sentences):
+        assert rows_of(path, "".join(map(format_columns, sentences))) == sentences
+
+    @pytest.mark.parametrize(
+        ("text", "column"),
+        [("a-b", "a-b"), ("1 250", "1_250"), ("a\u00a0\tb", "a_b"), ("-X-", "_X_"), ("", "_")],
+    )
+    def test_whitespace_and_boundaries_are_replaced(self, text, column):
+        assert format_columns([[text, "O"]]) == f"{column} O\n\n"
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "-DOCSTART- O\n\na O\n\n-DOCSTART- O\n\nb O\n",
+            "-DOCSTART- O\na O\n-DOCSTART- O\nb O\n",  # as in the Dutch data of CoNLL-2002
+            "-DOCSTART- O\na O\n\n-DOCSTART- O\nb O",
+            "a O\n-X- x y z\nb O\n\n-X- O\n",  # as for conlleval
+            "-DOCSTART-\n\na O\n\n-DOCSTART- -X- -X- O\n-DOCSTART- -X- -X- O\nb O\n\n-DOCSTART-",
+        ],
+    )
+    def test_boundaries_end_sentences(self, path, text):
+        assert rows_of(path, text) == [[["a", "O"]], [["b", "O"]]]
+
+    def test_blanks_belong_to_columns_that_tabs_separate(self, path):
+        assert rows_of(path, "10 000\tO\nc\tO\n") == [[["10 000", "O"], ["c", "O"]]]
+
+    @pytest.mark.parametrize(
+        "text, line",
+        [
+            ("a N O\nb O\n", 2),
+            ("a O\n\n\nb O\n\nc\n", 6),
+            ("-DOCSTART-\n\na O\n\nb\n", 5),
+            ("a O\r\nb\r\n", 2),
+            ("a O\n\xa0\nb O\n", 2),
+            ("a\tO\n\nb O\n", 3),
+            ("a O\nb\tO\n", 2),
+            ("a\tO\n\t\tb\n", 2),
+            ("a\tO\n\tO\n", 2),
+            ("a\tO\nb\t\n", 2),
+            ("", 1),
+            ("\n-DOCSTART- O\n \n", 1),
+        ],
+    )
+    def test_lines_that_differ_from_the_first_are_errors(self, path, text, line):
+        assert error_line(ConllTagsReader(), path, text) == line
 
 
-class TestSchemes:
+class TestTags:
     def test_iob1_is_read_as_bio(self, path):
-        first, second = read(path, ENGLISH)
+        first, second = read(ConllTagsReader(), path, ENGLISH)
         assert words_of(first) == ["EU", "rejects", "German", "call", "New"]
         assert labels_of(first) == ["B-ORG", "O", "B-MISC", "I-MISC", "B-MISC"]
         assert labels_of(second) == ["B-PER", "I-PER"]
-        sentence = second["metadata"].metadata.sentence
-        assert isinstance(sentence, ColumnSentence)
-        assert sentence.rows[1] == ("Blackburn", "NNP", "I-NP", "I-PER")
-        assert sentence.lines == [11, 12]
-        assert second["metadata"].metadata.tags == labels_of(second)
+        metadata = second["metadata"].metadata
+        assert metadata["words"] == ["Peter", "Blackburn"]
+        assert metadata["tags"] == labels_of(second)
+        assert metadata["sentence"].rows[1] == ["Blackburn", "NNP", "I-NP", "I-PER"]
+        assert metadata["sentence"].lines == [11, 12]
 
-    @settings(
-        deadline=None,
-        derandomize=True,
-        suppress_health_check=[HealthCheck.function_scoped_fixture],
-    )
+    @PROPERTY
     @given(
         sentences=st.lists(
             st.lists(
@@ -124,13 +165,16 @@ class TestSchemes:
         scheme=st.sampled_from(["BIO", "BIOUL"]),
     )
     def test_chunks_are_the_same_in_each_scheme(self, path, sentences, scheme):
-        """Any tags are read, and become well-formed."""
         text = "".join("".join(f"w {tag}\n" for tag in tags) + "\n" for tags in sentences)
-        instances = read(path, text, tag_scheme=scheme)
+        instances = read(ConllTagsReader(tag_scheme=scheme), path, text)
         assert list(map(chunks_of, map(labels_of, instances))) == list(map(chunks_of, sentences))
-        for labels in map(labels_of, instances):
-            transitions = zip([None, *labels], [*labels, None])
-            assert all(is_allowed(before, after, scheme) for before, after in transitions)
+
+    @pytest.mark.parametrize("tag", ["NC", "B-", "X-PER"])
+    def test_tags_that_are_no_chunk_tags_are_an_error(self, path, tag):
+        text = f"a N O\n\nb N B-X\nc N {tag}\nd N y\n"
+        assert error_line(ConllTagsReader(), path, text) == 4
+        *_, last = read(ConllTagsReader(tag_scheme=None), path, text)
+        assert labels_of(last) == ["B-X", tag, "y"]
 
 
 class TestColumns:
@@ -147,7 +191,7 @@ class TestColumns:
         ids=str,
     )
     def test_columns_are_counted_from_both_ends(self, path, caplog, options, words, tags):
-        (instance,) = read(path, "a O I-C\nc I-B O\n", **options)
+        (instance,) = read(ConllTagsReader(**options), path, "a O I-C\nc I-B O\n")
         assert words_of(instance) == list(words)
         assert labels_of(instance) == tags
         assert warnings_of(caplog) == []
@@ -162,41 +206,69 @@ class TestColumns:
         ],
     )
     def test_a_file_without_the_column_is_unlabeled(self, path, caplog, text, options):
-        instances = read(path, text, **options)
+        instances = read(ConllTagsReader(**options), path, text)
         assert list(map(words_of, instances)) == [["a", "b"], ["c"]]
         assert list(map(labels_of, instances)) == [None, None]
-        message = f"{path} has no column of tags: the sentences are unlabeled (tag_column is "
         (warning,) = warnings_of(caplog)
-        assert warning.startswith(message)
+        assert str(path) in warning
 
     @pytest.mark.parametrize("column, width", [(2, 2), (-3, 2), (1, 1)])
     def test_files_without_the_word_column_are_an_error(self, path, column, width):
-        text = "\n" + " ".join("ab"[:width]) + "\n"
-        assert error_of(path, text, word_column=column, tag_column=5) == (
-            f"{path}:2: expected a column {column} with the words (word_column, from 0), got {width} columns"
-        )
+        reader = ConllTagsReader(word_column=column, tag_column=5)
+        assert error_line(reader, path, "\n" + " ".join("ab"[:width]) + "\n") == 2
 
+    @pytest.mark.parametrize("options", [{"tag_scheme": "IOB1"}, {"tag_column": 0}])
+    def test_bad_options_are_refused(self, options):
+        with pytest.raises(ConfigurationError):
+            ConllTagsReader(**options)
+
+    def test_germeval_is_read_without_its_comments(self, path):
+        options = {"word_column": 1, "tag_column": 2, "comment_prefix": "#"}
+        first, second = read(ConllTagsReader(**options), path, GERMEVAL)
+        assert (words_of(first), words_of(second)) == (["Aufgrund", "#", "Trojaner"], ["Berlin"])
+        assert (labels_of(first), labels_of(second)) == (["O", "O", "B-LOCderiv"], ["B-LOC"])
+        assert first["metadata"].metadata["sentence"].lines == [2, 3, 4]
+        inner, _ = read(ConllTagsReader(**{**options, "tag_column": 3}), path, GERMEVAL)
+        assert labels_of(inner) == ["O", "O", "B-LOC"]
+        options.pop("comment_prefix")
+        assert error_line(ConllTagsReader(**options), path, GERMEVAL) == 2
+
+
+ROWS = {"sentence": ColumnSentence([["a", "N", "I-X"], ["b", "V", "I-X"]], [1, 2])}
+
+
+class TestWriter:
     @pytest.mark.parametrize(
-        "options, message",
+        "options, metadata, expected",
         [
-            ({"tag_scheme": "IOB1"}, "tag_scheme: expected BIO, BIOUL or null, got 'IOB1'"),
-            ({"tag_column": "ner"}, "tag_column: expected an integer, got 'ner'"),
-            ({"tag_column": True}, "tag_column: expected an integer, got True"),
-            ({"word_column": None}, "word_column: expected an integer, got None"),
-            ({"tag_column": 0}, "tag_column: expected another column than word_column, got 0"),
+            ({}, {}, "a B-X\nb I-X\n\n"),
+            ({}, {"tags": ["O", "B-X"]}, "a O B-X\nb B-X I-X\n\n"),
+            ({}, ROWS, "a N B-X\nb V I-X\n\n"),
+            ({"tag_column": 1}, ROWS, "a I-X B-X\nb I-X I-X\n\n"),
+            ({"tag_column": None}, ROWS, "a N I-X B-X\nb V I-X I-X\n\n"),
         ],
     )
-    def test_bad_options_are_refused(self, options, message):
-        with pytest.raises(ConfigurationError) as info:
-            ConllTagsReader(**options)
-        assert message in str(info.value)
+    def test_tags_follow_the_columns_of_the_file(self, options, metadata, expected):
+        reader = ConllTagsReader(**options)
+        metadata = {"words": ["a", "b"], "tags": None, **metadata}
+        prediction = Prediction(0, {"tags": ["B-X", "I-X"]}, metadata)
+        assert reader.writers["conll"](reader, prediction) == expected
 
+    def test_bioul_is_written_as_bio(self):
+        reader = ConllTagsReader(tag_scheme="BIOUL")
+        metadata = {"words": ["a", "b", "c"], "tags": ["O", "U-ORG", "O"]}
+        prediction = Prediction(0, {"tags": ["B-PER", "L-PER", "U-LOC"]}, metadata)
+        expected = "a O B-PER\nb B-ORG I-PER\nc O B-LOC\n\n"
+        assert reader.writers["conll"](reader, prediction) == expected
 
-class TestErrors:
-    @pytest.mark.parametrize("tag", ["NC", "B-"])
-    def test_tags_that_are_no_chunk_tags_are_an_error(self, path, tag):
-        message = error_of(path, f"a N O\n\nb N B-X\nc N {tag}\nd N y\n")
-        assert message == (
-            f"{path}:4: expected O or a chunk tag such as B-PER, got {tag!r} in column 2 "
-            "(from 0; see tag_column and tag_scheme)"
+    def test_label_probabilities_are_a_column_of_json(self):
+        reader = ConllTagsReader()
+        table = {"O": [0.1, 1], "B-Ä": [0.9, 1e-9]}
+        answer = {"tags": ["B-Ä", "O"], "label_probabilities": table}
+        text = reader.writers["conll"](
+            reader, Prediction(0, answer, {"words": ["a", "b"], "tags": None})
         )
+        first, second = (line.split(" ") for line in text.splitlines() if line)
+        assert (first[0], first[2], second[0], second[2]) == ("a", "B-Ä", "b", "O")
+        assert json.loads(first[1]) == {"O": 0.1, "B-Ä": 0.9}
+        assert json.loads(second[1]) == {"O": 1, "B-Ä": 0}

@@ -1,94 +1,110 @@
-"""What holds for every reader: limits, worker processes, distributed training."""
+"""What holds for every reader: limits, worker processes, distributed training, the padding symbol, any bytes."""
 
-import io
-import multiprocessing
-import pickle
-import signal
-import traceback
+import json
 from pathlib import Path
 
 import pytest
-from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import install_sigterm_handler
-from allennlp.data import DatasetReader, Vocabulary
-from allennlp.data.data_loaders import MultiProcessDataLoader, WorkerError
+from allennlp.data import Vocabulary
+from allennlp.data.data_loaders import MultiProcessDataLoader, SimpleDataLoader
+from allennlp.data.data_loaders.multiprocess_data_loader import WorkerError
 from allennlp.data.dataset_readers.dataset_reader import WorkerInfo
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from allennlp_nef.errors import DataFormatError, FileError
-from tests.data.dataset_readers.reader_files import (
-    READERS,
-    sentence_of,
-    sentences_of,
-    warnings_of,
-    write,
-)
+from allennlp_nef.errors import DataFormatError
+from tests.data.reader_files import PROPERTY, line_of, make, read, warnings_of
 
-pytestmark = pytest.mark.parametrize("name", list(READERS))
+FIXTURES = Path(__file__).resolve().parents[3] / "fixtures"
 
 
-def make(name, **options):
-    return DatasetReader.from_params(Params({"type": name, **options}))
+def conll(words):
+    return "".join(f"{word} O\n" for word in words) + "\n"
 
 
+def conllu(words):
+    rows = [[str(i), word, "_", "X", "_", "_", str(i - 1), "x", "_", "_"] for i, word in words]
+    return "".join("\t".join(row) + "\n" for row in rows) + "\n"
+
+
+def numbered(write):
+    return lambda words: write(list(enumerate(words, 1)))
+
+
+def tree(words):
+    first, *rest = words
+    return f"(1 (1 {first}) {tree(rest)})" if rest else f"(1 {first})"
+
+
+# For each reader, how a sentence is written. Sentences end with an empty line.
+READERS = {
+    "conll_tags": conll,
+    "conllu_tags": numbered(conllu),
+    "conllu_trees": numbered(conllu),
+    "labeled_sentences": lambda words: f"A\t{' '.join(words)}\n\n",
+    "labeled_trees": lambda words: f"{tree(words)}\n\n",
+    "sentence_pairs": lambda words: (
+        json.dumps({"sentence1": " ".join(words), "sentence2": words[0], "gold_label": "a"})
+        + "\n\n"
+    ),
+}
+every_reader = pytest.mark.parametrize("name", list(READERS))
+
+
+def write(folder, name, lengths):
+    """A file with sentences of these lengths. Sentence i has the words `wi_0`, `wi_1` and so on."""
+    sentences = [[f"w{i}_{k}" for k in range(length)] for i, length in enumerate(lengths)]
+    path = folder / "x.jsonl"
+    path.write_text("".join(map(READERS[name], sentences)), encoding="utf-8")
+    return str(path)
+
+
+def number_of(metadata):
+    words = metadata["sides"][0] if "sides" in metadata else metadata["words"]
+    return int(words[0].split("_")[0][1:])
+
+
+def numbers_of(instances):
+    return [number_of(instance["metadata"].metadata) for instance in instances]
+
+
+@every_reader
 @pytest.mark.parametrize(
-    "options, sentences, warning",
+    "options, numbers, num_warnings",
     [
-        ({}, [0, 1, 2, 3, 4, 5], []),
-        ({"max_tokens": 8}, [0, 2, 4, 5], ["Left out 2 of 6 sentences: they have more than 8 tok"]),
-        (
-            {"max_tokens": 8, "max_instances": 2},
-            [0, 2],
-            ["Left out 1 of 3 sentences: they have more than 8 tok"],
-        ),
+        ({}, [0, 1, 2, 3, 4, 5], 0),
+        ({"max_tokens": 8}, [0, 2, 4, 5], 1),
+        ({"max_tokens": 8, "max_instances": 2}, [0, 2], 1),
     ],
 )
 def test_max_tokens_leaves_out_longer_sentences(
-    name, tmp_path, caplog, options, sentences, warning
+    name, tmp_path, caplog, options, numbers, num_warnings
 ):
-    instances = make(name, **options).read(write(tmp_path, name, [2, 9, 8, 10, 1, 1]))
-    assert list(map(sentence_of, instances)) == sentences
-    assert [message[: len(warning[0])] for message in warnings_of(caplog)] == warning
+    path = write(tmp_path, name, [2, 9, 8, 10, 1, 1])
+    assert numbers_of(make(name, **options).read(path)) == numbers
+    assert len(warnings_of(caplog)) == num_warnings
 
 
-def test_max_tokens_that_leave_no_sentence_are_an_error(name, tmp_path):
+@every_reader
+def test_max_tokens_that_leaves_no_sentence_is_an_error(name, tmp_path):
     path = write(tmp_path, name, [2, 3])
-    message = f"{path}: expected some sentence of at most 1 tokens (max_tokens), got none among 2"
     with pytest.raises(DataFormatError) as info:
         list(make(name, max_tokens=1).read(path))
-    assert str(info.value) == message
+    line_of(str(info.value), path)
 
 
-@pytest.mark.parametrize("limit", [0, True])
-def test_max_tokens_that_is_no_positive_integer_is_refused(name, limit):
-    with pytest.raises(ConfigurationError, match="max_tokens: expected an integer of at least 1"):
-        make(name, max_tokens=limit)
-
-
-def test_indexers_are_not_sent_with_instances(name, tmp_path):
-    reader = make(name)
-    reader._set_worker_info(WorkerInfo(1, 0))
-    instance = next(iter(reader.read(write(tmp_path, name, [2]))))
-    copied = pickle.loads(pickle.dumps(instance))
-    assert copied["metadata"].metadata == instance["metadata"].metadata
-    assert copied["tags"].labels == instance["tags"].labels
-    for field in {"tokens", "source", "target"} & set(instance.fields):
-        assert instance[field]._token_indexers is None
-        reader.apply_token_indexers(copied)
-        assert set(copied[field].token_indexers) == {"tokens"}
-
-
+@every_reader
 def test_workers_share_the_sentences(name, tmp_path, caplog):
     path = write(tmp_path, name, [2, 9, 2, 2, 2, 9, 2, 2])
     shards = []
     for worker in range(2):
         reader = make(name, max_tokens=8)
         reader._set_worker_info(WorkerInfo(2, worker))
-        shards.append(list(map(sentence_of, reader.read(path))))
+        shards.append(numbers_of(reader.read(path)))
     assert shards == [[0, 3, 6], [2, 4, 7]]
     assert len(warnings_of(caplog)) == 1
 
 
+@every_reader
 def test_processes_share_the_sentences(name, tmp_path, monkeypatch):
     path = write(tmp_path, name, [2] * 7)
     monkeypatch.setattr("allennlp.common.util.is_distributed", lambda: True)
@@ -96,111 +112,124 @@ def test_processes_share_the_sentences(name, tmp_path, monkeypatch):
     shards = []
     for rank in range(2):
         monkeypatch.setattr("torch.distributed.get_rank", lambda rank=rank: rank)
-        shards.append(list(map(sentence_of, make(name).read(path))))
+        shards.append(numbers_of(make(name).read(path)))
     assert shards == [[0, 2, 4, 6], [1, 3, 5]]
 
 
 def loader_of(name, path, num_workers):
-    return MultiProcessDataLoader(
-        make(name),
-        path,
-        batch_size=2,
-        num_workers=num_workers,
-        max_instances_in_memory=4,
-        quiet=True,
-    )
+    options = {"batch_size": 2, "max_instances_in_memory": 4, "quiet": True}
+    return MultiProcessDataLoader(make(name), path, num_workers=num_workers, **options)
 
 
+@every_reader
 def test_two_worker_processes_give_each_instance_once(name, tmp_path):
     path = write(tmp_path, name, [2, 3, 1, 4, 2, 5, 2, 3, 3])
     loader = loader_of(name, path, 2)
     loader.index_with(Vocabulary.from_instances(make(name).read(path)))
-    for _ in range(2):
-        assert sorted(sentences_of(loader)) == list(range(9))
+    batches = [batch["metadata"] for batch in loader]
+    assert sorted(number_of(item) for batch in batches for item in batch) == list(range(9))
 
 
-def break_second_sentence(name, path):
-    """Makes an error in the second sentence; returns its message."""
-    path, number = (f"{path}.tags", 1) if name == "wmt_word_qe" else (path, 4)
-    lines = Path(path).read_text(encoding="utf-8").split("\n")
-    if name == "wmt_word_qe":
-        lines[number] = lines[number].replace("BAD", "MEDIOCRE", 1)
-        position = lines[number].split().index("MEDIOCRE") + 1
-        expected = f"expected OK or BAD, got 'MEDIOCRE' as tag {position}"
-    else:
-        lines[number] = lines[number][: max(lines[number].rfind(" "), lines[number].rfind("\t"))]
-        expected = {
-            "conll_tags": f"expected 2 columns as in line 1, got 1: {lines[number]!r}",
-            "conllu_tags": f"expected 10 columns, separated by tabs, got 9: {lines[number]!r}",
-        }[name]
-    Path(path).write_text("\n".join(lines), encoding="utf-8")
-    return f"{path}:{number + 1}: {expected}"
-
-
-def test_on_error_gets_the_error_and_the_others_are_read(name, tmp_path):
-    path = write(tmp_path, name, [2, 3, 2])
-    message = break_second_sentence(name, path)
-    reader, errors = make(name), []
-    reader.on_error = errors.append
-    assert list(map(sentence_of, reader.read(path))) == [0, 2]
-    assert list(map(str, errors)) == [message]
-
-
-class Unreadable(io.BytesIO):
-    def fail(self, *arguments):
-        raise OSError(5, "Input/output error")
-
-    read = read1 = readline = fail
-
-
-@pytest.mark.parametrize(
-    "opened, reason",
-    [
-        (PermissionError(13, "Permission denied"), "Permission denied"),
-        (FileNotFoundError(2, "No such file or directory"), "No such file or directory"),
-        (Unreadable, "Input/output error"),
-    ],
-    ids=["no permission", "vanished", "a bad disk"],
-)
-def test_a_file_that_the_system_does_not_read_is_named(name, tmp_path, monkeypatch, opened, reason):
-    path = write(tmp_path, name, [2])
-
-    def fail(*arguments):
-        if opened is not Unreadable:
-            raise opened
-        return opened()
-
-    monkeypatch.setattr("allennlp_nef.data.formats.text_files.open", fail, raising=False)
-    first = f"{path}.src" if name == "wmt_word_qe" else path
-    with pytest.raises(FileError) as info:
-        list(make(name).read(path))
-    assert str(info.value) == f"{first}: expected a file that can be read, got {reason!r}"
-
-
-def last_line(error):
-    lines = traceback.format_exception(type(error), error, error.__traceback__)
-    return "".join(lines).rstrip().split("\n")[-1].strip()
-
-
-@pytest.fixture
-def sigterm_handler():
-    """The handler that AllenNLP's commands install."""
-    handler = signal.getsignal(signal.SIGTERM)
-    install_sigterm_handler()
-    yield
-    signal.signal(signal.SIGTERM, handler)
-
-
-@pytest.mark.usefixtures("sigterm_handler")
-def test_message_of_a_worker_process_is_the_last_line(name, tmp_path, capfd):
-    path = write(tmp_path, name, [2, 3, 2])
-    vocab = Vocabulary.from_instances(make(name).read(path))
-    message = break_second_sentence(name, path)
-    with pytest.raises(WorkerError) as info:
-        loader = loader_of(name, path, 1)
-        loader.index_with(vocab)
+def test_the_error_of_a_worker_process_has_file_and_line(tmp_path):
+    path = write(tmp_path, "conll_tags", [2, 3, 2])
+    loader = loader_of("conll_tags", path, 1)
+    loader.index_with(Vocabulary.from_instances(make("conll_tags").read(path)))
+    Path(path).write_text("a O\n\nb\n")
+    with pytest.raises(WorkerError, match=f"{path}:3: "):
         list(loader)
-    assert last_line(info.value) == f"{DataFormatError.__module__}.DataFormatError: {message}"
-    for worker in multiprocessing.active_children():
-        worker.join(10)
-    assert "Traceback" not in capfd.readouterr().err  # of the worker, after the report
+
+
+@every_reader
+def test_token_indexers_and_namespaces_are_used(name, tmp_path):
+    indexer = {"type": "single_id", "namespace": "a"}
+    reader = make(name, token_indexers={"s": indexer}, label_namespace="other_labels")
+    instances = list(reader.read(write(tmp_path, name, [2, 1])))
+    vocab = Vocabulary.from_instances(instances)
+    assert vocab.get_vocab_size("a") == 3 + 2
+    assert vocab.get_vocab_size("other_labels") == 1
+    (batch,) = SimpleDataLoader(instances, 2, vocab=vocab)
+    assert set(batch[reader.text_fields[0]]) == {"s"}
+
+
+@every_reader
+def test_padding_symbol_is_a_word(name, tmp_path):
+    """As a padding symbol, it would make the sentence shorter than its tags."""
+    text = READERS[name](["a", "@@PADDING@@", "@@UNKNOWN@@"])
+    (instance,) = read(make(name), tmp_path / "x.jsonl", text)
+    instance.index_fields(Vocabulary.from_instances([instance]))
+    field = make(name).text_fields[0]
+    assert 0 not in instance.as_tensor_dict()[field]["tokens"]["tokens"]
+    metadata = instance["metadata"].metadata
+    assert metadata.get("words", metadata.get("sides", [[]])[0])[1] == "@@PADDING@@"
+
+
+def blocks(path, number, separator=b"\n\n"):
+    return separator.join(path.read_bytes().split(separator)[:number]) + separator
+
+
+NER = blocks(FIXTURES / "ner/train.conll", 4)
+POS = blocks(FIXTURES / "pos/train.conllu", 3)
+PAIRS = blocks(FIXTURES / "sentences/pairs_train.txt", 4, b"\n")
+QUESTIONS = blocks(FIXTURES / "sentences/questions_train.txt", 3, b"\n")
+REVIEWS = blocks(FIXTURES / "sentences/reviews_train.txt", 3, b"\n")
+TREES = blocks(FIXTURES / "sentences/pairs_train.conllu", 6)
+SNLI = b'{"sentence1": "A b", "sentence2": "c", "gold_label": "x"}\n{"sentence1": "d", "sentence2": "e f"}\n'
+TARGETS = {
+    "conll_tags": (make("conll_tags"), {"x.conll": NER}),
+    "conll_tags, tabs": (
+        make("conll_tags", tag_scheme=None),
+        {"x.conll": NER.replace(b" ", b"\t")},
+    ),
+    "conllu_tags": (make("conllu_tags"), {"x.conllu": POS}),
+    "conllu_trees": (make("conllu_trees", column="feats"), {"x.conllu": TREES}),
+    "labeled_sentences": (make("labeled_sentences", layout="trec"), {"x.txt": QUESTIONS}),
+    "labeled_trees": (make("labeled_trees"), {"x.txt": REVIEWS}),
+    "sentence_pairs": (make("sentence_pairs", gold="score"), {"x.txt": PAIRS, "x.conllu": TREES}),
+    "sentence_pairs, SNLI": (make("sentence_pairs"), {"x.jsonl": SNLI}),
+}
+ODD = [
+    *"\x00\x01\t\n\x0b\x0c\r\x1c\x7f\x85\xa0\xad\u0301\u200b\u2028\u3000\ufeff\ufffd -_#/|:=.()\"'",
+    *["\r\n", "\n\n", " \n", "\t\t", "\n \n", "-1", "0", "1", "1e999", "nan", "null", "{}", "[1]"],
+    *["B-", "I-X", "-DOCSTART-", "-X-", "1-2", "1.1", "9" * 30, "(1 a)", "(1", ")"],
+]
+CHANGES = st.tuples(
+    st.floats(0, 1),
+    st.sampled_from([0, 0, 1, 2, 9, 40, 10**6]),
+    st.sampled_from([odd.encode("utf-8") for odd in ODD]) | st.binary(max_size=3) | st.just(None),
+)
+
+
+def changed(data, changes):
+    """Some bytes of which parts are left out, replaced or, for None, repeated."""
+    for place, length, new in changes:
+        start = int(place * len(data))
+        part = data[start : start + length]
+        data = data[:start] + (2 * part if new is None else new) + data[start + length :]
+    return data
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@settings(PROPERTY, max_examples=150)
+@given(changes=st.lists(CHANGES, max_size=4), kind=st.integers(0, 1))
+def test_any_bytes_are_instances_or_an_error_with_file_and_line(target, tmp_path, changes, kind):
+    reader, files = TARGETS[target]
+    if len(files) > 1:
+        reader.parses = str(tmp_path)
+    for number, (name, data) in enumerate(files.items()):
+        is_changed = number == kind % len(files)
+        (tmp_path / name).write_bytes(changed(data, changes) if is_changed else data)
+    paths = [tmp_path / name for name in files]
+    try:
+        instances = list(reader.read(str(paths[0])))
+    except DataFormatError as error:
+        line_of(str(error), *paths)
+        return
+    vocab = Vocabulary.from_instances(instances)
+    for instance in instances:
+        instance.index_fields(vocab)
+        instance.as_tensor_dict()
+        assert all(len(token.text) for field in reader.text_fields for token in instance[field])
+    if "conllu" in target:
+        sentences = [instance["metadata"].metadata["sentence"] for instance in instances]
+        text = "".join(sentence.with_columns({}) for sentence in sentences)
+        assert text.encode("utf-8") == paths[0].read_bytes().removeprefix(b"\xef\xbb\xbf")

@@ -9,8 +9,7 @@ from allennlp.data import Batch, DatasetReader, Vocabulary
 from allennlp.models import Model
 from scipy.stats import pearsonr, spearmanr
 
-from allennlp_nef.models.sentence_pair import ClassOutput, ScoreOutput
-from allennlp_nef.predictors import SentencePairPredictor
+from allennlp_nef.models.sentence_pair import ScoreOutput
 from tests.small_transformer import DIM, save_bert
 
 PAIRS = [("a b c", "b c", 4.6, "YES"), ("c", "a a b", 1.0, "NO"), ("b a", "c b", 3.2, "NO")]
@@ -83,17 +82,23 @@ def test_loss_of_scores_is_the_mean_divergence():
 
 def test_metrics_of_scores_are_those_of_scipy():
     model, batch = build("scores")
+    assert model.get_metrics() == {}
     predicted = model(**batch)["score"].tolist()
     gold = [pair[2] for pair in PAIRS]
-    errors = [(x - y) ** 2 for x, y in zip(predicted, gold)]
     expected = {
         "pearson": pearsonr(predicted, gold)[0],
         "spearman": spearmanr(predicted, gold)[0],
-        "mse": sum(errors) / len(errors),
+        "mse": sum((x - y) ** 2 for x, y in zip(predicted, gold)) / len(gold),
     }
-    assert model.get_metrics() == {}  # it would be slow after each batch
     assert model.get_metrics(reset=True) == pytest.approx(expected, rel=1e-4)
-    assert model.get_metrics(reset=True) == {}
+    assert model.get_metrics() == {}
+
+
+def test_accuracy_is_the_share_of_right_classes():
+    model, batch = build("classes")
+    predicted = model(**batch)["probs"].argmax(-1)
+    right = (predicted == batch["label"]).float().mean().item()
+    assert model.get_metrics(reset=True) == {"accuracy": pytest.approx(right)}
 
 
 def test_without_gold_values_there_is_no_loss():
@@ -102,110 +107,47 @@ def test_without_gold_values_there_is_no_loss():
         assert "loss" not in model.eval()(batch["first"], batch["second"])
 
 
-def test_fields_of_another_reader_are_an_error():
-    model, batch = build("classes")
-    message = "sentence_pair: expected .* gives the fields first, second, got one that gives first, tokens"
-    with pytest.raises(ConfigurationError, match=message):
-        model(first=batch["first"], tokens=batch["second"])
-
-
-def test_training_data_without_classes_are_an_error():
-    with pytest.raises(ConfigurationError, match="label: expected classes in the training data"):
-        ClassOutput(Vocabulary(), 2)
-
-
 def test_encoder_before_the_pooling_has_to_fit():
     options = {"seq2seq_encoder": {"type": "lstm", "input_size": 3, "hidden_size": 3}}
     model, batch = build("classes", **options)
     assert model(**batch)["loss"].item() > 0
     options["seq2seq_encoder"]["hidden_size"] = 7
-    message = "seq2vec_encoder: expected input_size or input_dim 7, .* of seq2seq_encoder, got 3"
-    with pytest.raises(ConfigurationError, match=message):
+    with pytest.raises(ConfigurationError):
         build("classes", **options)
 
 
 @pytest.fixture
 def together(tmp_path):
-    """`together(output, **options)`: a model that reads both sentences of a pair together, with its batch."""
+    """A model that reads both sentences of a pair together, with its batch."""
     save_bert(tmp_path / "bert")
     folder = {"model_name": str(tmp_path / "bert")}
-    known = {
-        "indexers": {"pieces": {"type": "word_pieces", **folder}},
-        "text_field_embedder": None,
-        "input_representation": {"type": "transformer_pair", **folder},
-        "seq2vec_encoder": {"type": "attention_pooling", "input_dim": DIM},
-    }
-    return lambda output, **options: build(output, **{**known, **options})
+    return build(
+        "scores",
+        indexers={"pieces": {"type": "word_pieces", **folder}},
+        text_field_embedder=None,
+        pair_transformer=folder,
+        seq2vec_encoder={"type": "attention_pooling", "input_dim": DIM},
+    )
 
 
-@pytest.mark.parametrize("output", ["classes", "scores"])
-def test_sentences_that_are_read_together_have_an_order(together, output):
-    model, batch = together(output)
+def test_sentences_that_are_read_together_have_an_order(together):
+    model, batch = together
     found = model.eval()(**batch)
-    words, mask = model.input_representation(batch["first"], batch["second"])
-    features = torch.sigmoid(model.features(model.seq2vec_encoder(words, mask)))
+    sides = [batch[name]["pieces"] for name in ("first", "second")]
+    states = model.pair_transformer.read(*sides)[1]
+    features = torch.sigmoid(model.features(model.seq2vec_encoder(states, sides[1]["counts"] > 0)))
     torch.testing.assert_close(found["probs"], model.output(features)["probs"])
     assert not torch.allclose(found["probs"], model(**swapped(batch))["probs"], atol=1e-4)
 
 
 def test_each_part_of_a_model_that_reads_both_together_learns(together):
-    model, batch = together("scores")
+    model, batch = together
     model(**batch)["loss"].backward()
     assert [name for name, weight in model.named_parameters() if weight.grad is None] == []
 
 
-def test_answer_for_a_long_pair_has_its_windows(together):
-    model, _ = together("scores")
-    reader = DatasetReader.from_params(
-        Params(
-            {
-                "type": "sentence_pairs",
-                "gold": "score",
-                "token_indexers": {
-                    "pieces": {
-                        "type": "word_pieces",
-                        "model_name": model.input_representation.model_name,
-                    }
-                },
-            }
-        )
-    )
-    predictor = SentencePairPredictor(model.eval(), reader)
-    answers = predictor.predict_batch_json(
-        [{"first": "a b", "second": "b"}, {"first": "a " * 40, "second": "b " * 40}]
-    )
-    assert [answer.get("windows") for answer in answers] == [None, 2]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            {"input_representation": None},
-            "either text_field_embedder or input_representation, got none",
-        ),
-        (
-            {"text_field_embedder": MODEL["text_field_embedder"]},
-            "or input_representation, got both",
-        ),
-        (
-            {"input_representation": {"text_field_embedder": MODEL["text_field_embedder"]}},
-            "input_representation: expected transformer_pair, .* got sentence",
-        ),
-    ],
-)
-def test_a_wrong_input_is_an_error(together, options, message):
-    with pytest.raises(ConfigurationError, match=message):
-        together("classes", **options)
-
-
-def test_aligned_words_are_an_error(together, tmp_path):
-    options = {"model_name": str(tmp_path / "bert"), "aligned_source": True}
-    encoder = {"type": "attention_pooling", "input_dim": 2 * DIM}
-    model, batch = together(
-        "classes",
-        input_representation={"type": "transformer_pair", **options},
-        seq2vec_encoder=encoder,
-    )
-    with pytest.raises(ConfigurationError, match="aligned_source: expected a model whose"):
-        model(**batch)
+def test_there_is_one_input_and_one_encoder():
+    with pytest.raises(ConfigurationError):
+        build("classes", text_field_embedder=None)
+    with pytest.raises(ConfigurationError):
+        build("classes", seq2vec_encoder=None)

@@ -1,398 +1,329 @@
-"""What plots, and a page for the model, call a tagger and the rows of its trace."""
+"""The tagger: output, padding, options, metrics and labels that the vocabulary lacks."""
 
 import logging
 import math
-from types import SimpleNamespace
-from unittest.mock import MagicMock
+from unittest.mock import Mock
 
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Instance, Token, Vocabulary
-from allennlp.data.fields import MetadataField, SequenceLabelField, TextField
-from allennlp.data.token_indexers import SingleIdTokenIndexer
-from allennlp.modules.seq2seq_encoders import (
-    ComposeEncoder,
-)
-from overrides import overrides
+from allennlp.data import Vocabulary
+from allennlp.data.data_loaders import SimpleDataLoader
+from allennlp.data.fields import FlagField
+from allennlp.interpret.saliency_interpreters import SimpleGradient
+from allennlp.predictors import Predictor
+from allennlp.training.util import evaluate
 
-from allennlp_nef.data import WmtWordQeReader
-from allennlp_nef.data.metadata import TaggingMetadata
-from allennlp_nef.models.base import run_encoder
-from allennlp_nef.models.nef_tagger import error_free_probabilities
-from allennlp_nef.models.out_of_memory import OutOfMemoryError
-from allennlp_nef.modules.seq2seq_encoders import TracedEncoder
-from tests.models.tagging.small_encoders import HEAD, compose, label_attention, self_attention
+from allennlp_nef.data.fields import TagsField
 from tests.models.tagging.small_tagger import (
     LENGTHS,
-    PAIRS,
+    TRAIN,
     VOCAB,
-    batch_of,
-    config_of,
+    compose,
     decoder,
-    embedder,
-    instances,
+    label_attention,
     lstm,
-    make,
+    make_batch,
+    make_instance,
+    make_instances,
+    make_tagger,
+    self_attention,
+    train,
 )
+from tests.processes import in_two_processes
 
+CRF = {"tag_head": {"type": "crf"}}
 MODELS = {
     "baseline": {},
     "nef": {"decoder": decoder()},
-    "nef_crf": {"decoder": decoder(sketch_update="single"), "tag_head": {"type": "crf"}},
+    "nef_crf": {"decoder": decoder(sketch_update="single"), **CRF},
+    "lan": {
+        "encoder": label_attention(num_layers=2, attend_last=False),
+        "tag_head": {"type": "label_attention"},
+    },
 }
 
 
 @pytest.mark.parametrize("options", MODELS.values(), ids=list(MODELS))
 class TestForward:
-    def test_output_has_tags_scores_and_a_loss(self, options):
-        model = make(**options)
-        output = model(**batch_of())
-        keys = {"mask", "tag_ids", "scores", "tagging", "loss", "metadata"}
-        assert set(output) == keys
-        assert output["mask"].sum(-1).tolist() == LENGTHS
-        assert output["tag_ids"].shape == (3, 5)
-        assert output["scores"].shape == (3, 5, 2)
-        assert (output["tag_ids"][~output["mask"]] == 0).all()
+    def test_output_has_tags_probabilities_and_a_loss(self, options):
+        model = make_tagger(**options)
+        output = model(**make_batch())
+        names = {"mask", "scores", "loss", "metadata", "tag_ids"}
+        assert set(output) == {*names, "class_probabilities"}
+        mask, table = output["mask"], output["class_probabilities"]
+        assert mask.sum(-1).tolist() == LENGTHS
         assert output["loss"].item() > 0
-        assert not output["tag_ids"].requires_grad
-        assert set(model.train()(**batch_of())) == {"mask", "loss", "metadata"}
+        assert (output["tag_ids"][~mask] == 0).all()
+        torch.testing.assert_close(table.sum(-1), mask.float())
+        assert not table.requires_grad
+        assert set(model.train()(**make_batch())) == names
+        assert "loss" not in model(**make_batch(tags=False))
 
-    def test_there_is_no_loss_without_tags(self, options):
-        model = make(**options)
-        output = model(**batch_of(instances(tags=False)))
-        expected = {"mask", "tag_ids", "scores", "tagging"}
-        assert set(output) == expected | {"metadata"}
-        assert model.get_metrics() == {}
-        batch = batch_of(instances(tags=False))
-        del batch["metadata"]
-        assert set(model(**batch)) == expected
-
-    def test_validation_computes_no_probabilities(self, options, monkeypatch):
-        model = make(**options)
-        expected = model(**batch_of())
-        for name in ("probabilities", "chain_probabilities"):
-            monkeypatch.setattr(model.tag_head, name, None)
-        assert torch.equal(model(**batch_of())["loss"], expected["loss"])
-
-    def test_training_decodes_only_for_metrics_of_tags(self, options, monkeypatch):
-        model = make(metrics=["sentence_scores"], **options).train()
-        for name in ("decode", "probabilities"):
-            monkeypatch.setattr(model.tag_head, name, None)
-        assert "loss" in model(**batch_of())
-
-    def test_training_without_tags_is_refused(self, options):
-        with pytest.raises(ConfigurationError, match="tags: expected gold tags"):
-            make(**options).train()(**batch_of(instances(tags=False)))
-
-    def test_a_batch_gives_what_each_gets_alone(self, options):
-        model = make(**options)
-        together = model(**batch_of())
-        for row, instance in enumerate(instances()):
-            alone = model(**batch_of([instance]))
+    def test_a_batch_gives_what_each_sentence_gets_alone(self, options):
+        model = make_tagger(**options)
+        together = model(**make_batch())
+        for row, sentence in enumerate(TRAIN):
+            alone = model(**make_batch([sentence]))
             length = LENGTHS[row]
-            torch.testing.assert_close(
-                together["scores"][row, :length], alone["scores"][0], rtol=1e-5, atol=1e-5
-            )
+            found = together["class_probabilities"][row, :length]
+            torch.testing.assert_close(found, alone["class_probabilities"][0], rtol=1e-4, atol=1e-5)
             assert torch.equal(together["tag_ids"][row, :length], alone["tag_ids"][0])
 
     def test_model_learns_three_sentences(self, options):
-        model = make(**options).train()
-        optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
-        batch = batch_of()
-        for _ in range(40):
-            optimizer.zero_grad()
-            model(**batch)["loss"].backward()
-            optimizer.step()
-        assert all(p.grad is not None for p in model.parameters())
+        model = train(make_tagger(**options), make_batch())
+        assert all(parameter.grad is not None for parameter in model.parameters())
+        results = model.forward_on_instances(make_instances())
+        assert [" ".join(result["tags"]) for result in results] == [tags for _, tags in TRAIN]
         model.get_metrics(reset=True)
-        model.eval()(**batch)
+        model(**make_batch())
         assert model.get_metrics() == {"accuracy": 1.0}
 
-
-class TestReadable:
-    def test_entries_are_as_long_as_the_sentences(self):
-        model = make(decoder=decoder())
-        readable = model.make_output_human_readable(model(**batch_of()))
-        tables = readable["label_probabilities"]
-        names = {"tags", "probabilities", "label_probabilities", "metadata", "tokens"}
-        assert set(readable) == {*names, "loss"}
-        with torch.no_grad():
-            assert set(model.make_output_human_readable(model(**batch_of()))) == names
-        assert readable["tokens"] == [pair[1].split() for pair in PAIRS]
-        assert [len(tags) for tags in readable["tags"]] == LENGTHS
-        assert [table.shape for table in tables] == [(length, 2) for length in LENGTHS]
-        labels = VOCAB.get_token_to_index_vocabulary("labels")
-        for tags, chosen, table in zip(readable["tags"], readable["probabilities"], tables):
-            assert table.sum(-1) == pytest.approx(1)
-            assert chosen == table.max(-1).tolist()
-            assert [labels[tag] for tag in tags] == table.argmax(-1).tolist()
-
-    def test_message_says_what_to_change_when_memory_runs_out(self, monkeypatch):
-        model = make()
-        output = model(**batch_of())
-        error = MagicMock(side_effect=RuntimeError("CUDA out of memory"))
-        monkeypatch.setattr(model.tag_head, "probabilities", error)
-        with pytest.raises(OutOfMemoryError, match="a batch of 3 sentences .*: lower --batch-size"):
-            model.make_output_human_readable(output)
-
-
-class TestSentencesWithoutAlignments:
-    def batch(self, alignments=None):
-        reader = WmtWordQeReader()
-        instance = reader.text_to_instance(
-            ["der", "Hund"], ["the", "dog"], alignments, ["OK", "OK"]
-        )
-        reader.apply_token_indexers(instance)
-        return batch_of([instance])
-
-    def test_a_model_that_takes_alignments_warns_once_that_it_ignores_the_source(self, caplog):
-        caplog.set_level(logging.WARNING)
-        model = make()
-        model(**self.batch([]))  # that nothing is aligned is known
-        assert not caplog.messages
-        model.train()(**self.batch())
-        model.eval()(**self.batch())
-        (message,) = caplog.messages
-        assert "the model ignores the words of the source" in message
-        assert "`allennlp-nef align-words`" in message and "allennlp_nef[align]" in message
-
-    def test_a_model_that_takes_none_does_not_warn(self, caplog):
-        caplog.set_level(logging.WARNING)
-        model = make()
-        model.input_representation.without_alignments = None
-        model(**self.batch())
-        assert not caplog.messages
-
-
-def other_instances(metadata, namespace="labels"):
-    """Instances of a reader of another package."""
-    made = []
-    for words, item in zip(("a b c", "d"), metadata):
-        tokens = TextField(
-            [Token(word) for word in words.split()], {"tokens": SingleIdTokenIndexer()}
-        )
-        tags = SequenceLabelField(["X"] * len(tokens), tokens, namespace)
-        made.append(Instance({"tokens": tokens, "tags": tags, "metadata": MetadataField(item)}))
-    return made
-
-
-FEEDFORWARD = {
-    "type": "feedforward",
-    "feedforward": {"input_dim": 4, "num_layers": 1, "hidden_dims": 6, "activations": "tanh"},
-}
-
-
-def sentence_model(vocab, **options):
-    options.setdefault("encoder", lstm(4))
-    representation = {"type": "sentence", "text_field_embedder": embedder("tokens")}
-    return make(vocab, input_representation=representation, **options)
-
-
-class TestOtherReaders:
-    @pytest.mark.parametrize(
-        "metadata",
-        [
-            ({"words": ["a"], "trace": True}, {"words": ["d"]}),
-            (TaggingMetadata(["a", "b", "c"]), {"words": ["d"]}),
-        ],
-        ids=["dicts", "mixed"],
-    )
-    def test_metadata_is_passed_on(self, metadata):
-        made = other_instances(metadata)
-        vocab = Vocabulary.from_instances(made)
-        model = sentence_model(vocab, decoder=decoder())
-        output = model(**batch_of(made, vocab))
-        assert "trace" not in output
-        readable = model.make_output_human_readable(output)
-        assert readable["metadata"] == list(metadata)
-        assert readable["tags"] == [["X"] * 3, ["X"]]
-        assert "tokens" not in readable
-        results = model.forward_on_instances(made)
-        assert [result["metadata"] for result in results] == list(metadata)
-
-    @pytest.mark.parametrize("encoder", [lstm(4), FEEDFORWARD], ids=["lstm", "feedforward"])
-    @pytest.mark.parametrize("options", [{}, {"decoder": decoder()}], ids=["baseline", "nef"])
-    def test_nan_in_padding_reaches_neither_output_nor_gradients(self, encoder, options):
-        made = other_instances(({}, {}))
-        vocab = Vocabulary.from_instances(made)
-        model = sentence_model(vocab, encoder=encoder, **options)
-        expected = model(**batch_of(made, vocab))
-        embedder = model.input_representation.text_field_embedder.token_embedder_tokens
-        with torch.no_grad():  # row 0 is the padding's
-            embedder.weight[0] = math.nan
+    def test_nan_in_padding_reaches_neither_output_nor_gradients(self, options):
+        model = make_tagger(**options)
+        expected = model(**make_batch())
+        with torch.no_grad():  # the vector of padding
+            model.text_field_embedder.token_embedder_tokens.weight[0] = math.nan
         model.encoder.register_forward_hook(
             lambda _, args, states: states.masked_fill(~args[1].unsqueeze(-1), math.nan)
         )
-        output = model(**batch_of(made, vocab))
-        assert torch.equal(output["scores"][output["mask"]], expected["scores"][output["mask"]])
-        assert torch.equal(output["tag_ids"], expected["tag_ids"])
-        assert torch.equal(output["loss"], expected["loss"])
+        output = model(**make_batch())
+        for name in ("class_probabilities", "tag_ids", "loss"):
+            assert torch.equal(output[name], expected[name])
         output["loss"].backward()
-        for name, parameter in model.named_parameters():
-            assert torch.isfinite(parameter.grad).all(), name
+        assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
+
+
+class TestReadable:
+    @pytest.mark.parametrize("options", MODELS.values(), ids=list(MODELS))
+    def test_entries_are_as_long_as_the_sentences(self, options):
+        model = make_tagger(**options)
+        with torch.no_grad():
+            readable = model.make_output_human_readable(model(**make_batch()))
+        assert set(readable) == {"words", "tags", "probabilities", "class_probabilities", "spans"}
+        assert readable["words"] == [words.split() for words, _ in TRAIN]
+        for tags, own, table, length in zip(
+            *(readable[key] for key in ("tags", "probabilities", "class_probabilities")), LENGTHS
+        ):
+            assert table.shape == (length, len(model.tag_head.labels))
+            indices = [VOCAB.get_token_index(tag, "labels") for tag in tags]
+            assert own == table[range(length), indices].tolist()
+
+    def test_words_are_not_needed(self):
+        model = make_tagger()
+        batch = make_batch(tags=False)
+        del batch["metadata"]
+        readable = model.make_output_human_readable(model(**batch))
+        assert "words" not in readable and [len(tags) for tags in readable["tags"]] == LENGTHS
+
+
+class TestInterpretation:
+    def test_saliency_of_the_predicted_tags(self):
+        """AllenNLP's interpreters take the gradient of the loss in evaluation mode."""
+
+        class Tagged(Predictor):
+            def predictions_to_labeled_instances(self, instance, outputs):
+                labeled = instance.duplicate()
+                labeled.add_field("tags", TagsField(outputs["tags"], labeled["tokens"]), VOCAB)
+                return [labeled]
+
+            def _json_to_instance(self, json_dict):
+                return make_instance(json_dict["sentence"])
+
+        reader = type("Reader", (), {"apply_token_indexers": lambda self, instance: None})()
+        for options in MODELS.values():
+            predictor = Tagged(make_tagger(**options), reader)
+            found = SimpleGradient(predictor).saliency_interpret_from_json(
+                {"sentence": TRAIN[0][0]}
+            )
+            gradients = found["instance_1"]["grad_input_1"]
+            assert len(gradients) == 5 and sum(gradients) == pytest.approx(1)
 
 
 class TestOptions:
     def test_dropout_is_applied_to_vectors_and_states_in_training_only(self):
-        plain, model = make(), make(dropout=0.5)
-        assert torch.equal(model(**batch_of())["loss"], plain(**batch_of())["loss"])
+        plain, model = make_tagger(), make_tagger(dropout=0.5)
+        assert torch.equal(model(**make_batch())["loss"], plain(**make_batch())["loss"])
         seen = {}
         model.encoder.register_forward_pre_hook(lambda _, args: seen.update(vectors=args[0]))
         model.tag_head.projection.register_forward_pre_hook(
             lambda _, args: seen.update(states=args[0])
         )
-        output = model.train()(**batch_of())
+        mask = model.train()(**make_batch())["mask"]
         for tensor in seen.values():
-            dropped = (tensor[output["mask"]] == 0).float().mean()
-            assert 0.2 < dropped < 0.8
-        assert not torch.equal(output["loss"], plain(**batch_of())["loss"])
+            assert 0.2 < (tensor[mask] == 0).float().mean() < 0.8
+        model = make_tagger(input_dropout=1.0).train()
+        model.encoder.register_forward_pre_hook(lambda _, args: seen.update(vectors=args[0]))
+        model(**make_batch())
+        assert (seen["vectors"] == 0).all()
 
-    def test_metrics_are_of_the_words_since_the_last_reset(self):
-        model = make(metrics=[{"type": "word_qe"}])
-        output = model(**batch_of())
-        names = {"f1_ok", "f1_bad", "f1_mult", "mcc", "accuracy"}
-        first = model.get_metrics(reset=True)
-        assert set(first) == names
-        assert all(type(value) is float for value in first.values())
-        is_right = (output["tag_ids"] == batch_of()["tags"])[output["mask"]]  # not in the padding
-        assert first["accuracy"] == pytest.approx(is_right.float().mean().item())
-        assert first["accuracy"] < 1
-        assert model.get_metrics() == {}
-        model(**batch_of())
-        model(**batch_of())
-        assert model.get_metrics() == pytest.approx(first)
-        both = make(metrics=[{"type": "tag_accuracy"}, {"type": "word_qe"}])
-        both(**batch_of())
-        assert set(both.get_metrics()) == names
+    def test_metrics_get_what_they_ask_for(self):
+        model = make_tagger()
+        kinds = (False, False), (True, False), (False, True)
+        metrics = [Mock(takes_labels=a, takes_probabilities=b) for a, b in kinds]
+        model.metrics = metrics
+        batch = make_batch()
+        output = model(**batch)
+        assert torch.equal(metrics[0].call_args.args[1], batch["tags"])
+        tags, gold = metrics[1].call_args.args
+        assert gold == [labels.split() for _, labels in TRAIN]
+        assert tags == model.make_output_human_readable(output)["tags"]
+        assert metrics[2].call_args.args[3] is output["class_probabilities"]
+        model.train()(**batch)
+        assert [metric.call_count for metric in metrics] == [2, 2, 1]
 
     @pytest.mark.parametrize(
-        "options, message",
+        "options",
         [
-            (
-                {"encoder": lstm(23)},
-                "encoder: expected input_size or input_dim 24, .* of input_representation, got 23",
-            ),
-            (
-                {"decoder": decoder(input_dim=5)},
-                "decoder: expected input_size or input_dim 6, .* of encoder, got 5",
-            ),
-            ({"dropout": 1.0}, r"dropout: expected a number in \[0, 1\), got 1.0"),
-            ({"dropout": -0.1}, "dropout: .* got -0.1"),
+            {"encoder": {**lstm(), "input_size": None}},
+            {"encoder": {**lstm(), "input_size": None}, "decoder": decoder(input_dim=None)},
+            {"decoder": compose({"type": "dropout", "input_dim": None, "dropout": 0.1}, decoder())},
         ],
-        ids=str,
+        ids=["encoder", "both", "compose"],
     )
-    def test_bad_options_are_refused(self, options, message):
-        with pytest.raises(ConfigurationError, match=message):
-            make(**options)
+    def test_null_stands_for_the_dimension_of_the_part_before(self, options):
+        model = make_tagger(**options)
+        assert model.encoder.get_input_dim() == 4
+        assert model.decoder is None or model.decoder.get_input_dim() == 6
+        assert model(**make_batch())["loss"].isfinite()
 
-    def test_misspelled_namespaces_are_refused(self):
-        with pytest.raises(ConfigurationError) as caught:
-            made = config_of()
-            made["input_representation"]["target_embedder"] = embedder("target_token")
-            make(input_representation=made["input_representation"])
-        expected = "expected one of labels, source_tokens, target_tokens, got 'target_token'"
-        assert caught.value.message == (
-            "input_representation.target_embedder.token_embedder_tokens: vocab_namespace: "
-            + expected
+    def test_initializer_and_regularizer_are_those_of_allennlp(self):
+        constant = {"type": "constant", "val": 0.25}
+        regexes = [["projection.weight", {"type": "l2", "alpha": 2.0}]]
+        model = make_tagger(
+            initializer={"regexes": [["tag_head.*weight", constant]]},
+            regularizer={"regexes": regexes},
         )
-        with pytest.raises(ConfigurationError, match="in 'lables'.*: labels, source_tokens, targ"):
-            make(label_namespace="lables")
+        weight = model.tag_head.projection.weight
+        assert (weight == 0.25).all()
+        assert model.get_regularization_penalty().item() == pytest.approx(2 * weight.numel() / 16)
 
-    def test_data_without_labels_are_refused(self):
-        vocab = Vocabulary.from_instances(instances(tags=False))
-        with pytest.raises(ConfigurationError, match="the training data hold no tags"):
-            make(vocab)
+    def test_labels_of_another_namespace_are_an_error(self):
+        with pytest.raises(ConfigurationError):
+            make_tagger(label_namespace="lables")
 
-
-DIM = 4
-INPUTS = torch.arange(24.0).view(2, 3, DIM)
-MASK = torch.tensor([[True, True, True], [True, False, False]])
-
-
-class Adding(TracedEncoder):
-    """Adds a number, or the scores of the tag scorer."""
-
-    _input_dim = _output_dim = DIM
-    _bidirectional = False
-
-    def __init__(self, number):
-        super().__init__()
-        self.number = number
-
-    @overrides(check_signature=False)
-    def encode(self, inputs, mask=None, trace=False, tag_scorer=None):
-        output = inputs + self.number + (tag_scorer(inputs) if tag_scorer else 0)
-        return output, f"trace {self.number}" if trace else None
+    @pytest.mark.parametrize(
+        "options, title, step_name",
+        [
+            ({"decoder": decoder(num_steps=5)}, "NEF-F csoftmax, N = 5", "step"),
+            ({"decoder": decoder(num_steps=5), **CRF}, "NEF-F csoftmax, N = 5 + CRF", "step"),
+            ({}, "Lstm", None),
+            ({"encoder": compose(lstm(), self_attention(6))}, None, "word"),
+        ],
+    )
+    def test_title_and_steps_are_those_of_the_last_encoder(self, options, title, step_name):
+        model = make_tagger(**options)
+        assert title is None or model.title == title
+        assert model.step_name == step_name
+        assert model.has_chunks
 
 
-@pytest.mark.parametrize("numbers", [[1], [1, 2, 3]])
-def test_trace_is_that_of_the_last_encoder_if_wanted(numbers):
-    encoder = ComposeEncoder([Adding(number) for number in numbers])
-    for wanted, expected in ((True, f"trace {numbers[-1]}"), (False, None)):
-        states, trace = run_encoder(encoder, INPUTS, MASK, wanted)
-        assert torch.equal(states, INPUTS + sum(numbers))
-        assert trace == expected
+class TestLabelTable:
+    def test_layers_and_output_share_one_table(self):
+        stack = compose(label_attention(num_layers=2), label_attention(12, attend_last=False))
+        model = make_tagger(encoder=stack, tag_head={"type": "label_attention"})
+        tables = [name for name, _ in model.named_parameters() if "label_table" in name]
+        assert tables == ["encoder.encoder0.label_table.weight"]
+        assert model.tag_head.label_table is model.encoder.encoders[1].label_table
+        model.train()(**make_batch())["loss"].backward()
+        assert (model.tag_head.label_table.weight.grad != 0).any()
+        for head in ("softmax", "crf"):
+            make_tagger(encoder=stack, tag_head={"type": head})(**make_batch())
+
+    def test_head_has_its_own_table_if_no_encoder_has_one(self):
+        model = make_tagger(tag_head={"type": "label_attention"})
+        assert model.tag_head.label_table.weight.shape == (len(model.tag_head.labels), 6)
+
+    @pytest.mark.parametrize("scaled", [False, True])
+    def test_one_layer_is_a_softmax_with_shared_weights(self, scaled):
+        """Section 4.5 of the paper."""
+        head = {"type": "label_attention", "scaled": scaled}
+        model = make_tagger(encoder=label_attention(attend_last=False), tag_head=head)
+        table = model.tag_head.label_table.weight
+        torch.nn.init.normal_(table)
+        other = make_tagger(encoder=lstm())
+        with torch.no_grad():
+            other.tag_head.projection.weight.copy_(table * (6**-0.5 if scaled else 1))
+            other.tag_head.projection.bias.zero_()
+        other.encoder, other.text_field_embedder = model.encoder, model.text_field_embedder
+        found, expected = model(**make_batch()), other(**make_batch())
+        torch.testing.assert_close(found["loss"], expected["loss"])
+        assert torch.equal(found["tag_ids"], expected["tag_ids"])
 
 
-def test_tag_scorer_is_for_the_last_encoder_alone():
-    encoder = ComposeEncoder([Adding(1), Adding(2)])
-    states, _ = run_encoder(encoder, INPUTS, MASK, False, lambda output: 10 * output)
-    assert torch.equal(states, INPUTS + 3 + 10 * (INPUTS + 1))
+# I-LOC, B-ORG and I-ORG are not in the training data. The second sentence has none of them.
+TEST = [
+    ("New York left", "B-LOC I-LOC O"),
+    ("Anna left", "B-PER O"),
+    ("Red Cross and Red Cross", "B-ORG I-ORG O B-ORG I-ORG"),
+]
+HEADS = {"softmax": {}, "crf": CRF}
 
 
-def test_easy_first_before_other_encoders_is_refused():
-    """Its output is not scored, though the dimensions would fit."""
-    easy_first = decoder(attention={"type": "easy_first"})  # from 6 to 8 numbers
-    make(decoder=compose(lstm(6), easy_first))(**batch_of())
-    with pytest.raises(ConfigurationError, match="easy_first"):
-        make(decoder=compose(easy_first, {**lstm(8), "hidden_size": 4}))(**batch_of())
+@pytest.mark.parametrize("head", list(HEADS))
+class TestUnseenLabels:
+    @pytest.mark.parametrize("batch_size", [1, 3])
+    def test_they_count_as_errors_and_are_reported(self, head, batch_size, caplog):
+        model = make_tagger(metrics=["tag_accuracy", "conlleval"], **HEADS[head])
+        train(model, make_batch())
+        loader = SimpleDataLoader(make_instances(TEST), batch_size, vocab=VOCAB)
+        for _ in range(2):  # the counts start anew
+            caplog.clear()
+            scores = evaluate(model, loader)
+            warnings = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+            (message,) = [each for each in warnings if "gold tags" in each]
+            assert "5 gold tags" in message and "'B-ORG': 2, 'I-ORG': 2, 'I-LOC': 1" in message
+        results = model.forward_on_instances(make_instances(TEST))
+        pairs = [p for (_, g), r in zip(TEST, results) for p in zip(g.split(), r["tags"])]
+        assert scores["accuracy"] == sum(gold == tag for gold, tag in pairs) / len(pairs)
+        assert scores["recall-overall"] <= 1 / 4
+        assert math.isfinite(scores["loss"])
+
+    def test_their_sentences_are_left_out_of_the_loss(self, head):
+        model = make_tagger(**HEADS[head])
+        known = model(**make_batch(TEST[1:2]))["loss"]
+        torch.testing.assert_close(model(**make_batch(TEST))["loss"], known)
+        loss = model.train()(**make_batch(TEST[::2]))["loss"]
+        assert loss.item() == 0
+        loss.backward()
+        assert all((parameter.grad == 0).all() for parameter in model.parameters())
+
+    def test_other_numbers_may_stand_in_padding(self, head):
+        model, batch = make_tagger(**HEADS[head]), make_batch()
+        expected, scores = model(**batch), model.get_metrics(reset=True)
+        batch["tags"][~expected["mask"]] = -100
+        assert torch.equal(model(**batch)["loss"], expected["loss"])
+        assert model.get_metrics(reset=True) == scores
 
 
-CRF = {"tag_head": {"type": "crf"}}
-LEFT_TO_RIGHT = {"sketch_update": "single", "attention": {"type": "left_to_right"}}
-DROPOUT = {"type": "dropout", "input_dim": 6, "dropout": 0.5}
+def gradients_of_two_processes(rank):
+    """Sentences of one word have no transitions."""
+    model = torch.nn.parallel.DistributedDataParallel(make_tagger(**CRF).train())
+    for sentences in (TRAIN[1:2], TRAIN[:1] if rank else TEST[:1]):
+        model.zero_grad()
+        model(**make_batch(sentences))["loss"].backward()
+    return {name: p.grad.abs().sum().item() for name, p in model.module.named_parameters()}
 
 
-@pytest.mark.parametrize(
-    "options, title, step_name",
-    [
-        ({"decoder": decoder(num_steps=5)}, "NEF-F csoftmax, N = 5", "step"),
-        (
-            {"decoder": decoder(num_steps="length", **LEFT_TO_RIGHT), **CRF},
-            "NEF-S left_to_right, N = L + CRF",
-            "step",
-        ),
-        ({}, "lstm", None),
-        (
-            {"decoder": {"type": "pass_through", "input_dim": 6}, **CRF},
-            "lstm + pass_through + CRF",
-            None,
-        ),
-        (
-            {"encoder": compose(lstm(), DROPOUT, lstm(6)), "tag_head": HEAD},
-            "lstm + lstm + label attention",
-            None,
-        ),
-        (
-            {"encoder": label_attention(num_layers=2, attend_last=False), "tag_head": HEAD},
-            "BiLSTM-LAN, 2 layers",
-            "layer",
-        ),
-        (
-            {"encoder": compose(lstm(), self_attention(6)), **CRF},
-            "Position-aware self-attention + CRF",
-            "word",
-        ),
-    ],
-)
-def test_title_is_that_of_the_last_encoder_with_a_trace(options, title, step_name):
-    model = make(**options)
-    assert (model.title, model.step_name, model.has_chunks) == (title, step_name, False)
+def test_every_parameter_has_a_gradient_in_distributed_training(tmp_path):
+    first, second = in_two_processes(gradients_of_two_processes, tmp_path / "processes")
+    assert first == second and all(math.isfinite(value) for value in first.values())
 
 
-def test_a_translation_without_words_is_not_free_of_errors():
-    tagging = SimpleNamespace(error_free_probabilities=torch.tensor([0.9, 0.8, 0.7]))
-    metadata = [TaggingMetadata(["a", "<EOS>"]), TaggingMetadata(["<EOS>"]), None]
-    assert error_free_probabilities(tagging, metadata).tolist() == pytest.approx([0.9, 0, 0.7])
-    assert error_free_probabilities(tagging, []) is tagging.error_free_probabilities
+def test_trace_is_requested_by_a_field():
+    model = make_tagger(decoder=decoder())
+    instances = make_instances()
+    for instance in instances:
+        instance.add_field("trace", FlagField(True))
+    results = model.forward_on_instances(instances)
+    assert all(result["trace"].tokens == result["words"] for result in results)
+    assert "trace" not in model.forward_on_instances(make_instances())[0]
+
+
+def test_any_labels_can_be_predicted():
+    sentences = [("a b c", "X Y X"), ("d", "Y")]
+    vocab = Vocabulary.from_instances(make_instances(sentences))
+    model = make_tagger(vocab, decoder=decoder())
+    assert not model.has_chunks
+    result = model.forward_on_instances(make_instances(sentences))[0]
+    assert "spans" not in result and len(result["tags"]) == 3

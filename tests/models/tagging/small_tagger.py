@@ -4,44 +4,44 @@ import copy
 
 import torch
 from allennlp.common import Params
-from allennlp.data import Batch, Vocabulary
+from allennlp.data import Batch, Instance, Token, Vocabulary
+from allennlp.data.fields import MetadataField, TextField
+from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.models import Model
 
-from allennlp_nef.data import WmtWordQeReader
-from allennlp_nef.models.base import DecodeOptions, with_options
+from allennlp_nef.data.fields import TagsField
 
-PAIRS = [
-    ("der Hund bellt laut", "the dog barks loud today", "0-0 1-1 2-2", "OK OK OK BAD BAD"),
-    ("Haus", "home", "0-0", "OK"),
-    ("ein altes Haus", "an house", "", "BAD OK"),
+TRAIN = [
+    ("Ann Lee left Rome today", "B-PER I-PER O B-LOC O"),
+    ("Anna", "B-PER"),
+    ("in Rome", "O B-LOC"),
 ]
 LENGTHS = [5, 1, 2]
 
 
-def instances(tags=True, attention=(), trace=()):
-    """The indices of those whose attention, or trace, is wanted are given."""
-    reader, made = WmtWordQeReader(), []
-    for index, (source, target, links, gold) in enumerate(PAIRS):
-        pairs = [tuple(map(int, link.split("-"))) for link in links.split()]
-        labels = gold.split() if tags else None
-        instance = reader.text_to_instance(source.split(), target.split(), pairs, labels)
-        reader.apply_token_indexers(instance)
-        if attention or trace:
-            wanted = DecodeOptions(attention=index in attention, trace=index in trace)
-            instance = with_options(instance, wanted)
-        made.append(instance)
-    return made
+def make_instance(words, tags=None):
+    tokens = TextField([Token(word) for word in words.split()], {"tokens": SingleIdTokenIndexer()})
+    labels = tags.split() if tags else None
+    fields = {"tokens": tokens, "metadata": MetadataField({"words": words.split(), "tags": labels})}
+    if labels:
+        fields["tags"] = TagsField(labels, tokens)
+    return Instance(fields)
 
 
-VOCAB = Vocabulary.from_instances(instances())
+def make_instances(sentences=TRAIN, tags=True):
+    return [make_instance(words, labels if tags else None) for words, labels in sentences]
 
 
-def embedder(namespace, dim=4):
-    embedding = {"type": "embedding", "embedding_dim": dim, "vocab_namespace": namespace}
-    return {"token_embedders": {"tokens": embedding}}
+VOCAB = Vocabulary.from_instances(make_instances())
 
 
-def lstm(input_size=24):
+def make_batch(sentences=TRAIN, tags=True, vocab=VOCAB):
+    batch = Batch(make_instances(sentences, tags))
+    batch.index_instances(vocab)
+    return batch.as_tensor_dict()
+
+
+def lstm(input_size=4):
     return {"type": "lstm", "input_size": input_size, "hidden_size": 3, "bidirectional": True}
 
 
@@ -50,26 +50,41 @@ def decoder(**options):
     return {"type": "neural_easy_first", **sizes, **options}
 
 
+def label_attention(input_dim=4, **options):
+    sizes = {"input_dim": input_dim, "hidden_dim": 6, "num_heads": 3}
+    return {"type": "label_attention", **sizes, **options}
+
+
+def self_attention(input_dim=4):
+    return {"type": "position_aware_self_attention", "input_dim": input_dim, "window": 3}
+
+
+def compose(*encoders):
+    return {"type": "compose", "encoders": list(encoders)}
+
+
 def config_of(**options):
+    embedding = {"type": "embedding", "embedding_dim": 4}
     return {
         "type": "nef_tagger",
-        "input_representation": {
-            "type": "aligned_pair",
-            "source_embedder": embedder("source_tokens"),
-            "target_embedder": embedder("target_tokens"),
-        },
+        "text_field_embedder": {"token_embedders": {"tokens": embedding}},
         "encoder": lstm(),
         **options,
     }
 
 
-def make(vocab=VOCAB, seed=0, **options):
+def make_tagger(vocab=VOCAB, seed=0, **options):
     torch.manual_seed(seed)
-    params = Params(copy.deepcopy(config_of(**options)))  # from_params empties it
+    params = Params(copy.deepcopy(config_of(**options)))  # `from_params` empties it
     return Model.from_params(params, vocab=vocab).eval()
 
 
-def batch_of(some=None, vocab=VOCAB):
-    batch = Batch(some or instances())
-    batch.index_instances(vocab)
-    return batch.as_tensor_dict()
+def train(model, batch, steps=40):
+    """Trains a model on one batch."""
+    optimizer = torch.optim.Adam(model.train().parameters(), lr=0.05)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        model(**batch)["loss"].backward()
+        optimizer.step()
+    model.get_metrics(reset=True)
+    return model.eval()

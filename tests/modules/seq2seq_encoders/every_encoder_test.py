@@ -1,54 +1,63 @@
-"""What holds for each encoder with a trace."""
+"""What holds for each encoder."""
 
-import itertools
 import math
 
 import pytest
 import torch
 
 from allennlp_nef.modules.attention_transforms import (
+    AttentionTransform,
     ConstrainedSoftmaxTransform,
-    ConstrainedSparsemaxTransform,
-    SoftmaxTransform,
 )
-from tests.modules.seq2seq_encoders import (
-    small_encoder,
-    small_label_attention,
-    small_self_attention,
+from allennlp_nef.modules.traces import run_encoder
+from tests.modules.seq2seq_encoders.small_encoders import (
+    batch_of,
+    decoder,
+    label_attention,
+    self_attention,
 )
-from tests.modules.seq2seq_encoders.small_encoder import UPDATES
+
+
+class ByTagScore(ConstrainedSoftmaxTransform):
+    """A transform of a user, which prefers confident words."""
+
+    def adjusted_scores(self, scores, state):
+        return super().adjusted_scores(scores, state) + state.tag_scores()
 
 
 def cases():
-    """(module that makes the encoder, its options) by name; transforms are made for each encoder."""
-    decoders = [
-        *itertools.product(UPDATES, [ConstrainedSoftmaxTransform], [1, 3, "length"]),
-        *itertools.product(UPDATES, [SoftmaxTransform, ConstrainedSparsemaxTransform], ["length"]),
-    ]
-    for update, transform, steps in decoders:
-        options = {"sketch_update": update, "attention": transform, "num_steps": steps}
-        yield f"{update}-{transform.__name__}-{steps}", (small_encoder, options)
-    for attend_last, labels in ((True, 2), (False, 9)):
-        options = {"num_layers": 2, "attend_last": attend_last, "num_labels": labels}
-        yield f"labels-{attend_last}-{labels}", (small_label_attention, options)
+    """The function that makes the encoder and its options, by name."""
+    transforms = {
+        name: AttentionTransform.by_name(name) for name in AttentionTransform.list_available()
+    }
+    for name, transform in {**transforms, "by tag score": ByTagScore}.items():
+        for update, num_steps in (("full", "length"), ("single", 3), ("full", 1), ("single", 1)):
+            if num_steps != 1 or name == "csoftmax":
+                options = {"sketch_update": update, "num_steps": num_steps}
+                yield f"{name}-{update}-{num_steps}", (decoder, options, transform)
+    for attend_last in (True, False):
+        options = {"num_layers": 2, "attend_last": attend_last}
+        yield f"labels-{attend_last}", (label_attention, options, None)
     for mask_self in (True, False):
-        yield f"words-{mask_self}", (small_self_attention, {"mask_self": mask_self})
+        yield f"words-{mask_self}", (self_attention, {"mask_self": mask_self}, None)
 
 
 CASES = dict(cases())
-# One of each class.
-SOME = ["full-ConstrainedSoftmaxTransform-3", "labels-True-2", "words-True"]
 every = pytest.mark.parametrize("name", list(CASES))
-some = pytest.mark.parametrize("name", SOME)
 
 
-def make(name, seed=0, **more):
-    """The encoder, and its function that makes batches."""
-    module, options = CASES[name]
-    options = {**options, **more}
-    if "attention" in options:
-        options["attention"] = options["attention"]()
-    return module.make(seed, **options), module.batch_of
+def make(name, **more):
+    function, options, transform = CASES[name]
+    return function(**options, **({"attention": transform(), **more} if transform else {}))
+
+
+def tag_scorer(states):
+    weight = torch.randn(states.size(-1), 2, generator=torch.Generator().manual_seed(5))
+    return states @ weight.to(states.dtype)
+
+
+def run(encoder, inputs, mask, trace=False):
+    return run_encoder(encoder, inputs, mask, trace, tag_scorer)
 
 
 def gradients(encoder):
@@ -57,12 +66,13 @@ def gradients(encoder):
 
 @every
 def test_each_sentence_gets_what_it_gets_alone(name):
-    encoder, batch_of = make(name)
+    """Whatever is in padding, in the output and in all gradients."""
+    encoder = make(name)
     lengths = [5, 1, 7, 2]
     inputs, mask = batch_of(lengths, padding=math.nan)
     inputs.requires_grad_()
     weights = torch.randn(7, encoder.get_output_dim(), generator=torch.Generator().manual_seed(9))
-    output = encoder(inputs, mask)
+    output, _ = run(encoder, inputs, mask)
     assert (output[~mask] == 0).all()
     (output * weights).sum().backward()
     assert (inputs.grad[~mask] == 0).all()
@@ -70,82 +80,68 @@ def test_each_sentence_gets_what_it_gets_alone(name):
     encoder.zero_grad()
     for row, length in enumerate(lengths):
         sentence = inputs.detach()[row : row + 1, :length].clone().requires_grad_()
-        alone = encoder(sentence, torch.ones(1, length, dtype=torch.bool))
-        torch.testing.assert_close(output[row, :length], alone[0], rtol=1e-5, atol=1e-5)
+        alone, _ = run(encoder, sentence, mask[row : row + 1, :length])
+        torch.testing.assert_close(output[row, :length], alone[0], rtol=1e-4, atol=1e-4)
         (alone[0] * weights[:length]).sum().backward()
         torch.testing.assert_close(
-            inputs.grad[row, :length], sentence.grad[0], rtol=1e-4, atol=1e-4
+            inputs.grad[row, :length], sentence.grad[0], rtol=1e-3, atol=1e-3
         )
-    torch.testing.assert_close(gradients(encoder), together, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(gradients(encoder), together, rtol=1e-3, atol=1e-3)
 
 
 @every
-def test_wholly_masked_rows_are_zero_and_have_no_steps(name):
-    encoder, batch_of = make(name)
+def test_empty_sentences_are_zero(name):
+    encoder = make(name)
     inputs, mask = batch_of([4, 4])
     inputs[1], mask[1] = math.nan, False
     inputs.requires_grad_()
-    output, trace = encoder.encode(inputs, mask, trace=True)
-    torch.testing.assert_close(output[:1], encoder(inputs[:1], mask[:1]))
+    output, trace = run(encoder, inputs, mask, trace=True)
+    torch.testing.assert_close(output[:1], run(encoder, inputs[:1], mask[:1])[0])
     assert (output[1] == 0).all()
-    assert trace.attention is None or (trace.attention[1] == 0).all()
-    assert trace.num_steps[1] == 0
+    if trace is not None:
+        assert (trace.attention[1] == 0).all() and trace.num_rows[1] == 0
     output.sum().backward()
     assert inputs.grad.isfinite().all()
     assert all(p.grad.isfinite().all() for p in encoder.parameters())
-    assert (encoder(inputs, torch.zeros_like(mask)) == 0).all()
-    if not name.startswith("labels"):  # which have LSTMs: torch has none without sentences
-        assert encoder(inputs[:0], mask[:0]).shape == (0, 4, encoder.get_output_dim())
+    if not name.startswith("labels"):  # torch runs no LSTM without words
+        assert (run(encoder, inputs, torch.zeros_like(mask))[0] == 0).all()
+        assert run(encoder, inputs[:0], mask[:0])[0].shape == (0, 4, encoder.get_output_dim())
 
 
 @every
 def test_every_parameter_has_a_gradient(name):
-    """Distributed training waits for the gradient of each, also in a batch of one word."""
+    """Distributed training waits for the gradient of each, also after a batch of one word."""
     for lengths in ([1], [4, 2]):
-        encoder, batch_of = make(name)
-        encoder(*batch_of(lengths)).sum().backward()
+        encoder = make(name)
+        run(encoder, *batch_of(lengths))[0].sum().backward()
         assert not [key for key, p in encoder.named_parameters() if p.grad is None]
 
 
 @every
-def test_trace_does_not_change_the_output(name):
-    encoder, batch_of = make(name)
-    inputs, mask = batch_of([6, 2, 5])
-    output, trace = encoder.encode(inputs, mask)
+def test_a_trace_does_not_change_the_output(name):
+    encoder, lengths = make(name), [6, 2, 5]
+    inputs, mask = batch_of(lengths)
+    expected, trace = run(encoder, inputs, mask)
     assert trace is None
-    traced, trace = encoder.encode(inputs, mask, trace=True)
-    torch.testing.assert_close(traced, output)
-    assert trace.num_steps.shape == (3,)
+    output, trace = run(encoder, inputs, mask, trace=True)
+    torch.testing.assert_close(output, expected)
+    if not name.startswith("labels"):
+        # A distribution over the words of the sentence in each row that is not padding.
+        is_row = torch.arange(trace.attention.size(1)) < trace.num_rows.unsqueeze(1)
+        torch.testing.assert_close(trace.attention.sum(-1), is_row.to(trace.attention.dtype))
+        assert (trace.attention >= 0).all()
+        assert (trace.attention.masked_fill(mask.unsqueeze(1), 0) == 0).all()
 
 
-@some
-def test_all_is_kept_without_a_mask(name):
-    encoder, batch_of = make(name)
-    inputs, mask = batch_of([4, 4])
-    assert torch.equal(encoder(inputs), encoder(inputs, mask))
-
-
-@pytest.mark.parametrize("name", [*SOME, "single-ConstrainedSoftmaxTransform-3", "labels-False-9"])
-class TestPrecision:
-    def make(self, name):
-        # Moderate weights: rounding is not amplified.
-        encoder, batch_of = make(name, **({"scale": 1.0} if "Softmax" in name else {}))
-        return encoder, *batch_of([6, 3])
-
-    @pytest.mark.parametrize("is_trained", [True, False])
-    def test_autocast_output_is_close_to_float32(self, name, is_trained):
-        encoder, inputs, mask = self.make(name)
-        encoder.train(is_trained)
-        expected = encoder(inputs, mask)
-        with torch.set_grad_enabled(is_trained):
-            encoder(inputs, mask)
-            with torch.autocast("cpu", dtype=torch.bfloat16):
-                output, trace = encoder.encode(inputs, mask, trace=True)
-            torch.testing.assert_close(output.float(), expected, rtol=0.2, atol=0.2)
-            assert not torch.equal(output.float(), expected)
-            assert trace.attention is None or trace.attention.dtype == torch.float32
-            # What is cached is not of the other precision.
-            torch.testing.assert_close(encoder(inputs, mask), expected)
-        if is_trained:
-            output.float().sum().backward()
-            assert all(p.grad.isfinite().all() for p in encoder.parameters())
+@pytest.mark.parametrize("name", [name for name in CASES if not name.startswith("easy_first")])
+def test_autocast_is_close_to_float32(name):
+    encoder = make(name, scale=0.5)
+    inputs, mask = batch_of([6, 3])
+    expected, _ = run(encoder, inputs, mask)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output, trace = run(encoder, inputs, mask, trace=True)
+    torch.testing.assert_close(output.float(), expected, rtol=0.2, atol=0.2)
+    assert not torch.equal(output.float(), expected)
+    assert trace is None or trace.attention.dtype == torch.float32
+    output.float().sum().backward()
+    assert all(p.grad.isfinite().all() for p in encoder.parameters())

@@ -1,6 +1,4 @@
-import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from allennlp_nef.modules.seq2vec_encoders import AttentionPooling
 
@@ -28,10 +26,3 @@ def test_padding_does_not_reach_the_output():
     output = pooling(padded, mask)
     torch.testing.assert_close(output[1], pooling(states[1:2, :2])[0])
     assert output[2].tolist() == [0, 0, 0, 0]
-
-
-def test_states_of_another_dimension_are_an_error():
-    with pytest.raises(
-        ConfigurationError, match="attention_pooling: expected input_dim 4, .* got 3"
-    ):
-        AttentionPooling(3)(torch.randn(2, 5, 4))

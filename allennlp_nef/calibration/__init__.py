@@ -1,1 +1,0 @@
-"""Temperatures, thresholds and halting rules, fitted to labeled data."""

@@ -1,0 +1,197 @@
+"""The job of `tag-corpus`: a pipeline of Ray Data for each input. Needs the extra `ray`."""
+
+import io
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import PurePosixPath
+from typing import Any
+
+import pyarrow
+import ray
+from pyarrow.fs import FileSystem, FileType
+from ray.data.block import BlockAccessor
+from ray.data.datasource import BlockBasedFileDatasink, FileBasedDatasource
+
+from allennlp_nef.corpora.tagger import ERROR, Tagger
+from allennlp_nef.errors import UserError
+from allennlp_nef.resources import archive_path
+
+FORMATS = {".txt": "text", ".json": "json", ".jsonl": "json", ".parquet": "parquet"}
+LINE = "line"
+# The file in the folder of a finished input, with the settings. Readers of Parquet ignore it.
+MARKER = "_SUCCESS"
+NUM_LINES = 4096  # read at once
+BATCH_SIZE = 1024  # rows for a call of the tagger
+BLOCK_SIZE = 2**24  # bytes for a task, which Ray repeats if its worker dies
+
+
+class LineSource(FileBasedDatasource):
+    """Reads lines of text. Bytes that are not UTF-8 become escapes.
+
+    `ray.data.read_text` loads whole files, and also ends lines at characters such as U+2028.
+    """
+
+    def _read_stream(self, f: pyarrow.NativeFile, path: str) -> Iterator[pyarrow.Table]:
+        lines = io.TextIOWrapper(f, "utf-8-sig", "backslashreplace", newline="\n")
+        while batch := [line.rstrip("\r\n") for line in islice(lines, NUM_LINES)]:
+            yield pyarrow.table({LINE: batch})
+
+
+class LineSink(BlockBasedFileDatasink):
+    """Writes lines of text."""
+
+    def write_block_to_file(self, block: BlockAccessor, file: pyarrow.NativeFile) -> None:
+        for line in block.to_arrow()[LINE].to_pylist():
+            file.write(line.encode() + b"\n")
+
+
+class LineTagger(Tagger):
+    """A `Tagger` of lines: text or JSON objects in, JSON objects out.
+
+    `ray.data.read_json` loads whole files, needs the same types in all lines, and turns text into dates.
+    """
+
+    def __call__(self, batch: pyarrow.Table) -> pyarrow.Table:
+        rows = [self._row_of(line) for line in batch[LINE].to_pylist()]
+        tagged = []
+        for row, answer in zip(rows, self.answers(rows)):
+            new = {name: answer[name] for name in self.new_fields(row) if name in answer}
+            tagged.append(json.dumps({**row, **new, ERROR: answer.get(ERROR)}))
+        return pyarrow.table({LINE: tagged})
+
+    def _row_of(self, line: str) -> dict[str, Any]:
+        if self.predictor.input_format == "text":
+            return {self.inputs[self.predictor.text_field]: line}
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            row = None
+        return row if isinstance(row, dict) else {LINE: line}
+
+
+def tag_corpus(
+    archive: str,
+    inputs: Sequence[str],
+    *,
+    output: str,
+    format: str | None = None,
+    fields: Sequence[str] | None = None,
+    columns: Mapping[str, str] | None = None,
+    workers: int = 1,
+    gpus_per_worker: float = 0,
+    address: str | None = None,
+    include_package: Sequence[str] = (),
+    trust: bool = False,
+    **options: Any,
+) -> Iterator[str]:
+    """Tags files with Ray Data, and yields the folder of each input when it is finished.
+
+    # Parameters
+
+    archive, fields, columns, include_package, trust, options
+        See `Tagger`.
+    inputs : `Sequence[str]`
+        Files and folders, or addresses such as `s3://bucket/folder`.
+    output : `str`
+        The folder for the results. The rows of an input go to a folder in it, `<name of the input>.tagged`, in the
+        order of the file names there. An input that is finished is skipped.
+    format : `str`, optional (default = `None`, by the ending of each input)
+        "text", "json" or "parquet". Results are in JSON, or in Parquet for Parquet.
+    workers : `int`, optional (default = `1`)
+        The number of processes that tag.
+    gpus_per_worker : `float`, optional (default = `0`)
+    address : `str`, optional (default = `None`, Ray starts on this machine)
+        The address of a Ray cluster. Without effect if Ray is running in this process.
+
+    # Raises
+
+    `UserError`: an archive, inputs or options that cannot be used, or an input that is finished with other options.
+    """
+    archive = absolute(archive_path(archive))
+    options |= {"archive": archive, "fields": fields, "columns": columns, "trust": trust}
+    options["include_package"] = list(include_package)
+    settings = json.dumps(options, sort_keys=True).encode()
+    filesystem, folder = FileSystem.from_uri(absolute(output))
+    jobs: dict[str, tuple[str, str]] = {}  # the path and the format of an input, by its folder
+    for path in map(absolute, inputs):
+        kind = format or FORMATS.get(PurePosixPath(path).suffix)
+        if kind is None:
+            raise UserError(f"{path}: expected --format, or an ending of {', '.join(FORMATS)}")
+        if not exists(*FileSystem.from_uri(path)):
+            raise UserError(f"{path}: no such file or folder")
+        target = f"{folder}/{PurePosixPath(path).name}.tagged"
+        if target in jobs:
+            raise UserError(f"{path}: another input has the same name")
+        jobs[target] = path, kind
+    waiting = {
+        target: job for target, job in jobs.items() if not is_finished(filesystem, target, settings)
+    }
+    if not waiting:
+        return
+    # Raises its errors before any work, on the CPU.
+    taggers = {kind: _tagger(kind)(**_arguments(kind, options)) for _, kind in waiting.values()}
+    if not ray.is_initialized():
+        # Reading and writing need a process, too.
+        num_cpus = None if address else max(os.cpu_count() or 1, workers + 1)
+        ray.init(address, num_cpus=num_cpus, log_to_driver=False)
+    context = ray.data.DataContext.get_current().copy()
+    context.execution_options.preserve_order = True
+    context.target_max_block_size = BLOCK_SIZE
+    for target, (path, kind) in waiting.items():
+        if exists(filesystem, target):  # from a job that was interrupted
+            filesystem.delete_dir(target)
+        with ray.data.DataContext.current(context):
+            if kind == "parquet":
+                rows = ray.data.read_parquet(path)
+                taggers[kind].inputs_in(rows.schema().names)
+            else:
+                rows = ray.data.read_datasource(LineSource(path))
+            tagged = rows.map_batches(
+                _tagger(kind),
+                # Ray hides the GPUs of other workers.
+                fn_constructor_kwargs=_arguments(kind, options, 0 if gpus_per_worker else -1),
+                compute=ray.data.ActorPoolStrategy(size=workers),
+                num_gpus=gpus_per_worker or None,
+                batch_size=BATCH_SIZE,
+                batch_format="pyarrow",
+            )
+            if kind == "parquet":
+                tagged.write_parquet(target, filesystem=filesystem)
+            else:
+                sink = LineSink(target, filesystem=filesystem, file_format="jsonl")
+                tagged.write_datasink(sink)
+        filesystem.create_dir(target)  # Ray writes nothing for an input without rows
+        with filesystem.open_output_stream(f"{target}/{MARKER}") as file:
+            file.write(settings)
+        yield target
+
+
+def _tagger(kind: str) -> type[Tagger]:
+    return Tagger if kind == "parquet" else LineTagger
+
+
+def _arguments(kind: str, options: dict[str, Any], cuda_device: int = -1) -> dict[str, Any]:
+    own_format = "text" if kind == "text" else "json"
+    return {**options, "input_format": own_format, "cuda_device": cuda_device}
+
+
+def absolute(path: str) -> str:
+    """An absolute path; an address stays as it is."""
+    return path if "://" in path else os.path.abspath(path)
+
+
+def exists(filesystem: FileSystem, path: str) -> bool:
+    return filesystem.get_file_info(path).type != FileType.NotFound
+
+
+def is_finished(filesystem: FileSystem, target: str, settings: bytes) -> bool:
+    """Whether an input is finished. Raises a `UserError` if it was tagged with other settings."""
+    marker = f"{target}/{MARKER}"
+    if not exists(filesystem, marker):
+        return False
+    with filesystem.open_input_stream(marker) as file:
+        if file.read() != settings:
+            raise UserError(f"{target}: tagged with another archive or other options")
+    return True

@@ -1,0 +1,195 @@
+"""The base classes of the dataset readers, and what the writers of output formats get."""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
+from allennlp.data.fields import MetadataField, TextField
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+from allennlp.data.tokenizers import Tokenizer, WhitespaceTokenizer
+from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
+from overrides import overrides
+
+from allennlp_nef.data.fields import TagsField
+from allennlp_nef.errors import DataFormatError
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class Prediction:
+    """The answer to a sentence, for the writer of an output format."""
+
+    number: int
+    """The position of the sentence in the output, from 0."""
+    answer: Mapping[str, Any]
+    """The answer of the predictor, a JSON object."""
+    metadata: Mapping[str, Any]
+    """The metadata of the instance."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """For formats of submissions: `method`, `language_pair` and `header`."""
+
+
+Writer = Callable[[Any, Prediction], str]
+"""A function of the dataset reader and a prediction; returns the text to write, line ends included."""
+
+
+class TaggingReader(DatasetReader):
+    """
+    Base class of the dataset readers of this package. A subclass implements `examples`, which parses and checks a file,
+    and `text_to_instance`.
+
+    The workers of a data loader and the processes of distributed training share the examples that `max_tokens` leaves.
+
+    # Parameters
+
+    token_indexers : `dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
+    max_tokens : `int`, optional (default = `None`, no limit)
+        Longer sentences are left out, and a warning gives their number. Set this for training only, and add a
+        `validation_dataset_reader` without it. The paper leaves out training sentences of 50 words or more.
+    label_namespace : `str`, optional (default = `"labels"`)
+        The vocabulary namespace of the labels.
+    encoding : `str`, optional (default = `"utf-8"`)
+        The encoding of the files. A byte order mark is dropped.
+    max_instances : `int`, optional (default = `None`, no limit)
+        See AllenNLP's `DatasetReader`.
+    """
+
+    text_fields: tuple[str, ...] = ("tokens",)
+    """The names of the fields that hold words."""
+    writers: ClassVar[dict[str, Writer]] = {}
+    """The output formats of `allennlp predict` other than JSON, by name."""
+
+    def __init__(
+        self,
+        token_indexers: dict[str, TokenIndexer] | None = None,
+        max_tokens: int | None = None,
+        label_namespace: str = "labels",
+        encoding: str = "utf-8",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs
+        )
+        token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
+        self.indexers = dict.fromkeys(self.text_fields, token_indexers)
+        """The token indexers of each text field."""
+        self.max_tokens = max_tokens
+        self.label_namespace = label_namespace
+        self.encoding = encoding
+
+    def examples(self, file_path: Any) -> Iterator[Any]:
+        """The sentences of a file, each as the arguments of `text_to_instance` in a dict. Raises `DataFormatError`."""
+        raise NotImplementedError
+
+    def num_tokens(self, example: Any) -> int:
+        """The number of words of an example, for `max_tokens`."""
+        return max(len(example[name]) for name in self.text_fields)
+
+    def to_instance(self, example: Any) -> Instance:
+        """The instance of an example."""
+        return self.text_to_instance(**example)
+
+    @overrides(check_signature=False)
+    def _read(self, file_path: Any) -> Iterator[Instance]:
+        for example in self.shard_iterable(self._without_long(file_path)):
+            yield self.to_instance(example)
+
+    def _without_long(self, file_path: Any) -> Iterator[Any]:
+        num_read = num_left_out = 0
+        try:
+            for example in self.examples(file_path):
+                num_read += 1
+                if self.max_tokens is not None and self.num_tokens(example) > self.max_tokens:
+                    num_left_out += 1
+                else:
+                    yield example
+        finally:  # also if `max_instances` ends the reading
+            if num_left_out:
+                self.warn(
+                    "%s: left out %d of %d sentences, which have more than %d tokens (max_tokens).",
+                    *(file_path, num_left_out, num_read, self.max_tokens),
+                )
+        if num_left_out == num_read:
+            limit = f" of at most {self.max_tokens} tokens" if num_read else ""
+            raise DataFormatError(f"{file_path}:1: expected at least one sentence{limit}, got none")
+
+    @overrides
+    def apply_token_indexers(self, instance: Instance) -> None:
+        for name, indexers in self.indexers.items():
+            instance.fields[name].token_indexers = indexers  # type: ignore[attr-defined]
+
+    def warn(self, message: str, *values: Any) -> None:
+        """Logs a warning. Each worker of a data loader reads the whole file, so only the first one logs."""
+        worker = self.get_worker_info()
+        if worker is None or worker.id == 0:
+            logger.warning(message, *values)
+
+
+class SentenceReader(TaggingReader):
+    """
+    A `TaggingReader` of sentences with a tag for each word.
+
+    An instance has the fields `tokens` (`TextField`), `tags` (`TagsField`, if the tags are known) and `metadata`, a
+    dict with `words`, `tags` and, for a sentence of a file, its parsed lines as `sentence`.
+    """
+
+    @overrides(check_signature=False)
+    def text_to_instance(
+        self, tokens: list[str], tags: list[str] | None = None, sentence: Any = None
+    ) -> Instance:
+        """
+        The instance of a sentence: its words, their tags if they are known, and the parsed lines of a file for the
+        output format.
+        """
+        words = text_field(tokens)
+        fields: dict[str, Field] = {"tokens": words}
+        if tags is not None:
+            fields["tags"] = TagsField(tags, words, self.label_namespace)
+        metadata: dict[str, Any] = {"words": tokens, "tags": tags}
+        if sentence is not None:
+            metadata["sentence"] = sentence
+        return Instance({**fields, "metadata": MetadataField(metadata)})
+
+
+class TextReader(TaggingReader):
+    """
+    A `TaggingReader` that also takes sentences as strings, in files or in `text_to_instance`.
+
+    # Parameters
+
+    tokenizer : `Tokenizer`, optional (default = `WhitespaceTokenizer()`)
+        Splits sentences into words.
+    token_indexers, max_tokens, label_namespace, encoding, max_instances
+        See `TaggingReader`.
+    """
+
+    def __init__(self, tokenizer: Tokenizer | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.tokenizer = tokenizer or WhitespaceTokenizer()
+
+    def split(self, text: str | list[str]) -> list[str]:
+        """The words of a sentence. A list of words is returned as it is."""
+        if isinstance(text, list):
+            return text
+        return [token.text for token in self.tokenizer.tokenize(text) if token.text]
+
+
+def text_field(words: list[str]) -> TextField:
+    """
+    The field of a sentence. `apply_token_indexers` adds its indexers, so that worker processes do not send them along
+    with each instance.
+    """
+    return TextField([token_of(word) for word in words])
+
+
+@lru_cache(maxsize=2**16)
+def token_of(word: str) -> Token:
+    """
+    The token of a word. Instances share tokens, which saves a third of the time of reading. AllenNLP's padding symbol
+    becomes the unknown word, because the index of this symbol means padding.
+    """
+    return Token(DEFAULT_OOV_TOKEN if word == DEFAULT_PADDING_TOKEN else word)

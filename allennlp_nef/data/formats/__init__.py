@@ -1,1 +1,0 @@
-"""Parsing and writing of data files line by line, without AllenNLP."""

@@ -1,0 +1,82 @@
+"""The style of all figures. This is the only module that imports matplotlib, which the extra `plot` installs."""
+
+import io
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from allennlp_nef.errors import needing
+
+with needing("plot", "a plot"):
+    from matplotlib import style
+    from matplotlib.colors import LinearSegmentedColormap, PowerNorm
+    from matplotlib.figure import Figure
+    from matplotlib.font_manager import fontManager
+
+INK, SOFT, LINE = "#1c1e26", "#5a6070", "#d6d9e3"
+GREEN, RED, BLUE, GRAY = "#2e8b57", "#cc3311", "#1f6fd0", "#6b7280"
+
+# Attention from 0 to 1. The scale follows the square root, so that small weights can be seen.
+ATTENTION_COLORS = LinearSegmentedColormap.from_list("attention", ["#ffffff", "#4338ca", "#17124f"])
+ATTENTION_SCALE = PowerNorm(0.5, vmin=0, vmax=1)
+
+# The first font that has a character draws it; fonts that are not installed are skipped.
+_FONTS = (
+    *("DejaVu Sans", "Noto Sans", "Noto Sans CJK SC", "WenQuanYi Micro Hei", "Microsoft YaHei"),
+    *("Noto Sans Arabic", "Noto Sans Hebrew", "Noto Sans Devanagari", "Arial Unicode MS"),
+)
+_STYLE = {
+    "font.size": 9,
+    "text.color": INK,
+    "text.parse_math": False,  # words may have a "$"
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.labelcolor": SOFT,
+    "axes.edgecolor": LINE,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": LINE,
+    "ytick.color": LINE,
+    "xtick.labelcolor": SOFT,
+    "ytick.labelcolor": SOFT,
+    "legend.frameon": False,
+    "savefig.dpi": 150,
+    "savefig.bbox": "tight",
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "allennlp_nef",  # the same figure gives the same file
+}
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Sets the style of figures, whatever the user's matplotlibrc says. As a decorator, for a whole function."""
+    installed = {font.name for font in fontManager.ttflist}
+    fonts = [name for name in _FONTS if name in installed]
+    with style.context(["default", {**_STYLE, "font.family": fonts}]), warnings.catch_warnings():
+        # A character that no font has is drawn as a box.
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from ", UserWarning)
+        yield
+
+
+class StyledFigure(Figure):
+    """A figure that is saved in the style of `drawing`, and that notebooks show without pyplot."""
+
+    def __init__(self, width: float, height: float) -> None:
+        super().__init__(figsize=(width, height), layout="constrained")
+
+    @drawing()
+    def savefig(self, *args: Any, **kwargs: Any) -> None:
+        super().savefig(*args, **kwargs)
+
+    def _repr_png_(self) -> bytes:
+        file = io.BytesIO()
+        self.savefig(file, format="png")
+        return file.getvalue()
+
+
+def shown(text: str, max_length: int = 24) -> str:
+    """A word or a tag as a figure shows it: cut to a length, without characters that SVG does not allow."""
+    text = text if len(text) <= max_length else text[: max_length - 1] + "\u2026"
+    return re.sub("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]", "\ufffd", text)

@@ -1,0 +1,36 @@
+"""The accuracy of tags."""
+
+import torch
+from allennlp.nn.util import dist_reduce_sum
+from allennlp.training.metrics import Metric
+from overrides import overrides
+
+
+@Metric.register("tag_accuracy")
+class TagAccuracy(Metric):
+    """`accuracy`, the share of words with the right tag; 0 without words.
+
+    A gold tag that is not in the vocabulary has the index -1 and counts as an error. In distributed training,
+    `get_metric(reset=True)` gives the accuracy over all processes.
+
+    Registered as a `Metric` with name "tag_accuracy".
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    @overrides(check_signature=False)
+    def __call__(self, predictions: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> None:
+        """Counts a batch of predicted and gold tags, and their mask: each (batch, tokens)."""
+        self._counts += torch.stack([((predictions == gold) & mask).sum(), mask.sum()]).cpu()
+
+    @overrides
+    def get_metric(self, reset: bool = False) -> dict[str, float]:
+        correct, total = (dist_reduce_sum(self._counts) if reset else self._counts).tolist()
+        if reset:
+            self.reset()
+        return {"accuracy": correct / total if total else 0.0}
+
+    @overrides
+    def reset(self) -> None:
+        self._counts = torch.zeros(2, dtype=torch.long)  # words with the right tag, and words

@@ -1,0 +1,389 @@
+"""Pretrained transformers that represent words, and the token embedder `word_pieces`."""
+
+import hashlib
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import torch
+from allennlp.common import FromParams, Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.modules.token_embedders import TokenEmbedder
+from overrides import overrides
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from allennlp_nef.data.word_pieces import archived_transformer, load_pretrained, load_tokenizer
+from allennlp_nef.errors import needing
+
+if TYPE_CHECKING:  # importing transformers takes a second
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+MAX_LENGTH = 512  # pieces in a window, if the transformer has no smaller limit
+MIN_ROOM = 4  # pieces in a window besides the special ones
+WEIGHTS_NAME = "model.safetensors"
+
+
+class Template:
+    """The special pieces that a tokenizer adds to a sentence or to a pair of sentences, and the types of all pieces.
+
+    `[CLS] source [SEP] target [SEP]` for BERT, `<s> source </s></s> target </s>` for XLM-R.
+
+    # Parameters
+
+    tokenizer : `PreTrainedTokenizerBase`
+    num_sides : `int`
+        1 for a sentence, 2 for a pair.
+    """
+
+    def __init__(self, tokenizer: "PreTrainedTokenizerBase", num_sides: int) -> None:
+        encoded = tokenizer(*[["a"]] * num_sides, is_split_into_words=True)
+        sides, ids = encoded.sequence_ids(), encoded["input_ids"]
+        types = encoded.get("token_type_ids", [0] * len(ids))
+        # (None, id, type) for a special piece, (side, _, type) for a sentence.
+        self._slots = [
+            (side, id_, type_)
+            for place, (side, id_, type_) in enumerate(zip(sides, ids, types))
+            if side is None or side not in sides[:place]
+        ]
+        self.num_special = sides.count(None)
+
+    def fill(self, sides: Sequence[list[int]]) -> tuple[list[int], list[int], list[int]]:
+        """The ids and the types of the pieces of a window, and the position at which each side begins."""
+        ids: list[int] = []
+        types: list[int] = []
+        starts: list[int] = []
+        for side, special, type_ in self._slots:
+            if side is not None:
+                starts.append(len(ids))
+            ids += [special] if side is None else sides[side]
+            types += [type_] * (len(ids) - len(types))
+        return ids, types, starts
+
+
+class Span(NamedTuple):
+    """The pieces [begin, end) of a sentence, which a window reads, and those of them whose vectors it provides."""
+
+    begin: int
+    end: int
+    first: int
+    last: int
+
+
+def windows_of(lengths: Sequence[int], room: int) -> list[tuple[Span, ...]]:
+    """Divides a text into windows that overlap by at least a half; one if it fits.
+
+    Windows move through both sentences of a pair at once, in equal steps. A sentence that fits into half of the room,
+    or into what the other one leaves, is whole in each window. Pieces get their vectors from the window whose center is
+    nearest or, in such a sentence, from windows that provide equal parts of it.
+
+    # Parameters
+
+    lengths : `Sequence[int]`
+        The number of pieces of the sentence, or of each sentence of a pair.
+    room : `int`
+        The number of pieces in a window, at least `MIN_ROOM`.
+
+    # Returns
+
+    `list[tuple[Span, ...]]`: for each window, a span of each sentence.
+    """
+    sizes = list(lengths)
+    if sum(lengths) > room:
+        sizes[0] = min(lengths[0], max(room // len(lengths), room - sum(lengths[1:])))
+        sizes[1:] = [room - sizes[0]] * (len(lengths) - 1)
+    steps = max(
+        -(-(length - size) // max(1, size // 2))  # rounded up
+        for length, size in zip(lengths, sizes)
+    )
+    sides = []
+    for length, size in zip(lengths, sizes):
+        begins = [step * (length - size) // max(1, steps) for step in range(steps + 1)]
+        if size < length:
+            cuts = [(left + right + size) // 2 for left, right in pairwise(begins)]
+        else:
+            cuts = [step * length // (steps + 1) for step in range(1, steps + 1)]
+        kept = pairwise([0, *cuts, length])
+        sides.append([Span(begin, begin + size, *ends) for begin, ends in zip(begins, kept)])
+    return list(zip(*sides))
+
+
+def pool_words(pieces: Tensor, counts: Tensor, sub_token_mode: str) -> Tensor:
+    """Pools the vectors of pieces (batch, pieces, dim) to vectors of words (batch, words, dim), 0 in padding.
+
+    # Parameters
+
+    pieces : `Tensor`, (batch, pieces, dim)
+        Finite in padding, too.
+    counts : `Tensor`, (batch, words)
+        The number of pieces of each word, 0 in padding.
+    sub_token_mode : `str`
+        "first" for the first piece of a word, "avg" for the mean of its pieces.
+    """
+    starts = counts.cumsum(1) - counts
+    if sub_token_mode == "first":
+        counts = counts.clamp(max=1)
+    positions = torch.arange(pieces.size(1), device=pieces.device)
+    # (batch, words, pieces)
+    is_inside = (positions >= starts[..., None]) & (positions < (starts + counts)[..., None])
+    return is_inside.to(pieces.dtype) @ pieces / counts.clamp(min=1)[..., None]
+
+
+class PretrainedTransformer(torch.nn.Module, FromParams):
+    """A pretrained transformer that reads sentences, or pairs of sentences, and returns a vector for each word.
+
+    A text with more than `max_length` pieces is read in overlapping windows: see `windows_of`.
+
+    The callback `save_transformer` puts the configuration and the tokenizer into the archive, so that loading the
+    archive downloads nothing.
+
+    # Parameters
+
+    model_name : `str`
+        A name on huggingface.co, or a folder; the same as in the indexer `word_pieces`.
+    max_length : `int`, optional (default = `None`)
+        The number of pieces in a window, including special ones. At most the limit of the transformer, which is the
+        default if it is at most 512.
+    sub_token_mode : `str`, optional (default = `"first"`)
+        "first" represents a word by its first piece, as in Section 5.3 of Devlin et al. (NAACL 2019), "avg" by the mean
+        of its pieces.
+    frozen_layers : `int`, optional (default = `None`)
+        Freezes the embeddings and this number of lower layers, which then have no dropout either. 0 freezes the
+        embeddings alone, None nothing.
+    train_parameters : `bool`, optional (default = `True`)
+        False freezes the whole transformer.
+    load_weights : `bool`, optional (default = `True`)
+        False initializes the weights at random.
+    precision : `str`, optional (default = `"float32"`)
+        "bfloat16" computes matrix products in bfloat16 (`torch.autocast`). Weights and outputs stay in float32.
+    lora : `dict[str, Any]`, optional (default = `None`)
+        Trains low-rank adapters and freezes everything else: Hu et al., "LoRA" (ICLR 2022). Options of `LoraConfig` in
+        the package peft, such as `{"r": 8, "lora_alpha": 16}`. Needs the extra `lora`.
+    save_weights : `bool`, optional (default = `True`)
+        False leaves frozen weights out of checkpoints and archives. Loading such an archive takes them from
+        `model_name`, or from the archive itself if the callback `save_transformer` has `with_weights`, and compares a
+        checksum.
+    gradient_checkpointing : `bool`, optional (default = `False`)
+        Recomputes activations in the backward pass, which takes less memory and more time.
+
+    # Raises
+
+    `ConfigurationError`: nothing is found under `model_name`, an option is out of range, or an archive without frozen
+    weights is loaded with other weights than it was trained with.
+    """
+
+    num_sides: ClassVar[int]  # 1 for sentences, 2 for pairs
+
+    def __init__(
+        self,
+        model_name: str,
+        max_length: int | None = None,
+        sub_token_mode: str = "first",
+        frozen_layers: int | None = None,
+        train_parameters: bool = True,
+        load_weights: bool = True,
+        precision: str = "float32",
+        lora: dict[str, Any] | None = None,
+        save_weights: bool = True,
+        gradient_checkpointing: bool = False,
+    ) -> None:
+        super().__init__()
+        if sub_token_mode not in ("first", "avg"):
+            raise ConfigurationError(f"sub_token_mode must be first or avg, not {sub_token_mode!r}")
+        if precision not in ("float32", "bfloat16"):
+            raise ConfigurationError(f"precision must be float32 or bfloat16, not {precision!r}")
+        if lora is not None and (frozen_layers is not None or not train_parameters):
+            raise ConfigurationError("lora freezes all layers; it excludes other freezing options")
+        self.model_name = model_name
+        self.sub_token_mode = sub_token_mode
+        self.precision = precision
+        self.tokenizer = load_tokenizer(model_name)
+        self.template = Template(self.tokenizer, self.num_sides)
+        self.transformer = load_transformer(model_name, load_weights)
+        self.word_dim: int = self.transformer.config.hidden_size
+        # A folder without the files of a tokenizer gives one of a few pieces.
+        if len(self.tokenizer) < self.transformer.config.vocab_size / 2:
+            raise ConfigurationError(f"model_name: {model_name!r} has no tokenizer for all pieces")
+        default = min(MAX_LENGTH, self.tokenizer.model_max_length)
+        self.max_length = min(max_length or default, limit_of(self.transformer))
+        if self.max_length < self.template.num_special + MIN_ROOM:
+            raise ConfigurationError(f"max_length: {self.max_length} leaves no room for words")
+        self._is_partly_frozen = frozen_layers is not None or not train_parameters
+        if self._is_partly_frozen:
+            freeze(self.transformer, frozen_layers if train_parameters else None)
+        if lora is not None:
+            with needing("lora", "lora"):
+                from peft import LoraConfig, inject_adapter_in_model
+            inject_adapter_in_model(LoraConfig(**lora), self.transformer)
+        if gradient_checkpointing:
+            # The reentrant form computes no gradients above frozen embeddings.
+            self.transformer.gradient_checkpointing_enable({"use_reentrant": False})
+        if not save_weights:
+            leave_out_frozen_weights(self)
+
+    @classmethod
+    @overrides(check_signature=False)
+    def from_params(cls, params: Params, **extras: Any) -> "PretrainedTransformer":
+        folder = archived_transformer(extras)
+        if folder is not None:
+            saves_weights = params.get("save_weights", True)
+            if saves_weights:
+                params["load_weights"] = False  # AllenNLP loads them with those of the model
+            if saves_weights or (folder / WEIGHTS_NAME).exists():
+                params["model_name"] = str(folder)
+        return super().from_params(params, **extras)
+
+    @overrides
+    def train(self, mode: bool = True) -> "PretrainedTransformer":
+        super().train(mode)
+        if self._is_partly_frozen:
+            for module in self.transformer.modules():
+                weights = list(module.parameters())
+                if weights and not any(weight.requires_grad for weight in weights):
+                    module.eval()
+        return self
+
+    def read(self, *sides: Mapping[str, Tensor]) -> list[Tensor]:
+        """Reads a batch of sentences or of pairs.
+
+        # Parameters
+
+        sides : `Mapping[str, Tensor]`
+            What the indexer `word_pieces` returns, for each sentence of a pair: `counts`, (batch, words), the number of
+            pieces of each word, and `pieces`, (batch, pieces). Both are 0 in padding.
+
+        # Returns
+
+        `list[Tensor]`: for each side the vectors of words, (batch, words, word_dim), 0 in padding.
+        """
+        lengths = torch.stack([side["counts"].sum(1) for side in sides], dim=1).tolist()
+        pieces = [side["pieces"].tolist() for side in sides]
+        room = self.max_length - self.template.num_special
+        windows = [
+            (row, spans) for row, text in enumerate(lengths) for spans in windows_of(text, room)
+        ]
+        filled = [
+            self.template.fill(
+                [ids[row][span.begin : span.end] for ids, span in zip(pieces, spans)]
+            )
+            for row, spans in windows
+        ]
+        all_states = self._encode([(ids, types) for ids, types, _ in filled])
+        # The vectors of the pieces of each text and side, from one window after the other.
+        vectors: list[list[list[Tensor]]] = [[[] for _ in sides] for _ in lengths]
+        for (row, spans), states, (_, _, starts) in zip(windows, all_states.unbind(), filled):
+            for parts, span, start in zip(vectors[row], spans, starts):
+                offset = start - span.begin
+                parts.append(states[offset + span.first : offset + span.last])
+        words = []
+        for side, texts in zip(sides, zip(*vectors)):
+            padded = pad_sequence([torch.cat(parts) for parts in texts], batch_first=True)
+            words.append(pool_words(padded, side["counts"], self.sub_token_mode))
+        return words
+
+    def _encode(self, windows: Sequence[tuple[list[int], list[int]]]) -> Tensor:
+        """The last states (windows, pieces, dim) for the ids and the types of the pieces of each window."""
+        fields = dict(zip(("input_ids", "token_type_ids"), zip(*windows)))
+        names = self.tokenizer.model_input_names
+        batch = self.tokenizer.pad(
+            {name: list(rows) for name, rows in fields.items() if name in names},
+            padding_side="right",
+            return_tensors="pt",
+            verbose=False,
+        ).to(self.transformer.device)
+        is_bfloat16 = self.precision == "bfloat16"
+        autocast = torch.autocast(self.transformer.device.type, torch.bfloat16)
+        with autocast if is_bfloat16 else nullcontext():
+            states: Tensor = self.transformer(**batch).last_hidden_state
+        return states.to(self.transformer.dtype)
+
+
+def load_transformer(model_name: str, load_weights: bool = True) -> "PreTrainedModel":
+    """A pretrained transformer without the pooler of BERT, whose weights would get no gradients.
+
+    Raises `ConfigurationError` if nothing is found under `model_name`.
+    """
+    from transformers import AutoConfig, AutoModel
+
+    if load_weights:
+        transformer = load_pretrained(AutoModel, model_name)
+    else:
+        transformer = AutoModel.from_config(load_pretrained(AutoConfig, model_name))
+    if getattr(transformer, "pooler", None) is not None:
+        transformer.pooler = None
+    return transformer
+
+
+def limit_of(transformer: "PreTrainedModel") -> int:
+    """The number of pieces for which a transformer has positions."""
+    for name, module in transformer.named_modules():
+        if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
+            # In RoBERTa the first position comes after the one of padding.
+            unused = 0 if module.padding_idx is None else module.padding_idx + 1
+            return module.num_embeddings - unused
+    return sys.maxsize  # relative positions
+
+
+def freeze(transformer: "PreTrainedModel", num_layers: int | None) -> None:
+    """Freezes a transformer except for the layers above the first `num_layers`; None freezes all layers."""
+    transformer.requires_grad_(False)
+    if num_layers is None:
+        return
+    total = transformer.config.num_hidden_layers
+    lists = [m for m in transformer.modules() if isinstance(m, torch.nn.ModuleList)]
+    layers = next((layers for layers in lists if len(layers) == total), None)
+    if layers is None or not 0 <= num_layers <= total:
+        raise ConfigurationError(
+            f"frozen_layers: the transformer has no {num_layers} of {total} layers"
+        )
+    for layer in layers[num_layers:]:
+        layer.requires_grad_(True)
+
+
+def leave_out_frozen_weights(module: PretrainedTransformer) -> None:
+    """Replaces frozen weights by a checksum in the state dicts of a module, and checks it when a state is loaded."""
+    frozen = [name for name, weight in module.named_parameters() if not weight.requires_grad]
+    digest = hashlib.sha256()
+    for name in sorted(frozen):
+        weight = module.get_parameter(name).detach().cpu().contiguous()
+        digest.update(f"{name} {weight.dtype} {tuple(weight.shape)}".encode())
+        digest.update(weight.view(torch.uint8).numpy().data)
+    checksum = torch.tensor(list(digest.digest()), dtype=torch.uint8)
+
+    def leave_out(module: torch.nn.Module, state: dict[str, Any], prefix: str, _: Any) -> None:
+        for name in frozen:
+            del state[prefix + name]
+        state[f"{prefix}checksum"] = checksum
+
+    def put_back(module: torch.nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
+        if not torch.equal(state.pop(f"{prefix}checksum").cpu(), checksum):
+            raise ConfigurationError(
+                f"model_name: {module.model_name!r} has other weights than the model was trained with"
+            )
+        for name in frozen:
+            state[prefix + name] = module.get_parameter(name).detach()
+
+    module.register_state_dict_post_hook(leave_out)
+    module.register_load_state_dict_pre_hook(put_back)
+
+
+@TokenEmbedder.register("word_pieces")
+class WordPiecesEmbedder(PretrainedTransformer, TokenEmbedder):
+    """Represents each word of a sentence by a pretrained transformer.
+
+    Takes the output of the indexer `word_pieces`. Registered as a `TokenEmbedder` with name "word_pieces". The options
+    are those of `PretrainedTransformer`.
+    """
+
+    num_sides = 1
+
+    @overrides
+    def get_output_dim(self) -> int:
+        return self.word_dim
+
+    @overrides(check_signature=False)
+    def forward(self, counts: Tensor, pieces: Tensor) -> Tensor:
+        """The vectors of words (batch, words, dim) from `counts` (batch, words) and `pieces` (batch, pieces)."""
+        return self.read({"counts": counts, "pieces": pieces})[0]

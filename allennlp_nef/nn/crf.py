@@ -1,0 +1,150 @@
+"""The linear-chain conditional random field: likelihood, Viterbi decoding and marginal probabilities.
+
+The score of the tags y of a sentence x of L words is
+
+    s(x, y) = start[y_1] + sum_i emissions[i, y_i] + sum_i transitions[y_(i-1), y_i] + end[y_L],
+
+and P(y | x) = exp(s(x, y)) / Z(x), where Z(x) sums exp(s(x, y)) over all taggings of x (Lafferty et al., ICML 2001).
+
+The functions take
+
+    emissions : `Tensor`, (batch, tokens, tags)
+        Anything may stand in padding, NaN included.
+    mask : `torch.BoolTensor`, (batch, tokens)
+        True = word. Padding stands at the end.
+    chain : `LinearChain`
+
+and compute in float32 at least. They take O(tokens * tags^2) time.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from allennlp_nef.nn.util import in_float32_at_least, zero_padding
+
+# The score of a transition that must not occur. It is finite, so that no gradient is NaN.
+FORBIDDEN = -1e30
+
+
+class LinearChain(NamedTuple):
+    """The parameters of the chain. A tag or transition is ruled out by the score `FORBIDDEN`."""
+
+    transitions: Tensor
+    """(tags, tags), from the tag of the row to the tag of the column."""
+    start: Tensor
+    """(tags,)"""
+    end: Tensor
+    """(tags,)"""
+
+
+def log_likelihood(emissions: Tensor, mask: Tensor, chain: LinearChain, tags: Tensor) -> Tensor:
+    """log P(tags | words) of each sentence, (batch,); 0 for a sentence without words.
+
+    `tags` are the gold tags, (batch, tokens), with any valid index in padding.
+    """
+    difference = score(emissions, mask, chain, tags) - log_partition(emissions, mask, chain)
+    return difference.masked_fill(~mask[:, 0], 0)
+
+
+def score(emissions: Tensor, mask: Tensor, chain: LinearChain, tags: Tensor) -> Tensor:
+    """s(x, y) of the given tags, (batch, tokens), for each sentence: (batch,)."""
+    emissions, (transitions, start, end) = _prepare(emissions, mask, chain)
+    emitted = emissions.gather(-1, tags.unsqueeze(-1)).squeeze(-1)  # (batch, tokens)
+    moved = transitions[tags[:, :-1], tags[:, 1:]].masked_fill(~mask[:, 1:], 0)
+    last_word = (mask.sum(-1, keepdim=True) - 1).clamp(min=0)
+    last_tag = tags.gather(1, last_word).squeeze(1)  # (batch,)
+    return start[tags[:, 0]] + emitted.sum(-1) + moved.sum(-1) + end[last_tag]
+
+
+def log_partition(emissions: Tensor, mask: Tensor, chain: LinearChain) -> Tensor:
+    """log Z(x) of each sentence: (batch,)."""
+    emissions, chain = _prepare(emissions, mask, chain)
+    # Numbers close to 0 keep the gradient accurate.
+    highest = emissions.detach().amax(-1, keepdim=True)
+    emissions = emissions - highest
+    messages, offset = _backward(emissions, mask, chain)
+    first = chain.start + emissions[:, 0] + messages[:, 0]
+    return first.logsumexp(-1) + offset + highest.sum((1, 2))
+
+
+def viterbi(emissions: Tensor, mask: Tensor, chain: LinearChain) -> Tensor:
+    """The tags with the highest score, (batch, tokens), long; 0 in padding.
+
+    Among several best taggings, the last word gets the tag with the lowest index, then the word before it, and so on.
+    """
+    emissions, (transitions, start, end) = _prepare(emissions, mask, chain)
+    tokens = emissions.size(1)
+    # For each word, the score of the best tagging of the words so far that ends in each tag: (batch, tags).
+    best = [start + emissions[:, 0]]
+    for i in range(1, tokens):
+        # (batch, from, 1) + (from, to), maximized over from
+        extended = (best[-1].unsqueeze(2) + transitions).amax(1) + emissions[:, i]
+        best.append(torch.where(mask[:, i, None], extended, best[-1]))
+    # From the last word back, the best tag before the chosen one. Padding carries the tag of the last word. To compute
+    # these tags here is faster than to store all of them above.
+    tag = (best[-1] + end).argmax(-1)  # (batch,)
+    path = [tag]
+    for i in range(tokens - 1, 0, -1):
+        previous = (best[i - 1] + transitions.t()[tag]).argmax(-1)
+        tag = torch.where(mask[:, i], previous, tag)
+        path.append(tag)
+    return torch.stack(path[::-1], dim=1).masked_fill(~mask, 0)
+
+
+def marginals(emissions: Tensor, mask: Tensor, chain: LinearChain) -> Tensor:
+    """P(y_i = k | x), the probability of each tag of each word: (batch, tokens, tags); 0 in padding.
+
+    It is the gradient of log Z with respect to the emissions, and works inside `torch.no_grad` too.
+    """
+    create_graph = torch.is_grad_enabled()
+    with torch.enable_grad():
+        offsets = torch.zeros_like(in_float32_at_least(emissions), requires_grad=True)
+        log_z = log_partition(emissions + offsets, mask, chain)
+        return torch.autograd.grad(log_z.sum(), offsets, create_graph=create_graph)[0]
+
+
+def next_marginals(emissions: Tensor, mask: Tensor, chain: LinearChain, tags: Tensor) -> Tensor:
+    """P(y_(i+1) = k | y_i = tags_i, x), the probability of each tag of the next word if this word has the given tag.
+
+    The words of a chain depend on their neighbors only, so that the probability of the tags of adjacent words is
+    P(y_i, ..., y_j | x) = P(y_i | x) P(y_(i+1) | y_i, x) ... P(y_j | y_(j-1), x).
+
+    # Returns
+
+    `Tensor`, (batch, tokens - 1, tags): 0 where the next word is padding.
+    """
+    emissions, chain = _prepare(emissions, mask, chain)
+    following = chain.transitions[tags[:, :-1]] + emissions[:, 1:]
+    following = following + _backward(emissions, mask, chain)[0][:, 1:]
+    return zero_padding(following.softmax(-1), mask[:, 1:])
+
+
+def _backward(emissions: Tensor, mask: Tensor, chain: LinearChain) -> tuple[Tensor, Tensor]:
+    """The backward messages: for each word and tag, log sum exp of the scores of all that can follow.
+
+    Their maximum is subtracted at each word, so that long sentences lose no precision.
+
+    # Returns
+
+    `tuple[Tensor, Tensor]`
+        The messages (batch, tokens, tags), and what was subtracted from those of the first word, (batch,).
+    """
+    message = chain.end.expand_as(emissions[:, 0])  # (batch, tags)
+    offset = emissions.new_zeros(len(emissions))
+    messages = [message]
+    for i in range(emissions.size(1) - 1, 0, -1):
+        # (from, to) + (batch, 1, to), summed over to
+        extended = chain.transitions + (emissions[:, i] + message).unsqueeze(1)
+        message = torch.where(mask[:, i, None], extended.logsumexp(2), message)
+        highest = message.detach().amax(-1)
+        message, offset = message - highest.unsqueeze(-1), offset + highest
+        messages.append(message)
+    return torch.stack(messages[::-1], dim=1), offset
+
+
+def _prepare(emissions: Tensor, mask: Tensor, chain: LinearChain) -> tuple[Tensor, LinearChain]:
+    """Emissions with 0 in padding, and the parameters, in float32 at least."""
+    emissions = zero_padding(in_float32_at_least(emissions), mask)
+    return emissions, LinearChain(*(parameter.to(emissions.dtype) for parameter in chain))

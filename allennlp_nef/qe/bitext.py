@@ -1,0 +1,342 @@
+"""
+Bitexts: sentences beside their translations, in the formats of translators. Scores can be written back into a file.
+
+| format | names of files | what is added |
+|---|---|---|
+| XLIFF 1.2 and 2 | `.xlf`, `.xliff` | a note for each segment |
+| TMX | `.tmx` | nothing |
+| two columns | `.tsv`, `.csv` | the columns `ADDED` |
+| two files with a sentence a line | any other | nothing |
+
+The first row of a table may name its columns, with `source` and `target` among them. A `.tsv` file has no quotes.
+
+The text of XML is what a reader sees: inline elements are left out, and the text in them stays unless it is code of
+another format. An XLIFF segment without a translation has an empty target.
+"""
+
+import csv
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from allennlp_nef.data.text_files import read_lines
+from allennlp_nef.errors import DataFormatError, needing, quote
+from allennlp_nef.qe.files import read_parallel
+
+ADDED = ("score", "start_ids", "end_ids", "errors", "probabilities")
+"""The columns with scores. Starts, ends and errors are as in WMT23: -1, -1 and no-error if there are no errors."""
+Answers = Sequence[Mapping[str, Any]]
+"""The answer of the predictor for each segment; `{"error": ...}` for one without a score."""
+_CODES = ("bpt", "ept", "it", "ph", "ut")  # inline elements with code of another format
+_COMMENT = ""
+_LINE_BREAKS = {"lb", "xlf:lb"}  # values of ctype, type and subType
+
+
+@dataclass(frozen=True)
+class SegmentPair:
+    """A sentence and its translation. Either may be empty."""
+
+    name: str
+    """What people call it, such as "line 3" or "unit 7"."""
+    place: str
+    """Where it stands, such as "a.tsv:3"."""
+    source: str
+    target: str
+
+    @property
+    def missing(self) -> str | None:
+        """The side that is blank, "source" or "translation"; None if there is none."""
+        if not self.source.strip():
+            return "source"
+        return None if self.target.strip() else "translation"
+
+
+@dataclass
+class Bitext:
+    """The segments of a file."""
+
+    segments: list[SegmentPair]
+    source_language: str | None = None
+    target_language: str | None = None
+    write: Callable[[Path, Answers], None] | None = None
+    """Writes the file with the scores and errors of answers; None for formats without a place for them."""
+
+
+def read_bitext(
+    paths: Sequence[str], source_language: str | None = None, target_language: str | None = None
+) -> Bitext:
+    """
+    Reads a bitext.
+
+    # Parameters
+
+    paths : `Sequence[str]`
+        A file in one of the formats of this module, or two files of lines: sources and translations.
+    source_language, target_language : `str`, optional (default = `None`)
+        Codes such as "en". They choose two of the languages of a TMX file. For other files they are only passed on.
+
+    # Raises
+
+    `DataFormatError`: a file in another format, or without segments.
+    """
+    ending = Path(paths[0]).suffix.lower()
+    if len(paths) == 2:
+        bitext = _read_lines(*paths)
+    elif ending in (".tsv", ".csv"):
+        bitext = _read_table(paths[0], ending)
+    elif ending in (".xlf", ".xliff"):
+        bitext = _read_xliff(paths[0])
+    elif ending == ".tmx":
+        bitext = _read_tmx(paths[0], source_language, target_language)
+    else:
+        raise DataFormatError(
+            f"{paths[0]}: expected a .tsv, .csv, .xlf, .xliff or .tmx file, or two text files"
+        )
+    if not bitext.segments:
+        raise DataFormatError(f"{paths[0]}: expected at least one segment, got none")
+    bitext.source_language = source_language or bitext.source_language
+    bitext.target_language = target_language or bitext.target_language
+    return bitext
+
+
+def _read_lines(source: str, target: str) -> Bitext:
+    lines = enumerate(read_parallel({"source": source, "target": target}), 1)
+    return Bitext(
+        [
+            SegmentPair(f"line {number}", where["target"], line["source"], line["target"])
+            for number, (line, where) in lines
+        ]
+    )
+
+
+# Tables
+
+
+def _read_table(path: str, ending: str) -> Bitext:
+    """Reads a table. Blank lines are skipped."""
+    lines = (line for _, line in read_lines(path, keepends=True))
+    dialect: dict[str, Any] = {}
+    if ending == ".tsv":
+        dialect = {"delimiter": "\t", "quoting": csv.QUOTE_NONE, "quotechar": None}
+    reader = csv.reader(lines, strict=True, **dialect)
+    rows: list[tuple[int, list[str]]] = []  # with the number of the first line
+    number = 1
+    try:
+        for cells in reader:
+            rows += [(number, cells)] if cells else []
+            number = reader.line_num + 1
+    except csv.Error as error:
+        raise DataFormatError(f"{path}:{number}: {error}") from None
+    names = [name.strip().lower() for name in rows[0][1]] if rows else []
+    has_names = "source" in names and "target" in names
+    width = len(names) if has_names else 2
+    left, right = (names.index("source"), names.index("target")) if has_names else (0, 1)
+    segments = []
+    for number, cells in rows[has_names:]:
+        if len(cells) != width:
+            raise DataFormatError(f"{path}:{number}: expected {width} columns, got {len(cells)}")
+        segments.append(
+            SegmentPair(f"line {number}", f"{path}:{number}", cells[left], cells[right])
+        )
+
+    def write(draft: Path, answers: Answers) -> None:
+        added = [list(ADDED)] * has_names + [_cells(answer) for answer in answers]
+        with open(draft, "w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n", **dialect)
+            writer.writerows(cells + new for (_, cells), new in zip(rows, added))
+
+    return Bitext(segments, write=write)
+
+
+def _cells(answer: Mapping[str, Any]) -> list[str]:
+    """The cells of the columns `ADDED`."""
+    if "error" in answer:
+        return [""] * len(ADDED)
+    spans = answer["spans"]
+    columns: list[list[Any]] = [
+        [span["start"] for span in spans] or [-1],
+        [span["end"] for span in spans] or [-1],
+        [span["severity"] for span in spans] or ["no-error"],
+        [f"{span['probability']:.4f}" for span in spans],
+    ]
+    return [f"{answer['sentence_score']:.4f}", *(" ".join(map(str, column)) for column in columns)]
+
+
+# XML. Elements are those of lxml. "{*}" stands for any namespace.
+
+
+def _parse(path: str) -> Any:
+    """The tree of an XML file. Entities are refused, and nothing outside the file is read."""
+    with needing("xliff", "XLIFF and TMX"):
+        from lxml import etree
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, strip_cdata=False)
+    with open(path, "rb") as file:
+        try:
+            tree = etree.parse(file, parser)
+        except etree.XMLSyntaxError as error:
+            raise DataFormatError(f"{path}:{error.lineno}: expected XML ({error.msg})") from None
+    for entity in tree.iter(etree.Entity):
+        line = entity.getparent().sourceline
+        raise DataFormatError(f"{path}:{line}: expected no entities, got {quote(entity.text)}")
+    return tree
+
+
+def _text(element: Any) -> str:
+    """The text of an element as a reader sees it; empty for None."""
+    if element is None:
+        return ""
+    text = element.text or ""
+    for child in element:
+        name = child.tag.rpartition("}")[2] if isinstance(child.tag, str) else _COMMENT
+        if name in ("x", "ph") and _LINE_BREAKS & {*child.values()}:
+            text += "\n"
+        elif name not in (*_CODES, _COMMENT):
+            text += _text(child)
+        text += child.tail or ""
+    return text
+
+
+def _read_xliff(path: str) -> Bitext:
+    tree = _parse(path)
+    root = tree.getroot()
+    version = root.get("version", "")[:2]
+    if not root.tag.endswith("xliff") or version not in ("1.", "2."):
+        got = quote(f"{root.tag} {version}")
+        raise DataFormatError(f"{path}:{root.sourceline}: expected XLIFF 1.2 or 2, got {got}")
+    pairs = list(_pairs_of_xliff_1(root) if version == "1." else _pairs_of_xliff_2(root))
+    segments = [
+        SegmentPair(f"unit {unit.get('id')}{label}", f"{path}:{unit.sourceline}", source, target)
+        for unit, label, source, target in pairs
+    ]
+    head = {**root.attrib, **getattr(root.find("{*}file"), "attrib", {})}
+    source_language = head.get("source-language", head.get("srcLang"))
+    target_language = head.get("target-language", head.get("trgLang"))
+
+    def write(draft: Path, answers: Answers) -> None:
+        _add_notes(root, [(unit, label) for unit, label, *_ in pairs], answers)
+        info = tree.docinfo
+        declaration = {"encoding": info.encoding, "standalone": info.standalone or None}
+        tree.write(str(draft), xml_declaration=True, **declaration)
+
+    return Bitext(segments, source_language, target_language, write)
+
+
+def _pairs_of_xliff_1(root: Any) -> Iterator[tuple[Any, str, str, str]]:
+    """
+    Yields the unit, the label within the unit, the source and the target of each segment.
+
+    Segments are paired by their `mid`, in the order of the source. A unit is one pair if it is not segmented, or if a
+    part of its translation is in no segment.
+    """
+    for unit in root.iter("{*}trans-unit"):
+        source, segmented, target = (
+            unit.find("{*}" + x) for x in ("source", "seg-source", "target")
+        )
+        sources, targets = _segments_by_mid(segmented), _segments_by_mid(target)
+        translated = "".join("".join(targets.values()).split())
+        if sources and translated == "".join(_text(target).split()):
+            for mid in {**sources, **targets}:
+                yield unit, f", segment {mid}", sources.get(mid, ""), targets.get(mid, "")
+        else:
+            yield unit, "", _text(source), _text(target)
+
+
+def _segments_by_mid(element: Any) -> dict[str, str]:
+    """The texts of the segments in an element, without segments in other segments."""
+    if element is None:
+        return {}
+    own = "local-name() = 'mrk' and @mtype = 'seg'"
+    marks = element.xpath(f"descendant::*[{own}][not(ancestor::*[{own}])]")
+    return {mark.get("mid", ""): _text(mark) for mark in marks}
+
+
+def _pairs_of_xliff_2(root: Any) -> Iterator[tuple[Any, str, str, str]]:
+    """As for XLIFF 1.2. A segment holds both its source and its target; text that is `ignorable` is skipped."""
+    for unit in root.iter("{*}unit"):
+        segments = unit.findall("{*}segment")
+        for number, segment in enumerate(segments, 1):
+            label = f", segment {segment.get('id', number)}" if len(segments) > 1 else ""
+            yield unit, label, _text(segment.find("{*}source")), _text(segment.find("{*}target"))
+
+
+def _add_notes(root: Any, units: Sequence[tuple[Any, str]], answers: Answers) -> None:
+    """Adds a note to each unit, in place of the note of an earlier review."""
+    is_1 = root.get("version").startswith("1.")
+    own = {"from": "allennlp_nef"} if is_1 else {"category": "quality-estimation"}
+    for note in root.findall(".//{*}note"):
+        if own.items() <= {*note.items()}:
+            note.getparent().remove(note)
+    for unit, group in groupby(zip(units, answers), key=lambda item: item[0][0]):
+        lines = [
+            _summary(label.removeprefix(", "), answer)
+            for (_, label), answer in group
+            if "error" not in answer
+        ]
+        if not lines:
+            continue
+        namespace = unit.tag.removesuffix("unit").removesuffix("trans-")
+        applies_to = {"annotates" if is_1 else "appliesTo": "target"}
+        note = unit.makeelement(f"{namespace}note", {**own, **applies_to}, unit.nsmap)
+        note.text = "\n".join(lines)
+        if is_1:
+            target = unit.find("{*}target")
+            note.tail = target.tail
+            unit.insert(unit.index(target) + 1, note)
+        else:
+            notes = unit.find("{*}notes")
+            if notes is None:  # it stands before the data and the segments
+                notes = unit.makeelement(f"{namespace}notes", nsmap=unit.nsmap)
+                notes.tail = unit.text
+                following = ("originalData", "segment", "ignorable")
+                first = next(unit.iterchildren(*("{*}" + name for name in following)))
+                unit.insert(unit.index(first), notes)
+            notes.append(note)
+
+
+def _summary(label: str, answer: Mapping[str, Any]) -> str:
+    """An answer in words, such as "segment 2: score 0.4213; major 0.9132 at 25-30: Tasse"."""
+    parts = [f"{label}: " * bool(label) + f"score {answer['sentence_score']:.4f}"]
+    for span in answer["spans"]:
+        place = f"{span['start']}-{span['end']}: {span['text'] or '(missing)'}"
+        parts.append(f"{span['severity']} {span['probability']:.4f} at {place}")
+    return "; ".join(parts)
+
+
+def _read_tmx(path: str, source: str | None, target: str | None) -> Bitext:
+    root = _parse(path).getroot()
+    units = [
+        (unit, {_language_of(side): _text(side.find("{*}seg")) for side in unit.iterfind("{*}tuv")})
+        for unit in root.iter("{*}tu")
+    ]
+    languages = list(dict.fromkeys(code for _, texts in units for code in texts))
+    default = root.xpath("string(*[local-name() = 'header']/@srclang)").replace("*all*", "")
+    sources = _choose(path, "--source-language", source or default, languages)
+    others = [code for code in languages if code not in sources]
+    targets = _choose(path, "--target-language", target, others)
+    segments = []
+    for number, (unit, texts) in enumerate(units, 1):
+        sides = [
+            next((texts[code] for code in codes if code in texts), "")
+            for codes in (sources, targets)
+        ]
+        segments.append(
+            SegmentPair(f"unit {unit.get('tuid', number)}", f"{path}:{unit.sourceline}", *sides)
+        )
+    return Bitext(segments, sources[0], targets[0])
+
+
+def _language_of(side: Any) -> str:
+    language = side.get("{http://www.w3.org/XML/1998/namespace}lang", side.get("lang", ""))
+    return str(language)
+
+
+def _choose(path: str, option: str, wanted: str | None, languages: Sequence[str]) -> list[str]:
+    """The codes of the wanted language and its variants, such as "en" and "en-US"; by default, the only code."""
+    prefix = f"{wanted}-".lower()
+    chosen = [code for code in languages if not wanted or f"{code}-".lower().startswith(prefix)]
+    if not chosen or (not wanted and len(chosen) > 1):
+        known = ", ".join(languages) or "another language"
+        raise DataFormatError(f"{path}: {option}: expected one of {known}, got {quote(wanted)}")
+    return chosen

@@ -1,0 +1,212 @@
+"""Calibration of word-level quality estimation: a temperature and a threshold, fitted to labeled data.
+
+The functions on arrays need no model. `calibrate_model` runs one.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy
+import torch
+from allennlp.data import Batch, DatasetReader, Instance
+from allennlp.nn.util import move_to_device
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp
+
+from allennlp_nef.data.fields import UNSEEN
+from allennlp_nef.errors import DataFormatError
+from allennlp_nef.qe.layouts import BAD, OK, bad_ids_of
+from allennlp_nef.qe.metrics import (
+    Bins,
+    best_threshold,
+    calibration_bins,
+    expected_calibration_error,
+    word_qe_scores,
+)
+from allennlp_nef.qe.model import WordQeTagger
+
+MAX_TEMPERATURE = 100.0  # the minimum is its inverse
+
+
+class LabeledWords(NamedTuple):
+    """Words with gold tags, and the probabilities of a model before calibration."""
+
+    probabilities: numpy.ndarray  # (words, labels)
+    gold: (
+        numpy.ndarray
+    )  # (words,), the indices of the gold labels; UNSEEN if the model lacks the label
+    sentences: numpy.ndarray  # (words,), the number of the sentence
+
+
+@dataclass
+class Calibration:
+    """What `calibrate_model` finds. Scores are fractions of 1: see `scores_of`."""
+
+    temperature: float
+    threshold: float
+    objective: str
+    num_sentences: int
+    num_words: int
+    before: dict[str, float]
+    after: dict[str, float]
+    cross_fitted: dict[str, float]
+    """The mean of two fits, each on every other sentence and measured on the others: what to expect on new data."""
+    bins: tuple[Bins, Bins]
+    """The probability of BAD and its frequency, before and after: see `calibration_bins`."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if name != "bins"}
+
+
+def with_temperature(probabilities: numpy.ndarray, temperature: float) -> numpy.ndarray:
+    """softmax(log p / T): Guo et al., "On Calibration of Modern Neural Networks" (ICML 2017). (words, labels)"""
+    logits = _logs(probabilities) / temperature
+    return numpy.exp(logits - logsumexp(logits, axis=1, keepdims=True))
+
+
+def fit_temperature(probabilities: numpy.ndarray, gold: numpy.ndarray) -> float:
+    """The temperature with the highest likelihood of the gold labels.
+
+    # Parameters
+
+    probabilities : `numpy.ndarray`, (words, labels)
+    gold : `numpy.ndarray`, (words,)
+        The indices of labels, none of which has the probability 0.
+    """
+    logs = _logs(probabilities)
+    of_gold = logs[numpy.arange(len(gold)), gold]
+
+    def loss(log_scale: float) -> float:
+        scale = numpy.exp(log_scale)
+        return float((logsumexp(scale * logs, axis=1) - scale * of_gold).mean())
+
+    bound = numpy.log(MAX_TEMPERATURE)
+    best = minimize_scalar(loss, bounds=(-bound, bound), method="bounded", options={"xatol": 1e-6})
+    return float(numpy.exp(-best.x))
+
+
+def _logs(probabilities: numpy.ndarray) -> numpy.ndarray:
+    with numpy.errstate(divide="ignore"):
+        return numpy.log(probabilities.astype(numpy.float64))
+
+
+def fit(words: LabeledWords, labels: Sequence[str], objective: str = "mcc") -> tuple[float, float]:
+    """The temperature, and the threshold of the probability of BAD with the best score ("mcc" or "f1_mult")."""
+    own = words.probabilities[numpy.arange(len(words.gold)), words.gold.clip(min=0)]
+    possible = (words.gold >= 0) & (own > 0)  # constraints of a CRF can rule out the gold label
+    temperature = fit_temperature(words.probabilities[possible], words.gold[possible])
+    bad, is_bad = bad_probabilities(words, labels, temperature)
+    return temperature, best_threshold(bad, is_bad, objective)[0]
+
+
+def bad_probabilities(
+    words: LabeledWords, labels: Sequence[str], temperature: float
+) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """The calibrated probability of BAD of each word, and whether it is BAD; severities count as BAD."""
+    table = with_temperature(words.probabilities, temperature)
+    return table[:, bad_ids_of(labels)].sum(1).clip(max=1), words.gold != labels.index(OK)
+
+
+def scores_of(
+    words: LabeledWords, labels: Sequence[str], temperature: float, threshold: float
+) -> dict[str, float]:
+    """The scores of words: those of `word_qe_scores`; `ece`, the expected calibration error of the probability of BAD;
+    `tagged_share` and `gold_share`, the shares of words that are tagged BAD and that are BAD."""
+    bad, is_bad = bad_probabilities(words, labels, temperature)
+    is_tagged = bad >= threshold
+    counts = numpy.bincount(2 * ~is_bad + ~is_tagged, minlength=4)
+    return {
+        "ece": expected_calibration_error(calibration_bins(bad, is_bad)),
+        **{name: float(score) for name, score in word_qe_scores(counts).items()},
+        "tagged_share": float(is_tagged.mean()),
+        "gold_share": float(is_bad.mean()),
+    }
+
+
+def calibrate(
+    words: LabeledWords,
+    labels: Sequence[str],
+    objective: str = "mcc",
+    old: tuple[float, float] = (1.0, 0.5),
+) -> Calibration:
+    """Fits a temperature and a threshold; `old` are the ones that the model has."""
+    temperature, threshold = fit(words, labels, objective)
+    parity = words.sentences % 2
+    halves = [LabeledWords(*(part[parity == half] for part in words)) for half in (0, 1)]
+    crossed = [
+        scores_of(measured, labels, *fit(fitted, labels, objective))
+        for fitted, measured in (halves, reversed(halves))
+    ]
+    return Calibration(
+        temperature=temperature,
+        threshold=threshold,
+        objective=objective,
+        num_sentences=len(numpy.unique(words.sentences)),
+        num_words=len(words.gold),
+        before=scores_of(words, labels, *old),
+        after=scores_of(words, labels, temperature, threshold),
+        cross_fitted={name: (crossed[0][name] + crossed[1][name]) / 2 for name in crossed[0]},
+        bins=(
+            calibration_bins(*bad_probabilities(words, labels, old[0])),
+            calibration_bins(*bad_probabilities(words, labels, temperature)),
+        ),
+    )
+
+
+def calibrate_model(
+    model: WordQeTagger,
+    reader: DatasetReader,
+    data: Any,
+    objective: str = "mcc",
+    batch_size: int = 64,
+) -> Calibration:
+    """Fits a temperature and a threshold to the data at a path. The model stays as it is.
+
+    # Raises
+
+    `DataFormatError`: data without gold tags, or with too few BAD or OK words.
+    """
+    words = words_of(model, reader, reader.read(data), batch_size)
+    labels = model.tag_head.labels
+    is_bad = words.gold != labels.index(OK)
+    for half in (0, 1):
+        num_bad = int(is_bad[words.sentences % 2 == half].sum())
+        num_ok = int((words.sentences % 2 == half).sum()) - num_bad
+        if not num_bad or not num_ok:
+            raise DataFormatError(
+                f"{data}: expected gold tags, both {OK} and {BAD} in each half of the sentences"
+            )
+    return calibrate(words, labels, objective, (model.temperature, model.threshold_or_default))
+
+
+def words_of(
+    model: WordQeTagger, reader: DatasetReader, instances: Iterable[Instance], batch_size: int = 64
+) -> LabeledWords:
+    """The words of the instances that have gold tags."""
+    device = model._get_prediction_device()
+    indices = {label: index for index, label in enumerate(model.tag_head.labels)}
+    labeled = [each for each in instances if _gold_tags(each) is not None]
+    tables, gold, sentences = [numpy.zeros((0, len(indices)))], [], []
+    model.eval()
+    for start in range(0, len(labeled), batch_size):
+        batch = Batch(labeled[start : start + batch_size])
+        for instance in batch.instances:
+            reader.apply_token_indexers(instance)
+        batch.index_instances(model.vocab)
+        with torch.no_grad():
+            output = model(**move_to_device(batch.as_tensor_dict(), device))
+            table = model.tag_head.probabilities(output["scores"], output["mask"])
+        tables.append(table[output["mask"]].double().cpu().numpy())
+        for number, instance in enumerate(batch.instances, start):
+            tags = _gold_tags(instance) or []
+            gold += [indices.get(tag, UNSEEN) for tag in tags]
+            sentences += [number] * len(tags)
+    model.get_metrics(reset=True)
+    return LabeledWords(numpy.concatenate(tables), numpy.array(gold), numpy.array(sentences))
+
+
+def _gold_tags(instance: Instance) -> list[str] | None:
+    field: Any = instance["metadata"]
+    tags: list[str] | None = field.metadata["tags"]
+    return tags

@@ -1,0 +1,280 @@
+"""
+Files of word-level quality estimation: sentences, their translations, and what is known about the translations.
+
+A data path is one of
+
+- a prefix: `data/train` for `data/train.src`, `data/train.mt` and, where they exist, the files of the other parts;
+- an object with the path of each part: `{"source": "a.src", "target": "a.mt", "tags": "a.tags"}`;
+- a `.json` file with such an object, whose paths are relative to its folder;
+- a `.tsv` or `.jsonl` file of error spans (see `spans`), or an object with the part `spans`; files of WMT23 without
+  sources also need the part `source`, a sentence per line, and can have `alignments`;
+- a list of these, which are read one after the other.
+
+Line k of each file belongs to sentence k:
+
+| part | file of a prefix | a line |
+|---|---|---|
+| source, target | `.src`, `.mt` | words, separated by any whitespace; the translation may end in `<EOS>` |
+| tags | `.tags` | OK and BAD in one of the layouts of `layouts` |
+| source_tags | `.source_tags` or `.src_tags` | a tag for each source word |
+| alignments | `.src-mt.alignments` or `.align` | pairs `i-j`, source and target word, from 0; the line may be empty |
+| hter | `.hter` | a number of at least 0, the translation edit rate of the translation |
+"""
+
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+
+from allennlp_nef.data.text_files import read_lines
+from allennlp_nef.data.tokenizers import split_text
+from allennlp_nef.errors import DataFormatError, quote
+from allennlp_nef.qe.layouts import EOS, Link, split_tags, without_eos
+from allennlp_nef.qe.spans import ErrorSpan, Segment, project_spans, read_segments
+
+DataPath = str | Mapping[str, str] | Sequence["str | Mapping[str, str]"]
+Offsets = list[tuple[int, int]]
+Split = Callable[[str], tuple[list[str], Offsets]]
+# The file endings of the optional parts, the preferred one first.
+_OPTIONAL = {
+    "tags": (".tags",),
+    "alignments": (".src-mt.alignments", ".align"),
+    "source_tags": (".source_tags", ".src_tags"),
+    "hter": (".hter",),
+}
+# Nine digits at most: a larger index is outside of any sentence.
+_LINK = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
+
+
+@dataclass
+class QeExample:
+    """A sentence and its translation. What the files do not say is None."""
+
+    source: list[str]
+    target: list[str]
+    """The words of the translation, perhaps followed by `<EOS>`."""
+    alignments: list[Link] | None = None
+    """Pairs (source index, target index), from 0; empty if nothing is aligned."""
+    tags: list[str] | None = None
+    """A tag for each token that is tagged."""
+    text: str | None = None
+    """The translation in its file."""
+    offsets: Offsets | None = None
+    """The start and the end of each target word in the text; None if whitespace separates the words."""
+    score: float | None = None
+    """The sentence score, 0 for a perfect translation: HTER, or 1 - ESA / 100."""
+    segment: Segment | None = None
+    """The segment of a file of error spans."""
+
+
+@dataclass
+class ReadOptions:
+    """Options of `read_examples`; see the reader `wmt_word_qe`."""
+
+    tagged: str = "target"
+    eos: bool = False
+    severities: bool = False
+    sentence_scores: bool = False
+    split_source: Split | None = None
+    """Splits raw text into words with offsets. Files with tags or alignments are always split at whitespace."""
+    split_target: Split | None = None
+
+
+def read_examples(path: DataPath, options: ReadOptions) -> Iterator[QeExample]:
+    """
+    Reads and checks the sentences of a data path.
+
+    # Raises
+
+    `DataFormatError`: a mistake in the data, with the file and the line.
+    `OSError`: a file cannot be opened.
+    """
+    if not isinstance(path, (str, os.PathLike, Mapping)):
+        for each in path:
+            yield from read_examples(each, options)
+        return
+    files = find_files(path)
+    _check_labels(files, options)
+    is_raw = not {"tags", "source_tags", "alignments"} & files.keys()
+    unused = "tags" if options.tagged == "source" else "source_tags"
+    for part in (unused, *([] if options.sentence_scores else ["hter"])):
+        files.pop(part, None)
+    if "spans" not in files:
+        for lines, where in read_parallel(files):
+            yield _example(lines, where, options, is_raw)
+        return
+    options = replace(options, split_target=options.split_target or split_text)
+    segments = list(read_segments(files["spans"]))
+    others = {part: file for part, file in files.items() if part != "spans"}
+    rows = list(read_parallel(others)) if others else [({}, {})] * len(segments)
+    if len(rows) != len(segments):
+        raise DataFormatError(
+            f"{files['spans']}:1: expected a sentence for each of {len(rows)} lines of "
+            f"{' and '.join(others.values())}, got {len(segments)}"
+        )
+    for segment, (lines, where) in zip(segments, rows):
+        at = f"{files['spans']}:{segment.line}"
+        source = lines.get("source", segment.source)
+        if source is None:
+            raise DataFormatError(f"{at}: expected a source, or the part source in the data path")
+        lines = {**lines, "source": source, "target": segment.target}
+        where = {"source": at, **where, "target": at}
+        example = _example(lines, where, options, is_raw=True)
+        _add_segment(example, segment, options, at)
+        yield example
+
+
+def find_files(path: str | Mapping[str, str]) -> dict[str, str]:
+    """The file of each part of a data path that is not a list.
+
+    # Raises
+
+    `DataFormatError`: an object with an unknown part, or without source and target or spans.
+    """
+    where = "data path"
+    if isinstance(path, Mapping):
+        files = dict(path)
+    elif (path := os.fspath(path)).endswith((".tsv", ".jsonl")):
+        return {"spans": path}
+    elif path.endswith(".json"):
+        where = f"{path}:1"
+        with open(path, "rb") as file:
+            try:
+                files = {
+                    part: os.path.join(os.path.dirname(path), name)
+                    for part, name in json.load(file).items()
+                }
+            except (ValueError, AttributeError, TypeError) as error:
+                raise DataFormatError(f"{where}: expected an object of paths ({error})") from error
+    else:
+        files = {"source": f"{path}.src", "target": f"{path}.mt"}
+        for part, endings in _OPTIONAL.items():
+            found = [path + ending for ending in endings if os.path.isfile(path + ending)]
+            if found:
+                files[part] = found[0]
+    required, optional = ["source", "target"], list(_OPTIONAL)
+    if "spans" in files:
+        required, optional = ["spans"], ["source", "alignments"]
+    if not {*required} <= files.keys() <= {*required, *optional}:
+        raise DataFormatError(
+            f"{where}: expected the parts {', '.join(required)} and perhaps {', '.join(optional)}, "
+            f"got {', '.join(files)}"
+        )
+    return files
+
+
+def read_parallel(files: Mapping[str, str]) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
+    """
+    Reads files in lockstep. Yields the line of each part, and `path:line` of each part for errors. Raises a
+    `DataFormatError` if the files have different numbers of lines.
+    """
+    for number, lines in enumerate(zip_longest(*map(read_lines, files.values())), 1):
+        where = {part: f"{path}:{number}" for part, path in files.items()}
+        for part, line in zip(files, lines):
+            if line is None:
+                longer = next(at for at, other in zip(where.values(), lines) if other)
+                raise DataFormatError(
+                    f"{where[part]}: expected a line as in {longer}, got the end of the file"
+                )
+        yield {part: line[1] for part, line in zip(files, lines)}, where
+
+
+def parse_links(text: str, source_length: int, target_length: int, where: str) -> list[Link]:
+    """
+    The pairs (source index, target index) of a line such as `0-0 1-2`.
+
+    # Raises
+
+    `DataFormatError`: something that is not a pair, or a pair outside of the sentences.
+    """
+    links = []
+    for item in text.split():
+        match = _LINK.fullmatch(item)
+        link = (int(match[1]), int(match[2])) if match else (-1, -1)
+        if not (0 <= link[0] < source_length and 0 <= link[1] < target_length):
+            raise DataFormatError(
+                f"{where}: expected pairs i-j with i below {source_length} and j below {target_length}, "
+                f"got {quote(item)}"
+            )
+        links.append(link)
+    return links
+
+
+def check_words(
+    source: list[str], target: list[str], tagged: str, where: Mapping[str, str]
+) -> None:
+    """
+    Raises a `DataFormatError` for a sentence without words, and for an `<EOS>` anywhere but after the words of a
+    translation whose gaps are not tagged.
+    """
+    for part, words in (("source", source), ("target", without_eos(target))):
+        if not words:
+            raise DataFormatError(f"{where[part]}: expected {part} words, got none")
+        if EOS in words:
+            raise DataFormatError(f"{where[part]}: expected {EOS} only at the end of a translation")
+    if "gaps" in tagged and EOS in target:
+        raise DataFormatError(f"{where['target']}: expected no {EOS}, as gaps are tagged")
+
+
+def _check_labels(files: Mapping[str, str], options: ReadOptions) -> None:
+    """Raises a `DataFormatError` if the files are labeled, but not with what is tagged."""
+    needed = "source_tags" if options.tagged == "source" else "tags"
+    labeled = [files[part] for part in ("tags", "source_tags", "spans") if part in files]
+    if options.tagged != "target" and labeled and needed not in files:
+        raise DataFormatError(f"{labeled[0]}:1: expected {needed} for the option tagged")
+    if options.severities and "tags" in files:
+        raise DataFormatError(f"{files['tags']}:1: expected error spans for the option severities")
+
+
+def _example(
+    lines: Mapping[str, str], where: Mapping[str, str], options: ReadOptions, is_raw: bool
+) -> QeExample:
+    """The example of a line of each part. The words of text that is not raw are separated by whitespace."""
+    source, target = lines["source"].split(), lines["target"].split()
+    offsets = None
+    if is_raw and options.split_source:
+        source, _ = options.split_source(lines["source"])
+    if is_raw and options.split_target:
+        target, offsets = options.split_target(lines["target"])
+    check_words(source, target, options.tagged, where)
+    words = without_eos(target)
+    example = QeExample(source, target, text=lines["target"], offsets=offsets)
+    if options.eos:
+        example.target = [*words, EOS]
+    if "alignments" in lines:
+        lengths = len(source), len(words)
+        example.alignments = parse_links(lines["alignments"], *lengths, where["alignments"])
+    for part, tokens in (("tags", target), ("source_tags", source)):
+        if part in lines:
+            example.tags = split_tags(lines[part], tokens, where[part], options.tagged, options.eos)
+    if "hter" in lines:
+        try:
+            example.score = float(lines["hter"])
+        except ValueError:
+            example.score = math.nan
+        if not 0 <= example.score < math.inf:
+            raise DataFormatError(
+                f"{where['hter']}: expected a number of at least 0, got {quote(lines['hter'])}"
+            )
+    return example
+
+
+def _add_segment(example: QeExample, segment: Segment, options: ReadOptions, where: str) -> None:
+    """Adds the tags and the score of an annotated translation to its example."""
+    example.segment = segment
+    if segment.spans is not None:
+        spans, end = segment.spans, len(segment.target)
+        if segment.omission:
+            spans = [*spans, ErrorSpan(end, end, segment.omission)]
+        offsets = example.offsets or []
+        tags = project_spans(segment.target, spans, offsets, options.severities)
+        example.tags = tags[: len(example.target)]
+    if segment.score is not None and options.sentence_scores:
+        if segment.protocol != "ESA" or not 0 <= segment.score <= 100:
+            raise DataFormatError(
+                f"{where}: expected a score from 0 to 100 of the protocol ESA, got {segment.score}"
+            )
+        example.score = 1 - segment.score / 100

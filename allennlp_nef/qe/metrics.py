@@ -1,0 +1,219 @@
+"""Scores of quality estimation: of words and error spans, thresholds and calibration.
+
+The metrics are computed during training; the scorers, like those of `allennlp_nef.metrics.tag_scores`, from files.
+"""
+
+from collections import Counter
+from itertools import chain
+
+import numpy
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.nn.util import dist_reduce_sum
+from allennlp.training.metrics import Metric
+from overrides import overrides
+
+from allennlp_nef.data.fields import UNSEEN
+from allennlp_nef.metrics.correlations import CollectingMetric
+from allennlp_nef.metrics.tag_scores import (
+    Scorer,
+    Scores,
+    TagCounts,
+    Tags,
+    by_type,
+    count_tags,
+    paired,
+    precision_recall_f1,
+    ratio,
+)
+from allennlp_nef.qe.layouts import BAD, OK, SEVERITIES, bad_ids_of
+
+Bins = tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]
+
+
+def word_qe_scores(counts: numpy.ndarray) -> Scores:
+    """The scores of the WMT shared tasks from confusion matrices (..., 4): `mcc`, F1 of each label, their product.
+
+    The counts are the words that are BAD and tagged BAD, BAD and tagged OK, OK and tagged BAD, OK and tagged OK.
+    """
+    bad_bad, bad_ok, ok_bad, ok_ok = numpy.moveaxis(numpy.asarray(counts, dtype=float), -1, 0)
+    tagged_ok, is_ok = ok_ok + bad_ok, ok_ok + ok_bad
+    tagged_bad, is_bad = bad_bad + ok_bad, bad_bad + bad_ok
+    f1_ok = precision_recall_f1(ok_ok, tagged_ok, is_ok)[2]
+    f1_bad = precision_recall_f1(bad_bad, tagged_bad, is_bad)[2]
+    spread = numpy.sqrt(is_bad * tagged_bad) * numpy.sqrt(tagged_ok * is_ok)
+    return {
+        "f1_ok": f1_ok,
+        "f1_bad": f1_bad,
+        "f1_mult": f1_ok * f1_bad,
+        "mcc": ratio(bad_bad * ok_ok - bad_ok * ok_bad, spread),
+        "accuracy": ratio(bad_bad + ok_ok, tagged_ok + tagged_bad),
+    }
+
+
+def count_word_qe(gold: Tags, predicted: Tags) -> TagCounts:
+    """Counts OK and BAD. The columns are the confusion matrix of `word_qe_scores`."""
+    rows = []
+    for expected, got in paired(gold, predicted):
+        cells = Counter((g == BAD, p == BAD) for g, p in zip(expected, got))
+        rows.append([cells[is_bad, tagged] for is_bad in (True, False) for tagged in (True, False)])
+    sentences = numpy.array(rows, dtype=int).reshape(-1, 4)
+    return TagCounts(sentences, count_tags(gold, predicted).types)
+
+
+def count_spans(gold: Tags, predicted: Tags) -> TagCounts:
+    """Counts the characters of error spans as in task 2 of WMT23. The tags are those of characters.
+
+    A tag names one severity, or two with a plus sign; any other tag is no error. A character with a gold and a
+    predicted error is worth 1 if a severity agrees, otherwise 0.5. The columns are twice the worth, the predicted and
+    the gold characters with errors.
+    """
+    rows, types = [], (Counter[str](), Counter[str](), Counter[str]())
+    for sides in paired(gold, predicted):
+        expected, got = ([{*SEVERITIES} & {*tag.split("+")} for tag in side] for side in sides)
+        same = [g & p for g, p in zip(expected, got)]
+        twice = sum(1 + bool(both) for g, p, both in zip(expected, got, same) if g and p)
+        rows.append([twice, sum(map(bool, got)), sum(map(bool, expected))])
+        for counter, severities in zip(types, (same, got, expected)):
+            counter.update(chain.from_iterable(severities))
+    return TagCounts(numpy.array(rows, dtype=int).reshape(-1, 3), by_type(*types))
+
+
+def span_scores(counts: numpy.ndarray) -> Scores:
+    """Precision, recall and F1 of the counts of `count_spans`."""
+    twice, predicted, gold = numpy.moveaxis(counts, -1, 0)
+    return dict(zip(("precision", "recall", "f1"), precision_recall_f1(twice / 2, predicted, gold)))
+
+
+WORD_QE = Scorer(count_word_qe, word_qe_scores, ("f1_mult", "mcc"), "mcc")
+SPANS = Scorer(count_spans, span_scores, ("f1",), "f1", "characters")
+
+
+def best_threshold(
+    probabilities: numpy.ndarray, is_bad: numpy.ndarray, objective: str = "mcc"
+) -> tuple[float, float]:
+    """The threshold with the highest score, and that score. Words whose probability is at least the threshold are BAD.
+
+    # Parameters
+
+    probabilities : `numpy.ndarray`, (words,)
+        The probability of BAD.
+    is_bad : `numpy.ndarray`, (words,)
+    objective : `str`, optional (default = `"mcc"`)
+        A score of `word_qe_scores`.
+    """
+    order = numpy.argsort(-probabilities, kind="stable")
+    edges = numpy.concatenate([[1.0], probabilities[order], [0.0]])
+    # The numbers of words that a threshold between two edges can tag BAD.
+    tagged = numpy.flatnonzero(edges[:-1] > edges[1:])
+    hits = numpy.concatenate([[0], numpy.cumsum(is_bad[order])])[tagged]
+    bad, words = is_bad.sum(), len(is_bad)
+    counts = [hits, bad - hits, tagged - hits, words - bad - tagged + hits]
+    scores = word_qe_scores(numpy.stack(counts, -1))[objective]
+    best = int(scores.argmax())
+    return float(edges[tagged[best] : tagged[best] + 2].mean()), float(scores[best])
+
+
+def calibration_bins(probabilities: numpy.ndarray, happened: numpy.ndarray, bins: int = 15) -> Bins:
+    """For each of some bins of equal width: the sum of the probabilities, the events that happened, and the words."""
+    places = numpy.minimum((probabilities * bins).astype(int), bins - 1)
+    weights = (probabilities, happened, numpy.ones(len(places)))
+    sums = [numpy.bincount(places, each, minlength=bins) for each in weights]
+    return sums[0], sums[1], sums[2]
+
+
+def expected_calibration_error(bins: Bins) -> float:
+    """ECE (Naeini et al., AAAI 2015): the mean difference, over words, of probability and frequency in their bin."""
+    predicted, happened, words = bins
+    return float(ratio(numpy.abs(predicted - happened).sum(), words.sum()))
+
+
+def ok_index(vocab: Vocabulary, label_namespace: str) -> int:
+    """The index of OK. Raises `ConfigurationError` for labels that are not of word-level quality estimation."""
+    labels = vocab.get_token_to_index_vocabulary(label_namespace)
+    if not {OK, BAD, *SEVERITIES}.issuperset(labels):
+        raise ConfigurationError(
+            f"expected the labels {OK}, {BAD} or {SEVERITIES}, got {[*labels]}"
+        )
+    return labels.get(OK, UNSEEN)
+
+
+@Metric.register("word_qe")
+class WordQe(Metric):
+    """`mcc`, `f1_bad`, `f1_ok`, `f1_mult` and `accuracy`; see `word_qe_scores`. All labels but OK count as BAD.
+
+    Registered as a `Metric` with name "word_qe". The model fills in the parameters.
+    """
+
+    def __init__(self, vocab: Vocabulary, label_namespace: str = "labels") -> None:
+        self._ok = ok_index(vocab, label_namespace)
+        self.reset()
+
+    @overrides(check_signature=False)
+    def __call__(self, predictions: torch.Tensor, gold: torch.Tensor, mask: torch.Tensor) -> None:
+        is_bad, is_tagged = gold != self._ok, predictions != self._ok
+        cells = [is_bad & is_tagged, is_bad & ~is_tagged, ~is_bad & is_tagged, ~is_bad & ~is_tagged]
+        self._counts += (torch.stack(cells) & mask).sum((1, 2)).cpu()
+
+    @overrides
+    def get_metric(self, reset: bool = False) -> dict[str, float]:
+        counts = dist_reduce_sum(self._counts) if reset else self._counts
+        if reset:
+            self.reset()
+        return {name: float(score) for name, score in word_qe_scores(counts.cpu().numpy()).items()}
+
+    @overrides
+    def reset(self) -> None:
+        self._counts = torch.zeros(4, dtype=torch.long)
+
+
+class BadProbabilityMetric(CollectingMetric):
+    """Base class of metrics of the probability of BAD, or of all severities together."""
+
+    takes_probabilities = True
+
+    def __init__(self, vocab: Vocabulary, label_namespace: str = "labels") -> None:
+        super().__init__()
+        self._ok = ok_index(vocab, label_namespace)
+        labels = vocab.get_index_to_token_vocabulary(label_namespace)
+        self._bad_ids = bad_ids_of([labels[index] for index in range(len(labels))])
+
+    @overrides(check_signature=False)
+    def __call__(
+        self,
+        predictions: torch.Tensor,
+        gold: torch.Tensor,
+        mask: torch.Tensor,
+        probabilities: torch.Tensor,
+    ) -> None:
+        bad = probabilities[..., self._bad_ids].sum(-1)
+        self.add(bad[mask], (gold != self._ok)[mask])
+
+
+@Metric.register("best_threshold_word_qe")
+class BestThresholdWordQe(BadProbabilityMetric):
+    """`best_mcc`, the highest MCC over all thresholds of the probability of BAD, and the `best_threshold`.
+
+    It measures how well the model ranks words, whatever its threshold is. `"validation_metric": "+best_mcc"` selects
+    the epoch by it; `allennlp-nef calibrate` finds the threshold later.
+
+    Registered as a `Metric` with name "best_threshold_word_qe". The model fills in the parameters.
+    """
+
+    @overrides
+    def scores(self, predicted: numpy.ndarray, gold: numpy.ndarray) -> dict[str, float]:
+        threshold, mcc = best_threshold(predicted, gold)
+        return {"best_mcc": mcc, "best_threshold": threshold}
+
+
+@Metric.register("calibration")
+class Calibration(BadProbabilityMetric):
+    """`ece`, the expected calibration error of the probability of BAD; see `expected_calibration_error`.
+
+    Registered as a `Metric` with name "calibration". The model fills in the parameters.
+    """
+
+    @overrides
+    def scores(self, predicted: numpy.ndarray, gold: numpy.ndarray) -> dict[str, float]:
+        return {"ece": expected_calibration_error(calibration_bins(predicted, gold))}

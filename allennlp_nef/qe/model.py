@@ -1,0 +1,251 @@
+"""The tagger of word-level quality estimation."""
+
+from typing import Any, ClassVar
+
+import torch
+from allennlp.common import FromParams, Lazy
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import TextFieldTensors, Vocabulary
+from allennlp.models import Model
+from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
+from allennlp.nn import InitializerApplicator, RegularizerApplicator
+from allennlp.training.metrics import Metric
+from overrides import overrides
+from torch import Tensor
+from torch.nn import functional
+
+from allennlp_nef.metrics import SentenceScores
+from allennlp_nef.models.nef_tagger import Metadata, NefTagger
+from allennlp_nef.modules.tag_heads import CrfTagHead, SoftmaxTagHead, TagHead
+from allennlp_nef.nn.util import zero_padding
+from allennlp_nef.qe.inputs import PairEmbedder
+from allennlp_nef.qe.layouts import OK, bad_ids_of, is_word_qe
+
+# The share of BAD words is clamped to [MIN_SHARE, 1 - MIN_SHARE] before its logit is taken.
+MIN_SHARE = 1e-4
+
+
+class SentenceScoreHead(torch.nn.Module, FromParams):
+    """Predicts the score of a translation in [0, 1], such as HTER, from its words.
+
+    score = sigmoid(a logit(p) + w . h + b), where p is the mean probability of BAD of the words, and h the mean of
+    their states. Initially a is 1, and w and b are 0, so that the score is p. The loss of a sentence with the gold
+    score y is the cross-entropy -y log(score) - (1 - y) log(1 - score), which is minimal at score = y.
+
+    # Parameters
+
+    input_dim : `int`
+        The dimension of the states; the model fills it in.
+    loss_weight : `float`, optional (default = `10.0`)
+        The weight of the mean loss of the sentences; the loss of the tags is added.
+    """
+
+    def __init__(self, input_dim: int, loss_weight: float = 10.0) -> None:
+        super().__init__()
+        self.loss_weight = loss_weight
+        self.scale = torch.nn.Parameter(torch.ones(()))
+        self.projection = torch.nn.Linear(input_dim, 1)
+        torch.nn.init.zeros_(self.projection.weight)
+        torch.nn.init.zeros_(self.projection.bias)
+
+    def forward(self, states: Tensor, mask: Tensor, bad_probabilities: Tensor) -> Tensor:
+        """The logits of the scores, (batch,).
+
+        From states (batch, tokens, input_dim), and a mask and the probabilities of BAD, each (batch, tokens).
+        """
+        number = mask.sum(-1).clamp(min=1)
+        share = bad_probabilities.masked_fill(~mask, 0).sum(-1) / number  # (batch,)
+        pooled = zero_padding(states, mask).sum(1) / number.unsqueeze(-1)  # (batch, input_dim)
+        return self.scale * torch.logit(share, MIN_SHARE) + self.projection(pooled).squeeze(-1)
+
+    def loss(self, logits: Tensor, gold: Tensor, mask: Tensor) -> Tensor:
+        """The loss of the sentences in the mask, a scalar. All are (batch,); gold scores above 1 count as 1."""
+        gold = gold.to(logits).clamp(max=1)
+        losses = functional.binary_cross_entropy_with_logits(logits, gold, reduction="none")
+        return self.loss_weight * losses.masked_fill(~mask, 0).sum() / mask.sum().clamp(min=1)
+
+
+@Model.register("word_qe_tagger")
+class WordQeTagger(NefTagger):
+    """A `nef_tagger` for word-level quality estimation, whose labels are OK and BAD, or OK, minor and major.
+
+    Registered as a `Model` with name "word_qe_tagger".
+
+    # Parameters
+
+    vocab : `Vocabulary`
+    pair_embedder : `PairEmbedder`
+        Embeds a source and its translation.
+    encoder, decoder, tag_head, dropout, metrics, label_namespace, initializer, regularizer
+        See `NefTagger`. The metric `sentence_scores` is called with the scores of the sentences.
+    sentence_score : `SentenceScoreHead`, optional (default = `None`)
+        Predicts the score of a sentence, such as HTER, and learns it together with the tags.
+    temperature : `float`, optional (default = `1.0`)
+        T of temperature scaling (Guo et al., ICML 2017): the calibrated probabilities are proportional to p^(1/T). Does
+        not affect the training or the sentence scores. `allennlp-nef calibrate` finds it.
+    threshold : `float`, optional (default = `None`)
+        The calibrated probability of BAD from which words are tagged BAD. By default, a word is BAD if the tag head
+        gives BAD a higher score than OK.
+    """
+
+    default_predictor = "word_qe"
+    parts: ClassVar[dict[str, type]] = {
+        "pair_embedder": PairEmbedder,
+        "encoder": Seq2SeqEncoder,
+        "decoder": Seq2SeqEncoder,
+    }
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        pair_embedder: PairEmbedder,
+        encoder: Seq2SeqEncoder,
+        decoder: Seq2SeqEncoder | None = None,
+        tag_head: Lazy[TagHead] = Lazy(SoftmaxTagHead),
+        dropout: float = 0.0,
+        metrics: list[Lazy[Metric]] | None = None,
+        label_namespace: str = "labels",
+        sentence_score: Lazy[SentenceScoreHead] | None = None,
+        temperature: float = 1.0,
+        threshold: float | None = None,
+        initializer: InitializerApplicator = InitializerApplicator(),
+        regularizer: RegularizerApplicator | None = None,
+    ) -> None:
+        embedder: Any = pair_embedder
+        super().__init__(
+            vocab,
+            embedder,
+            encoder,
+            decoder,
+            tag_head,
+            dropout,
+            metrics=metrics,
+            label_namespace=label_namespace,
+            regularizer=regularizer,
+        )
+        # A module has the name of its option.
+        del self.text_field_embedder
+        self.pair_embedder = pair_embedder
+        labels = self.tag_head.labels
+        if not is_word_qe(labels):
+            raise ConfigurationError(f"expected the labels OK and BAD or severities, got {labels}")
+        if temperature <= 0:
+            raise ConfigurationError(f"temperature: {temperature} is not above 0")
+        self.sentence_score: SentenceScoreHead | None = None
+        if sentence_score is not None:
+            dim = (decoder or encoder).get_output_dim()
+            self.sentence_score = sentence_score.construct(input_dim=dim)
+        self.score_metrics = [m for m in self.metrics if isinstance(m, SentenceScores)]
+        self.metrics = [m for m in self.metrics if not isinstance(m, SentenceScores)]
+        self.ok_id, self.bad_ids = labels.index(OK), bad_ids_of(labels)
+        self.temperature = temperature
+        self.threshold = threshold
+        # With label weights w, a softmax has the higher score for BAD if w_BAD P(BAD) > w_OK P(OK).
+        is_crf = isinstance(self.tag_head, CrfTagHead)
+        weights = torch.ones(len(labels)) if is_crf else self.tag_head.label_weights
+        self._default_odds = float(weights[self.ok_id] / weights[self.bad_ids].mean())
+        initializer(self)
+
+    @overrides(check_signature=False)
+    def forward(
+        self,
+        source: TextFieldTensors,
+        target: TextFieldTensors,
+        alignments: Tensor | None = None,
+        similarity: Tensor | None = None,
+        tags: Tensor | None = None,
+        sentence_score: Tensor | None = None,
+        metadata: Metadata = None,
+        trace: bool = False,
+    ) -> dict[str, Any]:
+        """
+        # Parameters
+
+        source, target, alignments, similarity
+            See `PairEmbedder`.
+        tags, metadata, trace
+            See `NefTagger.forward`.
+        sentence_score : `Tensor`, (batch,), optional (default = `None`)
+            The gold scores of the sentences.
+
+        # Returns
+
+        `dict[str, Any]`: like `NefTagger.forward`; and `sentence_score`, (batch,), if the model predicts it.
+        """
+        vectors, mask = self.embed(source, target, alignments, similarity)
+        states, encoder_trace = self.encode(vectors, mask, trace)
+        output = self.tag(states, mask, tags, metadata, encoder_trace)
+        if self.sentence_score is not None:
+            if self.training and sentence_score is None:
+                raise ConfigurationError("sentence_score: the training data have no scores")
+            # These probabilities are not calibrated, so that calibration does not change the score.
+            table = self.tag_head.probabilities(output["scores"], mask)
+            logits = self.sentence_score(states, mask, self.bad_probabilities(table))
+            output["sentence_score"] = logits.sigmoid()
+            if "loss" in output and sentence_score is not None:
+                loss = self.sentence_score.loss(logits, sentence_score, mask.any(-1))
+                output["loss"] = output["loss"] + loss
+        if sentence_score is not None and not self.training:
+            # Without a head, the predicted score is the expected share of BAD words.
+            bad = self.bad_probabilities(output["class_probabilities"])  # 0 in padding
+            shares = bad.sum(-1) / mask.sum(-1).clamp(min=1)
+            for metric in self.score_metrics:
+                metric(output.get("sentence_score", shares), sentence_score)
+        return output
+
+    @overrides(check_signature=False)
+    def embed(
+        self,
+        source: TextFieldTensors,
+        target: TextFieldTensors,
+        alignments: Tensor | None = None,
+        similarity: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        return self.pair_embedder(source, target, alignments, similarity)
+
+    @overrides
+    def decode(self, scores: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        table = self.calibrated(self.tag_head.probabilities(scores, mask))
+        is_bad = self.bad_probabilities(table).double() >= self.threshold_or_default
+        bad_ids = torch.tensor(self.bad_ids, device=table.device)
+        worst = bad_ids[table[..., self.bad_ids].argmax(-1)]  # the more probable severity
+        return worst.masked_fill(~is_bad, self.ok_id).masked_fill(~mask, 0), table
+
+    def calibrated(self, probabilities: Tensor) -> Tensor:
+        """Probabilities (..., labels) after temperature scaling; a row of zeros, as in padding, stays one."""
+        if self.temperature == 1:
+            return probabilities
+        tiny = torch.finfo(probabilities.dtype).tiny
+        # Relative to the largest one, at least one power does not underflow.
+        relative = probabilities / probabilities.amax(-1, keepdim=True).clamp(min=tiny)
+        powers = relative ** (1 / self.temperature)
+        return powers / powers.sum(-1, keepdim=True).clamp(min=tiny)
+
+    def bad_probabilities(self, probabilities: Tensor) -> Tensor:
+        """The probability of BAD, or of all severities together: (..., labels) -> (...)."""
+        return probabilities[..., self.bad_ids].sum(-1).clamp(max=1)  # rounding
+
+    @property
+    def threshold_or_default(self) -> float:
+        """The calibrated probability of BAD from which words are tagged BAD."""
+        if self.threshold is not None:
+            return self.threshold
+        odds = self._default_odds ** (1 / self.temperature)
+        return odds / (1 + odds)
+
+    @overrides
+    def get_metrics(self, reset: bool = False) -> dict[str, float]:
+        scores = super().get_metrics(reset)
+        for metric in self.score_metrics:
+            scores.update(metric.get_metric(reset))
+        return scores
+
+    @overrides(check_signature=False)
+    def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
+        """Like `NefTagger.make_output_human_readable`; and `bad_probabilities` and `sentence_score`."""
+        readable = super().make_output_human_readable(output_dict)
+        tables = readable["class_probabilities"]
+        readable["bad_probabilities"] = [self.bad_probabilities(table).tolist() for table in tables]
+        if "sentence_score" in output_dict:
+            readable["sentence_score"] = output_dict["sentence_score"].tolist()
+        return readable

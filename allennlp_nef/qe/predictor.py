@@ -1,0 +1,245 @@
+"""The predictor of quality estimation."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import JsonDict
+from allennlp.models import Model
+from allennlp.predictors import Predictor
+from overrides import overrides
+
+from allennlp_nef.errors import UserError, quote
+from allennlp_nef.predictors.base import Item, ShownTrace, TaggingPredictor
+from allennlp_nef.predictors.requests import FLAG, PROBABILITY, TEXT, Check
+from allennlp_nef.predictors.requests import check_words as check_length
+from allennlp_nef.qe.files import check_words, parse_links
+from allennlp_nef.qe.layouts import BAD, OK, SEVERITIES, Link, without_eos
+from allennlp_nef.qe.model import WordQeTagger
+from allennlp_nef.qe.reader import WmtWordQeReader
+from allennlp_nef.qe.spans import join_bad_words, token_offsets
+
+Alignments = str | Sequence[str | Sequence[int]]
+
+
+@Predictor.register("word_qe")
+class WordQePredictor(TaggingPredictor):
+    """Tags each word of a translation OK or BAD, and finds the spans of errors.
+
+    The model may tag something else: gaps or source words, as the option `tagged` of the dataset reader says.
+
+    A request is a JSON object:
+
+        {"source": "the house", "target": "das Haus", "alignments": "0-0 1-1", "attention": true}
+
+    `source` and `target` are strings, which the dataset reader splits, or lists of words. A final `<EOS>` of the target
+    is optional for a model that tags it. `alignments` are pairs of a source and a target word, from 0: a string such as
+    "0-0 1-1", or a list of such strings or of pairs. Without them, the aligner in the archive, if there is one, aligns
+    the words. `attention`, `trace`, `label_probabilities` and `threshold` are optional and take precedence over the
+    options of the predictor.
+
+    The answer has
+
+    - `tokens`: the words of the target, or what else is tagged; then `tagged` says what;
+    - `tags`: OK or BAD, or for a model of severities OK, minor or major, one for each token;
+    - `bad_probabilities`, one for each token, and the `threshold` from which a token is BAD;
+    - `alignments`: the pairs that were used; `alignments_from`: "given", "computed", or "none" without an aligner;
+    - `spans`, if the target is tagged: adjacent BAD words of the same severity, each with `start` and `end` (characters
+      of the target; of its words joined by blanks if it is a list), `text`, `severity` ("minor" or "major") and
+      `probability`, the mean of its words. A BAD `<EOS>` that is not in the text is an empty span at its end;
+    - `sentence_score`: the predicted score, such as HTER, with the `expected_bad_share` beside it; for a model that
+      does not predict scores, the expected share of BAD tokens;
+    - `offsets`: the start and the end of each word of a text, in characters;
+    - if requested, `label_probabilities`, `attention` and `trace`, as for `nef_tagger`;
+    - `source`, its words, with a trace or if the reader has a `source_tokenizer`; with a trace also `target`, if other
+      tokens are tagged.
+
+    Registered as a `Predictor` with name "word_qe".
+
+    # Parameters
+
+    model : `WordQeTagger`
+    dataset_reader : `WmtWordQeReader`
+    threshold : `float`, optional (default = `None`, the threshold of the model)
+    severity : `str`, optional (default = `"major"`)
+        The severity of all spans of a model that does not predict severities: "minor" or "major".
+    method, language_pair, ensemble_size : optional
+        For output formats of submissions: the name of the method (default `"allennlp_nef"`), the languages, such as
+        "en-de", and the number of models in an ensemble (default 1).
+    attention, trace, label_probabilities, output_format, on_error, max_tokens, max_batch, batch_size
+        See `TaggingPredictor` and `NefPredictor`. For the output formats see `WmtWordQeReader`.
+    """
+
+    task = "word_qe"
+    tagged_field = "target"
+    fields: ClassVar[dict[str, Check]] = {
+        "source": TEXT,
+        "target": TEXT,
+        "alignments": (lambda value: isinstance(value, str | list | tuple), "a string or a list"),
+        "attention": FLAG,
+        "trace": FLAG,
+        "label_probabilities": FLAG,
+        "threshold": PROBABILITY,
+    }
+    required = ("source", "target")
+    _model: WordQeTagger
+    _dataset_reader: WmtWordQeReader
+
+    def __init__(
+        self,
+        model: Model,
+        dataset_reader: WmtWordQeReader,
+        threshold: float | None = None,
+        severity: str = SEVERITIES[-1],
+        method: str = "allennlp_nef",
+        language_pair: str | None = None,
+        ensemble_size: int = 1,
+        **options: Any,
+    ) -> None:
+        super().__init__(model, dataset_reader, **options)
+        if severity not in SEVERITIES:
+            raise ConfigurationError(f"severity: expected one of {SEVERITIES}, got {severity!r}")
+        output_format, tagged = self.output_format, dataset_reader.tagged
+        needs_pair = output_format.startswith("wmt") and output_format != "wmt25-spans"
+        for is_wrong, need in (
+            (output_format.endswith("-spans") and tagged != "target", "a model of target words"),
+            (output_format == "wmt20_gaps" and "gaps" not in tagged, "a model of gaps"),
+            (needs_pair and not language_pair, "the option language_pair, such as en-de"),
+        ):
+            if is_wrong:
+                raise ConfigurationError(f"output_format: {output_format} needs {need}")
+        self.options["threshold"] = threshold
+        self.severity = severity
+        self.method = method
+        self.language_pair = language_pair
+        self.ensemble_size = ensemble_size
+
+    def predict(
+        self,
+        source: str | list[str],
+        target: str | list[str],
+        alignments: Alignments | None = None,
+        **options: Any,
+    ) -> JsonDict:
+        """The answer to a pair, and options of a request, from Python."""
+        request = {"source": source, "target": target, "alignments": alignments}
+        return self.predict_json({**request, **options})
+
+    def trace(
+        self,
+        source: str | list[str],
+        target: str | list[str],
+        alignments: Alignments | None = None,
+    ) -> ShownTrace:
+        """How the model tagged a translation, step by step. Raises a `UserError` if it has no trace."""
+        return self._trace_of({"source": source, "target": target, "alignments": alignments})
+
+    @overrides
+    def description(self) -> JsonDict:
+        """Like `TaggingPredictor.description`; and the `threshold`, and `has_aligner`: whether words are aligned."""
+        return {
+            **super().description(),
+            "threshold": self._threshold_of(self.options),
+            "has_aligner": self._dataset_reader.aligner is not None,
+        }
+
+    @overrides
+    def writer_options(self) -> dict[str, Any]:
+        parameters = list(self._model.parameters())
+        num_bytes = sum(each.numel() * each.element_size() for each in parameters)
+        return {
+            "method": self.method,
+            "language_pair": self.language_pair,
+            "header": (num_bytes, sum(each.numel() for each in parameters), self.ensemble_size),
+        }
+
+    @overrides
+    def to_item(self, request: dict[str, Any]) -> Item:
+        reader, sides = self._dataset_reader, []
+        for name, split in (("source", reader.split_source), ("target", reader.split_target)):
+            value = request[name]
+            words, offsets = split(value) if isinstance(value, str) else (value, None)
+            check_length(name, words, self.max_tokens)
+            sides.append((words, offsets))
+        (source, source_offsets), (target, target_offsets) = sides
+        check_words(source, target, reader.tagged, {"source": "source", "target": "target"})
+        links = _links(request.get("alignments"), len(source), len(without_eos(target)))
+        item = Item(reader.text_to_instance(source, target, links))
+        name = "source" if reader.tagged == "source" else "target"
+        offsets = source_offsets if name == "source" else target_offsets
+        if reader.tagged in ("source", "target") and offsets is not None:
+            item.metadata.update(text=request[name], offsets=offsets)
+        return item
+
+    def _threshold_of(self, options: dict[str, Any]) -> float:
+        threshold = options.get("threshold")
+        return self._model.threshold_or_default if threshold is None else float(threshold)
+
+    @overrides
+    def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:
+        metadata, bad = item.metadata, output["bad_probabilities"]
+        threshold = self._threshold_of(item.options)
+        is_given = item.options["threshold"] is not None
+        tags = self._tags_at(threshold, output) if is_given else output["tags"]
+        share = sum(bad) / len(bad)
+        links = sorted({tuple(pair) for pair in metadata["alignments"] or ()})
+        answer = {
+            "tokens": metadata["words"],
+            "tags": tags,
+            "bad_probabilities": bad,
+            "threshold": threshold,
+            "alignments": [list(pair) for pair in links],
+            "alignments_from": metadata["alignments_from"],
+        }
+        text, offsets = token_offsets(metadata)
+        if self._dataset_reader.tagged == "target":
+            severities = [self._severity_of(tag) for tag in tags]
+            spans = join_bad_words(text, offsets, severities, bad)
+            answer["spans"] = [span._asdict() for span in spans]
+        answer["sentence_score"] = output.get("sentence_score", share)
+        if "sentence_score" in output:
+            answer["expected_bad_share"] = share
+        if metadata.get("offsets") is not None:
+            answer["offsets"] = [list(span) for span in offsets]
+        reader, is_traced = self._dataset_reader, item.options["trace"]
+        if is_traced or reader.source_tokenizer is not None:
+            answer["source"] = metadata["source"]
+        if reader.tagged != "target":
+            answer["tagged"] = reader.tagged
+            if is_traced:
+                answer["target"] = metadata["target"]
+        return {**answer, **super().to_answer(output, item)}
+
+    def _tags_at(self, threshold: float, output: dict[str, Any]) -> list[str]:
+        """The tags of a sentence: from the threshold on, BAD or the more probable severity."""
+        labels, bad_ids = self._model.tag_head.labels, self._model.bad_ids
+        worst = output["class_probabilities"][:, bad_ids].argmax(-1).tolist()
+        bad = output["bad_probabilities"]
+        return [labels[bad_ids[i]] if p >= threshold else OK for i, p in zip(worst, bad)]
+
+    def _severity_of(self, tag: str) -> str | None:
+        return {OK: None, BAD: self.severity}.get(tag, tag)
+
+    def get_interpretable_text_field_embedder(self) -> torch.nn.Module:
+        """The embedder of the target, whose words `allennlp.interpret` explains."""
+        embedder = getattr(self._model.pair_embedder, "target_embedder", None)
+        return embedder or super().get_interpretable_text_field_embedder()
+
+    def get_interpretable_layer(self) -> torch.nn.Module:
+        embedder = getattr(self._model.pair_embedder, "target_embedder", None)
+        return embedder or super().get_interpretable_layer()
+
+
+def _links(alignments: Any, source_length: int, target_length: int) -> list[Link] | None:
+    """The pairs of a request. Raises a `UserError`."""
+    if alignments is None:
+        return None
+    items = alignments.split() if isinstance(alignments, str) else alignments
+    texts = []
+    for item in items:
+        is_pair = isinstance(item, list | tuple) and [type(n) for n in item] == [int, int]
+        if not is_pair and not isinstance(item, str):
+            raise UserError(f"alignments: expected i-j or a pair of integers, got {quote(item)}")
+        texts.append(f"{item[0]}-{item[1]}" if is_pair else item)
+    return parse_links(" ".join(texts), source_length, target_length, "alignments")

@@ -1,0 +1,247 @@
+"""The dataset reader of word-level quality estimation."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Field, Instance, TokenIndexer
+from allennlp.data.fields import MetadataField, TensorField
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+from allennlp.data.tokenizers import Tokenizer
+from overrides import overrides
+
+from allennlp_nef.data.dataset_readers.base import TaggingReader, Writer, text_field
+from allennlp_nef.data.fields import TagsField
+from allennlp_nef.data.tokenizers import split_text
+from allennlp_nef.qe.aligner import (
+    SAME,
+    SAME_PREFIX,
+    WordAligner,
+    archived_aligner,
+    load_aligner,
+    similarity_matrix,
+)
+from allennlp_nef.qe.files import DataPath, Offsets, QeExample, ReadOptions, read_examples
+from allennlp_nef.qe.layouts import EOS, TAGGED, Link, tagged_side, without_eos
+from allennlp_nef.qe.writers import WRITERS
+
+__all__ = ["SAME", "SAME_PREFIX", "WmtWordQeReader"]
+
+
+@DatasetReader.register("wmt_word_qe")
+class WmtWordQeReader(TaggingReader):
+    """
+    Reads the word-level quality estimation data of the WMT shared tasks: sentences, their machine translations, word
+    alignments, and a tag, OK or BAD, for each word of the translation. `allennlp_nef.qe.files` describes data paths and
+    files. Error spans become tags: a word is BAD if a span covers one of its characters.
+
+    An instance has the fields
+
+    - `target`: `TextField` of the tokens that are tagged, by default the words of the translation;
+    - `source`: `TextField` of the words of the other side;
+    - `alignments`: `TensorField`, bool, (target tokens, source tokens);
+    - `similarity`: `TensorField` of the similarity of words, (target tokens, source tokens), with `word_similarity`;
+    - `tags`: `TagsField`, if the tags are known;
+    - `sentence_score`: `TensorField` of a number, with `sentence_scores` if the score is known;
+    - `metadata`: a dict with `words` (the tagged tokens), `source` (words), `tags` (or None), `alignments` (pairs of
+      source and target index), `alignments_from` ("given", "computed" by the aligner, or "none"), and if they are known
+      `text` and `offsets` of the tagged words, `segment` (of a file of error spans) and `spans`; where they differ from
+      the target, also `tagged` and `target`.
+
+    Registered as a `DatasetReader` with name "wmt_word_qe".
+
+    # Parameters
+
+    source_token_indexers, target_token_indexers : `dict[str, TokenIndexer]`, optional
+        The indexers of the fields `source` and `target`. Default: `{"tokens": SingleIdTokenIndexer}` with the
+        namespaces "source_tokens" and "target_tokens".
+    tagged : `str`, optional (default = `"target"`)
+        - "target": the words of the translation.
+        - "gaps": n+1 tokens for n words, the words and `<EOS>`. Each stands for the gap before it.
+        - "target_and_gaps": 2n+1 tokens, `<gap>`, word, `<gap>`, ..., `<gap>`. A gap is aligned as the words beside it.
+        - "source": the words of the source, with the tags of `.source_tags`. The fields `source` and `target` trade
+          places.
+    eos : `bool`, optional (default = `False`)
+        The layout of WMT22, for "target": every translation ends in the token `<EOS>`, and has n+1 tags. Tags of words
+        and gaps (2n+1) are converted: a word is BAD if the word or the gap before it is BAD. Without this option, a
+        final `<EOS>` of the data is a token like any other. `<EOS>` is never aligned.
+    aligner : `bool` or `str`, optional (default = `True`)
+        The word aligner for sentences without alignments. True: the aligner of the archive that the reader is loaded
+        from; there is none in training. False: none. A string: the path of a file of `learn_aligner`; in an archive,
+        the aligner of the archive replaces it. Without an aligner, no word of these sentences is aligned.
+    word_similarity : `bool`, optional (default = `False`)
+        Whether instances have the field `similarity`, for the option of `aligned_pair` of the same name.
+    source_tokenizer, target_tokenizer : `Tokenizer`, optional (default = `None`, whitespace)
+        Split raw text: strings in requests, error spans, and files without tags and alignments. In other files,
+        whitespace separates the words.
+    severities : `bool`, optional (default = `False`)
+        Whether the tags of error spans are OK, minor and major instead of OK and BAD.
+    sentence_scores : `bool`, optional (default = `False`)
+        Whether to read the scores of sentences: HTER from `.hter`, or 1 - ESA / 100 from files of error spans.
+    max_tokens, label_namespace, max_instances
+        See `TaggingReader`. `max_tokens` does not count gaps and the `<EOS>` of the option `eos`.
+    """
+
+    text_fields = ()
+    writers: ClassVar[dict[str, Writer]] = WRITERS
+
+    def __init__(
+        self,
+        source_token_indexers: dict[str, TokenIndexer] | None = None,
+        target_token_indexers: dict[str, TokenIndexer] | None = None,
+        tagged: str = "target",
+        eos: bool = False,
+        aligner: bool | str = True,
+        word_similarity: bool = False,
+        source_tokenizer: Tokenizer | None = None,
+        target_tokenizer: Tokenizer | None = None,
+        severities: bool = False,
+        sentence_scores: bool = False,
+        max_tokens: int | None = None,
+        label_namespace: str = "labels",
+        max_instances: int | None = None,
+    ) -> None:
+        super().__init__(
+            max_tokens=max_tokens, label_namespace=label_namespace, max_instances=max_instances
+        )
+        if tagged not in TAGGED:
+            raise ConfigurationError(f"tagged must be one of {', '.join(TAGGED)}, not {tagged!r}")
+        if tagged != "target" and (eos or severities):
+            raise ConfigurationError(f"eos and severities need tagged 'target', not {tagged!r}")
+        self.tagged = tagged
+        self.eos = eos
+        self.severities = severities
+        self.word_similarity = word_similarity
+        self.sentence_scores = sentence_scores
+        self.source_tokenizer = source_tokenizer
+        self.target_tokenizer = target_tokenizer
+        self.aligner: WordAligner | None = None
+        """Aligns the sentences that come without alignments."""
+        if isinstance(aligner, str):
+            self.aligner = load_aligner(aligner)
+        for side, indexers in (
+            ("source", source_token_indexers),
+            ("target", target_token_indexers),
+        ):
+            default = SingleIdTokenIndexer(namespace=f"{side}_tokens")
+            self.indexers[side] = indexers or {"tokens": default}
+
+    @classmethod
+    @overrides(check_signature=False)
+    def from_params(cls, params: Params, *args: Any, **extras: Any) -> "WmtWordQeReader":
+        """The reader of a config. The reader of an archive gets the aligner that the archive contains."""
+        path = archived_aligner(extras)
+        if path and params.get("aligner", True):
+            params["aligner"] = path
+        return super().from_params(params, *args, **extras)
+
+    @overrides(check_signature=False)
+    def examples(self, file_path: DataPath) -> Iterator[QeExample]:
+        options = ReadOptions(
+            self.tagged,
+            self.eos,
+            self.severities,
+            self.sentence_scores,
+            self.split_source if self.source_tokenizer else None,
+            self.split_target if self.target_tokenizer else None,
+        )
+        has_warned = self.aligner is not None
+        for example in read_examples(file_path, options):
+            if example.alignments is None and not has_warned:
+                self.warn("%s: no word alignments; all words count as unaligned.", file_path)
+                has_warned = True
+            yield example
+
+    def split_source(self, text: str) -> tuple[list[str], Offsets]:
+        """The words of a raw source, and the start and the end of each."""
+        return split_text(text, self.source_tokenizer)
+
+    def split_target(self, text: str) -> tuple[list[str], Offsets]:
+        """The words of a raw translation, and the start and the end of each. A final `<EOS>` stays one word."""
+        end = text.rindex(EOS) if text.split()[-1:] == [EOS] else len(text)
+        words, offsets = split_text(text[:end], self.target_tokenizer)
+        if end < len(text):
+            words.append(EOS)
+            offsets.append((end, end + len(EOS)))
+        return words, offsets
+
+    @overrides
+    def num_tokens(self, example: Any) -> int:
+        return len(example.source) if self.tagged == "source" else len(example.target) - self.eos
+
+    @overrides
+    def to_instance(self, example: Any) -> Instance:
+        instance = self.text_to_instance(
+            example.source, example.target, example.alignments, example.tags
+        )
+        metadata: Any = instance["metadata"]
+        if self.tagged == "target":
+            metadata.metadata |= {"text": example.text, "offsets": example.offsets}
+        if example.segment is not None:
+            metadata.metadata |= {"segment": example.segment, "spans": example.segment.spans}
+        if example.score is not None:
+            instance.add_field("sentence_score", ArrayField(numpy.float32(example.score)))
+        return instance
+
+    @overrides(check_signature=False)
+    def text_to_instance(
+        self,
+        source: list[str],
+        target: list[str],
+        alignments: Sequence[Link] | None = None,
+        tags: list[str] | None = None,
+    ) -> Instance:
+        """
+        # Parameters
+
+        source, target : `list[str]`
+            Words, at least one each. The target may end in `<EOS>`, but not if gaps are tagged. `files.check_words`
+            checks this.
+        alignments : `Sequence[tuple[int, int]]`, optional (default = `None`)
+            Pairs (source index, target index), from 0. None: the aligner of the reader finds them.
+        tags : `list[str]`, optional (default = `None`, unlabeled)
+            A tag for each token that is tagged.
+        """
+        words, alignments_from = without_eos(target), "given"
+        if alignments is None:
+            alignments_from = "computed" if self.aligner else "none"
+            alignments = self.aligner.align(source, words) if self.aligner else []
+        translation = [*words, EOS] if self.eos else target
+        tokens, others, links = tagged_side(self.tagged, source, translation, alignments)
+        is_aligned = numpy.zeros((len(tokens), len(others)), dtype=bool)
+        for i, j in links:
+            is_aligned[j, i] = True
+        target_field = text_field(tokens)
+        fields: dict[str, Field] = {
+            "source": text_field(others),
+            "target": target_field,
+            "alignments": ArrayField(is_aligned),
+        }
+        if self.word_similarity:
+            fields["similarity"] = ArrayField(similarity_matrix(tokens, others))
+        if tags is not None:
+            fields["tags"] = TagsField(tags, target_field, self.label_namespace)
+        metadata = {
+            "words": tokens,
+            "source": source,
+            "tags": tags,
+            "alignments": alignments,
+            "alignments_from": alignments_from,
+        }
+        if self.eos or self.tagged != "target":
+            metadata |= {"tagged": self.tagged, "target": words if self.eos else target}
+        return Instance({**fields, "metadata": MetadataField(metadata)})
+
+
+class ArrayField(TensorField):
+    """A `TensorField` that is pickled as an array: a tensor would keep a file open for each instance of a worker."""
+
+    __slots__: list[str] = []
+
+    def __init__(self, array: Any) -> None:
+        super().__init__(numpy.asarray(array), padding_value=0)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ArrayField, (self.tensor.numpy(),)

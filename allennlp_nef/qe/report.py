@@ -1,0 +1,102 @@
+"""The report for reviewers of translations: what its page shows, from segments and the answers of a predictor."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from allennlp_nef.data.text_files import find_words
+from allennlp_nef.errors import DataFormatError
+from allennlp_nef.figures.display import document_of
+from allennlp_nef.qe.bitext import Bitext, SegmentPair
+from allennlp_nef.qe.layouts import BAD, EOS, OK, SEVERITIES
+
+Answer = Mapping[str, Any]
+
+
+def report_page(title: str, bitext: Bitext, answers: Sequence[Answer]) -> str:
+    """
+    The report as an HTML page that needs no other file and no network.
+
+    # Parameters
+
+    title : `str`
+    bitext : `Bitext`
+    answers : `Sequence[Answer]`
+        The answer of the predictor `word_qe` for each segment, at least one of them with a score. `{"error": ...}`
+        stands for a segment without a score, and gives the reason.
+
+    # Raises
+
+    `DataFormatError`: the words of an answer are not those of its segment.
+    """
+    scored = [answer for answer in answers if "error" not in answer]
+    has_severities = any(tag in SEVERITIES for answer in scored for tag in answer["tags"])
+    labels = [OK, *SEVERITIES] if has_severities else [OK, BAD]
+    items = [_item(*pair, labels) for pair in zip(bitext.segments, answers)]
+    texts = json.dumps([(item["source"], item["target"], item.get("score")) for item in items])
+    content = {
+        "title": title,
+        # The browser keeps the decisions under this key, so that a new report of the same answers finds them.
+        "key": hashlib.sha256(texts.encode()).hexdigest()[:20],
+        "source_language": bitext.source_language,
+        "target_language": bitext.target_language,
+        "labels": labels,
+        "threshold": scored[0]["threshold"],
+        "sentences": items,
+    }
+    return document_of(title, content, ("elements.js", "quality.js", "review.js"))
+
+
+def _item(segment: SegmentPair, answer: Answer, labels: Sequence[str]) -> dict[str, Any]:
+    """What the page shows of a segment. To keep the page small, places and alignments are flat lists."""
+    item: dict[str, Any] = {
+        "name": segment.name,
+        "source": segment.source,
+        "target": segment.target,
+    }
+    if "error" in answer:
+        return {**item, "error": answer["error"]}
+    tokens = answer["tokens"]
+    try:
+        # An <EOS> that the model added stands for what is missing at the end.
+        is_added = tokens[-1] == EOS and not segment.target.endswith(EOS)
+        words = find_words(segment.target, tokens[: len(tokens) - is_added])
+        words += [(len(segment.target),) * 2] * is_added
+        sources = find_words(segment.source, answer.get("source") or segment.source.split())
+    except DataFormatError as error:
+        raise DataFormatError(f"{segment.place}: the answer is for another text: {error}") from None
+    return {
+        **item,
+        "score": round(answer["sentence_score"], 4),
+        "words": [place for word in words for place in word],
+        "source_words": [place for word in sources for place in word],
+        "links": [index for link in answer["alignments"] for index in link],
+        "bad": [round(value, 4) for value in answer["bad_probabilities"]],
+        # Among severities, BAD is the worst one.
+        "tags": [labels.index(tag) if tag in labels else len(labels) - 1 for tag in answer["tags"]],
+    }
+
+
+def figures_of(answers: Sequence[Answer]) -> dict[str, Any]:
+    """
+    The numbers of a report.
+
+    # Returns
+
+    `dict[str, Any]`
+        `sentences`, and how many are `scored`; their `words`; the `threshold` of the probability of BAD, or None;
+        `flagged_sentences` and `flagged_words`, which have errors; `mean_score`, or None if nothing is scored.
+    """
+    scored = [answer for answer in answers if "error" not in answer]
+    flagged = [sum(tag != OK for tag in answer["tags"]) for answer in scored]
+    scores = [answer["sentence_score"] for answer in scored]
+    return {
+        "sentences": len(answers),
+        "scored": len(scored),
+        "words": sum(len(answer["tags"]) for answer in scored),
+        "threshold": scored[0]["threshold"] if scored else None,
+        "flagged_sentences": sum(count > 0 for count in flagged),
+        "flagged_words": sum(flagged),
+        "mean_score": sum(scores) / len(scores) if scores else None,
+    }

@@ -1,0 +1,240 @@
+"""
+Error spans: their files, and their conversion from and to tags of words.
+
+A span is the start and the end (exclusive) of an error in a translation, in characters (Unicode code points) from 0,
+and its severity. An empty span marks an omission before the word to its right, or at the end of the text. Two kinds of
+files are read:
+
+- Tables of WMT23 (see `layouts`): starts, ends and severities, each separated by blanks; `-1`, `-1` and `no-error` for
+  a sentence without errors. Only the development data contain the source.
+- JSON lines of error span annotation (ESA, WMT24), one translation per line: `pair`, `doc`, `segment`, `system`,
+  `domain`, `source`, `target`, `spans` (`start`, `end`, `severity`), `omission` (the severity of something missing,
+  which has no place in the text, or null), `score` (0 to 100), `protocol`. The severity `critical` counts as major.
+  Spans that are `undecided` are left out: annotators delete a span by way of this state.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from allennlp_nef.data.text_files import find_words, parse_lines
+from allennlp_nef.errors import DataFormatError, quote
+from allennlp_nef.qe.layouts import BAD, EOS, OK, SEVERITIES, read_table
+
+NO_ERROR = "no-error"
+_UNDECIDED = "undecided"
+Offsets = Sequence[tuple[int, int]]
+
+
+class ErrorSpan(NamedTuple):
+    """An error in a translation."""
+
+    start: int
+    end: int
+    severity: str
+
+
+class PredictedSpan(NamedTuple):
+    """An error that a model found in a translation."""
+
+    start: int
+    end: int
+    text: str
+    severity: str
+    probability: float
+    """The mean of the probabilities of BAD of its words."""
+
+
+@dataclass
+class Segment:
+    """A translation and its annotation. What a file does not say is empty or None."""
+
+    target: str
+    source: str | None = None
+    spans: list[ErrorSpan] | None = None
+    omission: str | None = None
+    """The severity of an omission that has no place in the text."""
+    score: float | None = None
+    """A number from 0 to 100 for the protocol ESA."""
+    pair: str = ""
+    """The languages, such as `en-de`."""
+    document: str = ""
+    number: str = ""
+    """The number of the segment in its document or file."""
+    system: str = ""
+    domain: str = ""
+    protocol: str = "ESA"
+    line: int = 0
+    """The line of the file, from 1."""
+
+
+def read_segments(path: str) -> Iterator[Segment]:
+    """
+    The translations of a `.jsonl` file in the format ESA, or of a table of WMT23.
+
+    # Raises
+
+    `DataFormatError`: a field is missing or wrong, or a span is not within its text.
+    """
+    if not path.endswith(".jsonl"):
+        yield from _read_table(path)
+        return
+    for number, segment in parse_lines(path, lambda line: _segment_of(json.loads(line))):
+        segment.line = number
+        yield segment
+
+
+def _read_table(path: str) -> Iterator[Segment]:
+    for index, (line, cells) in enumerate(read_table(path, (7, 9)).rows):
+        *names, text = cells[:-3]
+        if len(cells) == 7 and names[2] != str(index):
+            raise DataFormatError(
+                f"{path}:{line}: expected sentence {index}, got {quote(names[2])}"
+            )
+        try:
+            spans = _spans_of(text, cells[-3:])
+        except ValueError as error:
+            raise DataFormatError(f"{path}:{line}: {error}") from error
+        if len(cells) == 7:
+            segment = Segment(text, None, spans, pair=names[0])
+            segment.system, segment.number = names[1:]
+        else:
+            segment = Segment(text, names[-1], spans)
+            segment.system, segment.document, segment.number = names[:3]
+        segment.line = line
+        yield segment
+
+
+def _spans_of(text: str, cells: Sequence[str]) -> list[ErrorSpan]:
+    """The spans in three cells of a table. Raises `ValueError`."""
+    columns = [cell.split() for cell in cells]
+    if columns == [["-1"], ["-1"], [NO_ERROR]]:
+        return []
+    if not 0 < len(columns[0]) == len(columns[1]) == len(columns[2]):
+        lengths = ", ".join(str(len(column)) for column in columns)
+        raise ValueError(f"expected as many starts as ends and severities, got {lengths}")
+    return [checked_span(int(a), int(b), severity, text) for a, b, severity in zip(*columns)]
+
+
+def _segment_of(value: Any) -> Segment:
+    """The segment of a JSON object. Raises `ValueError`."""
+    source, target = (_field(value, name, str) for name in ("source", "target"))
+    spans = None
+    if value.get("spans") is not None:
+        spans = [
+            checked_span(_field(span, "start", int), _field(span, "end", int), severity, target)
+            for span in _field(value, "spans", list)
+            if (severity := _field(span, "severity", str)) != _UNDECIDED
+        ]
+    omission, score = value.get("omission"), value.get("score")
+    if omission is not None:
+        omission = None if omission == _UNDECIDED else checked_span(0, 0, omission, "").severity
+    if score is not None and type(score) not in (int, float):
+        raise ValueError(f"expected a score, a number or null, got {quote(score)}")
+    pair, document, number, system, domain, protocol = (
+        str(value.get(name) or "")
+        for name in ("pair", "doc", "segment", "system", "domain", "protocol")
+    )
+    return Segment(
+        *(target, source, spans, omission, score, pair, document, number, system, domain),
+        protocol=protocol or "ESA",
+    )
+
+
+def _field(value: Any, name: str, kind: type) -> Any:
+    """A field of a JSON object. Raises `ValueError` if the field is missing or of another type."""
+    if not isinstance(value, dict) or type(value.get(name)) is not kind:
+        raise ValueError(f"expected an object with {name} ({kind.__name__}), got {quote(value)}")
+    return value[name]
+
+
+def checked_span(start: int, end: int, severity: Any, text: str) -> ErrorSpan:
+    """
+    The span of an error in a text. Raises `ValueError` if it is not within the text or its severity is not known.
+
+    A span that ends one character after the text is cut: the development data of WMT23 contain one.
+    """
+    severity = SEVERITIES[-1] if severity == "critical" else severity
+    if severity not in SEVERITIES:
+        raise ValueError(f"expected the severity {' or '.join(SEVERITIES)}, got {quote(severity)}")
+    if end == len(text) + 1:
+        end -= 1
+    if not 0 <= start <= end <= len(text):
+        raise ValueError(f"expected a span within {len(text)} characters, got {start} to {end}")
+    return ErrorSpan(start, end, severity)
+
+
+def project_spans(
+    text: str, spans: Sequence[ErrorSpan], offsets: Offsets, severities: bool = False
+) -> list[str]:
+    """
+    Converts error spans to a tag for each word of a text and for `<EOS>`: n+1 tags for n words, as in WMT22 and 23.
+
+    A word is BAD if a span covers one of its characters. A span that covers no word marks an omission, so the word that
+    begins after it is BAD.
+
+    # Parameters
+
+    offsets : `Sequence[tuple[int, int]]`
+        The start and the end of each word, without `<EOS>`.
+    severities : `bool`, optional (default = `False`)
+        Whether the tags are OK and severities instead of OK and BAD. The more severe one of two errors wins.
+    """
+    places = [*offsets, (len(text), len(text) + 1)]
+    ranks = [0] * len(places)
+    for start, end, severity in spans:
+        covered = [i for i, place in enumerate(places) if max(start, place[0]) < min(end, place[1])]
+        covered = covered or [next(i for i, place in enumerate(places) if place[0] >= end)]
+        for i in covered:
+            ranks[i] = max(ranks[i], 1 + SEVERITIES.index(severity))
+    names = (OK, *(SEVERITIES if severities else (BAD, BAD)))
+    return [names[rank] for rank in ranks]
+
+
+def token_offsets(metadata: Mapping[str, Any]) -> tuple[str, list[tuple[int, int]]]:
+    """
+    The text of the tagged words of an instance, and the start and the end of each word. If the metadata contain no
+    text, it consists of the words, separated by blanks. An `<EOS>` that is not in the text is empty, at its end.
+    """
+    words = metadata["words"]
+    text = metadata.get("text")
+    text = " ".join(words) if text is None else text
+    offsets = metadata.get("offsets")
+    if offsets is None:
+        lacks_eos = words[-1:] == [EOS] and text.split()[-1:] != [EOS]
+        offsets = find_words(text, words[:-1] if lacks_eos else words)
+    return text, [*offsets, *[(len(text), len(text))] * (len(words) - len(offsets))]
+
+
+def join_bad_words(
+    text: str, offsets: Offsets, severities: Sequence[str | None], probabilities: Sequence[float]
+) -> list[PredictedSpan]:
+    """
+    Converts tags of words to error spans. Adjacent words of the same severity become one span, with the text between
+    them. A word without characters, such as `<EOS>`, is an empty span of its own.
+
+    # Parameters
+
+    text, offsets
+        See `token_offsets`.
+    severities : `Sequence[str | None]`
+        The severity of each word; None for a good word.
+    probabilities : `Sequence[float]`
+        The probability of BAD of each word.
+    """
+    groups: list[list[int]] = []
+    for i, severity in enumerate(severities):
+        if severity is None:
+            continue
+        if i > 0 and severities[i - 1] == severity and offsets[i][0] < offsets[i][1]:
+            groups[-1].append(i)
+        else:
+            groups.append([i])
+    spans = []
+    for group in groups:
+        start, end = offsets[group[0]][0], offsets[group[-1]][1]
+        probability = sum(probabilities[i] for i in group) / len(group)
+        severity = str(severities[group[0]])
+        spans.append(PredictedSpan(start, end, text[start:end], severity, probability))
+    return spans

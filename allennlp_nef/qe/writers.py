@@ -1,0 +1,152 @@
+"""The output formats of word-level quality estimation."""
+
+import csv
+import io
+import re
+from functools import partial
+from typing import Any
+
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_nef.data.dataset_readers.base import Prediction, Writer
+from allennlp_nef.qe.layouts import BAD, GAP, OK, interleave
+from allennlp_nef.qe.spans import NO_ERROR, Segment, token_offsets
+
+# The kind of the rows of WMT20 and later, by what is tagged.
+_KINDS = {"target": "mt", "gaps": "gap", "target_and_gaps": "mt", "source": "source"}
+# The columns of a submission of error spans to WMT25.
+_WMT25_COLUMNS = (
+    *("doc_id", "segment_id", "source_lang", "target_lang", "set_id", "system_id"),
+    *("source_segment", "hypothesis_segment", "reference_segment", "domain_name", "method"),
+    *("start_indices", "end_indices", "error_types"),
+)
+
+
+def write_tags(reader: Any, prediction: Prediction) -> str:
+    """A line of a `.tags` file of WMT: OK and BAD, with gaps in the order gap, word, ..., gap."""
+    return " ".join(_ok_and_bad(prediction)) + "\n"
+
+
+def write_text(reader: Any, prediction: Prediction) -> str:
+    """The words, with `/BAD` or `/` and the severity after each bad one. Only bad gaps are shown, as `<gap>/BAD`."""
+    words, tags = prediction.metadata["words"], prediction.answer["tags"]
+    if reader.tagged == "gaps":
+        words = interleave([GAP] * len(tags), words[:-1])
+        tags = interleave(tags, [OK] * (len(tags) - 1))
+    shown = [
+        word if tag == OK else f"{word}/{tag}"
+        for i, (word, tag) in enumerate(zip(words, tags))
+        if tag != OK or i % 2 or "gaps" not in reader.tagged
+    ]
+    return " ".join(shown) + "\n"
+
+
+def write_rows(
+    reader: Any, prediction: Prediction, header_lines: int = 0, kind: str | None = None
+) -> str:
+    """
+    Rows of a submission of tags: method, sentence, word index, word, tag. With header lines, two for WMT20 and 21 or
+    three for WMT22 and 23, the rows start with language pair, method and kind.
+
+    The rows of a model of words and gaps are the words or, if `kind` is "gap", the gaps.
+    """
+    words, tags = prediction.metadata["words"], _ok_and_bad(prediction)
+    kind = kind or _KINDS[reader.tagged]
+    if kind == "gap" and "gaps" not in reader.tagged:
+        raise ConfigurationError(
+            f"the model tags {reader.tagged}, and the output format needs gaps"
+        )
+    if reader.tagged == "target_and_gaps":
+        start = 0 if kind == "gap" else 1
+        words, tags = words[start::2], tags[start::2]
+    if kind == "gap":
+        words = ["gap"] * len(tags)
+    names = [prediction.options["method"]]
+    if header_lines:
+        names = [*_system(prediction), kind]
+    before = "\t".join([*names, str(prediction.number)])
+    rows = [f"{before}\t{i}\t{word}\t{tag}\n" for i, (word, tag) in enumerate(zip(words, tags))]
+    return _header(prediction, header_lines) + "".join(rows)
+
+
+def write_sentence_scores(reader: Any, prediction: Prediction) -> str:
+    """A row of a submission of sentence scores to WMT22 or 23: language pair, method, sentence, score."""
+    cells = (*_system(prediction), prediction.number, prediction.answer["sentence_score"])
+    return _header(prediction, 3) + "\t".join(map(str, cells)) + "\n"
+
+
+def write_wmt23_spans(reader: Any, prediction: Prediction) -> str:
+    """A row of a submission of error spans to WMT23. An empty span is an omission."""
+    text, _ = token_offsets(prediction.metadata)
+    cells = (*_system(prediction), str(prediction.number), _in_one_line(text))
+    spans = _span_cells(prediction)
+    return _header(prediction, 3) + "\t".join((*cells, *spans)) + "\n"
+
+
+def write_wmt25_spans(reader: Any, prediction: Prediction) -> str:
+    """A row of a submission of error spans to WMT25, for segments of a file of error spans."""
+    segment: Segment | None = prediction.metadata.get("segment")
+    if segment is None:
+        raise ConfigurationError("wmt25-spans needs input from a file of error spans")
+    source_language, _, target_language = segment.pair.partition("-")
+    cells = [
+        *(segment.document, segment.number, source_language, target_language, "official"),
+        *(segment.system, segment.source or "", segment.target, "", segment.domain),
+        segment.protocol,
+        *_span_cells(prediction, empty="missing"),
+    ]
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter="\t", lineterminator="\n")
+    if prediction.number == 0:
+        writer.writerow(_WMT25_COLUMNS)
+    writer.writerow(map(_in_one_line, cells))
+    return text.getvalue()
+
+
+def _ok_and_bad(prediction: Prediction) -> list[str]:
+    return [OK if tag == OK else BAD for tag in prediction.answer["tags"]]
+
+
+def _system(prediction: Prediction) -> tuple[str, str]:
+    """The language pair and the method."""
+    language_pair = prediction.options["language_pair"]
+    if language_pair is None:
+        raise ConfigurationError("the output format needs a language_pair, such as en-de")
+    return language_pair, prediction.options["method"]
+
+
+def _header(prediction: Prediction, lines: int) -> str:
+    """The header lines, before the first sentence: bytes, parameters and models."""
+    header = prediction.options.get("header", ()) if prediction.number == 0 else ()
+    return "".join(f"{number}\n" for number in header[:lines])
+
+
+def _span_cells(prediction: Prediction, empty: str | None = None) -> list[str]:
+    """The starts, ends and severities of the spans. `empty` replaces the start and the end of empty spans."""
+    if "spans" not in prediction.answer:
+        raise ConfigurationError("the output format needs a model that tags the target")
+    rows = []
+    for span in prediction.answer["spans"]:
+        start, end = span["start"], span["end"]
+        start, end = (empty, empty) if empty and start == end else (start, end)
+        rows.append((str(start), str(end), span["severity"]))
+    return [" ".join(column) for column in zip(*(rows or [("-1", "-1", NO_ERROR)]))]
+
+
+def _in_one_line(text: str) -> str:
+    """A text with blanks in place of tabs, line ends and surrogates, which UTF-8 lacks. The offsets stay the same."""
+    return re.sub("[\t\r\n\ud800-\udfff]", " ", text)
+
+
+WRITERS: dict[str, Writer] = {
+    "tags": write_tags,
+    "tsv": write_rows,
+    "text": write_text,
+    "wmt20": partial(write_rows, header_lines=2),
+    "wmt20_gaps": partial(write_rows, header_lines=2, kind="gap"),
+    "wmt22": partial(write_rows, header_lines=3),
+    "wmt23-spans": write_wmt23_spans,
+    "wmt-sentences": write_sentence_scores,
+    "wmt25-spans": write_wmt25_spans,
+}
+"""The formats of `predict --predictor-args output_format`, by name."""

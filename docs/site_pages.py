@@ -1,0 +1,108 @@
+"""A hook of mkdocs (pages from outside `docs/`, and the reference), and an extension of griffe (docstrings)."""
+
+import posixpath
+import re
+from pathlib import Path
+
+import griffe
+from mkdocs.structure.files import File
+
+# The pages outside docs/, and their places in the site.
+OUTSIDE = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+}
+# The modules of the reference, by section.
+REFERENCE = {
+    "Python": ["allennlp_nef.load", "predictors.archives", "serving", "corpora.tagger"],
+    "Dataset readers": [
+        *(f"data.dataset_readers.{name}" for name in ("conll_tags", "conllu", "labeled_sentences")),
+        *("data.dataset_readers.sentence_pairs", "qe.reader", "data.dataset_readers.base"),
+    ],
+    "Files of quality estimation": ["qe.files", "qe.layouts", "qe.spans", "qe.bitext"],
+    "Tokenizers, indexers and embedders": [
+        *("data.tokenizers", "data.token_indexers", "modules.token_embedders"),
+        *("modules.transformer", "qe.inputs"),
+    ],
+    "Encoders": [
+        "modules.seq2seq_encoders.neural_easy_first",
+        "modules.seq2seq_encoders.label_attention",
+        "modules.seq2seq_encoders.position_aware_self_attention",
+        *("modules.seq2vec_encoders", "modules.tree_encoders", "modules.traces"),
+    ],
+    "Attention": ["modules.attention_transforms", "modules.attention"],
+    "Models and tag heads": [
+        *("models.nef_tagger", "qe.model", "modules.tag_heads", "models.sentence_pair"),
+        *("models.tree_lstm", "models.arc_mlp_parser"),
+    ],
+    "Metrics": [
+        *("metrics.conlleval", "metrics.tag_accuracy", "metrics.tag_scores"),
+        *("metrics.significance", "qe.metrics"),
+    ],
+    "Training": ["training.trainer", "training.schedules", "training.callbacks"],
+    "Predictors": [
+        *("predictors.base", "predictors.nef_tagger", "qe.predictor", "predictors.sentences"),
+        "predictors.dependency_parser",
+    ],
+    "Functions": ["nn.constrained_softmax", "nn.constrained_sparsemax", "nn.crf", "nn.eisner"],
+}
+LINK = re.compile(r"(?P<before>\]\()(?P<path>[^)#:\s]+)(?P<after>(#[^)]*)?\))")
+
+
+def on_files(files, config):
+    """Adds the pages from outside and the reference."""
+    root = Path(config.config_file_path).parent
+    for name, place in OUTSIDE.items():
+        files.append(File.generated(config, place, abs_src_path=str(root / name)))
+    files.append(File.generated(config, "reference.md", content=reference()))
+    return files
+
+
+def reference():
+    """The page of the reference, whose directives mkdocstrings replaces by docstrings."""
+    lines = [
+        "# Reference",
+        "",
+        "Generated from the docstrings. `allennlp-nef COMMAND --help` describes the commands.",
+    ]
+    for title, modules in REFERENCE.items():
+        lines += ["", f"## {title}"]
+        for module in modules:
+            name = module if module.startswith("allennlp_nef.") else f"allennlp_nef.{module}"
+            lines += ["", f"::: {name}"]
+    return "\n".join(lines)
+
+
+def on_page_markdown(markdown, page, **_):
+    """Turns links that hold in the repository into links that hold in the site."""
+    place = page.file.src_uri
+    outside = {value: name for name, value in OUTSIDE.items()}
+    folder = posixpath.dirname(outside.get(place, f"docs/{place}"))
+
+    def in_site(match):
+        target = posixpath.normpath(posixpath.join(folder, match["path"]))
+        found = OUTSIDE.get(target, posixpath.relpath(target, "docs"))
+        return f"{match['before']}{found}{match['after']}"
+
+    return LINK.sub(in_site, markdown)
+
+
+# In docstrings: a heading, and the first line of a parameter or of a return value.
+HEADING = re.compile(r"^# (\w+)$", re.M)
+PARAMETER = re.compile(r"^([a-z_][\w, ]*)( : .+)?\n(?= {4}\S|[a-z_][\w, ]* : |$)", re.M)
+RETURNED = re.compile(r"^(`[^`\n]+`)\n(?= {4}\S)", re.M)
+
+
+class AllenNlpDocstrings(griffe.Extension):
+    """Turns docstrings in the style of AllenNLP into Markdown: bold headings, and lists of parameters."""
+
+    def on_instance(self, *, obj, **_):
+        if obj.docstring is None:
+            return
+        text, *sections = HEADING.split(obj.docstring.value)
+        for title, section in zip(sections[::2], sections[1::2]):
+            if title == "Parameters":
+                section = PARAMETER.sub(r"- **\1**\2.\n", section)
+            text += f"**{title}**" + RETURNED.sub(r"- \1\n", section)
+        obj.docstring.value = text

@@ -1,0 +1,44 @@
+"""The encoders and models that programs in benchmarks/ prepare, and the rows of benchmarks/speed.py."""
+
+import numpy
+import pytest
+import torch
+
+from allennlp_nef import load
+from tests.conftest import ROOT
+
+
+@pytest.fixture(autouse=True)
+def benchmarks(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+
+
+def test_weights_and_normalization_of_the_encoder():
+    pytest.importorskip("transformers")
+    from prepare_encoder import dequantize, normalizer
+
+    numbers = numpy.random.default_rng(0).integers(0, 16, 32)
+    packed = (numbers[:16] | numbers[16:] << 4).astype(numpy.uint8).tobytes()
+    values = dequantize(numpy.float16(0.25).tobytes() + packed)
+    assert values.dtype == numpy.float32 and values.tolist() == (0.25 * (numbers - 8.0)).tolist()
+    rules = normalizer({"\x01": "", "\u200b": " ", "\t": " ", "\ufb01": "fi"})
+    assert rules.normalize_str("\x01a\u200bb\tc \ufb01 e\u0301 \uff5e") == "a b c fi \u00e9 \uff5e"
+
+
+def test_an_archive_with_weights_of_16_bits(archive_path, tmp_path):
+    from prepare_models import halve_weights
+
+    halve_weights(archive_path, tmp_path / "half.tar.gz")
+    assert (tmp_path / "half.tar.gz").stat().st_size < 0.6 * archive_path.stat().st_size
+    full, half = (load(str(path)) for path in (archive_path, tmp_path / "half.tar.gz"))
+    for weights, rounded in zip(full._model.parameters(), half._model.parameters()):
+        torch.testing.assert_close(rounded, weights, rtol=1e-3, atol=1e-6)  # of the same type
+
+
+def test_a_row_says_whether_its_aim_is_missed(tmp_path):
+    from speed import Settings, decoders, row_of
+
+    pairs = [(2.0, 1.0), (3.0, 1.0), (4.0, 1.0)]
+    assert str(row_of("step", "ours", "theirs", pairs, 2.5)).endswith("2.5, missed |")
+    assert "| 3.00 | 2.50 to 3.50 |" in str(row_of("step", "ours", "theirs", pairs))
+    assert next(decoders(Settings(tmp_path, quick=True), "decoder")).ratios[0] > 0

@@ -1,0 +1,350 @@
+"""CoNLL-U: read, refused, and written back byte for byte."""
+
+import conllu
+import pytest
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allennlp_nef.data.dataset_readers.base import Prediction
+from allennlp_nef.data.dataset_readers.conllu import (
+    COLUMNS,
+    TAG_COLUMNS,
+    ConlluTagsReader,
+    ConlluTreesReader,
+    fault_of_heads,
+    format_conllu,
+    read_conllu,
+)
+from tests.data.reader_files import PROPERTY, error_line, labels_of, read, warnings_of, words_of
+
+TEXT = """\
+# newdoc id = d1
+# sent_id = s1
+1-2\tDu\t_\t_\t_\t_\t_\t_\t_\t_
+1\tDe\tde\tADP\tP\t_\t4\tcase\t_\t_
+2\tle\tle\tDET\tD\tGender=Masc\t3\tdet\t_\t_
+2.1\tbon\tbon\tADJ\tA\tGender=Masc\t_\t_\t_\tCopyOf=-1
+2.2\tgros\tgros\tADJ\t_\t_\t_\t_\t_\t_
+3\tcafé\tcafé\tNOUN\tN\tGender=Masc\t0\troot\t_\t_
+4\t10 000\t10 000\tNUM\tN\t_\t3\tnummod\t_\tSpaceAfter=No
+
+0.1\tNul\t_\tPRON\t_\t_\t_\t_\t_\t_
+1\tOui\toui\tINTJ\tI\t_\t0\troot\t_\t_
+2-2\tici\t_\t_\t_\t_\t_\t_\t_\t_
+2\tici\tici\tADV\tR\t_\t1\tadvmod\t_\t_
+"""
+
+
+def row(number, form="x", upos="X"):
+    return "\t".join([number, form, "_", upos, *"______"])
+
+
+def lines_of(ids):
+    return "".join(row(number) + "\n" for number in ids.split())
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "x.conllu"
+
+
+class TestFormat:
+    def test_words_have_ten_columns_and_lines(self, path):
+        path.write_text(TEXT, encoding="utf-8")
+        first, second = read_conllu(str(path))
+        assert first.column("form") == ["De", "le", "café", "10 000"]
+        assert first.column("xpos") == ["P", "D", "N", "N"]
+        assert first.column("misc")[-1] == "SpaceAfter=No"
+        assert second.column("form") == ["Oui", "ici"]
+        assert (first.first_line, first.lines) == (1, [4, 5, 8, 9])
+        assert (second.first_line, second.lines) == (11, [12, 14])
+
+    @pytest.mark.parametrize(
+        "ids, line",
+        [
+            ("2", 1),
+            ("1 1", 2),
+            ("1 02", 2),
+            ("1 ٢", 2),
+            ("1 1-2 2", 2),
+            ("2-1", 1),
+            ("1-2 1-2", 2),
+            ("1-3 1 2-3", 3),
+            (f"1-{'9' * 5000}", 1),
+            ("1.1", 1),
+            ("1 1.1 1.1", 3),
+            ("0.1", 0),
+            ("1-3 1 2", 3),
+            ("1 2-3 2", 3),
+        ],
+    )
+    def test_ids_out_of_order_and_ranges_without_words_are_errors(self, path, ids, line):
+        text = "# c\n" + lines_of(ids) + "\n" + lines_of("1")
+        assert error_line(ConlluTagsReader(), path, text) == line + 1
+
+    @pytest.mark.parametrize(
+        "line",
+        [row("1")[:-2], row("1") + "\t_", row("1").replace("\t", " "), "\xa0", row(""), " \t "],
+    )
+    def test_lines_without_ten_columns_are_an_error(self, path, line):
+        text = f"{row('1')}\n\n# c\n{row('1')}\n{line}\r\n"
+        assert error_line(ConlluTagsReader(), path, text) == 5
+
+    @pytest.mark.parametrize(
+        "text, line",
+        [("", 1), ("\n\n", 1), ("# a = b\n", 1), (lines_of("1") + "\n# a\n\n" + lines_of("1"), 3)],
+    )
+    def test_sentences_without_words_are_an_error(self, path, text, line):
+        assert error_line(ConlluTagsReader(), path, text) == line
+
+
+# What a column may hold: all characters but tabs and line ends. Some are whitespace or line ends for Python.
+CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\t\r\n\ufeff")
+VALUES = st.text(
+    CHARACTERS | st.sampled_from(" \xa0\u2028\x0b\x0c\x85_#=-."), min_size=1, max_size=6
+)
+COMMENTS = st.sampled_from(["#", "# text = a b", "# newpar", "# sent_id=1", "#\xa0x\t\u2028"])
+
+
+@st.composite
+def sentences(draw):
+    """Lines without their ends, each with whether it is a word."""
+    others = st.lists(VALUES, min_size=9, max_size=9)
+    lines = [(comment, False) for comment in draw(st.lists(COMMENTS, max_size=3))]
+
+    def add(number, is_word=False):
+        lines.append(("\t".join([str(number), *draw(others)]), is_word))
+
+    range_end = word = 0
+    num_words = draw(st.integers(1, 5))
+    while word < max(num_words, range_end):
+        for node in range(draw(st.sampled_from([0, 0, 1, 2]))):
+            add(f"{word}.{node + 1}")
+        word += 1
+        last = word + draw(st.integers(-1, 2))
+        if word > range_end and last >= word:
+            range_end = last
+            add(f"{word}-{last}")
+        add(word, True)
+    return lines
+
+
+@PROPERTY
+@given(
+    made=st.lists(sentences(), min_size=1, max_size=3),
+    line_end=st.sampled_from(["\n", "\r\n"]),
+    gap=st.sampled_from([[""], ["", ""], [" ", ""]]),
+    end=st.sampled_from(["", "\n", "\n\n", "\n\n\n"]),
+    leading=st.booleans(),
+    mark=st.booleans(),
+    column=st.sampled_from(TAG_COLUMNS),
+    new=VALUES,
+)
+def test_only_the_column_changes(path, made, line_end, gap, end, leading, mark, column, new):
+    lines = [("", False)] if leading else []
+    for sentence in made:
+        lines += sentence + [(line, False) for line in gap]
+    lines = lines[: -len(gap)]
+    end = end.replace("\n", line_end)
+    text = line_end.join(line for line, _ in lines) + end
+    path.write_bytes(("\ufeff" * mark + text).encode("utf-8"))
+    found = list(read_conllu(str(path)))
+    own = "".join(sentence.with_columns({column: sentence.column(column)}) for sentence in found)
+    assert own.encode("utf-8") == text.encode("utf-8")
+    words = [line.split("\t") for line, is_word in lines if is_word]
+    assert [word for sentence in found for word in sentence.words] == words
+    numbers = [number for number, (_, is_word) in enumerate(lines, 1) if is_word]
+    assert [number for sentence in found for number in sentence.lines] == numbers
+    assert len(found) == len(made)
+    # Other tags change that column of the words, and nothing else.
+    index = COLUMNS.index(column)
+    expected = []
+    for line, is_word in lines:
+        columns = line.split("\t")
+        columns[index : index + is_word] = [new] * is_word
+        expected.append("\t".join(columns))
+    tagged = [sentence.with_columns({column: [new] * len(sentence.words)}) for sentence in found]
+    assert "".join(tagged) == line_end.join(expected) + end
+
+
+@PROPERTY
+@given(made=st.lists(sentences(), min_size=1, max_size=3))
+def test_words_are_those_of_the_conllu_package(path, made):
+    """With plain values: that package also splits at other whitespace, and refuses the range `3-3`."""
+    lines = []
+    for line, _ in [pair for sentence in made for pair in [*sentence, ("", False)]]:
+        number, *values = line.split("\t")
+        is_short = "-" in number and len(set(number.split("-"))) == 1
+        if not number.startswith("#") and not is_short:
+            lines.append("\t".join([number, *(str(len(value)) for value in values)]))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    expected = [
+        [(token["form"], token["upos"]) for token in sentence if isinstance(token["id"], int)]
+        for sentence in conllu.parse(path.read_text(encoding="utf-8"))
+    ]
+    found = read_conllu(str(path))
+    assert [list(zip(s.column("form"), s.column("upos"))) for s in found] == expected
+
+
+@PROPERTY
+@given(rows=st.lists(st.tuples(VALUES, VALUES), min_size=1), column=st.sampled_from(TAG_COLUMNS))
+def test_what_is_written_of_a_request_is_read(path, rows, column):
+    forms, tags = map(list, zip(*rows))
+    path.write_bytes(format_conllu(forms, {column: tags}).encode("utf-8"))
+    (sentence,) = read_conllu(str(path))
+    assert (sentence.column("form"), sentence.column(column)) == (forms, tags)
+
+
+def without(text, *columns):
+    """The text with `_` in some columns."""
+    lines = [line.split("\t") for line in text.split("\n")]
+    for line in lines:
+        for column in columns:
+            if len(line) == 10:
+                line[column] = "_"
+    return "\n".join(map("\t".join, lines))
+
+
+class TestTags:
+    @pytest.mark.parametrize(
+        "options, labels",
+        [
+            ({}, [["ADP", "DET", "NOUN", "NUM"], ["INTJ", "ADV"]]),
+            ({"column": "xpos"}, [["P", "D", "N", "N"], ["I", "R"]]),
+            ({"column": "feats"}, [["_", "Gender=Masc", "Gender=Masc", "_"], ["_", "_"]]),
+        ],
+    )
+    def test_labels_are_those_of_the_column(self, path, caplog, options, labels):
+        instances = read(ConlluTagsReader(**options), path, TEXT)
+        assert list(map(labels_of, instances)) == labels
+        assert words_of(instances[0]) == ["De", "le", "café", "10 000"]
+        assert warnings_of(caplog) == []
+
+    @pytest.mark.parametrize(
+        "column, empty", [("upos", [3]), ("xpos", [4]), ("feats", [3, 5]), ("upos", [3, 4, 5])]
+    )
+    def test_files_without_values_are_unlabeled(self, path, caplog, column, empty):
+        instances = read(ConlluTagsReader(column), path, without(TEXT, *empty))
+        assert list(map(labels_of, instances)) == [None, None]
+        (warning,) = warnings_of(caplog)
+        assert str(path) in warning
+
+    def test_missing_features_are_labels_where_there_are_parts_of_speech(self, path, caplog):
+        instances = read(ConlluTagsReader("feats"), path, without(TEXT, 5))
+        assert list(map(labels_of, instances)) == [["_"] * 4, ["_"] * 2]
+        assert warnings_of(caplog) == []
+
+    @pytest.mark.parametrize("column", TAG_COLUMNS)
+    def test_labels_of_multiword_tokens_and_empty_nodes_do_not_count(self, path, column):
+        text = "1-2\tx\t_\tX\tX\tX=x\t_\t_\t_\t_\n1\tx\t_\t_\t_\t_\t_\t_\t_\t_\n"
+        text += "1.1\tx\t_\tX\tX\tX=x\t_\t_\t_\t_\n2\tx\t_\t_\t_\t_\t_\t_\t_\t_\n"
+        (instance,) = read(ConlluTagsReader(column), path, text)
+        assert labels_of(instance) is None
+
+    def test_words_without_upos_among_others_are_an_error(self, path):
+        text = TEXT.replace("\tDET\t", "\t_\t")
+        assert error_line(ConlluTagsReader(), path, text) == 5
+        first, _ = read(ConlluTagsReader("xpos"), path, text)
+        assert labels_of(first) == ["P", "D", "N", "N"]
+
+    def test_other_columns_are_refused(self):
+        with pytest.raises(ConfigurationError):
+            ConlluTagsReader("form")
+
+    def test_the_writer_changes_the_column_of_the_file(self, path):
+        reader = ConlluTagsReader("xpos")
+        instances = read(reader, path, TEXT.replace("\n", "\r\n"))
+        text = ""
+        for number, instance in enumerate(instances):
+            metadata = instance["metadata"].metadata
+            prediction = Prediction(number, {"tags": metadata["tags"]}, metadata)
+            prediction.answer["tags"][0] = "NEW"
+            text += reader.writers["conllu"](reader, prediction)
+        expected = TEXT.replace("ADP\tP", "ADP\tNEW").replace("INTJ\tI", "INTJ\tNEW")
+        assert text == expected.replace("\n", "\r\n")
+
+
+ROWS = [("the", 2, "det"), ("dog", 3, "nsubj"), ("barks", 0, "root"), (".", 3, "punct")]
+
+
+def tree_text(rows):
+    lines = ["# sent_id = 1", "1-2\tthedog" + "\t_" * 8]
+    for number, (word, head, label) in enumerate(rows, 1):
+        lines.append("\t".join([str(number), word, "_", "X", "_", "_", str(head), label, "_", "_"]))
+    return "\n".join(lines) + "\n\n"
+
+
+class TestTrees:
+    def test_fields_are_those_of_biaffine_parser(self, path):
+        (instance,) = read(ConlluTreesReader(), path, tree_text(ROWS))
+        assert words_of(instance, "words") == ["the", "dog", "barks", "."]
+        assert labels_of(instance, "head_indices") == [2, 3, 0, 3]
+        assert labels_of(instance, "head_tags") == ["det", "nsubj", "root", "punct"]
+        assert labels_of(instance, "pos_tags") == ["X"] * 4
+        metadata = instance["metadata"].metadata
+        assert metadata["words"] == ["the", "dog", "barks", "."] and metadata["pos"] == ["X"] * 4
+        instance.index_fields(Vocabulary.from_instances([instance]))
+        assert instance.as_tensor_dict()["head_indices"].tolist() == [2, 3, 0, 3]
+
+    def test_a_file_without_heads_is_unlabeled(self, path, caplog):
+        text = tree_text([(word, "_", "_") for word, _, _ in ROWS])
+        (instance,) = read(ConlluTreesReader(), path, text)
+        assert set(instance.fields) == {"words", "pos_tags", "metadata"}
+        assert any(str(path) in warning for warning in warnings_of(caplog))
+
+    @pytest.mark.parametrize(
+        "changes, line",
+        [
+            ({1: ("dog", 5, "nsubj")}, 4),
+            ({1: ("dog", "9" * 5000, "nsubj")}, 4),
+            ({1: ("dog", "_", "nsubj")}, 4),
+            ({1: ("dog", "²", "nsubj")}, 4),
+            ({1: ("dog", "٣", "nsubj")}, 4),
+            ({1: ("dog", 0, "nsubj")}, 5),
+            ({2: ("barks", 2, "root")}, 3),
+            ({0: ("the", 2, "det"), 1: ("dog", 1, "x")}, 3),
+            ({3: (".", 4, "punct")}, 6),
+            ({0: ("the", 2, "_")}, 3),
+        ],
+    )
+    def test_what_is_no_tree_is_an_error_with_its_line(self, path, changes, line):
+        text = tree_text([changes.get(index, row) for index, row in enumerate(ROWS)])
+        assert error_line(ConlluTreesReader(), path, text) == line
+
+    @PROPERTY
+    @given(st.lists(st.integers(0, 6), min_size=1, max_size=6))
+    def test_trees_are_what_reaches_one_root_from_each_word(self, heads):
+        heads = [min(head, len(heads)) for head in heads]
+
+        def top(word):
+            for _ in heads:
+                word = heads[word - 1] if word else 0
+            return word
+
+        is_tree = heads.count(0) == 1 and not any(map(top, range(1, len(heads) + 1)))
+        assert (fault_of_heads(heads) is None) == is_tree
+
+    def test_requests_are_strings_or_words(self):
+        reader = ConlluTreesReader(column="xpos")
+        for words in ("a b", ["a", "b"]):
+            metadata = reader.text_to_instance(words)["metadata"].metadata
+            assert metadata == {"words": ["a", "b"], "pos": ["_", "_"]}
+        answer = {"tags": ["N", "V"], "heads": [0, 1], "labels": ["root", "x"]}
+        metadata = reader.text_to_instance(["a", "b"], ["N", "V"])["metadata"].metadata
+        text = reader.writers["conllu"](reader, Prediction(0, answer, metadata))
+        assert text.split("\n")[1:3] == [
+            "1\ta\t_\t_\tN\t_\t0\troot\t_\t_",
+            "2\tb\t_\t_\tV\t_\t1\tx\t_\t_",
+        ]
+
+    def test_the_writer_changes_head_and_deprel_of_the_file(self, path):
+        reader = ConlluTreesReader()
+        (instance,) = read(reader, path, tree_text(ROWS))
+        answer = {"heads": [2, 0, 2, 2], "labels": ["a", "b", "c", "d"]}
+        text = reader.writers["conllu"](
+            reader, Prediction(0, answer, instance["metadata"].metadata)
+        )
+        changed = [(word, head, label) for (word, _, _), head, label in zip(ROWS, *answer.values())]
+        assert text == tree_text(changed)

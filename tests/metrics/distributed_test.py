@@ -1,0 +1,39 @@
+"""Each process counts its own data; with the reset, the scores are those of all processes."""
+
+import pytest
+
+from tests.metrics.small_metrics import make_batches, make_metric
+from tests.processes import in_two_processes
+
+LABELS = ("O", "B-A", "I-A", "B-B")
+
+
+def scores_of(name, numbers):
+    """The scores of some batches, before and with the reset, and after it."""
+    metric = make_metric(name, *LABELS)
+    for number, (predictions, gold, mask, _) in enumerate(make_batches(0, len(LABELS))):
+        if number not in numbers:
+            continue
+        if name == "conlleval":
+            metric(
+                *([[LABELS[tag] for tag in row] for row in side] for side in (predictions, gold))
+            )
+        else:
+            metric(predictions, gold, mask)
+    return [metric.get_metric(), metric.get_metric(reset=True), metric.get_metric()]
+
+
+def scores_of_process(rank, name, shares):
+    return [scores_of(name, share[rank]) for share in shares]
+
+
+@pytest.mark.parametrize("name", ["conlleval", "tag_accuracy"])
+def test_processes_may_have_different_numbers_of_batches(name, tmp_path):
+    shares = [([0, 2], [1, 3]), ([0, 1, 2], [3]), ([], [0, 1, 2, 3])]
+    expected = scores_of(name, range(4))
+    results = in_two_processes(scores_of_process, tmp_path / "processes", name, shares)
+    for rank, of_shares in enumerate(results):
+        for share, (before, together, after) in zip(shares, of_shares):
+            assert before == scores_of(name, share[rank])[0]
+            assert together == pytest.approx(expected[1], rel=1e-12)
+            assert after == expected[2]

@@ -1,0 +1,116 @@
+"""The token embedder `affixes`, with the indexer of the same name."""
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.data import Batch, Instance, Token, TokenIndexer, Vocabulary
+from allennlp.data.fields import TextField
+from allennlp.models import Model
+from allennlp.modules import TextFieldEmbedder
+from allennlp.modules.token_embedders import TokenEmbedder
+
+from allennlp_nef.data.token_indexers import CASES, case_of
+from allennlp_nef.modules.token_embedders import AffixesEmbedder
+
+WORDS = ["tagging", "taggers", "the", "a", "A4", "EU", "Word", "\U00020000e\u0301", "."]
+SENTENCES = [["tagging", "the", "unseen", "a", "."], ["EU"], ["Word", "A4", "\U00020000e\u0301"]]
+
+
+def instances(sentences, **options):
+    indexer = TokenIndexer.from_params(Params({"type": "affixes", **options}))
+    return [Instance({"tokens": TextField(list(map(Token, s)), {"a": indexer})}) for s in sentences]
+
+
+def vocabulary(words=WORDS, **options):
+    return Vocabulary.from_instances(instances([words], **options))
+
+
+def tensors_of(sentences, vocab, **options):
+    batch = Batch(instances(sentences, **options))
+    batch.index_instances(vocab)
+    return batch.as_tensor_dict()["tokens"]["a"]
+
+
+def make(vocab, **options):
+    torch.manual_seed(0)
+    return TokenEmbedder.from_params(Params({"type": "affixes", **options}), vocab=vocab)
+
+
+def expected_vector(embedder, vocab, word, max_length=4, namespace="affixes", case=False):
+    """One affix after the other."""
+    sides = []
+    for side in ("prefix", "suffix"):
+        rows = []
+        for length in range(1, max_length + 1):
+            affix = word[:length] if side == "prefix" else word[-length:]
+            row = vocab.get_token_index(affix, f"{namespace}_{side}_{length}")
+            rows.append(getattr(embedder, f"{side}_tables")[length - 1].weight[row])
+        sides.append(sum(rows))
+    if case:
+        sides.append(embedder.case_table.weight[1 + CASES.index(case_of(word))])
+    return torch.cat(sides)
+
+
+@pytest.mark.parametrize(
+    "indexer, embedder",
+    [
+        ({}, {}),
+        ({"max_length": 1}, {"max_length": 1, "embedding_dim": 3}),
+        ({"max_length": 6, "namespace": "x"}, {"max_length": 6, "namespace": "x"}),
+        ({"case": True}, {"case_dim": 5}),
+    ],
+    ids=str,
+)
+def test_vectors_are_sums_over_the_affixes_of_each_word(indexer, embedder):
+    vocab = vocabulary(**indexer)
+    module = make(vocab, **embedder)
+    assert isinstance(module, AffixesEmbedder)
+    vectors = module(**tensors_of(SENTENCES, vocab, **indexer))
+    width = 2 * embedder.get("embedding_dim", 50) + embedder.get("case_dim", 0)
+    assert module.get_output_dim() == width
+    assert vectors.shape == (3, 5, width)
+    for row, words in enumerate(SENTENCES):
+        for column, word in enumerate(words):
+            expected = expected_vector(module, vocab, word, **indexer)
+            torch.testing.assert_close(vectors[row, column], expected)
+    vectors.sum().backward()
+    assert all(p.grad is not None for p in module.parameters())
+
+
+def test_text_field_embedder_passes_the_tensors_of_the_indexer():
+    vocab = vocabulary(case=True)
+    options = {"type": "affixes", "embedding_dim": 4, "case_dim": 2}
+    params = Params({"token_embedders": {"a": options}})
+    embedder = TextFieldEmbedder.from_params(params, vocab=vocab)
+    tensors = tensors_of(SENTENCES, vocab, case=True)
+    assert embedder({"a": tensors}).shape == (3, 5, embedder.get_output_dim()) == (3, 5, 10)
+    doubled = {name: torch.stack([tensor, tensor]) for name, tensor in tensors.items()}
+    assert torch.equal(embedder({"a": doubled}, num_wrapping_dims=1)[1], embedder({"a": tensors}))
+
+
+def test_an_extended_vocabulary_keeps_the_rows_of_known_affixes():
+    vocab = vocabulary()
+
+    class Embeds(Model):
+        def __init__(self):
+            super().__init__(vocab)
+            self.embedder = make(vocab, embedding_dim=3)
+
+    model = Embeds()
+    before = model.embedder(**tensors_of(SENTENCES, vocab)).detach()
+    vocab.extend_from_instances(instances([["bagging", "Tokyo", "unseen"]]))
+    model.extend_embedder_vocab()
+    after = model.embedder(**tensors_of(SENTENCES, vocab))
+    known = torch.ones(3, 5, dtype=torch.bool)
+    known[0, 2] = False  # "unseen" is known now
+    assert torch.equal(after[known], before[known])
+    assert not torch.equal(after[~known], before[~known])
+    vector = model.embedder(**tensors_of([["bagging"]], vocab))[0, 0]
+    torch.testing.assert_close(vector, expected_vector(model.embedder, vocab, "bagging"))
+
+
+@pytest.mark.parametrize("indexer, embedder", [(4, 3), (3, 4)])
+def test_another_max_length_than_the_indexer_is_an_error(indexer, embedder):
+    vocab = vocabulary(max_length=4)
+    with pytest.raises(ValueError):
+        make(vocab, max_length=embedder)(**tensors_of([["a"]], vocab, max_length=indexer))

@@ -1,0 +1,104 @@
+"""What of a transformer is trained, and what is saved."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_nef.errors import UserError
+from tests.small_transformer import SAVE
+
+SENTENCES = ["She met Sheldon .", "a"]
+LORA = {"r": 2, "target_modules": ["query"]}
+
+
+def parts_of(names):
+    """The layers that weights belong to; "rest" for the embeddings."""
+    return {name.split(".layer.")[1][0] if ".layer." in name else "rest" for name in names}
+
+
+@pytest.mark.parametrize(
+    ("options", "trained"),
+    [
+        ({}, {"rest", "0", "1"}),
+        ({"frozen_layers": 0}, {"0", "1"}),
+        ({"frozen_layers": 1}, {"1"}),
+        ({"frozen_layers": 2}, set()),
+        ({"train_parameters": False}, set()),
+    ],
+)
+def test_frozen_layers_have_neither_gradients_nor_dropout(make, embed, options, trained):
+    embedder = make(train=True, **options)
+    if trained:
+        embed(embedder, *SENTENCES).sum().backward()
+    weights = dict(embedder.named_parameters())
+    assert parts_of(name for name, weight in weights.items() if weight.grad is not None) == trained
+    dropouts = {
+        name: module.training
+        for name, module in embedder.named_modules()
+        if isinstance(module, torch.nn.Dropout)
+    }
+    assert parts_of(name for name, is_on in dropouts.items() if is_on) == trained
+    assert not any(module.training for module in embedder.eval().modules())
+
+
+def test_adapters_are_all_that_is_trained(make, embed):
+    pytest.importorskip("peft")
+    embedder = make(lora=LORA, train=True)
+    embed(embedder, *SENTENCES).sum().backward()
+    weights = dict(embedder.named_parameters())
+    learning = {name for name, weight in weights.items() if weight.grad is not None}
+    assert learning and learning == {name for name in weights if ".query.lora_" in name}
+    torch.testing.assert_close(embed(embedder.eval(), "She"), embed(make(), "She"))
+
+
+def test_adapters_need_an_extra(make, monkeypatch):
+    monkeypatch.setitem(sys.modules, "peft", None)
+    with pytest.raises(UserError):
+        make(lora=LORA)
+
+
+def test_weights_are_loaded_unless_they_are_not_wanted(make, folder):
+    from transformers import AutoModel
+
+    expected = AutoModel.from_pretrained(folder).get_input_embeddings().weight
+    loaded, random = (
+        make(load_weights=each).transformer.get_input_embeddings().weight for each in (True, False)
+    )
+    assert torch.equal(loaded, expected) and not torch.equal(random, expected)
+
+
+@pytest.mark.parametrize(
+    "options", [{"frozen_layers": 1}, {"lora": LORA}, {"train_parameters": False}]
+)
+def test_a_state_without_frozen_weights_needs_the_same_transformer(make, embed, tmp_path, options):
+    if "lora" in options:
+        pytest.importorskip("peft")
+    embedder = make(**options, save_weights=False)
+    with torch.no_grad():
+        for weight in embedder.parameters():
+            if weight.requires_grad:
+                weight.add_(0.1)
+    torch.save(embedder.state_dict(), tmp_path / "weights")
+    state = torch.load(tmp_path / "weights", weights_only=True)
+    assert set(state) - {"checksum"} == {
+        name for name, weight in embedder.named_parameters() if weight.requires_grad
+    }
+    same = make(**options, save_weights=False)
+    missing, unexpected = same.load_state_dict(dict(state), strict=False)
+    assert not missing and not unexpected
+    torch.testing.assert_close(embed(same, "She met"), embed(embedder, "She met"), rtol=0, atol=0)
+
+    SAVE[Path(same.model_name).name](tmp_path / "other", seed=1)
+    other = make(**options, save_weights=False, model_name=str(tmp_path / "other"))
+    with pytest.raises(ConfigurationError):
+        other.load_state_dict(dict(state))
+
+
+def test_a_folder_without_a_tokenizer_is_an_error(make, folder, tmp_path):
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / name).symlink_to(Path(folder, name))
+    with pytest.raises(ConfigurationError):
+        make(model_name=str(tmp_path))

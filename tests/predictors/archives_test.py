@@ -1,0 +1,279 @@
+"""Archives that run code or write files when AllenNLP loads them, and damaged ones: `load_predictor` refuses both."""
+
+import io
+import json
+import os
+import sys
+import tarfile
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import pytest
+import torch
+from allennlp.models import Model, load_archive
+from allennlp.models.archival import extracted_archive
+
+from allennlp_nef.errors import ArchiveError, UserError
+from allennlp_nef.predictors import archives
+from allennlp_nef.predictors.archives import load_predictor, safe_archives, unpack
+from tests.predictors.small_models import member, members_of, save_run, with_value, write_members
+
+REQUEST = {"sentence": "Anna slept in Rome ."}
+CALL = {"type": "os.system", "command": "touch marker"}
+IMPORT = "evil_module.thing"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """The folder of a run."""
+    folder = tmp_path_factory.mktemp("safe") / "run"
+    save_run(folder)
+    return folder
+
+
+@pytest.fixture
+def config(run):
+    return json.loads((run / "config.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def archive(run, tmp_path):
+    """`archive(config_json=..., weights_th=...)`: an archive with other files; a config may be a text or a dict."""
+
+    def write(name="model.tar.gz", **files):
+        config = files.get("config_json")
+        if config is not None:
+            text = config if isinstance(config, str) else json.dumps(config)
+            files["config_json"] = text.encode("utf-8")
+        return write_members(tmp_path / name, members_of(run, **files))
+
+    return write
+
+
+@pytest.fixture
+def marker(tmp_path, monkeypatch):
+    """The file that attacks write. The module `evil_module` writes it when it is imported."""
+    path = tmp_path / "marker"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "evil_module.py").write_text(f"open({str(path)!r}, 'w').close()\nthing = dict\n")
+    yield path
+    sys.modules.pop("evil_module", None)
+
+
+def attack(path, marker, then=lambda archive: None):
+    """Shows that an attack works on AllenNLP's loader."""
+    with suppress(Exception):
+        then(load_archive(str(path)))
+    assert marker.exists()
+    marker.unlink()
+    sys.modules.pop("evil_module", None)
+
+
+def refused(path, marker, part):
+    """Checks that an archive is refused in one line, which names the part of it."""
+    with pytest.raises(ArchiveError) as raised:
+        load_predictor(str(path))
+    assert not marker.exists() and "evil_module" not in sys.modules
+    message = str(raised.value)
+    assert message.startswith(f"{path}: ") and part in message and "\n" not in message
+
+
+class TestAttacks:
+    @pytest.mark.parametrize(
+        "place, value",
+        [
+            ("model", CALL),
+            ("dataset_reader", CALL),
+            ("model.encoder", {**CALL, "type": "os.system"}),
+            ("vocabulary.type", IMPORT),
+        ],
+    )
+    def test_types_that_would_be_imported(self, archive, config, marker, place, value):
+        path = archive(config_json=with_value(config, place, value))
+        attack(path, marker)
+        refused(path, marker, "config.json")
+
+    @pytest.mark.parametrize("place", ["model.metrics", "model.encoder"])
+    def test_names_that_would_be_imported(self, archive, config, marker, place):
+        """A component without options may be given by its name alone."""
+        value = [IMPORT] if place == "model.metrics" else IMPORT
+        path = archive(config_json=with_value(config, place, value))
+        attack(path, marker)
+        refused(path, marker, IMPORT)
+
+    def test_jsonnet_that_reads_a_file(self, archive, config, tmp_path, marker):
+        (tmp_path / "secret").write_text("password")
+        text = json.dumps(config)[:-1] + f", secret: importstr '{tmp_path}/secret' }}"
+        path = archive(config_json=text)
+        assert load_archive(str(path)).config["secret"] == "password"
+        refused(path, marker, "config.json")
+
+    def test_an_archive_within_the_archive(self, archive, config, marker):
+        inner = archive("inner.tar.gz", config_json=with_value(config, "model", CALL))
+        start = {"type": "from_archive", "archive_file": str(inner)}
+        module = {"_pretrained": {"archive_file": str(inner), "module_path": "encoder"}}
+        for place, value in (("model", start), ("model.encoder", module)):
+            path = archive(config_json=with_value(config, place, value))
+            attack(path, marker)
+            refused(path, marker, "from_archive" if place == "model" else "_pretrained")
+
+    def test_a_metric_that_runs_a_program(self, archive, config, marker):
+        value = [{"type": "evalb", "evalb_directory_path": f"/; touch {marker}; #"}]
+        path = archive(config_json=with_value(config, "model.metrics", value))
+        refused(path, marker, "evalb")
+
+    def test_code_and_files_from_the_network(self, archive, config, marker, offline):
+        place = "dataset_reader.token_indexers.a"
+        code = {"type": "pretrained_transformer", "tokenizer_kwargs": {"trust_remote_code": True}}
+        refused(archive(config_json=with_value(config, place, code)), marker, "trust_remote_code")
+        for address in ("https://example.org", "(s3://bucket/a.zip)#b", "ht\ntps://example.org"):
+            path = archive(config_json=with_value(config, "dataset_reader.x", address))
+            refused(path, marker, "dataset_reader.x")
+        # AllenNLP does not read pretrained embeddings again
+        place = "model.text_field_embedder.token_embedders.tokens.pretrained_file"
+        path = archive(config_json=with_value(config, place, "https://example.org/a.gz"))
+        assert load_predictor(str(path)).predict_json(REQUEST)["tags"]
+
+    def test_weights_that_call_a_function(self, archive, tmp_path, marker):
+        class Call:
+            def __reduce__(self):
+                return os.system, (f"touch {marker}",)
+
+        torch.save({"a": Call()}, str(tmp_path / "weights"))
+        path = archive(weights_th=(tmp_path / "weights").read_bytes())
+        torch.load(str(tmp_path / "weights"), weights_only=False)
+        assert marker.exists()
+        marker.unlink()
+        refused(path, marker, "")
+
+    def test_a_vocabulary_that_would_be_unpacked(self, run, tmp_path, marker):
+        members = [each for each in members_of(run) if not each[0].name.startswith("vocabulary/")]
+        path = write_members(tmp_path / "model.tar.gz", [*members, member("vocabulary", b"x")])
+        refused(path, marker, "vocabulary")
+
+
+class TestMembers:
+    @pytest.fixture
+    def inside(self, tmp_path):
+        """The folder to unpack into. It lies in another folder, with one other file."""
+        folder = tmp_path / "outside" / "inside"
+        folder.mkdir(parents=True)
+        (tmp_path / "outside" / "victim").write_text("safe")
+        return folder
+
+    @staticmethod
+    def is_unchanged(inside):
+        names = sorted(path.name for path in inside.parent.iterdir())
+        return names == ["inside", "victim"] and (inside.parent / "victim").read_text() == "safe"
+
+    @pytest.mark.parametrize("kind", ["relative", "absolute", "symbolic link", "hard link"])
+    def test_members_outside_of_the_folder(self, inside, tmp_path, monkeypatch, kind):
+        outside, content = str(inside.parent), b"changed"
+        link = {"type": tarfile.LNKTYPE, "linkname": f"{outside}/victim"}
+        members = {
+            "relative": [member("../victim", content)],
+            "absolute": [member(f"{outside}/victim", content)],
+            "symbolic link": [
+                member("a", type=tarfile.SYMTYPE, linkname=outside),
+                member("a/victim", content),
+            ],
+            "hard link": [member("a", **link), member("a", content)],
+        }[kind]
+        path = write_members(tmp_path / "model.tar.gz", members)
+        if kind == "absolute":  # written below the folder
+            unpack(str(path), str(inside))
+        else:
+            with pytest.raises(ArchiveError):
+                unpack(str(path), str(inside))
+        assert self.is_unchanged(inside)
+        if sys.version_info < (3, 14):  # later Pythons refuse such members themselves
+            monkeypatch.setattr(tempfile, "mkdtemp", lambda: str(inside))
+            with extracted_archive(str(path), cleanup=False):  # as AllenNLP does it
+                assert not self.is_unchanged(inside)
+
+    def test_devices(self, inside, tmp_path):
+        path = write_members(tmp_path / "model.tar.gz", [member("a", type=tarfile.FIFOTYPE)])
+        with pytest.raises(ArchiveError):
+            unpack(str(path), str(inside))
+
+    def test_too_large_members(self, inside, tmp_path, monkeypatch):
+        members = [member(name, bytes(2**20)) for name in "ab"]
+        path = write_members(tmp_path / "model.tar.gz", members)
+        unpack(str(path), str(inside))
+        monkeypatch.setattr(archives, "MIN_LIMIT", 2**20)
+        with pytest.raises(ArchiveError):
+            unpack(str(path), str(inside))
+
+
+class TestTrust:
+    def test_a_trusted_archive_is_loaded_as_allennlp_does(self, archive, config, marker):
+        path = archive(config_json=with_value(config, "model.metrics", [IMPORT]))
+        with suppress(Exception):
+            load_predictor(str(path), trust=True)
+        assert marker.exists()
+
+    def test_archives_and_folders_load_alike(self, archive, run):
+        answers = [
+            load_predictor(str(path), trust=trust).predict_json(REQUEST)
+            for path in (archive(), run)
+            for trust in (False, True)
+        ]
+        assert answers == answers[:1] * 4
+
+    def test_every_loading_within_the_context_is_safe(self, archive, config, marker):
+        path = archive(config_json=with_value(config, "model.encoder", IMPORT))
+        with safe_archives(), pytest.raises(ArchiveError):
+            Model.from_archive(str(path))
+        attack(path, marker)
+
+    def test_other_threads_are_not_restricted(self, archive, config, marker):
+        path = archive(config_json=with_value(config, "model.encoder", IMPORT))
+        with safe_archives(), ThreadPoolExecutor(1) as pool:
+            pool.submit(attack, path, marker).result()
+
+
+class TestDamage:
+    def test_a_missing_archive_is_named(self):
+        with pytest.raises(UserError) as raised:
+            load_predictor("runs/none/model.tar.gz")
+        assert str(raised.value) == "runs/none/model.tar.gz: no such file"
+
+    @pytest.mark.parametrize("part", [slice(None, -1000), slice(0, 0), slice(1000, None)])
+    def test_a_damaged_archive_is_named(self, archive, marker, part):
+        path = archive()
+        path.write_bytes(path.read_bytes()[part])
+        refused(path, marker, "damaged")
+
+    @pytest.mark.parametrize(
+        "files",
+        [
+            {"config_json": "{oops"},
+            {"config_json": {"model": {}}},
+            {"config_json": "[" * 100_000},
+            {"weights_th": b"hello world"},
+            {"weights_th": b""},
+            {"vocabulary/labels_txt": b"\xff"},
+        ],
+        ids=["no JSON", "no reader", "too deep", "no weights", "empty weights", "no UTF-8"],
+    )
+    def test_a_damaged_file_is_a_mistake_in_the_archive(self, archive, marker, files):
+        refused(archive(**files), marker, "")
+
+    def test_an_archive_of_another_version_is_named(self, archive, config, run, marker):
+        other = with_value(config, "model.input_representation", {"type": "sentence"})
+        refused(archive(config_json=other), marker, "another version")
+        weights = torch.load(run / "best.th", weights_only=True)
+        weights.pop(min(weights))
+        stream = io.BytesIO()
+        torch.save(weights, stream)
+        refused(archive(weights_th=stream.getvalue()), marker, "another version")
+
+    def test_a_bug_in_a_model_is_no_mistake_in_the_archive(self, archive, monkeypatch):
+        def fail(*arguments, **options):
+            raise AttributeError("a bug")
+
+        monkeypatch.setattr("allennlp_nef.models.nef_tagger.NefTagger.load_state_dict", fail)
+        with pytest.raises(AttributeError, match="a bug"):
+            load_predictor(str(archive()))

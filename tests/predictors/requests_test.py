@@ -1,0 +1,226 @@
+"""Requests: those that cannot be answered, limits, lines, and the field `id`."""
+
+import json
+import sys
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_nef.errors import UserError
+from allennlp_nef.predictors import base
+from allennlp_nef.predictors.base import Item, batches_of
+from allennlp_nef.predictors.nef_tagger import NefTaggerPredictor
+from allennlp_nef.predictors.requests import request_error
+from tests.predictors.small_models import train
+
+SERVER = "allennlp_server.commands.server_simple"
+GOOD = [{"sentence": "Anna slept ."}, {"tokens": ["in", "Rome"]}, {"sentence": "often"}]
+# a request, and the field that its error names
+BAD = [
+    (None, "expected"),
+    ([{"sentence": "a"}], "expected"),
+    ({}, "expected"),
+    ({"sentence": "a", "tokens": ["a"]}, "expected"),
+    ({"text": "a"}, "expected"),
+    ({"describe": False}, "expected"),
+    ({"sentence": ["a"]}, "sentence"),
+    ({"sentence": " \t\u00a0\u2028"}, "sentence"),
+    ({"sentence": "das \ud800a"}, "sentence"),
+    ({"sentence": "a " * 1001}, "sentence"),
+    ({"sentence": "x" * 10**6 + "y"}, "sentence"),
+    ({"tokens": "a b"}, "tokens"),
+    ({"tokens": []}, "tokens"),
+    ({"tokens": ["a", "b c"]}, "tokens"),
+    ({"tokens": ["a", ""]}, "tokens"),
+    ({"tokens": ["a", None]}, "tokens"),
+    ({"tokens": json.loads("[" * 400 + "]" * 400)}, "tokens"),
+    ({"sentence": "a", "min_probability": 2}, "min_probability"),
+    ({"sentence": "a", "min_probability": False}, "min_probability"),
+    ({"sentence": "a", "min_probability": float("nan")}, "min_probability"),
+    ({"sentence": "a", "attention": 1}, "attention"),
+    ({"sentence": "a", "trace": "yes"}, "trace"),
+    ({"sentence": "a", "id": [float("inf")]}, "id"),
+]
+
+
+def predictor_of(**options):
+    return NefTaggerPredictor(*train("ner"), **options)
+
+
+@pytest.fixture(scope="module")
+def predictor():
+    return predictor_of()
+
+
+class TestBadRequests:
+    @pytest.mark.parametrize(("request_", "field"), BAD, ids=lambda value: repr(value)[:30])
+    def test_bad_requests_are_refused_in_one_line(self, predictor, request_, field):
+        with pytest.raises(UserError, match=f"^{field}") as alone:
+            predictor.predict_json(request_)
+        message = str(alone.value)
+        assert message.isprintable() and len(message) < 300
+        with pytest.raises(UserError) as in_a_list:
+            predictor.predict_batch_json([GOOD[0], request_])
+        assert str(in_a_list.value) == f"item 1: {message}"
+
+    @pytest.mark.parametrize("batch", [None, GOOD[0], "text"])
+    def test_batches_that_are_no_lists_are_refused(self, predictor, batch):
+        with pytest.raises(UserError):
+            predictor.predict_batch_json(batch)
+
+    def test_lists_of_too_many_requests_are_refused(self):
+        predictor = predictor_of(max_batch=2)
+        assert len(predictor.predict_batch_json(GOOD[:2])) == 2
+        with pytest.raises(UserError):
+            predictor.predict_batch_json(GOOD)
+
+    def test_requests_of_too_many_words_are_refused(self):
+        assert predictor_of(max_tokens=3).predict_json(GOOD[0])["tags"]
+        with pytest.raises(UserError, match="^sentence"):
+            predictor_of(max_tokens=2).predict_json(GOOD[0])
+
+    def test_error_is_a_user_error_without_the_server(self, monkeypatch):
+        monkeypatch.delitem(sys.modules, SERVER, raising=False)
+        error = request_error("target: this field is missing")
+        assert type(error) is UserError
+        assert str(error) == "target: this field is missing"
+
+    def test_server_answers_with_status_400_and_the_message(self, predictor):
+        server = pytest.importorskip(SERVER)
+        client = server.make_app(predictor, ["sentence"]).test_client()
+        response = client.post("/predict", json={"sentence": 7})
+        assert response.status_code == 400
+        assert response.json["message"].startswith("sentence: ")
+        assert client.post("/predict", json=GOOD[0]).json["tags"]
+        error = request_error("a")
+        assert str(error) == "a" and "a" in repr(error) and isinstance(error, UserError)
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"on_error": "ignore"},
+            {"on_error": "skip", "output_format": "conll"},
+            {"input_format": "txt"},
+            {"tokenizer": "none"},
+        ],
+    )
+    def test_wrong_options_are_errors(self, options):
+        with pytest.raises(ConfigurationError):
+            predictor_of(**options)
+
+
+class TestDescription:
+    def test_description_is_what_the_page_needs(self):
+        predictor = predictor_of(max_tokens=9, max_batch=8)
+        description = predictor.predict_json({"describe": True})
+        assert description == predictor.description() == json.loads(json.dumps(description))
+        assert list(description.pop("colors")) == ["O", "B-PER", "I-PER", "B-LOC"]
+        assert description == {
+            "task": "chunks",
+            "title": "NEF-F csoftmax, N = 3 + CRF",
+            "labels": ["O", "B-PER", "I-PER", "B-LOC"],
+            "step_name": "step",
+            "max_tokens": 9,
+            "max_batch": 8,
+        }
+
+    def test_describe_is_no_request_of_a_list(self, predictor):
+        with pytest.raises(UserError):
+            predictor.predict_batch_json([{"describe": True}])
+
+
+class TestLines:
+    LINES = [
+        json.dumps(GOOD[0]),
+        '{"x": "a"}',
+        "not JSON",
+        json.dumps(GOOD[1]),
+        "[1]",
+        '{"id": 7, "sentence": ""}',
+        "[" * 100_000,
+        json.dumps({"id": 8, **GOOD[2]}),
+    ]
+    BAD = {1, 2, 4, 5, 6}
+
+    def test_skipped_lines_are_answered_with_an_error_in_their_place(self, predictor, caplog):
+        skipping = predictor_of(on_error="skip", batch_size=2)
+        answers = skipping.predict_batch_json(list(map(skipping.load_line, self.LINES)))
+        assert len(answers) == len(self.LINES)
+        for index, answer in enumerate(answers):
+            if index in self.BAD:
+                assert set(answer) - {"id"} == {"error"}
+                assert answer["error"].startswith(f"request {index + 1}: ")
+        assert (answers[5]["id"], answers[7]["id"]) == (7, 8)
+        for index, request in ((0, GOOD[0]), (3, GOOD[1])):
+            assert answers[index]["tags"] == predictor.predict_json(request)["tags"]
+        assert len([each for each in caplog.messages if "skipped" in each]) == len(self.BAD)
+        assert all(json.loads(skipping.dump_line(answer)) == answer for answer in answers)
+
+    def test_default_stops_at_the_first_bad_line(self):
+        predictor = predictor_of()
+        lines = list(map(predictor.load_line, self.LINES))
+        with pytest.raises(UserError, match="^request 2: "):
+            predictor.predict_batch_json(lines)
+        with pytest.raises(UserError, match="^request 3: "):
+            predictor.predict_json(lines[2])
+
+    def test_a_request_on_which_the_model_fails_does_not_affect_others(self, monkeypatch):
+        predictor = predictor_of(on_error="skip")
+        expected = predictor_of().predict_batch_json(GOOD)
+        forward = predictor._model.forward_on_instances
+
+        def fail(instances):
+            if any(instance["metadata"].metadata["words"][0] == "in" for instance in instances):
+                raise RuntimeError("no such word")
+            return forward(instances)
+
+        monkeypatch.setattr(predictor._model, "forward_on_instances", fail)
+        first, second, third = predictor.predict_batch_json(GOOD)
+        assert second == predictor.predict_json(GOOD[1]) == {"error": "RuntimeError: no such word"}
+        assert (first["tags"], third["tags"]) == (expected[0]["tags"], expected[2]["tags"])
+        with pytest.raises(RuntimeError, match="no such word"):
+            predictor_of().predict_batch_json(GOOD)
+
+    @pytest.mark.parametrize("own_id", ["a", 0, {"b": [1]}])
+    def test_answers_begin_with_the_id_of_their_request(self, predictor, own_id):
+        expected = predictor.predict_json(GOOD[0])
+        first, second = predictor.predict_batch_json([{**GOOD[0], "id": own_id}, GOOD[0]])
+        assert next(iter(first.items())) == ("id", own_id)
+        assert "id" not in second
+        assert predictor.predict_json({**GOOD[0], "id": None}) == expected
+
+
+class TestBatches:
+    def items(self, *lengths, **options):
+        reader = train("ner")[1]
+        return [Item(reader.text_to_instance(["a"] * length), options) for length in lengths]
+
+    def sizes(self, items, batch_size=4, **options):
+        made = list(batches_of(iter(items), batch_size, **options))
+        assert [item for batch in made for item in batch] == items
+        return [len(batch) for batch in made]
+
+    def test_batches_have_the_size_asked_for(self):
+        for count, expected in ((0, []), (1, [1]), (4, [4]), (9, [4, 4, 1])):
+            assert self.sizes(self.items(*[3] * count)) == expected
+
+    def test_batches_of_long_sentences_are_smaller(self, monkeypatch):
+        monkeypatch.setattr(base, "MAX_WORDS", 12)
+        assert self.sizes(self.items(4, 4, 4, 4, 4)) == [3, 2]
+        assert self.sizes(self.items(1, 7, 1, 1, 5)) == [1, 1, 2, 1]
+        assert self.sizes(self.items(50, 1, 1)) == [1, 2]
+
+    def test_batches_with_traces_are_smaller_and_apart(self, monkeypatch):
+        monkeypatch.setattr(base, "MAX_PAIRS", 32)
+        assert self.sizes(self.items(4, 4, 4, 4, 4, trace=True)) == [2, 2, 1]
+        assert self.sizes(self.items(4, 4, 4), is_quadratic=True) == [2, 1]
+        assert self.sizes(self.items(4, 4, 4)) == [3]
+        mixed = [*self.items(2), *self.items(2, attention=True), *self.items(2)]
+        assert self.sizes(mixed) == [1, 1, 1]
+
+    def test_requests_of_a_batch_get_what_they_get_alone(self, predictor):
+        requests = [*GOOD, {**GOOD[0], "trace": True}, {"sentence": "in Bergen " * 20}]
+        for answer, request in zip(predictor.predict_batch_json(requests), requests):
+            alone = predictor.predict_json(request)
+            assert answer["tags"] == alone["tags"] and set(answer) == set(alone)
+            assert answer["probabilities"] == pytest.approx(alone["probabilities"], abs=1e-5)

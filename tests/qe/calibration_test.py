@@ -1,0 +1,147 @@
+"""The fit of a calibration, on data whose probabilities are known, and of a small model."""
+
+import json
+
+import numpy
+import pytest
+import torch
+
+from allennlp_nef.errors import DataFormatError
+from allennlp_nef.qe.calibration import (
+    LabeledWords,
+    bad_probabilities,
+    calibrate,
+    calibrate_model,
+    fit_temperature,
+    scores_of,
+    with_temperature,
+    words_of,
+)
+from allennlp_nef.qe.predictor import WordQePredictor
+from tests.qe.small_qe import PAIRS, TAGS, train
+
+LABELS = ["OK", "BAD"]
+TEMPERATURE = 2.5
+
+
+def miscalibrated(num_labels=2, words=40_000):
+    """Gold labels, and probabilities that are right at the temperature `TEMPERATURE`."""
+    rng = numpy.random.default_rng(0)
+    scores = rng.normal(size=(words, num_labels)) + numpy.linspace(1, -1, num_labels)
+    right = numpy.exp(scores) / numpy.exp(scores).sum(1, keepdims=True)
+    gold = (right.cumsum(1) < rng.random((words, 1))).sum(1)
+    powers = right**TEMPERATURE
+    table = powers / powers.sum(1, keepdims=True)
+    return LabeledWords(table, gold, numpy.arange(words) // 20), right
+
+
+@pytest.mark.parametrize("num_labels", [2, 3])
+def test_fit_finds_the_temperature(num_labels):
+    words, right = miscalibrated(num_labels)
+    temperature = fit_temperature(words.probabilities, words.gold)
+    assert temperature == pytest.approx(TEMPERATURE, rel=0.03)
+    numpy.testing.assert_allclose(with_temperature(words.probabilities, TEMPERATURE), right)
+
+
+def test_fit_is_that_of_trying_many():
+    words, _ = miscalibrated(words=300)
+    grid = numpy.geomspace(0.1, 10, 2000)
+    rows = numpy.arange(len(words.gold))
+    losses = [
+        -numpy.log(with_temperature(words.probabilities, t)[rows, words.gold]).mean() for t in grid
+    ]
+    best = grid[int(numpy.argmin(losses))]
+    assert fit_temperature(words.probabilities, words.gold) == pytest.approx(best, rel=2e-3)
+
+
+def test_fit_is_finite_for_words_that_are_all_right_and_probabilities_of_0():
+    table = numpy.array([[0.7, 0.3, 0.0], [0.2, 0.8, 0.0]] * 50)
+    temperature = fit_temperature(table, numpy.array([0, 1] * 50))
+    assert 0.01 <= temperature < 0.1
+    assert (with_temperature(table, temperature)[:, 2] == 0).all()
+
+
+def test_calibration_error_falls_and_the_threshold_is_the_best():
+    words, _ = miscalibrated()
+    result = calibrate(words, LABELS, "mcc", old=(1.0, 0.5))
+    assert result.before["ece"] > 0.05 > 0.01 > result.after["ece"]
+    assert result.cross_fitted["ece"] < 0.015
+    assert (result.num_sentences, result.num_words) == (2000, 40_000)
+    bad, is_bad = bad_probabilities(words, LABELS, result.temperature)
+    assert result.after["gold_share"] == is_bad.mean()
+    assert result.after["tagged_share"] == (bad >= result.threshold).mean()
+    for threshold in numpy.linspace(0.05, 0.95, 40):
+        scores = scores_of(words, LABELS, result.temperature, threshold)
+        assert scores["mcc"] <= result.after["mcc"] + 1e-9
+    assert json.loads(json.dumps(result.to_json()))["temperature"] == result.temperature
+    assert result.bins[0][2].sum() == 40_000
+
+
+def test_objective_decides_the_threshold():
+    words, _ = miscalibrated()
+    mcc, f1 = (calibrate(words, LABELS, objective) for objective in ("mcc", "f1_mult"))
+    assert mcc.temperature == f1.temperature
+    assert mcc.after["mcc"] >= f1.after["mcc"] and f1.after["f1_mult"] >= mcc.after["f1_mult"]
+
+
+def test_tags_that_cannot_be_predicted_count_as_bad():
+    table = numpy.array([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7], [1.0, 0.0]])
+    words = LabeledWords(table, numpy.array([0, 1, -1, 1, 1]), numpy.arange(5))
+    assert scores_of(words, LABELS, 1.0, 0.5)["gold_share"] == 4 / 5
+
+
+@pytest.fixture
+def data(tmp_path):
+    """`data(name)`: the prefix of files with the sentences that a small model was trained on."""
+
+    def write(tags=True, eos=False):
+        columns = list(zip(*PAIRS))
+        name = "eos" if eos else "target"
+        rows = [TAGS[name](None, line.split()) for line in columns[3]]
+        parts = {"src": columns[0], "mt": columns[1], "align": columns[2]}
+        if tags:
+            parts["tags"] = [" ".join(row) for row in rows]
+        for part, lines in parts.items():
+            (tmp_path / f"x.{part}").write_text("".join(f"{line}\n" for line in lines))
+        return str(tmp_path / "x")
+
+    return write
+
+
+@pytest.mark.parametrize("name", ["target", "eos"])
+def test_probabilities_of_a_model_are_those_before_its_calibration(name, data, monkeypatch):
+    model, reader = train(name)
+    path = data(eos=name == "eos")
+    expected = [
+        probability
+        for answer in WordQePredictor(model, reader).predict_batch_instance(list(reader.read(path)))
+        for probability in answer["bad_probabilities"]
+    ]
+    monkeypatch.setattr(model, "temperature", 3.0)
+    words = words_of(model, reader, reader.read(path), batch_size=3)
+    assert words.probabilities[:, 1] == pytest.approx(expected, abs=1e-5)
+    assert [len(words.gold[words.sentences == i]) for i in range(4)] == [
+        len(pair[1].split()) + (name == "eos") for pair in PAIRS
+    ]
+
+
+def test_calibrated_model_has_the_scores_that_were_promised(data, monkeypatch):
+    model, reader = train()
+    path = data()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    result = calibrate_model(model, reader, path)
+    assert result.num_words == 11
+    for name, value in model.state_dict().items():
+        torch.testing.assert_close(value, before[name])
+    monkeypatch.setattr(model, "temperature", result.temperature)
+    monkeypatch.setattr(model, "threshold", result.threshold)
+    answers = WordQePredictor(model, reader).predict_batch_instance(list(reader.read(path)))
+    tags = [tag for answer in answers for tag in answer["tags"]]
+    assert tags.count("BAD") / len(tags) == pytest.approx(result.after["tagged_share"])
+    again = calibrate_model(model, reader, path)
+    assert again.before == pytest.approx(result.after, abs=1e-5)
+
+
+def test_data_without_gold_tags_are_an_error(data):
+    with pytest.raises(DataFormatError):
+        calibrate_model(*train(), data(tags=False))

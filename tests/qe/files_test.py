@@ -1,0 +1,404 @@
+"""Data paths, and the sentences of files of lines and of error spans."""
+
+import json
+import os
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from allennlp_nef.data.text_files import find_words
+from allennlp_nef.errors import DataFormatError
+from allennlp_nef.qe.files import find_files
+from allennlp_nef.qe.layouts import EOS
+from tests.data.reader_files import PROPERTY
+from tests.qe.qe_files import DEVELOPMENT, GOLD, development_row, good_files, read, write
+
+
+def replace_line(text, number, line):
+    lines = text.split("\n")
+    lines[number - 1] = line
+    return "\n".join(lines)
+
+
+def place_of_error(path, **options):
+    """The ending of the file, and the line of the error that reading raises."""
+    with pytest.raises(DataFormatError) as info:
+        read(path, **options)
+    message = str(info.value)
+    assert ": expected " in message
+    file, line, _ = message.split(":", 2)
+    return os.path.basename(file).partition(".")[2], int(line)
+
+
+class TestLines:
+    def test_words_tags_and_alignments(self, tmp_path):
+        prefix = write(tmp_path, good_files())
+        first, second, third = read(prefix)
+        assert (first.source, first.target, first.text) == (["a", "b"], ["A", "B"], "A B")
+        assert (first.tags, first.alignments) == (["OK", "BAD"], [(0, 0), (1, 1)])
+        assert (second.tags, second.alignments) == (["OK", "BAD"], [(2, 0), (0, 1)])
+        assert (third.tags, third.alignments) == (["BAD"], [])
+        assert third.offsets is third.score is third.segment is None
+
+    @pytest.mark.parametrize(
+        "tagged, tags",
+        [("gaps", "BAD OK OK"), ("target_and_gaps", "BAD OK OK BAD OK"), ("source", "OK BAD OK")],
+    )
+    def test_tags_are_of_what_is_tagged(self, tmp_path, tagged, tags):
+        examples = read(write(tmp_path, good_files()), tagged=tagged)
+        assert examples[1].tags == tags.split()
+
+    def test_hter_is_read_on_request(self, tmp_path):
+        prefix = write(tmp_path, {**good_files(), "hter": "0.25\n1e-1 \n1.5\n"})
+        assert [example.score for example in read(prefix)] == [None] * 3
+        assert [e.score for e in read(prefix, sentence_scores=True)] == [0.25, 0.1, 1.5]
+        os.remove(f"{prefix}.hter")
+        assert [e.score for e in read(prefix, sentence_scores=True)] == [None] * 3
+        write(tmp_path, {"hter": "no number\n"})
+        assert len(read(prefix)) == 3
+
+    @pytest.mark.parametrize("line", ["", "nan", "inf", "-0.5", "x"])
+    def test_hter_is_a_number_of_at_least_0(self, tmp_path, line):
+        prefix = write(tmp_path, {**good_files(), "hter": f"0\n{line}\n1\n"})
+        assert place_of_error(prefix, sentence_scores=True) == ("hter", 2)
+
+    @pytest.mark.parametrize("space", ["\t", "  ", "\xa0", "\u2028", "\x0c"])
+    def test_whitespace_splits_words_and_only_line_feeds_split_lines(self, tmp_path, space):
+        expected = read(write(tmp_path, good_files()))
+        files = {ending: text.replace(" ", space) for ending, text in good_files().items()}
+        files["src"] = space + files["src"].replace("\n", space + "\n")
+        examples = read(write(tmp_path, files))
+        for example, other in zip(examples, expected, strict=True):
+            assert example.text == other.text.replace(" ", space)
+            example.text = other.text
+            assert example == other
+
+    def test_byte_order_mark_within_a_file_belongs_to_its_word(self, tmp_path):
+        files = {"src": "\ufeffa\n\ufeffb c\n", "mt": "A\nB\ufeff \ufeff\n"}
+        first, second = read(write(tmp_path, files))
+        assert (first.source, second.source) == (["a"], ["\ufeffb", "c"])
+        assert second.target == ["B\ufeff", "\ufeff"]
+
+    def test_other_endings_are_read_where_the_preferred_are_missing(self, tmp_path):
+        prefix = write(tmp_path, good_files())
+        expected = read(prefix)
+        os.rename(f"{prefix}.src-mt.alignments", f"{prefix}.align")
+        os.rename(f"{prefix}.source_tags", f"{prefix}.src_tags")
+        assert read(prefix) == expected
+        write(tmp_path, {"src-mt.alignments": "\n\n\n"})  # preferred to .align
+        assert [example.alignments for example in read(prefix)] == [[], [], []]
+
+    @pytest.mark.parametrize(
+        "ending, line, text",
+        [
+            ("tags", 1, "OK"),
+            ("tags", 2, "OK OK OK OK"),
+            ("tags", 1, "OK ok OK OK OK"),
+            ("source_tags", 2, "OK OK"),
+            ("source_tags", 2, "OK OK x"),
+            ("src", 2, ""),
+            ("mt", 3, " "),
+            ("src-mt.alignments", 1, "0-0 2-0"),
+            ("src-mt.alignments", 3, "0-1"),
+            ("src-mt.alignments", 2, "0-0 a-0"),
+            ("src-mt.alignments", 2, "0"),
+            ("src-mt.alignments", 2, "-1-0"),
+            ("src-mt.alignments", 2, "0-0-0"),
+            ("src-mt.alignments", 2, "\uff10-0"),
+            ("src-mt.alignments", 2, "0-" + "9" * 5000),
+        ],
+    )
+    def test_bad_lines_are_named(self, tmp_path, ending, line, text):
+        files = good_files()
+        files[ending] = replace_line(files[ending], line, text)
+        tagged = "source" if ending == "source_tags" else "target"
+        assert place_of_error(write(tmp_path, files), tagged=tagged) == (ending, line)
+
+    @pytest.mark.parametrize("ending", ["src", "src-mt.alignments"])
+    def test_invalid_utf8_is_an_error(self, tmp_path, ending):
+        lines = good_files()[ending].encode("utf-8").split(b"\n")
+        lines[1] = b"\xc3\xa4\xff" + lines[1]
+        prefix = write(tmp_path, {**good_files(), ending: b"\n".join(lines)})
+        assert place_of_error(prefix) == (ending, 2)
+
+    @pytest.mark.parametrize(
+        "files, place",
+        [
+            ({"src": "a\na", "mt": "A\n"}, ("mt", 2)),
+            ({"src": "a\n", "mt": "A\nB\nC\n"}, ("src", 2)),
+            ({"src": "a\nb\n", "mt": "A\nB\n", "align": "0-0\n"}, ("align", 2)),
+            ({"src": "a\n", "mt": "A\n", "tags": "OK\nOK\n"}, ("src", 2)),
+        ],
+    )
+    def test_different_line_counts_are_an_error(self, tmp_path, files, place):
+        assert place_of_error(write(tmp_path, files)) == place
+
+    @pytest.mark.parametrize(
+        "ending, line, tagged",
+        [
+            ("src", "a <EOS>", "target"),
+            ("mt", "A <EOS> B", "target"),
+            ("mt", "A <EOS> <EOS>", "target"),
+            ("mt", "<EOS>", "target"),
+            ("mt", "A B <EOS>", "gaps"),
+            ("mt", "A B <EOS>", "target_and_gaps"),
+            ("align", "0-2", "target"),
+        ],
+    )
+    @pytest.mark.parametrize("eos", [False, True])
+    def test_eos_elsewhere_is_an_error(self, tmp_path, ending, line, tagged, eos):
+        files = {"src": "a b\n", "mt": "A B <EOS>\n", "tags": "OK OK BAD\n", "align": "1-1\n"}
+        prefix = write(tmp_path, {**files, ending: line + "\n"})
+        assert place_of_error(prefix, tagged=tagged, eos=eos) == (ending, 1)
+
+    def test_eos_is_added_where_it_is_missing(self, tmp_path):
+        files = {"src": "a\na\n", "mt": "A\nB <EOS>\n", "tags": "OK BAD\nBAD OK\n"}
+        examples = read(write(tmp_path, files), eos=True)
+        assert [example.target for example in examples] == [["A", EOS], ["B", EOS]]
+        assert [example.tags for example in examples] == [["OK", "BAD"], ["BAD", "OK"]]
+
+    @pytest.mark.parametrize(
+        "files, options, ending",
+        [
+            ({"tags": "OK OK\n"}, {"tagged": "gaps"}, "tags"),
+            ({"tags": "OK OK\n"}, {"tagged": "target_and_gaps"}, "tags"),
+            ({"tags": "OK OK\n"}, {"tagged": "source"}, "tags"),
+            ({"source_tags": "OK OK\n"}, {"tagged": "gaps"}, "source_tags"),
+            ({"tags": "OK OK\n"}, {"severities": True}, "tags"),
+        ],
+    )
+    def test_tags_of_something_else_are_an_error(self, tmp_path, files, options, ending):
+        prefix = write(tmp_path, {"src": "a b\n", "mt": "A B\n", **files})
+        assert place_of_error(prefix, **options) == (ending, 1)
+
+
+class TestDataPaths:
+    PARTS = {"source": "x.src", "target": "x.mt", "tags": "x.tags"}
+
+    def test_files_of_a_prefix(self, tmp_path):
+        prefix = write(tmp_path, good_files())
+        assert find_files(prefix) == {
+            "source": f"{prefix}.src",
+            "target": f"{prefix}.mt",
+            "tags": f"{prefix}.tags",
+            "alignments": f"{prefix}.src-mt.alignments",
+            "source_tags": f"{prefix}.source_tags",
+        }
+
+    def test_objects_and_json_files_name_the_parts(self, tmp_path, monkeypatch):
+        write(tmp_path, good_files())
+        (tmp_path / "x.json").write_text(json.dumps(self.PARTS))
+        examples = read(str(tmp_path / "x.json"))
+        assert [example.alignments for example in examples] == [None] * 3
+        assert examples[0].tags == ["OK", "BAD"]
+        monkeypatch.chdir(tmp_path)
+        assert read(self.PARTS) == read("x.json") == examples
+
+    def test_lists_are_concatenated(self, tmp_path):
+        prefix = write(tmp_path, good_files())
+        spans = tmp_path / "a.tsv"
+        spans.write_text(DEVELOPMENT + development_row())
+        examples = read([prefix, str(spans), {"source": f"{prefix}.src", "target": f"{prefix}.mt"}])
+        assert [example.target[0] for example in examples] == ["A", "C", "F", "so", "A", "C", "F"]
+
+    @pytest.mark.parametrize("ending", ["src", "mt"])
+    def test_missing_files_are_named(self, tmp_path, ending):
+        prefix = write(tmp_path, good_files())
+        os.remove(f"{prefix}.{ending}")
+        with pytest.raises(FileNotFoundError) as info:
+            read(prefix)
+        assert info.value.filename == f"{prefix}.{ending}"
+
+    @pytest.mark.parametrize(
+        "text", ["[]", "{", "1", '{"source": 1}', '{"source": "x.src"}', "\xff"]
+    )
+    def test_wrong_json_is_an_error(self, tmp_path, text):
+        write(tmp_path, good_files())
+        (tmp_path / "x.json").write_bytes(text.encode("latin-1"))
+        assert place_of_error(str(tmp_path / "x.json")) == ("json", 1)
+
+    @pytest.mark.parametrize(
+        "change", [{"tag": "x.tags"}, {"spans": "x.tsv"}, {"post_edits": "x.pe"}]
+    )
+    def test_unknown_parts_are_an_error(self, change):
+        with pytest.raises(DataFormatError, match="data path: expected"):
+            find_files({**self.PARTS, **change})
+
+
+class TestErrorSpans:
+    @pytest.fixture
+    def write(self, tmp_path):
+        def write(name, text):
+            (tmp_path / name).write_text(text, encoding="utf-8")
+            return str(tmp_path / name)
+
+        return write
+
+    def test_spans_become_tags(self, write):
+        rows = development_row() + development_row("yes", "ja", "-1\t-1\tno-error")
+        path = write("a.tsv", DEVELOPMENT + rows)
+        first, second = read(path, severities=True)
+        assert (first.source, first.target) == (["so", "it", "is"], ["so", "ist", "es"])
+        assert first.tags == ["OK", "major", "minor"]
+        assert (first.text, first.offsets) == ("so  ist es", [(0, 2), (4, 7), (8, 10)])
+        assert (second.tags, second.segment.spans) == (["OK"], [])
+        assert read(path)[0].tags == ["OK", "BAD", "BAD"]
+        assert read(path, eos=True)[0].tags == ["OK", "BAD", "BAD", "BAD"]
+        assert read(path, eos=True)[0].target[-1] == EOS
+
+    def test_source_and_alignments_can_be_given(self, write):
+        gold = write("gold.tsv", GOLD + "en-de\tgold\t0\tja!\t2\t3\tmajor\n")
+        source, links = write("a.src", "yes!\n"), write("a.align", "1-1\n")
+
+        def split(text):
+            words = [text[:-1], text[-1]]
+            return words, find_words(text, words)
+
+        path = {"spans": gold, "source": source, "alignments": links}
+        (example,) = read(path, split_source=split, split_target=split)
+        assert (example.source, example.target) == (["yes", "!"], ["ja", "!"])
+        assert (example.tags, example.alignments) == (["OK", "BAD"], [(1, 1)])
+        (example,) = read({"spans": gold, "source": source})
+        assert (example.target, example.tags) == (["ja!"], ["BAD"])
+
+    def test_omissions_and_scores_of_esa(self, write):
+        line = {"source": "a", "target": "x y", "spans": [], "omission": "minor", "score": 90}
+        text = "".join(json.dumps({**line, **each}) + "\n" for each in ({}, {"spans": None}))
+        path = write("a.jsonl", text)
+        first, second = read(path, eos=True, severities=True, sentence_scores=True)
+        assert (first.tags, first.score) == (["OK", "OK", "minor"], pytest.approx(0.1))
+        assert (second.tags, second.target) == (None, ["x", "y", EOS])
+        assert read(path)[0].score is None
+
+    @pytest.mark.parametrize("fields", [{"score": 101}, {"score": -1}, {"protocol": "MQM"}])
+    def test_scores_of_other_protocols_are_an_error(self, write, fields):
+        line = {"source": "a", "target": "x", "score": 90, **fields}
+        path = write("a.jsonl", json.dumps(line) + "\n")
+        assert place_of_error(path, sentence_scores=True) == ("jsonl", 1)
+        assert len(read(path)) == 1
+
+    @pytest.mark.parametrize(
+        "row",
+        [
+            development_row(target=" ", spans="-1\t-1\tno-error"),
+            development_row(source=" "),
+            development_row(source="a <EOS>"),
+            development_row(target="so <EOS> ist"),
+        ],
+    )
+    def test_bad_rows_are_errors_with_their_line(self, write, row):
+        path = write("a.tsv", DEVELOPMENT + development_row() + row)
+        assert place_of_error(path) == ("tsv", 3)
+
+    @pytest.mark.parametrize("tagged", ["gaps", "target_and_gaps", "source"])
+    def test_spans_are_of_the_target(self, write, tagged):
+        path = write("a.tsv", DEVELOPMENT + development_row())
+        assert place_of_error(path, tagged=tagged) == ("tsv", 1)
+
+    def test_source_is_needed_and_has_a_line_for_each_sentence(self, write):
+        gold = write("gold.tsv", GOLD + "en-de\tgold\t0\tja\t-1\t-1\tno-error\n")
+        assert place_of_error(gold) == ("tsv", 2)
+        path = {"spans": gold, "source": write("a.src", "yes\nno\n")}
+        assert place_of_error(path) == ("tsv", 1)
+        path = {"spans": gold, "source": write("b.src", "\n")}
+        assert place_of_error(path) == ("src", 1)
+
+
+# Neither whitespace nor the byte order mark, which at the start of a file is no part of a word.
+CHARACTERS = st.characters(
+    blacklist_categories=("Cs", "Zs", "Zl", "Zp", "Cc"), blacklist_characters="\ufeff"
+)
+WORDS = st.lists(st.text(CHARACTERS, min_size=1), min_size=1, max_size=6)
+
+
+@st.composite
+def sentences(draw):
+    source, target = draw(WORDS), draw(WORDS)
+    number = 2 * len(target) + 1
+    pair = st.tuples(st.integers(0, len(source) - 1), st.integers(0, len(target) - 1))
+    tags = st.lists(st.sampled_from(["OK", "BAD"]), min_size=number, max_size=number)
+    return {
+        "source": source,
+        "target": target,
+        "tags": draw(tags),
+        "alignments": draw(st.lists(pair, max_size=8)),
+    }
+
+
+@settings(PROPERTY, max_examples=60)
+@given(
+    data=st.lists(sentences(), min_size=1, max_size=4),
+    line_end=st.sampled_from(["\n", "\r\n"]),
+    mark=st.booleans(),
+)
+def test_what_is_written_is_read(tmp_path, data, line_end, mark):
+    lines = {
+        "src": [sentence["source"] for sentence in data],
+        "mt": [sentence["target"] for sentence in data],
+        "tags": [sentence["tags"] for sentence in data],
+        "align": [[f"{i}-{j}" for i, j in sentence["alignments"]] for sentence in data],
+    }
+    for ending, rows in lines.items():
+        text = "".join(" ".join(row) + line_end for row in rows)
+        (tmp_path / f"x.{ending}").write_bytes(text.encode("utf-8-sig" if mark else "utf-8"))
+    examples = read(str(tmp_path / "x"), tagged="target_and_gaps")
+    for example, sentence in zip(examples, data, strict=True):
+        for name, value in sentence.items():
+            assert getattr(example, name) == value
+
+
+# Parts of lines that mutations insert.
+PIECES = st.sampled_from(
+    ["", " ", "\n", "\r", "\t", "OK", "BAD", "0-0", "9-9", "-", "<EOS>", "\ufeff", "\x00", "é", "1"]
+) | st.text(max_size=3)
+GOOD = {
+    **{f"x.{ending}": text.encode() for ending, text in good_files().items()},
+    "x.hter": b"0.5\n0\n1\n",
+    "a.tsv": (DEVELOPMENT + development_row() + development_row()).encode(),
+    "a.jsonl": b'{"source": "a", "target": "x y", "spans": [{"start": 0, "end": 1, "severity": '
+    b'"minor"}], "omission": null, "score": 90}\n',
+}
+
+
+@settings(PROPERTY, max_examples=300)
+@given(
+    name=st.sampled_from(sorted(GOOD)),
+    start=st.integers(0, 300),
+    length=st.integers(0, 8),
+    piece=PIECES.map(lambda text: text.encode("utf-8", "surrogatepass")) | st.binary(max_size=2),
+    options=st.fixed_dictionaries(
+        {
+            "tagged": st.sampled_from(["target", "target", "gaps", "target_and_gaps", "source"]),
+            "eos": st.booleans(),
+            "sentence_scores": st.booleans(),
+        }
+    ),
+)
+def test_mutated_files_are_read_or_are_an_error_with_file_and_line(
+    tmp_path, name, start, length, piece, options
+):
+    """The reader never fails in another way, and what it reads is consistent."""
+    if options["tagged"] != "target":
+        options["eos"] = False
+    for each, data in GOOD.items():
+        (tmp_path / each).write_bytes(data)
+    data = GOOD[name]
+    start %= len(data)
+    (tmp_path / name).write_bytes(data[:start] + piece + data[start + length :])
+    path = str(tmp_path / (name if name.startswith("a.") else "x"))
+    try:
+        examples = read(path, **options)
+    except DataFormatError as error:
+        file, line, _ = str(error).split(":", 2)
+        assert os.path.dirname(file) == str(tmp_path) and int(line) >= 1
+        return
+    for example in examples:
+        assert example.source and example.target
+        n = len(example.target)
+        numbers = {"target": n, "gaps": n + 1, "target_and_gaps": 2 * n + 1}
+        number = numbers.get(options["tagged"], len(example.source))
+        assert example.tags is None or len(example.tags) == number
+        assert example.score is None or example.score >= 0
+        for i, j in example.alignments or ():
+            assert i < len(example.source) and j < len(example.target)

@@ -1,0 +1,235 @@
+"""The tagger of word-level quality estimation: calibration, thresholds and scores of sentences."""
+
+import copy
+import math
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch, Vocabulary
+from allennlp.models import Model
+
+from allennlp_nef.qe.model import SentenceScoreHead
+from allennlp_nef.qe.reader import WmtWordQeReader
+from tests.qe.small_qe import MODEL, PAIRS
+
+SEVERITIES = ("minor", "OK", "major")
+GOLD = torch.tensor([0.5, 0.0, 1.0, 0.3])
+
+
+def make_instances(tags=True, severities=False):
+    reader, made = WmtWordQeReader(), []
+    for source, target, links, gold in PAIRS:
+        pairs = [tuple(map(int, link.split("-"))) for link in links.split()]
+        labels = gold.replace("BAD", "major" if severities else "BAD").split() if tags else None
+        made.append(reader.text_to_instance(source.split(), target.split(), pairs, labels))
+        reader.apply_token_indexers(made[-1])
+    return made
+
+
+def make_vocab(labels=("OK", "BAD")):
+    vocab = Vocabulary.from_instances(make_instances(tags=False))
+    for label in labels:
+        vocab.add_token_to_namespace(label, "labels")
+    return vocab
+
+
+def make_model(labels=("OK", "BAD"), **options):
+    torch.manual_seed(0)
+    params = copy.deepcopy({**MODEL, "tag_head": {}, **options})
+    return Model.from_params(Params(params), vocab=make_vocab(labels)).eval()
+
+
+def make_batch(tags=True, gold=None, labels=("OK", "BAD")):
+    batch = Batch(make_instances(tags, "minor" in labels))
+    batch.index_instances(make_vocab(labels))
+    tensors = batch.as_tensor_dict()
+    return tensors if gold is None else {**tensors, "sentence_score": gold}
+
+
+def test_model_learns_and_answers():
+    model = make_model().train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+    for _ in range(40):
+        optimizer.zero_grad()
+        model(**make_batch())["loss"].backward()
+        optimizer.step()
+    assert all(parameter.grad is not None for parameter in model.parameters())
+    results = model.eval().forward_on_instances(make_instances())
+    assert [" ".join(result["tags"]) for result in results] == [pair[3] for pair in PAIRS]
+    bad = model.tag_head.labels.index("BAD")
+    for result, (_, target, _, tags) in zip(results, PAIRS):
+        assert result["words"] == target.split()
+        assert result["bad_probabilities"] == result["class_probabilities"][:, bad].tolist()
+        assert ["BAD" if p >= 0.5 else "OK" for p in result["bad_probabilities"]] == tags.split()
+        assert "spans" not in result and "sentence_score" not in result
+
+
+def test_parts_have_the_names_of_their_options():
+    names = {name.split(".")[0] for name, _ in make_model(sentence_score={}).named_parameters()}
+    assert names == {"pair_embedder", "encoder", "decoder", "tag_head", "sentence_score"}
+    model = make_model(encoder={**MODEL["encoder"], "input_size": None})
+    assert model.encoder.get_input_dim() == model.pair_embedder.get_output_dim()
+
+
+class TestDecoding:
+    MASK = torch.tensor([[True, True, True, False]])
+
+    def decode(self, table, labels=("OK", "BAD"), **options):
+        """The tags and probabilities of words that have these probabilities before calibration."""
+        model = make_model(labels, **options)
+        table = torch.tensor([[*table, [math.nan] * len(labels)]])
+        with torch.no_grad():
+            tags, found = model.decode(table.log() + model.tag_head.label_weights.log(), self.MASK)
+        assert tags[0, 3] == 0 and (found[0, 3] == 0).all()
+        return [labels[tag] for tag in tags[0, :3]], found[0, :3], model
+
+    @pytest.mark.parametrize("weight", [1.0, 0.25, 3.0])
+    @pytest.mark.parametrize("temperature", [1.0, 0.5, 2.0])
+    def test_default_threshold_is_that_of_the_tag_head(self, weight, temperature):
+        """Calibration does not change the order of words."""
+        options = {"tag_head": {"label_weights": {"BAD": weight}}, "temperature": temperature}
+        table = [[0.3, 0.7], [0.6, 0.4], [0.9, 0.1]]
+        tags, found, model = self.decode(table, **options)
+        assert tags == ["BAD" if weight * bad > ok else "OK" for ok, bad in table]
+        powers = torch.tensor(table) ** (1 / temperature)
+        torch.testing.assert_close(found, powers / powers.sum(-1, keepdim=True))
+        is_bad = found[:, 1] >= model.threshold_or_default
+        assert ["BAD" if each else "OK" for each in is_bad] == tags
+
+    def test_a_threshold_decides(self):
+        table = [[0.3, 0.7], [0.6, 0.4], [0.9, 0.1]]
+        assert self.decode(table, threshold=0.4)[0] == ["BAD", "BAD", "OK"]
+        assert self.decode(table, threshold=0.75)[0] == ["OK"] * 3
+        # Of the calibrated probability: 0.1^(1/4) / (0.1^(1/4) + 0.9^(1/4)) = 0.366.
+        assert self.decode(table, threshold=0.36, temperature=4.0)[0] == ["BAD"] * 3
+        assert self.decode(table, threshold=0.37, temperature=4.0)[0] == ["BAD", "BAD", "OK"]
+
+    def test_severities_together_decide_and_the_more_probable_one_is_the_tag(self):
+        table = [[0.3, 0.4, 0.3], [0.2, 0.49, 0.31], [0.2, 0.6, 0.2]]
+        assert self.decode(table, SEVERITIES)[0] == ["minor", "major", "OK"]
+        assert self.decode(table, SEVERITIES, threshold=0.3)[0] == ["minor", "major", "minor"]
+        assert self.decode(table, SEVERITIES, threshold=0.55)[0] == ["minor", "OK", "OK"]
+        weights = {"tag_head": {"label_weights": {"minor": 3.0, "major": 3.0}}}
+        tags, _, model = self.decode(table, SEVERITIES, **weights)
+        assert tags == ["minor", "major", "minor"]
+        assert model.threshold_or_default == pytest.approx(1 / 4)
+
+    @pytest.mark.parametrize("temperature", [0.01, 100.0])
+    def test_extreme_temperatures_give_probabilities(self, temperature):
+        table = [[1 - 1e-7, 1e-7], [0.5, 0.5], [0.0, 1.0]]
+        _, found, _ = self.decode(table, temperature=temperature)
+        torch.testing.assert_close(found.sum(-1), torch.ones(3))
+
+    def test_a_crf_is_decoded_by_its_marginals(self):
+        model = make_model(tag_head={"type": "crf", "label_weights": {"BAD": 5.0}})
+        assert model.threshold_or_default == 0.5
+        output = model(**make_batch())
+        table, mask = output["class_probabilities"], output["mask"]
+        torch.testing.assert_close(table.sum(-1), mask.float())
+        assert torch.equal(output["tag_ids"][mask], table.argmax(-1)[mask])
+
+
+class TestSentenceScore:
+    METRICS = ["word_qe", "sentence_scores"]
+
+    def shares(self, model, output):
+        tables = model.make_output_human_readable(output)["bad_probabilities"]
+        return torch.tensor([sum(row) / len(row) for row in tables])
+
+    def test_without_a_head_it_is_the_expected_share_of_bad_words(self):
+        model = make_model(metrics=self.METRICS, temperature=2.0)
+        output = model(**make_batch(gold=GOLD))
+        assert "sentence_score" not in output
+        metrics = model.get_metrics(reset=True)
+        expected = (self.shares(model, output) - GOLD).abs().mean().item()
+        assert metrics["mae"] == pytest.approx(expected, abs=1e-6)
+        assert {"mcc", "pearson", "spearman"} <= metrics.keys()
+
+    def test_with_a_head_it_starts_at_the_share_before_calibration(self):
+        options = {"metrics": self.METRICS, "sentence_score": {}}
+        plain, calibrated = make_model(**options), make_model(**options, temperature=3.0)
+        output, other = plain(**make_batch(gold=GOLD)), calibrated(**make_batch(gold=GOLD))
+        torch.testing.assert_close(output["sentence_score"], self.shares(plain, output))
+        assert torch.equal(output["sentence_score"], other["sentence_score"])
+        assert not torch.allclose(self.shares(plain, output), self.shares(calibrated, other))
+        readable = plain.make_output_human_readable(output)
+        assert readable["sentence_score"] == output["sentence_score"].tolist()
+        expected = (output["sentence_score"] - GOLD).abs().mean().item()
+        assert plain.get_metrics(reset=True)["mae"] == pytest.approx(expected)
+
+    def test_its_loss_is_added(self):
+        losses = [make_model()(**make_batch(gold=GOLD))["loss"].item()]
+        for weight in (1, 2):
+            model = make_model(sentence_score={"loss_weight": weight})
+            losses.append(model(**make_batch(gold=GOLD))["loss"].item())
+        assert losses[0] < losses[1]
+        assert losses[2] - losses[1] == pytest.approx(losses[1] - losses[0], rel=1e-4)
+        assert make_model(sentence_score={})(**make_batch())["loss"].item() == losses[0]
+
+    def test_data_may_lack_scores_or_tags(self):
+        model = make_model(sentence_score={}, metrics=self.METRICS)
+        model(**make_batch())
+        assert "pearson" not in model.get_metrics(reset=True)
+        assert "loss" not in model(**make_batch(tags=False, gold=GOLD))
+        assert "pearson" in model.get_metrics(reset=True)
+        assert "sentence_score" in model(**make_batch(tags=False))
+
+    def test_training_without_scores_is_an_error(self):
+        with pytest.raises(ConfigurationError):
+            make_model(sentence_score={}).train()(**make_batch())
+        make_model(metrics=self.METRICS).train()(**make_batch())
+
+
+class TestSentenceScoreHead:
+    MASK = torch.tensor([[True, True, True], [True, False, False]])
+    BAD = torch.tensor([[0.2, 0.4, 0.9], [0.3, math.nan, math.nan]])
+    STATES = torch.arange(12.0).view(2, 3, 2).masked_fill(~MASK.unsqueeze(-1), math.nan)
+
+    def test_score_has_the_formula_of_the_docstring(self):
+        head = SentenceScoreHead(2)
+        logits = head(self.STATES, self.MASK, self.BAD)
+        torch.testing.assert_close(logits.sigmoid(), torch.tensor([0.5, 0.3]))
+        for parameter in head.parameters():
+            torch.nn.init.normal_(parameter)
+        (weight,), bias = head.projection.weight.tolist(), head.projection.bias.item()
+        h, p = [2.0, 3.0], 0.5
+        expected = head.scale.item() * math.log(p / (1 - p)) + weight[0] * h[0] + weight[1] * h[1]
+        found = head(self.STATES, self.MASK, self.BAD)[0].item()
+        assert found == pytest.approx(expected + bias)
+
+    def test_certain_and_empty_sentences_have_finite_gradients(self):
+        head = SentenceScoreHead(2)
+        bad = torch.tensor([[0.0] * 3, [1.0] * 3, [math.nan] * 3], requires_grad=True)
+        mask = torch.tensor([[True] * 3, [True] * 3, [False] * 3])
+        logits = head(torch.ones(3, 3, 2), mask, bad)
+        head.loss(logits, torch.tensor([0.0, 2.0, 1.0]), mask.any(-1)).backward()
+        assert all(p.grad.isfinite().all() for p in (*head.parameters(), bad))
+
+    @pytest.mark.parametrize("gold, best", [(0.3, 0.3), (0.9, 0.9), (1.7, 1.0)])
+    def test_loss_is_minimal_at_the_gold_score(self, gold, best):
+        head, mask = SentenceScoreHead(2), torch.tensor([True])
+        logits = torch.linspace(-4, 4, 200)
+        losses = torch.stack([head.loss(x.view(1), torch.tensor([gold]), mask) for x in logits])
+        assert logits[losses.argmin()].sigmoid().item() == pytest.approx(best, abs=0.02)
+
+
+def test_severities_that_the_vocabulary_lacks_are_bad():
+    model = make_model(("OK", "minor"), metrics=["word_qe"])
+    output = model(**make_batch(labels=("OK", "minor")))
+    gold = [tag != "OK" for pair in PAIRS for tag in pair[3].split()]
+    tagged = (output["tag_ids"] != model.ok_id)[output["mask"]].tolist()
+    accuracy = sum(a == b for a, b in zip(gold, tagged)) / len(gold)
+    assert model.get_metrics()["accuracy"] == pytest.approx(accuracy)
+
+
+@pytest.mark.parametrize("labels", [("OK", "minor", "BAD"), ("minor", "major"), ("OK", "X")])
+def test_other_labels_are_errors(labels):
+    with pytest.raises(ConfigurationError):
+        make_model(labels)
+
+
+def test_temperature_is_above_0():
+    with pytest.raises(ConfigurationError):
+        make_model(temperature=0.0)

@@ -1,0 +1,341 @@
+import json
+
+import numpy
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data.tokenizers import LettersDigitsTokenizer
+from allennlp.interpret.saliency_interpreters import SimpleGradient, SmoothGradient
+
+from allennlp_nef.errors import UserError
+from allennlp_nef.qe.predictor import WordQePredictor
+from tests.qe.small_qe import train
+
+SOURCE = "the old dog barks ."
+TARGET = "der alte Hund bellt laut ."
+LINKS = "0-0 1-1 2-2 3-3 4-5"
+REQUEST = {"source": SOURCE, "target": TARGET, "alignments": LINKS}
+KINDS = ["target", "gaps", "target_and_gaps", "source", "eos", "severities"]
+
+
+def predictor_of(name="target", **options):
+    return WordQePredictor(*train(name), **options)
+
+
+@pytest.fixture(scope="module")
+def predictor():
+    return predictor_of()
+
+
+def assert_same(answer, other):
+    assert answer.keys() == other.keys()
+    for name, value in answer.items():
+        if name in ("bad_probabilities", "sentence_score"):
+            assert value == pytest.approx(other[name], abs=1e-5)
+        elif name == "spans":
+            for one, two in zip(value, other[name], strict=True):
+                assert one == {**two, "probability": pytest.approx(two["probability"], abs=1e-5)}
+        else:
+            assert value == other[name]
+
+
+class TestRequest:
+    def test_answer_has_tokens_tags_and_probabilities_of_bad(self, predictor):
+        answer = predictor.predict_json(REQUEST)
+        assert set(answer) == {
+            *("tokens", "tags", "bad_probabilities", "threshold", "spans", "alignments"),
+            *("alignments_from", "sentence_score", "offsets"),
+        }
+        assert [TARGET[start:end] for start, end in answer["offsets"]] == answer["tokens"]
+        assert answer["sentence_score"] == pytest.approx(sum(answer["bad_probabilities"]) / 6)
+        assert all(type(p) is float and 0 < p < 1 for p in answer["bad_probabilities"])
+        # With the weight 5 for BAD: p_BAD >= 1 / (1 + 5) if 5 p_BAD >= p_OK.
+        assert answer["threshold"] == pytest.approx(1 / 6)
+        expected = ["BAD" if p >= 1 / 6 else "OK" for p in answer["bad_probabilities"]]
+        assert answer["tags"] == expected
+        json.dumps(answer)
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"source": f" \t{SOURCE}\n", "target": TARGET.replace(" ", "\u00a0")},
+            {"source": SOURCE.split(), "attention": None},
+            {"target": TARGET.split(), "attention": False},
+            {"alignments": "4-5\t0-0  1-1 2-2 3-3 0-0"},
+            {"alignments": LINKS.split()},
+            {"alignments": ["0-0 1-1", [2, 2], (3, 3), "4-5"]},
+        ],
+    )
+    def test_forms_of_a_request_have_the_same_answer(self, predictor, changes):
+        answer = predictor.predict_json(REQUEST)
+        if isinstance(changes.get("target"), list):
+            del answer["offsets"]
+        elif "target" in changes:
+            answer["spans"] = [
+                {**span, "text": span["text"].replace(" ", "\u00a0")} for span in answer["spans"]
+            ]
+        assert_same(predictor.predict_json({**REQUEST, **changes}), answer)
+
+    def test_predict_gives_the_answer_to_a_request(self, predictor):
+        assert predictor.predict(SOURCE, TARGET, LINKS) == predictor.predict_json(REQUEST)
+
+    @pytest.mark.parametrize("empty", ["", []])
+    def test_empty_alignments_are_given(self, predictor, empty):
+        answer = predictor.predict_json({**REQUEST, "alignments": empty})
+        assert (answer["alignments"], answer["alignments_from"]) == ([], "given")
+        without = predictor.predict(SOURCE, TARGET)
+        assert without["alignments_from"] == "none"
+        assert without["bad_probabilities"] == pytest.approx(answer["bad_probabilities"])
+
+    def test_words_are_aligned_by_the_aligner(self, predictor, monkeypatch):
+        class Aligner:
+            def align(self, source, target):
+                return [(0, 0)]
+
+        assert not predictor.description()["has_aligner"]
+        monkeypatch.setattr(predictor._dataset_reader, "aligner", Aligner())
+        assert predictor.description()["has_aligner"]
+        answer = predictor.predict(SOURCE, TARGET)
+        assert (answer["alignments"], answer["alignments_from"]) == ([[0, 0]], "computed")
+
+    def test_requests_of_a_batch_get_what_they_get_alone(self, predictor):
+        requests = [
+            REQUEST,
+            {"source": "a", "target": "ein"},
+            {"source": SOURCE, "target": f"{TARGET} {TARGET}", "alignments": ""},
+            {**REQUEST, "attention": True},
+            {**REQUEST, "threshold": 0.5},
+        ]
+        for answer, request in zip(predictor.predict_batch_json(requests), requests):
+            alone = predictor.predict_json(request)
+            attention = answer.pop("attention", []), alone.pop("attention", [])
+            torch.testing.assert_close(*map(torch.tensor, attention))
+            assert_same(answer, alone)
+
+    def test_instances_of_the_reader_get_what_requests_get(self, predictor, tmp_path):
+        (tmp_path / "x.src").write_text(f"{SOURCE}\na\n")
+        (tmp_path / "x.mt").write_text(f"{TARGET}\nein\n")
+        (tmp_path / "x.align").write_text(f"{LINKS}\n0-0\n")
+        (tmp_path / "x.tags").write_text("OK BAD OK OK OK OK\nBAD\n")
+        instances = list(predictor._dataset_reader.read(str(tmp_path / "x")))
+        first, second = predictor.predict_batch_instance(instances)
+        expected = predictor.predict_json(REQUEST)
+        del expected["offsets"]  # the file has words
+        assert_same(first, expected)
+        assert_same(second, predictor.predict_instance(instances[1]))
+
+    @pytest.mark.parametrize(
+        "changes, field",
+        [
+            ({"source": None}, "source"),
+            ({"target": 7}, "target"),
+            ({"source": " \t"}, "source"),
+            ({"target": []}, "target"),
+            ({"target": ["das", "Haus "]}, "target"),
+            ({"target": [None] * 5000}, "target"),
+            ({"target": "der <EOS> Hund"}, "target"),
+            ({"source": "the <EOS>"}, "source"),
+            ({"threshold": "0.5"}, "threshold"),
+            ({"alignments": False}, "alignments"),
+            ({"alignments": "0-0 5-1"}, "alignments"),
+            ({"alignments": [[2, 0], [1, 6]]}, "alignments"),
+            ({"alignments": "-1-0"}, "alignments"),
+            ({"alignments": ["0-0", [0]]}, "alignments"),
+            ({"alignments": [[0, 1.0]]}, "alignments"),
+            ({"alignments": [[True, 0]]}, "alignments"),
+            ({"alignments": [[-1, 0]]}, "alignments"),
+            ({"max_steps": 1}, "expected"),
+        ],
+    )
+    def test_bad_requests_are_refused(self, predictor, changes, field):
+        with pytest.raises(UserError, match=f"^item 1: {field}"):
+            predictor.predict_batch_json([REQUEST, {**REQUEST, **changes}])
+
+
+class TestThreshold:
+    def test_threshold_of_a_request_decides(self, predictor):
+        plain = predictor.predict_json(REQUEST)
+        bad = plain["bad_probabilities"]
+        for threshold in (sorted(bad)[3], max(bad), 0, 1):
+            answer = predictor.predict(**REQUEST, threshold=threshold)
+            assert answer["threshold"] == threshold
+            assert answer["bad_probabilities"] == pytest.approx(bad)
+            expected = ["BAD" if p >= threshold else "OK" for p in answer["bad_probabilities"]]
+            assert answer["tags"] == expected
+
+    def test_option_is_for_requests_without_one(self):
+        predictor = predictor_of(threshold=0.999)
+        assert predictor.description()["threshold"] == 0.999
+        assert predictor.predict_json(REQUEST)["tags"] == ["OK"] * 6
+        assert predictor.predict(**REQUEST, threshold=1e-9)["tags"] == ["BAD"] * 6
+
+    def test_model_has_the_calibrated_one(self, monkeypatch):
+        predictor = predictor_of()
+        before = numpy.array(predictor.predict_json(REQUEST)["bad_probabilities"])
+        monkeypatch.setattr(predictor._model, "temperature", 2.0)
+        monkeypatch.setattr(predictor._model, "threshold", 0.3)
+        answer = predictor.predict_json({**REQUEST, "trace": True})
+        odds = numpy.sqrt(before / (1 - before))
+        assert answer["bad_probabilities"] == pytest.approx(odds / (1 + odds), rel=1e-4)
+        assert answer["threshold"] == predictor.description()["threshold"] == 0.3
+        assert answer["tags"] == answer["trace"]["tags"]
+
+    def test_bad_words_have_the_more_probable_severity(self):
+        predictor = predictor_of("severities", label_probabilities=True)
+        answer = predictor.predict_json({**REQUEST, "threshold": 1e-9})
+        table = answer["label_probabilities"]
+        expected = ["minor" if a > b else "major" for a, b in zip(table["minor"], table["major"])]
+        assert answer["tags"] == expected
+        assert {span["severity"] for span in answer["spans"]} == set(expected)
+
+
+class TestSpans:
+    TEXT = " der alte\u00a0 Hund bellt\tlaut.\u200b"
+
+    @pytest.mark.parametrize("severity", ["minor", "major"])
+    def test_spans_are_those_of_the_tags(self, severity):
+        predictor = predictor_of(severity=severity)
+        bad = predictor.predict(SOURCE, self.TEXT)["bad_probabilities"]
+        for limit in (sorted(bad)[2], 0.999999, 1e-9):
+            answer = predictor.predict(SOURCE, self.TEXT, threshold=limit)
+            groups, last = [], None
+            for i, tag in enumerate(answer["tags"]):
+                if tag == "BAD":
+                    groups += [] if last == "BAD" else [[]]
+                    groups[-1].append(i)
+                last = tag
+            for span, words in zip(answer["spans"], groups, strict=True):
+                assert span["text"] == self.TEXT[span["start"] : span["end"]]
+                assert span["text"].split() == [answer["tokens"][i] for i in words]
+                assert span["severity"] == severity
+                mean = sum(answer["bad_probabilities"][i] for i in words) / len(words)
+                assert span["probability"] == pytest.approx(mean)
+        assert [span["text"] for span in answer["spans"]] == [self.TEXT.strip()]
+
+    def test_offsets_of_a_list_are_those_of_the_joined_words(self, predictor):
+        answer = predictor.predict(SOURCE, ["a", "bc", "d"], threshold=1e-9)
+        (span,) = answer["spans"]
+        assert (span["start"], span["end"], span["text"]) == (0, 6, "a bc d")
+
+    def test_strings_are_tokenized_and_lists_are_not(self, predictor, monkeypatch):
+        reader = predictor._dataset_reader
+        monkeypatch.setattr(reader, "target_tokenizer", LettersDigitsTokenizer())
+        monkeypatch.setattr(reader, "source_tokenizer", LettersDigitsTokenizer())
+        answer = predictor.predict("it's", "der Hund.", "2-2", threshold=1e-9)
+        assert answer["tokens"] == ["der", "Hund", "."]
+        assert answer["source"] == ["it", "'", "s"]
+        assert [(span["start"], span["end"]) for span in answer["spans"]] == [(0, 9)]
+        assert predictor.predict("a", ["Hund."])["tokens"] == ["Hund."]
+
+    def test_an_omission_is_an_empty_span(self):
+        predictor = predictor_of("eos")
+        answer = predictor.predict("the dog", "der Hund", threshold=1e-9)
+        assert answer["tokens"] == ["der", "Hund", "<EOS>"]
+        assert [(span["start"], span["end"]) for span in answer["spans"]] == [(0, 8), (8, 8)]
+        other = predictor.predict("the dog", "der Hund <EOS>", threshold=1e-9)
+        assert other["offsets"][2] == [9, 14] and other["tags"] == answer["tags"]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_answers_have_a_tag_for_each_token(name):
+    predictor, request = predictor_of(name), {**REQUEST, "alignments": "0-0 2-1"}
+    answer = predictor.predict_json({**request, "trace": True, "attention": True})
+    tokens = {
+        "gaps": [*TARGET.split(), "<EOS>"],
+        "eos": [*TARGET.split(), "<EOS>"],
+        "source": SOURCE.split(),
+        "target_and_gaps": ["<gap>", *(x for word in TARGET.split() for x in (word, "<gap>"))],
+    }.get(name, TARGET.split())
+    assert answer["tokens"] == tokens
+    assert len(answer["tags"]) == len(answer["bad_probabilities"]) == len(tokens)
+    assert [len(row) for row in answer["attention"]] == [len(tokens)] * 3
+    assert answer["trace"]["tags"] == answer["tags"]
+    assert answer["alignments"] == [[0, 0], [2, 1]]  # as in the request
+    is_other = name in ("gaps", "target_and_gaps", "source")
+    assert answer.get("tagged") == (name if is_other else None)
+    assert ("spans" in answer) is not is_other
+    assert answer["source"] == SOURCE.split()
+    assert answer.get("target") == (TARGET.split() if is_other else None)
+    json.dumps(answer)
+
+
+def test_predicted_score_has_the_expected_share_beside_it():
+    answer = WordQePredictor(*train(sentence_score=True)).predict_json(REQUEST)
+    assert answer["expected_bad_share"] == pytest.approx(sum(answer["bad_probabilities"]) / 6)
+    assert 0 < answer["sentence_score"] < 1
+    assert answer["sentence_score"] != pytest.approx(answer["expected_bad_share"], abs=1e-4)
+
+
+def test_trace_and_description(predictor):
+    trace = predictor.trace(SOURCE, TARGET, LINKS)
+    assert trace.attention.shape == (3, 6) and trace.tokens == TARGET.split()
+    assert trace.to_json() == predictor.predict(**REQUEST, trace=True)["trace"]
+    description = predictor.description()
+    assert description["task"] == "word_qe" and description["labels"] == ["OK", "BAD"]
+    assert description["threshold"] == pytest.approx(1 / 6)
+    assert set(description) == {
+        *("task", "title", "labels", "colors", "step_name", "max_tokens", "max_batch"),
+        *("threshold", "has_aligner"),
+    }
+
+
+class TestOutput:
+    def written(self, output_format, name="target", **options):
+        predictor = predictor_of(name, output_format=output_format, **options)
+        answers = predictor.predict_batch_json([REQUEST, {"source": "a", "target": "\ud7ffx"}])
+        return predictor, answers, "".join(map(predictor.dump_line, answers)).splitlines()
+
+    def test_json_is_an_object_a_line_in_ascii(self):
+        _, answers, lines = self.written("json")
+        assert [json.loads(line) for line in lines] == answers and all(map(str.isascii, lines))
+
+    def test_sentences_are_numbered(self):
+        _, answers, lines = self.written("tsv", method="my method")
+        rows = [line.split("\t") for line in lines]
+        assert [row[:3] for row in rows[:2]] == [["my method", "0", "0"], ["my method", "0", "1"]]
+        assert rows[6] == ["my method", "1", "0", "\ud7ffx", answers[1]["tags"][0]]
+
+    def test_submissions_begin_with_the_footprint(self):
+        options = {"language_pair": "en-de", "ensemble_size": 3}
+        predictor, _, lines = self.written("wmt22", **options)
+        count = sum(each.numel() for each in predictor._model.parameters())
+        assert lines[:3] == [str(4 * count), str(count), "3"]
+        assert lines[3].startswith("en-de\tallennlp_nef\tmt\t0\t0\tder\t")
+        assert len(lines) == 3 + 7
+        assert self.written("wmt20", language_pair="en-de")[2][2].startswith("en-de\t")
+
+    def test_spans_and_scores_are_written(self):
+        options = {"language_pair": "en-de", "threshold": 1e-9, "severity": "minor"}
+        _, _, lines = self.written("wmt23-spans", **options)
+        assert lines[3].split("\t")[3:] == [TARGET, "0", "26", "minor"]
+        _, answers, lines = self.written("wmt-sentences", language_pair="en-de")
+        assert [float(line.split("\t")[3]) for line in lines[3:]] == [
+            answer["sentence_score"] for answer in answers
+        ]
+
+    @pytest.mark.parametrize("name", KINDS)
+    @pytest.mark.parametrize("output_format", ["tags", "tsv", "text", "wmt22"])
+    def test_every_model_writes_every_format(self, name, output_format):
+        assert self.written(output_format, name, language_pair="en-de")[2]
+
+    @pytest.mark.parametrize(
+        "name, options",
+        [
+            ("target", {"output_format": "xml"}),
+            ("target", {"output_format": "wmt22"}),
+            ("gaps", {"output_format": "wmt23-spans", "language_pair": "en-de"}),
+            ("source", {"output_format": "wmt20_gaps", "language_pair": "en-de"}),
+            ("target", {"severity": "bad"}),
+            ("target", {"input_format": "text"}),
+        ],
+    )
+    def test_wrong_options_are_errors(self, name, options):
+        with pytest.raises(ConfigurationError):
+            predictor_of(name, **options)
+
+
+@pytest.mark.parametrize("interpreter", [SimpleGradient, SmoothGradient])
+def test_each_word_of_the_target_has_a_saliency(predictor, interpreter):
+    found = interpreter(predictor).saliency_interpret_from_json(REQUEST)
+    assert len(found["instance_1"]["grad_input_1"]) == 6
+    assert sum(found["instance_1"]["grad_input_1"]) == pytest.approx(1, abs=1e-4)

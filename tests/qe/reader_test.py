@@ -1,0 +1,305 @@
+"""The reader `wmt_word_qe`: fields, options, raw text, its aligner, worker processes."""
+
+import resource
+
+import pytest
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Vocabulary
+from allennlp.data.data_loaders import MultiProcessDataLoader, SimpleDataLoader
+
+from allennlp_nef.errors import DataFormatError
+from allennlp_nef.qe.aligner import learn_aligner, save_aligner
+from allennlp_nef.qe.reader import SAME, SAME_PREFIX, WmtWordQeReader
+from allennlp_nef.qe.spans import token_offsets
+from tests.data.reader_files import make, warnings_of, words_of
+from tests.qe.aligner_test import pairs_of
+from tests.qe.qe_files import DEVELOPMENT, FIXTURES, SHARED, development_row, good_files, write
+
+MLQE_PE = SHARED / "data" / "qe" / "mlqe-pe-en-de"
+SPLIT = {"source_tokenizer": "letters_digits", "target_tokenizer": "letters_digits"}
+
+
+def read(path, **options):
+    """The metadata of the instances."""
+    instances = make("wmt_word_qe", **options).read(str(path))
+    return [instance["metadata"].metadata for instance in instances]
+
+
+def test_instance_has_both_sides_alignments_and_tags(tmp_path):
+    reader = make("wmt_word_qe")
+    assert isinstance(reader, WmtWordQeReader)
+    second = list(reader.read(write(tmp_path, good_files())))[1]
+    assert set(second.fields) == {"source", "target", "alignments", "tags", "metadata"}
+    assert words_of(second, "source") == ["c", "d", "e"]
+    assert words_of(second, "target") == ["C", "D"]
+    assert second["tags"].labels == ["OK", "BAD"]
+    assert second["alignments"].tensor.tolist() == [[False, False, True], [True, False, False]]
+    assert second["metadata"].metadata == {
+        "words": ["C", "D"],
+        "source": ["c", "d", "e"],
+        "tags": ["OK", "BAD"],
+        "alignments": [(2, 0), (0, 1)],
+        "alignments_from": "given",
+        "text": "C D",
+        "offsets": None,
+    }
+
+
+def test_batch_is_padded(tmp_path):
+    instances = list(make("wmt_word_qe").read(write(tmp_path, good_files())))
+    vocab = Vocabulary.from_instances(instances)
+    batch = next(iter(SimpleDataLoader(instances, 3, vocab=vocab)))
+    assert batch["alignments"].shape == (3, 2, 3)
+    assert batch["alignments"].sum((1, 2)).tolist() == [2, 2, 0]
+    assert batch["tags"].shape == (3, 2)
+
+
+def test_options_of_indexers_and_labels(tmp_path):
+    reader = make(
+        "wmt_word_qe",
+        source_token_indexers={"s": {"type": "single_id", "namespace": "a"}},
+        target_token_indexers={"t": {"type": "single_id", "namespace": "b"}},
+        label_namespace="qe_labels",
+    )
+    instances = list(reader.read(write(tmp_path, good_files())))
+    vocab = Vocabulary.from_instances(instances)
+    assert vocab.get_vocab_size("a") == 6 + 2
+    assert vocab.get_vocab_size("b") == 5 + 2
+    assert vocab.get_vocab_size("qe_labels") == 2
+    batch = next(iter(SimpleDataLoader(instances, 1, vocab=vocab)))
+    assert (set(batch["source"]), set(batch["target"])) == ({"s"}, {"t"})
+
+
+TAGGED = [
+    ({"tagged": "gaps"}, "A B <EOS>", "OK BAD OK", "a b c", [[0, 2], [1, 0]]),
+    (
+        {"tagged": "target_and_gaps"},
+        "<gap> A <gap> B <gap>",
+        "OK BAD BAD OK OK",
+        "a b c",
+        [[0, 2], [1, 2], [2, 0], [2, 2], [3, 0], [4, 0]],
+    ),
+    ({"tagged": "source"}, "a b c", "OK BAD OK", "A B", [[0, 1], [2, 0]]),
+    ({"eos": True}, "A B <EOS>", "BAD BAD OK", "a b c", [[0, 2], [1, 0]]),
+]
+
+
+@pytest.mark.parametrize("options, tokens, tags, others, links", TAGGED)
+def test_tokens_are_what_is_tagged(tmp_path, options, tokens, tags, others, links):
+    files = {"src": "a b c\n", "mt": "A B\n", "tags": "OK BAD BAD OK OK\n"}
+    path = write(tmp_path, {**files, "source_tags": "OK BAD OK\n", "align": "0-1 2-0\n"})
+    reader = make("wmt_word_qe", word_similarity=True, max_tokens=3, **options)
+    (instance,) = reader.read(path)
+    assert words_of(instance, "target") == tokens.split()
+    assert words_of(instance, "source") == others.split()
+    assert instance["tags"].labels == tags.split()
+    assert instance["alignments"].tensor.nonzero().tolist() == links
+    metadata = instance["metadata"].metadata
+    assert (metadata["words"], metadata["source"]) == (tokens.split(), ["a", "b", "c"])
+    assert (metadata["target"], metadata["tagged"]) == (["A", "B"], reader.tagged)
+    assert metadata["alignments"] == [(0, 1), (2, 0)]
+    # The same from Python.
+    again = reader.text_to_instance(["a", "b", "c"], ["A", "B"], [(0, 1), (2, 0)], tags.split())
+    assert again["alignments"].tensor.equal(instance["alignments"].tensor)
+    for name in ("text", "offsets"):  # these are known from the file
+        metadata.pop(name, None)
+    assert again["metadata"].metadata == metadata
+
+
+@pytest.mark.parametrize(
+    "options, limit",
+    [
+        ({}, 2),
+        ({"tagged": "gaps"}, 2),
+        ({"tagged": "target_and_gaps"}, 2),
+        ({"eos": True}, 2),
+        ({"tagged": "source"}, 3),
+    ],
+)
+def test_max_tokens_counts_words(tmp_path, options, limit):
+    files = {"src": "a b c\na b c d\n", "mt": "A B\nA B C\n"}
+    path = write(tmp_path, files)
+    assert len(read(path, max_tokens=limit, **options)) == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"tagged": "words"},
+        {"tagged": "gaps", "eos": True},
+        {"tagged": "source", "severities": True},
+        {"encoding": "utf-16"},
+    ],
+)
+def test_wrong_options_are_an_error(options):
+    with pytest.raises(ConfigurationError):
+        make("wmt_word_qe", **options)
+
+
+def test_word_similarity_tells_same_words_and_prefixes():
+    reader = WmtWordQeReader(word_similarity=True)
+    source, target = ["House", "of", "Information", "1984"], ["house", "informiert", "OF", "198"]
+    instance = reader.text_to_instance(source, target)
+    assert instance["similarity"].tensor.tolist() == [
+        [SAME, 0, 0, 0],
+        [0, 0, SAME_PREFIX, 0],
+        [0, SAME, 0, 0],
+        [0, 0, 0, 0],
+    ]
+
+
+def test_sentence_scores_are_a_field_on_request(tmp_path):
+    path = write(tmp_path, {**good_files(), "hter": "0.25\n0\n1.5\n"})
+    assert all("sentence_score" not in each.fields for each in make("wmt_word_qe").read(path))
+    instances = list(make("wmt_word_qe", sentence_scores=True).read(path))
+    vocab = Vocabulary.from_instances(instances)
+    batch = next(iter(SimpleDataLoader(instances, 3, vocab=vocab)))
+    assert batch["sentence_score"].tolist() == [0.25, 0, 1.5]
+
+
+def test_workers_give_more_instances_than_open_files(tmp_path):
+    path = write(tmp_path, {"src": "a b\n" * 300, "mt": "A B\n" * 300, "align": "0-0\n" * 300})
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (200, limits[1]))
+    try:
+        loader = MultiProcessDataLoader(
+            WmtWordQeReader(), path, batch_size=8, num_workers=1, quiet=True
+        )
+        assert len(list(loader.iter_instances())) == 300
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+class TestRawText:
+    @pytest.fixture
+    def spans(self, tmp_path):
+        path = tmp_path / "a.tsv"
+        row = development_row("yes, no", "ja\u200b, nein.", "2 9\t3 10\tminor major")
+        path.write_text(DEVELOPMENT + row, encoding="utf-8")
+        return path
+
+    def test_each_tokenizer_is_for_its_side(self, spans):
+        (sentence,) = read(spans, source_tokenizer="letters_digits")
+        assert (sentence["source"], sentence["words"]) == (
+            ["yes", ",", "no"],
+            ["ja\u200b,", "nein."],
+        )
+        (sentence,) = read(spans, target_tokenizer="letters_digits", severities=True)
+        assert (sentence["source"], sentence["words"][0]) == (["yes,", "no"], "ja")
+        assert sentence["tags"] == ["OK", "minor", "OK", "OK", "major"]
+        assert sentence["spans"] == [(2, 3, "minor"), (9, 10, "major")]
+        assert sentence["segment"].document == "d"
+
+    def test_files_without_tags_and_alignments_are_tokenized(self, tmp_path):
+        path = write(tmp_path, {"src": "it's so\n", "mt": "so  ist's\n"})
+        (sentence,) = read(path, **SPLIT)
+        assert (sentence["source"], sentence["words"]) == (
+            ["it", "'", "s", "so"],
+            ["so", "ist", "'", "s"],
+        )
+        assert (sentence["text"], sentence["offsets"][1]) == ("so  ist's", (4, 7))
+        (sentence,) = read(path)
+        assert sentence["words"] == ["so", "ist's"]
+        assert token_offsets(sentence)[1] == [(0, 2), (4, 9)]
+
+    @pytest.mark.parametrize(
+        "ending, line", [("tags", "OK BAD"), ("align", "0-0"), ("source_tags", "OK OK")]
+    )
+    def test_words_of_labeled_files_are_between_whitespace(self, tmp_path, ending, line):
+        path = write(tmp_path, {"src": "it's so\n", "mt": "so  ist's\n", ending: line + "\n"})
+        (sentence,) = read(path, **SPLIT)
+        assert (sentence["source"], sentence["words"]) == (["it's", "so"], ["so", "ist's"])
+        assert (sentence["text"], sentence["offsets"]) == ("so  ist's", None)
+
+    def test_eos_of_a_text_is_one_word_for_any_tokenizer(self, tmp_path):
+        path = write(tmp_path, {"src": "it\nit\n", "mt": "ist's. <EOS> \nist's.\n"})
+        first, second = read(path, eos=True, **SPLIT)
+        assert first["words"] == second["words"] == ["ist", "'", "s", ".", "<EOS>"]
+        assert first["offsets"][-1] == (7, 12)
+        assert token_offsets(second)[1][-1] == (6, 6)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """The file of a small aligner."""
+    path = tmp_path_factory.mktemp("aligner") / "aligner.json.gz"
+    save_aligner(learn_aligner(pairs_of(FIXTURES / "train", 60)), str(path))
+    return path
+
+
+class TestAligner:
+    def test_files_without_alignments_are_aligned(self, path, tmp_path, caplog):
+        prefix = write(tmp_path, good_files())
+        (links,) = tmp_path.glob("*.alignments")
+        assert [each["alignments_from"] for each in read(prefix, aligner=str(path))] == [
+            "given"
+        ] * 3
+        links.write_text("\n\n\n")
+        empty = read(prefix, aligner=str(path))
+        assert [(each["alignments_from"], each["alignments"]) for each in empty] == [
+            ("given", [])
+        ] * 3
+        links.unlink()
+        reader = make("wmt_word_qe", aligner=str(path))
+        for instance in reader.read(prefix):
+            metadata = instance["metadata"].metadata
+            assert metadata["alignments_from"] == "computed"
+            words = metadata["source"], metadata["words"]
+            assert metadata["alignments"] == reader.aligner.align(*words)
+        assert warnings_of(caplog) == []
+        assert [each["alignments_from"] for each in read(prefix)] == ["none"] * 3
+        assert len(warnings_of(caplog)) == 1
+
+    @pytest.mark.parametrize("eos", [True, False])
+    def test_aligner_does_not_see_eos(self, path, eos):
+        reader = WmtWordQeReader(aligner=str(path), eos=eos)
+        source, target = ["the", "dog", "."], ["der", "Hund", "."]
+        without = reader.text_to_instance(source, target)["metadata"].metadata
+        metadata = reader.text_to_instance(source, [*target, "<EOS>"])["metadata"].metadata
+        assert metadata["words"] == ["der", "Hund", ".", "<EOS>"]
+        assert metadata["alignments"] == without["alignments"] == [(0, 0), (1, 1), (2, 2)]
+
+    @pytest.mark.parametrize(
+        "options, extras, has_aligner",
+        [
+            ({}, {}, True),
+            ({"aligner": True}, {}, True),
+            ({"aligner": False}, {}, False),
+            ({"aligner": "where/it/was/in/training"}, {}, True),
+            # A training also names its folder: a run that is recovered reads as it did before.
+            ({}, {"local_rank": 0}, False),
+        ],
+    )
+    def test_reader_of_an_archive_gets_its_aligner(self, path, options, extras, has_aligner):
+        params = Params({"type": "wmt_word_qe", **options})
+        reader = DatasetReader.from_params(params, serialization_dir=str(path.parent), **extras)
+        assert (reader.aligner is not None) == has_aligner
+
+    def test_missing_and_wrong_files_are_errors(self, tmp_path):
+        with pytest.raises(FileNotFoundError):
+            make("wmt_word_qe", aligner=str(tmp_path / "none"))
+        (tmp_path / "x").write_text("x")
+        with pytest.raises(DataFormatError):
+            make("wmt_word_qe", aligner=str(tmp_path / "x"))
+
+
+@pytest.mark.skipif(not MLQE_PE.is_dir(), reason="needs ../shared")
+def test_figures_of_mlqe_pe():
+    """The counts are those of `wc` and `awk`. WMT22 published the same sentences with n+1 tags."""
+    sentences = read(MLQE_PE / "dev")
+    tags = [tag for sentence in sentences for tag in sentence["tags"]]
+    assert (len(sentences), len(tags), tags.count("BAD")) == (1000, 16160, 2627)
+    assert sum(len(sentence["alignments"]) for sentence in sentences) == 15044
+    gaps = [tag for sentence in read(MLQE_PE / "dev", tagged="gaps") for tag in sentence["tags"]]
+    assert (len(gaps), gaps.count("BAD")) == (17160, 456)
+    with_eos = read(MLQE_PE / "dev", eos=True)
+    official = {
+        "source": str(MLQE_PE / "dev.src"),
+        "target": str(MLQE_PE / "wmt22" / "dev.word_level.2022.mt"),
+        "tags": str(MLQE_PE / "wmt22" / "dev.word_level.2022.tags"),
+    }
+    instances = make("wmt_word_qe").read(official)
+    for sentence, instance in zip(with_eos, instances, strict=True):
+        metadata = instance["metadata"].metadata
+        assert (sentence["words"], sentence["tags"]) == (metadata["words"], metadata["tags"])

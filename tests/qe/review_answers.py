@@ -1,0 +1,14 @@
+"""Answers of quality estimation, as the report gets them."""
+
+
+def answer(target, *bad, **fields):
+    """The answer for the words of a translation, with their probabilities of BAD. The threshold is 0.4."""
+    return {
+        "tokens": target.split(),
+        "tags": ["BAD" if p >= 0.4 else "OK" for p in bad],
+        "bad_probabilities": list(bad),
+        "sentence_score": sum(bad) / len(bad),
+        "threshold": 0.4,
+        "alignments": [],
+        **fields,
+    }

@@ -1,0 +1,245 @@
+"""Error spans: read, projected onto words, and made of words."""
+
+import json
+import random
+
+import pytest
+
+from allennlp_nef.data.text_files import find_words
+from allennlp_nef.errors import DataFormatError
+from allennlp_nef.qe.spans import (
+    ErrorSpan,
+    PredictedSpan,
+    join_bad_words,
+    project_spans,
+    read_segments,
+    token_offsets,
+)
+from tests.qe.qe_files import DEVELOPMENT, GOLD, SHARED, development_row
+
+ESA = SHARED / "data" / "qe" / "wmt24-esa"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name, text):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        return str(tmp_path / name)
+
+    return write
+
+
+def error_line(path):
+    with pytest.raises(DataFormatError) as info:
+        list(read_segments(path))
+    name, line, _ = str(info.value).split(":", 2)
+    assert name == path
+    return int(line)
+
+
+class TestTables:
+    def test_development_data_have_sources(self, write):
+        rows = development_row() + development_row("yes", "ja", "-1\t-1\tno-error")
+        first, second = read_segments(write("a.tsv", DEVELOPMENT + rows))
+        assert (first.source, first.target) == ("so it is", "so  ist es")
+        assert first.spans == [(4, 9, "minor"), (6, 7, "major"), (10, 10, "major")]
+        assert (first.system, first.document, first.number, first.line) == ("A", "d", "0", 2)
+        assert (second.spans, second.line) == ([], 3)
+
+    @pytest.mark.parametrize("before", [GOLD, "1\n2\n3\n"])
+    def test_gold_files_and_submissions_have_none(self, write, before):
+        rows = "en-de\tgold\t0\tja!\t2\t3\tmajor\nen-de\tgold\t1\tja\t-1\t-1\tno-error\n"
+        first, second = read_segments(write("a.tsv", before + rows))
+        assert (first.source, first.target, first.pair) == (None, "ja!", "en-de")
+        assert (first.spans, second.spans) == ([(2, 3, "major")], [])
+        assert (first.system, second.number) == ("gold", "1")
+
+    @pytest.mark.parametrize(
+        "spans",
+        [
+            "0\t5\tminor",  # two characters after the text
+            "2\t1\tminor",
+            "-1\t1\tminor",
+            "0 1\t1\tminor",
+            "\t\t",
+            "x\t1\tminor",
+            "0\t" + "9" * 5000 + "\tminor",
+            "0\t1\tMinor",
+            "-1 0\t-1 1\tno-error minor",
+        ],
+    )
+    def test_wrong_spans_are_an_error_with_their_line(self, write, spans):
+        text = f"{GOLD}en-de\tgold\t0\tabc\t0\t1\tminor\nen-de\tgold\t1\tabc\t{spans}\n"
+        assert error_line(write("a.tsv", text)) == 3
+
+    def test_sentences_are_in_order(self, write):
+        row = "en-de\tgold\t0\tabc\t0\t1\tminor\n"
+        assert error_line(write("a.tsv", GOLD + row + row)) == 3
+
+    def test_span_may_include_a_character_after_the_text(self, write):
+        """In the development data of WMT23, one span does."""
+        row = "en-de\tgold\t0\tabc\t1 3\t4 4\tminor major\n"
+        (segment,) = read_segments(write("a.tsv", GOLD + row))
+        assert segment.spans == [(1, 3, "minor"), (3, 3, "major")]
+
+    @pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared")
+    def test_official_files(self):
+        folder = SHARED / "data" / "qe" / "wmt23-en-de"
+        gold = list(read_segments(str(folder / "gold_T2.tsv")))
+        assert len(gold) == 1897
+        development = list(read_segments(str(folder / "dev_spans.tsv")))
+        counts = [len(segment.spans) for segment in development]
+        assert (len(counts), sum(counts), counts.count(0)) == (1005, 681, 617)
+        reference = SHARED / "reference" / "wmt_scores" / "wmt23_spans"
+        assert len(list(read_segments(str(reference / "gold.tsv")))) == 330
+        assert error_line(str(reference / "predicted.tsv")) == 140  # 72 to 70
+
+
+def esa(**fields):
+    line = {"pair": "en-de", "doc": "d", "segment": 1, "system": "s", "source": "a b"}
+    line |= {"target": "x y", "spans": [], "omission": None, "score": 90, "domain": "news"}
+    return json.dumps(line | fields, ensure_ascii=False) + "\n"
+
+
+def span(start, end, severity="minor"):
+    return {"start": start, "end": end, "severity": severity}
+
+
+class TestEsaLines:
+    def test_fields(self, write):
+        spans = [span(0, 1, "major"), span(2, 3, "critical"), span(0, 1, "undecided")]
+        path = write("a.jsonl", esa(spans=spans, omission="minor") + "\n" + esa(segment=2))
+        first, second = read_segments(path)
+        assert first.spans == [(0, 1, "major"), (2, 3, "major")]
+        assert (first.omission, first.score, first.number) == ("minor", 90, "1")
+        assert (first.pair, first.document, first.system) == ("en-de", "d", "s")
+        assert (first.domain, first.protocol, first.line) == ("news", "ESA", 1)
+        assert (second.spans, second.omission, second.line) == ([], None, 3)
+
+    def test_fields_that_may_be_missing(self, write):
+        path = write("a.jsonl", '{"source": "a", "target": "x"}\n' + esa(omission="undecided"))
+        first, second = read_segments(path)
+        assert (first.spans, first.omission, first.score, first.pair) == (None, None, None, "")
+        assert second.omission is None
+
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"spans": [span(0, 5)]},
+            {"spans": [span(2, 1)]},
+            {"spans": [span(0, 1, "bad")]},
+            {"spans": [span(0, "1")]},
+            {"spans": [span(False, 1)]},
+            {"spans": ["x"]},
+            {"spans": "none"},
+            {"omission": "x"},
+            {"score": "good"},
+            {"target": None},
+            {"source": 1},
+        ],
+    )
+    def test_mistakes_are_errors_with_their_line(self, write, fields):
+        assert error_line(write("a.jsonl", esa() + esa(**fields))) == 2
+
+    @pytest.mark.parametrize("text", ["{}\n", "[1]\n", "x\n", "{\n"])
+    def test_other_lines_are_errors(self, write, text):
+        assert error_line(write("a.jsonl", text)) == 1
+
+    @pytest.mark.skipif(not ESA.is_dir(), reason="needs ../shared")
+    @pytest.mark.parametrize(
+        "pair, rows, minor, major, omissions",
+        [
+            ("en-zh", 1414, 217, 129, 24),
+            ("en-ja", 1415, 304, 133, 33),
+            ("en-hi", 605, 212, 124, 51),
+        ],
+    )
+    def test_counts_of_the_readme(self, pair, rows, minor, major, omissions):
+        segments = list(read_segments(str(ESA / f"{pair}.dev.jsonl")))
+        severities = [span.severity for segment in segments for span in segment.spans]
+        assert len(segments) == rows
+        assert (severities.count("minor"), severities.count("major")) == (minor, major)
+        assert sum(segment.omission is not None for segment in segments) == omissions
+
+
+def project(text, spans, words, severities=False):
+    return project_spans(text, spans, find_words(text, words), severities)
+
+
+def test_projection_agrees_with_a_table_of_characters():
+    rng = random.Random(0)
+    for _ in range(100):
+        words = ["".join(rng.choices("ab,", k=rng.randint(1, 4))) for _ in range(rng.randint(1, 6))]
+        text, owner = "", []
+        for i, word in enumerate(words):
+            blanks = " " * rng.randint(i > 0, 2)
+            text, owner = text + blanks + word, owner + [None] * len(blanks) + [i] * len(word)
+        start = rng.randrange(len(text))
+        end = rng.randint(start, len(text))
+        expected = set(owner[start:end]) - {None}
+        if not text[start:end].strip():
+            begins = {owner.index(i): i for i in range(len(words))}
+            expected = {next((begins[k] for k in range(end, len(text)) if k in begins), len(words))}
+        tags = project(text, [ErrorSpan(start, end, "major")], words)
+        assert {i for i, tag in enumerate(tags) if tag == "BAD"} == expected
+
+
+def test_words_have_the_more_severe_error_that_touches_them():
+    spans = [ErrorSpan(1, 5, "major"), ErrorSpan(0, 9, "minor"), ErrorSpan(9, 9, "minor")]
+    words = ["ab", "cde", "f"]
+    assert project("ab cde  f", spans, words, True) == ["major", "major", "minor", "minor"]
+    assert project("ab cde  f", spans, words) == ["BAD"] * 4
+
+
+def test_projected_words_become_spans_that_cover_them():
+    """Both ways: spans of whole words are found again."""
+    rng = random.Random(1)
+    for _ in range(100):
+        words = [rng.choice(["ab", "c", "def"]) for _ in range(rng.randint(1, 8))]
+        text = " ".join(words)
+        offsets = find_words(text, words)
+        tags = [rng.choice(["OK", "minor", "major"]) for _ in words]
+        severities = [None if tag == "OK" else tag for tag in tags]
+        spans = join_bad_words(text, offsets, severities, [0.5] * len(words))
+        errors = [ErrorSpan(span.start, span.end, span.severity) for span in spans]
+        assert project_spans(text, errors, offsets, True) == [*tags, "OK"]
+        assert all(span.text == text[span.start : span.end] for span in spans)
+
+
+class TestJoinBadWords:
+    TEXT = "Er  geht nun ."
+    OFFSETS = [(0, 2), (4, 8), (9, 12), (13, 14)]
+
+    def spans(self, severities, offsets=OFFSETS):
+        return join_bad_words(self.TEXT, offsets, severities, [0.5, 0.7, 0.9, 0.1, 0.3])
+
+    def test_adjacent_words_are_one_span(self):
+        assert self.spans(["major", "major", None, "major"]) == [
+            PredictedSpan(0, 8, "Er  geht", "major", 0.6),
+            PredictedSpan(13, 14, ".", "major", 0.1),
+        ]
+        assert self.spans([None] * 4) == []
+
+    def test_another_severity_begins_a_span(self):
+        got = [span[:4] for span in self.spans(["minor", "major", "major", None])]
+        assert got == [(0, 2, "Er", "minor"), (4, 12, "geht nun", "major")]
+
+    def test_eos_is_an_empty_span_of_its_own(self):
+        got = self.spans([None, None, None, "major", "major"], [*self.OFFSETS, (14, 14)])
+        assert got == [(13, 14, ".", "major", 0.1), (14, 14, "", "major", 0.3)]
+
+
+@pytest.mark.parametrize(
+    "words, text, known, offsets",
+    [
+        ("a bc <EOS>", None, None, [(0, 1), (2, 4), (5, 10)]),
+        ("a bc <EOS>", "a  bc ", None, [(0, 1), (3, 5), (6, 6)]),
+        ("a bc <EOS>", "a bc <EOS>", None, [(0, 1), (2, 4), (5, 10)]),
+        ("a bc<EOS> <EOS>", "a bc<EOS>", None, [(0, 1), (2, 9), (9, 9)]),
+        ("a bc <EOS>", "abc", [(0, 1), (1, 3)], [(0, 1), (1, 3), (3, 3)]),
+        ("a bc", "a bc", None, [(0, 1), (2, 4)]),
+    ],
+)
+def test_places_of_tokens(words, text, known, offsets):
+    metadata = {"words": words.split(), "text": text, "offsets": known}
+    assert token_offsets(metadata)[1] == offsets

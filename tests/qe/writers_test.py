@@ -1,0 +1,164 @@
+"""The output formats of quality estimation, and what is written is read again."""
+
+import csv
+import io
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from allennlp_nef.data.dataset_readers.base import Prediction
+from allennlp_nef.qe.layouts import read_table
+from allennlp_nef.qe.reader import WmtWordQeReader
+from allennlp_nef.qe.spans import ErrorSpan, Segment, read_segments
+from allennlp_nef.qe.writers import WRITERS
+from tests.qe.qe_files import read, write
+
+OPTIONS = {"method": "m m", "language_pair": "en-de", "header": (8, 2, 1)}
+SENTENCES = [(["das", "Küche"], ["OK", "BAD"]), (["x", "\x00"], ["minor", "OK"])]
+ROWS = ["0\t0\tdas\tOK\n", "0\t1\tKüche\tBAD\n", "1\t0\tx\tBAD\n", "1\t1\t\x00\tOK\n"]
+SEVEN_COLUMNS = "".join(f"en-de\tm m\tmt\t{row}" for row in ROWS)
+
+
+def written(name, sentences=SENTENCES, options=OPTIONS, tagged="target", **answer):
+    reader = WmtWordQeReader(tagged=tagged)
+    return "".join(
+        WRITERS[name](
+            reader, Prediction(number, {"tags": tags, **answer}, {"words": words}, options)
+        )
+        for number, (words, tags) in enumerate(sentences)
+    )
+
+
+@pytest.mark.parametrize(
+    "name, expected",
+    [
+        ("tags", "OK BAD\nBAD OK\n"),
+        ("tsv", "".join(f"m m\t{row}" for row in ROWS)),
+        ("text", "das Küche/BAD\nx/minor \x00\n"),
+        ("wmt20", "8\n2\n" + SEVEN_COLUMNS),
+        ("wmt22", "8\n2\n1\n" + SEVEN_COLUMNS),
+    ],
+)
+def test_tags(name, expected):
+    assert written(name) == expected
+
+
+def test_sentence_scores():
+    text = written("wmt-sentences", sentence_score=0.1)
+    assert text == "8\n2\n1\nen-de\tm m\t0\t0.1\nen-de\tm m\t1\t0.1\n"
+
+
+GAPS = [(["A", "B", "<EOS>"], ["OK", "BAD", "BAD"])]
+WORDS_AND_GAPS = [(["<gap>", "A", "<gap>", "<gap>", "<gap>"], ["BAD", "OK", "OK", "BAD", "OK"])]
+
+
+@pytest.mark.parametrize(
+    "name, tagged, sentences, expected",
+    [
+        ("tags", "gaps", GAPS, "OK BAD BAD\n"),
+        ("text", "gaps", GAPS, "A <gap>/BAD B <gap>/BAD\n"),
+        ("tsv", "gaps", GAPS, "m m\t0\t0\tgap\tOK\nm m\t0\t1\tgap\tBAD\nm m\t0\t2\tgap\tBAD\n"),
+        ("tags", "target_and_gaps", WORDS_AND_GAPS, "BAD OK OK BAD OK\n"),
+        # The second word is `<gap>`, too.
+        ("text", "target_and_gaps", WORDS_AND_GAPS, "<gap>/BAD A <gap>/BAD\n"),
+        ("tsv", "target_and_gaps", WORDS_AND_GAPS, "m m\t0\t0\tA\tOK\nm m\t0\t1\t<gap>\tBAD\n"),
+        ("text", "target", [(["<gap>", "a"], ["OK", "BAD"])], "<gap> a/BAD\n"),
+        ("tsv", "source", [(["a"], ["OK"])], "m m\t0\t0\ta\tOK\n"),
+    ],
+)
+def test_gaps_and_source(name, tagged, sentences, expected):
+    assert written(name, sentences, tagged=tagged) == expected
+
+
+def test_submission_of_gaps():
+    rows = ["0\tgap\tBAD", "1\tgap\tOK", "2\tgap\tOK"]
+    expected = "8\n2\n" + "".join(f"en-de\tm m\tgap\t0\t{row}\n" for row in rows)
+    assert written("wmt20_gaps", WORDS_AND_GAPS, tagged="target_and_gaps") == expected
+    rows = ["0\tsource\t0\t0\ta\tOK"]
+    text = written("wmt20", [(["a"], ["OK"])], tagged="source")
+    assert text == "8\n2\nen-de\tm m\tsource\t0\t0\ta\tOK\n"
+
+
+@pytest.mark.parametrize(
+    "name, tagged, options",
+    [
+        ("wmt20_gaps", "target", OPTIONS),
+        ("wmt20", "target", {**OPTIONS, "language_pair": None}),
+        ("wmt-sentences", "target", {**OPTIONS, "language_pair": None}),
+        ("wmt23-spans", "gaps", OPTIONS),
+        ("wmt25-spans", "target", OPTIONS),
+    ],
+)
+def test_formats_that_the_model_or_the_options_do_not_allow(name, tagged, options):
+    with pytest.raises(ConfigurationError):
+        written(name, options=options, tagged=tagged, sentence_score=0.5)
+
+
+def spans_of(*spans):
+    names = ("start", "end", "severity")
+    return [dict(zip(names, span)) for span in spans]
+
+
+SPANS = [(0, 1, "minor"), (3, 3, "major")]
+
+
+def test_spans_of_wmt23():
+    metadata = {"words": ["x", "y"], "text": "x\ty"}
+    answers = [spans_of(*SPANS), []]
+    text = "".join(
+        WRITERS["wmt23-spans"](
+            WmtWordQeReader(), Prediction(number, {"spans": spans}, metadata, OPTIONS)
+        )
+        for number, spans in enumerate(answers)
+    )
+    assert text == (
+        "8\n2\n1\nen-de\tm m\t0\tx y\t0 3\t1 3\tminor major\nen-de\tm m\t1\tx y\t-1\t-1\tno-error\n"
+    )
+
+
+def test_spans_of_wmt25():
+    segment = Segment('say "a"', "b", pair="en-de", document="d", number="1", system="s")
+    segment.domain = "news"
+    texts = [
+        WRITERS["wmt25-spans"](
+            WmtWordQeReader(),
+            Prediction(number, {"spans": spans}, {"words": [], "segment": segment}, OPTIONS),
+        )
+        for number, spans in enumerate([spans_of(*SPANS), []])
+    ]
+    names, first, second = csv.reader(io.StringIO("".join(texts)), delimiter="\t")
+    assert names[:3] == ["doc_id", "segment_id", "source_lang"] and len(names) == 14
+    assert first == [
+        *("d", "1", "en", "de", "official", "s", "b", 'say "a"', "", "news", "ESA"),
+        *("0 missing", "1 missing", "minor major"),
+    ]
+    assert second == [*first[:11], "-1", "-1", "no-error"]
+
+
+class TestRoundTrips:
+    def test_tags(self, tmp_path):
+        sentences = [(["A", "B"], ["OK", "BAD"]), (["C"], ["OK"])]
+        text = written("tags", sentences)
+        prefix = write(tmp_path, {"src": "a\nb\n", "mt": "A B\nC\n", "tags": text})
+        assert [example.tags for example in read(prefix)] == [tags for _, tags in sentences]
+
+    def test_words_and_gaps(self, tmp_path):
+        text = written("tags", WORDS_AND_GAPS, tagged="target_and_gaps")
+        prefix = write(tmp_path, {"src": "a\n", "mt": "A <gap>\n", "tags": text})
+        (example,) = read(prefix, tagged="target_and_gaps")
+        assert example.tags == WORDS_AND_GAPS[0][1]
+
+    @pytest.mark.parametrize("name", ["tsv", "wmt20", "wmt22"])
+    def test_rows(self, tmp_path, name):
+        (tmp_path / "t").write_text(written(name), encoding="utf-8")
+        table = read_table(str(tmp_path / "t"), (5, 7))
+        assert table.header == {"tsv": (), "wmt20": (8, 2), "wmt22": (8, 2, 1)}[name]
+        words = [(cells[-2], cells[-1]) for _, cells in table.rows]
+        assert words == [("das", "OK"), ("Küche", "BAD"), ("x", "BAD"), ("\x00", "OK")]
+
+    def test_spans(self, tmp_path):
+        text = written("wmt23-spans", spans=spans_of(*SPANS))
+        (tmp_path / "a.tsv").write_text(text, encoding="utf-8")
+        first, second = read_segments(str(tmp_path / "a.tsv"))
+        assert (first.target, second.target) == ("das Küche", "x \x00")
+        assert first.spans == second.spans == [ErrorSpan(*span) for span in SPANS]

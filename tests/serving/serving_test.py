@@ -1,0 +1,130 @@
+"""The application, in this process and in two workers of gunicorn."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from allennlp_nef.errors import ArchiveError, UserError
+from allennlp_nef.predictors.archives import load_predictor
+from allennlp_nef.serving import create_app
+from tests.predictors.small_models import save_run
+
+pytest.importorskip("flask")
+REQUEST = {"sentence": "Anna Berg met officials in Rome ."}
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "ner"
+    save_run(folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def client(archive):
+    return create_app(archive, max_bytes=200, max_tokens=10, max_batch=3).test_client()
+
+
+def test_answers_are_those_of_the_predictor(client, archive):
+    predictor = load_predictor(archive, max_tokens=10, max_batch=3)
+    for request in (REQUEST, {**REQUEST, "trace": True, "id": 7}, {"describe": True}):
+        assert client.post("/predict", json=request).json == predictor.predict_json(request)
+    for requests in ([], [REQUEST, {"tokens": ["Paul"]}]):
+        answers = client.post("/predict", json=requests).json
+        assert answers == predictor.predict_batch_json(requests)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(
+            b"",
+            b"{",
+            b"\xff",
+            b"[" * 199,
+            b"7",
+            b"null",
+            b"{}",
+            b"[{}, 7]",
+            b'["a", "b", "c", "d"]',
+        ),
+        json.dumps({"sentence": "a " * 11}).encode(),
+        json.dumps({"sentence": "a", "sentences": "b"}).encode(),
+    ],
+)
+def test_bad_request_gets_status_400(client, body):
+    response = client.post("/predict", data=body)
+    assert response.status_code == 400
+    assert response.json["message"]
+
+
+def test_other_errors_are_json(client):
+    for response, status in (
+        (client.post("/predict", data=b" " * 201), 413),
+        (client.put("/predict"), 405),
+        (client.get("/nothing"), 404),
+        (client.get("/../__init__.py"), 404),
+    ):
+        assert response.status_code == status
+        assert response.json["message"]
+
+
+def test_bug_gets_status_500(archive, monkeypatch):
+    app = create_app(archive)
+    monkeypatch.setattr("torch.nn.LSTM.forward", None)
+    response = app.test_client().post("/predict", json=REQUEST)
+    assert response.status_code == 500
+    assert response.json["message"]
+
+
+def test_page_and_health(client):
+    page = client.get("/")
+    assert (page.status_code, page.mimetype) == (200, "text/html")
+    assert client.get("/page.js").status_code == 200
+    assert client.get("/health").json == {"status": "ok"}
+
+
+def test_archive_that_cannot_be_served_is_refused(tmp_path):
+    (tmp_path / "model.tar.gz").write_bytes(b"no archive")
+    with pytest.raises(ArchiveError):
+        create_app(str(tmp_path / "model.tar.gz"))
+    with pytest.raises(UserError):
+        create_app("no-such-model")
+
+
+@pytest.mark.slow
+def test_two_workers_of_gunicorn_answer(archive, tmp_path):
+    pytest.importorskip("gunicorn")
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+    command = [sys.executable, "-m", "gunicorn", f"allennlp_nef.serving:create_app({archive!r})"]
+    command += ["--workers", "2", "--bind", address]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+    def ask(_):
+        body = json.dumps(REQUEST).encode()
+        with urllib.request.urlopen(f"http://{address}/predict", body, timeout=60) as response:
+            return json.load(response)
+
+    with open(tmp_path / "log.txt", "wb") as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+    try:
+        end = time.monotonic() + 240
+        while "Listening" not in (tmp_path / "log.txt").read_text():
+            assert process.poll() is None and time.monotonic() < end
+            time.sleep(0.2)
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(ask, range(20)))
+        assert answers == [load_predictor(archive).predict_json(REQUEST)] * 20
+        assert (tmp_path / "log.txt").read_text().count("Booting worker") == 2
+    finally:
+        process.terminate()
+        assert process.wait(60) == 0
