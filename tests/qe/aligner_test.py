@@ -169,12 +169,12 @@ class TestFile:
         [
             b"",
             b"x",
-            gzip.compress(b"{"),
-            gzip.compress(b"\xff"),
-            gzip.compress(b"{}" * 99)[:-9],
-            gzip.compress(b"[]"),
-            gzip.compress(b"{}"),
-            gzip.compress(b'{"format": "x"}'),
+            gzip.compress(b"{", mtime=0),
+            gzip.compress(b"\xff", mtime=0),
+            gzip.compress(b"{}" * 99, mtime=0)[:-9],
+            gzip.compress(b"[]", mtime=0),
+            gzip.compress(b"{}", mtime=0),
+            gzip.compress(b'{"format": "x"}', mtime=0),
             gzip.compress(json.dumps({"format": aligner_module._FORMAT, "counts": []}).encode()),
         ],
     )
