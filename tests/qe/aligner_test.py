@@ -175,7 +175,9 @@ class TestFile:
             gzip.compress(b"[]", mtime=0),
             gzip.compress(b"{}", mtime=0),
             gzip.compress(b'{"format": "x"}', mtime=0),
-            gzip.compress(json.dumps({"format": aligner_module._FORMAT, "counts": []}).encode()),
+            gzip.compress(
+                json.dumps({"format": aligner_module._FORMAT, "counts": []}).encode(), mtime=0
+            ),
         ],
     )
     def test_other_files_are_errors(self, path, data):
