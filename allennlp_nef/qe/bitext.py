@@ -253,7 +253,7 @@ def _segments_by_mid(element: Any) -> dict[str, str]:
 
 
 def _pairs_of_xliff_2(root: Any) -> Iterator[tuple[Any, str, str, str]]:
-    """As for XLIFF 1.2. A segment holds both its source and its target; text that is `ignorable` is skipped."""
+    """Yields what `_pairs_of_xliff_1` does. A segment holds its source and its target; `ignorable` text is skipped."""
     for unit in root.iter("{*}unit"):
         segments = unit.findall("{*}segment")
         for number, segment in enumerate(segments, 1):

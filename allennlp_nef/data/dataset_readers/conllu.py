@@ -26,7 +26,7 @@ COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "de
 TAG_COLUMNS = ("upos", "xpos", "feats")
 UNKNOWN = "_"
 Tree = tuple[list[int], list[str]]
-"""Of each word the number of its head, from 1, or 0 for the root; and the label of the arc between them."""
+"""The head of each word, from 1, or 0 for the root; and the label of the arc between them."""
 _RANGE = re.compile(r"([1-9][0-9]{,8})-([1-9][0-9]{,8})")
 
 
