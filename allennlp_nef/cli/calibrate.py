@@ -18,7 +18,7 @@ from allennlp_nef.cli.shared import (
     table_text,
     writing,
 )
-from allennlp_nef.errors import UserError, needing
+from allennlp_nef.errors import UserError
 from allennlp_nef.resources import archive_path
 
 SUMMARY = "Calibrate the probabilities of a quality estimator, and choose its threshold."
@@ -112,8 +112,8 @@ def calibrate(
     reader = loaded.validation_dataset_reader
     calibration = calibrate_model(model, reader, data, maximize, batch_size)
     if plot is not None:
-        with needing("plot", "--plot"):
-            from allennlp_nef.figures._reliability import reliability_plot
+        from allennlp_nef.figures._reliability import reliability_plot
+
         errors = (calibration.before["ece"], calibration.after["ece"])
         series = list(zip(calibration.bins, errors))
         figure = reliability_plot(f"{model.title} on {data}", series, calibration.threshold)
