@@ -75,7 +75,7 @@ def add_to_package(name: str, archive: Path, scores: dict[str, float]) -> None:
     models[name] = {
         "task": "quality estimation",
         "languages": LANGUAGES[name],
-        "data": f"{data} (CC0 1.0): 7,000 sentences",
+        "data": data,
         "split": "test20",
         "license": "CC0-1.0",
         "scores": scores,
@@ -83,7 +83,7 @@ def add_to_package(name: str, archive: Path, scores: dict[str, float]) -> None:
     }
     file.write_text(json.dumps(dict(sorted(models.items())), indent=2) + "\n", "utf-8")
     shutil.copyfile(archive, folder / f"{name}.tar.gz")
-    (folder / f"{name}.md").write_text(card(name, dataset=data), "utf-8")
+    (folder / f"{name}.md").write_text(card(name), "utf-8")
 
 
 def main() -> None:

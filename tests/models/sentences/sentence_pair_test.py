@@ -88,6 +88,7 @@ def test_metrics_of_scores_are_those_of_scipy():
     expected = {
         "pearson": pearsonr(predicted, gold)[0],
         "spearman": spearmanr(predicted, gold)[0],
+        "mae": sum(abs(x - y) for x, y in zip(predicted, gold)) / len(gold),
         "mse": sum((x - y) ** 2 for x, y in zip(predicted, gold)) / len(gold),
     }
     assert model.get_metrics(reset=True) == pytest.approx(expected, rel=1e-4)
