@@ -9,9 +9,8 @@ import _jsonnet
 import pytest
 
 from tests.conftest import ROOT
-from tests.small_experiment import can_be_built, experiment, step
+from tests.small_experiment import can_be_built, experiment, step, with_encoder
 from tests.small_transformer import save_xlm_roberta
-from tests.training_configs_test import with_encoder
 
 CONFIGS = {path.stem: path for path in sorted(ROOT.glob("benchmarks/configs/*.jsonnet"))}
 FILES = {"train": "a", "dev": "b", "test": "c"}

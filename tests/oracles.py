@@ -8,43 +8,32 @@ import itertools
 import numpy
 
 
-def csoftmax(scores, bounds):
-    """Eq. 10 of Martins & Kreutzer (EMNLP 2017) for one row: bisection on log Z of Proposition 1."""
-    scores = numpy.asarray(scores, dtype=numpy.float64)
-    bounds = numpy.asarray(bounds, dtype=numpy.float64)
-    possible = bounds > 0
-    z, u = scores[possible], bounds[possible]
-
-    def weights(log_normalizer):
-        return numpy.exp(numpy.minimum(z - log_normalizer, numpy.log(u)))
-
-    low, high = (
-        (z - numpy.log(u)).min(),
-        z.max() + numpy.log(len(z)),
-    )  # sums of sum(u) and at most 1
+def bisect(weights, low, high):
+    """The weights that sum to 1, between those of `low`, which sum to at least 1, and of `high`, to at most 1."""
     for _ in range(200):
         middle = (low + high) / 2
-        if weights(middle).sum() >= 1:
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if weights(middle).sum() >= 1 else (low, middle)
+    return weights(low)
+
+
+def csoftmax(scores, bounds):
+    """Eq. 10 of Martins & Kreutzer (EMNLP 2017) for one row: bisection on log Z of Proposition 1."""
+    scores, bounds = (numpy.asarray(x, dtype=numpy.float64) for x in (scores, bounds))
+    possible = bounds > 0
+    z, log_u = scores[possible], numpy.log(bounds[possible])
     result = numpy.zeros_like(scores)
-    result[possible] = weights(low)
+    result[possible] = bisect(
+        lambda log_z: numpy.exp(numpy.minimum(z - log_z, log_u)),
+        (z - log_u).min(),
+        z.max() + numpy.log(len(z)),
+    )
     return result
 
 
 def csparsemax(scores, bounds):
     """Constrained sparsemax (Malaviya et al., ACL 2018) for one row: bisection on tau."""
-    z = numpy.asarray(scores, dtype=numpy.float64)
-    u = numpy.asarray(bounds, dtype=numpy.float64)
-    low, high = (z - u).min(), z.max()  # sums of sum(u) and 0
-    for _ in range(200):
-        middle = (low + high) / 2
-        if numpy.clip(z - middle, 0, u).sum() >= 1:
-            low = middle
-        else:
-            high = middle
-    return numpy.clip(z - low, 0, u)
+    z, u = (numpy.asarray(x, dtype=numpy.float64) for x in (scores, bounds))
+    return bisect(lambda tau: numpy.clip(z - tau, 0, u), (z - u).min(), z.max())
 
 
 def softmax(scores):

@@ -13,8 +13,9 @@ from tests.small_experiment import (
     experiment,
     parts_of,
     step,
+    with_encoder,
 )
-from tests.small_transformer import DIM, save_xlm_roberta
+from tests.small_transformer import save_xlm_roberta
 
 FIRST_LINES = {
     path.stem: path.read_text(encoding="utf-8").splitlines()[0]
@@ -67,18 +68,6 @@ def encoder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("encoder") / "xlm_roberta"
     save_xlm_roberta(folder)
     return str(folder)
-
-
-def with_encoder(value, folder):
-    """A config with a small encoder in place of the one that it would download."""
-    if isinstance(value, dict):
-        changed = {key: with_encoder(item, folder) for key, item in value.items()}
-        if "model_name" in changed:
-            changed["model_name"] = folder
-        if changed.get("input_dim") == 384:
-            changed["input_dim"] = DIM
-        return changed
-    return [with_encoder(item, folder) for item in value] if isinstance(value, list) else value
 
 
 @pytest.mark.parametrize("name", [name for name in FIRST_LINES if can_be_built(name)])

@@ -16,7 +16,7 @@ with needing("plot", "a plot"):
     from matplotlib.font_manager import fontManager
 
 INK, SOFT, LINE = "#1c1e26", "#5a6070", "#d6d9e3"
-GREEN, RED, BLUE, GRAY = "#2e8b57", "#cc3311", "#1f6fd0", "#6b7280"
+RED, BLUE, GRAY = "#cc3311", "#1f6fd0", "#6b7280"
 
 # Attention from 0 to 1. The scale follows the square root, so that small weights can be seen.
 ATTENTION_COLORS = LinearSegmentedColormap.from_list("attention", ["#ffffff", "#4338ca", "#17124f"])

@@ -34,9 +34,8 @@ def tree_levels(heads: torch.Tensor, mask: torch.Tensor) -> list[TreeLevel]:
     parents = (heads - 1 + count * torch.arange(batch).unsqueeze(-1)).flatten()
     mask = mask.flatten()
     children = torch.nonzero(mask & (heads > 0).flatten()).squeeze(-1)
-    children = children[
-        parents[children].argsort(stable=True)
-    ]  # siblings side by side, from the left
+    # Siblings side by side, from the left.
+    children = children[parents[children].argsort(stable=True)]
     owners = parents[children]
     places = torch.arange(len(owners)) - torch.searchsorted(owners, owners)
     heights = torch.zeros(batch * count, dtype=torch.long)

@@ -1,27 +1,85 @@
-"""A headless Chromium, and a server of the page."""
+"""A headless Chromium, driven by selenium, and a server of the page."""
 
-import http.server
-import json
+import shutil
 import threading
 from contextlib import contextmanager
-from functools import partial
-from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
-from tests.demo.chromium import chromium, missing_program
+from allennlp_nef.serving import create_app
 
-DEMO = Path(__file__).resolve().parent.parent.parent / "allennlp_nef" / "demo"
+FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking")
+
+
+class Browser:
+    """Chromium with one page: what a user does, and what the page shows."""
+
+    def __init__(self, driver):
+        self.driver = driver
+
+    def open(self, address, width=1100):
+        metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        self.driver.get(address)
+
+    def run(self, script, *arguments):
+        return self.driver.execute_script(script, *arguments)
+
+    def one(self, selector):
+        return self.driver.find_element("css selector", selector)
+
+    def texts(self, selector):
+        script = "return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)"
+        return [text.replace("\u00a0", " ") for text in self.run(script, selector)]
+
+    def wait_until(self, expression):
+        """Waits until a JavaScript expression is true."""
+        script = (
+            f"const done = arguments[0]; const look = () => (({expression}) ? done(true) : "
+            "setTimeout(look, 5)); look();"
+        )
+        self.driver.execute_async_script(script)
+
+    def press(self, *keys):
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        ActionChains(self.driver).send_keys(*keys).perform()
+
+    def hover(self, selector):
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        ActionChains(self.driver).move_to_element(self.one(selector)).perform()
+
+    def set(self, selector, value):
+        """Changes a field as a user does."""
+        script = (
+            "const field = document.querySelector(arguments[0]); field.value = arguments[1]; "
+            "field.dispatchEvent(new Event('input', { bubbles: true }))"
+        )
+        self.run(script, selector, value)
+
+    def errors(self):
+        """The messages of the console since the last call."""
+        return [entry["message"] for entry in self.driver.get_log("browser")]
 
 
 @pytest.fixture(scope="session")
 def browser():
-    pytest.importorskip("selenium", reason="needs selenium")
-    program = missing_program()
-    if program:
-        pytest.skip(f"needs {program}")
-    with chromium() as browser:
-        yield browser
+    webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium")
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    driver_program = shutil.which("chromedriver")
+    if not program or not driver_program:
+        pytest.skip("needs chromium and chromedriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for flag in FLAGS:
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver_program))
+    driver.set_script_timeout(30)
+    yield Browser(driver)
+    driver.quit()
 
 
 @pytest.fixture
@@ -34,31 +92,15 @@ def page(browser):
 
 @contextmanager
 def served(predictor):
-    """The address of the page, on a server that answers like `allennlp serve` with this predictor."""
+    """The address of the application of `allennlp_nef.serving` with this predictor."""
+    from werkzeug.serving import make_server
 
-    class Handler(http.server.SimpleHTTPRequestHandler):
-        def do_POST(self):
-            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            try:
-                status, answer = 200, predictor.predict_json(request)
-            except ValueError as error:
-                status, answer = 400, {"message": str(error)}
-            content = json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *arguments):
-            """Prints no line for a request."""
-
-    handler = partial(Handler, directory=str(DEMO))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}/"
-        finally:
-            server.shutdown()
-            thread.join()
+    with patch("allennlp_nef.serving.load_predictor", return_value=predictor):
+        server = make_server("127.0.0.1", 0, create_app("small"), threaded=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.port}/"
+    finally:
+        server.shutdown()
+        thread.join()

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 import torch
@@ -23,13 +24,7 @@ from allennlp_nef.modules.attention_transforms import (
 )
 from allennlp_nef.modules.seq2seq_encoders import NeuralEasyFirst
 from allennlp_nef.qe.reader import WmtWordQeReader
-from tests.exporting.small_taggers import (
-    PASS,
-    configs,
-    predictor_of,
-    quality_estimator,
-    requests_for,
-)
+from tests.exporting.small_taggers import requests_for, tagger_of
 from tests.small_transformer import save_bert
 
 pytest.importorskip("onnxruntime")
@@ -45,27 +40,24 @@ def transformer(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def exported(transformer, tmp_path_factory):
-    """`exported(name)`: the predictor of a small tagger and the folder of its export, once per name."""
-    results = {}
+    """`exported(name)`: the predictor of a tagger, words that it knows and the folder of its export."""
 
+    @cache
     def export(name):
-        if name not in results:
-            predictor = predictor_of(configs(transformer)[name])
-            folder = tmp_path_factory.mktemp("exported") / name
-            write_folder(predictor, folder, int8=name == "crf")
-            results[name] = predictor, folder
-        return results[name]
+        predictor, words = tagger_of(name, transformer)
+        folder = tmp_path_factory.mktemp("exported") / name
+        write_folder(predictor, folder, int8=name == "crf")
+        return predictor, words, folder
 
     return export
 
 
 @pytest.mark.parametrize(
-    ("name", "max_words"),
-    [("crf", 12), ("length", 5), ("gaps", 12), ("transformer", 2)],
+    ("name", "max_words"), [("crf", 12), ("length", 5), ("gaps", 12), ("transformer", 2)]
 )
 def test_answers_are_those_of_the_predictor(exported, name, max_words):
-    predictor, folder = exported(name)
-    requests = requests_for(predictor, max_words)
+    predictor, words, folder = exported(name)
+    requests = requests_for(predictor, words, max_words)
     answers = Runner(folder).tag(requests)
     kept = {"tokens", "tags", "probabilities", "bad_probabilities", "sentence_score"}
     kept -= {"probabilities"} if name == "crf" else set()
@@ -80,7 +72,7 @@ def test_answers_are_those_of_the_predictor(exported, name, max_words):
 
 
 def test_runner_needs_neither_torch_nor_this_package(exported):
-    predictor, folder = exported("crf")
+    *_, folder = exported("crf")
     block = "import sys; sys.modules.update(dict.fromkeys(['torch', 'allennlp', 'allennlp_nef']))"
     run = (
         f"{block}; import runpy; runpy.run_path({str(folder / 'runner.py')!r}, run_name='__main__')"
@@ -119,7 +111,7 @@ def test_runner_tags_what_the_reader_tags(tagged, eos, alignments):
 
 
 def test_text_longer_than_the_window_is_an_error(exported):
-    _, folder = exported("transformer")
+    *_, folder = exported("transformer")
     with pytest.raises(ValueError, match="pieces"):
         Runner(folder).tag([{"source": "word " * 40, "target": "word"}])
 
@@ -167,16 +159,14 @@ def test_plain_sketching_is_the_decoder(num_steps, sketch_update, attention):
     ],
 )
 def test_part_that_cannot_be_exported_is_refused(transformer, change):
-    model = predictor_of(configs(transformer)["crf"])._model
+    model = tagger_of("crf", transformer)[0]._model
     change(model)
     with pytest.raises(UserError):
         PlainTagger(model)
 
 
-def test_indexer_and_head_that_cannot_be_exported_are_refused(transformer, tmp_path):
-    config = configs(transformer)["crf"]
-    config["dataset_reader"]["token_indexers"]["affixes"]["case"] = True
-    for each in (config, quality_estimator(encoder=PASS, tag_head={"type": "crf"})):
-        with pytest.raises(UserError):
-            write_folder(predictor_of(each), tmp_path / "folder")
+@pytest.mark.parametrize("name", ["affixes with case", "qe with crf"])
+def test_indexer_and_head_that_cannot_be_exported_are_refused(transformer, tmp_path, name):
+    with pytest.raises(UserError):
+        write_folder(tagger_of(name, transformer)[0], tmp_path / "folder")
     assert not (tmp_path / "folder").exists()

@@ -1,4 +1,4 @@
-"""AllenNLP's `simple_tagger` with a reader of this package, as a baseline of a user."""
+"""AllenNLP's `simple_tagger` and `compose` with a reader and encoders of this package."""
 
 from allennlp.commands.train import train_model
 from allennlp.common import Params
@@ -15,7 +15,15 @@ CONFIG = {
         "text_field_embedder": {
             "token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 4}}
         },
-        "encoder": {"type": "lstm", "input_size": 4, "hidden_size": 4},
+        "encoder": {
+            "type": "compose",
+            "encoders": [
+                {"type": "lstm", "input_size": 4, "hidden_size": 6, "bidirectional": True},
+                {"type": "dropout", "input_dim": 12, "dropout": 0.1},
+                {"type": "position_aware_self_attention", "input_dim": 12},
+                {"type": "neural_easy_first", "input_dim": 12, "num_steps": 3, "sketch_dim": 4},
+            ],
+        },
     },
     "data_loader": {"batch_size": 5},
     "trainer": {"optimizer": "adam", "num_epochs": 1},

@@ -6,7 +6,6 @@ from allennlp.common import Params
 from allennlp.data import Batch, Instance, Token, TokenIndexer, Vocabulary
 from allennlp.data.fields import TextField
 from allennlp.models import Model
-from allennlp.modules import TextFieldEmbedder
 from allennlp.modules.token_embedders import TokenEmbedder
 
 from allennlp_nef.data.token_indexers import CASES, case_of
@@ -75,17 +74,6 @@ def test_vectors_are_sums_over_the_affixes_of_each_word(indexer, embedder):
             torch.testing.assert_close(vectors[row, column], expected)
     vectors.sum().backward()
     assert all(p.grad is not None for p in module.parameters())
-
-
-def test_text_field_embedder_passes_the_tensors_of_the_indexer():
-    vocab = vocabulary(case=True)
-    options = {"type": "affixes", "embedding_dim": 4, "case_dim": 2}
-    params = Params({"token_embedders": {"a": options}})
-    embedder = TextFieldEmbedder.from_params(params, vocab=vocab)
-    tensors = tensors_of(SENTENCES, vocab, case=True)
-    assert embedder({"a": tensors}).shape == (3, 5, embedder.get_output_dim()) == (3, 5, 10)
-    doubled = {name: torch.stack([tensor, tensor]) for name, tensor in tensors.items()}
-    assert torch.equal(embedder({"a": doubled}, num_wrapping_dims=1)[1], embedder({"a": tensors}))
 
 
 def test_an_extended_vocabulary_keeps_the_rows_of_known_affixes():

@@ -18,9 +18,10 @@ from tests.nn.csoftmax_problems import FLOATS, KINDS, problems, rows_by_oracle, 
 
 LOW_PRECISION = [torch.bfloat16, torch.float16]
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-9}
-ORACLES = {
-    constrained_softmax: oracles.csoftmax,
-    constrained_sparsemax: oracles.csparsemax,
+ORACLES = {constrained_softmax: oracles.csoftmax, constrained_sparsemax: oracles.csparsemax}
+FUNCTIONS = {
+    constrained_softmax: ConstrainedSoftmaxFunction,
+    constrained_sparsemax: ConstrainedSparsemaxFunction,
 }
 both = pytest.mark.parametrize("attend", list(ORACLES), ids=["csoftmax", "csparsemax"])
 
@@ -79,7 +80,9 @@ def test_masked_positions_have_no_effect(attend):
     z, u = values_of("tight", 5, batch=2)
     mask = torch.tensor([True, True, False, True, False])
     u = u * 3
-    expected = attend(z[:, mask], u[:, mask])
+    words = [x[:, mask].requires_grad_() for x in (z, u)]
+    expected = attend(*words)
+    expected.square().sum().backward()
     for junk in (math.nan, math.inf, -math.inf, -1.0, 1e30):
         a, b = z.clone(), u.clone()
         a[:, ~mask] = b[:, ~mask] = junk
@@ -87,17 +90,32 @@ def test_masked_positions_have_no_effect(attend):
         alpha.square().sum().backward()
         torch.testing.assert_close(alpha[:, mask], expected)
         assert (alpha[:, ~mask] == 0).all()
-        for gradient in (a.grad, b.grad):
-            assert torch.isfinite(gradient).all() and (gradient[:, ~mask] == 0).all()
+        for found, alone in zip((a, b), words):
+            torch.testing.assert_close(found.grad[:, mask], alone.grad)
+            assert (found.grad[:, ~mask] == 0).all()
 
 
-@pytest.mark.parametrize("function", [ConstrainedSoftmaxFunction, ConstrainedSparsemaxFunction])
-def test_bounds_that_sum_to_less_than_1_are_the_weights(function):
+@both
+@pytest.mark.parametrize("shift", [1e4, -1e4])
+@pytest.mark.parametrize("kind", KINDS)
+def test_large_scores_have_the_error_of_rounding(attend, kind, shift):
+    """Scores that float32 holds exactly. In one row, a word without weight has an even higher score."""
+    z, u = values_of(kind, 30, batch=4)
+    z, u = (z.float() + shift).double(), u.float().double()
+    z[0, 0], u[0, 0] = 1e6, 0
+    weights = FUNCTIONS[attend].apply(z.float(), u.float())
+    z[0, 0] = shift
+    expected = rows_by_oracle(z - shift, u, ORACLES[attend])
+    torch.testing.assert_close(weights.double(), expected, rtol=0, atol=3e-7)
+
+
+@both
+def test_bounds_that_sum_to_less_than_1_are_the_weights(attend):
     """A sentence that is done, or padding: the core checks nothing, and is never NaN."""
     z = torch.randn(5, generator=torch.Generator().manual_seed(0)).requires_grad_()
     for u in (torch.zeros(5), torch.full((5,), 0.1)):
         u.requires_grad_()
-        alpha = function.apply(z, u)
+        alpha = FUNCTIONS[attend].apply(z, u)
         alpha.sum().backward()
         assert torch.equal(alpha, u)
         assert z.grad.tolist() == [0] * 5 and torch.isfinite(u.grad).all()
@@ -123,15 +141,6 @@ def test_gradients_are_those_of_finite_differences(attend, kind, length):
         checked += 1
         assert gradcheck(attend, (z.requires_grad_(), u.requires_grad_()))
     assert checked >= 3
-
-
-@both
-def test_gradients_of_a_masked_batch_are_those_of_finite_differences(attend):
-    z, u = values_of("tight", 5, seed=3, batch=2)
-    mask = torch.tensor([[True, True, True, True, True], [True, False, True, True, False]])
-    u[1] *= 2
-    inputs = z.requires_grad_(), u.requires_grad_()
-    assert gradcheck(lambda a, b: attend(a, b, mask), inputs)
 
 
 @both
@@ -183,21 +192,12 @@ def test_a_fully_masked_row_is_zero(attend):
 
 
 @both
-@pytest.mark.parametrize(
-    "bounds", [[0.5, 0.25, 0.0], [1.0, -0.1, 0.5], [1.0, math.nan, 0.5]], ids=str
-)
+@pytest.mark.parametrize("bounds", [[0.5, 0.25, 0.5], [1.0, -0.1, 0.5], [1.0, math.nan, 0.5]])
 def test_infeasible_bounds_are_an_error(attend, bounds):
+    """The bound of a masked position does not count."""
     u = torch.tensor([[0.5, 0.5, 0.5], bounds])
     with pytest.raises(ValueError):
-        attend(torch.zeros(2, 3), u)
-
-
-@both
-def test_bounds_made_infeasible_by_the_mask_are_an_error(attend):
-    u = torch.full((3,), 0.4)
-    attend(torch.zeros(3), u)
-    with pytest.raises(ValueError):
-        attend(torch.zeros(3), u, torch.tensor([True, True, False]))
+        attend(torch.zeros(2, 3), u, torch.tensor([True, True, False]))
 
 
 @both
@@ -207,11 +207,3 @@ def test_bounds_may_miss_one_by_rounding_only(attend, dtype, length):
     attend(z, torch.full((length,), 1 / length, dtype=dtype))
     with pytest.raises(ValueError):
         attend(z, torch.full((length,), 0.9 / length, dtype=dtype))
-
-
-@both
-@settings(max_examples=50, deadline=None, derandomize=True)
-@given(length=st.integers(1, 8), seed=st.integers(0, 1000), shift=st.floats(-50, 50))
-def test_a_constant_added_to_the_scores_does_not_change_the_weights(attend, length, seed, shift):
-    z, u = values_of("random", length, seed)
-    torch.testing.assert_close(attend(z + shift, u), attend(z, u))

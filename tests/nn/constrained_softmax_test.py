@@ -5,7 +5,6 @@ import math
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy
 import pytest
 import torch
 
@@ -14,7 +13,7 @@ from allennlp_nef.nn.constrained_softmax import (
     constrained_softmax,
     solve,
 )
-from tests.nn.csoftmax_problems import FLOATS, KINDS, rows_by_oracle, values_of
+from tests.nn.csoftmax_problems import FLOATS, values_of
 
 REFERENCE = Path(__file__).resolve().parent.parent / "reference" / "csoftmax_cases.json"
 CASES = json.loads(REFERENCE.read_text(encoding="utf-8"))
@@ -73,16 +72,6 @@ class TestGradients:
         assert z.grad.tolist() == [-0.5, 0.5]
         assert u.grad.tolist() == [0, 0]
 
-    def test_gradients_of_a_saturated_position_are_those_of_equations_12_and_13(self):
-        """A = {1, 2}, s = 0.2."""
-        z = torch.tensor([3.0, 0.0, 0.0], dtype=torch.float64, requires_grad=True)
-        u = torch.tensor([0.2, 1.0, 1.0], dtype=torch.float64, requires_grad=True)
-        alpha = constrained_softmax(z, u)
-        alpha.backward(torch.tensor([5.0, 1.0, 3.0], dtype=torch.float64))
-        numpy.testing.assert_allclose(alpha.tolist(), [0.2, 0.4, 0.4], atol=1e-12)
-        numpy.testing.assert_allclose(z.grad.tolist(), [0, -0.4, 0.4], atol=1e-12)
-        numpy.testing.assert_allclose(u.grad.tolist(), [3, 0, 0], atol=1e-12)
-
 
 class TestNumbers:
     @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -93,11 +82,6 @@ class TestNumbers:
         alpha = constrained_softmax(z, u)
         alpha.sum().backward()
         assert (alpha.dtype, z.grad.dtype, u.grad.dtype) == (dtype, dtype, torch.float32)
-
-    def test_bounds_above_one_count_as_one(self):
-        for large in (1.0, 1e3, 1e9, math.inf):
-            alpha = constrained_softmax(torch.zeros(3), torch.tensor([0.1, large, large]))
-            torch.testing.assert_close(alpha, torch.tensor([0.1, 0.45, 0.45]))
 
     @pytest.mark.parametrize("dtype", [*FLOATS, torch.bfloat16, torch.float16])
     def test_minus_infinity_counts_as_the_lowest_number(self, dtype):
@@ -115,18 +99,6 @@ class TestNumbers:
         weights = constrained_softmax(z, u)
         assert 0 <= weights[0] < 1e-8
         torch.testing.assert_close(weights[1:], u[1:])
-
-    @pytest.mark.parametrize("shift", [1e4, -1e4])
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_large_scores_have_the_error_of_rounding(self, kind, shift):
-        """Scores that float32 holds exactly. A word without weight has an even higher score."""
-        z, u = values_of(kind, 30, batch=4)
-        z, u = (z.float() + shift).double(), u.float().double()
-        z[0, 0], u[0, 0] = 1e6, 0
-        weights = ConstrainedSoftmaxFunction.apply(z.float(), u.float())
-        z[0, 0] = shift
-        expected = rows_by_oracle(z - shift, u)
-        torch.testing.assert_close(weights.double(), expected, rtol=0, atol=3e-7)
 
     def test_extreme_scores_give_finite_weights(self):
         scores = torch.tensor([[1e4, 0.0, -1e4], [math.inf, 0, -math.inf]])

@@ -77,25 +77,6 @@ def test_bfloat16_has_the_error_of_rounding(single):
 
 
 @both_forms
-def test_transforms_get_the_state_of_the_sentences_that_have_steps(single):
-    states = []
-
-    def attend(scores, state):
-        assert scores.dtype == state.coverage.dtype == torch.float32
-        states.append(state)
-        return state.mask / state.lengths.unsqueeze(-1).to(scores.dtype)
-
-    inputs, mask = problem([1, 4, 2], torch.bfloat16)
-    run(inputs, mask, single, attend)
-    assert [state.step for state in states] == [0, 1, 2, 3]
-    assert [state.lengths.tolist() for state in states] == [[4, 2, 1], [4, 2], [4], [4]]
-    for state in states:
-        assert state.mask.sum(-1).equal(state.lengths)
-        expected = state.step * state.mask / state.lengths.unsqueeze(-1)
-        torch.testing.assert_close(state.coverage, expected)
-
-
-@both_forms
 def test_tag_scores_are_those_of_the_updates_of_each_sentence(single):
     """They come without gradient, with the positions of the sentences in the batch."""
     inputs, mask = problem([1, 4, 2])

@@ -18,6 +18,7 @@ from allennlp_nef.qe.calibration import (
     words_of,
 )
 from allennlp_nef.qe.predictor import WordQePredictor
+from tests.qe.qe_files import write
 from tests.qe.small_qe import PAIRS, TAGS, train
 
 LABELS = ["OK", "BAD"]
@@ -41,17 +42,6 @@ def test_fit_finds_the_temperature(num_labels):
     temperature = fit_temperature(words.probabilities, words.gold)
     assert temperature == pytest.approx(TEMPERATURE, rel=0.03)
     numpy.testing.assert_allclose(with_temperature(words.probabilities, TEMPERATURE), right)
-
-
-def test_fit_is_that_of_trying_many():
-    words, _ = miscalibrated(words=300)
-    grid = numpy.geomspace(0.1, 10, 2000)
-    rows = numpy.arange(len(words.gold))
-    losses = [
-        -numpy.log(with_temperature(words.probabilities, t)[rows, words.gold]).mean() for t in grid
-    ]
-    best = grid[int(numpy.argmin(losses))]
-    assert fit_temperature(words.probabilities, words.gold) == pytest.approx(best, rel=2e-3)
 
 
 def test_fit_is_finite_for_words_that_are_all_right_and_probabilities_of_0():
@@ -94,24 +84,20 @@ def test_tags_that_cannot_be_predicted_count_as_bad():
 def data(tmp_path):
     """`data(name)`: the prefix of files with the sentences that a small model was trained on."""
 
-    def write(tags=True, eos=False):
-        columns = list(zip(*PAIRS))
-        name = "eos" if eos else "target"
-        rows = [TAGS[name](None, line.split()) for line in columns[3]]
-        parts = {"src": columns[0], "mt": columns[1], "align": columns[2]}
+    def prefix(name="target", tags=True):
+        sources, targets, links, rows = zip(*PAIRS)
+        parts = {"src": sources, "mt": targets, "align": links}
         if tags:
-            parts["tags"] = [" ".join(row) for row in rows]
-        for part, lines in parts.items():
-            (tmp_path / f"x.{part}").write_text("".join(f"{line}\n" for line in lines))
-        return str(tmp_path / "x")
+            parts["tags"] = [" ".join(TAGS[name](None, row.split())) for row in rows]
+        return write(tmp_path, {part: "\n".join([*each, ""]) for part, each in parts.items()})
 
-    return write
+    return prefix
 
 
 @pytest.mark.parametrize("name", ["target", "eos"])
 def test_probabilities_of_a_model_are_those_before_its_calibration(name, data, monkeypatch):
     model, reader = train(name)
-    path = data(eos=name == "eos")
+    path = data(name)
     expected = [
         probability
         for answer in WordQePredictor(model, reader).predict_batch_instance(list(reader.read(path)))

@@ -68,55 +68,28 @@ def make(vectors, **options):
     return AlignedPairEmbedder(*map(Given, vectors), **options)
 
 
-def columns_of(neighbors):
-    """The dimensions of the features, in the order of the docstring."""
-    both = [TARGET_DIM, SOURCE_DIM]
-    return both + [TARGET_DIM, TARGET_DIM, SOURCE_DIM, SOURCE_DIM] if neighbors else both
-
-
 @pytest.mark.parametrize("neighbors", [True, False])
 class TestAlignedPair:
-    def test_features_are_those_of_the_oracle(self, neighbors):
-        vectors, (_, mask), fields = batch_of(PAIRS)
-        embedder = make(vectors, neighbors=neighbors)
-        features, returned_mask = embedder(**fields)
-        assert torch.equal(returned_mask, mask)
-        assert features.size(-1) == sum(columns_of(neighbors)) == embedder.get_output_dim()
-        learned = {name: p.detach().numpy() for name, p in embedder.named_parameters()}
-        for row, (source, target, links) in enumerate(PAIRS):
-            length = len(target.split())
-            expected = oracles.aligned_pair(
-                vectors[0][row, : len(source.split())].numpy(),
-                vectors[1][row, :length].numpy(),
-                links,
-                learned["unaligned"],
-                learned.get("source_boundaries"),
-                learned.get("target_boundaries"),
-                neighbors,
-            )
-            found = features[row, :length].detach().numpy()
-            numpy.testing.assert_allclose(found, expected, atol=1e-6)
-
-    def test_padding_does_not_change_the_features(self, neighbors):
-        vectors, _, fields = batch_of(PAIRS)
-        expected, _ = make(vectors, neighbors=neighbors)(**fields)
+    def test_features_are_those_of_the_oracle_whatever_is_in_padding(self, neighbors):
         vectors, masks, fields = batch_of(PAIRS, padding=math.nan)
         for words in vectors:
             words.requires_grad_()
         embedder = make(vectors, neighbors=neighbors)
         features, mask = embedder(**fields)
-        assert torch.equal(features[mask], expected[mask])
+        assert torch.equal(mask, masks[1]) and features.size(-1) == embedder.get_output_dim()
+        learned = {name: p.detach().numpy() for name, p in embedder.named_parameters()}
+        boundaries = (learned.get(f"{side}_boundaries") for side in ("source", "target"))
+        options = learned["unaligned"], *boundaries, neighbors
+        for row, (source, target, links) in enumerate(PAIRS):
+            lengths = len(source.split()), len(target.split())
+            sides = [x[row, :length].detach().numpy() for x, length in zip(vectors, lengths)]
+            found = features[row, : lengths[1]].detach().numpy()
+            expected = oracles.aligned_pair(*sides, links, *options)
+            numpy.testing.assert_allclose(found, expected, atol=1e-6)
         features[mask].sum().backward()
         for words, words_mask in zip(vectors, masks):
             assert words.grad.isfinite().all() and (words.grad[~words_mask] == 0).all()
         assert all(parameter.grad.isfinite().all() for parameter in embedder.parameters())
-
-    def test_words_without_alignment_have_the_learned_vector(self, neighbors):
-        vectors, _, fields = batch_of([pair for pair in PAIRS if not pair[2]])
-        embedder = make(vectors, neighbors=neighbors)
-        parts = embedder(**fields)[0].split(columns_of(neighbors), dim=-1)
-        for part in parts[1:2] + parts[4:]:
-            assert torch.equal(part, embedder.unaligned.expand_as(part))
 
     def test_bfloat16_features_have_the_dtype_of_the_input(self, neighbors):
         vectors, (_, mask), fields = batch_of(PAIRS)
@@ -149,11 +122,6 @@ class TestAlignmentDropout:
         assert torch.equal(sources[0, 1], embedder.unaligned)
         assert torch.equal(sources[1], embedder.unaligned_sentence.expand(2, -1))
 
-    @pytest.mark.parametrize("probability", [-0.1, 1, math.nan])
-    def test_a_probability_out_of_range_is_an_error(self, probability):
-        with pytest.raises(ConfigurationError):
-            make(batch_of(PAIRS)[0], alignment_dropout=probability)
-
 
 class TestWordSimilarity:
     def features(self, alignments, **options):
@@ -175,10 +143,14 @@ class TestWordSimilarity:
         rows = self.features([(0, 0), (0, 1)], alignment_dropout=0.5)[:, 0].tolist()
         assert {tuple(row) for row in rows} == {(1, 0, 0, 0, 0.25), (1, 0, 0, 1, 0)}
 
-    def test_the_reader_needs_the_option_too(self):
-        vectors, _, fields = batch_of(PAIRS)
+
+def test_similarity_that_the_reader_does_not_give_and_a_probability_out_of_range_are_errors():
+    vectors, _, fields = batch_of(PAIRS)
+    with pytest.raises(ConfigurationError):
+        make(vectors, word_similarity=True)(**fields)
+    for probability in (-0.1, 1, math.nan):
         with pytest.raises(ConfigurationError):
-            make(vectors, word_similarity=True)(**fields)
+            make(vectors, alignment_dropout=probability)
 
 
 @pytest.fixture(scope="module", params=SAVE)

@@ -3,14 +3,7 @@
 import pytest
 
 from allennlp_nef.errors import DataFormatError
-from allennlp_nef.qe.layouts import (
-    EOS,
-    bad_ids_of,
-    is_word_qe,
-    read_table,
-    split_tags,
-    tagged_side,
-)
+from allennlp_nef.qe.layouts import EOS, is_word_qe, read_table, split_tags, tagged_side
 from tests.data.reader_files import line_of
 from tests.qe.qe_files import SHARED
 
@@ -31,11 +24,6 @@ REFERENCE = SHARED / "reference" / "wmt_scores"
 )
 def test_labels_of_quality_estimation(labels, expected):
     assert is_word_qe(labels) is expected
-
-
-def test_ids_of_bad_labels():
-    assert bad_ids_of(["OK", "BAD"]) == [1]
-    assert bad_ids_of(["minor", "OK", "major"]) == [0, 2]
 
 
 @pytest.mark.parametrize(
@@ -62,29 +50,26 @@ def test_number_of_tags_tells_their_layout(text, words, options, tags):
 
 
 @pytest.mark.parametrize(
-    "number, words, options",
+    "tags, words, options",
     [
-        (3, "A B", {}),
-        (2, "A B", {"eos": True}),
-        (7, "A B <EOS>", {"eos": True}),
-        (2, "A B <EOS>", {}),
-        (5, "A B <EOS>", {}),
-        (0, "A B", {}),
-        (2, "A B", {"tagged": "gaps"}),
-        (2, "A B", {"tagged": "target_and_gaps"}),
-        (5, "a b", {"tagged": "source"}),
+        ("OK OK OK", "A B", {}),
+        ("OK OK", "A B", {"eos": True}),
+        ("OK OK OK OK OK OK OK", "A B <EOS>", {"eos": True}),
+        ("OK OK", "A B <EOS>", {}),
+        ("OK OK OK OK OK", "A B <EOS>", {}),
+        ("", "A B", {}),
+        ("OK OK", "A B", {"tagged": "gaps"}),
+        ("OK OK", "A B", {"tagged": "target_and_gaps"}),
+        ("OK OK OK OK OK", "a b", {"tagged": "source"}),
+        ("OK ok", "A B", {}),
+        ("OK O", "A B", {}),
+        ("OK minor", "A B", {}),
     ],
 )
-def test_other_numbers_of_tags_are_an_error(number, words, options):
+def test_other_numbers_of_tags_and_other_tags_are_errors(tags, words, options):
     with pytest.raises(DataFormatError) as info:
-        split_tags(" ".join(["OK"] * number), words.split(), "x:1", **options)
-    assert line_of(str(info.value), "x") == 1
-
-
-@pytest.mark.parametrize("tag", ["ok", "O", "minor"])
-def test_unknown_tag_is_an_error(tag):
-    with pytest.raises(DataFormatError, match="x:7"):
-        split_tags(f"OK {tag}", ["A", "B"], "x:7")
+        split_tags(tags, words.split(), "x:7", **options)
+    assert line_of(str(info.value), "x") == 7
 
 
 def test_tokens_of_what_is_tagged():

@@ -12,24 +12,14 @@ from allennlp.models import Model
 
 from allennlp_nef.qe.model import SentenceScoreHead
 from allennlp_nef.qe.reader import WmtWordQeReader
-from tests.qe.small_qe import MODEL, PAIRS
+from tests.qe.small_qe import MODEL, PAIRS, instances_of
 
 SEVERITIES = ("minor", "OK", "major")
 GOLD = torch.tensor([0.5, 0.0, 1.0, 0.3])
 
 
-def make_instances(tags=True, severities=False):
-    reader, made = WmtWordQeReader(), []
-    for source, target, links, gold in PAIRS:
-        pairs = [tuple(map(int, link.split("-"))) for link in links.split()]
-        labels = gold.replace("BAD", "major" if severities else "BAD").split() if tags else None
-        made.append(reader.text_to_instance(source.split(), target.split(), pairs, labels))
-        reader.apply_token_indexers(made[-1])
-    return made
-
-
 def make_vocab(labels=("OK", "BAD")):
-    vocab = Vocabulary.from_instances(make_instances(tags=False))
+    vocab = Vocabulary.from_instances(instances_of(WmtWordQeReader(), tags=False))
     for label in labels:
         vocab.add_token_to_namespace(label, "labels")
     return vocab
@@ -42,7 +32,8 @@ def make_model(labels=("OK", "BAD"), **options):
 
 
 def make_batch(tags=True, gold=None, labels=("OK", "BAD")):
-    batch = Batch(make_instances(tags, "minor" in labels))
+    name = "severities" if "minor" in labels else "target"
+    batch = Batch(instances_of(WmtWordQeReader(severities="minor" in labels), name, tags))
     batch.index_instances(make_vocab(labels))
     tensors = batch.as_tensor_dict()
     return tensors if gold is None else {**tensors, "sentence_score": gold}
@@ -56,7 +47,7 @@ def test_model_learns_and_answers():
         model(**make_batch())["loss"].backward()
         optimizer.step()
     assert all(parameter.grad is not None for parameter in model.parameters())
-    results = model.eval().forward_on_instances(make_instances())
+    results = model.eval().forward_on_instances(instances_of(WmtWordQeReader()))
     assert [" ".join(result["tags"]) for result in results] == [pair[3] for pair in PAIRS]
     bad = model.tag_head.labels.index("BAD")
     for result, (_, target, _, tags) in zip(results, PAIRS):
@@ -64,13 +55,6 @@ def test_model_learns_and_answers():
         assert result["bad_probabilities"] == result["class_probabilities"][:, bad].tolist()
         assert ["BAD" if p >= 0.5 else "OK" for p in result["bad_probabilities"]] == tags.split()
         assert "spans" not in result and "sentence_score" not in result
-
-
-def test_parts_have_the_names_of_their_options():
-    names = {name.split(".")[0] for name, _ in make_model(sentence_score={}).named_parameters()}
-    assert names == {"pair_embedder", "encoder", "decoder", "tag_head", "sentence_score"}
-    model = make_model(encoder={**MODEL["encoder"], "input_size": None})
-    assert model.encoder.get_input_dim() == model.pair_embedder.get_output_dim()
 
 
 class TestDecoding:
@@ -219,17 +203,15 @@ def test_severities_that_the_vocabulary_lacks_are_bad():
     model = make_model(("OK", "minor"), metrics=["word_qe"])
     output = model(**make_batch(labels=("OK", "minor")))
     gold = [tag != "OK" for pair in PAIRS for tag in pair[3].split()]
+    gold[5] = True  # the tag of the sentence with one word is "major"
     tagged = (output["tag_ids"] != model.ok_id)[output["mask"]].tolist()
     accuracy = sum(a == b for a, b in zip(gold, tagged)) / len(gold)
     assert model.get_metrics()["accuracy"] == pytest.approx(accuracy)
 
 
 @pytest.mark.parametrize("labels", [("OK", "minor", "BAD"), ("minor", "major"), ("OK", "X")])
-def test_other_labels_are_errors(labels):
+def test_other_labels_and_temperatures_are_errors(labels):
     with pytest.raises(ConfigurationError):
         make_model(labels)
-
-
-def test_temperature_is_above_0():
     with pytest.raises(ConfigurationError):
         make_model(temperature=0.0)

@@ -51,19 +51,26 @@ TAGS = {
 }
 
 
+def instances_of(reader, name="target", tags=True):
+    """The `PAIRS` with one of the kinds of `TAGS`, or without tags."""
+    instances = []
+    for source, target, links, gold in PAIRS:
+        labels = TAGS[name](source.split(), gold.split())
+        if name == "severities":
+            labels[0] = "major" if len(labels) == 1 else labels[0]
+        pairs = [tuple(map(int, link.split("-"))) for link in links.split()]
+        words = source.split(), target.split()
+        instances.append(reader.text_to_instance(*words, pairs, labels if tags else None))
+        reader.apply_token_indexers(instances[-1])
+    return instances
+
+
 @cache
 def train(name="target", sentence_score=False):
     """A model of one of the `TAGS`, and its reader."""
     options = {"tagged": name} if name not in ("eos", "severities") else {name: True}
     reader = DatasetReader.from_params(Params({"type": "wmt_word_qe", **options}))
-    instances = []
-    for source, target, links, tags in PAIRS:
-        source, tags = source.split(), TAGS[name](source.split(), tags.split())
-        if name == "severities":
-            tags[0] = "major" if len(tags) == 1 else tags[0]
-        pairs = [tuple(map(int, link.split("-"))) for link in links.split()]
-        instances.append(reader.text_to_instance(source, target.split(), pairs, tags))
-        reader.apply_token_indexers(instances[-1])
+    instances = instances_of(reader, name)
     vocab = Vocabulary.from_instances(instances)
     params = json.loads(json.dumps(MODEL))
     if name == "severities":

@@ -9,7 +9,6 @@ from allennlp_nef.data.text_files import find_words
 from allennlp_nef.errors import DataFormatError
 from allennlp_nef.qe.spans import (
     ErrorSpan,
-    PredictedSpan,
     join_bad_words,
     project_spans,
     read_segments,
@@ -69,12 +68,9 @@ class TestTables:
         ],
     )
     def test_wrong_spans_are_an_error_with_their_line(self, write, spans):
-        text = f"{GOLD}en-de\tgold\t0\tabc\t0\t1\tminor\nen-de\tgold\t1\tabc\t{spans}\n"
-        assert error_line(write("a.tsv", text)) == 3
-
-    def test_sentences_are_in_order(self, write):
-        row = "en-de\tgold\t0\tabc\t0\t1\tminor\n"
-        assert error_line(write("a.tsv", GOLD + row + row)) == 3
+        first = "en-de\tgold\t0\tabc\t0\t1\tminor\n"
+        assert error_line(write("a.tsv", f"{GOLD}{first}en-de\tgold\t1\tabc\t{spans}\n")) == 3
+        assert error_line(write("a.tsv", GOLD + first + first)) == 3  # the order of sentences
 
     def test_span_may_include_a_character_after_the_text(self, write):
         """In the development data of WMT23, one span does."""
@@ -206,27 +202,17 @@ def test_projected_words_become_spans_that_cover_them():
         assert all(span.text == text[span.start : span.end] for span in spans)
 
 
-class TestJoinBadWords:
-    TEXT = "Er  geht nun ."
-    OFFSETS = [(0, 2), (4, 8), (9, 12), (13, 14)]
+def test_adjacent_words_of_one_severity_are_a_span():
+    def spans(*severities):
+        offsets = [(0, 2), (4, 8), (9, 12), (13, 14), (14, 14)][: len(severities)]
+        return join_bad_words("Er  geht nun .", offsets, severities, [0.5, 0.7, 0.9, 0.1, 0.3])
 
-    def spans(self, severities, offsets=OFFSETS):
-        return join_bad_words(self.TEXT, offsets, severities, [0.5, 0.7, 0.9, 0.1, 0.3])
-
-    def test_adjacent_words_are_one_span(self):
-        assert self.spans(["major", "major", None, "major"]) == [
-            PredictedSpan(0, 8, "Er  geht", "major", 0.6),
-            PredictedSpan(13, 14, ".", "major", 0.1),
-        ]
-        assert self.spans([None] * 4) == []
-
-    def test_another_severity_begins_a_span(self):
-        got = [span[:4] for span in self.spans(["minor", "major", "major", None])]
-        assert got == [(0, 2, "Er", "minor"), (4, 12, "geht nun", "major")]
-
-    def test_eos_is_an_empty_span_of_its_own(self):
-        got = self.spans([None, None, None, "major", "major"], [*self.OFFSETS, (14, 14)])
-        assert got == [(13, 14, ".", "major", 0.1), (14, 14, "", "major", 0.3)]
+    first, last = (0, 2, "Er", "minor", 0.5), (13, 14, ".", "major", 0.1)
+    assert spans("major", "major", None, "major") == [(0, 8, "Er  geht", "major", 0.6), last]
+    assert spans("minor", "major", "major") == [first, (4, 12, "geht nun", "major", 0.8)]
+    # <EOS> is an empty span of its own.
+    assert spans(None, None, None, "major", "major") == [last, (14, 14, "", "major", 0.3)]
+    assert spans(None, None) == []
 
 
 @pytest.mark.parametrize(

@@ -29,32 +29,21 @@ def written(name, sentences=SENTENCES, options=OPTIONS, tagged="target", **answe
     )
 
 
-@pytest.mark.parametrize(
-    "name, expected",
-    [
-        ("tags", "OK BAD\nBAD OK\n"),
-        ("tsv", "".join(f"m m\t{row}" for row in ROWS)),
-        ("text", "das Küche/BAD\nx/minor \x00\n"),
-        ("wmt20", "8\n2\n" + SEVEN_COLUMNS),
-        ("wmt22", "8\n2\n1\n" + SEVEN_COLUMNS),
-    ],
-)
-def test_tags(name, expected):
-    assert written(name) == expected
-
-
-def test_sentence_scores():
-    text = written("wmt-sentences", sentence_score=0.1)
-    assert text == "8\n2\n1\nen-de\tm m\t0\t0.1\nen-de\tm m\t1\t0.1\n"
-
-
 GAPS = [(["A", "B", "<EOS>"], ["OK", "BAD", "BAD"])]
 WORDS_AND_GAPS = [(["<gap>", "A", "<gap>", "<gap>", "<gap>"], ["BAD", "OK", "OK", "BAD", "OK"])]
+SOURCE = [(["a"], ["OK"])]
+GAP_ROWS = ["0\tgap\tBAD", "1\tgap\tOK", "2\tgap\tOK"]
 
 
 @pytest.mark.parametrize(
     "name, tagged, sentences, expected",
     [
+        ("tags", "target", SENTENCES, "OK BAD\nBAD OK\n"),
+        ("tsv", "target", SENTENCES, "".join(f"m m\t{row}" for row in ROWS)),
+        ("text", "target", SENTENCES, "das Küche/BAD\nx/minor \x00\n"),
+        ("wmt20", "target", SENTENCES, "8\n2\n" + SEVEN_COLUMNS),
+        ("wmt22", "target", SENTENCES, "8\n2\n1\n" + SEVEN_COLUMNS),
+        ("wmt-sentences", "target", SENTENCES, "8\n2\n1\nen-de\tm m\t0\t0.1\nen-de\tm m\t1\t0.1\n"),
         ("tags", "gaps", GAPS, "OK BAD BAD\n"),
         ("text", "gaps", GAPS, "A <gap>/BAD B <gap>/BAD\n"),
         ("tsv", "gaps", GAPS, "m m\t0\t0\tgap\tOK\nm m\t0\t1\tgap\tBAD\nm m\t0\t2\tgap\tBAD\n"),
@@ -63,20 +52,16 @@ WORDS_AND_GAPS = [(["<gap>", "A", "<gap>", "<gap>", "<gap>"], ["BAD", "OK", "OK"
         ("text", "target_and_gaps", WORDS_AND_GAPS, "<gap>/BAD A <gap>/BAD\n"),
         ("tsv", "target_and_gaps", WORDS_AND_GAPS, "m m\t0\t0\tA\tOK\nm m\t0\t1\t<gap>\tBAD\n"),
         ("text", "target", [(["<gap>", "a"], ["OK", "BAD"])], "<gap> a/BAD\n"),
-        ("tsv", "source", [(["a"], ["OK"])], "m m\t0\t0\ta\tOK\n"),
+        ("tsv", "source", SOURCE, "m m\t0\t0\ta\tOK\n"),
+        ("wmt20", "source", SOURCE, "8\n2\nen-de\tm m\tsource\t0\t0\ta\tOK\n"),
+        (
+            *("wmt20_gaps", "target_and_gaps", WORDS_AND_GAPS),
+            "8\n2\n" + "".join(f"en-de\tm m\tgap\t0\t{row}\n" for row in GAP_ROWS),
+        ),
     ],
 )
-def test_gaps_and_source(name, tagged, sentences, expected):
-    assert written(name, sentences, tagged=tagged) == expected
-
-
-def test_submission_of_gaps():
-    rows = ["0\tgap\tBAD", "1\tgap\tOK", "2\tgap\tOK"]
-    expected = "8\n2\n" + "".join(f"en-de\tm m\tgap\t0\t{row}\n" for row in rows)
-    assert written("wmt20_gaps", WORDS_AND_GAPS, tagged="target_and_gaps") == expected
-    rows = ["0\tsource\t0\t0\ta\tOK"]
-    text = written("wmt20", [(["a"], ["OK"])], tagged="source")
-    assert text == "8\n2\nen-de\tm m\tsource\t0\t0\ta\tOK\n"
+def test_words_gaps_source_and_scores(name, tagged, sentences, expected):
+    assert written(name, sentences, tagged=tagged, sentence_score=0.1) == expected
 
 
 @pytest.mark.parametrize(
@@ -102,16 +87,17 @@ def spans_of(*spans):
 SPANS = [(0, 1, "minor"), (3, 3, "major")]
 
 
+def spans_written(name, metadata):
+    """A sentence with the `SPANS` and one without any."""
+    return "".join(
+        WRITERS[name](WmtWordQeReader(), Prediction(number, {"spans": spans}, metadata, OPTIONS))
+        for number, spans in enumerate([spans_of(*SPANS), []])
+    )
+
+
 def test_spans_of_wmt23():
     metadata = {"words": ["x", "y"], "text": "x\ty"}
-    answers = [spans_of(*SPANS), []]
-    text = "".join(
-        WRITERS["wmt23-spans"](
-            WmtWordQeReader(), Prediction(number, {"spans": spans}, metadata, OPTIONS)
-        )
-        for number, spans in enumerate(answers)
-    )
-    assert text == (
+    assert spans_written("wmt23-spans", metadata) == (
         "8\n2\n1\nen-de\tm m\t0\tx y\t0 3\t1 3\tminor major\nen-de\tm m\t1\tx y\t-1\t-1\tno-error\n"
     )
 
@@ -119,14 +105,8 @@ def test_spans_of_wmt23():
 def test_spans_of_wmt25():
     segment = Segment('say "a"', "b", pair="en-de", document="d", number="1", system="s")
     segment.domain = "news"
-    texts = [
-        WRITERS["wmt25-spans"](
-            WmtWordQeReader(),
-            Prediction(number, {"spans": spans}, {"words": [], "segment": segment}, OPTIONS),
-        )
-        for number, spans in enumerate([spans_of(*SPANS), []])
-    ]
-    names, first, second = csv.reader(io.StringIO("".join(texts)), delimiter="\t")
+    text = spans_written("wmt25-spans", {"words": [], "segment": segment})
+    names, first, second = csv.reader(io.StringIO(text), delimiter="\t")
     assert names[:3] == ["doc_id", "segment_id", "source_lang"] and len(names) == 14
     assert first == [
         *("d", "1", "en", "de", "official", "s", "b", 'say "a"', "", "news", "ESA"),

@@ -23,14 +23,14 @@ MODEL = {
 }
 
 
-def build(output, indexers=None, **options):
-    """A model with its batch."""
+def build(output, indexers=None, heads=(None,) * 3, **options):
+    """A model with its batch. `heads` are those of the pairs."""
     indexers = {} if indexers is None else {"token_indexers": indexers}
     reader = DatasetReader.from_params(Params({"type": "sentence_pairs", **indexers}))
     instances = []
-    for first, second, score, label in PAIRS:
+    for (first, second, score, label), trees in zip(PAIRS, heads):
         gold = {"score": score} if output == "scores" else {"label": label}
-        instances.append(reader.text_to_instance(first, second, **gold))
+        instances.append(reader.text_to_instance(first, second, heads=trees, **gold))
     for instance in instances:
         reader.apply_token_indexers(instance)
     vocab = Vocabulary.from_instances(instances)
@@ -48,8 +48,9 @@ def swapped(batch):
 @pytest.mark.parametrize("output", ["classes", "scores"])
 def test_order_of_the_sentences_makes_no_difference(output):
     model, batch = build(output)
-    found, other = model(**batch), model(**swapped(batch))
+    found, other = model(**batch), model.eval()(batch["second"], batch["first"])
     torch.testing.assert_close(found["probs"], other["probs"])
+    assert "loss" in found and "loss" not in other  # without gold values
 
 
 def test_features_are_those_of_product_and_distance():
@@ -95,24 +96,18 @@ def test_metrics_of_scores_are_those_of_scipy():
     assert model.get_metrics() == {}
 
 
-def test_accuracy_is_the_share_of_right_classes():
-    model, batch = build("classes")
-    predicted = model(**batch)["probs"].argmax(-1)
-    right = (predicted == batch["label"]).float().mean().item()
-    assert model.get_metrics(reset=True) == {"accuracy": pytest.approx(right)}
-
-
-def test_without_gold_values_there_is_no_loss():
-    for output in ("classes", "scores"):
-        model, batch = build(output)
-        assert "loss" not in model.eval()(batch["first"], batch["second"])
-
-
-def test_encoder_before_the_pooling_has_to_fit():
-    options = {"seq2seq_encoder": {"type": "lstm", "input_size": 3, "hidden_size": 3}}
-    model, batch = build("classes", **options)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"text_field_embedder": None},
+        {"seq2vec_encoder": None},
+        {"seq2seq_encoder": {"type": "lstm", "input_size": 3, "hidden_size": 7}},
+    ],
+)
+def test_there_is_one_input_and_one_encoder_and_they_fit(options):
+    fitting = {"seq2seq_encoder": {"type": "lstm", "input_size": 3, "hidden_size": 3}}
+    model, batch = build("classes", **fitting)
     assert model(**batch)["loss"].item() > 0
-    options["seq2seq_encoder"]["hidden_size"] = 7
     with pytest.raises(ConfigurationError):
         build("classes", **options)
 
@@ -147,8 +142,15 @@ def test_each_part_of_a_model_that_reads_both_together_learns(together):
     assert [name for name, weight in model.named_parameters() if weight.grad is None] == []
 
 
-def test_there_is_one_input_and_one_encoder():
+def test_pairs_are_compared_by_the_roots_of_their_trees():
+    heads = [([2, 0, 2], [0, 1]), ([0], [3, 1, 0]), ([2, 0], [0, 1])]
+    encoder = {"type": "child_sum_tree_lstm", "input_dim": 3, "hidden_dim": 4}
+    model, batch = build("scores", heads=heads, seq2vec_encoder=None, tree_encoder=encoder)
+    output = model(**batch)
+    output["loss"].backward()
+    assert all(parameter.grad is not None for parameter in model.parameters())
+    other = model(**{**batch, "first_heads": torch.tensor([[0, 1, 2], [0, 0, 0], [2, 0, 0]])})
+    assert not torch.equal(output["probs"][0], other["probs"][0])
+    torch.testing.assert_close(output["probs"][1:], other["probs"][1:])
     with pytest.raises(ConfigurationError):
-        build("classes", text_field_embedder=None)
-    with pytest.raises(ConfigurationError):
-        build("classes", seq2vec_encoder=None)
+        model.eval()(batch["first"], batch["second"])

@@ -81,16 +81,6 @@ def test_gradients_are_those_of_finite_differences(attend_last):
     )
 
 
-def test_all_layers_read_one_table_of_labels():
-    encoder = label_attention(num_layers=3)
-    tables = [name for name, _ in encoder.named_parameters() if "label" in name]
-    assert tables == ["label_table.weight"]
-    inputs, mask = batch_of([3])
-    before = encoder(inputs, mask)
-    encoder.label_table = label_attention(seed=1).label_table
-    assert not torch.allclose(encoder(inputs, mask), before)
-
-
 def test_initial_values_are_those_of_the_authors():
     vocab = Vocabulary()
     vocab.add_tokens_to_namespace(["A", "B", "C"], "pos_tags")

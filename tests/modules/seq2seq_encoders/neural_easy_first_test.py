@@ -97,25 +97,6 @@ def test_steps_are_those_of_the_algorithm(
         torch.testing.assert_close(found, attention, rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("update", UPDATES)
-def test_long_sentences_of_different_lengths_train(update):
-    """Default settings, N = L. A sentence gets what it gets alone, gradients included."""
-    torch.manual_seed(0)
-    encoder = NeuralEasyFirst(100, update, num_steps="length")
-    lengths = torch.randint(80, 96, (32,))
-    inputs = torch.randn(32, int(lengths.max()), 100, requires_grad=True)
-    output = encoder(inputs, torch.arange(inputs.size(1)) < lengths.unsqueeze(1))
-    output.square().sum().backward()
-    assert all(p.grad.isfinite().all() for p in encoder.parameters())
-    for row in (int(lengths.argmin()), int(lengths.argmax())):
-        sentence = inputs.detach()[row : row + 1, : lengths[row]].requires_grad_()
-        alone = encoder(sentence)
-        alone.square().sum().backward()
-        torch.testing.assert_close(output[row, : lengths[row]], alone[0], rtol=1e-4, atol=1e-4)
-        gradient = inputs.grad[row, : lengths[row]]
-        torch.testing.assert_close(gradient, sentence.grad[0], rtol=1e-3, atol=1e-3)
-
-
 @pytest.mark.parametrize("transform", [ConstrainedSoftmaxTransform, ConstrainedSparsemaxTransform])
 @pytest.mark.parametrize("update", UPDATES)
 def test_each_word_has_attention_1_after_as_many_steps_as_words(update, transform):
@@ -147,13 +128,6 @@ class TestOptions:
             "bias": (9,),
             "attention_vector": (5,),
         }
-
-    def test_concat_input_puts_the_input_before_the_sketches(self):
-        inputs, mask = batch_of([3, 6])
-        both, sketch = decoder(), decoder(concat_input=False)
-        assert both.get_output_dim() == DIM + SKETCH_DIM
-        assert sketch.get_output_dim() == SKETCH_DIM
-        assert torch.equal(both(inputs, mask), torch.cat([inputs, sketch(inputs, mask)], -1))
 
     def test_dropout_is_applied_to_the_output_alone(self):
         inputs, mask = batch_of([50, 50])

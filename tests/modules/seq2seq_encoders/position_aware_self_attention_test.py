@@ -96,17 +96,6 @@ def test_gradients_are_those_of_finite_differences(options):
     assert gradcheck(run, [words, *encoder.parameters()], fast_mode=True)
 
 
-def test_a_single_word_attends_to_itself_or_to_nothing():
-    inputs, mask = batch_of([1])
-    encoder = self_attention()
-    output, trace = encoder.encode(inputs, mask, trace=True)
-    assert trace.attention.tolist() == [[[0.0]]]
-    gate = torch.sigmoid(encoder.gate_3(torch.tanh(encoder.gate_1(inputs))))
-    torch.testing.assert_close(output, gate * inputs)
-    _, trace = self_attention(mask_self=False).encode(inputs, mask, trace=True)
-    assert trace.attention.tolist() == [[[1.0]]]
-
-
 def test_masked_words_may_be_anywhere():
     inputs, mask = batch_of([5])
     mask[0, 2] = False

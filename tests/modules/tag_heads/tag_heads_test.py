@@ -127,18 +127,6 @@ class TestEveryHead:
 
 @pytest.mark.parametrize("name", ["label_attention", "softmax"])
 class TestIndependentWords:
-    @pytest.mark.parametrize("weights", [{}, {"B": 5.0, "C": 0.5}])
-    def test_loss_is_a_weighted_cross_entropy(self, name, weights):
-        head = make_head(name, label_weights=weights)
-        states, mask, tags = make_batch([3, 2])
-        scores = head.scores(states)
-        total = 0.0
-        for row, column in mask.nonzero().tolist():
-            word, gold = scores[row, column].tolist(), int(tags[row, column])
-            log_z = math.log(sum(math.exp(score) for score in word))
-            total += weights.get(LABELS[gold], 1.0) * (log_z - word[gold])
-        assert head.loss(scores, mask, tags).item() == pytest.approx(total / 2, rel=1e-5)
-
     @pytest.mark.parametrize("weights", [{}, {"B": 5.0}, {"A": 0.5, "B": 3.0, "C": 20.0}])
     def test_training_finds_the_probabilities_of_the_data(self, name, weights):
         head = make_head(name, label_weights=weights, average="token").double()

@@ -1,13 +1,11 @@
 """What of a transformer is trained, and what is saved."""
 
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_nef.errors import UserError
 from tests.small_transformer import SAVE
 
 SENTENCES = ["She met Sheldon .", "a"]
@@ -52,12 +50,6 @@ def test_adapters_are_all_that_is_trained(make, embed):
     learning = {name for name, weight in weights.items() if weight.grad is not None}
     assert learning and learning == {name for name in weights if ".query.lora_" in name}
     torch.testing.assert_close(embed(embedder.eval(), "She"), embed(make(), "She"))
-
-
-def test_adapters_need_an_extra(make, monkeypatch):
-    monkeypatch.setitem(sys.modules, "peft", None)
-    with pytest.raises(UserError):
-        make(lora=LORA)
 
 
 def test_weights_are_loaded_unless_they_are_not_wanted(make, folder):
