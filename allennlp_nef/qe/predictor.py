@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -16,10 +17,12 @@ from allennlp_nef.predictors.requests import FLAG, PROBABILITY, TEXT, Check
 from allennlp_nef.predictors.requests import check_words as check_length
 from allennlp_nef.qe.files import check_words, parse_links
 from allennlp_nef.qe.layouts import BAD, OK, SEVERITIES, Link, without_eos
+from allennlp_nef.qe.metrics import expected_threshold
 from allennlp_nef.qe.model import WordQeTagger
 from allennlp_nef.qe.reader import WmtWordQeReader
 from allennlp_nef.qe.spans import join_bad_words, token_offsets
 
+MIN_SENTENCES = 30  # for an adaptive threshold
 Alignments = str | Sequence[str | Sequence[int]]
 
 
@@ -43,7 +46,8 @@ class WordQePredictor(TaggingPredictor):
 
     - `tokens`: the words of the target, or what else is tagged; then `tagged` says what;
     - `tags`: OK or BAD, or for a model of severities OK, minor or major, one for each token;
-    - `bad_probabilities`, one for each token, and the `threshold` from which a token is BAD;
+    - `bad_probabilities`, one for each token, and the `threshold` from which a token is BAD; `threshold_from`: "given",
+      "model", or "expected_mcc" for a model with an adaptive threshold, if there are at least 30 sentences in a call;
     - `alignments`: the pairs that were used; `alignments_from`: "given", "computed", or "none" without an aligner;
     - `spans`, if the target is tagged: adjacent BAD words of the same severity, each with `start` and `end` (characters
       of the target; of its words joined by blanks if it is a list), `text`, `severity` ("minor" or "major") and
@@ -177,6 +181,22 @@ class WordQePredictor(TaggingPredictor):
         return self._model.threshold_or_default if threshold is None else float(threshold)
 
     @overrides
+    def to_answers(
+        self, outputs: Sequence[dict[str, Any]], items: Sequence[Item]
+    ) -> list[JsonDict]:
+        open_items = [item for item in items if item.options["threshold"] is None]
+        if self._model.adaptive_threshold and len(open_items) >= MIN_SENTENCES:
+            bad = [p for output in outputs for p in output["bad_probabilities"]]
+            threshold = expected_threshold(numpy.array(bad))
+            for item in open_items:
+                item.options = {
+                    **item.options,
+                    "threshold": threshold,
+                    "threshold_from": "expected_mcc",
+                }
+        return super().to_answers(outputs, items)
+
+    @overrides
     def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:
         metadata, bad = item.metadata, output["bad_probabilities"]
         threshold = self._threshold_of(item.options)
@@ -189,6 +209,7 @@ class WordQePredictor(TaggingPredictor):
             "tags": tags,
             "bad_probabilities": bad,
             "threshold": threshold,
+            "threshold_from": item.options.get("threshold_from", "given" if is_given else "model"),
             "alignments": [list(pair) for pair in links],
             "alignments_from": metadata["alignments_from"],
         }
