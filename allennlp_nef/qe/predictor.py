@@ -46,8 +46,9 @@ class WordQePredictor(TaggingPredictor):
 
     - `tokens`: the words of the target, or what else is tagged; then `tagged` says what;
     - `tags`: OK or BAD, or for a model of severities OK, minor or major, one for each token;
-    - `bad_probabilities`, one for each token, and the `threshold` from which a token is BAD; `threshold_from`: "given",
-      "model", or "expected_mcc" for a model with an adaptive threshold, if there are at least 30 sentences in a call;
+    - `bad_probabilities`, one for each token, and the `threshold` from which a token is BAD;
+    - `threshold_from`, for a model with an adaptive threshold: "request", "model", or "expected_mcc", the default for at
+      least 30 sentences that are predicted together;
     - `alignments`: the pairs that were used; `alignments_from`: "given", "computed", or "none" without an aligner;
     - `spans`, if the target is tagged: adjacent BAD words of the same severity, each with `start` and `end` (characters
       of the target; of its words joined by blanks if it is a list), `text`, `severity` ("minor" or "major") and
@@ -209,10 +210,12 @@ class WordQePredictor(TaggingPredictor):
             "tags": tags,
             "bad_probabilities": bad,
             "threshold": threshold,
-            "threshold_from": item.options.get("threshold_from", "given" if is_given else "model"),
             "alignments": [list(pair) for pair in links],
             "alignments_from": metadata["alignments_from"],
         }
+        if self._model.adaptive_threshold:
+            default = "request" if is_given else "model"
+            answer["threshold_from"] = item.options.get("threshold_from", default)
         text, offsets = token_offsets(metadata)
         if self._dataset_reader.tagged == "target":
             severities = [self._severity_of(tag) for tag in tags]

@@ -49,7 +49,9 @@ def test_adapters_are_all_that_is_trained(make, embed):
     embed(embedder, *SENTENCES).sum().backward()
     weights = dict(embedder.named_parameters())
     learning = {name for name, weight in weights.items() if weight.grad is not None}
-    assert learning and learning == {name for name in weights if re.search("(down|up).weight", name)}
+    assert learning and learning == {
+        name for name in weights if re.search("(down|up).weight", name)
+    }
     torch.testing.assert_close(embed(embedder.eval(), "She"), embed(make(), "She"))
 
 
@@ -73,9 +75,7 @@ def test_weights_are_loaded_unless_they_are_not_wanted(make, folder):
     assert torch.equal(loaded, expected) and not torch.equal(random, expected)
 
 
-@pytest.mark.parametrize(
-    "options", [{"frozen_layers": 1}, LORA, {"train_parameters": False}]
-)
+@pytest.mark.parametrize("options", [{"frozen_layers": 1}, LORA, {"train_parameters": False}])
 def test_a_state_without_frozen_weights_needs_the_same_transformer(make, embed, tmp_path, options):
     embedder = make(**options, save_weights=False)
     with torch.no_grad():
