@@ -47,7 +47,7 @@ class WordQePredictor(TaggingPredictor):
     - `tokens`: the words of the target, or what else is tagged; then `tagged` says what;
     - `tags`: OK or BAD, or for a model of severities OK, minor or major, one for each token;
     - `bad_probabilities`, one for each token, and the `threshold` from which a token is BAD;
-    - `threshold_from`, for a model with an adaptive threshold: "request", "model", or "expected_mcc", the default for at
+    - `threshold_from`, for a model with an adaptive threshold: "request", "model", or "expected_mcc", the default of at
       least 30 sentences that are predicted together;
     - `alignments`: the pairs that were used; `alignments_from`: "given", "computed", or "none" without an aligner;
     - `spans`, if the target is tagged: adjacent BAD words of the same severity, each with `start` and `end` (characters

@@ -12,7 +12,7 @@ PROBABILITIES = numpy.random.default_rng(0).random(50).round(2)
 
 def expected_mcc(threshold):
     cells = [
-        sum(weights[(PROBABILITIES >= threshold) == is_tagged])
+        weights[(threshold <= PROBABILITIES) == is_tagged].sum()
         for weights in (PROBABILITIES, 1 - PROBABILITIES)
         for is_tagged in (True, False)
     ]
@@ -32,7 +32,7 @@ def predictor(monkeypatch):
 
 
 def test_sentences_that_are_predicted_together_have_their_own_threshold(predictor):
-    requests = [{"source": source, "target": target} for source, target, *_ in PAIRS] * 8
+    requests = [{"source": source, "target": target} for source, target, *_ in PAIRS * 8]
     requests[0]["threshold"] = 0.25
     first, *answers = predictor.predict_batch_json(requests[: MIN_SENTENCES + 1])
     words = [p for answer in (first, *answers) for p in answer["bad_probabilities"]]
