@@ -17,8 +17,8 @@ import difflib
 import functools
 import hashlib
 import importlib
-import importlib.util
 import inspect
+import os
 import pickle
 import sys
 import types
@@ -39,16 +39,14 @@ def require_allennlp() -> None:
 
     `ImportError`: AllenNLP is missing, or another version is installed. The message contains the command to install it.
     """
-    command = f"pip install --no-deps {' '.join(WITHOUT_DEPENDENCIES)}"
-    if importlib.util.find_spec("allennlp") is None:
-        raise ImportError(f"allennlp_nef needs AllenNLP, which is not installed: {command}")
     name, _, version = WITHOUT_DEPENDENCIES[0].partition("==")
     try:
         installed = metadata.version(name)
-    except metadata.PackageNotFoundError:  # a folder of `sys.path` without metadata
-        return
+    except metadata.PackageNotFoundError:
+        installed = "missing"
     if installed != version:
-        raise ImportError(f"allennlp_nef needs AllenNLP {version}, not {installed}: {command}")
+        command = f"pip install --no-deps {' '.join(WITHOUT_DEPENDENCIES)}"
+        raise ImportError(f"allennlp_nef needs AllenNLP {version} ({installed}): {command}")
 
 
 # The hook.
@@ -177,12 +175,6 @@ def _amp() -> Any:
     return types.SimpleNamespace(autocast=autocast, GradScaler=scaler)
 
 
-def _opt_state() -> Any:
-    from torch.amp.grad_scaler import OptState
-
-    return OptState
-
-
 @functools.cache
 def _adamw() -> type:
     """`transformers.AdamW`, which is gone since transformers 4.50: torch's."""
@@ -216,7 +208,6 @@ def _adafactor() -> type:
 # By path, the function that gives the object.
 _REPLACED: dict[str, Callable[[], Any]] = {
     "torch.cuda.amp": _amp,
-    "torch.cuda.amp.grad_scaler.OptState": _opt_state,
     "transformers.AdamW": _adamw,
     "transformers.Adafactor": _adafactor,
     # For `push-to-hf`: slow to import, or gone since huggingface_hub 1.0.
@@ -350,10 +341,27 @@ def _change_steps(module: Any) -> None:
 
 
 def _change_caches(module: Any) -> None:
-    """Loads the tensors of a `TensorCache`: `weights_only` refuses the pickle protocol that it saves them with."""
-    torch = module.torch
+    """Finds local files also where the folder for downloads cannot be made, and loads the tensors of a `TensorCache`.
+
+    `weights_only` refuses the pickle protocol that AllenNLP saves these tensors with.
+    """
+    torch, cached_path = module.torch, module.cached_path
     load = functools.partial(torch.load, weights_only=False)
     module.torch = types.SimpleNamespace(Tensor=torch.Tensor, load=load, save=torch.save)
+
+    @functools.wraps(cached_path)
+    def find(
+        url_or_filename: Any,
+        cache_dir: Any = None,
+        extract_archive: bool = False,
+        force_extract: bool = False,
+    ) -> Any:
+        is_extracted = extract_archive and not os.path.isdir(url_or_filename)
+        if "://" not in str(url_or_filename) and not is_extracted:
+            cache_dir = os.sep  # any folder that exists
+        return cached_path(url_or_filename, cache_dir, extract_archive, force_extract)
+
+    module.cached_path = find
 
 
 def _change_loader(module: Any) -> None:

@@ -13,6 +13,7 @@ from allennlp.common import Params
 from allennlp.nn.util import move_to_device
 
 import allennlp_nef  # noqa: F401  # registers the components
+from tests.small_transformer import DIM
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIGS = ROOT / "training_configs"
@@ -35,6 +36,18 @@ def _config(name):
 def config_of(name):
     """The experiment of `training_configs/<name>.jsonnet`."""
     return deepcopy(_config(name))
+
+
+def with_encoder(value, folder):
+    """A config with a small encoder in place of the one that it would download."""
+    if isinstance(value, dict):
+        changed = {key: with_encoder(item, folder) for key, item in value.items()}
+        if "model_name" in changed:
+            changed["model_name"] = folder
+        if changed.get("input_dim") == 384:
+            changed["input_dim"] = DIM
+        return changed
+    return [with_encoder(item, folder) for item in value] if isinstance(value, list) else value
 
 
 def experiment(config, folder, instances=10):

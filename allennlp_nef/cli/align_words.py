@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
-from allennlp_nef.cli.shared import write_text, writing
+from allennlp_nef.cli.shared import is_stdout, write_text, writing
 from allennlp_nef.data.text_files import read_lines
 from allennlp_nef.errors import DataFormatError, UserError, needing
 from allennlp_nef.qe.aligner import ALIGNER_NAME, WordAligner, load_aligner, save_aligner
@@ -56,7 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Iterator[str]:
     options = {name: vars(args)[name] for name in ("output", "aligner", "learn_aligner")}
     number = align_words(args.source, args.target, **options)
-    yield f"{number:,} links: {args.output}"
+    if not is_stdout(args.output):
+        yield f"{number:,} links: {args.output}"
 
 
 def align_words(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from allennlp_nef.cli.shared import add_trust, write_text
+from allennlp_nef.cli.shared import add_trust, is_stdout, write_text
 from allennlp_nef.errors import UserError
 from allennlp_nef.resources import archive_path, trained_models
 
@@ -109,7 +109,7 @@ def run(args: argparse.Namespace) -> Iterator[str]:
     options = {name: vars(args)[name] for name in ("name", "dataset", "language", "license")}
     metrics = dict(_split_and_path(value) for value in args.metrics)
     text = card(args.archive, metrics=metrics, trust=args.trust, **options)
-    if args.output is None:
+    if args.output is None or is_stdout(args.output):
         yield text.rstrip("\n")
     else:
         write_text(Path(args.output), text)

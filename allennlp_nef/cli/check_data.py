@@ -9,6 +9,7 @@ from statistics import mean, median
 from typing import Any
 
 from allennlp_nef.cli.shared import Column, percent, table_text
+from allennlp_nef.data.text_files import data_paths
 from allennlp_nef.errors import DataFormatError, UserError
 
 SUMMARY = "Check the data of a config, or other files, before a training."
@@ -139,8 +140,8 @@ class Split:
     num_labeled: int = 0
 
     def read(self, reader: Any) -> None:
-        """Reads the data; if they are a list, each part of it."""
-        for path in self.path if isinstance(self.path, list) else [self.path]:
+        """Reads the data; if they are several files, each of them."""
+        for path in data_paths(self.path, getattr(reader, "prefix_ending", "")):
             try:
                 for instance in reader.read(path):
                     self.add(instance, getattr(reader, "label_namespace", "labels"))
@@ -161,7 +162,7 @@ class Split:
                 sides.append(tuple(words))
             elif getattr(each, "_label_namespace", None) == label_namespace:
                 labels += each.labels if isinstance(each, SequenceLabelField) else [each.label]
-        self.labels.update(map(str, labels))
+        self.labels.update(str(label) for label in labels if label is not None)
         self.num_labeled += bool(labels) or "score" in instance.fields
         self.keys.append((hash(tuple(sides)), hash(tuple(labels))))
 

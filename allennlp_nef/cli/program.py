@@ -1,13 +1,17 @@
 """The program `allennlp-nef`: AllenNLP's commands with the components and the commands of this package.
 
 It is a thin layer over `allennlp.commands.main`: archives are loaded safely, mistakes are reported in one line, and a
-few options have other defaults.
+few commands do more (see `allennlp_commands`).
 """
 
+import errno
 import logging
 import os
 import sys
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 TRACEBACK = "--traceback"
 
@@ -28,17 +32,27 @@ def run(arguments: Sequence[str]) -> int:
     level = os.environ.setdefault("ALLENNLP_LOG_LEVEL", "WARNING")
     logging.basicConfig(format="%(levelname)s: %(message)s", level=level)
     logging.getLogger("filelock").setLevel(logging.WARNING)
+    logging.setLogRecordFactory(record_on_own_line)
 
     from allennlp.commands import main as run_allennlp
     from allennlp.common.checks import ConfigurationError
 
+    from allennlp_nef.cli import allennlp_commands
     from allennlp_nef.errors import UserError
     from allennlp_nef.predictors.archives import safe_archives
+    from allennlp_nef.version import VERSION
 
     shows_traceback = TRACEBACK in arguments
-    command = [argument for argument in arguments if argument != TRACEBACK]
-    sys.argv = ["allennlp-nef", *with_defaults(command)]
+    command = [argument for argument in arguments if argument != TRACEBACK] or ["--help"]
+    if command == ["--version"]:
+        print(f"allennlp-nef {VERSION}")
+        return 0
+    if command[0] == "serve" and len(command) > 1 and not command[1].startswith("-"):
+        command.insert(1, "--archive-path")
+    sys.argv = ["allennlp-nef", *command]
     try:
+        if command[0] in allennlp_commands.COMMANDS:
+            allennlp_commands.extend(command[0])
         with safe_archives():
             run_allennlp(prog="allennlp-nef")
     except BrokenPipeError:  # the reader of our output has stopped, such as `head`
@@ -54,38 +68,34 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def with_defaults(arguments: Sequence[str]) -> list[str]:
-    """The arguments with the defaults of this program: `predict` reads 64 sentences at a time, `serve` has a page.
+def record_on_own_line(*args: Any, **options: Any) -> logging.LogRecord:
+    """A log record. Progress bars are cleared, so that its message begins on a line of its own."""
+    from tqdm import tqdm  # type: ignore[import-untyped]
 
-    `serve ARCHIVE` stands for `serve --archive-path ARCHIVE`.
-    """
-    command, *options = arguments or ["--help"]
-    if command == "predict" and not has_option(options, "--batch-size"):
-        options += ["--batch-size", "64"]
-    if command == "serve":
-        from allennlp_nef.resources import folders
-
-        if options and not options[0].startswith("-"):
-            options = ["--archive-path", *options]
-        if not has_option(options, "--static-dir"):
-            options += ["--static-dir", str(folders()["demo"])]
-    return [command, *options]
-
-
-def has_option(arguments: Sequence[str], name: str) -> bool:
-    return any(argument.split("=")[0] == name for argument in arguments)
+    for bar in list(tqdm._instances):
+        bar.clear()
+    return logging.LogRecord(*args, **options)
 
 
 def is_bug(error: Exception) -> bool:
     """Whether an error is not a mistake of the user, such as an `OSError` that does not name a file."""
     # `cached_path` names the file in the message only.
     is_named = isinstance(error, FileNotFoundError) or getattr(error, "filename", None) is not None
-    return isinstance(error, OSError) and not is_named
+    is_full = isinstance(error, OSError) and error.errno == errno.ENOSPC
+    return isinstance(error, OSError) and not is_named and not is_full
 
 
 def message_of(error: Exception) -> str:
     """An error in one line; an `OSError` as its file and the reason of the system."""
+    from allennlp.common.file_utils import CACHE_DIRECTORY
+
     if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {(error.strerror or str(error)).lower()}"
+        message = f"{error.filename}: {(error.strerror or str(error)).lower()}"
+        is_missing = not os.path.exists(error.filename)
+        if is_missing and Path(CACHE_DIRECTORY).is_relative_to(error.filename):
+            message += " (ALLENNLP_CACHE_ROOT names another folder for downloads)"
+        return message
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return f"no space left for the output, or in {tempfile.gettempdir()} (TMPDIR)"
     message = getattr(error, "message", None) or str(error)  # a `ConfigurationError` quotes itself
     return " ".join(str(message).split())

@@ -2,10 +2,12 @@
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from inspect import signature
+from itertools import chain
 from typing import Any
 
 import numpy
@@ -69,6 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--runs", type=positive, default=1, metavar="N", help="files of each system")
     add("--trials", type=positive, default=10_000, metavar="N", help="samples of the comparison")
     add("--seed", type=int, default=0, metavar="N", help="random seed of the comparison")
+    add("--confusions", type=int, default=0, metavar="N", help="list the N most frequent errors")
     add("--leaderboard", action="store_true", help="print a table, the best system first")
     add("--json", action="store_true", help="print JSON instead of tables")
     add("--encoding", default="utf-8", help="encoding of the files (error spans: always UTF-8)")
@@ -105,6 +108,7 @@ def score_tags(
     trials: int = 10_000,
     seed: int = 0,
     leaderboard: bool = False,
+    confusions: int = 0,
     encoding: str = "utf-8",
     gold_column: int | None = None,
     predicted_column: int = -1,
@@ -157,6 +161,10 @@ def score_tags(
     for file in files[1:]:
         tag_files.check_line_up(files[0], file)
     results = _results(files, scorer, runs)
+    if confusions and scorer is not CORRELATIONS:
+        all_runs = [run for system in results["systems"] for run in system["runs"]]
+        for run, file in zip(all_runs, files[1:]):
+            run["confusions"] = _confusions(files[0], file, confusions)
     if leaderboard:
         results["systems"].sort(key=lambda system: -system["mean"][scorer.primary])
     elif len(results["systems"]) == 2:
@@ -189,6 +197,16 @@ def _results(files: Sequence[TagFile], scorer: Scorer, runs: int) -> dict[str, A
     }
 
 
+def _confusions(gold: TagFile, predicted: TagFile, number: int) -> list[dict[str, Any]]:
+    """The most frequent pairs of a gold tag and another predicted tag."""
+    pairs = zip(chain.from_iterable(gold.tags), chain.from_iterable(predicted.tags))
+    counts = Counter(pair for pair in pairs if pair[0] != pair[1])
+    return [
+        {"gold": right, "predicted": wrong, "count": count}
+        for (right, wrong), count in counts.most_common(number)
+    ]
+
+
 def _comparison(files: Sequence[TagFile], scorer: Scorer, trials: int, seed: int) -> dict[str, Any]:
     """Compares two systems, which have half of the predicted files each, by the main scores."""
     gold, *predicted = files
@@ -216,8 +234,13 @@ def as_text(results: Mapping[str, Any], leaderboard: bool = False) -> str:
     systems = results["systems"]
     run, has_runs = systems[0]["runs"][0], len(systems[0]["runs"]) > 1
     is_single = len(systems) == 1 and not has_runs and not leaderboard
+    columns: list[Column]
+    confusions = []
+    if is_single and run.get("confusions"):
+        columns = [(name, name, str) for name in ("gold", "predicted", "count")]
+        confusions.append(table_text(columns, run["confusions"]))
     if is_single and "f1-overall" in run["scores"]:
-        return conlleval_text(results["tokens"], run)
+        return "\n\n".join([conlleval_text(results["tokens"], run), *confusions])
     unit = f"{results['tokens']} {results['unit']} in " if results["unit"] else ""
     title = f"processed {unit}{results['sentences']} sentences"
     if results["gaps_left_out"]:
@@ -232,7 +255,7 @@ def as_text(results: Mapping[str, Any], leaderboard: bool = False) -> str:
         if has_runs:
             deviation = _over(partial(numpy.std, ddof=1), runs)
             rows += [{"system": "mean", **mean}, {"system": "standard deviation", **deviation}]
-    columns: list[Column] = [] if is_single else [("system", "system", str)]
+    columns = [] if is_single else [("system", "system", str)]
     columns += [(_title(name), name, percent) for name in run["scores"]]
     parts = [f"{title}\n{table_text(columns, rows)}"]
     if is_single and run["types"]:
@@ -241,6 +264,7 @@ def as_text(results: Mapping[str, Any], leaderboard: bool = False) -> str:
         columns += [("gold", "gold", str), ("predicted", "predicted", str)]
         rows = [{"tag": tag, **of_type} for tag, of_type in run["types"].items()]
         parts.append(table_text(columns, rows))
+    parts += confusions
     if "comparison" in results:
         parts.append(_comparison_text(**results["comparison"]))
     return "\n\n".join(parts)

@@ -3,12 +3,13 @@
 import argparse
 import json
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from allennlp_nef.errors import UserError, quote
 
@@ -73,7 +74,8 @@ def table_text(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> 
     cells += [[write(row[key]) for _, key, write in columns] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells)]
     return "\n".join(
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in cells
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
+        for row in cells
     )
 
 
@@ -82,18 +84,41 @@ def percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.2f}"
 
 
+def is_stdout(path: str | Path) -> bool:
+    """Whether a path stands for the standard output."""
+    return str(path) in ("-", "/dev/stdout")
+
+
+def open_output(path: str | Path, mode: str) -> IO[Any]:
+    """Opens a file to write. Standard output is not opened again, which would empty the file it goes to."""
+    if not is_stdout(path):
+        return open(path, mode)
+    sys.stdout.flush()
+    return os.fdopen(os.dup(sys.stdout.fileno()), mode)
+
+
 @contextmanager
 def writing(path: Path) -> Iterator[Path]:
-    """A temporary path that replaces `path` when the context ends without an error. Missing folders are created."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
-        draft = Path(folder) / path.name
+    """A temporary path that replaces `path` when the context ends without an error. Missing folders are created.
+
+    Its content is copied to what cannot be replaced: the standard output ("-"), pipes and devices.
+    """
+    is_copied = is_stdout(path) or (path.exists() and not path.is_file())
+    if not is_copied:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    folder = None if is_copied else path.parent
+    with tempfile.TemporaryDirectory(dir=folder, prefix=f".{path.name}-") as temporary:
+        draft = Path(temporary) / path.name
         yield draft
-        os.replace(draft, path)
+        if is_copied:
+            with open(draft, "rb") as content, open_output(path, "wb") as output:
+                shutil.copyfileobj(content, output)
+        else:
+            os.replace(draft, path)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a text file in UTF-8, atomically."""
+    """Writes a text file in UTF-8, atomically; "-" is the standard output."""
     with writing(path) as draft:
         draft.write_text(text, encoding="utf-8", errors="backslashreplace")
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from allennlp_nef.data.chunks import split_tag
-from allennlp_nef.data.dataset_readers.conll_tags import read_columns
+from allennlp_nef.data.chunks import OUTSIDE, split_tag
+from allennlp_nef.data.dataset_readers.conll_tags import NO_TAG, read_columns
 from allennlp_nef.data.dataset_readers.conllu import UNKNOWN, read_conllu
 from allennlp_nef.data.text_files import read_lines
 from allennlp_nef.errors import DataFormatError, quote
@@ -24,6 +24,7 @@ class TaggedSentence:
     """The tags of a sentence, or its one score."""
 
     tags: list[Any]
+    """None for a word without a gold tag, which is not scored."""
     lines: list[int]
     """The line of each tag, from 1."""
     words: list[str] = field(default_factory=list)
@@ -61,12 +62,14 @@ def read_conll(
         width, lines = len(sentence.rows[0]), sentence.lines
         for index in (column, word_column):
             if not -width <= index < width:
-                expected = f"expected a column {index}, got {width} columns"
-                raise DataFormatError(f"{path}:{lines[0]}: {expected}")
-        tags, words = ([row[index] for row in sentence.rows] for index in (column, word_column))
+                raise DataFormatError(
+                    f"{path}:{lines[0]}: expected a column {index}, got {width} in total"
+                )
+        words = [row[word_column] for row in sentence.rows]
+        tags = [None if row[column] in NO_TAG else row[column] for row in sentence.rows]
         for tag, line in zip(tags, lines) if are_chunks else ():
             try:
-                split_tag(tag)
+                split_tag(OUTSIDE if tag is None else tag)
             except ValueError as error:
                 raise DataFormatError(f"{path}:{line}: {error} in column {column}") from None
         has_words = (column - word_column) % width != 0
@@ -79,8 +82,10 @@ def read_conllu_tags(path: str, column: str, encoding: str = "utf-8") -> TagFile
     file = TagFile(path, [])
     for sentence in read_conllu(path, encoding):
         tags, words = sentence.column(column), sentence.column("form")
-        file.sentences.append(TaggedSentence(tags, sentence.lines, words))
-    if {tag for tags in file.tags for tag in tags} == {UNKNOWN}:
+        no_tag = UNKNOWN if column == "upos" else None
+        gold = [None if tag == no_tag else tag for tag in tags]
+        file.sentences.append(TaggedSentence(gold, sentence.lines, words))
+    if {tag for tags in file.tags for tag in tags} <= {UNKNOWN, None}:
         line = file.sentences[0].lines[0]
         raise DataFormatError(f"{path}:{line}: expected tags in {column}, got {UNKNOWN} everywhere")
     return file
@@ -244,6 +249,9 @@ def check_line_up(gold: TagFile, file: TagFile) -> None:
                 f"{file.path}:{other.lines[0]}: expected {len(sentence.tags)} tags as in "
                 f"{gold.path}:{sentence.lines[0]}, got {len(other.tags)}"
             )
+        for line, expected, tag in zip(other.lines, sentence.tags, other.tags):
+            if tag is None and expected is not None:
+                raise DataFormatError(f"{file.path}:{line}: expected a predicted tag, got none")
     check_number(gold, file)
 
 

@@ -1,11 +1,53 @@
-"""The lines of text files, and the positions of words in a text. Every reader of this package reads lines from here."""
+"""Data paths, lines of text files, positions of words. Every reader of this package reads lines from here."""
 
+import errno
+import gzip
+import json
+import os
+import zlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from glob import glob, has_magic
+from typing import Any, TypeVar
 
 from allennlp_nef.errors import DataFormatError, quote
 
 Item = TypeVar("Item")
+
+
+def data_paths(path: Any, ending: str = "") -> list[Any]:
+    """
+    The files of a data path: a list stands for all of its items, a pattern such as `data/*.conll` for the files that
+    match it, in alphabetical order, and any other path for itself.
+
+    # Parameters
+
+    path : `Any`
+    ending : `str`, optional (default = `""`)
+        If paths can be prefixes of several files: the ending of a file that each prefix has, such as `.src`.
+
+    # Raises
+
+    `FileNotFoundError`: no file matches a pattern.
+    """
+    if isinstance(path, list | tuple):
+        return [each for item in path for each in data_paths(item, ending)]
+    if not isinstance(path, str) or not has_magic(path) or "://" in path:
+        return [path]
+    endings = [ending, f"{ending}.gz"] if ending else []
+    if any(os.path.exists(path + each) for each in ["", *endings]):
+        return [path]
+    prefixes = {
+        name.removesuffix(each) for each in endings for name in glob(path + each, recursive=True)
+    }
+    found = prefixes or glob(path, recursive=True)
+    if not found:
+        raise FileNotFoundError(errno.ENOENT, "no file matches the pattern", path)
+    return sorted(found)
+
+
+def is_json_lines(path: str) -> bool:
+    """Whether the name of a file ends in `.jsonl` or `.jsonl.gz`."""
+    return path.endswith((".jsonl", ".jsonl.gz"))
 
 
 def read_lines(
@@ -13,7 +55,7 @@ def read_lines(
 ) -> Iterator[tuple[int, str]]:
     """
     Yields the number of each line, from 1, and the line. Lines end in LF or CR LF; the last line end may be missing. A
-    byte order mark at the start of a UTF-8 file is dropped.
+    byte order mark at the start of a UTF-8 file is dropped. A file whose name ends in `.gz` is decompressed.
 
     # Parameters
 
@@ -25,7 +67,7 @@ def read_lines(
 
     # Raises
 
-    `DataFormatError`, with the line: bytes that are not in the encoding, a carriage return within a line.
+    `DataFormatError`, with the line: bytes that are not in the encoding, a carriage return within a line, damaged gzip.
     `OSError`: the file cannot be opened.
     """
     number = 0
@@ -34,8 +76,9 @@ def read_lines(
         from allennlp.common.file_utils import cached_path
 
         file = cached_path(path)
-    with open(
-        file, encoding="utf-8-sig" if encoding == "utf-8" else encoding, newline="\n"
+    opener: Callable[..., Any] = gzip.open if path.endswith(".gz") else open
+    with opener(
+        file, "rt", encoding="utf-8-sig" if encoding == "utf-8" else encoding, newline="\n"
     ) as lines:
         try:
             for number, line in enumerate(lines, 1):
@@ -52,22 +95,71 @@ def read_lines(
                 f"{path}:{number + 1 + before.count(chr(10))}: expected {encoding}, got the byte "
                 f"0x{error.object[error.start]:02x}"
             ) from None
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise DataFormatError(f"{path}:{number + 1}: expected gzip data ({error})") from error
 
 
 def parse_lines(
-    path: str, parse: Callable[[str], Item], encoding: str = "utf-8"
+    path: str,
+    parse: Callable[[str], Item],
+    encoding: str = "utf-8",
+    has_fields: bool = False,
 ) -> Iterator[tuple[int, Item]]:
     """
     Yields the number of each line that is not blank, and what `parse` returns for the line. A `ValueError` of `parse`
-    becomes a `DataFormatError` with path and line.
+    becomes a `DataFormatError` with path and line. If lines have fields, `check_separator` checks them.
     """
-    for number, line in read_lines(path, encoding):
+    lines = read_lines(path, encoding)
+    for number, line in check_separator(path, lines) if has_fields else lines:
         if line.strip():
             try:
                 item = parse(line)
             except ValueError as error:
                 raise DataFormatError(f"{path}:{number}: {error}") from None
             yield number, item
+
+
+def read_objects(path: str, encoding: str = "utf-8") -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yields the line number and the content of each JSON object of a file with an object a line."""
+
+    def parse(line: str) -> dict[str, Any]:
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, dict):
+            raise ValueError(f"expected a JSON object, got {quote(line)}")
+        return value
+
+    return parse_lines(path, parse, encoding)
+
+
+def check_separator(path: str, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """
+    Yields the numbered lines of a file again. `split_fields` splits them.
+
+    # Raises
+
+    `DataFormatError`: a line is separated by blanks and an earlier one by tabs, or the other way round.
+    """
+    expected = ""
+    for number, line in lines:
+        text = line.strip()
+        separator = "tabs" if "\t" in text else "blanks" if " " in text else expected
+        if expected and separator != expected:
+            raise DataFormatError(
+                f"{path}:{number}: expected fields separated by {expected}, as in the lines before, got {quote(line)}"
+            )
+        expected = separator
+        yield number, line
+
+
+def split_fields(line: str) -> list[str]:
+    """The fields of a line. If it has tabs, they separate the fields, and blanks belong to them."""
+    text = line.strip()
+    if "\t" not in text:
+        return text.split()
+    return [field.strip() for field in text.split("\t") if field.strip()]
 
 
 def find_words(text: str, words: Sequence[str]) -> list[tuple[int, int]]:

@@ -209,7 +209,7 @@ const Replay = (() => {
   function spansOf(spans) {
     if (!spans.length) return element("p", {}, "Nothing found.");
     const items = spans.map(({ text, type, severity, probability }) =>
-      element("li", {}, element("bdi", {}, text || "(missing)"), ` ${type ?? severity} `, element("span", { class: "probability" }, decimals(probability))),
+      element("li", {}, element("bdi", {}, text || "(missing)"), ` ${type ?? severity ?? "BAD"} `, element("span", { class: "probability" }, decimals(probability))),
     );
     return element("ul", { class: "spans", "aria-label": "Found" }, ...items);
   }

@@ -74,9 +74,10 @@ def count_chunks(gold: Tags, predicted: Tags) -> TagCounts:
     The columns are correct, predicted and gold chunks, tokens with the right tag, and tokens. Tags are compared as they
     are, except that BIOUL tags are converted to BIO first.
     """
-    gold, predicted = without_bioul(gold), without_bioul(predicted)
+    pairs = paired(gold, predicted)
+    gold, predicted = (without_bioul([pair[side] for pair in pairs]) for side in (0, 1))
     rows, types = [], (Counter[str](), Counter[str](), Counter[str]())
-    for expected, got in paired(gold, predicted):
+    for expected, got in zip(gold, predicted):
         gold_chunks, predicted_chunks = set(chunks_of(expected)), set(chunks_of(got))
         groups = (gold_chunks & predicted_chunks, predicted_chunks, gold_chunks)
         for counter, chunks in zip(types, groups):
@@ -121,12 +122,20 @@ def without_bioul(sentences: Tags) -> Tags:
 
 
 def paired(gold: Tags, predicted: Tags) -> list[tuple[Sequence[Any], Sequence[Any]]]:
-    """The gold and predicted tags of each sentence. Raises `ValueError` if their numbers differ."""
+    """
+    The gold and predicted tags of each sentence, without the words whose gold tag is None. Raises `ValueError` if the
+    numbers of tags differ.
+    """
     if [len(tags) for tags in gold] != [len(tags) for tags in predicted]:
         raise ValueError(
             "expected the same number of predicted as of gold sentences, and of tags in each"
         )
-    return list(zip(gold, predicted))
+    pairs = list(zip(gold, predicted))
+    for i, (expected, got) in enumerate(pairs):
+        if None in expected:
+            kept = [n for n, tag in enumerate(expected) if tag is not None]
+            pairs[i] = [expected[n] for n in kept], [got[n] for n in kept]
+    return pairs
 
 
 def _hits(gold: Sequence[str], predicted: Sequence[str]) -> int:

@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from allennlp_nef.data.chunks import are_chunk_tags, chunks_of
+from allennlp_nef.data.fields import NO_LABEL, UNSEEN
 from allennlp_nef.metrics import TagAccuracy
 from allennlp_nef.modules.seq2seq_encoders import LabelAttention
 from allennlp_nef.modules.tag_heads import CrfTagHead, SoftmaxTagHead, TagHead
@@ -128,7 +129,8 @@ class NefTagger(Model):
 
         tokens : `TextFieldTensors`
         tags : `torch.LongTensor`, (batch, tokens), optional (default = `None`)
-            The gold labels; -1 for a label that is not in the vocabulary, whose sentence does not count in the loss.
+            The gold labels; `UNSEEN` for a label that is not in the vocabulary, whose sentence does not count in the
+            loss, and `NO_LABEL` for a word that counts neither in the loss nor in the metrics.
         metadata : `Sequence[Mapping[str, Any]]`, optional (default = `None`)
             The `words` of each sentence and, if known, its `tags`.
         trace : `bool`, optional (default = `False`)
@@ -168,8 +170,8 @@ class NefTagger(Model):
         output = {"mask": mask, "scores": scores, "metadata": metadata, "trace": trace}
         output = {name: value for name, value in output.items() if value is not None}
         if tags is not None:
-            is_unseen = ((tags < 0) & mask).any(-1, keepdim=True)
-            output["loss"] = self.tag_head.loss(scores, mask & ~is_unseen, tags.clamp(min=0))
+            is_unseen = ((tags == UNSEEN) & mask).any(-1, keepdim=True)
+            output["loss"] = self.tag_head.loss(scores, mask & ~is_unseen, tags)
         with torch.no_grad():
             if self.training:
                 output["tag_ids"] = self.tag_head.decode(scores, mask)
@@ -184,9 +186,10 @@ class NefTagger(Model):
         return self.tag_head.decode(scores, mask), self.tag_head.probabilities(scores, mask)
 
     def _update_metrics(self, output: dict[str, Any], tags: Tensor) -> None:
-        tag_ids, mask = output["tag_ids"], output["mask"]
+        tag_ids, mask = output["tag_ids"], output["mask"] & (tags != NO_LABEL)
         metadata = output.get("metadata", ())
         gold = [item["tags"] for item in metadata if item.get("tags") is not None]
+        gold = [[tag for tag in labels if tag is not None] for labels in gold]
         known = set(self.tag_head.labels)
         self._unseen_labels.update(tag for labels in gold for tag in labels if tag not in known)
         for metric in self.metrics:
@@ -200,8 +203,8 @@ class NefTagger(Model):
     def _labels_of(self, tag_ids: Tensor, mask: Tensor) -> list[list[str]]:
         """The labels of each sentence. The index -1 becomes a chunk of an unknown type."""
         labels = [*self.tag_head.labels, "B-?"]
-        rows = zip(tag_ids.tolist(), mask.sum(-1).tolist())
-        return [[labels[tag] for tag in row[:length]] for row, length in rows]
+        rows = zip(tag_ids, mask)
+        return [[labels[tag] for tag in row[is_word].tolist()] for row, is_word in rows]
 
     @overrides
     def get_metrics(self, reset: bool = False) -> dict[str, float]:

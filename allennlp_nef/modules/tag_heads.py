@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from allennlp_nef.data.chunks import are_chunk_tags
+from allennlp_nef.data.fields import NO_LABEL
 from allennlp_nef.modules.seq2seq_encoders import LabelTable
 from allennlp_nef.nn import crf
 from allennlp_nef.nn.util import in_float32_at_least, zero_padding
@@ -72,9 +73,14 @@ class TagHead(torch.nn.Module, Registrable):
         raise NotImplementedError
 
     def loss(self, scores: Tensor, mask: Tensor, tags: Tensor) -> Tensor:
-        """The loss of a batch, a scalar; 0 without words. `tags` are the gold tags, (batch, tokens)."""
-        losses = self.sentence_losses(scores, mask, tags.masked_fill(~mask, 0))
-        numbers = {"sentence": mask.any(-1).sum(), "token": mask.sum(), "none": 1}
+        """The loss of a batch, a scalar; 0 without words.
+
+        `tags` are the gold tags, (batch, tokens); words without one have the index `NO_LABEL` and do not count.
+        """
+        tags = tags.masked_fill(~mask, 0)
+        losses = self.sentence_losses(scores, mask, tags)
+        has_tag = mask & (tags != NO_LABEL)
+        numbers = {"sentence": has_tag.any(-1).sum(), "token": has_tag.sum(), "none": 1}
         return losses.sum() / torch.as_tensor(numbers[self.average]).clamp(min=1)
 
     def sentence_losses(self, scores: Tensor, mask: Tensor, tags: Tensor) -> Tensor:
@@ -159,7 +165,8 @@ class CrfTagHead(SoftmaxTagHead):
 
     Tags are decoded with Viterbi's algorithm; probabilities are marginals of the chain. Label weights are those of the
     authors' code: log(weight of the gold label) is added to the emission of every other label of the word, in the
-    partition function only. Decoding and probabilities do not use them.
+    partition function only. Decoding and probabilities do not use them. The likelihood of a sentence sums over the tags
+    of words without a gold tag.
 
     Registered as a `TagHead` with name "crf".
 
@@ -190,8 +197,10 @@ class CrfTagHead(SoftmaxTagHead):
     @overrides
     def sentence_losses(self, scores: Tensor, mask: Tensor, tags: Tensor) -> Tensor:
         # The emission of the gold label does not change, and therefore neither does the score of the gold tags.
-        margins = self.label_weights.log()[tags].unsqueeze(-1).expand_as(scores)
-        scores = scores + margins.scatter(-1, tags.unsqueeze(-1), 0)
+        gold = tags.clamp(min=0)
+        margins = self.label_weights.log()[gold].masked_fill(tags < 0, 0)
+        margins = margins.unsqueeze(-1).expand_as(scores)
+        scores = scores + margins.scatter(-1, gold.unsqueeze(-1), 0)
         chain = crf.LinearChain(self.transitions, self.start, self.end)
         return -crf.log_likelihood(scores, mask, chain, tags)
 

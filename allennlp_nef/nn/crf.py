@@ -42,10 +42,18 @@ class LinearChain(NamedTuple):
 def log_likelihood(emissions: Tensor, mask: Tensor, chain: LinearChain, tags: Tensor) -> Tensor:
     """log P(tags | words) of each sentence, (batch,); 0 for a sentence without words.
 
-    `tags` are the gold tags, (batch, tokens), with any valid index in padding.
+    `tags` are the gold tags, (batch, tokens), with any valid index in padding. Over the tags of a word whose index is
+    negative, the probability is summed.
     """
-    difference = score(emissions, mask, chain, tags) - log_partition(emissions, mask, chain)
-    return difference.masked_fill(~mask[:, 0], 0)
+    is_known = tags >= 0
+    if is_known.all():
+        scores = score(emissions, mask, chain, tags)
+    else:
+        all_tags = torch.arange(emissions.size(-1), device=tags.device)
+        others = is_known.unsqueeze(-1) & (tags.unsqueeze(-1) != all_tags)  # (batch, tokens, tags)
+        known = in_float32_at_least(emissions).masked_fill(others, FORBIDDEN)
+        scores = log_partition(known, mask, chain)
+    return (scores - log_partition(emissions, mask, chain)).masked_fill(~mask[:, 0], 0)
 
 
 def score(emissions: Tensor, mask: Tensor, chain: LinearChain, tags: Tensor) -> Tensor:

@@ -228,16 +228,25 @@ def _build(original: Callable[..., Any], *args: Any) -> Any:
     except ArchiveError:
         raise
     except (ConfigurationError, OSError, RuntimeError, TypeError, UserError, UnicodeError) as error:
-        reason = " ".join(str(getattr(error, "message", error)).split())[:300]
+        lines = str(getattr(error, "message", error)).splitlines()
+        if isinstance(
+            error, RuntimeError
+        ):  # after a title, there is a line for each weight that does not fit
+            lines = lines[:2]
+        reason = " ".join(" ".join(lines).split())[:300]
         if isinstance(error, RuntimeError | TypeError):
             if not re.search("state.dict|unexpected keyword argument", reason):
                 raise
-            reason += " (saved by another version of this package?)"
+            reason += (
+                " (saved by another version of this package, or --weights-file of another model?)"
+            )
         raise ArchiveError(f"{_archive.get()}: cannot be loaded: {reason}") from error
 
 
 @_when_safe(util, "read_state_dict")
 def _read_weights(original: Callable[..., Any], path: Any, *args: Any, **options: Any) -> Any:
+    if not os.path.exists(path):  # of --weights-file
+        raise ArchiveError(f"{path}: no such file")
     try:
         return original(path, *args, **options)
     except Exception as error:  # torch raises errors of any type for damaged files

@@ -5,12 +5,13 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
 from allennlp.data import Instance
-from allennlp.data.fields import FlagField, TextField
+from allennlp.data.fields import FlagField, MetadataField, TextField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 from overrides import overrides
@@ -49,7 +50,8 @@ class Item:
     instance: Instance
     options: dict[str, Any] = field(default_factory=dict)
     """The options of the request, or those of the predictor."""
-    id: Any = None
+    kept: dict[str, Any] = field(default_factory=dict)
+    """The fields of the request that the answer repeats, such as `id`."""
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -116,6 +118,8 @@ class NefPredictor(Predictor):
     on_error : `str`, optional (default = `"stop"`)
         What happens to a request that cannot be answered. "stop": an exception. "skip": an object `{"error": ...}` in
         place of the answer, and a warning.
+    keep_fields : `bool`, optional (default = `False`)
+        Whether a request may have other fields, which its answer repeats. Those of the answer itself take precedence.
     max_tokens : `int`, optional (default = `1000`)
         The limit for the words of a sentence. Sentences of a dataset reader have no limit.
     max_batch : `int`, optional (default = `1000`)
@@ -145,6 +149,7 @@ class NefPredictor(Predictor):
         output_format: str = "json",
         input_format: str = "json",
         on_error: str = "stop",
+        keep_fields: bool = False,
         max_tokens: int = 1000,
         max_batch: int = 1000,
         batch_size: int = 64,
@@ -162,6 +167,7 @@ class NefPredictor(Predictor):
         self.output_format = output_format
         self.input_format = input_format
         self.on_error = on_error
+        self.keep_fields = keep_fields
         self.max_tokens = max_tokens
         self.max_batch = max_batch
         self.batch_size = batch_size
@@ -181,6 +187,9 @@ class NefPredictor(Predictor):
         """What the writers of submissions need besides the answer: see `Prediction.options`."""
         return {}
 
+    def finish(self) -> None:
+        """What `allennlp-nef predict` calls after the last answer."""
+
     def description(self) -> JsonDict:
         """What the model is, as a JSON object: `task`, and the limits `max_tokens` and `max_batch`."""
         return {"task": self.task, "max_tokens": self.max_tokens, "max_batch": self.max_batch}
@@ -198,7 +207,12 @@ class NefPredictor(Predictor):
         try:
             request = json.loads(text)
         except (ValueError, RecursionError) as error:
-            loaded.error = f"expected a JSON object, got {quote(text.strip())} ({error})"
+            reason = str(error)
+            if not text.lstrip().startswith("{"):
+                reason = "a file in the format of the training data needs --use-dataset-reader"
+                if self.text_field:
+                    reason += """, one of sentences --predictor-args '{"input_format": "text"}'"""
+            loaded.error = f"expected a JSON object, got {quote(text.strip())} ({reason})"
             return loaded
         if isinstance(request, dict):
             loaded.update(request)
@@ -257,15 +271,14 @@ class NefPredictor(Predictor):
             is_known = isinstance(error, UserError)
             message = str(error) if is_known else f"{type(error).__name__}: {error}"
         logger.warning("%s (skipped)", message)
-        own_id = requests[0].get("id") if isinstance(requests[0], dict) else None
-        has_id = own_id is not None and ID[0](own_id)
-        return [Answer(id=own_id, error=message) if has_id else Answer(error=message)]
+        kept = self._kept(requests[0]).items()
+        return [Answer({name: value for name, value in kept if ID[0](value)}, error=message)]
 
     def answers(self, requests: Iterable[Any]) -> list[JsonDict]:
         """The answers to requests, instances or items."""
         items = [self.item_of(request) for request in requests]
         batches = batches_of(items, self.batch_size, self.is_quadratic)
-        outputs = [output for batch in batches for output in self._outputs(batch)]
+        outputs = [output for batch in batches for output in self.outputs(batch)]
         return self.to_answers(outputs, items)
 
     def item_of(self, request: Any, where: str = "") -> Item:
@@ -279,22 +292,30 @@ class NefPredictor(Predictor):
                 where = f"request {request.number}: "
                 if request.error:
                     raise UserError(request.error)
-            check_request(request, {**self.fields, "id": ID}, self.required)
+            kept = self._kept(request)
+            check_request(
+                request, {**self.fields, "id": ID, **dict.fromkeys(kept, ID)}, self.required
+            )
             item = self.to_item(request)
         except UserError as error:
             raise request_error(f"{where}{error}") from error
         given = {name: request[name] for name in self.options if request.get(name) is not None}
-        item.options, item.id = {**self.options, **given}, request.get("id")
+        item.options, item.kept = {**self.options, **given}, kept
         return item
+
+    def _kept(self, request: Any) -> dict[str, Any]:
+        """The fields of a request that its answer repeats."""
+        if not isinstance(request, dict):
+            return {}
+        names = request.keys() - self.fields.keys() if self.keep_fields else {"id"}
+        items = request.items()
+        return {
+            name: item for name, item in items if name in names and (name, item) != ("id", None)
+        }
 
     @overrides
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
         return self.item_of(json_dict).instance
-
-    def _outputs(self, batch: list[Item]) -> list[dict[str, Any]]:
-        """The readable outputs of the model for a batch."""
-        outputs: Any = self._model.forward_on_instances([self.prepare(item) for item in batch])
-        return list(outputs)
 
     def to_answers(
         self, outputs: Sequence[dict[str, Any]], items: Sequence[Item]
@@ -302,17 +323,23 @@ class NefPredictor(Predictor):
         """The answers to the items of a call, from the readable outputs of the model."""
         answers: list[JsonDict] = []
         for output, item in zip(outputs, items):
-            answer = Answer() if item.id is None else Answer(id=item.id)
-            answer.update(self.to_answer(output, item))
+            answer = Answer({**item.kept, **self.to_answer(output, item)})
             answer.metadata, answer.trace = item.metadata, output.get("trace")
             answers.append(answer)
         return answers
+
+    def outputs(self, items: list[Item]) -> list[dict[str, Any]]:
+        """The readable output of the model for each item."""
+        outputs: Any = self._model.forward_on_instances([self.prepare(item) for item in items])
+        return list(outputs)
 
     def prepare(self, item: Item) -> Instance:
         """The instance for the model: without gold fields, with its token indexers."""
         self._dataset_reader.apply_token_indexers(item.instance)
         fields = item.instance.fields.items()
-        return Instance({name: each for name, each in fields if name not in self.gold_fields})
+        kept = {name: each for name, each in fields if name not in self.gold_fields}
+        # AllenNLP looks for tensors in dicts, word by word.
+        return Instance({**kept, "metadata": MetadataField(MappingProxyType(item.metadata))})
 
 
 class TaggingPredictor(NefPredictor):
@@ -326,7 +353,7 @@ class TaggingPredictor(NefPredictor):
     dataset_reader : `TaggingReader`
     attention, trace, label_probabilities : `bool`, optional (default = `False`)
         Whether answers have them by default. The fields of a request take precedence.
-    output_format, input_format, on_error, max_tokens, max_batch, batch_size
+    output_format, input_format, on_error, keep_fields, max_tokens, max_batch, batch_size
         See `NefPredictor`.
     """
 

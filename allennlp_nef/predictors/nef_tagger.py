@@ -11,6 +11,7 @@ from overrides import overrides
 
 from allennlp_nef.data.chunks import OUTSIDE
 from allennlp_nef.data.dataset_readers.base import SentenceReader
+from allennlp_nef.data.text_files import find_words
 from allennlp_nef.data.tokenizers import PunctuationTokenizer, split_text
 from allennlp_nef.errors import UserError
 from allennlp_nef.predictors.base import Item, ShownTrace, TaggingPredictor
@@ -30,8 +31,9 @@ class NefTaggerPredictor(TaggingPredictor):
     of the predictor.
 
     The answer has `tokens`, `tags` and the `probabilities` of the tags, and, if the labels are chunk tags, `spans`,
-    each with `start` and `end` (words, from 0, the end exclusive), `type`, `text` and `probability`. The answer to a
-    `sentence` has `offsets`, the start and the end of each word in characters. If requested, the answer has
+    each with `start` and `end` (characters of the sentence, or of the words joined by blanks if they are a list),
+    `type`, `text` and `probability`. The answer to a `sentence` has `offsets`, the start and the end of each word. If
+    requested, the answer has
     `label_probabilities` (for each label the probability of each word), `attention` (steps or words x words) and
     `trace` (a `SentenceTrace` as an object); the last two are `null` if the model has none.
 
@@ -50,7 +52,8 @@ class NefTaggerPredictor(TaggingPredictor):
     tokenizer : `str` or `dict[str, Any]`, optional (default = `None`)
         The registered name of a `Tokenizer`, such as "punctuation", or its options, such as `{"type": "sacremoses",
         "language": "de"}`. None: whitespace, or with the input format "text" "punctuation".
-    attention, trace, label_probabilities, output_format, input_format, on_error, max_tokens, max_batch, batch_size
+    attention, trace, label_probabilities, output_format, input_format, on_error, keep_fields, max_tokens, max_batch, \
+batch_size
         See `TaggingPredictor` and `NefPredictor`. The output format "conll" has columns as `conlleval` reads them;
         "conllu" is the input file with the predicted tags.
     """
@@ -118,6 +121,8 @@ class NefTaggerPredictor(TaggingPredictor):
         elif limit is not None:
             values = enumerate(answer["probabilities"])
             answer["uncertain"] = [index for index, value in values if value < limit]
+        if "spans" in answer:
+            answer["spans"] = _in_characters(answer["spans"], item.metadata)
         if "offsets" in item.metadata:
             answer["offsets"] = [list(span) for span in item.metadata["offsets"]]
         return {**answer, **super().to_answer(output, item)}
@@ -136,6 +141,18 @@ class NefTaggerPredictor(TaggingPredictor):
                 for index in range(span["start"], span["end"]):
                     answer["tags"][index] = OUTSIDE
                     answer["probabilities"][index] = outside[index]
+
+
+def _in_characters(spans: list[dict[str, Any]], metadata: dict[str, Any]) -> list[dict[str, Any]]:
+    """Spans with the positions of characters in place of those of words."""
+    words = metadata["words"]
+    text = metadata.get("text", " ".join(words))
+    offsets = metadata.get("offsets") or find_words(text, words)
+    places = [(offsets[span["start"]][0], offsets[span["end"] - 1][1]) for span in spans]
+    return [
+        {**span, "start": start, "end": end, "text": text[start:end]}
+        for span, (start, end) in zip(spans, places)
+    ]
 
 
 def _request_of(sentence: str | list[str]) -> JsonDict:

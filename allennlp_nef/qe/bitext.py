@@ -11,7 +11,8 @@ Bitexts: sentences beside their translations, in the formats of translators. Sco
 The first row of a table may name its columns, with `source` and `target` among them. A `.tsv` file has no quotes.
 
 The text of XML is what a reader sees: inline elements are left out, and the text in them stays unless it is code of
-another format. An XLIFF segment without a translation has an empty target.
+another format. An XLIFF segment without a translation has an empty target. Units with `translate="no"`, their own or
+that of a group around them, are left out.
 """
 
 import csv
@@ -19,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from allennlp_nef.data.text_files import read_lines
 from allennlp_nef.errors import DataFormatError, needing, quote
@@ -31,6 +32,7 @@ Answers = Sequence[Mapping[str, Any]]
 """The answer of the predictor for each segment; `{"error": ...}` for one without a score."""
 _CODES = ("bpt", "ept", "it", "ph", "ut")  # inline elements with code of another format
 _COMMENT = ""
+_FINAL = ("final", "signed-off")  # states of translations that nobody is to change
 _LINE_BREAKS = {"lb", "xlf:lb"}  # values of ctype, type and subType
 
 
@@ -39,7 +41,7 @@ class SegmentPair:
     """A sentence and its translation. Either may be empty."""
 
     name: str
-    """What people call it, such as "line 3" or "unit 7"."""
+    """What people call it, such as "line 3", "unit 7" or, if its state in XLIFF is final, "unit 7 (final)"."""
     place: str
     """Where it stands, such as "a.tsv:3"."""
     source: str
@@ -65,7 +67,10 @@ class Bitext:
 
 
 def read_bitext(
-    paths: Sequence[str], source_language: str | None = None, target_language: str | None = None
+    paths: Sequence[str],
+    source_language: str | None = None,
+    target_language: str | None = None,
+    skip_final: bool = False,
 ) -> Bitext:
     """
     Reads a bitext.
@@ -76,6 +81,8 @@ def read_bitext(
         A file in one of the formats of this module, or two files of lines: sources and translations.
     source_language, target_language : `str`, optional (default = `None`)
         Codes such as "en". They choose two of the languages of a TMX file. For other files they are only passed on.
+    skip_final : `bool`, optional (default = `False`)
+        Whether to leave out XLIFF segments in the state final or signed-off, and approved units.
 
     # Raises
 
@@ -87,7 +94,7 @@ def read_bitext(
     elif ending in (".tsv", ".csv"):
         bitext = _read_table(paths[0], ending)
     elif ending in (".xlf", ".xliff"):
-        bitext = _read_xliff(paths[0])
+        bitext = _read_xliff(paths[0], skip_final)
     elif ending == ".tmx":
         bitext = _read_tmx(paths[0], source_language, target_language)
     else:
@@ -158,7 +165,7 @@ def _cells(answer: Mapping[str, Any]) -> list[str]:
     columns: list[list[Any]] = [
         [span["start"] for span in spans] or [-1],
         [span["end"] for span in spans] or [-1],
-        [span["severity"] for span in spans] or ["no-error"],
+        [span.get("severity", "major") for span in spans] or ["no-error"],
         [f"{span['probability']:.4f}" for span in spans],
     ]
     return [f"{answer['sentence_score']:.4f}", *(" ".join(map(str, column)) for column in columns)]
@@ -198,24 +205,34 @@ def _text(element: Any) -> str:
     return text
 
 
-def _read_xliff(path: str) -> Bitext:
+def _read_xliff(path: str, skip_final: bool) -> Bitext:
     tree = _parse(path)
     root = tree.getroot()
     version = root.get("version", "")[:2]
     if not root.tag.endswith("xliff") or version not in ("1.", "2."):
         got = quote(f"{root.tag} {version}")
         raise DataFormatError(f"{path}:{root.sourceline}: expected XLIFF 1.2 or 2, got {got}")
-    pairs = list(_pairs_of_xliff_1(root) if version == "1." else _pairs_of_xliff_2(root))
+    pairs = [
+        pair
+        for pair in (_pairs_of_xliff_1 if version == "1." else _pairs_of_xliff_2)(root)
+        if not (skip_final and pair.is_final)
+        and pair.unit.xpath("string(ancestor-or-self::*[@translate][1]/@translate)") != "no"
+    ]
     segments = [
-        SegmentPair(f"unit {unit.get('id')}{label}", f"{path}:{unit.sourceline}", source, target)
-        for unit, label, source, target in pairs
+        SegmentPair(
+            f"unit {pair.unit.get('id')}{pair.label}{' (final)' * pair.is_final}",
+            f"{path}:{pair.unit.sourceline}",
+            pair.source,
+            pair.target,
+        )
+        for pair in pairs
     ]
     head = {**root.attrib, **getattr(root.find("{*}file"), "attrib", {})}
     source_language = head.get("source-language", head.get("srcLang"))
     target_language = head.get("target-language", head.get("trgLang"))
 
     def write(draft: Path, answers: Answers) -> None:
-        _add_notes(root, [(unit, label) for unit, label, *_ in pairs], answers)
+        _add_notes(root, pairs, answers)
         info = tree.docinfo
         declaration = {"encoding": info.encoding, "standalone": info.standalone or None}
         tree.write(str(draft), xml_declaration=True, **declaration)
@@ -223,10 +240,19 @@ def _read_xliff(path: str) -> Bitext:
     return Bitext(segments, source_language, target_language, write)
 
 
-def _pairs_of_xliff_1(root: Any) -> Iterator[tuple[Any, str, str, str]]:
-    """
-    Yields the unit, the label within the unit, the source and the target of each segment.
+class _Pair(NamedTuple):
+    """A segment of a unit of XLIFF."""
 
+    unit: Any
+    label: str
+    """The name within the unit; empty if the unit is one segment."""
+    source: str
+    target: str
+    is_final: bool
+
+
+def _pairs_of_xliff_1(root: Any) -> Iterator[_Pair]:
+    """
     Segments are paired by their `mid`, in the order of the source. A unit is one pair if it is not segmented, or if a
     part of its translation is in no segment.
     """
@@ -234,44 +260,51 @@ def _pairs_of_xliff_1(root: Any) -> Iterator[tuple[Any, str, str, str]]:
         source, segmented, target = (
             unit.find("{*}" + x) for x in ("source", "seg-source", "target")
         )
+        state = "" if target is None else target.get("state")
+        is_final = state in _FINAL or unit.get("approved") == "yes"
         sources, targets = _segments_by_mid(segmented), _segments_by_mid(target)
         translated = "".join("".join(targets.values()).split())
         if sources and translated == "".join(_text(target).split()):
             for mid in {**sources, **targets}:
-                yield unit, f", segment {mid}", sources.get(mid, ""), targets.get(mid, "")
+                texts = sources.get(mid, ""), targets.get(mid, "")
+                yield _Pair(unit, f", segment {mid}", *texts, is_final)
         else:
-            yield unit, "", _text(source), _text(target)
+            yield _Pair(unit, "", _text(source), _text(target), is_final)
 
 
 def _segments_by_mid(element: Any) -> dict[str, str]:
-    """The texts of the segments in an element, without segments in other segments."""
+    """The texts of the segments in an element, without segments in other segments. Parts with one `mid` are joined."""
     if element is None:
         return {}
     own = "local-name() = 'mrk' and @mtype = 'seg'"
     marks = element.xpath(f"descendant::*[{own}][not(ancestor::*[{own}])]")
-    return {mark.get("mid", ""): _text(mark) for mark in marks}
+    texts: dict[str, str] = {}
+    for mark in marks:
+        texts[mark.get("mid", "")] = texts.get(mark.get("mid", ""), "") + _text(mark)
+    return texts
 
 
-def _pairs_of_xliff_2(root: Any) -> Iterator[tuple[Any, str, str, str]]:
-    """Yields what `_pairs_of_xliff_1` does. A segment holds its source and its target; `ignorable` text is skipped."""
+def _pairs_of_xliff_2(root: Any) -> Iterator[_Pair]:
+    """A segment holds its source and its target, whatever the `order` of the targets; `ignorable` text is skipped."""
     for unit in root.iter("{*}unit"):
         segments = unit.findall("{*}segment")
         for number, segment in enumerate(segments, 1):
             label = f", segment {segment.get('id', number)}" if len(segments) > 1 else ""
-            yield unit, label, _text(segment.find("{*}source")), _text(segment.find("{*}target"))
+            source, target = (_text(segment.find("{*}" + side)) for side in ("source", "target"))
+            yield _Pair(unit, label, source, target, segment.get("state") in _FINAL)
 
 
-def _add_notes(root: Any, units: Sequence[tuple[Any, str]], answers: Answers) -> None:
+def _add_notes(root: Any, pairs: Sequence[_Pair], answers: Answers) -> None:
     """Adds a note to each unit, in place of the note of an earlier review."""
     is_1 = root.get("version").startswith("1.")
     own = {"from": "allennlp_nef"} if is_1 else {"category": "quality-estimation"}
     for note in root.findall(".//{*}note"):
         if own.items() <= {*note.items()}:
             note.getparent().remove(note)
-    for unit, group in groupby(zip(units, answers), key=lambda item: item[0][0]):
+    for unit, group in groupby(zip(pairs, answers), key=lambda item: item[0].unit):
         lines = [
-            _summary(label.removeprefix(", "), answer)
-            for (_, label), answer in group
+            _summary(pair.label.removeprefix(", "), answer)
+            for pair, answer in group
             if "error" not in answer
         ]
         if not lines:
@@ -300,7 +333,7 @@ def _summary(label: str, answer: Mapping[str, Any]) -> str:
     parts = [f"{label}: " * bool(label) + f"score {answer['sentence_score']:.4f}"]
     for span in answer["spans"]:
         place = f"{span['start']}-{span['end']}: {span['text'] or '(missing)'}"
-        parts.append(f"{span['severity']} {span['probability']:.4f} at {place}")
+        parts.append(f"{span.get('severity', 'BAD')} {span['probability']:.4f} at {place}")
     return "; ".join(parts)
 
 

@@ -6,19 +6,26 @@ A data path is one of
 - a prefix: `data/train` for `data/train.src`, `data/train.mt` and, where they exist, the files of the other parts;
 - an object with the path of each part: `{"source": "a.src", "target": "a.mt", "tags": "a.tags"}`;
 - a `.json` file with such an object, whose paths are relative to its folder;
+- a `.jsonl` file of tagged translations, an object a line, with the parts below as fields, each a string or a list:
+  `{"source": ["a", "b"], "target": ["A", "B"], "tags": ["OK", "BAD"], "alignments": [[0, 0], [1, 1]]}`;
 - a `.tsv` or `.jsonl` file of error spans (see `spans`), or an object with the part `spans`; files of WMT23 without
   sources also need the part `source`, a sentence per line, and can have `alignments`;
+- a pattern for such paths, such as `data/*/train` or `data/*.jsonl`;
 - a list of these, which are read one after the other.
+
+Files can be compressed: `data/train.src.gz`.
 
 Line k of each file belongs to sentence k:
 
 | part | file of a prefix | a line |
 |---|---|---|
-| source, target | `.src`, `.mt` | words, separated by any whitespace; the translation may end in `<EOS>` |
+| source, target | `.src`, `.mt` | words, separated by whitespace; the translation may end in `<EOS>` |
 | tags | `.tags` | OK and BAD in one of the layouts of `layouts` |
 | source_tags | `.source_tags` or `.src_tags` | a tag for each source word |
 | alignments | `.src-mt.alignments` or `.align` | pairs `i-j`, source and target word, from 0; the line may be empty |
 | hter | `.hter` | a number of at least 0, the translation edit rate of the translation |
+
+If the lines of a file have tabs, only these separate words, tags and pairs.
 """
 
 import json
@@ -28,8 +35,16 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
+from typing import Any
 
-from allennlp_nef.data.text_files import read_lines
+from allennlp_nef.data.text_files import (
+    check_separator,
+    data_paths,
+    is_json_lines,
+    read_lines,
+    read_objects,
+    split_fields,
+)
 from allennlp_nef.data.tokenizers import split_text
 from allennlp_nef.errors import DataFormatError, quote
 from allennlp_nef.qe.layouts import EOS, Link, split_tags, without_eos
@@ -38,6 +53,8 @@ from allennlp_nef.qe.spans import ErrorSpan, Segment, project_spans, read_segmen
 DataPath = str | Mapping[str, str] | Sequence["str | Mapping[str, str]"]
 Offsets = list[tuple[int, int]]
 Split = Callable[[str], tuple[list[str], Offsets]]
+# The ending of a file that each prefix has.
+PREFIX_ENDING = ".src"
 # The file endings of the optional parts, the preferred one first.
 _OPTIONAL = {
     "tags": (".tags",),
@@ -92,37 +109,46 @@ def read_examples(path: DataPath, options: ReadOptions) -> Iterator[QeExample]:
     `DataFormatError`: a mistake in the data, with the file and the line.
     `OSError`: a file cannot be opened.
     """
-    if not isinstance(path, (str, os.PathLike, Mapping)):
-        for each in path:
-            yield from read_examples(each, options)
-        return
-    files = find_files(path)
+    for each in data_paths(path, PREFIX_ENDING):
+        yield from _read_files(find_files(each), options)
+
+
+def _read_files(files: dict[str, str], options: ReadOptions) -> Iterator[QeExample]:
+    # An object with tags can have spans, too, which say more only if there are severities.
+    path = files["spans"] if [*files] == ["spans"] and not options.severities else ""
+    first = next(read_objects(path), (0, {}))[1] if is_json_lines(path) else {}
+    are_tagged = not {"tags", "source_tags"}.isdisjoint(first)
+    if are_tagged:
+        parts = [part for part in _OPTIONAL if first.get(part) is not None]
+        files = dict.fromkeys(["source", "target", *parts], path)
     _check_labels(files, options)
     is_raw = not {"tags", "source_tags", "alignments"} & files.keys()
     unused = "tags" if options.tagged == "source" else "source_tags"
     for part in (unused, *([] if options.sentence_scores else ["hter"])):
         files.pop(part, None)
     if "spans" not in files:
-        for lines, where in read_parallel(files):
-            yield _example(lines, where, options, is_raw)
+        has_fields = not (are_tagged or (is_raw and options.split_target))
+        rows = _read_objects(files) if are_tagged else read_parallel(files, has_fields)
+        for lines, where in rows:
+            yield _example(lines, where, options, is_raw, split_fields if has_fields else str.split)
         return
     options = replace(options, split_target=options.split_target or split_text)
     segments = list(read_segments(files["spans"]))
     others = {part: file for part, file in files.items() if part != "spans"}
-    rows = list(read_parallel(others)) if others else [({}, {})] * len(segments)
-    if len(rows) != len(segments):
+    beside = list(read_parallel(others)) if others else [({}, {})] * len(segments)
+    if len(beside) != len(segments):
         raise DataFormatError(
-            f"{files['spans']}:1: expected a sentence for each of {len(rows)} lines of "
+            f"{files['spans']}:1: expected a sentence for each of {len(beside)} lines of "
             f"{' and '.join(others.values())}, got {len(segments)}"
         )
-    for segment, (lines, where) in zip(segments, rows):
+    for segment, (lines, where) in zip(segments, beside):
         at = f"{files['spans']}:{segment.line}"
         source = lines.get("source", segment.source)
         if source is None:
             raise DataFormatError(f"{at}: expected a source, or the part source in the data path")
         lines = {**lines, "source": source, "target": segment.target}
         where = {"source": at, **where, "target": at}
-        example = _example(lines, where, options, is_raw=True)
+        example = _example(lines, where, options, True, str.split)
         _add_segment(example, segment, options, at)
         yield example
 
@@ -137,7 +163,7 @@ def find_files(path: str | Mapping[str, str]) -> dict[str, str]:
     where = "data path"
     if isinstance(path, Mapping):
         files = dict(path)
-    elif (path := os.fspath(path)).endswith((".tsv", ".jsonl")):
+    elif (path := os.fspath(path)).removesuffix(".gz").endswith((".tsv", ".jsonl")):
         return {"spans": path}
     elif path.endswith(".json"):
         where = f"{path}:1"
@@ -151,8 +177,9 @@ def find_files(path: str | Mapping[str, str]) -> dict[str, str]:
                 raise DataFormatError(f"{where}: expected an object of paths ({error})") from error
     else:
         files = {"source": f"{path}.src", "target": f"{path}.mt"}
-        for part, endings in _OPTIONAL.items():
-            found = [path + ending for ending in endings if os.path.isfile(path + ending)]
+        for part, endings in {"source": (".src",), "target": (".mt",), **_OPTIONAL}.items():
+            names = [path + ending + gz for ending in endings for gz in ("", ".gz")]
+            found = list(filter(os.path.isfile, names))
             if found:
                 files[part] = found[0]
     required, optional = ["source", "target"], list(_OPTIONAL)
@@ -166,12 +193,18 @@ def find_files(path: str | Mapping[str, str]) -> dict[str, str]:
     return files
 
 
-def read_parallel(files: Mapping[str, str]) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
+def read_parallel(
+    files: Mapping[str, str], has_fields: bool = False
+) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
     """
-    Reads files in lockstep. Yields the line of each part, and `path:line` of each part for errors. Raises a
-    `DataFormatError` if the files have different numbers of lines.
+    Reads files in lockstep. Yields the line of each part, and `path:line` of each part for errors. If the lines have
+    fields, such as words, `check_separator` checks them. Raises a `DataFormatError` if the files have different numbers
+    of lines.
     """
-    for number, lines in enumerate(zip_longest(*map(read_lines, files.values())), 1):
+    readers = [read_lines(path) for path in files.values()]
+    if has_fields:
+        readers = [check_separator(path, lines) for path, lines in zip(files.values(), readers)]
+    for number, lines in enumerate(zip_longest(*readers), 1):
         where = {part: f"{path}:{number}" for part, path in files.items()}
         for part, line in zip(files, lines):
             if line is None:
@@ -180,6 +213,34 @@ def read_parallel(files: Mapping[str, str]) -> Iterator[tuple[dict[str, str], di
                     f"{where[part]}: expected a line as in {longer}, got the end of the file"
                 )
         yield {part: line[1] for part, line in zip(files, lines)}, where
+
+
+def _read_objects(
+    files: Mapping[str, str],
+) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
+    """Yields what `read_parallel` does, from a file of JSON lines that contains all parts."""
+    for number, value in read_objects(files["source"]):
+        where = {part: f"{path}:{number}" for part, path in files.items()}
+        try:
+            lines = {part: _line_of(value.get(part)) for part in files}
+        except ValueError:
+            raise DataFormatError(
+                f"{where['source']}: expected {', '.join(files)}, each a string or a list of words, got {quote(value)}"
+            ) from None
+        yield lines, where
+
+
+def _line_of(value: Any) -> str:
+    """The line of a text file for a string, a number, or a list of words or pairs. Raises `ValueError`."""
+    if isinstance(value, str | float | int):
+        return str(value)
+    items: list[Any] = value if isinstance(value, list) else [None]
+    texts: list[Any] = [
+        "-".join(map(str, each)) if isinstance(each, list) else each for each in items
+    ]
+    if not all(isinstance(text, str) and text.split() == [text] for text in texts):
+        raise ValueError
+    return " ".join(texts)
 
 
 def parse_links(text: str, source_length: int, target_length: int, where: str) -> list[Link]:
@@ -230,10 +291,14 @@ def _check_labels(files: Mapping[str, str], options: ReadOptions) -> None:
 
 
 def _example(
-    lines: Mapping[str, str], where: Mapping[str, str], options: ReadOptions, is_raw: bool
+    lines: Mapping[str, str],
+    where: Mapping[str, str],
+    options: ReadOptions,
+    is_raw: bool,
+    split: Callable[[str], list[str]],
 ) -> QeExample:
-    """The example of a line of each part. The words of text that is not raw are separated by whitespace."""
-    source, target = lines["source"].split(), lines["target"].split()
+    """The example of a line of each part. `split` returns the words of text that is not raw, or has no tokenizer."""
+    source, target = split(lines["source"]), split(lines["target"])
     offsets = None
     if is_raw and options.split_source:
         source, _ = options.split_source(lines["source"])

@@ -1,5 +1,6 @@
 """The predictor of quality estimation."""
 
+import logging
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -21,6 +22,8 @@ from allennlp_nef.qe.metrics import expected_threshold
 from allennlp_nef.qe.model import WordQeTagger
 from allennlp_nef.qe.reader import WmtWordQeReader
 from allennlp_nef.qe.spans import join_bad_words, token_offsets
+
+logger = logging.getLogger(__name__)
 
 MIN_SENTENCES = 30  # for an adaptive threshold
 Alignments = str | Sequence[str | Sequence[int]]
@@ -51,14 +54,17 @@ class WordQePredictor(TaggingPredictor):
       least 30 sentences that are predicted together;
     - `alignments`: the pairs that were used; `alignments_from`: "given", "computed", or "none" without an aligner;
     - `spans`, if the target is tagged: adjacent BAD words of the same severity, each with `start` and `end` (characters
-      of the target; of its words joined by blanks if it is a list), `text`, `severity` ("minor" or "major") and
-      `probability`, the mean of its words. A BAD `<EOS>` that is not in the text is an empty span at its end;
+      of the target; of its words joined by blanks if it is a list), `text`, `severity` (if the model predicts it:
+      "minor" or "major") and `probability`, the mean of its words. A BAD `<EOS>` that is not in the text is an empty
+      span at its end;
     - `sentence_score`: the predicted score, such as HTER, with the `expected_bad_share` beside it; for a model that
       does not predict scores, the expected share of BAD tokens;
     - `offsets`: the start and the end of each word of a text, in characters;
     - if requested, `label_probabilities`, `attention` and `trace`, as for `nef_tagger`;
     - `source`, its words, with a trace or if the reader has a `source_tokenizer`; with a trace also `target`, if other
       tokens are tagged.
+
+    The answer to an empty target has no words, and the score 1. A model of source words refuses it.
 
     Registered as a `Predictor` with name "word_qe".
 
@@ -68,11 +74,11 @@ class WordQePredictor(TaggingPredictor):
     dataset_reader : `WmtWordQeReader`
     threshold : `float`, optional (default = `None`, the threshold of the model)
     severity : `str`, optional (default = `"major"`)
-        The severity of all spans of a model that does not predict severities: "minor" or "major".
+        In output formats, the severity of the spans of a model that does not predict it: "minor" or "major".
     method, language_pair, ensemble_size : optional
         For output formats of submissions: the name of the method (default `"allennlp_nef"`), the languages, such as
         "en-de", and the number of models in an ensemble (default 1).
-    attention, trace, label_probabilities, output_format, on_error, max_tokens, max_batch, batch_size
+    attention, trace, label_probabilities, output_format, on_error, keep_fields, max_tokens, max_batch, batch_size
         See `TaggingPredictor` and `NefPredictor`. For the output formats see `WmtWordQeReader`.
     """
 
@@ -119,6 +125,7 @@ class WordQePredictor(TaggingPredictor):
         self.method = method
         self.language_pair = language_pair
         self.ensemble_size = ensemble_size
+        self._num_words = self._num_bad = 0
 
     def predict(
         self,
@@ -156,6 +163,7 @@ class WordQePredictor(TaggingPredictor):
         return {
             "method": self.method,
             "language_pair": self.language_pair,
+            "severity": self.severity,
             "header": (num_bytes, sum(each.numel() for each in parameters), self.ensemble_size),
         }
 
@@ -165,10 +173,14 @@ class WordQePredictor(TaggingPredictor):
         for name, split in (("source", reader.split_source), ("target", reader.split_target)):
             value = request[name]
             words, offsets = split(value) if isinstance(value, str) else (value, None)
-            check_length(name, words, self.max_tokens)
+            if name == "source" or words:
+                check_length(name, words, self.max_tokens)
             sides.append((words, offsets))
         (source, source_offsets), (target, target_offsets) = sides
-        check_words(source, target, reader.tagged, {"source": "source", "target": "target"})
+        if not without_eos(target) and reader.tagged != "source":
+            target, target_offsets = [], target_offsets and []
+        else:
+            check_words(source, target, reader.tagged, {"source": "source", "target": "target"})
         links = _links(request.get("alignments"), len(source), len(without_eos(target)))
         item = Item(reader.text_to_instance(source, target, links))
         name = "source" if reader.tagged == "source" else "target"
@@ -176,6 +188,17 @@ class WordQePredictor(TaggingPredictor):
         if reader.tagged in ("source", "target") and offsets is not None:
             item.metadata.update(text=request[name], offsets=offsets)
         return item
+
+    @overrides
+    def outputs(self, items: list[Item]) -> list[dict[str, Any]]:
+        """The output of the model for each item. An item without words, an empty translation, does not need it."""
+        full = [item for item in items if item.metadata["words"]]
+        outputs = iter(super().outputs(full) if full else ())
+        no_words = torch.zeros(0, len(self._model.tag_head.labels))
+        empty = {"tags": [], "bad_probabilities": [], "class_probabilities": no_words}
+        if self._model.sentence_score is not None:
+            empty["sentence_score"] = 1.0
+        return [next(outputs) if item.metadata["words"] else empty for item in items]
 
     def _threshold_of(self, options: dict[str, Any]) -> float:
         threshold = options.get("threshold")
@@ -203,7 +226,9 @@ class WordQePredictor(TaggingPredictor):
         threshold = self._threshold_of(item.options)
         is_given = item.options["threshold"] is not None
         tags = self._tags_at(threshold, output) if is_given else output["tags"]
-        share = sum(bad) / len(bad)
+        share = sum(bad) / len(bad) if bad else 1.0
+        self._num_words += len(tags)
+        self._num_bad += len(tags) - tags.count(OK)
         links = sorted({tuple(pair) for pair in metadata["alignments"] or ()})
         answer = {
             "tokens": metadata["words"],
@@ -218,9 +243,11 @@ class WordQePredictor(TaggingPredictor):
             answer["threshold_from"] = item.options.get("threshold_from", default)
         text, offsets = token_offsets(metadata)
         if self._dataset_reader.tagged == "target":
-            severities = [self._severity_of(tag) for tag in tags]
-            spans = join_bad_words(text, offsets, severities, bad)
+            spans = join_bad_words(text, offsets, [None if tag == OK else tag for tag in tags], bad)
             answer["spans"] = [span._asdict() for span in spans]
+            for span in answer["spans"]:
+                if span["severity"] == BAD:
+                    del span["severity"]
         answer["sentence_score"] = output.get("sentence_score", share)
         if "sentence_score" in output:
             answer["expected_bad_share"] = share
@@ -242,8 +269,15 @@ class WordQePredictor(TaggingPredictor):
         bad = output["bad_probabilities"]
         return [labels[bad_ids[i]] if p >= threshold else OK for i, p in zip(worst, bad)]
 
-    def _severity_of(self, tag: str) -> str | None:
-        return {OK: None, BAD: self.severity}.get(tag, tag)
+    @overrides
+    def finish(self) -> None:
+        """Warns if a model that is not calibrated has found no errors."""
+        is_calibrated = self._model.threshold is not None or self.options["threshold"] is not None
+        if self._num_words and not self._num_bad and not is_calibrated:
+            logger.warning(
+                "All %d words are tagged OK. `allennlp-nef calibrate` finds a threshold for this model.",
+                self._num_words,
+            )
 
     def get_interpretable_text_field_embedder(self) -> torch.nn.Module:
         """The embedder of the target, whose words `allennlp.interpret` explains."""

@@ -23,7 +23,14 @@ from allennlp_nef.qe.aligner import (
     load_aligner,
     similarity_matrix,
 )
-from allennlp_nef.qe.files import DataPath, Offsets, QeExample, ReadOptions, read_examples
+from allennlp_nef.qe.files import (
+    PREFIX_ENDING,
+    DataPath,
+    Offsets,
+    QeExample,
+    ReadOptions,
+    read_examples,
+)
 from allennlp_nef.qe.layouts import EOS, TAGGED, Link, tagged_side, without_eos
 from allennlp_nef.qe.writers import WRITERS
 
@@ -85,6 +92,7 @@ class WmtWordQeReader(TaggingReader):
     """
 
     text_fields = ()
+    prefix_ending = PREFIX_ENDING
     writers: ClassVar[dict[str, Writer]] = WRITERS
 
     def __init__(

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from allennlp_nef.data.text_files import find_words, parse_lines
+from allennlp_nef.data.text_files import find_words, is_json_lines, parse_lines
 from allennlp_nef.errors import DataFormatError, quote
 from allennlp_nef.qe.layouts import BAD, EOS, OK, SEVERITIES, read_table
 
@@ -77,7 +77,7 @@ def read_segments(path: str) -> Iterator[Segment]:
 
     `DataFormatError`: a field is missing or wrong, or a span is not within its text.
     """
-    if not path.endswith(".jsonl"):
+    if not is_json_lines(path):
         yield from _read_table(path)
         return
     for number, segment in parse_lines(path, lambda line: _segment_of(json.loads(line))):

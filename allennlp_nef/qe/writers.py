@@ -129,7 +129,8 @@ def _span_cells(prediction: Prediction, empty: str | None = None) -> list[str]:
     for span in prediction.answer["spans"]:
         start, end = span["start"], span["end"]
         start, end = (empty, empty) if empty and start == end else (start, end)
-        rows.append((str(start), str(end), span["severity"]))
+        severity = span.get("severity", prediction.options.get("severity"))
+        rows.append((str(start), str(end), severity))
     return [" ".join(column) for column in zip(*(rows or [("-1", "-1", NO_ERROR)]))]
 
 

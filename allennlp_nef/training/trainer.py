@@ -1,20 +1,32 @@
 """The trainer `nef`, which recovers exactly from the last finished epoch."""
 
+import json
 import os
 import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from inspect import signature
+from pathlib import Path
 from typing import Any
 
 import numpy
 import torch
 import torch.distributed as dist
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import TensorDict
+from allennlp.models.archival import CONFIG_NAME, archive_model
 from allennlp.nn.parallel import TorchDdpAccelerator
 from allennlp.training import GradientDescentTrainer, Trainer
+from allennlp.training import util as training_util
 from allennlp.training.callbacks import TrainerCallback
 from overrides import overrides
 
+from allennlp_nef.errors import UserError, quote
+
+MAY_CHANGE = {"trainer.num_epochs", "trainer.patience", "trainer.cuda_device"}
+"""The keys of a config that may change when a training is recovered."""
 RandomStates = dict[str, Any]
 
 
@@ -41,11 +53,37 @@ def set_random_states(states: RandomStates, device: torch.device) -> None:
         torch.cuda.set_rng_state(states["cuda"], device)
 
 
+def config_of(folder: str) -> dict[str, Any]:
+    """The config in the folder of a run; empty if there is none, as for a trainer that was made in Python."""
+    path = Path(folder, CONFIG_NAME)
+    config: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    return config
+
+
+@contextmanager
+def short_descriptions(names: Sequence[str]) -> Iterator[None]:
+    """A context in which progress bars show only these metrics."""
+    describe = training_util.description_from_metrics
+
+    def describe_shortly(metrics: dict[str, float]) -> str:
+        return describe({name: metrics[name] for name in names if name in metrics})
+
+    training_util.description_from_metrics = describe_shortly
+    try:
+        yield
+    finally:
+        training_util.description_from_metrics = describe
+
+
 class EpochStart(TrainerCallback):
-    """Adds to checkpoints what the next epoch begins with: the random states and the total number of batches."""
+    """Adds to checkpoints what the next epoch begins with: the random states and the total number of batches.
+
+    And the config, to notice what has changed when the training is recovered.
+    """
 
     def __init__(self, serialization_dir: str) -> None:
         super().__init__(serialization_dir)
+        self.config = config_of(serialization_dir)
         self._states: list[RandomStates] = []  # of all processes
         self._total_batches = 0
 
@@ -72,12 +110,20 @@ class EpochStart(TrainerCallback):
 
     @overrides
     def state_dict(self) -> dict[str, Any]:
-        return {"random_states": self._states, "total_batches": self._total_batches}
+        return {
+            "random_states": self._states,
+            "total_batches": self._total_batches,
+            "config": self.config,
+        }
 
     @overrides
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self._states = state_dict["random_states"]
         self._total_batches = state_dict["total_batches"]
+
+
+class NanLoss(UserError):
+    """The loss of a batch is not a number."""
 
 
 _from_partial_objects: Any = GradientDescentTrainer.from_partial_objects
@@ -90,7 +136,10 @@ class NefTrainer(GradientDescentTrainer):
     `allennlp train --recover` begins again after the last finished epoch and ends with the weights of a training
     without interruption. Finished epochs are skipped without reading their batches. From a checkpoint within an epoch
     (`save_every_num_seconds` or `save_every_num_batches` of the checkpointer) it continues with the same batches, but
-    with other random numbers.
+    with other random numbers. Of the config, only the keys of `MAY_CHANGE` may have changed.
+
+    If the loss becomes NaN, the archive of the best epoch is written before the error is raised. Progress bars show the
+    loss and the validation metric.
 
     With several processes (`distributed`), parameters may be unused in a batch: the default `ddp_accelerator` has
     `find_unused_parameters`.
@@ -99,7 +148,8 @@ class NefTrainer(GradientDescentTrainer):
 
     # Raises
 
-    `ConfigurationError`: an option that does not exist, which AllenNLP ignores.
+    `ConfigurationError`: an option that does not exist, which AllenNLP ignores, or a config that has changed since the
+    checkpoint. `UserError`: the loss is NaN.
     """
 
     _serialization_dir: str
@@ -121,7 +171,35 @@ class NefTrainer(GradientDescentTrainer):
         return super().from_partial_objects(**options)
 
     @overrides
+    def train(self) -> dict[str, Any]:
+        names = ["loss", *(name for _, name in self._metric_tracker.tracked_metrics)]
+        try:
+            with short_descriptions(names):
+                metrics: dict[str, Any] = super().train()
+        except NanLoss:
+            if self._primary and self._best_model_filename is not None:
+                extra = self._epoch_start.config.get("include_in_archive")
+                archive_model(self._serialization_dir, include_in_archive=extra)
+            raise
+        return metrics
+
+    @overrides
+    def batch_outputs(self, batch: TensorDict, for_training: bool) -> dict[str, torch.Tensor]:
+        outputs: dict[str, torch.Tensor] = super().batch_outputs(batch, for_training)
+        if for_training and outputs["loss"].isnan():
+            epoch, number = self._epochs_completed, self._batches_in_epoch_completed
+            saved = "no epoch" if self._best_model_filename is None else "the best epoch"
+            raise NanLoss(
+                f"the loss is NaN in batch {number} of epoch {epoch} (from 0), {saved} before it is archived; "
+                "try a lower learning rate, or trainer.grad_norm"
+            )
+        return outputs
+
+    @overrides
     def _maybe_restore_checkpoint(self) -> None:
+        state = None if self._checkpointer is None else self._checkpointer.load_checkpoint()
+        if state is not None:
+            self._check_config(state.trainer_state["callbacks"][-1]["config"])
         super()._maybe_restore_checkpoint()
         tracker = self._metric_tracker
         if tracker.should_stop_early():
@@ -133,6 +211,16 @@ class NefTrainer(GradientDescentTrainer):
         is_epoch_end = self._start_after_batches_in_epoch_completed == 0
         if self._primary and is_epoch_end and tracker.is_best_so_far():
             self._save_best_weights(self._best_model_filename)
+
+    def _check_config(self, saved: dict[str, Any]) -> None:
+        """Raises a `ConfigurationError` if the config is not the one of a checkpoint."""
+        before, now = (Params(each).as_flat_dict() for each in (saved, self._epoch_start.config))
+        for key in sorted((before.keys() | now.keys()) - MAY_CHANGE):
+            if before.get(key) != now.get(key):
+                raise ConfigurationError(
+                    f"{key}: expected {quote(before.get(key))} as at the start of this training, got "
+                    f"{quote(now.get(key))}; at a recovery, only {', '.join(sorted(MAY_CHANGE))} may change"
+                )
 
     def _save_best_weights(self, path: str) -> None:
         if os.path.exists(path):

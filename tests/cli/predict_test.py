@@ -114,6 +114,20 @@ def test_outputs_of_all_batches_are_written(evaluate, request, tmp_path, archive
     assert sum(len(batch["tags"]) for batch in batches) == 100
 
 
+def test_scores_are_printed_or_written(nef, archive_path, tmp_path, capsys):
+    data = str(FIXTURES / "qe" / "dev")
+    assert nef("evaluate", archive_path, data) == 0
+    printed = dict(line.split(": ") for line in capsys.readouterr().out.splitlines())
+    assert nef("evaluate", archive_path, data, "--output-file", tmp_path / "scores") == 0
+    scores = json.loads((tmp_path / "scores").read_text())
+    assert printed == {name: f"{score:.4f}" for name, score in scores.items()}
+    assert capsys.readouterr().out == ""
+    for ending in ("src", "mt"):
+        shutil.copy(f"{data}.{ending}", tmp_path / f"plain.{ending}")
+    assert nef("evaluate", archive_path, tmp_path / "plain") == 2
+    assert "expected gold labels" in capsys.readouterr().err
+
+
 def f1(predicted, gold, label):
     """2 |predicted and gold| / (|predicted| + |gold|)"""
     hits = sum(p == g == label for p, g in zip(predicted, gold))

@@ -4,15 +4,19 @@ import io
 import os
 import subprocess
 import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from allennlp.common.checks import ConfigurationError
+from tqdm import tqdm
 
 from allennlp_nef.cli import COMMANDS
-from allennlp_nef.cli.program import with_defaults
-from allennlp_nef.cli.shared import print_lines
+from allennlp_nef.cli.program import record_on_own_line
+from allennlp_nef.cli.shared import print_lines, write_text
 from allennlp_nef.errors import DataFormatError, UserError
-from allennlp_nef.resources import folders
+from allennlp_nef.version import VERSION
 from tests.conftest import ROOT
 
 CONFIG = "training_configs/qe_nef_f.jsonnet"
@@ -57,6 +61,10 @@ class TestMistakes:
             ),
             (IsADirectoryError(21, "Is a directory", "a"), "a: is a directory"),
             (FileNotFoundError("file a not found"), "file a not found"),
+            (
+                OSError(28, "No space left on device"),
+                f"no space left for the output, or in {tempfile.gettempdir()} (TMPDIR)",
+            ),
         ],
         ids=repr,
     )
@@ -72,7 +80,7 @@ class TestMistakes:
                 nef(*arguments)
 
     @pytest.mark.parametrize(
-        "error", [ValueError("x"), TypeError("x"), OSError(28, "No space left")]
+        "error", [ValueError("x"), TypeError("x"), OSError(5, "Input/output error")]
     )
     def test_bugs_are_raised(self, nef, command, error):
         def fail():
@@ -117,16 +125,70 @@ class TestMistakes:
         assert line.startswith(f"allennlp-nef: error: {tmp_path}/some.tags:2: expected OK or BAD")
 
 
-def test_defaults_of_allennlps_commands_are_those_of_the_package():
-    assert with_defaults([]) == ["--help"]
-    assert with_defaults(["predict", "a", "b"]) == ["predict", "a", "b", "--batch-size", "64"]
-    for given in (["--batch-size", "2"], ["--batch-size=2"]):
-        assert with_defaults(["predict", "a", "b", *given]) == ["predict", "a", "b", *given]
-    page = ["--static-dir", str(folders()["demo"])]
-    assert with_defaults(["serve", "a"]) == ["serve", "--archive-path", "a", *page]
-    given = ["serve", "--archive-path", "a", "--static-dir", "b"]
-    assert with_defaults(given) == given
-    assert with_defaults(["train", "a"]) == ["train", "a"]
+def test_version_is_that_of_this_package(nef, capsys):
+    assert nef("--version") == 0
+    assert capsys.readouterr().out == f"allennlp-nef {VERSION}\n"
+
+
+def test_an_archive_to_serve_may_be_the_first_argument(nef, tmp_path, monkeypatch):
+    server = pytest.importorskip("allennlp_server.commands.server_simple")
+    pages = []
+    monkeypatch.setattr(server, "_get_predictor", lambda args: args.archive_path)
+    monkeypatch.setattr(server, "WSGIServer", lambda address, app: pages.append(app) or FakeServer)
+    (tmp_path / "index.html").write_text("own")
+    for arguments in (["a"], ["--archive-path", "a", "--static-dir", tmp_path]):
+        assert nef("serve", *arguments) == 0
+    default, own = (app.test_client().get("/").data for app in pages)
+    assert b"<html" in default and own == b"own"
+    answer = pages[0].test_client().post("/predict", data="{", content_type="application/json")
+    assert answer.status_code == 400 and answer.json["message"]
+
+
+class FakeServer:
+    @staticmethod
+    def serve_forever():
+        pass
+
+
+def test_messages_begin_on_a_line_of_their_own(capsys):
+    with tqdm(total=2, file=sys.stderr, mininterval=0) as bar:
+        bar.update()
+        record_on_own_line("a", 30, "a", 1, "b", (), None)
+        *_, last = capsys.readouterr().err.split("\r")
+        assert last == ""
+
+
+def test_a_folder_for_downloads_that_cannot_be_made_is_named(nef, capsys, monkeypatch):
+    monkeypatch.setattr("allennlp.common.file_utils.CACHE_DIRECTORY", "/dev/null/a/cache")
+    assert nef("train", "none.jsonnet", "-s", "runs") == 2
+    assert "none.jsonnet" in capsys.readouterr().err
+    assert nef("train", "https://example.org/a.jsonnet", "-s", "runs") == 2
+    error = capsys.readouterr().err
+    assert "/dev/null/a" in error and "ALLENNLP_CACHE_ROOT" in error
+
+
+@pytest.mark.parametrize("path", ["-", "/dev/stdout"])
+def test_standard_output_is_not_opened_again(path, tmp_path):
+    """A file it goes to keeps what it has."""
+    code = "from pathlib import Path; from allennlp_nef.cli.shared import write_text, open_output\n"
+    code += (
+        f"write_text(Path({path!r}), 'b\\n')\nwith open_output({path!r}, 'w') as f: f.write('c')"
+    )
+    with open(tmp_path / "out", "w") as out:
+        out.write("a\n")
+        out.flush()
+        subprocess.run([sys.executable, "-c", code], stdout=out, cwd=ROOT, check=True)
+    assert (tmp_path / "out").read_text() == "a\nb\nc"
+
+
+def test_pipes_and_devices_are_written_and_not_replaced(tmp_path):
+    write_text(Path("/dev/null"), "text")
+    assert Path("/dev/null").is_char_device()
+    os.mkfifo(tmp_path / "pipe")
+    with ThreadPoolExecutor(1) as pool:
+        text = pool.submit((tmp_path / "pipe").read_text)
+        write_text(tmp_path / "pipe", "text")
+        assert text.result() == "text"
 
 
 def test_packages_are_included(nef, tmp_path, monkeypatch, capsys):

@@ -162,6 +162,11 @@ class TestColumns:
         gold, predicted = columns_of(text, 0, 1), columns_of(text, 0, 2)
         assert score(write("g", gold), write("p", predicted), "--format", "conll") == expected
 
+    def test_most_frequent_confusions_are_listed(self, write):
+        path = write("both.conll", "a B-X B-Y\nb O O\n\nc B-X B-Y\nd B-Z O\n")
+        text = output(command, path, "--format", "conll", "--confusions", 1)
+        assert text.endswith("\n\ngold  predicted  count\nB-X         B-Y      2\n")
+
     def test_columns_can_be_chosen(self, write):
         text, expected = CONLLEVAL["well-formed"]
         reordered = write("reordered", columns_of(text, 0, 2, 1))
@@ -188,10 +193,17 @@ class TestColumns:
         assert text.splitlines()[:3] == [
             "processed 3 tokens in 2 sentences",
             "accuracy",
-            "66.67   ",
+            "66.67",
         ]
         table = [line.split() for line in text.splitlines()[5:]]
         assert table[0] == ["N", "66.67", "100.00", "80.00", "2", "3"]
+
+    def test_words_without_a_gold_tag_are_not_scored(self, write):
+        both = write("both", "a B O\nb ? I\nc I I\n\nd O B\n")
+        scores = scores_of(both, [], format="conll")
+        assert (scores["accuracy"], scores["f1-overall"]) == (1 / 3, 0)
+        assert scores_of(both, [], format="conll", no_chunks=True) == {"accuracy": 1 / 3}
+        assert place_of(both, [], format="conll", gold_column=2, predicted_column=1) == (both, 2)
 
     @pytest.mark.parametrize("column, index", [("upos", 3), ("xpos", 4), ("feats", 5)])
     def test_columns_of_conllu_are_scored(self, write, column, index):

@@ -17,8 +17,8 @@ from allennlp_nef.data.chunks import (
     split_tag,
 )
 
-TYPES = ("X", "Y", "Z-1")
-TAGS = ["O", *(f"{prefix}-{kind}" for prefix in "BILUES" for kind in TYPES)]
+TYPES = ("X", "Y", "Z-1", "")
+TAGS = ["O", *(f"{prefix}-{kind}".rstrip("-") for prefix in "BILUES" for kind in TYPES)]
 
 
 @st.composite
@@ -37,28 +37,34 @@ def iob1(chunks, length):
     """B only if a chunk of the same type ends right before."""
     tags = ["O"] * length
     for start, end, kind in chunks:
-        tags[start:end] = [f"I-{kind}"] * (end - start)
+        tags[start:end] = [f"I-{kind}".rstrip("-")] * (end - start)
     for before, after in zip(chunks, chunks[1:]):
         if before.end == after.start and before.type == after.type:
-            tags[after.start] = f"B-{after.type}"
+            tags[after.start] = f"B-{after.type}".rstrip("-")
     return tags
 
 
 class TestTags:
     @pytest.mark.parametrize(
         "tag, expected",
-        [("O", ("O", "")), ("B-PER", ("B", "PER")), ("I-A-B", ("I", "A-B")), ("L--", ("L", "-"))],
+        [
+            ("O", ("O", "")),
+            ("B-PER", ("B", "PER")),
+            ("I-A-B", ("I", "A-B")),
+            ("L--", ("L", "-")),
+            ("B", ("B", "")),
+        ],
     )
     def test_tags_have_a_prefix_and_a_type(self, tag, expected):
         assert split_tag(tag) == expected
 
-    @pytest.mark.parametrize("tag", ["", "B", "B-", "-PER", "b-PER", "O-PER", "BI-PER", " O"])
+    @pytest.mark.parametrize("tag", ["", "X", "B-", "-PER", "b-PER", "O-PER", "BI-PER", " O"])
     def test_other_tags_are_errors(self, tag):
         with pytest.raises(ValueError):
             split_tag(tag)
 
     def test_labels_are_chunk_tags_if_all_of_them_are(self):
-        assert are_chunk_tags(["O", "B-X"])
+        assert are_chunk_tags(["O", "B-X"]) and are_chunk_tags(["O", "I"])
         assert not are_chunk_tags(["O"])
         assert not are_chunk_tags(["B-X", "NOUN"])
         assert not are_chunk_tags(["OK", "BAD"])
@@ -97,6 +103,9 @@ class TestChunksOf:
             ("B-X I-X O L-X", [(0, 2, "X"), (3, 4, "X")]),
             # The type is everything after the first hyphen.
             ("B-A-B I-A-C I-A-C", [(0, 1, "A-B"), (1, 3, "A-C")]),
+            # Without a type, alone and beside other types.
+            ("O B I O I I B", [(1, 3, ""), (4, 6, ""), (6, 7, "")]),
+            ("B I-X I L U", [(0, 1, ""), (1, 2, "X"), (2, 4, ""), (4, 5, "")]),
         ],
     )
     def test_chunks_of_small_examples(self, tags, expected):
@@ -135,6 +144,21 @@ class TestEncoding:
             converted = convert_tags(tags, target)
             assert converted == encode_chunks(chunks, length, target)
             assert convert_tags(converted, target) == converted
+
+    @pytest.mark.parametrize(
+        "tags, bio, bioul",
+        [
+            ("B-X ? I-X O ?", "B-X ? I-X O ?", "B-X ? L-X O ?"),
+            ("? I-X ? ? L-X B-X", "? I-X ? ? I-X B-X", "? I-X ? ? L-X U-X"),
+            ("I-X ? I-Y", "B-X ? I-Y", "U-X ? L-Y"),
+            ("B ? I", "B ? I", "B ? L"),
+        ],
+    )
+    def test_words_without_a_tag_stay_so(self, tags, bio, bioul):
+        given, *expected = (
+            [None if tag == "?" else tag for tag in row.split()] for row in (tags, bio, bioul)
+        )
+        assert [convert_tags(given, scheme) for scheme in SCHEMES] == expected
 
     @settings(deadline=None, derandomize=True)
     @given(st.lists(st.sampled_from(TAGS), max_size=8), st.sampled_from(SCHEMES))

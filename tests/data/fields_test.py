@@ -1,4 +1,4 @@
-"""Gold tags that the vocabulary may lack."""
+"""Gold tags that may be missing, or that the vocabulary may lack."""
 
 import pickle
 
@@ -16,11 +16,11 @@ def vocabulary(*labels):
     return Vocabulary.from_instances([Instance({"tags": field(list(labels))})])
 
 
-def test_unseen_labels_are_minus_1():
-    vocab = vocabulary("A", "A", "B")
-    batch = Batch([Instance({"tags": field(labels)}) for labels in (["B", "C", "A"], ["D"])])
+def test_unseen_labels_are_minus_1_and_missing_ones_minus_100():
+    vocab = vocabulary("A", "A", None, "B")
+    batch = Batch([Instance({"tags": field(labels)}) for labels in (["B", "C", "A"], ["D", None])])
     batch.index_instances(vocab)
-    assert batch.as_tensor_dict()["tags"].tolist() == [[1, -1, 0], [-1, 0, 0]]
+    assert batch.as_tensor_dict()["tags"].tolist() == [[1, -1, 0], [-1, -100, 0]]
     assert vocab.get_vocab_size("labels") == 2
 
 

@@ -86,6 +86,7 @@ def test_scores_of_any_sequences_are_those_of_the_script(scheme, data):
         ("O B-PER I-PER B-LOC", "B-LOC B-MISC", "B-LOC O", 1, 1, 2),
         ("O B-PER I-PER B-LOC", "B-LOC I-LOC", "B-LOC O", 0, 1, 1),
         ("O B-PER", "B-MISC I-MISC", "O O", 0, 0, 1),
+        ("O B I", "B I O I", "B I B O", 1, 2, 2),
     ],
 )
 def test_unseen_gold_labels_count_as_in_the_script(

@@ -270,6 +270,18 @@ class TestDamage:
         torch.save(weights, stream)
         refused(archive(weights_th=stream.getvalue()), marker, "another version")
 
+    def test_weights_of_another_model_name_the_first_that_differs(self, run, tmp_path):
+        weights = torch.load(run / "best.th", weights_only=True)
+        shape = (3, *weights["encoder._module.weight_ih_l0"].shape[1:])
+        torch.save({**weights, "encoder._module.weight_ih_l0": torch.ones(shape)}, tmp_path / "w")
+        with safe_archives():
+            with pytest.raises(ArchiveError) as raised:
+                load_archive(str(run), weights_file=str(tmp_path / "w"))
+            parts = ("encoder._module.weight_ih_l0", "[3, 8]", "[20, 8]", "--weights-file")
+            assert all(part in str(raised.value) for part in parts)
+            with pytest.raises(ArchiveError, match="^none.th: no such file$"):
+                load_archive(str(run), weights_file="none.th")
+
     def test_a_bug_in_a_model_is_no_mistake_in_the_archive(self, archive, monkeypatch):
         def fail(*arguments, **options):
             raise AttributeError("a bug")

@@ -44,20 +44,29 @@ class TestAnswer:
     def test_spans_are_the_chunks_of_the_tags(self, ner):
         answer = ner.predict(SENTENCE.split())
         assert set(answer) == {"tokens", "tags", "probabilities", "spans"}
-        spans = [(span["start"], span["end"], span["type"]) for span in answer["spans"]]
-        assert spans == chunks_of(answer["tags"]) == [(0, 2, "PER"), (5, 6, "LOC")]
-        assert [span["text"] for span in answer["spans"]] == ["Anna Berg", "Rome"]
-        for span in answer["spans"]:
-            least = min(answer["probabilities"][span["start"] : span["end"]])
-            assert 0 < span["probability"] <= least + 1e-5
+        chunks = chunks_of(answer["tags"])
+        assert chunks == [(0, 2, "PER"), (5, 6, "LOC")]
+        for (start, end, kind), span in zip(chunks, answer["spans"], strict=True):
+            text = " ".join(answer["tokens"][start:end])
+            assert (span["type"], span["text"]) == (kind, text)
+            assert 0 < span["probability"] <= min(answer["probabilities"][start:end]) + 1e-5
         json.dumps(answer)
+
+    def test_spans_are_characters_of_the_sentence_as_it_was_given(self, ner):
+        spaced = "  Anna\u00a0 Berg met officials in\tRome ."
+        for given, places in ((SENTENCE, [(0, 9), (27, 31)]), (spaced, [(2, 12), (30, 34)])):
+            spans = ner.predict(given)["spans"]
+            assert [(span["start"], span["end"]) for span in spans] == places
+            assert [span["text"] for span in spans] == [given[a:b] for a, b in places]
+        assert ner.predict(SENTENCE.split())["spans"] == ner.predict(SENTENCE)["spans"]
+        assert ner.predict(["Paul", "slept", "Anna", "Berg"])["spans"][-1]["end"] == 20
 
     def test_forms_of_a_request_have_the_same_answer(self, ner):
         expected = ner.predict_json({"tokens": SENTENCE.split()})
         other = {"tokens": SENTENCE.split(), "sentence": None, "attention": False}
         assert ner.predict_json(other) == ner.predict(SENTENCE.split()) == expected
         expected["offsets"] = [[0, 4], [5, 9], [10, 13], [14, 23], [24, 26], [27, 31], [32, 33]]
-        other = {"sentence": SENTENCE.replace(" ", "\u00a0"), "attention": None}
+        other = {"sentence": SENTENCE.replace(" met ", "\u00a0met\u00a0"), "attention": None}
         assert ner.predict_json(other) == ner.predict(SENTENCE) == expected
 
     @pytest.mark.parametrize("name", ["ner", "pos"])
@@ -117,7 +126,7 @@ class TestMinProbability:
         answer = ner.predict(SENTENCE, min_probability=second["probability"])
         assert answer["spans"] == [second]
         for index, tag in enumerate(plain["tags"]):
-            if first["start"] <= index < first["end"]:
+            if answer["tokens"][index] in first["text"].split():
                 assert answer["tags"][index] == "O"
                 assert answer["probabilities"][index] < 1 - plain["probabilities"][index] + 1e-6
             else:

@@ -156,6 +156,19 @@ class TestLines:
         assert len([each for each in caplog.messages if "skipped" in each]) == len(self.BAD)
         assert all(json.loads(skipping.dump_line(answer)) == answer for answer in answers)
 
+    @pytest.mark.parametrize("line", ["-DOCSTART- -X- O O", "Anna slept ."])
+    def test_lines_without_json_are_told_how_to_be_read(self, predictor, line):
+        with pytest.raises(UserError, match="--use-dataset-reader.*input_format"):
+            predictor.predict_json(predictor.load_line(line))
+
+    def test_unknown_fields_are_kept_on_demand(self):
+        keeping = predictor_of(keep_fields=True, on_error="skip")
+        other = {"id": None, "url": None, "tags": "gold", "line": [7]}
+        bad, answer = keeping.predict_batch_json([{**other, "sentence": ""}, {**other, **GOOD[0]}])
+        assert answer == {"url": None, "line": [7], **predictor_of().predict_json(GOOD[0])}
+        assert bad.pop("error") and bad == {"url": None, "tags": "gold", "line": [7]}
+        assert "error" in keeping.predict_json({**GOOD[0], "x": float("nan")})
+
     def test_default_stops_at_the_first_bad_line(self):
         predictor = predictor_of()
         lines = list(map(predictor.load_line, self.LINES))

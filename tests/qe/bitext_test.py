@@ -105,6 +105,8 @@ class TestXliff1:
             (seg(1, "A.") + '<mrk mtype="seg" mid="2"/>', '<g id="1">' + seg(1, "<mrk>a</mrk>.") + "</g>" + seg(2, ""),
              [("1", "A.", "a."), ("2", "", "")]),
             (seg(1, "A " + seg("1a", "B") + " C"), seg(1, "a b c"), [("1", "A B C", "a b c")]),
+            # A segment in two parts.
+            (seg(1, "A B"), '<g id="1">' + seg(1, "a ") + "</g>" + seg(1, "b"), [("1", "A B", "a b")]),
         ],
     )  # fmt: skip
     def test_segments_are_paired_by_their_mid(self, read, source, target, expected):
@@ -158,7 +160,66 @@ class TestXliff1:
         assert f'<note from="allennlp_nef" annotates="target">{note}' in got
 
 
+def units_of_xliff_1(unit):
+    """A unit that is translated, one that must not be, two in a group like that, and three that are final."""
+    return f"""<xliff version="1.2"><file><body>{unit("1")}{unit("2", 'translate="no"')}
+ <group translate="no"><group>{unit("3")}</group>{unit("4", 'translate="yes"')}</group>
+ {unit("5", target='state="final"')}{unit("6", target='state="signed-off"')}{unit("7", 'approved="yes"')}
+</body></file></xliff>"""
+
+
+def units_of_xliff_2(unit):
+    return f"""<xliff version="2.1"><file>{unit("1")}{unit("2", 'translate="no"')}
+ <group translate="no"><group>{unit("3")}</group>{unit("4", 'translate="yes"')}</group>
+ {unit("5", segment='state="final"')}{unit("6", segment='state="final"')}{unit("7", segment='state="final"')}
+</file></xliff>"""
+
+
+def unit_1(name, options="", target=""):
+    texts = f"<source>A {name}</source><target {target}>a {name}</target>"
+    return f'<trans-unit id="{name}" {options}>{texts}</trans-unit>'
+
+
+def unit_2(name, options="", segment=""):
+    texts = f"<source>A {name}</source><target>a {name}</target>"
+    return f'<unit id="{name}" {options}><segment {segment}>{texts}</segment></unit>'
+
+
+@pytest.mark.parametrize("text", [units_of_xliff_1(unit_1), units_of_xliff_2(unit_2)])
+def test_units_that_are_not_translated_are_left_out_and_final_ones_marked(
+    read, annotate, tmp_path, text
+):
+    bitext = read("a.xlf", text)
+    names = [name for name, *_ in pairs(bitext)]
+    final = [f"unit {number} (final)" for number in (5, 6, 7)]
+    assert names == ["unit 1", "unit 4", *final]
+    tree = etree.fromstring(annotate(bitext, *map(answer, bitext.segments)))
+    units = [note.xpath("string(ancestor::*[@id][1]/@id)") for note in tree.iter("note")]
+    assert units == ["1", "4", "5", "6", "7"]
+    path = str(tmp_path / "a.xlf")
+    assert [name for name, *_ in pairs(read_bitext([path], skip_final=True))] == names[:2]
+
+
 class TestXliff2:
+    def test_order_ignorable_text_and_marks_do_not_shift_targets(self, read, annotate):
+        inner = (
+            "<segment><source>A <mrk id='1'>B <mrk id='2'>C</mrk></mrk></source>"
+            "<target order='3'><mrk id='1'>c <mrk id='2'>b</mrk></mrk> a</target></segment>"
+            "<ignorable><source>; </source><target order='2'>, </target></ignorable>"
+            "<segment><source>D</source><target/></segment><segment><source/></segment>"
+            "<segment><source>E</source><target order='1'>e</target></segment>"
+        )
+        text = f'<xliff version="2.0"><file><unit id="u">{inner}</unit></file></xliff>'
+        bitext = read("a.xlf", text)
+        texts = [("A B C", "c b a"), ("D", ""), ("", ""), ("E", "e")]
+        names = [f"unit u, segment {number}" for number in range(1, 5)]
+        assert pairs(bitext) == [(name, *pair) for name, pair in zip(names, texts)]
+        first, *_, last = bitext.segments
+        missing = {"error": "none"}
+        got = annotate(bitext, answer(first, "b"), missing, missing, answer(last)).decode()
+        lines = "segment 1: score 0.5000; major 0.9000 at 2-3: b\nsegment 4: score 0.5000</note>"
+        assert lines in got and got.count("<note") == 1 + 1  # and <notes>
+
     def test_segments_are_paired_within_themselves(self, read):
         bitext = read("a.xliff", XLIFF_2)
         assert pairs(bitext) == [

@@ -1,7 +1,9 @@
 """Data paths, and the sentences of files of lines and of error spans."""
 
+import gzip
 import json
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -88,6 +90,24 @@ class TestLines:
         assert read(prefix) == expected
         write(tmp_path, {"src-mt.alignments": "\n\n\n"})  # preferred to .align
         assert [example.alignments for example in read(prefix)] == [[], [], []]
+
+    def test_blanks_belong_to_words_that_tabs_separate(self, tmp_path):
+        files = {"src": "New York\tis\n", "mt": "A\n", "tags": "OK\n", "align": "1-0\n"}
+        (example,) = read(write(tmp_path, files))
+        assert (example.source, example.alignments) == (["New York", "is"], [(1, 0)])
+
+    @pytest.mark.parametrize(
+        "ending, text",
+        [
+            ("src", "a\tb\nc d e\nf\n"),
+            ("mt", "A B\nC\tD\nF\n"),
+            ("tags", "OK OK BAD BAD OK\nBAD OK OK\tBAD OK\nOK BAD OK\n"),
+            ("src-mt.alignments", "0-0\t1-1\n2-0 0-1\n\n"),
+        ],
+    )
+    def test_files_with_both_separators_are_an_error(self, tmp_path, ending, text):
+        prefix = write(tmp_path, {**good_files(), ending: text})
+        assert place_of_error(prefix) == (ending, 2)
 
     @pytest.mark.parametrize(
         "ending, line, text",
@@ -194,6 +214,26 @@ class TestDataPaths:
         assert examples[0].tags == ["OK", "BAD"]
         monkeypatch.chdir(tmp_path)
         assert read(self.PARTS) == read("x.json") == examples
+
+    def test_patterns_and_compressed_files_are_read(self, tmp_path):
+        for name in ("en-de", "en-zh"):
+            (tmp_path / name).mkdir()
+            prefix = write(tmp_path / name, good_files())
+        expected = read(prefix)
+        for ending in good_files():
+            data = Path(f"{prefix}.{ending}").read_bytes()
+            Path(f"{prefix}.{ending}.gz").write_bytes(gzip.compress(data))
+            os.remove(f"{prefix}.{ending}")
+        assert read(prefix) == expected
+        assert read(str(tmp_path / "*" / "x")) == read(str(tmp_path / "en-*" / "*")) == expected * 2
+        truncated = Path(f"{prefix}.tags.gz").read_bytes()[:-12]
+        Path(f"{prefix}.tags.gz").write_bytes(truncated)
+        assert place_of_error([str(tmp_path / "*" / "x")])[0] == "tags.gz"
+        rows = tmp_path / "a.tsv"
+        rows.write_text(DEVELOPMENT + development_row())
+        assert len(read(str(tmp_path / "*.tsv"))) == 1
+        (tmp_path / "[ab]").mkdir()
+        assert len(read(write(tmp_path / "[ab]", good_files()))) == 3
 
     def test_lists_are_concatenated(self, tmp_path):
         prefix = write(tmp_path, good_files())
@@ -303,6 +343,55 @@ class TestErrorSpans:
         assert place_of_error(path) == ("tsv", 1)
         path = {"spans": gold, "source": write("b.src", "\n")}
         assert place_of_error(path) == ("src", 1)
+
+
+class TestTaggedObjects:
+    ROW = {
+        "source": ["a", "b"],
+        "target": ["A"],
+        "tags": ["OK", "BAD", "OK"],
+        "alignments": [[1, 0]],
+        "source_tags": ["OK", "BAD"],
+        "hter": 0.5,
+    }
+
+    def test_they_are_read_as_files_of_lines_are(self, tmp_path):
+        lines = {"source": "a b", "target": "A", "tags": "OK BAD OK", "alignments": "1-0"}
+        path = tmp_path / "x.jsonl"
+        text = "".join(json.dumps({**self.ROW, **each}) + "\n" for each in ({}, lines))
+        path.write_text(text)
+        files = {"src": "a b\n", "mt": "A\n", "tags": "OK BAD OK\n", "align": "1-0\n"}
+        prefix = write(tmp_path, {**files, "source_tags": "OK BAD\n", "hter": "0.5\n"})
+        for tagged in ("target", "source", "target_and_gaps"):
+            options = {"tagged": tagged, "sentence_scores": True}
+            assert read(str(path), **options) == 2 * read(prefix, **options)
+        spans = {
+            "source": "a",
+            "target": "A",
+            "spans": [{"start": 0, "end": 1, "severity": "minor"}],
+        }
+        path.write_text(json.dumps({**spans, "tags": ["minor"]}))
+        assert read(str(path), severities=True)[0].tags == ["minor"]
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"tags": None},
+            {"tags": ["OK"] * 2},
+            {"tags": [1, 2, 3]},
+            {"tags": "OK ok OK"},
+            {"target": ["A b"]},
+            {"target": {"A": 1}},
+            {"source": []},
+            {"alignments": [[2, 0]]},
+            {"alignments": [0]},
+            {"alignments": None},
+        ],
+    )
+    def test_wrong_objects_are_errors_with_their_line(self, tmp_path, change):
+        rows = [self.ROW, {**self.ROW, **change}]
+        (tmp_path / "x.jsonl").write_text("\n\n".join(map(json.dumps, rows)))
+        assert place_of_error(str(tmp_path / "x.jsonl")) == ("jsonl", 3)
 
 
 # Neither whitespace nor the byte order mark, which at the start of a file is no part of a word.

@@ -130,7 +130,6 @@ class TestRequest:
             ({"source": None}, "source"),
             ({"target": 7}, "target"),
             ({"source": " \t"}, "source"),
-            ({"target": []}, "target"),
             ({"target": ["das", "Haus "]}, "target"),
             ({"target": [None] * 5000}, "target"),
             ({"target": "der <EOS> Hund"}, "target"),
@@ -192,9 +191,7 @@ class TestThreshold:
 class TestSpans:
     TEXT = " der alte\u00a0 Hund bellt\tlaut.\u200b"
 
-    @pytest.mark.parametrize("severity", ["minor", "major"])
-    def test_spans_are_those_of_the_tags(self, severity):
-        predictor = predictor_of(severity=severity)
+    def test_spans_are_those_of_the_tags(self, predictor):
         bad = predictor.predict(SOURCE, self.TEXT)["bad_probabilities"]
         for limit in (sorted(bad)[2], 0.999999, 1e-9):
             answer = predictor.predict(SOURCE, self.TEXT, threshold=limit)
@@ -207,7 +204,7 @@ class TestSpans:
             for span, words in zip(answer["spans"], groups, strict=True):
                 assert span["text"] == self.TEXT[span["start"] : span["end"]]
                 assert span["text"].split() == [answer["tokens"][i] for i in words]
-                assert span["severity"] == severity
+                assert "severity" not in span
                 mean = sum(answer["bad_probabilities"][i] for i in words) / len(words)
                 assert span["probability"] == pytest.approx(mean)
         assert [span["text"] for span in answer["spans"]] == [self.TEXT.strip()]
@@ -234,6 +231,28 @@ class TestSpans:
         assert [(span["start"], span["end"]) for span in answer["spans"]] == [(0, 8), (8, 8)]
         other = predictor.predict("the dog", "der Hund <EOS>", threshold=1e-9)
         assert other["offsets"][2] == [9, 14] and other["tags"] == answer["tags"]
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if name != "source"])
+@pytest.mark.parametrize("target", ["", [], " <EOS>"])
+def test_an_empty_translation_is_answered(name, target):
+    predictor, request = predictor_of(name), {"source": SOURCE, "target": target}
+    first, answer, last = predictor.predict_batch_json([REQUEST, {**request, "id": 3}, REQUEST])
+    assert_same(last, first)
+    tokens = {"gaps": ["<EOS>"], "eos": ["<EOS>"], "target_and_gaps": ["<gap>"]}.get(name, [])
+    assert (answer["id"], answer["tokens"], len(answer["tags"])) == (3, tokens, len(tokens))
+    assert tokens or (answer["sentence_score"], answer["spans"]) == (1, [])
+    assert predictor.predict_json(request)["tags"] == answer["tags"]
+
+
+@pytest.mark.parametrize("threshold, warns", [(None, True), (0.9, False)])
+def test_a_model_without_calibration_that_finds_nothing_warns_at_the_end(threshold, warns, caplog):
+    predictor = predictor_of("severities", threshold=threshold)
+    predictor.finish()
+    assert not caplog.records
+    assert set(predictor.predict("the dog", "der Hund", threshold=0.999)["tags"]) == {"OK"}
+    predictor.finish()
+    assert ["calibrate" in record.message for record in caplog.records] == [True] * warns
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -1,14 +1,20 @@
 """Trainings that are killed and recovered end like a training without interruption."""
 
+import json
 import random
+import re
+import shutil
+import tarfile
 
 import numpy
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.models import SimpleTagger
+from allennlp.common.params import with_overrides
+from allennlp.models import SimpleTagger, load_archive
 from allennlp.training import gradient_descent_trainer
 
+from allennlp_nef.errors import UserError
 from allennlp_nef.training.trainer import NefTrainer, random_states, set_random_states
 from tests.training.small_run import (
     KILLED,
@@ -87,6 +93,66 @@ def test_a_training_that_ran_out_of_patience_stays_finished(tmp_path):
     run(values, tmp_path / "run", recover=True)
     assert len(metrics_of(tmp_path / "run")) == 2
     assert {path: path.read_bytes() for path in (tmp_path / "run").glob("*.th")} == files
+
+
+@pytest.mark.parametrize(
+    "key, value",
+    [
+        ("trainer.optimizer.lr", 0.01),
+        ("trainer.learning_rate_scheduler", {"type": "inverse_time", "rate": 0.5}),
+        ("model.encoder.hidden_size", 5),
+        ("data_loader.batch_sampler.batch_size", 2),
+        ("validation_data_path", "other.txt"),
+    ],
+)
+def test_a_recovery_with_another_config_is_an_error_that_names_the_key(key, value, tmp_path):
+    values = config(tmp_path, trainer={"num_epochs": 1})
+    run(values, tmp_path / "run")
+    shutil.copy(tmp_path / "data.txt", tmp_path / "other.txt")
+    value = str(tmp_path / value) if value == "other.txt" else value
+    changed = with_overrides(values, {key: value})
+    (tmp_path / "run" / "config.json").write_text(json.dumps(changed))
+    with pytest.raises(ConfigurationError, match=key):
+        run(changed, tmp_path / "run", recover=True)
+
+
+def test_a_recovery_may_have_more_epochs(tmp_path):
+    values = config(tmp_path, trainer={"num_epochs": 1})
+    run(values, tmp_path / "run")
+    values["trainer"].update(num_epochs=3, patience=9)
+    (tmp_path / "run" / "config.json").write_text(json.dumps(values))
+    run(values, tmp_path / "run", recover=True)
+    assert len(metrics_of(tmp_path / "run")) == 3
+
+
+@pytest.mark.parametrize("epochs", [0, 1])
+def test_a_loss_of_nan_leaves_the_archive_of_the_best_epoch(epochs, tmp_path, monkeypatch):
+    forward, calls = SimpleTagger.forward, []
+
+    def forward_until_nan(self, *args, **options):
+        calls.append(self)
+        output = forward(self, *args, **options)
+        is_late = len(calls) > 2 * BATCHES * epochs + 2
+        return {**output, "loss": output["loss"] * (float("nan") if is_late else 1.0)}
+
+    monkeypatch.setattr(SimpleTagger, "forward", forward_until_nan)
+    with pytest.raises(UserError, match=f"batch 2 of epoch {epochs} "):
+        run(config(tmp_path, include_in_archive=["out.log"]), tmp_path / "run")
+    archive = tmp_path / "run" / "model.tar.gz"
+    assert archive.exists() == bool(epochs)
+    if epochs:
+        with tarfile.open(archive) as members:
+            assert "out.log" in members.getnames()
+        weights = load_archive(str(archive)).model.state_dict()
+        best = torch.load(tmp_path / "run" / "best.th")
+        assert all(torch.equal(weights[name], weight) for name, weight in best.items())
+
+
+def test_progress_bars_show_the_loss_and_the_validation_metric(tmp_path, capsys):
+    values = config(tmp_path, trainer={"validation_metric": "+accuracy"})
+    run(values, tmp_path / "run")
+    names = {*re.findall("([a-z0-9_]+): 0[.]", capsys.readouterr().err)}
+    assert {"accuracy"} < names <= {"accuracy", "loss"}
 
 
 def test_random_states_are_loaded_as_tensors_and_numbers(tmp_path):

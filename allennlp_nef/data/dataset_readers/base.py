@@ -1,7 +1,7 @@
 """The base classes of the dataset readers, and what the writers of output formats get."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -14,7 +14,8 @@ from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 from overrides import overrides
 
 from allennlp_nef.data.fields import TagsField
-from allennlp_nef.errors import DataFormatError
+from allennlp_nef.data.text_files import data_paths, read_objects
+from allennlp_nef.errors import DataFormatError, quote
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +43,8 @@ class TaggingReader(DatasetReader):
     Base class of the dataset readers of this package. A subclass implements `examples`, which parses and checks a file,
     and `text_to_instance`.
 
+    A data path is a file, perhaps compressed (`.gz`), a pattern such as `data/*.conll`, or a list of these.
+
     The workers of a data loader and the processes of distributed training share the examples that `max_tokens` leaves.
 
     # Parameters
@@ -60,6 +63,8 @@ class TaggingReader(DatasetReader):
 
     text_fields: tuple[str, ...] = ("tokens",)
     """The names of the fields that hold words."""
+    prefix_ending: ClassVar[str] = ""
+    """The `ending` of `data_paths`."""
     writers: ClassVar[dict[str, Writer]] = {}
     """The output formats of `allennlp predict` other than JSON, by name."""
 
@@ -100,13 +105,18 @@ class TaggingReader(DatasetReader):
 
     def _without_long(self, file_path: Any) -> Iterator[Any]:
         num_read = num_left_out = 0
+        paths = data_paths(file_path, self.prefix_ending)
         try:
-            for example in self.examples(file_path):
-                num_read += 1
-                if self.max_tokens is not None and self.num_tokens(example) > self.max_tokens:
-                    num_left_out += 1
-                else:
-                    yield example
+            for path in paths:
+                num_before = num_read
+                for example in self.examples(path):
+                    num_read += 1
+                    if self.max_tokens is not None and self.num_tokens(example) > self.max_tokens:
+                        num_left_out += 1
+                    else:
+                        yield example
+                if num_read == num_before:
+                    raise DataFormatError(f"{path}:1: expected at least one sentence, got none")
         finally:  # also if `max_instances` ends the reading
             if num_left_out:
                 self.warn(
@@ -114,8 +124,9 @@ class TaggingReader(DatasetReader):
                     *(file_path, num_left_out, num_read, self.max_tokens),
                 )
         if num_left_out == num_read:
-            limit = f" of at most {self.max_tokens} tokens" if num_read else ""
-            raise DataFormatError(f"{file_path}:1: expected at least one sentence{limit}, got none")
+            raise DataFormatError(
+                f"{paths[0]}:1: expected at least one sentence of at most {self.max_tokens} tokens, got none"
+            )
 
     @overrides
     def apply_token_indexers(self, instance: Instance) -> None:
@@ -139,11 +150,14 @@ class SentenceReader(TaggingReader):
 
     @overrides(check_signature=False)
     def text_to_instance(
-        self, tokens: list[str], tags: list[str] | None = None, sentence: Any = None
+        self,
+        tokens: list[str],
+        tags: Sequence[str | None] | None = None,
+        sentence: Any = None,
     ) -> Instance:
         """
         The instance of a sentence: its words, their tags if they are known, and the parsed lines of a file for the
-        output format.
+        output format. The tag None stands for a word without a gold tag.
         """
         words = text_field(tokens)
         fields: dict[str, Field] = {"tokens": words}
@@ -153,6 +167,40 @@ class SentenceReader(TaggingReader):
         if sentence is not None:
             metadata["sentence"] = sentence
         return Instance({**fields, "metadata": MetadataField(metadata)})
+
+
+def read_tagged_objects(
+    path: str, encoding: str = "utf-8"
+) -> Iterator[tuple[int, list[str], list[str | None] | None]]:
+    """
+    Yields the line number, the `tokens` and the `tags` of each object of a file of JSON lines, such as the answers of
+    `nef_tagger`. Other fields are ignored. The tag null stands for a word without a gold tag. A file whose first object
+    has no `tags` is unlabeled.
+
+    # Raises
+
+    `DataFormatError`: what `read_objects` raises, a token or a tag that is not a string, another number of tags.
+    """
+    is_labeled = None
+    for number, value in read_objects(path, encoding):
+        tokens: Any = value.get("tokens")
+        tags = value.get("tags")
+        is_labeled = tags is not None if is_labeled is None else is_labeled
+        if not _are_tagged(tokens, tags) or (tags is not None) != is_labeled:
+            expected = "tags, one for each token" if is_labeled else "no tags"
+            raise DataFormatError(
+                f"{path}:{number}: expected tokens, a list of words, and {expected}, got {quote(value)}"
+            )
+        yield number, tokens, tags
+
+
+def _are_tagged(tokens: Any, tags: Any) -> bool:
+    """Whether these are a list of words and, if it is not None, a list of their tags."""
+    tags = tokens if tags is None else tags
+    if not (isinstance(tokens, list) and isinstance(tags, list) and 0 < len(tokens) == len(tags)):
+        return False
+    without_none = [tag for tag in tags if tag is not None]
+    return all(isinstance(each, str) and each for each in [*tokens, *without_none])
 
 
 class TextReader(TaggingReader):

@@ -11,10 +11,17 @@ from allennlp.data import DatasetReader
 from overrides import overrides
 
 from allennlp_nef.data.chunks import OUTSIDE, SCHEMES, convert_tags, split_tag
-from allennlp_nef.data.dataset_readers.base import Prediction, SentenceReader, Writer
-from allennlp_nef.data.text_files import read_lines
+from allennlp_nef.data.dataset_readers.base import (
+    Prediction,
+    SentenceReader,
+    Writer,
+    read_tagged_objects,
+)
+from allennlp_nef.data.text_files import is_json_lines, read_lines
 from allennlp_nef.errors import DataFormatError, quote
 
+# What stands in the column of the tag if a word has none.
+NO_TAG = ("?", "")
 # Empty lines, and lines that start a document or, for `conlleval`, end a sentence.
 _BOUNDARY = re.compile(r"[ \t]*((-DOCSTART-|-X-)([ \t].*)?)?")
 
@@ -62,7 +69,7 @@ def read_columns(
             row, separator = [column.strip(" ") for column in line.split("\t")], "tabs"
         else:
             row, separator = [column for column in line.split(" ") if column], "blanks"
-        layout = f"{len(row)} columns separated by {separator}"
+        layout = f"{len(row)} column{'s' * (len(row) != 1)} separated by {separator}"
         if not first_line:
             first_layout, first_line = layout, number
         if layout != first_layout:
@@ -107,7 +114,7 @@ def write_conll(reader: "ConllTagsReader", prediction: Prediction) -> str:
     for tags in (metadata["tags"], answer["tags"]):
         if tags is not None:
             tags = convert_tags(tags, "BIO") if reader.tag_scheme == "BIOUL" else tags
-            rows = [[*row, tag] for row, tag in zip(rows, tags)]
+            rows = [[*row, tag or NO_TAG[0]] for row, tag in zip(rows, tags)]
     return format_columns(rows)
 
 
@@ -117,9 +124,10 @@ class ConllTagsReader(SentenceReader):
     Reads the columns of the CoNLL shared tasks, such as the named entities of CoNLL-2002 (word, tag) and CoNLL-2003
     (word, part of speech, chunk, tag). `read_columns` describes the format. Tags may be IOB1, BIO (IOB2), BIOUL or
     BIOES; their chunks are those that `conlleval` finds. For the fields of an instance see `SentenceReader`; `sentence`
-    is a `ColumnSentence`.
+    is a `ColumnSentence`. Files in `.jsonl` are JSON lines (see `read_tagged_objects`).
 
-    A file without the tag column is unlabeled, and a warning says so.
+    A word whose tag is `?` or empty has no gold tag, and counts neither in the loss nor in the scores. A file without
+    the tag column is unlabeled, and a warning says so.
 
     Registered as a `DatasetReader` with name "conll_tags".
 
@@ -165,31 +173,41 @@ class ConllTagsReader(SentenceReader):
 
     @overrides(check_signature=False)
     def examples(self, file_path: str) -> Iterator[dict[str, Any]]:
+        if is_json_lines(file_path):
+            for number, words, tags in read_tagged_objects(file_path, self.encoding):
+                tags = self._converted(tags, file_path, [number] * len(words))
+                yield {"tokens": words, "tags": tags}
+            return
         has_warned = False
         for sentence in read_columns(file_path, self.encoding, self.comment_prefix):
             width = len(sentence.rows[0])
             if not -width <= self.word_column < width:
                 raise DataFormatError(
-                    f"{file_path}:{sentence.lines[0]}: expected words in column {self.word_column}, got {width} columns"
+                    f"{file_path}:{sentence.lines[0]}: expected words in column {self.word_column} of {width}"
                 )
             index = self.tag_index(width)
             if index is None and self.tag_column is not None and not has_warned:
                 self.warn(f"{file_path} has no column {self.tag_column}: it is read without tags.")
                 has_warned = True
-            for row, line in zip(sentence.rows, sentence.lines):
-                self._check(row, index, f"{file_path}:{line}")
-            tags = None if index is None else [row[index] for row in sentence.rows]
-            if tags is not None and self.tag_scheme is not None:
-                tags = convert_tags(tags, self.tag_scheme)
             words = [row[self.word_column] for row in sentence.rows]
+            if "" in words:
+                place = f"{file_path}:{sentence.lines[words.index('')]}"
+                raise DataFormatError(f"{place}: expected a word, got an empty column")
+            tags = None
+            if index is not None:
+                tags = [None if row[index] in NO_TAG else row[index] for row in sentence.rows]
+                tags = self._converted(tags, file_path, sentence.lines)
             yield {"tokens": words, "tags": tags, "sentence": sentence}
 
-    def _check(self, row: list[str], tag_index: int | None, place: str) -> None:
-        tag = OUTSIDE if tag_index is None else row[tag_index]
-        if not row[self.word_column] or not tag:
-            raise DataFormatError(f"{place}: expected a word and a tag, got an empty column")
-        if self.tag_scheme is not None:
+    def _converted(
+        self, tags: list[str | None] | None, path: str, lines: Sequence[int]
+    ) -> list[str | None] | None:
+        """The tags in the scheme of the reader. `lines` are their line numbers, for errors."""
+        if tags is None or self.tag_scheme is None:
+            return tags
+        for tag, line in zip(tags, lines):
             try:
-                split_tag(tag)
+                split_tag(OUTSIDE if tag is None else tag)
             except ValueError as error:
-                raise DataFormatError(f"{place}: {error} (tag_column, tag_scheme)") from None
+                raise DataFormatError(f"{path}:{line}: {error} (tag_column, tag_scheme)") from None
+        return convert_tags(tags, self.tag_scheme)

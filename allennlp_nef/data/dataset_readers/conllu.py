@@ -16,10 +16,11 @@ from allennlp_nef.data.dataset_readers.base import (
     SentenceReader,
     TextReader,
     Writer,
+    read_tagged_objects,
     text_field,
 )
 from allennlp_nef.data.fields import TagsField
-from allennlp_nef.data.text_files import read_lines
+from allennlp_nef.data.text_files import is_json_lines, read_lines
 from allennlp_nef.errors import DataFormatError, quote
 
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -27,6 +28,8 @@ TAG_COLUMNS = ("upos", "xpos", "feats")
 UNKNOWN = "_"
 Tree = tuple[list[int], list[str]]
 """The head of each word, from 1, or 0 for the root; and the label of the arc between them."""
+# This namespace has an unknown tag on purpose, about which AllenNLP would warn.
+SequenceLabelField._already_warned_namespaces.add("pos")
 _RANGE = re.compile(r"([1-9][0-9]{,8})-([1-9][0-9]{,8})")
 
 
@@ -214,11 +217,13 @@ def _fill_in(prediction: Prediction, columns: Mapping[str, Sequence[str]]) -> st
 @DatasetReader.register("conllu_tags")
 class ConlluTagsReader(SentenceReader):
     """
-    Reads one column of CoNLL-U files (Universal Dependencies) as tags: parts of speech or morphological features. For
-    the fields of an instance see `SentenceReader`; `sentence` is a `ConlluSentence`.
+    Reads one column of CoNLL-U files (Universal Dependencies) as tags: parts of speech or morphological features; or
+    JSON lines (see `read_tagged_objects`). For the fields of an instance see `SentenceReader`; `sentence` is a
+    `ConlluSentence`.
 
-    A file without any value in the column is unlabeled, and a warning says so. In the column `feats`, which is empty
-    for most words of some languages, a file is unlabeled only if it has no UPOS either.
+    A word without UPOS has no gold tag, and counts neither in the loss nor in the scores. A file without any value in
+    the column is unlabeled, and a warning says so. In the column `feats`, which is empty for most words of some
+    languages, a file is unlabeled only if it has no UPOS either.
 
     Registered as a `DatasetReader` with name "conllu_tags".
 
@@ -238,6 +243,10 @@ class ConlluTagsReader(SentenceReader):
 
     @overrides(check_signature=False)
     def examples(self, file_path: str) -> Iterator[dict[str, Any]]:
+        if is_json_lines(file_path):
+            for _, tokens, gold in read_tagged_objects(file_path, self.encoding):
+                yield {"tokens": tokens, "tags": gold}
+            return
         columns = ["upos", "feats"] if self.column == "feats" else [self.column]
         is_labeled = has_values(file_path, self.encoding, columns)
         if not is_labeled:
@@ -245,11 +254,10 @@ class ConlluTagsReader(SentenceReader):
                 "%s has no %s, so its sentences are unlabeled.", file_path, self.column.upper()
             )
         for sentence in read_conllu(file_path, self.encoding):
-            tags = sentence.column(self.column) if is_labeled else None
-            if tags and self.column == "upos" and UNKNOWN in tags:
-                line = sentence.lines[tags.index(UNKNOWN)]
-                raise DataFormatError(f"{file_path}:{line}: expected a UPOS tag, got {UNKNOWN!r}")
-            yield {"tokens": sentence.column("form"), "tags": tags, "sentence": sentence}
+            tags = sentence.column(self.column)
+            no_tag = UNKNOWN if self.column == "upos" else None
+            gold = [None if tag == no_tag else tag for tag in tags] if is_labeled else None
+            yield {"tokens": sentence.column("form"), "tags": gold, "sentence": sentence}
 
 
 @DatasetReader.register("conllu_trees")

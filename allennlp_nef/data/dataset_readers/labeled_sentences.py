@@ -93,6 +93,8 @@ class LabeledSentencesReader(TextReader):
     | `trec` | coarse and fine label, blank, question (TREC) | `LOC:city What city is it ?` |
     | `trees` | a tree in brackets; the label is that of the root (SST) | `(3 (2 a) (4 good))` |
 
+    In `blank` and `trec`, too, the separator is a tab if the lines have tabs.
+
     An instance has the fields that AllenNLP's `basic_classifier` takes: `tokens` (`TextField`), `label` (`LabelField`,
     if it is known) and `metadata`, a dict with `words`.
 
@@ -118,14 +120,16 @@ class LabeledSentencesReader(TextReader):
 
     @overrides(check_signature=False)
     def examples(self, file_path: str) -> Iterator[dict[str, Any]]:
-        for _, (label, words) in parse_lines(file_path, self._parse, self.encoding):
+        has_fields = self.layout != "trees"
+        for _, (label, words) in parse_lines(file_path, self._parse, self.encoding, has_fields):
             yield {"tokens": words, "label": label}
 
     def _parse(self, line: str) -> tuple[str, list[str]]:
         if self.layout == "trees":
             tree = parse_tree(line)
             return tree.labels[-1], tree.words
-        label, _, text = line.partition("\t" if self.layout == "tab" else " ")
+        line = line.rstrip()
+        label, _, text = line.partition("\t" if self.layout == "tab" or "\t" in line else " ")
         words = self.split(text)
         if not label or not words:
             raise ValueError(f"expected a label, a separator and a sentence, got {quote(line)}")

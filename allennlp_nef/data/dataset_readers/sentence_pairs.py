@@ -1,6 +1,5 @@
 """Pairs of sentences with a class or a score: parsers of SICK and SNLI, and the reader `sentence_pairs`."""
 
-import json
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.base import TextReader, text_field
 from allennlp_nef.data.dataset_readers.conllu import ConlluSentence, read_conllu, tree_of
-from allennlp_nef.data.text_files import parse_lines
+from allennlp_nef.data.text_files import is_json_lines, parse_lines, read_objects
 from allennlp_nef.errors import DataFormatError, quote
 
 MIN_SCORE, MAX_SCORE = 1, 5
@@ -45,7 +44,7 @@ def read_rows(path: str, encoding: str = "utf-8") -> Iterator[tuple[int, dict[st
 
     `DataFormatError`: what `read_lines` raises, a pair without its sentences, another number of columns than names.
     """
-    read = _read_objects if path.endswith(".jsonl") else _read_table
+    read = read_objects if is_json_lines(path) else _read_table
     for number, values in read(path, encoding):
         row = {_NAMES[key]: values[key] for key in _NAMES if values.get(key) is not None}
         is_complete = {"first", "second"} <= row.keys()
@@ -68,19 +67,6 @@ def _read_table(path: str, encoding: str) -> Iterator[tuple[int, dict[str, Any]]
             raise DataFormatError(
                 f"{path}:{number}: expected {len(names)} columns separated by tabs, got {len(cells)}"
             )
-
-
-def _read_objects(path: str, encoding: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    def parse(line: str) -> dict[str, Any]:
-        try:
-            values = json.loads(line)
-        except (ValueError, RecursionError):
-            values = None
-        if not isinstance(values, dict):
-            raise ValueError(f"expected a JSON object, got {quote(line)}")
-        return values
-
-    return parse_lines(path, parse, encoding)
 
 
 @DatasetReader.register("sentence_pairs")
@@ -125,7 +111,9 @@ class SentencePairsReader(TextReader):
     @overrides(check_signature=False)
     def examples(self, file_path: str) -> Iterator[dict[str, Any]]:
         num_undecided = 0
-        trees_path = str(Path(self.parses or "", f"{Path(file_path).stem}.conllu"))
+        trees_path = str(
+            Path(self.parses or "", f"{Path(file_path.removesuffix('.gz')).stem}.conllu")
+        )
         trees = None if self.parses is None else read_conllu(trees_path)
         for number, row in read_rows(file_path, self.encoding):
             place = f"{file_path}:{number}"

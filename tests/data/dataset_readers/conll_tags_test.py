@@ -117,6 +117,8 @@ class TestFormat:
 
     def test_blanks_belong_to_columns_that_tabs_separate(self, path):
         assert rows_of(path, "10 000\tO\nc\tO\n") == [[["10 000", "O"], ["c", "O"]]]
+        (instance,) = read(ConllTagsReader(), path, "Mara Lou\tB-PER\n")
+        assert (words_of(instance), labels_of(instance)) == (["Mara Lou"], ["B-PER"])
 
     @pytest.mark.parametrize(
         "text, line",
@@ -130,7 +132,8 @@ class TestFormat:
             ("a O\nb\tO\n", 2),
             ("a\tO\n\t\tb\n", 2),
             ("a\tO\n\tO\n", 2),
-            ("a\tO\nb\t\n", 2),
+            ("Mara Lou\tB-PER\nb O\n", 2),
+            ("Mara Lou\nb\tO\n", 2),
             ("", 1),
             ("\n-DOCSTART- O\n \n", 1),
         ],
@@ -175,6 +178,51 @@ class TestTags:
         assert error_line(ConllTagsReader(), path, text) == 4
         *_, last = read(ConllTagsReader(tag_scheme=None), path, text)
         assert labels_of(last) == ["B-X", tag, "y"]
+
+    @pytest.mark.parametrize("separator", [" ", "\t"])
+    def test_words_can_lack_a_tag(self, path, separator):
+        text = "a N B-X\nb N ?\nc N I-X\n".replace(" ", separator)
+        text = text.replace("\t?", "\t")
+        (instance,) = read(ConllTagsReader(), path, text)
+        assert labels_of(instance) == ["B-X", None, "I-X"]
+        answer = Prediction(0, {"tags": ["O"] * 3}, instance["metadata"].metadata)
+        written = ConllTagsReader.writers["conll"](ConllTagsReader(), answer)
+        assert written == "a N B-X O\nb N ? O\nc N I-X O\n\n"
+
+    def test_answers_as_json_lines_are_data(self, tmp_path):
+        rows = [
+            {"tokens": ["Mara Lou", "ran"], "tags": ["U-PER", None], "probabilities": [1, 1]},
+            {"tokens": ["Oslo"], "tags": ["O"], "spans": []},
+        ]
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        first, second = read(ConllTagsReader(), tmp_path / "x.jsonl", text)
+        assert (words_of(first), labels_of(first)) == (["Mara Lou", "ran"], ["B-PER", None])
+        assert (words_of(second), labels_of(second)) == (["Oslo"], ["O"])
+        text = "".join(json.dumps({**row, "tags": None}) + "\n" for row in rows)
+        assert [
+            labels_of(each) for each in read(ConllTagsReader(), tmp_path / "x.jsonl", text)
+        ] == [None] * 2
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            '{"tokens": ["a"]}',
+            '{"tokens": ["a"], "tags": null}',
+            '{"tokens": ["a"], "tags": []}',
+            '{"tokens": ["a"], "tags": ["O", "O"]}',
+            '{"tokens": ["a"], "tags": [1]}',
+            '{"tokens": ["a"], "tags": ["X"]}',
+            '{"tokens": "a", "tags": "O"}',
+            '{"tokens": [""], "tags": ["O"]}',
+            '{"tokens": [], "tags": []}',
+            '{"sentence": "a"}',
+            '["a"]',
+            "a O",
+        ],
+    )
+    def test_wrong_json_lines_are_errors(self, tmp_path, line):
+        text = f'{{"tokens": ["a"], "tags": ["O"]}}\n\n{line}\n'
+        assert error_line(ConllTagsReader(), tmp_path / "x.jsonl", text) == 3
 
 
 class TestColumns:

@@ -243,11 +243,18 @@ class TestTags:
         (instance,) = read(ConlluTagsReader(column), path, text)
         assert labels_of(instance) is None
 
-    def test_words_without_upos_among_others_are_an_error(self, path):
+    def test_words_without_upos_among_others_have_no_gold_tag(self, path):
+        expected, _ = read(ConlluTagsReader(), path, TEXT)
         text = TEXT.replace("\tDET\t", "\t_\t")
-        assert error_line(ConlluTagsReader(), path, text) == 5
+        first, _ = read(ConlluTagsReader(), path, text)
+        assert labels_of(first) == [None if tag == "DET" else tag for tag in labels_of(expected)]
         first, _ = read(ConlluTagsReader("xpos"), path, text)
         assert labels_of(first) == ["P", "D", "N", "N"]
+
+    def test_json_lines_are_read(self, tmp_path):
+        text = '{"tokens": ["a", "b"], "tags": ["X=Y|Z", null], "x": 1}\n'
+        (instance,) = read(ConlluTagsReader("feats"), tmp_path / "x.jsonl", text)
+        assert (words_of(instance), labels_of(instance)) == (["a", "b"], ["X=Y|Z", None])
 
     def test_other_columns_are_refused(self):
         with pytest.raises(ConfigurationError):
@@ -277,8 +284,9 @@ def tree_text(rows):
 
 
 class TestTrees:
-    def test_fields_are_those_of_biaffine_parser(self, path):
+    def test_fields_are_those_of_biaffine_parser(self, path, caplog):
         (instance,) = read(ConlluTreesReader(), path, tree_text(ROWS))
+        assert caplog.messages == []
         assert words_of(instance, "words") == ["the", "dog", "barks", "."]
         assert labels_of(instance, "head_indices") == [2, 3, 0, 3]
         assert labels_of(instance, "head_tags") == ["det", "nsubj", "root", "punct"]

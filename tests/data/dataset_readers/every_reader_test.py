@@ -1,6 +1,8 @@
 """What holds for every reader: limits, worker processes, distributed training, the padding symbol, any bytes."""
 
+import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -47,13 +49,15 @@ READERS = {
         + "\n\n"
     ),
 }
+FOLDERS = {"a": [2, 1], "b": [3, 9]}
 every_reader = pytest.mark.parametrize("name", list(READERS))
 
 
 def write(folder, name, lengths):
     """A file with sentences of these lengths. Sentence i has the words `wi_0`, `wi_1` and so on."""
+    folder.mkdir(exist_ok=True)
     sentences = [[f"w{i}_{k}" for k in range(length)] for i, length in enumerate(lengths)]
-    path = folder / "x.jsonl"
+    path = folder / ("x.jsonl" if name == "sentence_pairs" else "x.txt")
     path.write_text("".join(map(READERS[name], sentences)), encoding="utf-8")
     return str(path)
 
@@ -82,6 +86,23 @@ def test_max_tokens_leaves_out_longer_sentences(
     path = write(tmp_path, name, [2, 9, 8, 10, 1, 1])
     assert numbers_of(make(name, **options).read(path)) == numbers
     assert len(warnings_of(caplog)) == num_warnings
+
+
+@every_reader
+def test_lists_patterns_and_compressed_files_are_read(name, tmp_path):
+    files = [write(tmp_path / folder, name, lengths) for folder, lengths in FOLDERS.items()]
+    Path(f"{files[1]}.gz").write_bytes(gzip.compress(Path(files[1]).read_bytes()))
+    os.remove(files[1])
+    ending = Path(files[0]).suffix
+    pattern = str(tmp_path / f"*/x{ending}*")
+    for path in (pattern, [files[0], f"{files[1]}.gz"], [[files[0]], str(tmp_path / "b/*")]):
+        assert numbers_of(make(name, max_tokens=8).read(path)) == [0, 1, 0]
+    (tmp_path / "b" / f"z{ending}").write_text("\n")
+    with pytest.raises(DataFormatError) as info:
+        list(make(name).read([files[0], str(tmp_path / "b/*")]))
+    assert line_of(str(info.value), tmp_path / "b" / f"z{ending}") == 1
+    with pytest.raises(FileNotFoundError):
+        list(make(name).read(str(tmp_path / "c/*")))
 
 
 @every_reader
@@ -155,7 +176,8 @@ def test_token_indexers_and_namespaces_are_used(name, tmp_path):
 def test_padding_symbol_is_a_word(name, tmp_path):
     """As a padding symbol, it would make the sentence shorter than its tags."""
     text = READERS[name](["a", "@@PADDING@@", "@@UNKNOWN@@"])
-    (instance,) = read(make(name), tmp_path / "x.jsonl", text)
+    ending = "jsonl" if name == "sentence_pairs" else "txt"
+    (instance,) = read(make(name), tmp_path / f"x.{ending}", text)
     instance.index_fields(Vocabulary.from_instances([instance]))
     field = make(name).text_fields[0]
     assert 0 not in instance.as_tensor_dict()[field]["tokens"]["tokens"]
@@ -174,12 +196,16 @@ QUESTIONS = blocks(FIXTURES / "sentences/questions_train.txt", 3, b"\n")
 REVIEWS = blocks(FIXTURES / "sentences/reviews_train.txt", 3, b"\n")
 TREES = blocks(FIXTURES / "sentences/pairs_train.conllu", 6)
 SNLI = b'{"sentence1": "A b", "sentence2": "c", "gold_label": "x"}\n{"sentence1": "d", "sentence2": "e f"}\n'
+TAGGED = (
+    b'{"tokens": ["A", "b"], "tags": ["B-X", null]}\n{"tokens": ["c"], "tags": ["I"], "x": 1}\n'
+)
 TARGETS = {
     "conll_tags": (make("conll_tags"), {"x.conll": NER}),
     "conll_tags, tabs": (
         make("conll_tags", tag_scheme=None),
         {"x.conll": NER.replace(b" ", b"\t")},
     ),
+    "conll_tags, JSON": (make("conll_tags"), {"x.jsonl": TAGGED}),
     "conllu_tags": (make("conllu_tags"), {"x.conllu": POS}),
     "conllu_trees": (make("conllu_trees", column="feats"), {"x.conllu": TREES}),
     "labeled_sentences": (make("labeled_sentences", layout="trec"), {"x.txt": QUESTIONS}),
@@ -229,7 +255,7 @@ def test_any_bytes_are_instances_or_an_error_with_file_and_line(target, tmp_path
         instance.index_fields(vocab)
         instance.as_tensor_dict()
         assert all(len(token.text) for field in reader.text_fields for token in instance[field])
-    if "conllu" in target:
+    if target.startswith("conllu"):
         sentences = [instance["metadata"].metadata["sentence"] for instance in instances]
         text = "".join(sentence.with_columns({}) for sentence in sentences)
         assert text.encode("utf-8") == paths[0].read_bytes().removeprefix(b"\xef\xbb\xbf")

@@ -31,6 +31,14 @@ def test_each_layout_gives_label_and_words(path, layout):
     assert len(instances) == 2
 
 
+@pytest.mark.parametrize("layout, label", [("blank", "very good"), ("trec", "HUM")])
+def test_blanks_belong_to_labels_that_tabs_separate(path, layout, label):
+    text = {"blank": "very good\ta b\n", "trec": "HUM:a b\ta b\n"}[layout]
+    (instance,) = read(make("labeled_sentences", layout=layout), path, text)
+    assert (instance["label"].label, words_of(instance)) == (label, ["a", "b"])
+    assert error_line(make("labeled_sentences", layout=layout), path, text + "HUM:a b\n") == 2
+
+
 def test_fine_labels_of_trec(path):
     reader = make("labeled_sentences", layout="trec", fine_labels=True)
     (instance,) = read(reader, path, "LOC:city Where ?\n")
@@ -44,6 +52,8 @@ def test_fine_labels_of_trec(path):
         ("tab", "\tWho ?"),
         ("tab", "HUM\t "),
         ("blank", "Who"),
+        ("blank", "HUM\tWho ?"),
+        ("trec", "HUM:ind\tWho ?"),
         ("trec", "HUM Who ?"),
         ("trec", ":ind Who ?"),
         *(

@@ -288,6 +288,20 @@ class TestUnseenLabels:
         loss.backward()
         assert all((parameter.grad == 0).all() for parameter in model.parameters())
 
+    def test_words_without_a_gold_tag_do_not_count(self, head):
+        options = {**HEADS[head], "metrics": ["tag_accuracy", "conlleval"]}
+        model = train(make_tagger(**options), make_batch())
+        words, tags = "Ann Lee left Rome today", ["B-PER", None, "O", "B-LOC", "B-LOC"]
+        instance = make_instance(words, "O " * 5)
+        instance.add_field("tags", TagsField(tags, instance["tokens"]))
+        instance["metadata"].metadata["tags"] = tags
+        scores = evaluate(model, SimpleDataLoader([instance], 1, vocab=VOCAB))
+        assert scores["accuracy"] == 3 / 4
+        assert (scores["precision-overall"], scores["recall-overall"]) == (1, 2 / 3)
+        instance["metadata"].metadata["tags"] = None
+        again = evaluate(model, SimpleDataLoader([instance], 1, vocab=VOCAB))
+        assert again == scores and math.isfinite(scores["loss"])
+
     def test_other_numbers_may_stand_in_padding(self, head):
         model, batch = make_tagger(**HEADS[head]), make_batch()
         expected, scores = model(**batch), model.get_metrics(reset=True)

@@ -14,9 +14,10 @@ CHUNK_LABELS = {
     "BIO": ("I-X", "O", "B-Y", "B-X", "I-Y"),
     "BIOUL": ("L-X", "O", "B-X", "U-X", "I-X"),
     "BIOES": ("E-X", "O", "B-X", "S-X", "I-X"),
+    "no type": ("I", "O", "B"),
     "two types": ("L-Y", "I-X", "O", "U-Y", "B-X", "L-X", "B-Y"),
 }
-SCHEMES = {"BIO": "BIO", "BIOUL": "BIOUL", "BIOES": "BIOUL", "two types": "BIOUL"}
+SCHEMES = {"BIO": "BIO", "no type": "BIO", "BIOUL": "BIOUL", "BIOES": "BIOUL", "two types": "BIOUL"}
 
 
 def vocabulary(*labels):

@@ -8,9 +8,18 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from torch.autograd import gradcheck
 
+from allennlp_nef.data.fields import NO_LABEL
 from allennlp_nef.modules.seq2seq_encoders import LabelTable
 from allennlp_nef.modules.tag_heads import LabelAttentionTagHead, SoftmaxTagHead, TagHead
-from tests.modules.tag_heads.small_head import DIM, LABELS, make_batch, make_head, vocabulary
+from tests import oracles
+from tests.modules.tag_heads.small_head import (
+    DIM,
+    LABELS,
+    make_batch,
+    make_head,
+    paths_of,
+    vocabulary,
+)
 
 
 @pytest.mark.parametrize("name", ["crf", "label_attention", "softmax"])
@@ -26,6 +35,26 @@ class TestEveryHead:
         rows = [slice(i, i + 1) for i in range(4)]
         alone = sum(heads["none"].loss(scores[i], mask[i], tags[i]) for i in rows)
         torch.testing.assert_close(total, alone)
+
+    def test_words_without_a_gold_label_are_summed_over(self, name):
+        """With independent words, they do not count."""
+        lengths = [4, 1, 3]
+        states, mask, tags = make_batch(lengths)
+        tags[0, 1:3] = tags[1, 0] = NO_LABEL
+        head = make_head(name, average="none")
+        scores, expected = head.scores(states).requires_grad_(), 0.0
+        for row, gold, length in zip(scores, tags.tolist(), lengths):
+            paths = paths_of(head, row[:length])
+            fits = [all(a in (b, NO_LABEL) for a, b in zip(gold, path)) for path in paths]
+            possible = [score for score, fit in zip(paths.values(), fits) if fit]
+            expected += oracles.log_sum_exp(paths.values()) - oracles.log_sum_exp(possible)
+        loss = head.loss(scores, mask, tags)
+        assert loss.item() == pytest.approx(expected, rel=1e-5)
+        loss.backward()
+        assert all(parameter.grad.isfinite().all() for parameter in head.parameters())
+        by_word, by_sentence = (make_head(name, average=each) for each in ("token", "sentence"))
+        torch.testing.assert_close(loss, by_word.loss(scores, mask, tags) * 5)
+        torch.testing.assert_close(loss, by_sentence.loss(scores, mask, tags) * 2)
 
     def test_label_weights_change_the_loss_and_not_the_tags(self, name):
         states, mask, tags = make_batch([4, 3])
@@ -54,19 +83,6 @@ class TestEveryHead:
             assert (table[~is_word] == 0).all()
             torch.testing.assert_close(table.sum(-1), is_word.float())
         assert (head.decode(scores, mask)[~mask] == 0).all()
-
-    def test_a_batch_gives_what_each_sentence_gets_alone(self, name):
-        head, lengths = make_head(name), [5, 1, 3]
-        states, mask, tags = make_batch(lengths)
-        scores = head.scores(states).detach()
-        together = [head.decode(scores, mask), head.probabilities(scores, mask)]
-        together.append(head.next_probabilities(scores, mask, tags))
-        for i, length in enumerate(lengths):
-            alone = scores[i : i + 1, :length], torch.ones(1, length, dtype=torch.bool)
-            assert torch.equal(together[0][i, :length], head.decode(*alone)[0])
-            torch.testing.assert_close(together[1][i, :length], head.probabilities(*alone)[0])
-            following = head.next_probabilities(*alone, tags[i : i + 1, :length])
-            torch.testing.assert_close(together[2][i, : length - 1], following[0])
 
     def test_a_batch_without_words_has_loss_0(self, name):
         head = make_head(name)
