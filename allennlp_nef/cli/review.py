@@ -58,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--title", help="title of the report (default: the name of INPUT)")
     add("--source-language", metavar="CODE", help="such as en (default: the language in INPUT)")
     add("--target-language", metavar="CODE", help="such as de (default: the language in INPUT)")
+    add("--skip-final", action="store_true", help="leave out XLIFF translations that are final")
     add("--json", action="store_true", help="print the numbers as JSON")
     add_batches(parser)
     add_trust(parser)
@@ -74,6 +75,7 @@ def run(args: argparse.Namespace) -> Iterator[str]:
         title=args.title,
         source_language=args.source_language,
         target_language=args.target_language,
+        skip_final=args.skip_final,
         batch_size=args.batch_size,
         cuda_device=args.cuda_device,
         trust=args.trust,
@@ -100,6 +102,7 @@ def review(
     title: str | None = None,
     source_language: str | None = None,
     target_language: str | None = None,
+    skip_final: bool = False,
     batch_size: int = 64,
     cuda_device: int = -1,
     trust: bool = False,
@@ -127,7 +130,7 @@ def review(
         raise UserError(
             f"expected one file, or one of sources and one of translations, got {len(inputs)}"
         )
-    bitext = read_bitext(inputs, source_language, target_language)
+    bitext = read_bitext(inputs, source_language, target_language, skip_final)
     if annotated is not None and bitext.write is None:
         raise UserError(f"--annotated: expected XLIFF, TSV or CSV, got {inputs[0]}")
     pairs = bitext.segments
@@ -151,7 +154,8 @@ def review(
         logger.warning(message, place, len(failed), len(results), reason)
     if output is not None:
         heading = title or Path(inputs[-1]).name
-        write_text(Path(output), report_page(heading, bitext, results, archive or ""))
+        model = Path((archive or "").removesuffix("model.tar.gz")).name
+        write_text(Path(output), report_page(heading, bitext, results, model))
     if annotated is not None and bitext.write is not None:
         with writing(Path(annotated)) as draft:
             bitext.write(draft, results)

@@ -47,6 +47,7 @@ class WordQePredictor(TaggingPredictor):
 
     The answer has
 
+    - `source`: its words;
     - `tokens`: the words of the target, or what else is tagged; then `tagged` says what;
     - `tags`: OK or BAD, or for a model of severities OK, minor or major, one for each token;
     - `bad_probabilities`, one for each token, and the `threshold` from which a token is BAD;
@@ -61,8 +62,7 @@ class WordQePredictor(TaggingPredictor):
       does not predict scores, the expected share of BAD tokens;
     - `offsets`: the start and the end of each word of a text, in characters;
     - if requested, `label_probabilities`, `attention` and `trace`, as for `nef_tagger`;
-    - `source`, its words, with a trace or if the reader has a `source_tokenizer`; with a trace also `target`, if other
-      tokens are tagged.
+    - with a trace also `target`, if other tokens are tagged.
 
     The answer to an empty target has no words, and the score 1. A model of source words refuses it.
 
@@ -231,6 +231,7 @@ class WordQePredictor(TaggingPredictor):
         self._num_bad += len(tags) - tags.count(OK)
         links = sorted({tuple(pair) for pair in metadata["alignments"] or ()})
         answer = {
+            "source": metadata["source"],
             "tokens": metadata["words"],
             "tags": tags,
             "bad_probabilities": bad,
@@ -253,12 +254,10 @@ class WordQePredictor(TaggingPredictor):
             answer["expected_bad_share"] = share
         if metadata.get("offsets") is not None:
             answer["offsets"] = [list(span) for span in offsets]
-        reader, is_traced = self._dataset_reader, item.options["trace"]
-        if is_traced or reader.source_tokenizer is not None:
-            answer["source"] = metadata["source"]
-        if reader.tagged != "target":
-            answer["tagged"] = reader.tagged
-            if is_traced:
+        tagged = self._dataset_reader.tagged
+        if tagged != "target":
+            answer["tagged"] = tagged
+            if item.options["trace"]:
                 answer["target"] = metadata["target"]
         return {**answer, **super().to_answer(output, item)}
 
