@@ -14,7 +14,7 @@ The tasks are
     trec, sst, sick-entailment, sick-relatedness   sentences and pairs
 
 Files may also be in subfolders; `--language` must occur in their paths. `--configs` chooses rows, and is needed for
-those with a pretrained encoder (see `prepare_encoder.py`) or with a model of allennlp-models. `--trivial` does not
+those with a pretrained encoder (extra `multilingual`) or with a model of allennlp-models. `--trivial` does not
 train: it gives each word the tag that it has most often in the training data.
 
 Each run is an `allennlp train` with its own data paths and seed, in a process of its own with one thread. The model of

@@ -1,6 +1,5 @@
-"""The encoders and models that programs in benchmarks/ prepare, and the rows of benchmarks/speed.py."""
+"""The models that programs in benchmarks/ prepare, and the rows of benchmarks/speed.py."""
 
-import numpy
 import pytest
 import torch
 
@@ -11,18 +10,6 @@ from tests.conftest import ROOT
 @pytest.fixture(autouse=True)
 def benchmarks(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-
-
-def test_weights_and_normalization_of_the_encoder():
-    pytest.importorskip("transformers")
-    from prepare_encoder import dequantize, normalizer
-
-    numbers = numpy.random.default_rng(0).integers(0, 16, 32)
-    packed = (numbers[:16] | numbers[16:] << 4).astype(numpy.uint8).tobytes()
-    values = dequantize(numpy.float16(0.25).tobytes() + packed)
-    assert values.dtype == numpy.float32 and values.tolist() == (0.25 * (numbers - 8.0)).tolist()
-    rules = normalizer({"\x01": "", "\u200b": " ", "\t": " ", "\ufb01": "fi"})
-    assert rules.normalize_str("\x01a\u200bb\tc \ufb01 e\u0301 \uff5e") == "a b c fi \u00e9 \uff5e"
 
 
 def test_an_archive_with_weights_of_16_bits(archive_path, tmp_path):

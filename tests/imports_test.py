@@ -21,7 +21,7 @@ assert "allennlp_nef.qe.bitext" in sys.modules and "allennlp_nef.serving" in sys
 """
 OPTIONAL = [
     *("eflomal", "flask", "flask_cors", "gevent", "gunicorn", "lxml", "matplotlib", "onnx"),
-    *("onnxruntime", "onnxscript", "pandas", "peft", "pyarrow", "ray", "sacremoses"),
+    *("onnxruntime", "onnxscript", "pandas", "pyarrow", "ray", "sacremoses"),
 ]
 
 

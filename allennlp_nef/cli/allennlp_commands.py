@@ -41,7 +41,8 @@ def extend(name: str) -> None:
             run = subparser.get_default("func")
             subparser.set_defaults(func=lambda args: function(args, run))
             if name == "predict":
-                subparser.set_defaults(batch_size=64)
+                # The predictor divides them into batches. An adaptive threshold is one for all of them.
+                subparser.set_defaults(batch_size=1000)
             return subparser
 
 

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> Iterator[str]:
     columns: list[Column] = [
         ("name", "name", str),
         ("task", "task", str),
-        ("languages", "languages", "-".join),
+        ("languages", "languages", ", ".join),
         ("MB", "path", lambda path: f"{os.path.getsize(path) / 1e6:.1f}"),
         ("scores", "scores", _scores),
     ]

@@ -3,17 +3,21 @@
 import argparse
 import json
 import logging
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from allennlp_nef.cli.shared import add_batches, add_trust, percent, write_text, writing
+from allennlp_nef.data import multilingual_e5
 from allennlp_nef.data.text_files import parse_lines
 from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.qe.bitext import SegmentPair, read_bitext
 from allennlp_nef.qe.report import figures_of, report_page
 
 logger = logging.getLogger(__name__)
+
+NUM_SEGMENTS = 1000  # that an adaptive threshold is chosen for
 
 SUMMARY = "Write a report for reviewers of translations: one page, the riskiest sentences first."
 DETAILS = """
@@ -54,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--title", help="title of the report (default: the name of INPUT)")
     add("--source-language", metavar="CODE", help="such as en (default: the language in INPUT)")
     add("--target-language", metavar="CODE", help="such as de (default: the language in INPUT)")
+    add("--skip-final", action="store_true", help="leave out XLIFF translations that are final")
     add("--json", action="store_true", help="print the numbers as JSON")
     add_batches(parser)
     add_trust(parser)
@@ -70,6 +75,7 @@ def run(args: argparse.Namespace) -> Iterator[str]:
         title=args.title,
         source_language=args.source_language,
         target_language=args.target_language,
+        skip_final=args.skip_final,
         batch_size=args.batch_size,
         cuda_device=args.cuda_device,
         trust=args.trust,
@@ -96,6 +102,7 @@ def review(
     title: str | None = None,
     source_language: str | None = None,
     target_language: str | None = None,
+    skip_final: bool = False,
     batch_size: int = 64,
     cuda_device: int = -1,
     trust: bool = False,
@@ -123,14 +130,15 @@ def review(
         raise UserError(
             f"expected one file, or one of sources and one of translations, got {len(inputs)}"
         )
-    bitext = read_bitext(inputs, source_language, target_language)
+    bitext = read_bitext(inputs, source_language, target_language, skip_final)
     if annotated is not None and bitext.write is None:
         raise UserError(f"--annotated: expected XLIFF, TSV or CSV, got {inputs[0]}")
     pairs = bitext.segments
     if archive is not None:
         options = {"trust": trust, "overrides": overrides, "batch_size": batch_size}
         complete = [pair for pair in pairs if pair.missing is None]
-        scored = _predict(complete, archive, cuda_device, options)
+        languages = (bitext.source_language, bitext.target_language)
+        scored = _predict(complete, archive, cuda_device, languages, options)
         results = [{} if pair.missing else next(scored) for pair in pairs]
     else:
         results = _read_answers(str(answers), len(pairs))
@@ -146,7 +154,8 @@ def review(
         logger.warning(message, place, len(failed), len(results), reason)
     if output is not None:
         heading = title or Path(inputs[-1]).name
-        write_text(Path(output), report_page(heading, bitext, results))
+        model = Path((archive or "").removesuffix("model.tar.gz")).name
+        write_text(Path(output), report_page(heading, bitext, results, model))
     if annotated is not None and bitext.write is not None:
         with writing(Path(annotated)) as draft:
             bitext.write(draft, results)
@@ -154,7 +163,11 @@ def review(
 
 
 def _predict(
-    pairs: Sequence[SegmentPair], archive: str, cuda_device: int, options: dict[str, Any]
+    pairs: Sequence[SegmentPair],
+    archive: str,
+    cuda_device: int,
+    languages: Sequence[str | None],
+    options: dict[str, Any],
 ) -> Iterator[dict[str, Any]]:
     """Yields the answer of a model to each segment; `{"error": ...}` if it cannot be scored."""
     from allennlp.common import Tqdm
@@ -163,9 +176,13 @@ def _predict(
     from allennlp_nef.predictors.archives import load_predictor
 
     predictor = load_predictor(archive, cuda_device, "word_qe", on_error="skip", **options)
+    if getattr(predictor._model.pair_embedder, "model_name", None) == multilingual_e5.NAME:
+        for code in filter(None, languages):
+            if re.split("[-_]", code)[0].lower() not in multilingual_e5.LANGUAGES:
+                logger.warning("%s does not know the language %r", archive, code)
     requests = ({"source": pair.source, "target": pair.target} for pair in pairs)
     with Tqdm.tqdm(total=len(pairs), desc="segments") as progress:
-        for batch in lazy_groups_of(requests, options["batch_size"]):
+        for batch in lazy_groups_of(requests, NUM_SEGMENTS):
             yield from predictor.predict_batch_json(batch)
             progress.update(len(batch))
 

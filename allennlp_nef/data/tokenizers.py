@@ -1,6 +1,7 @@
 """Tokenizers for raw text, and the words of a text with their positions."""
 
 import re
+from itertools import pairwise
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Token
@@ -8,6 +9,7 @@ from allennlp.data.tokenizers import Tokenizer
 from overrides import overrides
 
 from allennlp_nef.data.text_files import find_words
+from allennlp_nef.data.word_pieces import load_tokenizer
 from allennlp_nef.errors import needing
 
 # Punctuation and symbols. `\w` does not include the vowel signs of many scripts, so letters are everything else.
@@ -31,6 +33,9 @@ _HAN_AND_KANA = (
     "\u3040-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _CJK_OR_OTHERS = re.compile(f"[{_HAN_AND_KANA}]|[^{_HAN_AND_KANA}]+")
+# Thai, Lao, Burmese and Khmer do not separate words either.
+_UNSPACED = _HAN_AND_KANA + "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+_UNSPACED_OR_OTHERS = re.compile(f"([{_UNSPACED}]+)|[^{_UNSPACED}]+")
 
 
 @Tokenizer.register("punctuation")
@@ -48,17 +53,37 @@ class PunctuationTokenizer(Tokenizer):
 
     split_cjk : `bool`, optional (default = `False`)
         Whether each Chinese or Japanese character is a token, as these languages do not put blanks between words.
+    pieces_of : `str`, optional (default = `None`)
+        The name of a pretrained transformer, as in the indexer `word_pieces`. Its pieces are the tokens of text without
+        blanks between words: Chinese, Japanese, Thai, Lao, Burmese and Khmer.
     """
 
-    def __init__(self, split_cjk: bool = False) -> None:
+    def __init__(self, split_cjk: bool = False, pieces_of: str | None = None) -> None:
         self._split_cjk = split_cjk
+        self._pieces = load_tokenizer(pieces_of) if pieces_of else None
 
     @overrides
     def tokenize(self, text: str) -> list[Token]:
         spans = [match.span() for match in _TOKEN.finditer(text)]
         if self._split_cjk:
             spans = [m.span() for span in spans for m in _CJK_OR_OTHERS.finditer(text, *span)]
+        if self._pieces is not None:
+            spans = [
+                piece
+                for span in spans
+                for match in _UNSPACED_OR_OTHERS.finditer(text, *span)
+                for piece in self._split(match)
+            ]
         return [Token(text[start:end], idx=start, idx_end=end) for start, end in spans]
+
+    def _split(self, match: re.Match[str]) -> list[tuple[int, int]]:
+        """The places of the pieces of a run of characters, or its own place."""
+        start, end = match.span()
+        if match[1] is None or self._pieces is None:
+            return [(start, end)]
+        encoded = self._pieces(match[1], add_special_tokens=False, return_offsets_mapping=True)
+        starts = {start + first for first, _ in encoded["offset_mapping"]}
+        return list(pairwise(sorted({start, *starts, end})))
 
 
 # Languages without a list of abbreviations.

@@ -11,6 +11,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import IndexedTokenList, Token, TokenIndexer, Vocabulary
 from overrides import overrides
 
+from allennlp_nef.data import multilingual_e5
+
 if TYPE_CHECKING:  # importing transformers takes a second
     from transformers import PreTrainedTokenizerBase
 
@@ -28,7 +30,8 @@ class WordPiecesIndexer(TokenIndexer):
     # Parameters
 
     model_name : `str`
-        A name on huggingface.co, or a folder; the same as in the model. An archive with a `transformer` folder uses the
+        A name on huggingface.co, a folder, or `multilingual-e5-small`, which the extra `multilingual` installs; the
+        same as in the model. An archive with a `transformer` folder uses the
         tokenizer in that folder.
     """
 
@@ -71,6 +74,8 @@ def load_tokenizer(model_name: str) -> "PreTrainedTokenizerBase":
 
     `ConfigurationError`: the tokenizer cannot be loaded, or is slow.
     """
+    if model_name == multilingual_e5.NAME:
+        return multilingual_e5.load_tokenizer()
     from transformers import AutoTokenizer
 
     # Byte-level tokenizers (RoBERTa) distinguish words that follow a blank; others ignore the option.

@@ -459,7 +459,7 @@
   });
 
   const languages = [data.source_language, data.target_language].filter(Boolean).join(" to ");
-  const introduction = `Translations to review${languages && `, ${languages}`}. Your decisions stay in this browser; export them when you are done.`;
+  const introduction = `Translations to review${languages && `, ${languages}`}${data.model && `, judged by ${data.model}`}. Your decisions stay in this browser; export them when you are done.`;
   const panel = element(
     "div",
     { class: "panel", role: "search", "aria-label": "Filters" },

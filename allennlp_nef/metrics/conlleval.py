@@ -66,7 +66,7 @@ class ConllEval(Metric):
             totals, by_type = dist_reduce_sum(totals), dist_reduce_sum(by_type)
             self.reset()
         scores = {name: float(value) for name, value in chunk_scores(totals.cpu().numpy()).items()}
-        for kind, row in zip(self._types, by_type.tolist()):
+        for kind, row in zip(self._types, by_type.tolist()) if reset else ():
             names = (f"precision-{kind}", f"recall-{kind}", f"f1-{kind}")
             scores.update(zip(names, map(float, precision_recall_f1(*row))))
         return scores

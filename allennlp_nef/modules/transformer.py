@@ -15,8 +15,9 @@ from overrides import overrides
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from allennlp_nef.data import multilingual_e5
 from allennlp_nef.data.word_pieces import archived_transformer, load_pretrained, load_tokenizer
-from allennlp_nef.errors import needing
+from allennlp_nef.nn.lora import add_lora
 
 if TYPE_CHECKING:  # importing transformers takes a second
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -142,7 +143,8 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
     # Parameters
 
     model_name : `str`
-        A name on huggingface.co, or a folder; the same as in the indexer `word_pieces`.
+        A name on huggingface.co, a folder, or `multilingual-e5-small`, which the extra `multilingual` installs; the
+        same as in the indexer `word_pieces`.
     max_length : `int`, optional (default = `None`)
         The number of pieces in a window, including special ones. At most the limit of the transformer, which is the
         default if it is at most 512.
@@ -158,9 +160,10 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         False initializes the weights at random.
     precision : `str`, optional (default = `"float32"`)
         "bfloat16" computes matrix products in bfloat16 (`torch.autocast`). Weights and outputs stay in float32.
-    lora : `dict[str, Any]`, optional (default = `None`)
-        Trains low-rank adapters and freezes everything else: Hu et al., "LoRA" (ICLR 2022). Options of `LoraConfig` in
-        the package peft, such as `{"r": 8, "lora_alpha": 16}`. Needs the extra `lora`.
+    lora_rank : `int`, optional (default = `None`)
+        Freezes the transformer and trains an update of this rank, such as 16, for each linear layer: see `LoraLinear`.
+    lora_alpha : `float`, optional (default = `32.0`)
+        Scales the update by `lora_alpha / lora_rank`.
     save_weights : `bool`, optional (default = `True`)
         False leaves frozen weights out of checkpoints and archives. Loading such an archive takes them from
         `model_name`, or from the archive itself if the callback `save_transformer` has `with_weights`, and compares a
@@ -185,7 +188,8 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         train_parameters: bool = True,
         load_weights: bool = True,
         precision: str = "float32",
-        lora: dict[str, Any] | None = None,
+        lora_rank: int | None = None,
+        lora_alpha: float = 32.0,
         save_weights: bool = True,
         gradient_checkpointing: bool = False,
     ) -> None:
@@ -194,8 +198,10 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
             raise ConfigurationError(f"sub_token_mode must be first or avg, not {sub_token_mode!r}")
         if precision not in ("float32", "bfloat16"):
             raise ConfigurationError(f"precision must be float32 or bfloat16, not {precision!r}")
-        if lora is not None and (frozen_layers is not None or not train_parameters):
-            raise ConfigurationError("lora freezes all layers; it excludes other freezing options")
+        if lora_rank is not None and (frozen_layers is not None or not train_parameters):
+            raise ConfigurationError(
+                "lora_rank freezes all layers; it excludes frozen_layers and train_parameters"
+            )
         self.model_name = model_name
         self.sub_token_mode = sub_token_mode
         self.precision = precision
@@ -213,10 +219,8 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         self._is_partly_frozen = frozen_layers is not None or not train_parameters
         if self._is_partly_frozen:
             freeze(self.transformer, frozen_layers if train_parameters else None)
-        if lora is not None:
-            with needing("lora", "lora"):
-                from peft import LoraConfig, inject_adapter_in_model
-            inject_adapter_in_model(LoraConfig(**lora), self.transformer)
+        if lora_rank is not None:
+            add_lora(self.transformer, lora_rank, lora_alpha)
         if gradient_checkpointing:
             # The reentrant form computes no gradients above frozen embeddings.
             self.transformer.gradient_checkpointing_enable({"use_reentrant": False})
@@ -305,6 +309,8 @@ def load_transformer(model_name: str, load_weights: bool = True) -> "PreTrainedM
 
     Raises `ConfigurationError` if nothing is found under `model_name`.
     """
+    if model_name == multilingual_e5.NAME:
+        return multilingual_e5.load_model(load_weights)
     from transformers import AutoConfig, AutoModel
 
     if load_weights:

@@ -278,7 +278,8 @@ class NefPredictor(Predictor):
         """The answers to requests, instances or items."""
         items = [self.item_of(request) for request in requests]
         batches = batches_of(items, self.batch_size, self.is_quadratic)
-        return [answer for batch in batches for answer in self._answer(batch)]
+        outputs = [output for batch in batches for output in self.outputs(batch)]
+        return self.to_answers(outputs, items)
 
     def item_of(self, request: Any, where: str = "") -> Item:
         """The item of a request or an instance. Raises `request_error`, with `where` in front of the message."""
@@ -316,12 +317,16 @@ class NefPredictor(Predictor):
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
         return self.item_of(json_dict).instance
 
-    def _answer(self, batch: list[Item]) -> Iterator[Answer]:
-        """The answers to a batch."""
-        for item, output in zip(batch, self.outputs(batch)):
+    def to_answers(
+        self, outputs: Sequence[dict[str, Any]], items: Sequence[Item]
+    ) -> list[JsonDict]:
+        """The answers to the items of a call, from the readable outputs of the model."""
+        answers: list[JsonDict] = []
+        for output, item in zip(outputs, items):
             answer = Answer({**item.kept, **self.to_answer(output, item)})
             answer.metadata, answer.trace = item.metadata, output.get("trace")
-            yield answer
+            answers.append(answer)
+        return answers
 
     def outputs(self, items: list[Item]) -> list[dict[str, Any]]:
         """The readable output of the model for each item."""

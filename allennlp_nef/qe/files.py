@@ -7,7 +7,8 @@ A data path is one of
 - an object with the path of each part: `{"source": "a.src", "target": "a.mt", "tags": "a.tags"}`;
 - a `.json` file with such an object, whose paths are relative to its folder;
 - a `.jsonl` file of tagged translations, an object a line, with the parts below as fields, each a string or a list:
-  `{"source": ["a", "b"], "target": ["A", "B"], "tags": ["OK", "BAD"], "alignments": [[0, 0], [1, 1]]}`;
+  `{"source": ["a", "b"], "target": ["A", "B"], "tags": ["OK", "BAD"], "alignments": [[0, 0], [1, 1]]}`. In answers of
+  the predictor, `tokens` is the target;
 - a `.tsv` or `.jsonl` file of error spans (see `spans`), or an object with the part `spans`; files of WMT23 without
   sources also need the part `source`, a sentence per line, and can have `alignments`;
 - a pattern for such paths, such as `data/*/train` or `data/*.jsonl`;
@@ -221,6 +222,7 @@ def _read_objects(
     """Yields what `read_parallel` does, from a file of JSON lines that contains all parts."""
     for number, value in read_objects(files["source"]):
         where = {part: f"{path}:{number}" for part, path in files.items()}
+        value = {"target": value.get("tokens"), **value}
         try:
             lines = {part: _line_of(value.get(part)) for part in files}
         except ValueError:

@@ -110,9 +110,17 @@ def best_threshold(
     hits = numpy.concatenate([[0], numpy.cumsum(is_bad[order])])[tagged]
     bad, words = is_bad.sum(), len(is_bad)
     counts = [hits, bad - hits, tagged - hits, words - bad - tagged + hits]
-    scores = word_qe_scores(numpy.stack(counts, -1))[objective]
+    scores = word_qe_scores(numpy.stack(counts, -1).clip(min=0))[objective]
     best = int(scores.argmax())
     return float(edges[tagged[best] : tagged[best] + 2].mean()), float(scores[best])
+
+
+def expected_threshold(probabilities: numpy.ndarray) -> float:
+    """The threshold with the highest expected MCC, from the calibrated probabilities of BAD alone: (words,).
+
+    The MCC is computed from the expected numbers of words: the probabilities take the place of the gold tags.
+    """
+    return best_threshold(probabilities, probabilities)[0]
 
 
 def calibration_bins(probabilities: numpy.ndarray, happened: numpy.ndarray, bins: int = 15) -> Bins:
@@ -193,10 +201,11 @@ class BadProbabilityMetric(CollectingMetric):
 
 @Metric.register("best_threshold_word_qe")
 class BestThresholdWordQe(BadProbabilityMetric):
-    """`best_mcc`, the highest MCC over all thresholds of the probability of BAD, and the `best_threshold`.
+    """`best_mcc`, the highest MCC over all thresholds of the probability of BAD, and the `best_threshold`; and the same
+    for the threshold that is chosen without gold tags, `expected_threshold`: `adaptive_mcc` and `adaptive_threshold`.
 
-    It measures how well the model ranks words, whatever its threshold is. `"validation_metric": "+best_mcc"` selects
-    the epoch by it; `allennlp-nef calibrate` finds the threshold later.
+    `best_mcc` measures how well the model ranks words, whatever its threshold is. `"validation_metric": "+best_mcc"`
+    selects the epoch by it; `allennlp-nef calibrate` finds the threshold later.
 
     Registered as a `Metric` with name "best_threshold_word_qe". The model fills in the parameters.
     """
@@ -204,7 +213,15 @@ class BestThresholdWordQe(BadProbabilityMetric):
     @overrides
     def scores(self, predicted: numpy.ndarray, gold: numpy.ndarray) -> dict[str, float]:
         threshold, mcc = best_threshold(predicted, gold)
-        return {"best_mcc": mcc, "best_threshold": threshold}
+        adaptive = expected_threshold(predicted)
+        tagged = predicted >= adaptive
+        cells = numpy.bincount(2 * ~gold.astype(bool) + ~tagged, minlength=4)
+        return {
+            "best_mcc": mcc,
+            "best_threshold": threshold,
+            "adaptive_mcc": float(word_qe_scores(cells)["mcc"]),
+            "adaptive_threshold": adaptive,
+        }
 
 
 @Metric.register("calibration")

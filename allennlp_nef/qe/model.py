@@ -86,6 +86,10 @@ class WordQeTagger(NefTagger):
     threshold : `float`, optional (default = `None`)
         The calibrated probability of BAD from which words are tagged BAD. By default, a word is BAD if the tag head
         gives BAD a higher score than OK.
+    adaptive_threshold : `bool`, optional (default = `False`)
+        Whether sentences that are predicted together have a threshold of their own, the one with the highest expected
+        MCC: see `expected_threshold`. Translations of different systems and languages differ in how many words are BAD.
+        Needs calibrated probabilities. `threshold` remains the one of single sentences.
     """
 
     default_predictor = "word_qe"
@@ -108,6 +112,7 @@ class WordQeTagger(NefTagger):
         sentence_score: Lazy[SentenceScoreHead] | None = None,
         temperature: float = 1.0,
         threshold: float | None = None,
+        adaptive_threshold: bool = False,
         initializer: InitializerApplicator = InitializerApplicator(),
         regularizer: RegularizerApplicator | None = None,
     ) -> None:
@@ -140,6 +145,7 @@ class WordQeTagger(NefTagger):
         self.ok_id, self.bad_ids = labels.index(OK), bad_ids_of(labels)
         self.temperature = temperature
         self.threshold = threshold
+        self.adaptive_threshold = adaptive_threshold
         # With label weights w, a softmax has the higher score for BAD if w_BAD P(BAD) > w_OK P(OK).
         is_crf = isinstance(self.tag_head, CrfTagHead)
         weights = torch.ones(len(labels)) if is_crf else self.tag_head.label_weights

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -17,12 +18,14 @@ from allennlp_nef.predictors.requests import FLAG, PROBABILITY, TEXT, Check
 from allennlp_nef.predictors.requests import check_words as check_length
 from allennlp_nef.qe.files import check_words, parse_links
 from allennlp_nef.qe.layouts import BAD, OK, SEVERITIES, Link, without_eos
+from allennlp_nef.qe.metrics import expected_threshold
 from allennlp_nef.qe.model import WordQeTagger
 from allennlp_nef.qe.reader import WmtWordQeReader
 from allennlp_nef.qe.spans import join_bad_words, token_offsets
 
 logger = logging.getLogger(__name__)
 
+MIN_SENTENCES = 30  # for an adaptive threshold
 Alignments = str | Sequence[str | Sequence[int]]
 
 
@@ -44,9 +47,12 @@ class WordQePredictor(TaggingPredictor):
 
     The answer has
 
+    - `source`: its words;
     - `tokens`: the words of the target, or what else is tagged; then `tagged` says what;
     - `tags`: OK or BAD, or for a model of severities OK, minor or major, one for each token;
     - `bad_probabilities`, one for each token, and the `threshold` from which a token is BAD;
+    - `threshold_from`, for a model with an adaptive threshold: "request", "model", or "expected_mcc", the default of at
+      least 30 sentences that are predicted together;
     - `alignments`: the pairs that were used; `alignments_from`: "given", "computed", or "none" without an aligner;
     - `spans`, if the target is tagged: adjacent BAD words of the same severity, each with `start` and `end` (characters
       of the target; of its words joined by blanks if it is a list), `text`, `severity` (if the model predicts it:
@@ -56,8 +62,7 @@ class WordQePredictor(TaggingPredictor):
       does not predict scores, the expected share of BAD tokens;
     - `offsets`: the start and the end of each word of a text, in characters;
     - if requested, `label_probabilities`, `attention` and `trace`, as for `nef_tagger`;
-    - `source`, its words, with a trace or if the reader has a `source_tokenizer`; with a trace also `target`, if other
-      tokens are tagged.
+    - with a trace also `target`, if other tokens are tagged.
 
     The answer to an empty target has no words, and the score 1. A model of source words refuses it.
 
@@ -200,6 +205,22 @@ class WordQePredictor(TaggingPredictor):
         return self._model.threshold_or_default if threshold is None else float(threshold)
 
     @overrides
+    def to_answers(
+        self, outputs: Sequence[dict[str, Any]], items: Sequence[Item]
+    ) -> list[JsonDict]:
+        open_items = [item for item in items if item.options["threshold"] is None]
+        if self._model.adaptive_threshold and len(open_items) >= MIN_SENTENCES:
+            bad = [p for output in outputs for p in output["bad_probabilities"]]
+            threshold = expected_threshold(numpy.array(bad))
+            for item in open_items:
+                item.options = {
+                    **item.options,
+                    "threshold": threshold,
+                    "threshold_from": "expected_mcc",
+                }
+        return super().to_answers(outputs, items)
+
+    @overrides
     def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:
         metadata, bad = item.metadata, output["bad_probabilities"]
         threshold = self._threshold_of(item.options)
@@ -210,6 +231,7 @@ class WordQePredictor(TaggingPredictor):
         self._num_bad += len(tags) - tags.count(OK)
         links = sorted({tuple(pair) for pair in metadata["alignments"] or ()})
         answer = {
+            "source": metadata["source"],
             "tokens": metadata["words"],
             "tags": tags,
             "bad_probabilities": bad,
@@ -217,6 +239,9 @@ class WordQePredictor(TaggingPredictor):
             "alignments": [list(pair) for pair in links],
             "alignments_from": metadata["alignments_from"],
         }
+        if self._model.adaptive_threshold:
+            default = "request" if is_given else "model"
+            answer["threshold_from"] = item.options.get("threshold_from", default)
         text, offsets = token_offsets(metadata)
         if self._dataset_reader.tagged == "target":
             spans = join_bad_words(text, offsets, [None if tag == OK else tag for tag in tags], bad)
@@ -229,12 +254,10 @@ class WordQePredictor(TaggingPredictor):
             answer["expected_bad_share"] = share
         if metadata.get("offsets") is not None:
             answer["offsets"] = [list(span) for span in offsets]
-        reader, is_traced = self._dataset_reader, item.options["trace"]
-        if is_traced or reader.source_tokenizer is not None:
-            answer["source"] = metadata["source"]
-        if reader.tagged != "target":
-            answer["tagged"] = reader.tagged
-            if is_traced:
+        tagged = self._dataset_reader.tagged
+        if tagged != "target":
+            answer["tagged"] = tagged
+            if item.options["trace"]:
                 answer["target"] = metadata["target"]
         return {**answer, **super().to_answer(output, item)}
 

@@ -14,7 +14,7 @@ from allennlp_nef.qe.layouts import BAD, EOS, OK, SEVERITIES
 Answer = Mapping[str, Any]
 
 
-def report_page(title: str, bitext: Bitext, answers: Sequence[Answer]) -> str:
+def report_page(title: str, bitext: Bitext, answers: Sequence[Answer], model: str = "") -> str:
     """
     The report as an HTML page that needs no other file and no network.
 
@@ -25,6 +25,8 @@ def report_page(title: str, bitext: Bitext, answers: Sequence[Answer]) -> str:
     answers : `Sequence[Answer]`
         The answer of the predictor `word_qe` for each segment, at least one of them with a score. `{"error": ...}`
         stands for a segment without a score, and gives the reason.
+    model : `str`, optional (default = `""`)
+        The name of the model that gave the answers.
 
     # Raises
 
@@ -41,6 +43,7 @@ def report_page(title: str, bitext: Bitext, answers: Sequence[Answer]) -> str:
         "key": hashlib.sha256(texts.encode()).hexdigest()[:20],
         "source_language": bitext.source_language,
         "target_language": bitext.target_language,
+        "model": model,
         "labels": labels,
         "threshold": scored[0]["threshold"],
         "sentences": items,

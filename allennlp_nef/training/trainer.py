@@ -1,9 +1,11 @@
 """The trainer `nef`, which recovers exactly from the last finished epoch."""
 
 import json
+import logging
 import os
 import random
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from inspect import signature
@@ -15,7 +17,10 @@ import torch
 import torch.distributed as dist
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import TensorDict
+from allennlp.data import Instance, TensorDict, Vocabulary
+from allennlp.data.fields import TextField
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN
 from allennlp.models.archival import CONFIG_NAME, archive_model
 from allennlp.nn.parallel import TorchDdpAccelerator
 from allennlp.training import GradientDescentTrainer, Trainer
@@ -25,6 +30,9 @@ from overrides import overrides
 
 from allennlp_nef.errors import UserError, quote
 
+logger = logging.getLogger(__name__)
+
+MAX_UNKNOWN = 0.05  # of the validation words, without a warning
 MAY_CHANGE = {"trainer.num_epochs", "trainer.patience", "trainer.cuda_device"}
 """The keys of a config that may change when a training is recovered."""
 RandomStates = dict[str, Any]
@@ -58,6 +66,39 @@ def config_of(folder: str) -> dict[str, Any]:
     path = Path(folder, CONFIG_NAME)
     config: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
     return config
+
+
+def count_words(instances: Iterable[Instance], vocab: Vocabulary) -> Counter[tuple[str, bool]]:
+    """The numbers of words that a namespace of the vocabulary lacks (True) and has (False)."""
+    counts: Counter[tuple[str, bool]] = Counter()
+    for instance in instances:
+        texts = [field for field in instance.fields.values() if isinstance(field, TextField)]
+        for text in texts:
+            for indexer in text.token_indexers.values():
+                namespace = getattr(indexer, "namespace", None)
+                if isinstance(indexer, SingleIdTokenIndexer) and namespace is not None:
+                    unknown = vocab.get_token_index(DEFAULT_OOV_TOKEN, namespace)
+                    ids = indexer.tokens_to_indices(text.tokens, vocab)["tokens"]
+                    counts.update((namespace, index == unknown) for index in ids)
+    return counts
+
+
+def warn_about_unknown_words(trainer: "NefTrainer") -> None:
+    """Warns if many words of the validation data are unknown, but none of the training data."""
+    loaders: Any = (trainer.data_loader, trainer._validation_data_loader)
+    training, validation = (
+        Counter() if loader is None else count_words(loader.iter_instances(), trainer.model.vocab)
+        for loader in loaders
+    )
+    for namespace in {namespace for namespace, _ in validation}:
+        unknown, known = (validation[namespace, is_unknown] for is_unknown in (True, False))
+        share = unknown / (unknown + known)
+        if share > MAX_UNKNOWN and not training[namespace, True]:
+            logger.warning(
+                "%.0f%% of the validation words are unknown, but no training word is, so that the unknown word is "
+                'not trained. Set a min_count of the vocabulary, such as {"%s": 2}.',
+                *(100 * share, namespace),
+            )
 
 
 @contextmanager
@@ -172,6 +213,8 @@ class NefTrainer(GradientDescentTrainer):
 
     @overrides
     def train(self) -> dict[str, Any]:
+        if self._primary:
+            warn_about_unknown_words(self)
         names = ["loss", *(name for _, name in self._metric_tracker.tracked_metrics)]
         try:
             with short_descriptions(names):

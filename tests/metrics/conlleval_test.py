@@ -40,7 +40,7 @@ def scores_of(labels, batches):
     for batch in batches:
         gold, predicted = map(list, zip(*batch))
         metric(predicted, gold)
-    return metric.get_metric()
+    return metric.get_metric(reset=True)
 
 
 @st.composite

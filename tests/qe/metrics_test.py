@@ -15,6 +15,7 @@ from allennlp_nef.qe.metrics import (
     best_threshold,
     calibration_bins,
     expected_calibration_error,
+    expected_threshold,
     word_qe_scores,
 )
 from tests.metrics.small_metrics import make_batches, make_metric, words_of
@@ -186,7 +187,14 @@ class TestThreshold:
         threshold, mcc = best_threshold(1 - table[:, ok], gold != ok)
         assert metric.get_metric() == {}  # too slow for each batch
         scores = metric.get_metric(reset=True)
-        assert scores == pytest.approx({"best_mcc": mcc, "best_threshold": threshold})
+        adaptive = expected_threshold(1 - table[:, ok])
+        expected = {
+            "best_mcc": mcc,
+            "best_threshold": threshold,
+            "adaptive_mcc": matthews_corrcoef(gold != ok, 1 - table[:, ok] >= adaptive),
+            "adaptive_threshold": adaptive,
+        }
+        assert scores == pytest.approx(expected)
         assert metric.get_metric(reset=True) == {}
 
 

@@ -43,7 +43,7 @@ class TestRequest:
     def test_answer_has_tokens_tags_and_probabilities_of_bad(self, predictor):
         answer = predictor.predict_json(REQUEST)
         assert set(answer) == {
-            *("tokens", "tags", "bad_probabilities", "threshold", "spans", "alignments"),
+            *("source", "tokens", "tags", "bad_probabilities", "threshold", "spans", "alignments"),
             *("alignments_from", "sentence_score", "offsets"),
         }
         assert [TARGET[start:end] for start, end in answer["offsets"]] == answer["tokens"]
@@ -358,3 +358,16 @@ def test_each_word_of_the_target_has_a_saliency(predictor, interpreter):
     found = interpreter(predictor).saliency_interpret_from_json(REQUEST)
     assert len(found["instance_1"]["grad_input_1"]) == 6
     assert sum(found["instance_1"]["grad_input_1"]) == pytest.approx(1, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["target", "eos"])
+def test_answers_are_data(name, tmp_path):
+    predictor = predictor_of(name)
+    answer = predictor.predict_json(REQUEST)
+    (tmp_path / "answers.jsonl").write_text(json.dumps(answer) + "\n")
+    (instance,) = predictor._dataset_reader.read(str(tmp_path / "answers.jsonl"))
+    for field, words in (("source", answer["source"]), ("target", answer["tokens"])):
+        assert [token.text for token in instance[field].tokens] == words
+    assert instance["tags"].labels == answer["tags"]
+    again = predictor.predict_instance(instance)["bad_probabilities"]
+    assert again == pytest.approx(answer["bad_probabilities"], abs=1e-5)

@@ -15,7 +15,7 @@ from allennlp_nef.training.callbacks import SaveTransformer
 from tests.small_transformer import DIM, SAVE
 from tests.training.small_run import KILLED, config, kill_before_call, run, run_in_child, weights_of
 
-LORA = {"r": 2, "target_modules": ["query"]}
+LORA = {"lora_rank": 2}
 
 
 def values_of(folder, with_weights=False, **options):
@@ -43,7 +43,7 @@ def answers_of(archive):
 CASES = {
     "whole": {},
     "frozen": {"frozen_layers": 1},
-    "adapters, with the encoder": {"lora": LORA, "save_weights": False, "with_weights": True},
+    "adapters, with the encoder": {**LORA, "save_weights": False, "with_weights": True},
     "a layer, with the encoder": {"frozen_layers": 1, "save_weights": False, "with_weights": True},
 }
 
@@ -51,8 +51,6 @@ CASES = {
 @pytest.mark.parametrize("kind", SAVE)
 @pytest.mark.parametrize("case", CASES)
 def test_an_archive_needs_no_pretrained_folder(kind, case, tmp_path, monkeypatch):
-    if "lora" in CASES[case]:
-        pytest.importorskip("peft")
     SAVE[kind](tmp_path / "pretrained")
     run(values_of(tmp_path, **CASES[case]), tmp_path / "run")
     expected = answers_of(tmp_path / "run" / "model.tar.gz")
@@ -64,10 +62,8 @@ def test_an_archive_needs_no_pretrained_folder(kind, case, tmp_path, monkeypatch
     assert answers_of(tmp_path / "model.tar.gz") == expected
 
 
-@pytest.mark.parametrize("options", [{"lora": LORA}, {"train_parameters": False}])
+@pytest.mark.parametrize("options", [LORA, {"train_parameters": False}])
 def test_an_archive_without_the_encoder_finds_it_by_name(options, tmp_path):
-    if "lora" in options:
-        pytest.importorskip("peft")
     SAVE["bert"](tmp_path / "pretrained")
     run(values_of(tmp_path, **options, save_weights=False), tmp_path / "run")
     best = torch.load(tmp_path / "run" / "best.th")

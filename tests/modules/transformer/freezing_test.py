@@ -1,15 +1,17 @@
 """What of a transformer is trained, and what is saved."""
 
+import re
 from pathlib import Path
 
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
+from allennlp_nef.nn.lora import LoraLinear
 from tests.small_transformer import SAVE
 
 SENTENCES = ["She met Sheldon .", "a"]
-LORA = {"r": 2, "target_modules": ["query"]}
+LORA = {"lora_rank": 2}
 
 
 def parts_of(names):
@@ -43,13 +45,24 @@ def test_frozen_layers_have_neither_gradients_nor_dropout(make, embed, options, 
 
 
 def test_adapters_are_all_that_is_trained(make, embed):
-    pytest.importorskip("peft")
-    embedder = make(lora=LORA, train=True)
+    embedder = make(**LORA, train=True)
     embed(embedder, *SENTENCES).sum().backward()
     weights = dict(embedder.named_parameters())
     learning = {name for name, weight in weights.items() if weight.grad is not None}
-    assert learning and learning == {name for name in weights if ".query.lora_" in name}
+    assert learning and learning == {
+        name for name in weights if re.search("(down|up).weight", name)
+    }
     torch.testing.assert_close(embed(embedder.eval(), "She"), embed(make(), "She"))
+
+
+def test_adapters_add_a_product_of_low_rank():
+    linear = torch.nn.Linear(5, 3)
+    adapted = LoraLinear(linear, rank=2, alpha=8)
+    x = torch.randn(2, 4, 5)
+    torch.testing.assert_close(adapted(x), linear(x), rtol=0, atol=0)
+    torch.nn.init.normal_(adapted.up.weight)
+    weight = linear.weight + 4 * adapted.up.weight @ adapted.down.weight
+    torch.testing.assert_close(adapted(x), x @ weight.T + linear.bias)
 
 
 def test_weights_are_loaded_unless_they_are_not_wanted(make, folder):
@@ -62,12 +75,8 @@ def test_weights_are_loaded_unless_they_are_not_wanted(make, folder):
     assert torch.equal(loaded, expected) and not torch.equal(random, expected)
 
 
-@pytest.mark.parametrize(
-    "options", [{"frozen_layers": 1}, {"lora": LORA}, {"train_parameters": False}]
-)
+@pytest.mark.parametrize("options", [{"frozen_layers": 1}, LORA, {"train_parameters": False}])
 def test_a_state_without_frozen_weights_needs_the_same_transformer(make, embed, tmp_path, options):
-    if "lora" in options:
-        pytest.importorskip("peft")
     embedder = make(**options, save_weights=False)
     with torch.no_grad():
         for weight in embedder.parameters():

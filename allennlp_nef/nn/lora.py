@@ -1,0 +1,43 @@
+"""Low-rank adaptation of linear layers (LoRA)."""
+
+import torch
+from torch import Tensor
+
+
+class LoraLinear(torch.nn.Module):
+    """A frozen linear layer with a trainable update of low rank: y = W x + b + (alpha / rank) B A x.
+
+    Equation 3 of Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models" (ICLR 2022). Initially B is 0, so that
+    the outputs are those of the linear layer.
+
+    # Parameters
+
+    linear : `torch.nn.Linear`
+        Its parameters are frozen.
+    rank : `int`
+        The number of rows of A, and of columns of B.
+    alpha : `float`
+        Scales the update.
+    """
+
+    def __init__(self, linear: torch.nn.Linear, rank: int, alpha: float) -> None:
+        super().__init__()
+        self.linear = linear.requires_grad_(False)
+        self.down = torch.nn.Linear(linear.in_features, rank, bias=False)
+        self.up = torch.nn.Linear(rank, linear.out_features, bias=False)
+        torch.nn.init.zeros_(self.up.weight)
+        self.scale = alpha / rank
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., input dim) to (..., output dim)."""
+        update: Tensor = self.up(self.down(x))
+        return self.linear(x) + self.scale * update
+
+
+def add_lora(module: torch.nn.Module, rank: int, alpha: float) -> None:
+    """Freezes a module, and replaces all linear layers in it by a `LoraLinear`."""
+    module.requires_grad_(False)
+    for parent in list(module.modules()):
+        for name, child in list(parent.named_children()):
+            if isinstance(child, torch.nn.Linear):
+                setattr(parent, name, LoraLinear(child, rank, alpha))

