@@ -42,8 +42,8 @@ def with_encoder(value, folder):
     """A config with a small encoder in place of the one that it would download."""
     if isinstance(value, dict):
         changed = {key: with_encoder(item, folder) for key, item in value.items()}
-        if "model_name" in changed:
-            changed["model_name"] = folder
+        for name in {"model_name", "pieces_of"} & changed.keys():
+            changed[name] = folder
         if changed.get("input_dim") == 384:
             changed["input_dim"] = DIM
         return changed

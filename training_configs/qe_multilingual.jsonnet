@@ -1,6 +1,13 @@
 // Low-rank adapters on an encoder of about 100 languages: the model `qe-multilingual`, for all language pairs.
 // Compare with Table 3, BiLSTM: F1-MULT 39.71.
-local reader = { eos: true, aligner: false, sentence_scores: true };
+local tokenizer = { type: 'punctuation', pieces_of: 'multilingual-e5-small' };  // for raw text
+local reader = {
+  eos: true,
+  aligner: false,
+  sentence_scores: true,
+  source_tokenizer: tokenizer,
+  target_tokenizer: tokenizer,
+};
 
 (import 'qe_transformer.jsonnet') + {
   dataset_reader+: reader,
@@ -12,10 +19,10 @@ local reader = { eos: true, aligner: false, sentence_scores: true };
       aligned_source: false,  // there is no aligner for pairs without training data
       frozen_layers:: null,
       lora_rank: 16,
-      precision: 'bfloat16',
       save_weights: false,  // the archive has the adapters, and names the encoder
     },
     sentence_score: {},
+    adaptive_threshold: true,
     metrics+: [{ type: 'sentence_scores' }],
   },
   trainer+: {

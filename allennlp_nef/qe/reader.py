@@ -76,8 +76,9 @@ class WmtWordQeReader(TaggingReader):
         final `<EOS>` of the data is a token like any other. `<EOS>` is never aligned.
     aligner : `bool` or `str`, optional (default = `True`)
         The word aligner for sentences without alignments. True: the aligner of the archive that the reader is loaded
-        from; there is none in training. False: none. A string: the path of a file of `learn_aligner`; in an archive,
-        the aligner of the archive replaces it. Without an aligner, no word of these sentences is aligned.
+        from; there is none in training. False: none, without a warning. A string: the path of a file of
+        `learn_aligner`; in an archive, the aligner of the archive replaces it. Without an aligner, no word of these
+        sentences is aligned.
     word_similarity : `bool`, optional (default = `False`)
         Whether instances have the field `similarity`, for the option of `aligned_pair` of the same name.
     source_tokenizer, target_tokenizer : `Tokenizer`, optional (default = `None`, whitespace)
@@ -127,6 +128,7 @@ class WmtWordQeReader(TaggingReader):
         self.target_tokenizer = target_tokenizer
         self.aligner: WordAligner | None = None
         """Aligns the sentences that come without alignments."""
+        self.needs_alignments = aligner is not False
         if isinstance(aligner, str):
             self.aligner = load_aligner(aligner)
         for side, indexers in (
@@ -155,7 +157,7 @@ class WmtWordQeReader(TaggingReader):
             self.split_source if self.source_tokenizer else None,
             self.split_target if self.target_tokenizer else None,
         )
-        has_warned = self.aligner is not None
+        has_warned = self.aligner is not None or not self.needs_alignments
         for example in read_examples(file_path, options):
             if example.alignments is None and not has_warned:
                 self.warn("%s: no word alignments; all words count as unaligned.", file_path)
