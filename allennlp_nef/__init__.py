@@ -12,7 +12,7 @@ from allennlp_nef.version import VERSION as __version__
 
 
 def load(archive: str, cuda_device: int = -1, **options: Any) -> Any:
-    """The predictor of a trained model. Loading never runs code from the archive unless `trust=True`.
+    """Loads the predictor of a trained model. This never runs code from the archive unless `trust=True`.
 
         from allennlp_nef import load
         print(load("model.tar.gz").predict("They saw her duck .")["tags"])
@@ -26,7 +26,7 @@ def load(archive: str, cuda_device: int = -1, **options: Any) -> Any:
         The number of a GPU, or -1 for the CPU.
     options
         `name`, the registered name of a predictor other than the model's default; `trust=True` to skip the safety
-        checks; `overrides`, changes to the config of the archive; and the options of the predictor.
+        checks; `overrides`, changes to the config in the archive; and the options of the predictor.
 
     # Raises
 

@@ -6,7 +6,7 @@ rule for this module: patch only what would crash, and change no result, check o
 - While a module of AllenNLP (or of the packages that are installed like it) is executed, its `import` statements go
   through `_import`. Packages that are slow to import, or that few components need, become a `Placeholder`, which
   imports the package at its first use. Names that a package no longer has come from `_REPLACED`.
-- After a module of `_CHANGES` is executed, its function there replaces what no longer works.
+- After a module in `_CHANGES` is executed, its function there replaces what no longer works.
 
 All other modules see the packages as they are. `_allennlp_nef_start.py` loads this file without the package, so nothing
 but the standard library is imported here.
@@ -60,7 +60,7 @@ def adapt(spec: ModuleSpec) -> None:
 
 
 def _execute(exec_module: Callable[[types.ModuleType], None], module: types.ModuleType) -> None:
-    """Executes a module with `_import` in place of `__import__`, and changes it."""
+    """Executes a module with `_import` in place of `__import__`, then changes it."""
     module.__dict__["__builtins__"] = {**vars(builtins), "__import__": _import}
     exec_module(module)
     change = _CHANGES.get(module.__name__)
@@ -100,7 +100,7 @@ _LAZY = (
 
 
 class Placeholder:
-    """Stands for a module in `_LAZY`, or for what a dotted name in it is, and imports the module when it is used.
+    """Stands for a module in `_LAZY`, or for an object in it, and imports the module when it is used.
 
     It can be called, subclassed, written in annotations, and given to `isinstance`.
     """
@@ -144,7 +144,7 @@ def _package_of(module: str) -> str | None:
 
 
 def _resolve(module: str, *names: str) -> Any:
-    """What a module, or a dotted name in it, is."""
+    """The module or the object in it that a dotted name stands for."""
     value: Any = importlib.import_module(module)
     for position, name in enumerate(names, 1):
         if not hasattr(value, name):  # a module that its package does not import
@@ -154,7 +154,7 @@ def _resolve(module: str, *names: str) -> Any:
 
 
 def _exception(*path: str) -> Any:
-    """An exception of a package, which `except` needs itself; without the package, a class that nothing raises."""
+    """An exception class of a package, which `except` needs; without the package, a class that nothing raises."""
     try:
         return _resolve(*path)
     except ModuleNotFoundError:
@@ -177,7 +177,7 @@ def _amp() -> Any:
 
 @functools.cache
 def _adamw() -> type:
-    """`transformers.AdamW`, which is gone since transformers 4.50: torch's."""
+    """`transformers.AdamW`, removed in transformers 4.50: torch's AdamW."""
     from torch.optim import AdamW
 
     class HuggingfaceAdamW(AdamW):
@@ -221,7 +221,7 @@ _REPLACED: dict[str, Callable[[], Any]] = {
 
 
 def _change_tokenizers(module: Any) -> None:
-    """Omits `add_special_tokens`, which transformers 4.46 and later refuse, and adds methods that 5.0 has dropped.
+    """Omits `add_special_tokens`, which transformers 4.46 and later reject; adds methods that 5.0 has dropped.
 
     AllenNLP passes the argument again where it uses a tokenizer.
     """
@@ -274,7 +274,7 @@ def _with_unions(annotation: Any) -> Any:
 
 
 def _change_suggestions(module: Any) -> None:
-    """Suggests the registered name that is nearest to a wrong one, also without nltk."""
+    """Suggests the registered name closest to a misspelled one; does not need nltk."""
     get_suggestion = module._get_suggestion
 
     def suggest(name: str, available: list[str]) -> str | None:
@@ -287,9 +287,9 @@ def _change_suggestions(module: Any) -> None:
 
 
 def _change_util(module: Any) -> None:
-    """Hashes objects also without dill and base58, and makes a device of a number also without a GPU.
+    """Hashes objects even without dill and base58, and makes a device from a number even without a GPU.
 
-    AllenNLP then reports that there is no GPU; `torch.device(0)` itself has become an error.
+    AllenNLP then reports that there is no GPU; `torch.device(0)` itself now raises an error.
     """
     hash_object, int_to_device = module.hash_object, module.int_to_device
 
@@ -310,7 +310,7 @@ def _change_util(module: Any) -> None:
 
 
 def _change_plateau(module: Any) -> None:
-    """Builds the scheduler of torch without `verbose`, an option that torch has dropped."""
+    """Builds torch's scheduler without `verbose`, an option that torch has dropped."""
     kind = module.ReduceOnPlateauLearningRateScheduler
     construct = kind.__init__
 
@@ -326,7 +326,7 @@ def _change_plateau(module: Any) -> None:
 
 
 def _change_steps(module: Any) -> None:
-    """Keeps the values of optimizers as Python's floats: a checkpoint with NumPy's, as of `cosine`, is not loaded."""
+    """Keeps optimizer values as Python floats: a checkpoint with NumPy floats, as from `cosine`, cannot be loaded."""
     step = module.Scheduler.step
 
     @functools.wraps(step)
@@ -341,9 +341,9 @@ def _change_steps(module: Any) -> None:
 
 
 def _change_caches(module: Any) -> None:
-    """Finds local files also where the folder for downloads cannot be made, and loads the tensors of a `TensorCache`.
+    """Finds local files even if the folder for downloads cannot be created, and loads the tensors of a `TensorCache`.
 
-    `weights_only` refuses the pickle protocol that AllenNLP saves these tensors with.
+    `weights_only` rejects the pickle protocol with which AllenNLP saves these tensors.
     """
     torch, cached_path = module.torch, module.cached_path
     load = functools.partial(torch.load, weights_only=False)
@@ -365,13 +365,13 @@ def _change_caches(module: Any) -> None:
 
 
 def _change_loader(module: Any) -> None:
-    """Gives workers a lock that can be sent to them, whether they are forked or spawned."""
+    """Gives workers a lock that can be sent to them whether they are forked or spawned."""
     lock = module.mp.get_context("spawn").RLock
     module.mp = types.SimpleNamespace(get_context=module.mp.get_context, RLock=lock)
 
 
 def _change_attachment_scores(module: Any) -> None:
-    """Sums the counts of a batch before processes add them up: their batches differ in size."""
+    """Sums the counts of a batch before they are added across processes, whose batches differ in size."""
     reduce = module.dist_reduce_sum
     module.dist_reduce_sum = lambda value: reduce(value.sum() if hasattr(value, "sum") else value)
 

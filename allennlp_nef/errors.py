@@ -1,4 +1,4 @@
-"""Errors that users can fix. Every module may import them; they need nothing but Python."""
+"""Errors that users can fix. Any module may import them; they need only the standard library."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class UserError(ValueError):
-    """A mistake in an option, in data or in an archive, or a missing optional package."""
+    """An error in an option, in data or in an archive, or a missing optional package."""
 
 
 class DataFormatError(UserError):

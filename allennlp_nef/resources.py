@@ -14,7 +14,7 @@ _PACKAGE = Path(__file__).resolve().parent
 def folders() -> dict[str, Path]:
     """The folders "training_configs", "fixtures" and "demo".
 
-    An installed package has the first two in `allennlp_nef/examples`, a checkout at its top level.
+    The first two are in `allennlp_nef/examples` in an installed package and at the top level of a checkout.
     """
     installed = _PACKAGE / "examples"
     parent = installed if installed.is_dir() else _PACKAGE.parent

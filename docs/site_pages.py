@@ -21,14 +21,15 @@ REFERENCE = {
         *("data.dataset_readers.sentence_pairs", "qe.reader", "data.dataset_readers.base"),
     ],
     "Files of quality estimation": ["qe.files", "qe.layouts", "qe.spans", "qe.bitext"],
-    "Tokenizers, indexers and embedders": [
-        *("data.tokenizers", "data.token_indexers", "modules.token_embedders"),
-        *("modules.transformer", "qe.inputs"),
+    "Tokenizers, indexers, embedders and the word aligner": [
+        *("data.tokenizers", "data.token_indexers", "data.word_pieces"),
+        *("modules.token_embedders", "modules.transformer", "qe.inputs", "qe.aligner"),
     ],
     "Encoders": [
         "modules.seq2seq_encoders.neural_easy_first",
         "modules.seq2seq_encoders.label_attention",
         "modules.seq2seq_encoders.position_aware_self_attention",
+        "modules.seq2seq_encoders.dropout",
         *("modules.seq2vec_encoders", "modules.tree_encoders", "modules.traces"),
     ],
     "Attention": ["modules.attention_transforms", "modules.attention"],
@@ -37,8 +38,8 @@ REFERENCE = {
         *("models.tree_lstm", "models.arc_mlp_parser"),
     ],
     "Metrics": [
-        *("metrics.conlleval", "metrics.tag_accuracy", "metrics.tag_scores"),
-        *("metrics.significance", "qe.metrics"),
+        *("metrics.conlleval", "metrics.tag_accuracy", "metrics.correlations"),
+        *("metrics.tag_scores", "metrics.significance", "qe.metrics"),
     ],
     "Training": ["training.trainer", "training.schedules", "training.callbacks"],
     "Predictors": [

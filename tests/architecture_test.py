@@ -1,32 +1,22 @@
-"""Imports flow one way between the rooms of the package, and only some rooms know quality estimation."""
+"""Imports go one way, only some packages know quality estimation, and docs/architecture.md names what exists."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "allennlp_nef"
-# A room imports itself and rooms in the rows above it.
-ROWS = [
-    ["errors", "version"],
-    ["compat", "nn", "resources"],
-    ["data", "figures"],
-    ["metrics", "modules"],
-    ["models"],
-    ["predictors", "training"],
-    ["qe"],
-    ["corpora", "exporting", "serving"],
-    ["cli"],
-    ["__main__", "components"],
-]
-RANKS = {room: rank for rank, row in enumerate(ROWS) for room in row}
-KNOW_QE = {"qe", "cli", "corpora", "exporting", "components"}
+PAGE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+# The level of each package, from the table on the page. A package imports itself and packages of lower levels.
+LEVELS = {name: int(level) for level, name in re.findall(r"^\| (\d+) \| `(\w+)` \|", PAGE, re.M)}
+KNOW_QE = {"qe", "cli", "exporting", "components"}
 WITHOUT_ALLENNLP = {"errors", "version", "nn", "resources", "figures"}
 MODULES = sorted((ROOT / PACKAGE).rglob("*.py"))
 
 
-def room_of(name):
+def package_of(name):
     return name.split(".")[1] if "." in name else ""
 
 
@@ -40,34 +30,41 @@ def imports_of(source):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def violations(room, source):
-    """The imports of a module that its room may not have."""
+def violations(package, source):
+    """The imports of a module that its package must not have."""
     for name in imports_of(source):
-        package, other = name.split(".")[0], room_of(name)
-        if package == "allennlp" and room in WITHOUT_ALLENNLP:
+        root, other = name.split(".")[0], package_of(name)
+        if root == "allennlp" and package in WITHOUT_ALLENNLP:
             yield name
-        if package != PACKAGE or other == room or other not in RANKS:
+        if root != PACKAGE or other == package or other not in LEVELS:
             continue
-        if RANKS[other] >= RANKS[room] or (other == "qe" and room not in KNOW_QE):
+        if LEVELS[other] >= LEVELS[package] or (other == "qe" and package not in KNOW_QE):
             yield name
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_module_imports_only_what_its_room_may(path):
+def test_module_imports_only_what_its_package_may(path):
     parts = path.relative_to(ROOT / PACKAGE).with_suffix("").parts
     if parts == ("__init__",):
         return  # it registers the components, and has `load`
-    assert parts[0] in RANKS
+    assert parts[0] in LEVELS
     assert list(violations(parts[0], path.read_text(encoding="utf-8"))) == []
 
 
 @pytest.mark.parametrize(
-    ("room", "source"),
+    ("package", "source"),
     [
         ("models", "from allennlp_nef.qe.reader import WmtWordQeReader"),
         ("data", "import allennlp_nef.models.nef_tagger"),
         ("nn", "from allennlp.common import Params"),
     ],
 )
-def test_import_that_flows_the_wrong_way_is_found(room, source):
-    assert list(violations(room, source))
+def test_import_in_the_wrong_direction_is_found(package, source):
+    assert list(violations(package, source))
+
+
+def test_names_on_the_page_exist():
+    source = "".join(path.read_text(encoding="utf-8") for path in MODULES)
+    for name in re.findall(r"`([\w./]+)(?:\(\))?`", PAGE):
+        is_path = (ROOT / PACKAGE / name).exists() or (ROOT / name).exists()
+        assert is_path or all(re.search(rf"\b{part}\b", source) for part in name.split(".")), name

@@ -7,6 +7,7 @@ precedes a block that is not run. A comment `<!-- setup: commands -->` holds wha
 
 import os
 import re
+import runpy
 import socket
 import subprocess
 import sys
@@ -210,6 +211,15 @@ def test_every_page_and_picture_is_used():
     assert [page for page in pages if f"{page}.md" not in navigation] == []
     text = "".join(map(read, PAGES))
     assert [path.name for path in (DOCS / "pictures").iterdir() if path.name not in text] == []
+
+
+def test_reference_has_every_module_that_registers_components():
+    sections = runpy.run_path(str(DOCS / "site_pages.py"))["REFERENCE"]
+    listed = {name for names in sections.values() for name in names}
+    for path in (ROOT / "allennlp_nef").rglob("*.py"):
+        if re.search(r"^@\w+\.register\(", path.read_text(encoding="utf-8"), re.M):
+            parts = path.relative_to(ROOT / "allennlp_nef").with_suffix("").parts
+            assert ".".join(parts) in listed
 
 
 def test_readme_fits_on_two_screens():

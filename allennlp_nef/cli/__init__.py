@@ -1,7 +1,7 @@
 """The program `allennlp-nef`, and the commands of this package.
 
-The module of a command has `SUMMARY` and `DETAILS` for its help, `add_arguments`, its work as a public Python function,
-and `run`, which calls that function with the options of the command line and yields the lines to print.
+The module of a command has `SUMMARY` and `DETAILS` for its help, `add_arguments`, a public Python function that does
+the work, and `run`, which calls that function with the command line options and yields the lines to print.
 """
 
 COMMANDS = (

@@ -25,13 +25,13 @@ SUMMARY = (
 DETAILS = """
 SOURCE and TARGET are text files of tokenized sentences, one per line. The output has a line of pairs i-j for each
 sentence: source word i is aligned to target word j, from 0. By default the package eflomal aligns the words in both
-directions, and the directions are combined (grow-diag-final-and). eflomal is the extra `align`, and draws random
-numbers.
+directions, and the directions are combined (grow-diag-final-and). eflomal comes with the extra `align`; its results are
+not deterministic.
 
     %(prog)s train.src train.mt --output train.src-mt.alignments
 
---learn-aligner writes an aligner, for the option `aligner` of the reader wmt_word_qe. The archive of a quality
-estimator whose training data have alignments contains one, too. --aligner uses an aligner in place of eflomal:
+--learn-aligner writes an aligner for the option `aligner` of the reader wmt_word_qe. The archive of a quality estimator
+that was trained on data with alignments also contains one. --aligner uses an aligner instead of eflomal:
 
     %(prog)s test.src test.mt --output test.src-mt.alignments --aligner qe-en-de
 """
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--aligner",
         metavar="ALIGNER",
-        help="a file of --learn-aligner, or an archive that contains one",
+        help="a file written by --learn-aligner, or an archive that contains an aligner",
     )
 
 
@@ -78,13 +78,13 @@ def align_words(
     output : `str`
         The file for the alignments.
     aligner : `str`, optional (default = `None`, eflomal)
-        The file of an aligner, the archive of a model, the folder of a run, or the name of a trained model.
+        An aligner file, an archive, the folder of a run, or the name of a trained model.
     learn_aligner : `str`, optional (default = `None`)
-        The file for an aligner that is learned from the alignments.
+        The file for an aligner learned from the alignments.
 
     # Raises
 
-    `UserError`: files that cannot be aligned, or eflomal is not installed or fails.
+    `UserError`: the files cannot be aligned, or eflomal is not installed or fails.
     """
     sentences = list(_read(source, target))
     if not sentences:
@@ -116,7 +116,7 @@ def _read(source: str, target: str) -> Iterator[Sentence]:
 
 
 def _load(path: str) -> WordAligner:
-    """The aligner of a file, of an archive, of the folder of a run, or of a trained model."""
+    """The aligner in a file, an archive, the folder of a run, or a trained model."""
     path = archive_path(path)
     path = os.path.join(path, ALIGNER_NAME) if os.path.isdir(path) else path
     with open(path, "rb") as file:
@@ -151,9 +151,9 @@ def symmetrize(forward: Iterable[Link], reverse: Iterable[Link]) -> list[Link]:
     """
     Combines the alignments of two directions by grow-diag-final-and (Koehn et al., IWSLT 2005). Returns sorted links.
 
-    The result starts with the links that both directions contain. Links of one direction that are adjacent to a link,
-    also diagonally, are added if one of their words has no link. Finally, links of the forward and then of the reverse
-    direction are added if neither of their words has a link.
+    The result starts with the links that both directions contain. A link of one direction that is adjacent to a link of
+    the result, diagonals included, is added if one of its words has no link. Finally, links of the forward and then of
+    the reverse direction are added if neither of their words has a link.
     """
     forward, reverse = sorted(set(forward)), sorted(set(reverse))
     union = {*forward, *reverse}

@@ -40,6 +40,8 @@ def extend(name: str) -> None:
             subparser: argparse.ArgumentParser = super().add_subparser(parser)
             run = subparser.get_default("func")
             subparser.set_defaults(func=lambda args: function(args, run))
+            if name == "serve":
+                subparser.usage = "%(prog)s ARCHIVE [options]"  # `program.run` adds --archive-path
             if name == "predict":
                 # The predictor divides them into batches. An adaptive threshold is one for all of them.
                 subparser.set_defaults(batch_size=1000)
@@ -47,7 +49,7 @@ def extend(name: str) -> None:
 
 
 def train(args: argparse.Namespace, run: Run) -> None:
-    """Trains a model, and prints the best epoch and the path of the archive to standard error."""
+    """Trains a model, then prints the best epoch and the path of the archive to standard error."""
     run(args)
     if args.dry_run:
         return
@@ -77,13 +79,13 @@ def evaluate(args: argparse.Namespace, run: Run) -> None:
         if not any(name.endswith("loss") for name in scores):
             raise UserError(f"{args.input_file}: expected gold labels to compare with, got none")
     if scores.get("f1_bad") == 0:
-        logger.warning("No word is rightly tagged BAD: `allennlp-nef calibrate` finds a threshold.")
+        logger.warning("No BAD word is tagged BAD: `allennlp-nef calibrate` finds a threshold.")
     if args.output_file is None:
         print_lines(f"{name}: {score:.4f}" for name, score in scores.items())
 
 
 class PredictManager(_PredictManager):
-    """AllenNLP's, which does not open the standard output again, and tells the predictor when it has finished."""
+    """AllenNLP's manager, but it does not reopen standard output, and it tells the predictor when it has finished."""
 
     @overrides(check_signature=False)
     def __init__(self, predictor: Any, input_file: str, output_file: str | None, *args: Any):
@@ -99,14 +101,14 @@ class PredictManager(_PredictManager):
 
 
 def predict(args: argparse.Namespace, run: Run) -> None:
-    """Predicts; if the answers are written to standard output, nothing else is."""
+    """Predicts. If the answers go to standard output, nothing else is printed there."""
     allennlp.commands.predict._PredictManager = PredictManager  # type: ignore[misc]
     args.silent = args.silent or is_stdout(args.output_file or "")
     run(args)
 
 
 def serve(args: argparse.Namespace, run: Run) -> None:
-    """Serves the page of this package by default, and answers every error with JSON."""
+    """Serves the page of this package by default and returns every error as JSON."""
     from allennlp_server.commands import server_simple
     from werkzeug.exceptions import HTTPException
 

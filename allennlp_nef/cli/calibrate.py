@@ -23,15 +23,15 @@ from allennlp_nef.resources import archive_path
 
 SUMMARY = "Calibrate the probabilities of a quality estimator, and choose its threshold."
 DETAILS = """
-Finds on labeled data (DEV; by default the validation data of the config) the temperature that makes the probabilities
-of BAD match the frequency of BAD, and the threshold of this probability with the highest MCC or F1-MULT. Writes a copy
-of the archive whose config has both as options of the model; predict, evaluate and serve then use them.
+On labeled data (DEV; by default the validation data of the config), finds the temperature that makes the probability of
+BAD match the frequency of BAD, and the threshold of this probability with the highest MCC or F1-MULT. Writes a copy of
+the archive with both values in its config; predict, evaluate and serve then use them.
 
     %(prog)s runs/qe_nef_f/model.tar.gz --output calibrated.tar.gz
     %(prog)s runs/qe_nef_f/model.tar.gz fixtures/qe/dev --output calibrated.tar.gz --plot reliability.png
 
-Prints the scores of DEV before and after. The cross-fitted scores are what to expect on new data of the same kind: the
-mean of two fits, each on every other sentence and measured on the rest. ECE is the expected calibration error of the
+Prints the scores on DEV before and after. The cross-fitted scores estimate performance on similar new data: two fits,
+each on half of the sentences and scored on the other half, then averaged. ECE is the expected calibration error of the
 probability of BAD.
 """
 FORMATS = (".png", ".svg")
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("archive", metavar="ARCHIVE", help="archive of a quality estimator, or the folder of a run")
     add("data", metavar="DEV", nargs="?", help="labeled data that the model was not trained on")
     add("--output", metavar="FILE", required=True, help="the new archive")
-    add("--maximize", choices=("mcc", "f1_mult"), default="mcc", help="the score of the threshold")
+    add("--maximize", choices=("mcc", "f1_mult"), default="mcc", help="score to maximize")
     add("--plot", metavar="FILE", help="write a reliability diagram (.png or .svg)")
     add("--json", action="store_true", help="print the numbers as JSON; scores are fractions of 1")
     add_batches(parser)
@@ -92,7 +92,7 @@ def calibrate(
 
     # Raises
 
-    `UserError`: a wrong option, an archive of another task, or data without gold tags of both kinds.
+    `UserError`: an invalid option, an archive of another task, or data without gold tags of both kinds.
     """
     from allennlp_nef.predictors.archives import load_archive_safely
     from allennlp_nef.qe.calibration import calibrate_model

@@ -12,8 +12,8 @@ from allennlp_nef.resources import archive_path, trained_models
 
 SUMMARY = "Write a model card for an archive: scores, data, size, license, and how to load it."
 DETAILS = """
-The card is Markdown with a YAML header, as huggingface.co reads it from the README.md of a model. Validation scores
-come from the metrics.json beside the archive. Add others with --metrics, as `evaluate --output-file` writes them.
+The card is Markdown with a YAML header, the format of a model's README.md on huggingface.co. Validation scores come
+from the metrics.json beside the archive. Add other scores with --metrics, in files that `evaluate --output-file` wrote.
 
     %(prog)s runs/ner/model.tar.gz
     %(prog)s runs/ner/model.tar.gz --metrics test=runs/ner/test_metrics.json --dataset CoNLL-2002 --language es \\
@@ -89,9 +89,9 @@ Expect lower scores on text of other domains or languages. The model predicts on
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("archive", metavar="ARCHIVE", help="archive of a trained model, or the directory of a run")
-    add("--output", metavar="FILE", help="file to write (default: print the card)")
-    add("--name", help="name of the model (default: the directory of the archive)")
+    add("archive", metavar="ARCHIVE", help="archive of a trained model, or the folder of a run")
+    add("--output", metavar="FILE", help="file to write (default = print the card)")
+    add("--name", help="name of the model (default = the folder of the archive)")
     add(
         "--metrics",
         nargs="+",
@@ -101,7 +101,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--dataset", metavar="NAME", help="name of the training data")
     add("--language", nargs="+", metavar="CODE", help="languages, such as es")
-    add("--license", metavar="ID", help="license of the model as on the hub, such as mit")
+    add("--license", metavar="ID", help="Hugging Face license ID, such as mit")
     add_trust(parser)
 
 
@@ -138,7 +138,7 @@ def card(
     # Parameters
 
     archive : `str`
-        An archive, the directory of a run, or the name of a trained model of this package.
+        An archive, the folder of a run, or the name of a trained model of this package.
     name, dataset, language, license
         See the options of `allennlp-nef card`.
     metrics : `Mapping[str, str]`

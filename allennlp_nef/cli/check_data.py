@@ -1,4 +1,4 @@
-"""`allennlp-nef check-data`: the data of a config, or other files, before a training."""
+"""`allennlp-nef check-data`: checks the data of a config, or other files, before training."""
 
 import argparse
 import json
@@ -12,20 +12,20 @@ from allennlp_nef.cli.shared import Column, percent, table_text
 from allennlp_nef.data.text_files import data_paths
 from allennlp_nef.errors import DataFormatError, UserError
 
-SUMMARY = "Check the data of a config, or other files, before a training."
+SUMMARY = "Check the data of a config, or other files, before training."
 DETAILS = """
-Reads the training, validation and test data as a training would, and prints the numbers and lengths of sentences, the
-share of each label, words and labels that do not occur in the training data, and sentences that occur again within and
-across the data. A mistake in a file ends the reading of this file; the others are still read.
+Reads the training, validation and test data as train would, and prints the number and lengths of sentences, the share
+of each label, words and labels that do not occur in the training data, and sentences that are repeated within and
+across data sets. Reading stops at the first error in a file and continues with the next file.
 
     %(prog)s training_configs/ner_nef_f_crf_5.jsonnet
     %(prog)s training_configs/qe_nef_f.jsonnet -o '{"train_data_path": "data/train"}' --json
 
-Instead of a config, --reader names a dataset reader, and --overrides sets its options:
+Instead of a config, you can give the name of a dataset reader (--reader) and set its options with --overrides:
 
     %(prog)s --reader conll_tags --train train.conll --test test.conll -o '{"dataset_reader.tag_column": 1}'
 
-The exit status is 1 if there are mistakes in the data, and 2 for a missing file or a wrong option.
+The exit status is 1 if there are errors in the data, and 2 for a missing file or an invalid option.
 """
 SPLITS = ("train", "validation", "test")
 # The most frequent labels are shown.
@@ -34,7 +34,7 @@ MAX_LABELS = 20
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("config", metavar="CONFIG", nargs="?", help="config of a training")
+    add("config", metavar="CONFIG", nargs="?", help="training config")
     add("--reader", metavar="NAME", help="a dataset reader, instead of a config")
     add("--train", metavar="PATH", help="training data, instead of those of the config")
     add("--dev", metavar="PATH", help="validation data")
@@ -67,7 +67,7 @@ def check_data(
     overrides: str = "",
 ) -> dict[str, dict[str, Any]]:
     """
-    Reads data as a training would, and counts what is in them.
+    Reads data as training would and counts what is in them.
 
     # Parameters
 
@@ -83,11 +83,11 @@ def check_data(
     # Returns
 
     `dict[str, dict[str, Any]]`
-        What was found in each of the `SPLITS`, as the command prints it as JSON. Mistakes in data are in `errors`.
+        What was found in each of the `SPLITS`, as printed by the option --json. `errors` are the errors in the data.
 
     # Raises
 
-    `UserError`: a wrong option. `ConfigurationError`: a wrong option of the reader. `OSError`: a missing file.
+    `UserError`: an invalid option. `ConfigurationError`: an invalid option of the reader. `OSError`: a missing file.
     """
     from allennlp.common import Params
     from allennlp.common.params import parse_overrides, with_overrides
@@ -214,7 +214,7 @@ class Split:
 
 
 def as_text(results: Mapping[str, Mapping[str, Any]]) -> str:
-    """The report: a table with a column for each split, then the mistakes."""
+    """The report: a table with a column for each split, then the errors."""
     columns: list[Column] = [("", "title", str)]
     columns += [(name, name, str) for name in results]
     rows: list[dict[str, Any]] = []
@@ -246,7 +246,7 @@ def as_text(results: Mapping[str, Mapping[str, Any]]) -> str:
     ]:
         add(title, *keys, "sentences")
         add("  with other labels", *keys, "contradictory")
-    add("mistakes", "errors", write=lambda errors: str(len(errors)))
+    add("errors", "errors", write=lambda errors: str(len(errors)))
     parts = [table_text(columns, rows)]
     labels = list(dict.fromkeys(label for split in results.values() for label in split["labels"]))
     if labels:

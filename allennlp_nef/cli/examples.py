@@ -10,7 +10,7 @@ from allennlp_nef.errors import UserError
 from allennlp_nef.resources import folders
 
 SUMMARY = (
-    "Copy the example configs, the small data sets they read, and the demo page into a directory."
+    "Copy the example configs, the small data sets they read, and the demo page into a folder."
 )
 DETAILS = """
 Writes training_configs/ (one config for each experiment), fixtures/ (small data sets that the configs read) and demo/
@@ -23,7 +23,7 @@ Writes training_configs/ (one config for each experiment), fixtures/ (small data
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="DIR", help="directory to write to")
+    parser.add_argument("folder", metavar="FOLDER", help="folder to write to")
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
 
 
@@ -36,15 +36,15 @@ def run(args: argparse.Namespace) -> Iterator[str]:
 
 
 def write_examples(folder: str, force: bool = False) -> dict[str, int]:
-    """Copies the examples into a directory.
+    """Copies the examples into a folder.
 
     # Returns
 
-    `dict[str, int]`: the number of files in each of its folders.
+    `dict[str, int]`: the number of files in each of its subfolders.
 
     # Raises
 
-    `UserError`: a file exists, and `force` is not given; then nothing is written.
+    `UserError`: a file exists and `force` is false; nothing is written.
     """
     files = {
         name: [

@@ -12,19 +12,19 @@ Writes these files to FOLDER:
 
     tagger.onnx       the graph: from the indices of words or pieces to the scores of the labels
     tagger.int8.onnx  with --int8, the same graph with 8-bit weights
-    tagger.json       the vocabulary, the labels, and what turns scores into tags
+    tagger.json       the vocabulary, the labels, and how scores become tags
     tokenizer.json    the tokenizer, if the tagger has a pretrained encoder
     runner.py         the program, which needs NumPy, onnxruntime and, with an encoder, tokenizers
 
     %(prog)s runs/ner/model.tar.gz exported
     python exported/runner.py < requests.jsonl > answers.jsonl
 
-Requests are those of `predict` without options, and the tags are the same. Text is split at whitespace. There is no
-word aligner: the words of a translation are unaligned unless the request has alignments. A pretrained encoder reads a
-text in one window.
+The program accepts the same requests as `predict`, without options, and returns the same tags. It splits text at
+whitespace. It has no word aligner: the words of a translation are unaligned unless the request contains alignments. A
+pretrained encoder reads each text in a single window.
 
-Supported are embeddings of words and affixes or a pretrained encoder, aligned_pair and transformer_pair, the encoders
-lstm, gru and pass_through, neural_easy_first with csoftmax or softmax, and the tag heads softmax and crf.
+Supported: embeddings of words and affixes, or a pretrained encoder; aligned_pair and transformer_pair; the encoders
+lstm, gru and pass_through; neural_easy_first with csoftmax or softmax; and the tag heads softmax and crf.
 """
 
 
@@ -49,7 +49,7 @@ def export(archive: str, folder: str, *, int8: bool = False, trust: bool = False
 
     # Raises
 
-    `UserError`: an archive that cannot be used, a part of the tagger that cannot be exported, or a missing package.
+    `UserError`: the archive cannot be used, a part of the tagger cannot be exported, or a package is missing.
     """
     from allennlp_nef.exporting.folder import write_folder
     from allennlp_nef.predictors.archives import load_predictor

@@ -24,8 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json",
         action="store_true",
-        help="print everything that is known as JSON: also the path, the training data with their license, and the "
-        "training command; scores are fractions of 1",
+        help="print JSON, which also has the path, the training data and their license, and the training command; "
+        "scores are fractions of 1",
     )
 
 

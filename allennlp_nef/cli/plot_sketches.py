@@ -30,8 +30,8 @@ INPUT is a .jsonl file of requests, as for `allennlp predict`, or data for the d
     %(prog)s runs/qe_nef_f/model.tar.gz fixtures/qe/test --output plots --limit 10 --html
     %(prog)s runs/pos/model.tar.gz fixtures/pos/test.conllu --output plots --limit 10 --summary
 
---summary reports on all sentences of INPUT, in summary.txt and summary.json: on which tags the first step falls, when
-tags settle and how accurate they are, and whether wrong words get attention. It needs gold tags.
+--summary reports on all sentences of INPUT, in summary.txt and summary.json: which tags the first step attends to,
+when tags stop changing and how accurate they are, and whether wrongly tagged words get attention. It needs gold tags.
 """
 FORMATS = ("png", "svg")
 
@@ -40,10 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("archive", metavar="ARCHIVE", help="archive of a model with steps or self-attention")
     add("input", metavar="INPUT", help="requests (.jsonl), or data for the reader of the model")
-    add("--output", metavar="DIR", required=True, help="folder; files in it are overwritten")
+    add("--output", metavar="FOLDER", required=True, help="folder; files in it are overwritten")
     add("--compare", metavar="ARCHIVE", help="another model, whose maps are drawn below")
-    add("--format", nargs="+", choices=FORMATS, default=["png"], help="formats of the plots")
-    add("--limit", type=int, metavar="N", help="plot only the first N sentences, maybe 0")
+    add("--format", nargs="+", choices=FORMATS, help="formats of the plots (default = png)")
+    add("--limit", type=int, metavar="N", help="plot only the first N sentences (0 = none)")
     add("--html", action="store_true", help="also write index.html, which replays the steps")
     add("--summary", action="store_true", help="also report on all of INPUT")
     add_batches(parser)
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> Iterator[str]:
         args.input,
         output=args.output,
         compare=args.compare,
-        formats=args.format,
+        formats=args.format or FORMATS[:1],
         limit=args.limit,
         html=args.html,
         summary=args.summary,

@@ -1,7 +1,7 @@
 """The program `allennlp-nef`: AllenNLP's commands with the components and the commands of this package.
 
-It is a thin layer over `allennlp.commands.main`: archives are loaded safely, mistakes are reported in one line, and a
-few commands do more (see `allennlp_commands`).
+It is a thin layer over `allennlp.commands.main`: archives are loaded safely, user errors are reported in one line, and
+a few commands do more (see `allennlp_commands`).
 """
 
 import errno
@@ -26,8 +26,8 @@ def run(arguments: Sequence[str]) -> int:
 
     # Returns
 
-    `int`: the exit status, 2 for a mistake in options, data or archives. With `--traceback` anywhere among the
-    arguments, such a mistake is raised. Everything else that goes wrong is a bug, and is raised.
+    `int`: the exit status, 2 for an error in options, data or archives. With `--traceback` anywhere among the
+    arguments, such an error is raised. Everything else that goes wrong is a bug and is raised.
     """
     level = os.environ.setdefault("ALLENNLP_LOG_LEVEL", "WARNING")
     logging.basicConfig(format="%(levelname)s: %(message)s", level=level)
@@ -78,7 +78,7 @@ def record_on_own_line(*args: Any, **options: Any) -> logging.LogRecord:
 
 
 def is_bug(error: Exception) -> bool:
-    """Whether an error is not a mistake of the user, such as an `OSError` that does not name a file."""
+    """Whether an error is not the user's, such as an `OSError` without a file name."""
     # `cached_path` names the file in the message only.
     is_named = isinstance(error, FileNotFoundError) or getattr(error, "filename", None) is not None
     is_full = isinstance(error, OSError) and error.errno == errno.ENOSPC
@@ -86,14 +86,14 @@ def is_bug(error: Exception) -> bool:
 
 
 def message_of(error: Exception) -> str:
-    """An error in one line; an `OSError` as its file and the reason of the system."""
+    """An error in one line; an `OSError` as its file and the system's message."""
     from allennlp.common.file_utils import CACHE_DIRECTORY
 
     if isinstance(error, OSError) and error.filename is not None:
         message = f"{error.filename}: {(error.strerror or str(error)).lower()}"
         is_missing = not os.path.exists(error.filename)
         if is_missing and Path(CACHE_DIRECTORY).is_relative_to(error.filename):
-            message += " (ALLENNLP_CACHE_ROOT names another folder for downloads)"
+            message += " (ALLENNLP_CACHE_ROOT sets another folder for downloads)"
         return message
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return f"no space left for the output, or in {tempfile.gettempdir()} (TMPDIR)"

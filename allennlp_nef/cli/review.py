@@ -21,16 +21,16 @@ NUM_SEGMENTS = 1000  # that an adaptive threshold is chosen for
 
 SUMMARY = "Write a report for reviewers of translations: one page, the riskiest sentences first."
 DETAILS = """
-The report is an HTML file that opens in a browser without a server or network. It marks likely errors, and keeps what
-the reviewer decides. INPUT is one of:
+The report is an HTML file that opens in a browser without a server or network. It marks likely errors and saves the
+reviewer's decisions. INPUT is one of:
 
     .tsv, .csv             two columns, or columns named source and target
     .xlf, .xliff, .tmx     XLIFF 1.2 and 2, TMX
-    SOURCE TARGET          two text files, a sentence a line
+    SOURCE TARGET          two text files, one sentence per line
 
-The scores come from a quality estimation model (--archive), or from its answers (--answers), a JSON object a line as
-`predict` writes them. --annotated writes INPUT again with scores and errors. Segments that cannot be scored are in the
-report with the reason.
+The scores come from a quality estimation model (--archive) or from its answers (--answers), one JSON object per line as
+written by `predict`. --annotated writes a copy of INPUT with scores and errors. The report lists segments that cannot
+be scored with the reason.
 
     %(prog)s translated.xlf --archive runs/qe/model.tar.gz --output report.html --annotated checked.xlf
     %(prog)s test.src test.mt --answers answers.jsonl --output report.html
@@ -43,21 +43,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "inputs",
         metavar="INPUT",
         nargs="+",
-        help="a file, or a file of sources and one of translations",
+        help="a bitext, or a file of source sentences and a file of translations",
     )
-    add("--output", metavar="FILE", help="the report to write, in HTML")
-    add("--annotated", metavar="FILE", help="write INPUT with scores and errors: XLIFF, TSV, CSV")
+    add("--output", metavar="FILE", help="the report to write (HTML)")
+    add("--annotated", metavar="FILE", help="INPUT with scores and errors (XLIFF, TSV, CSV)")
     scores = parser.add_mutually_exclusive_group(required=True)
     scores.add_argument(
         "--archive", metavar="ARCHIVE", help="archive of a model, or the folder of a run"
     )
-    scores.add_argument("--answers", metavar="FILE", help="the answers of a model, one a line")
+    scores.add_argument("--answers", metavar="FILE", help="the answers of a model, one per line")
     add(
         "-o", "--overrides", default="", metavar="JSON", help="changes to the config of the archive"
     )
-    add("--title", help="title of the report (default: the name of INPUT)")
-    add("--source-language", metavar="CODE", help="such as en (default: the language in INPUT)")
-    add("--target-language", metavar="CODE", help="such as de (default: the language in INPUT)")
+    add("--title", help="title of the report (default = the name of INPUT)")
+    add("--source-language", metavar="CODE", help="such as en (default = the language in INPUT)")
+    add("--target-language", metavar="CODE", help="such as de (default = the language in INPUT)")
     add("--skip-final", action="store_true", help="leave out XLIFF translations that are final")
     add("--json", action="store_true", help="print the numbers as JSON")
     add_batches(parser)
@@ -116,11 +116,11 @@ def review(
     # Returns
 
     `dict[str, Any]`
-        The numbers of `allennlp_nef.qe.report.figures_of`.
+        The output of `allennlp_nef.qe.report.figures_of`.
 
     # Raises
 
-    `UserError`: a wrong option, or input, answers or an archive that cannot be used.
+    `UserError`: an invalid option, or an input, answers or an archive that cannot be used.
     """
     if output is None and annotated is None:
         raise UserError("expected --output or --annotated, got neither")
@@ -188,13 +188,13 @@ def _predict(
 
 
 def _read_answers(path: str, count: int) -> list[dict[str, Any]]:
-    """The answers in a file, one for each segment."""
+    """The answers in a file, one per segment."""
     answers = list(parse_lines(path, json.loads))
     for number, answer in answers:
         if not isinstance(answer, dict) or not answer.keys() & {"error", "bad_probabilities"}:
             raise DataFormatError(f"{path}:{number}: expected an answer of quality estimation")
     if len(answers) != count:
         raise DataFormatError(
-            f"{path}: expected {count} answers, one a segment, got {len(answers)}"
+            f"{path}: expected {count} answers, one per segment, got {len(answers)}"
         )
     return [answer for _, answer in answers]

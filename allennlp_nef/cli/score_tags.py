@@ -24,19 +24,20 @@ from allennlp_nef.qe.metrics import SPANS, WORD_QE
 
 SUMMARY = "Score files of predicted tags against gold tags, and compare two systems."
 DETAILS = """
-conll          Columns with chunk tags such as B-PER: precision, recall and F1 of the chunks, counted and printed as
-               conlleval does. A single file has the gold and the predicted tags in its last two columns.
-conllu         UPOS, XPOS or FEATS of CoNLL-U: the accuracy, and precision, recall and F1 of each tag.
+conll          Columns with chunk tags such as B-PER: precision, recall and F1 of chunks, counted and printed like
+               conlleval. A single file has the gold and the predicted tags in its last two columns.
+conllu         UPOS, XPOS or FEATS of CoNLL-U: accuracy, and the precision, recall and F1 of each tag.
 wmt            OK and BAD of word-level quality estimation: MCC, the F1 of each tag and their product F1-MULT. Files are
                .tags files, or tables of WMT16 to 23 (submissions and gold files).
 wmt-spans      Error spans, in tables of WMT23 or JSON lines of ESA: precision, recall and F1 of characters. The right
                character with the wrong severity counts half.
-wmt-sentences  A number for each sentence, one per line or in tables of WMT20 to 23: the correlations of Pearson,
-               Spearman and Kendall, the mean absolute error (MAE) and the root mean squared error (RMSE).
+wmt-sentences  A number for each sentence, one per line or in tables of WMT20 to 23: Pearson, Spearman and Kendall
+               correlation, mean absolute error (MAE) and root mean squared error (RMSE).
 
 Two systems are also compared: the difference of their main scores, the 95%% interval of a paired bootstrap, and p by
 approximate randomization, both over sentences. If each system has several files (--runs), such as one for each random
-seed, scores are means over the files, and "p of runs" is Welch's t-test over them: would other seeds differ, too?
+seed, scores are means over the files, and "p of runs" (Welch's t-test) asks: would the difference hold with other
+seeds?
 
     %(prog)s gold.conll predicted.conll --format conll
     %(prog)s gold.conll a1.conll a2.conll a3.conll b1.conll b2.conll b3.conll --runs 3 --format conll
@@ -68,8 +69,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("gold", metavar="GOLD", help="file with the gold tags")
     add("predicted", metavar="PREDICTED", nargs="*", help="files with the tags of the systems")
     add("--format", required=True, choices=FORMATS, help="format of all files")
-    add("--runs", type=positive, default=1, metavar="N", help="files of each system")
-    add("--trials", type=positive, default=10_000, metavar="N", help="samples of the comparison")
+    add("--runs", type=positive, default=1, metavar="N", help="files per system")
+    add("--trials", type=positive, default=10_000, metavar="N", help="samples in the comparison")
     add("--seed", type=int, default=0, metavar="N", help="random seed of the comparison")
     add("--confusions", type=int, default=0, metavar="N", help="list the N most frequent errors")
     add("--leaderboard", action="store_true", help="print a table, the best system first")
@@ -77,19 +78,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--encoding", default="utf-8", help="encoding of the files (error spans: always UTF-8)")
     title = "--format conll (columns are counted from 0, or from -1 for the last)"
     add = parser.add_argument_group(title).add_argument
-    add("--gold-column", type=int, metavar="I", help="default: -1; -2 in one file with both")
-    add("--predicted-column", type=int, default=-1, metavar="I", help="default: -1")
-    add("--word-column", type=int, default=0, metavar="I", help="default: 0")
+    add("--gold-column", type=int, metavar="I", help="(default = -1; -2 in one file with both)")
+    add("--predicted-column", type=int, default=-1, metavar="I", help="(default = -1)")
+    add("--word-column", type=int, default=0, metavar="I", help="(default = 0)")
     add("--comment-prefix", metavar="TEXT", help="skip lines that start with it, such as #")
     add("--no-chunks", action="store_true", help="the tags are not chunk tags")
     add = parser.add_argument_group("--format conllu").add_argument
-    add("--column", choices=TAG_COLUMNS, default="upos", help="column of the tags (default: upos)")
+    add("--column", choices=TAG_COLUMNS, default="upos", help="column of the tags (default = upos)")
     add = parser.add_argument_group("--format wmt").add_argument
     add(
         "--gaps",
         choices=("yes", "no", "only"),
-        help="whether .tags files have 2n+1 tags for n words: gap, word, ..., gap; only: score the gaps. By default, "
-        f"they do if another file has n tags, or if all numbers of tags are odd in at least {MIN_LINES} lines",
+        help="whether .tags files have 2n+1 tags for n words: gap, word, ..., gap; only: score the gaps (default = "
+        f"yes if another file has n tags, or if there are at least {MIN_LINES} lines, all with an odd number of tags)",
     )
 
 
@@ -129,7 +130,7 @@ def score_tags(
 
     # Raises
 
-    `UserError`: the number of files does not fit. `DataFormatError`: a mistake in a file, or files that do not line up.
+    `UserError`: the number of files does not fit. `DataFormatError`: invalid data, or files that do not line up.
     """
     is_one_file = format == "conll" and not predicted
     number = len(predicted)

@@ -1,4 +1,4 @@
-"""What several commands share: options, tables, and files to write."""
+"""Shared by the commands: options, tables and output files."""
 
 import argparse
 import json
@@ -58,7 +58,7 @@ def add_batches(parser: argparse.ArgumentParser) -> None:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Prints lines to standard output. Characters that its encoding lacks become escapes."""
+    """Prints lines to standard output. Characters missing from its encoding become escapes."""
     encoding = sys.stdout.encoding or "utf-8"
     for line in lines:
         print(line.encode(encoding, "backslashreplace").decode(encoding), flush=True)
@@ -85,12 +85,12 @@ def percent(share: float | None) -> str:
 
 
 def is_stdout(path: str | Path) -> bool:
-    """Whether a path stands for the standard output."""
+    """Whether a path stands for standard output."""
     return str(path) in ("-", "/dev/stdout")
 
 
 def open_output(path: str | Path, mode: str) -> IO[Any]:
-    """Opens a file to write. Standard output is not opened again, which would empty the file it goes to."""
+    """Opens a file for writing. Standard output is not reopened, which would truncate the file it is redirected to."""
     if not is_stdout(path):
         return open(path, mode)
     sys.stdout.flush()
@@ -99,9 +99,9 @@ def open_output(path: str | Path, mode: str) -> IO[Any]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[Path]:
-    """A temporary path that replaces `path` when the context ends without an error. Missing folders are created.
+    """A temporary file that replaces `path` when the context ends without an error. Missing folders are created.
 
-    Its content is copied to what cannot be replaced: the standard output ("-"), pipes and devices.
+    If `path` cannot be replaced, because it is standard output ("-"), a pipe or a device, the content is copied to it.
     """
     is_copied = is_stdout(path) or (path.exists() and not path.is_file())
     if not is_copied:
@@ -118,7 +118,7 @@ def writing(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a text file in UTF-8, atomically; "-" is the standard output."""
+    """Writes a text file in UTF-8, atomically; "-" is standard output."""
     with writing(path) as draft:
         draft.write_text(text, encoding="utf-8", errors="backslashreplace")
 

@@ -10,13 +10,13 @@ SUMMARY = "Tag large files with Ray Data, on one machine or on a cluster."
 DETAILS = """
 INPUT is a file, or a folder of files:
 
-    text     a sentence per line
-    json     a JSON object per line, with the fields of a request, such as `sentence`, or `source` and `target`
+    text     one sentence per line
+    json     one JSON object per line, with the fields of a request, such as `sentence`, or `source` and `target`
     parquet  columns of the same names
 
-FOLDER gets a folder of files for each INPUT: its rows with the fields of the answers, in JSON, or in Parquet for inputs
-in Parquet. A row that cannot be tagged has a message in the field `error`. If a job is interrupted, run the same
-command again: it skips the inputs that are finished.
+FOLDER gets a folder for each INPUT, with its rows and the fields of the answers, as JSON, or as Parquet for Parquet
+inputs. A row that cannot be tagged has a message in the field `error`. If a job is interrupted, run the same command
+again: it skips finished inputs.
 
     %(prog)s runs/pos/model.tar.gz a.txt b.txt --output tagged --workers 8
     %(prog)s runs/qe/model.tar.gz s3://data/corpus --format parquet --output s3://data/tagged --workers 64 \\
@@ -34,9 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--format",
         choices=("text", "json", "parquet"),
-        help="format of the inputs (default: by the ending: .txt, .json, .jsonl or .parquet)",
+        help="format of the inputs (default = by extension: .txt, .json, .jsonl or .parquet)",
     )
-    add("--fields", nargs="+", metavar="FIELD", help="fields of the answers (default: all)")
+    add("--fields", nargs="+", metavar="FIELD", help="fields of the answers (default = all)")
     add(
         "--columns",
         metavar="JSON",
@@ -47,15 +47,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="JSON",
         help="""options of the predictor, such as '{"threshold": 0.4, "batch_size": 128}'""",
     )
-    add("--workers", type=positive, default=1, metavar="N", help="processes that tag (default: 1)")
+    add("--workers", type=positive, default=1, metavar="N", help="processes that tag")
     add(
         "--gpus-per-worker",
         type=float,
         default=0,
         metavar="X",
-        help="such as 1, or 0.5 for two processes per GPU (default: 0)",
+        help="such as 1, or 0.5 for two processes per GPU",
     )
-    add("--address", help="address of a Ray cluster (default: Ray starts on this machine)")
+    add("--address", help="address of a Ray cluster (default = start Ray on this machine)")
     add_trust(parser)
 
 

@@ -153,9 +153,9 @@ def read_spans(path: str) -> TagFile:
 def character_tags(text: str, spans: Sequence[ErrorSpan]) -> list[str]:
     """The severities of the errors at each character: `"minor"`, `"major"`, `"major+minor"` or `""`.
 
-    As in the official script of WMT23, the characters are those of the text without the whitespace around it, and one
-    more at its end, for omissions there. An empty span marks the character after it. A span within the whitespace at
-    the end does not count.
+    As in the official WMT23 script, the characters are those of the text without surrounding whitespace, plus one at
+    its end for omissions there. An empty span marks the character after it. Spans inside trailing whitespace are
+    ignored.
     """
     length = len(text.strip())
     severities: list[set[str]] = [set() for _ in range(length + 1)]
@@ -192,7 +192,7 @@ def without_gaps(files: Sequence[TagFile], gaps: str | None = None) -> list[TagF
     """The files of OK and BAD with the tags of words, or with those of gaps; the first file is gold.
 
     In each line, some files can have n tags and others 2n+1: gap, word, ..., gap. If all have the same number, `gaps`
-    says which one it is (see `score-tags --gaps`). Sentences that the gold file leaves out are left out of all files.
+    tells which one it is (see `score-tags --gaps`). Sentences that the gold file leaves out are left out of all files.
     """
     kind = next((file.kind for file in files if file.kind), "gap" if gaps == "only" else "mt")
     for file in files:

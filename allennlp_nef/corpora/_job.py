@@ -30,7 +30,7 @@ BLOCK_SIZE = 2**24  # bytes for a task, which Ray repeats if its worker dies
 class LineSource(FileBasedDatasource):
     """Reads lines of text. Bytes that are not UTF-8 become escapes.
 
-    `ray.data.read_text` loads whole files, and also ends lines at characters such as U+2028.
+    `ray.data.read_text` loads whole files, and also splits lines at characters such as U+2028.
     """
 
     def _read_stream(self, f: pyarrow.NativeFile, path: str) -> Iterator[pyarrow.Table]:
@@ -50,7 +50,7 @@ class LineSink(BlockBasedFileDatasink):
 class LineTagger(Tagger):
     """A `Tagger` of lines: text or JSON objects in, JSON objects out.
 
-    `ray.data.read_json` loads whole files, needs the same types in all lines, and turns text into dates.
+    `ray.data.read_json` loads whole files, requires the same types in all lines, and turns some strings into dates.
     """
 
     def __call__(self, batch: pyarrow.Table) -> pyarrow.Table:
@@ -95,19 +95,19 @@ def tag_corpus(
     inputs : `Sequence[str]`
         Files and folders, or addresses such as `s3://bucket/folder`.
     output : `str`
-        The folder for the results. The rows of an input go to a folder in it, `<name of the input>.tagged`, in the
-        order of the file names there. An input that is finished is skipped.
+        The folder for the results. The rows of an input go to its subfolder `<name of the input>.tagged`, in the order
+        of the file names there. Finished inputs are skipped.
     format : `str`, optional (default = `None`, by the ending of each input)
-        "text", "json" or "parquet". Results are in JSON, or in Parquet for Parquet.
+        "text", "json" or "parquet". Results are JSON, or Parquet for Parquet inputs.
     workers : `int`, optional (default = `1`)
         The number of processes that tag.
     gpus_per_worker : `float`, optional (default = `0`)
     address : `str`, optional (default = `None`, Ray starts on this machine)
-        The address of a Ray cluster. Without effect if Ray is running in this process.
+        The address of a Ray cluster. Has no effect if Ray is already running in this process.
 
     # Raises
 
-    `UserError`: an archive, inputs or options that cannot be used, or an input that is finished with other options.
+    `UserError`: an archive, inputs or options that cannot be used, or an input that was finished with other options.
     """
     archive = absolute(archive_path(archive))
     options |= {"archive": archive, "fields": fields, "columns": columns, "trust": trust}

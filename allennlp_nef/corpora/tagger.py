@@ -27,7 +27,7 @@ FIELDS = {
 
 
 class Tagger:
-    """Tags batches of rows in engines for big data; each process loads the model once.
+    """Tags batches of rows in data engines such as Ray Data; each process loads the model once.
 
         tagged = dataset.map_batches(
             Tagger,
@@ -36,12 +36,12 @@ class Tagger:
             batch_format="pyarrow",
         )
 
-    A batch is a dict of arrays or lists, a data frame of pandas or a table of Arrow; the result is of the same kind. A
-    row is a request: it has `sentence` or `tokens`, or for quality estimation `source`, `target` and optionally
+    A batch is a dict of arrays or lists, a pandas data frame or an Arrow table; the result is of the same kind. A row
+    is a request: it has `sentence` or `tokens`, or for quality estimation `source`, `target` and optionally
     `alignments`. The result has all columns of the batch, a column for each of the `fields`, and `error`: null, or the
     reason why a row has no answer.
 
-    A pickled tagger consists of its arguments, and loads the model again.
+    A pickled tagger consists of its arguments; unpickling it loads the model again.
 
     # Parameters
 
@@ -51,11 +51,11 @@ class Tagger:
     cuda_device : `int`, optional (default = `-1`)
         The number of a GPU, or -1 for the CPU.
     columns : `Mapping[str, str]`, optional (default = `None`)
-        The columns of fields that have other names in the batch, such as `{"sentence": "text"}`.
+        For fields whose columns have other names, the name of the column, such as `{"sentence": "text"}`.
     fields : `Sequence[str]`, optional (default = `None`, all)
         The fields of answers that become columns, such as `["tags"]`.
     include_package : `Sequence[str]`, optional (default = `()`)
-        Packages with further components, which are imported first.
+        Packages with additional components, which are imported first.
     trust : `bool`, optional (default = `False`)
         Skips the safety checks: the archive can run arbitrary code.
     options
@@ -143,7 +143,7 @@ def _length(values: Iterable[Any]) -> int:
 
 
 def values_of(column: Any) -> list[Any]:
-    """The values of a column as Python's types; None for missing ones."""
+    """The values of a column as Python types; None for missing values."""
     values = column.to_pylist() if hasattr(column, "to_pylist") else column
     return [_plain(value) for value in values]
 
@@ -158,7 +158,7 @@ def _plain(value: Any) -> Any:
 
 
 def with_columns(batch: Any, columns: Mapping[str, list[Any]], task: str) -> Any:
-    """Adds columns to a batch, or replaces them. The types in a table of Arrow do not depend on the values."""
+    """Adds columns to a batch or replaces them. The types in an Arrow table do not depend on the values."""
     if not hasattr(batch, "column_names"):
         arrays = {name: numpy.empty(len(values), dtype=object) for name, values in columns.items()}
         for name, values in columns.items():

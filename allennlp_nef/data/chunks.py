@@ -45,7 +45,7 @@ def split_tag(tag: str) -> tuple[str, str]:
 
 
 def are_chunk_tags(labels: Iterable[str]) -> bool:
-    """Whether all labels are chunk tags or `O`, and at least one of them is a chunk tag."""
+    """Whether all labels are chunk tags or `O` and at least one is a chunk tag."""
     try:
         prefixes = {split_tag(label)[0] for label in labels}
     except ValueError:

@@ -8,7 +8,7 @@ from overrides import overrides
 
 # The index of a gold label that is not in the vocabulary.
 UNSEEN = -1
-# The index of a word without a gold label. The losses of PyTorch ignore it.
+# The index of a word without a gold label. PyTorch's losses ignore it.
 NO_LABEL = -100
 
 
@@ -16,7 +16,7 @@ class TagsField(SequenceLabelField):
     """A `SequenceLabelField` in which a label that the vocabulary does not contain has the index `UNSEEN`.
 
     A model can thus be evaluated on data with labels that its training data lack; it never predicts them. A word whose
-    label is None, because nobody annotated it, has the index `NO_LABEL`, and counts neither in losses nor in scores.
+    label is None, because nobody annotated it, has the index `NO_LABEL` and counts neither in losses nor in scores.
     """
 
     __slots__: list[str] = []

@@ -2,7 +2,7 @@
 
 intfloat/multilingual-e5-small (MIT): 12 layers, 384 dimensions, 118 million parameters, about 100 languages (Wang et
 al., "Multilingual E5 Text Embeddings", 2024). The package stores the weights with 4 bits each, so outputs differ
-slightly from those of the original. Nothing is downloaded, and no code of the package runs.
+slightly from those of the original. Nothing is downloaded, and the package's code is not run.
 """
 
 import hashlib
@@ -133,7 +133,7 @@ def dequantize(data: bytes) -> numpy.ndarray:
 
 
 def load_model(load_weights: bool = True) -> "BertModel":
-    """The encoder, without a pooler; initialized at random without `load_weights`. Raises what `read_file` raises."""
+    """The encoder, without a pooler; randomly initialized without `load_weights`. Raises what `read_file` raises."""
     from transformers import BertConfig, BertModel
 
     file = read_file()

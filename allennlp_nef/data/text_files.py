@@ -1,4 +1,4 @@
-"""Data paths, lines of text files, positions of words. Every reader of this package reads lines from here."""
+"""Data paths, lines of text files, positions of words. Every reader of this package reads lines with `read_lines`."""
 
 import errno
 import gzip
@@ -106,8 +106,8 @@ def parse_lines(
     has_fields: bool = False,
 ) -> Iterator[tuple[int, Item]]:
     """
-    Yields the number of each line that is not blank, and what `parse` returns for the line. A `ValueError` of `parse`
-    becomes a `DataFormatError` with path and line. If lines have fields, `check_separator` checks them.
+    Yields the number of each line that is not blank, and what `parse` returns for the line. A `ValueError` from `parse`
+    becomes a `DataFormatError` with the path and the line number. If lines have fields, `check_separator` checks them.
     """
     lines = read_lines(path, encoding)
     for number, line in check_separator(path, lines) if has_fields else lines:
@@ -120,7 +120,7 @@ def parse_lines(
 
 
 def read_objects(path: str, encoding: str = "utf-8") -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yields the line number and the content of each JSON object of a file with an object a line."""
+    """Yields the line number and the content of each JSON object of a file with one object per line."""
 
     def parse(line: str) -> dict[str, Any]:
         try:

@@ -46,8 +46,8 @@ class AffixesIndexer(TokenIndexer):
     its own affix. Each side and length has its own vocabulary namespace, from "<namespace>_prefix_1" to
     "<namespace>_suffix_4". To map rare affixes to the unknown one, list these in `vocabulary.min_count`.
 
-    Gives `prefixes` and `suffixes`, (tokens, max_length), and with `case` also `case`, (tokens,), the index in `CASES`
-    plus 1. Padding is 0. Registered as a `TokenIndexer` with name "affixes".
+    Returns `prefixes` and `suffixes`, (tokens, max_length); if `case` is set, also `case`, (tokens,), the index in
+    `CASES` plus 1. Padding is 0. Registered as a `TokenIndexer` with name "affixes".
 
     # Parameters
 

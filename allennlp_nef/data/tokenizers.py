@@ -52,7 +52,7 @@ class PunctuationTokenizer(Tokenizer):
     # Parameters
 
     split_cjk : `bool`, optional (default = `False`)
-        Whether each Chinese or Japanese character is a token, as these languages do not put blanks between words.
+        Whether each Chinese or Japanese character is a token, because these languages do not put blanks between words.
     pieces_of : `str`, optional (default = `None`)
         The name of a pretrained transformer, as in the indexer `word_pieces`. Its pieces are the tokens of text without
         blanks between words: Chinese, Japanese, Thai, Lao, Burmese and Khmer.
@@ -93,9 +93,9 @@ _CJK = ("ja", "ko", "cjk")
 @Tokenizer.register("sacremoses")
 class SacremosesTokenizer(Tokenizer):
     """
-    The Moses tokenizer of the package sacremoses (the extra `tokenize`), without escapes: `&` stays `&`. Tokens have
-    their positions in the text as `idx` and `idx_end`. A text of which Moses drops or changes characters, such as
-    control characters, is split at whitespace instead.
+    The Moses tokenizer in the package sacremoses (the extra `tokenize`), without escaping: `&` stays `&`. Tokens have
+    their positions in the text as `idx` and `idx_end`. If Moses drops or changes characters of a text, such as control
+    characters, the text is split at whitespace instead.
 
     Registered as a `Tokenizer` with name "sacremoses".
 

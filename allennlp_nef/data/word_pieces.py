@@ -68,7 +68,7 @@ class WordPiecesIndexer(TokenIndexer):
 
 @lru_cache(maxsize=1)
 def load_tokenizer(model_name: str) -> "PreTrainedTokenizerBase":
-    """The fast tokenizer of a pretrained transformer. All callers share the one that was loaded last.
+    """The fast tokenizer of a pretrained transformer. Callers share the one that was loaded last.
 
     # Raises
 

@@ -25,7 +25,7 @@ from allennlp_nef.predictors.base import TaggingPredictor
 def write_folder(predictor: TaggingPredictor, folder: Path, int8: bool = False) -> list[str]:
     """Exports the tagger of a predictor. Returns the names of the files.
 
-    With `int8`, there is also a graph with 8-bit weights.
+    With `int8`, also writes a graph with 8-bit weights.
 
     # Raises
 

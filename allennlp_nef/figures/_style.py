@@ -51,7 +51,7 @@ _STYLE = {
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """Sets the style of figures, whatever the user's matplotlibrc says. As a decorator, for a whole function."""
+    """Sets the style of figures, regardless of the user's matplotlibrc. Also works as a decorator."""
     installed = {font.name for font in fontManager.ttflist}
     fonts = [name for name in _FONTS if name in installed]
     with style.context(["default", {**_STYLE, "font.family": fonts}]), warnings.catch_warnings():
@@ -61,7 +61,7 @@ def drawing() -> Iterator[None]:
 
 
 class StyledFigure(Figure):
-    """A figure that is saved in the style of `drawing`, and that notebooks show without pyplot."""
+    """A figure that is saved in the style of `drawing` and that notebooks can display without pyplot."""
 
     def __init__(self, width: float, height: float) -> None:
         super().__init__(figsize=(width, height), layout="constrained")

@@ -12,7 +12,7 @@ NAMES = (*map(str, range(1, 11)), "11-20", "21-50", "51+")
 
 
 class SketchSummary:
-    """Counts over the sentences of a corpus, which have gold tags. `results` gives the numbers."""
+    """Statistics over the sentences of a labeled corpus. `results` returns them."""
 
     def __init__(self) -> None:
         self._sentences = self._num_rows = 0

@@ -21,18 +21,16 @@ class ConllEval(Metric):
     how chunks are read from tags, well-formed or not. The metric compares labels and not indices, because gold labels
     may be missing from the vocabulary.
 
-    Gives `precision-overall`, `recall-overall`, `f1-overall`, the same for each type of the vocabulary (`f1-PER`), and
-    `accuracy`, the share of right tags (BIOUL tags are converted to BIO first), all as fractions of 1. In distributed
-    training, `get_metric(reset=True)` gives the scores over all processes.
+    Returns `precision-overall`, `recall-overall`, `f1-overall`, the same for each type in the vocabulary (`f1-PER`),
+    and `accuracy`, the share of correct tags (BIOUL tags are converted to BIO first), all as fractions of 1. In
+    distributed training, `get_metric(reset=True)` returns the scores over all processes.
 
     Registered as a `Metric` with name "conlleval".
 
     # Parameters
 
-    vocab : `Vocabulary`
-        The model fills it in.
-    label_namespace : `str`, optional (default = `"labels"`)
-        The model fills it in.
+    vocab, label_namespace
+        The model supplies these arguments; omit them in a config.
     """
 
     takes_labels = True

@@ -1,4 +1,4 @@
-"""Correlations and errors of scores, of which each sentence or pair has one."""
+"""Correlations and errors of scores, one per sentence or pair."""
 
 from collections.abc import Sequence
 
@@ -55,8 +55,8 @@ CORRELATIONS = Scorer(
 class CollectingMetric(Metric):
     """Base class of metrics that need all predictions at once.
 
-    `get_metric` gives scores with `reset=True` only; in distributed training all processes have to call it, and get the
-    scores of the data of all of them. A subclass adds pairs of numbers with `add`, and implements `scores`.
+    `get_metric` returns scores only with `reset=True`. In distributed training, all processes have to call it, and each
+    gets the scores over the data of all processes. A subclass adds pairs of numbers with `add` and implements `scores`.
     """
 
     def __init__(self) -> None:

@@ -41,9 +41,9 @@ def compare(
 
     Approximate randomization (Noreen, 1989; Yeh, COLING 2000): under the null hypothesis the outputs of the two systems
     for a sentence can be swapped. p is the share of random swaps, including the observed outcome, in which the scores
-    differ at least as much as observed. A small p means that these two trained models would differ on other sentences,
-    too. Whether models trained with other seeds would differ is a different question, which Welch's t-test answers if
-    each system has several runs.
+    differ at least as much as observed. A small p means that these two trained models would also differ on other
+    sentences. Whether models trained with other seeds would differ is a different question, which Welch's t-test
+    answers if each system has several runs.
 
     # Parameters
 

@@ -8,10 +8,10 @@ from overrides import overrides
 
 @Metric.register("tag_accuracy")
 class TagAccuracy(Metric):
-    """`accuracy`, the share of words with the right tag; 0 without words.
+    """`accuracy`, the share of words with the correct tag; 0 if there are no words.
 
     A gold tag that is not in the vocabulary has the index -1 and counts as an error. In distributed training,
-    `get_metric(reset=True)` gives the accuracy over all processes.
+    `get_metric(reset=True)` returns the accuracy over all processes.
 
     Registered as a `Metric` with name "tag_accuracy".
     """

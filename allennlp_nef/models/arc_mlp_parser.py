@@ -76,14 +76,14 @@ def best_trees(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 
 @Model.register("arc_mlp_parser")
 class ArcMlpParser(Model):
-    """A dependency parser that scores all arcs, and finds the best projective tree with Eisner's algorithm.
+    """A dependency parser that scores all arcs and finds the best projective tree with Eisner's algorithm.
 
     The encoder computes a state of each word and of the root, a vector before the first word. The loss of a sentence is
     the structured hinge loss with cost augmentation: the highest score of a tree, where each wrong head adds 1, minus
     the score of the gold tree. A second MLP scores the labels of the gold arcs, with a hinge loss. The loss of a batch
     is the mean over its words.
 
-    If the training data have the label `root`, the root of a tree gets this label and no other word does.
+    If the training data have the label `root`, the root of a tree gets this label, and no other word does.
 
     The metrics are AllenNLP's `AttachmentScores` of all words, punctuation included. In training they are those of the
     best head of each word, which need not form a tree, and of the labels of the gold arcs.
@@ -100,7 +100,7 @@ class ArcMlpParser(Model):
     arc_dim, label_dim : `int`, optional (default = `100`)
         The dimensions of the hidden layers.
     dropout : `float`, optional (default = `0.0`)
-        Of the input and the output of the encoder.
+        Applied to the input and the output of the encoder.
     initializer : `InitializerApplicator`, optional (default = `InitializerApplicator()`)
     """
 
@@ -158,9 +158,9 @@ class ArcMlpParser(Model):
         # Returns
 
         `dict[str, torch.Tensor]`
-            `loss`, if the tree is known. Outside training `mask` and `heads`, (batch, words); `head_probabilities`,
-            (batch, words), of the softmax over the scores of all heads of a word; `label_scores`, (batch, words,
-            labels), of the arcs in `heads`.
+            `loss`, if the tree is known. In evaluation mode, also `mask` and `heads`, (batch, words);
+            `head_probabilities`, (batch, words), from the softmax over the scores of all heads of a word;
+            `label_scores`, (batch, words, labels), for the arcs in `heads`.
         """
         mask = get_text_field_mask(words)
         states = self._states(words, pos_tags, mask)

@@ -41,7 +41,7 @@ Metadata = Sequence[Mapping[str, Any]] | None
 
 @Model.register("nef_tagger")
 class NefTagger(Model):
-    """A sequence tagger: embedder, encoder, neural easy-first decoder, tag head.
+    """A sequence tagger: embedder, encoder, neural easy-first decoder and tag head.
 
     Martins & Kreutzer, "Learning What's Easy: Fully Differentiable Neural Easy-First Taggers" (EMNLP 2017). Without a
     decoder it is the paper's baseline, a BiLSTM tagger. Registered as a `Model` with name "nef_tagger".
@@ -58,11 +58,13 @@ class NefTagger(Model):
     dropout : `float`, optional (default = `0.0`)
         Applied to the embedded words and to h. The decoder applies its own dropout to its output.
     input_dropout : `float`, optional (default = `0.0`)
-        Applied to the embedded words in addition.
+        Applied to the embedded words in addition to `dropout`.
     metrics : `list[Metric]`, optional (default = `[tag_accuracy]`)
-        Called with predicted tags, gold tags and mask, each (batch, tokens). A metric whose class has
-        `takes_probabilities = True` is for evaluation only; its fourth argument is (batch, tokens, labels).
-        One that has `takes_labels = True` is called with the predicted and the gold labels of each sentence.
+        Called with predicted tags, gold tags and a mask, each (batch, tokens). The mask is False in padding and for
+        words without a gold tag; a gold tag that is not in the vocabulary is `UNSEEN`. A metric whose class has
+        `takes_probabilities = True` is called in evaluation only, with the probabilities (batch, tokens, labels) as a
+        fourth argument. One with `takes_labels = True` is called with the predicted and the gold labels of each
+        sentence.
     label_namespace : `str`, optional (default = `"labels"`)
     initializer : `InitializerApplicator`, optional
     """

@@ -43,9 +43,10 @@ class PairOutput(torch.nn.Module, Registrable):
 
 @PairOutput.register("classes")
 class ClassOutput(PairOutput):
-    """A softmax over classes, such as those of entailment, with the cross-entropy as loss and the metric `accuracy`.
+    """A softmax over classes, such as entailment, with the cross-entropy loss and the metric `accuracy`.
 
-    Registered as a `PairOutput` with name "classes". The model fills in the parameters.
+    Registered as a `PairOutput` with name "classes". The model supplies the constructor arguments; omit them in a
+    config.
     """
 
     gold: ClassVar[str] = "label"
@@ -88,7 +89,8 @@ class ScoreOutput(PairOutput):
     former has the probability max(0, 1 - |y - i|) at each score i, so its mean is y. The metrics are `pearson`,
     `spearman`, `mae` and `mse`, the mean squared error, at the end of an epoch.
 
-    Registered as a `PairOutput` with name "scores". The model fills in the parameters.
+    Registered as a `PairOutput` with name "scores". The model supplies the constructor arguments; omit them in a
+    config.
     """
 
     gold: ClassVar[str] = "score"
@@ -167,7 +169,7 @@ class SentencePair(Model):
     hidden_dim : `int`, optional (default = `50`)
         The dimension of the features.
     dropout : `float`, optional (default = `0.0`)
-        Of the vectors of the sentences.
+        Applied to the vectors of the sentences.
     pair_transformer : `PairTransformer`, optional (default = `None`)
         Reads both sentences, which need the indexer `word_pieces`.
     initializer : `InitializerApplicator`, optional (default = `InitializerApplicator()`)

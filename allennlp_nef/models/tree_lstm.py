@@ -19,11 +19,11 @@ from allennlp_nef.nn.util import zero_padding
 
 @Model.register("tree_lstm")
 class TreeLstm(Model):
-    """Labels each node of a tree, such as the sentiment of each constituent of a sentence.
+    """Labels each node of a tree, for example with the sentiment of a constituent.
 
     A Tree-LSTM computes a state of each node, from which the label is predicted. Words enter at the leaves; the other
-    nodes have no input. The loss is the mean cross-entropy of the nodes with a label. The metrics are `accuracy`, of
-    the roots, and `node_accuracy`, of all nodes with a label.
+    nodes have no input. The loss is the mean cross-entropy of the nodes with a label. The metrics are `accuracy`, on
+    roots, and `node_accuracy`, on all nodes with a label.
 
     Registered as a `Model` with name "tree_lstm".
 
@@ -33,7 +33,7 @@ class TreeLstm(Model):
     text_field_embedder : `TextFieldEmbedder`
     tree_encoder : `TreeEncoder`
     dropout : `float`, optional (default = `0.0`)
-        Of the embedded words and of the states.
+        Applied to the embedded words and to the states.
     initializer : `InitializerApplicator`, optional (default = `InitializerApplicator()`)
     """
 

@@ -52,7 +52,7 @@ class ConstrainedSoftmaxAttention(Attention):
         matrix : `torch.Tensor`, (batch, rows, matrix_dim)
         matrix_mask : `torch.BoolTensor`, (batch, rows), optional (default = `None`)
         upper_bounds : `torch.Tensor`, (batch, rows), optional (default = `None`)
-            At least 0. If the bounds of a batch element sum to less than 1, this is a `ValueError`.
+            At least 0. Bounds of a batch element that sum to less than 1 raise a `ValueError`.
         """
         scores = self.similarity._forward_internal(vector, matrix)
         if upper_bounds is None:

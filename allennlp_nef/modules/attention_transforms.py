@@ -1,4 +1,4 @@
-"""Attention transforms: from the scores of a step of the decoder and the coverage to its attention."""
+"""Attention transforms: from the scores and the coverage of a decoder step to its attention."""
 
 import math
 from typing import ClassVar
@@ -49,7 +49,7 @@ class ScoredAttentionTransform(AttentionTransform):
         self.coverage_penalty = coverage_penalty
 
     def adjusted_scores(self, scores: torch.Tensor, state: SketchState) -> torch.Tensor:
-        """(z - coverage_penalty * beta) / temperature: (batch, tokens). Override it to score words in another way."""
+        """(z - coverage_penalty * beta) / temperature: (batch, tokens). An override should call `super()` first."""
         if self.coverage_penalty:
             scores = scores - self.coverage_penalty * state.coverage
         return scores / self.temperature
@@ -203,8 +203,8 @@ class EasyFirstTransform(FixedAttentionTransform):
     That is the word with the largest tag score after an update in this step, max_y O [h_i; tanh(W_cs c_i + w_s)]. The
     scores are raw: no probabilities, and no transitions between tags. No gradient flows through the choice.
 
-    The model has to pass its output layer to the decoder, as `nef_tagger` does; otherwise this is a
-    `ConfigurationError`. Registered as an `AttentionTransform` with name "easy_first".
+    The model has to pass its output layer to the decoder, as `nef_tagger` does; otherwise a `ConfigurationError` is
+    raised. Registered as an `AttentionTransform` with name "easy_first".
     """
 
     @overrides

@@ -18,7 +18,7 @@ class AffixesEmbedder(TokenEmbedder):
     # Parameters
 
     vocab : `Vocabulary`
-        AllenNLP passes it.
+        AllenNLP supplies it.
     embedding_dim : `int`, optional (default = `50`)
         The dimension of each side.
     namespace : `str`, optional (default = `"affixes"`)

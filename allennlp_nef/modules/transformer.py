@@ -77,8 +77,8 @@ def windows_of(lengths: Sequence[int], room: int) -> list[tuple[Span, ...]]:
     """Divides a text into windows that overlap by at least a half; one if it fits.
 
     Windows move through both sentences of a pair at once, in equal steps. A sentence that fits into half of the room,
-    or into what the other one leaves, is whole in each window. Pieces get their vectors from the window whose center is
-    nearest or, in such a sentence, from windows that provide equal parts of it.
+    or into the room that the other sentence leaves, is complete in each window. Pieces get their vectors from the
+    window whose center is nearest or, in such a sentence, from windows that provide equal parts of it.
 
     # Parameters
 
@@ -174,7 +174,7 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
     # Raises
 
     `ConfigurationError`: nothing is found under `model_name`, an option is out of range, or an archive without frozen
-    weights is loaded with other weights than it was trained with.
+    weights is loaded with weights other than those it was trained with.
     """
 
     num_sides: ClassVar[int]  # 1 for sentences, 2 for pairs
@@ -215,7 +215,7 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         default = min(MAX_LENGTH, self.tokenizer.model_max_length)
         self.max_length = min(max_length or default, limit_of(self.transformer))
         if self.max_length < self.template.num_special + MIN_ROOM:
-            raise ConfigurationError(f"max_length: {self.max_length} leaves no room for words")
+            raise ConfigurationError(f"max_length: {self.max_length} leaves no space for words")
         self._is_partly_frozen = frozen_layers is not None or not train_parameters
         if self._is_partly_frozen:
             freeze(self.transformer, frozen_layers if train_parameters else None)
@@ -366,7 +366,7 @@ def leave_out_frozen_weights(module: PretrainedTransformer) -> None:
     def put_back(module: torch.nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
         if not torch.equal(state.pop(f"{prefix}checksum").cpu(), checksum):
             raise ConfigurationError(
-                f"model_name: {module.model_name!r} has other weights than the model was trained with"
+                f"model_name: {module.model_name!r} does not have the weights the model was trained with"
             )
         for name in frozen:
             state[prefix + name] = module.get_parameter(name).detach()

@@ -1,1 +1,1 @@
-"""Algorithms as functions of tensors. They depend on torch alone."""
+"""Algorithms as plain torch functions, which do not use AllenNLP."""

@@ -35,7 +35,7 @@ class LoraLinear(torch.nn.Module):
 
 
 def add_lora(module: torch.nn.Module, rank: int, alpha: float) -> None:
-    """Freezes a module, and replaces all linear layers in it by a `LoraLinear`."""
+    """Freezes a module and replaces every linear layer in it with a `LoraLinear`."""
     module.requires_grad_(False)
     for parent in list(module.modules()):
         for name, child in list(parent.named_children()):

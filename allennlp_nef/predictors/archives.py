@@ -1,8 +1,8 @@
-"""Archives: loads trained models without running code that their files name.
+"""Archives: loads trained models without running code that their files refer to.
 
 AllenNLP's loader writes members of an archive to any path, evaluates Jsonnet, which can read files, and imports and
-calls what a `"type"` with dots names. The functions that do so are wrapped here, with an effect in `safe_archives`
-only. Torch loads the weights, and reads nothing but tensors (`weights_only`).
+calls whatever a dotted `"type"` refers to. The functions that do so are wrapped here; the wrappers take effect only in
+`safe_archives`. Torch loads the weights and reads only tensors (`weights_only`).
 """
 
 import json
@@ -31,7 +31,7 @@ from allennlp_nef.resources import archive_path
 HINT = "; trust=True (--trust) skips the safety checks"
 MIN_LIMIT, MAX_RATIO = 2**30, 20
 """The limit for an unpacked archive: this number of bytes, or this many times its size. Weights hardly compress."""
-REFUSED = ("from_archive", "evalb")
+REJECTED = ("from_archive", "evalb")
 """Registered components that load another archive or run a program."""
 
 _is_safe: ContextVar[bool] = ContextVar("is_safe", default=False)
@@ -49,7 +49,7 @@ def _set(variable: ContextVar[bool], value: bool) -> Iterator[None]:
 
 
 def safe_archives() -> AbstractContextManager[None]:
-    """A context in which AllenNLP's `load_archive`, whoever calls it, does not run code from archives.
+    """A context in which AllenNLP's `load_archive`, no matter who calls it, does not run code from archives.
 
     It raises an `ArchiveError` for an archive that is damaged or that would run code.
     """
@@ -84,8 +84,8 @@ def load_predictor(
 
     # Raises
 
-    `UserError`: no such archive. `ArchiveError`: an archive that is damaged, that another version of this package has
-    saved, or that would run code. `ConfigurationError`: a wrong option.
+    `UserError`: no such archive. `ArchiveError`: an archive that is damaged, that was saved by another version of this
+    package, or that would run code. `ConfigurationError`: an invalid option.
     """
     archive = load_archive_safely(path, cuda_device, trust=trust, overrides=overrides)
     return Predictor.from_archive(archive, name or "", extra_args=options)
@@ -109,7 +109,7 @@ def unpack(path: str, folder: str) -> None:
 
     # Raises
 
-    `ArchiveError`: the file is damaged or not an archive, a member is not a regular file or has a path outside of the
+    `ArchiveError`: the file is damaged or not an archive, a member is not a regular file or has a path outside the
     folder, or the members are too large.
     """
     total, limit = 0, max(MIN_LIMIT, MAX_RATIO * os.path.getsize(path))
@@ -143,11 +143,11 @@ def check_config(path: Path) -> None:
         is_type = place[-1] == "type" and isinstance(value, str) and "." in value
         is_code = place[-1] in ("_pretrained", "trust_remote_code") and value not in (None, False)
         if is_type or is_code or (_is_read(place) and _is_address(value)):
-            raise ArchiveError(f"{where}: {'.'.join(place)}: refused {quote(value)}{HINT}")
+            raise ArchiveError(f"{where}: {'.'.join(place)}: rejected {quote(value)}{HINT}")
 
 
 def _values(part: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """All values within a config, with the keys that lead to them."""
+    """All values in a config, with the keys that lead to them."""
     for key, value in part.items() if isinstance(part, dict) else enumerate(part):
         yield (*place, str(key)), value
         if isinstance(value, dict | list):
@@ -261,8 +261,8 @@ _resolve_class_name = vars(Registrable)["resolve_class_name"].__func__
 
 @wraps(_resolve_class_name)
 def _resolve_safely(cls: type, name: str) -> Any:
-    if _is_building.get() and ("." in name or name in REFUSED):
-        raise ArchiveError(f"{_archive.get()}: refused the component {quote(name)}{HINT}")
+    if _is_building.get() and ("." in name or name in REJECTED):
+        raise ArchiveError(f"{_archive.get()}: rejected the component {quote(name)}{HINT}")
     return _resolve_class_name(cls, name)
 
 

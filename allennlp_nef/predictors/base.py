@@ -33,7 +33,7 @@ class Line(dict[str, Any]):
 
     number: int = 0
     error: str | None = None
-    """Why the line holds no request."""
+    """Why the line does not contain a request."""
 
 
 class Answer(dict[str, Any]):
@@ -112,18 +112,18 @@ class NefPredictor(Predictor):
     model : `Model`
     dataset_reader : `TaggingReader`
     output_format : `str`, optional (default = `"json"`)
-        What `allennlp predict` writes: "json", an object a line, or one of the `writers` of the dataset reader.
+        What `allennlp predict` writes: "json", one object per line, or one of the dataset reader's `writers`.
     input_format : `str`, optional (default = `"json"`)
-        What `allennlp predict` reads: "json", a request a line, or "text", a sentence a line.
+        What `allennlp predict` reads: "json", one request per line, or "text", one sentence per line.
     on_error : `str`, optional (default = `"stop"`)
-        What happens to a request that cannot be answered. "stop": an exception. "skip": an object `{"error": ...}` in
-        place of the answer, and a warning.
+        What happens if a request cannot be answered. "stop" raises an exception. "skip" returns an object
+        `{"error": ...}` in place of the answer and logs a warning.
     keep_fields : `bool`, optional (default = `False`)
-        Whether a request may have other fields, which its answer repeats. Those of the answer itself take precedence.
+        Whether a request may have other fields, which its answer repeats. The answer's own fields take precedence.
     max_tokens : `int`, optional (default = `1000`)
-        The limit for the words of a sentence. Sentences of a dataset reader have no limit.
+        The maximum number of words in a sentence. Sentences from a dataset reader have no limit.
     max_batch : `int`, optional (default = `1000`)
-        The limit for the requests of a list.
+        The maximum number of requests in a list.
     batch_size : `int`, optional (default = `64`)
         The number of sentences in a batch; fewer if they are long.
     """
@@ -180,7 +180,7 @@ class NefPredictor(Predictor):
         raise NotImplementedError
 
     def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:
-        """The answer to an item, from the readable output of the model."""
+        """Builds the answer for an item from the model's human-readable output."""
         raise NotImplementedError
 
     def writer_options(self) -> dict[str, Any]:
@@ -188,7 +188,7 @@ class NefPredictor(Predictor):
         return {}
 
     def finish(self) -> None:
-        """What `allennlp-nef predict` calls after the last answer."""
+        """`allennlp-nef predict` calls this after the last answer."""
 
     def description(self) -> JsonDict:
         """What the model is, as a JSON object: `task`, and the limits `max_tokens` and `max_batch`."""
@@ -320,7 +320,7 @@ class NefPredictor(Predictor):
     def to_answers(
         self, outputs: Sequence[dict[str, Any]], items: Sequence[Item]
     ) -> list[JsonDict]:
-        """The answers to the items of a call, from the readable outputs of the model."""
+        """Builds the answers for the items of a call from the model's human-readable outputs."""
         answers: list[JsonDict] = []
         for output, item in zip(outputs, items):
             answer = Answer({**item.kept, **self.to_answer(output, item)})
@@ -329,7 +329,7 @@ class NefPredictor(Predictor):
         return answers
 
     def outputs(self, items: list[Item]) -> list[dict[str, Any]]:
-        """The readable output of the model for each item."""
+        """The model's human-readable output for each item."""
         outputs: Any = self._model.forward_on_instances([self.prepare(item) for item in items])
         return list(outputs)
 

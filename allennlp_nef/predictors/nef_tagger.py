@@ -33,9 +33,8 @@ class NefTaggerPredictor(TaggingPredictor):
     The answer has `tokens`, `tags` and the `probabilities` of the tags, and, if the labels are chunk tags, `spans`,
     each with `start` and `end` (characters of the sentence, or of the words joined by blanks if they are a list),
     `type`, `text` and `probability`. The answer to a `sentence` has `offsets`, the start and the end of each word. If
-    requested, the answer has
-    `label_probabilities` (for each label the probability of each word), `attention` (steps or words x words) and
-    `trace` (a `SentenceTrace` as an object); the last two are `null` if the model has none.
+    requested, the answer has `label_probabilities` (for each label, its probability for each word), `attention` (steps
+    or words x words) and `trace` (a `SentenceTrace` as an object); the last two are `null` if the model has none.
 
     With `min_probability`, spans of a lower probability are left out, and their words are tagged O with the probability
     of O; the trace still has them. If the labels are not chunk tags, the answer has `uncertain`, the indices of the
@@ -128,7 +127,7 @@ batch_size
         return {**answer, **super().to_answer(output, item)}
 
     def _leave_out_spans(self, answer: JsonDict, limit: float, table: Any) -> None:
-        """Leaves out spans with a lower probability than the limit; `table` is (words, labels)."""
+        """Leaves out spans whose probability is below the limit; `table` is (words, labels)."""
         labels = self._model.tag_head.labels
         outside = (
             table[:, labels.index(OUTSIDE)].tolist() if OUTSIDE in labels else [0.0] * len(table)

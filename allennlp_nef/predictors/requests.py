@@ -1,4 +1,4 @@
-"""The checks of requests. Whatever is wrong with a request is a `UserError` that begins with the name of the field."""
+"""The checks of requests. An invalid request raises a `UserError` whose message begins with the name of the field."""
 
 import json
 import re

@@ -205,7 +205,7 @@ def learn_aligner(pairs: Iterable[AlignedPair]) -> WordAligner:
 
 
 def _regression(tables: Sequence[ndarray], labels: ndarray) -> list[float]:
-    """The weights and the bias of a logistic regression, which is fitted to standardized features."""
+    """The weights and the bias of a logistic regression fitted to standardized features."""
     from sklearn.linear_model import LogisticRegression  # slow to import
 
     features = numpy.concatenate(tables)
@@ -228,8 +228,8 @@ def save_aligner(aligner: WordAligner, path: str) -> None:
 
 def load_aligner(path: str, file: IO[bytes] | None = None) -> WordAligner:
     """
-    Reads an aligner from a path, or from an open file that the path names in errors. Raises a `DataFormatError` for
-    another file, and for one of more than `MAX_BYTES`.
+    Reads an aligner from a path, or from an open file; errors then use the path as its name. Raises a `DataFormatError`
+    if the file is not an aligner or is larger than `MAX_BYTES`.
     """
     try:
         with gzip.open(file or path) as content_file:
@@ -246,7 +246,7 @@ def load_aligner(path: str, file: IO[bytes] | None = None) -> WordAligner:
 def archived_aligner(extras: Mapping[str, Any]) -> str | None:
     """The path of the aligner in an archive that AllenNLP loads, from the extras of `from_params`; None without one.
 
-    A training passes its folder, too, but a file there is the output of a run that is being recovered.
+    Training passes its folder, too, but a file there is the output of a run that is being recovered.
     """
     path = os.path.join(extras.get("serialization_dir") or "", ALIGNER_NAME)
     is_archive = "serialization_dir" in extras and "local_rank" not in extras
@@ -257,9 +257,9 @@ def archived_aligner(extras: Mapping[str, Any]) -> str | None:
 class LearnAligner(TrainerCallback):
     """Learns a word aligner from the alignments of the training data, for sentences that come without alignments.
 
-    Writes `aligner.json.gz` into the folder of the run before the training starts. With `include_in_archive:
-    ["aligner.json.gz"]` in the config, the reader of the archive uses it. An aligner that the training reader was given
-    is written as it is. If the training data have too few alignments, a line of the log says so.
+    Writes `aligner.json.gz` into the folder of the run before training starts. With `include_in_archive:
+    ["aligner.json.gz"]` in the config, the reader of the archive uses it. If the training reader already has an
+    aligner, that aligner is written unchanged. If the training data have too few alignments, a log message says so.
 
     Registered as a `TrainerCallback` with name "learn_aligner".
     """

@@ -1,12 +1,12 @@
 """
-Bitexts: sentences beside their translations, in the formats of translators. Scores can be written back into a file.
+Bitexts: sentences with their translations, in translators' file formats. Scores can be written back into a file.
 
 | format | names of files | what is added |
 |---|---|---|
 | XLIFF 1.2 and 2 | `.xlf`, `.xliff` | a note for each segment |
 | TMX | `.tmx` | nothing |
 | two columns | `.tsv`, `.csv` | the columns `ADDED` |
-| two files with a sentence a line | any other | nothing |
+| two files with one sentence per line | any other | nothing |
 
 The first row of a table may name its columns, with `source` and `target` among them. A `.tsv` file has no quotes.
 
@@ -41,7 +41,7 @@ class SegmentPair:
     """A sentence and its translation. Either may be empty."""
 
     name: str
-    """What people call it, such as "line 3", "unit 7" or, if its state in XLIFF is final, "unit 7 (final)"."""
+    """A name for people, such as "line 3", "unit 7" or, if its state in XLIFF is final, "unit 7 (final)"."""
     place: str
     """Where it stands, such as "a.tsv:3"."""
     source: str
@@ -80,7 +80,7 @@ def read_bitext(
     paths : `Sequence[str]`
         A file in one of the formats of this module, or two files of lines: sources and translations.
     source_language, target_language : `str`, optional (default = `None`)
-        Codes such as "en". They choose two of the languages of a TMX file. For other files they are only passed on.
+        Codes such as "en". They choose two languages of a TMX file. For other files they are only passed on.
     skip_final : `bool`, optional (default = `False`)
         Whether to leave out XLIFF segments in the state final or signed-off, and approved units.
 
@@ -175,7 +175,7 @@ def _cells(answer: Mapping[str, Any]) -> list[str]:
 
 
 def _parse(path: str) -> Any:
-    """The tree of an XML file. Entities are refused, and nothing outside the file is read."""
+    """The tree of an XML file. Entities are rejected, and nothing outside the file is read."""
     with needing("xliff", "XLIFF and TMX"):
         from lxml import etree
     parser = etree.XMLParser(resolve_entities=False, no_network=True, strip_cdata=False)

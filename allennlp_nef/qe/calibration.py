@@ -50,7 +50,7 @@ class Calibration:
     before: dict[str, float]
     after: dict[str, float]
     cross_fitted: dict[str, float]
-    """The mean of two fits, each on every other sentence and measured on the others: what to expect on new data."""
+    """The mean of two fits, each on half of the sentences and scored on the other half: an estimate for new data."""
     bins: tuple[Bins, Bins]
     """The probability of BAD and its frequency, before and after: see `calibration_bins`."""
 

@@ -6,11 +6,11 @@ A data path is one of
 - a prefix: `data/train` for `data/train.src`, `data/train.mt` and, where they exist, the files of the other parts;
 - an object with the path of each part: `{"source": "a.src", "target": "a.mt", "tags": "a.tags"}`;
 - a `.json` file with such an object, whose paths are relative to its folder;
-- a `.jsonl` file of tagged translations, an object a line, with the parts below as fields, each a string or a list:
+- a `.jsonl` file of tagged translations, one object per line with the parts below as fields, each a string or a list:
   `{"source": ["a", "b"], "target": ["A", "B"], "tags": ["OK", "BAD"], "alignments": [[0, 0], [1, 1]]}`. In answers of
   the predictor, `tokens` is the target;
-- a `.tsv` or `.jsonl` file of error spans (see `spans`), or an object with the part `spans`; files of WMT23 without
-  sources also need the part `source`, a sentence per line, and can have `alignments`;
+- a `.tsv` or `.jsonl` file of error spans (see `spans`), or an object with the part `spans`; WMT23 files without
+  sources also need the part `source`, one sentence per line, and can have `alignments`;
 - a pattern for such paths, such as `data/*/train` or `data/*.jsonl`;
 - a list of these, which are read one after the other.
 
@@ -26,7 +26,7 @@ Line k of each file belongs to sentence k:
 | alignments | `.src-mt.alignments` or `.align` | pairs `i-j`, source and target word, from 0; the line may be empty |
 | hter | `.hter` | a number of at least 0, the translation edit rate of the translation |
 
-If the lines of a file have tabs, only these separate words, tags and pairs.
+If the lines of a file have tabs, only tabs separate words, tags and pairs.
 """
 
 import json
@@ -69,7 +69,7 @@ _LINK = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 
 @dataclass
 class QeExample:
-    """A sentence and its translation. What the files do not say is None."""
+    """A sentence and its translation. What the files do not contain is None."""
 
     source: list[str]
     target: list[str]
@@ -107,7 +107,7 @@ def read_examples(path: DataPath, options: ReadOptions) -> Iterator[QeExample]:
 
     # Raises
 
-    `DataFormatError`: a mistake in the data, with the file and the line.
+    `DataFormatError`: invalid data, with the file and the line.
     `OSError`: a file cannot be opened.
     """
     for each in data_paths(path, PREFIX_ENDING):

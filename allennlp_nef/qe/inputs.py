@@ -56,8 +56,8 @@ class AlignedPairEmbedder(PairEmbedder):
     Section 5.3 of Martins & Kreutzer (EMNLP 2017): the target word, and the mean of the aligned source words. With
     `neighbors`, as in the authors' program, there are six vectors: the target word, the word before it and the word
     after it; the mean of the aligned source words, the source word before the leftmost one and the source word after
-    the rightmost one. Learned vectors represent the start and the end of a sentence. Another one takes the place of all
-    source vectors of a word without alignment.
+    the rightmost one. Learned vectors represent the start and the end of a sentence. A further learned vector
+    replaces all source vectors of an unaligned word.
 
     Registered as a `PairEmbedder` with name "aligned_pair".
 
@@ -198,7 +198,7 @@ def similarity_features(similarity: Tensor, alignments: Tensor) -> Tensor:
 
 @PairEmbedder.register("transformer_pair")
 class TransformerPairEmbedder(PretrainedTransformer, PairEmbedder):
-    """Represents a target word by a pretrained transformer that reads source and target together.
+    """Represents a target word by a pretrained transformer that reads the source and the target together.
 
     Both sentences need the indexer `word_pieces`. Registered as a `PairEmbedder` with name "transformer_pair".
 
@@ -240,5 +240,5 @@ class TransformerPairEmbedder(PretrainedTransformer, PairEmbedder):
 
 
 def word_pieces(field: TextFieldTensors) -> dict[str, Tensor]:
-    """The output of the indexer `word_pieces`, under whatever name it has in a field."""
+    """The output of the indexer `word_pieces`, whatever its name is in the field."""
     return next(tensors for tensors in field.values() if "pieces" in tensors)

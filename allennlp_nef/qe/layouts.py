@@ -53,7 +53,7 @@ def is_word_qe(labels: Collection[str]) -> bool:
 
 
 def bad_ids_of(labels: Sequence[str]) -> list[int]:
-    """The indices of the labels that stand for errors: BAD, or the severities."""
+    """The indices of the labels that mark errors: BAD, or the severities."""
     return [index for index, label in enumerate(labels) if label in (BAD, *SEVERITIES)]
 
 

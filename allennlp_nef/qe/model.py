@@ -81,8 +81,8 @@ class WordQeTagger(NefTagger):
     sentence_score : `SentenceScoreHead`, optional (default = `None`)
         Predicts the score of a sentence, such as HTER, and learns it together with the tags.
     temperature : `float`, optional (default = `1.0`)
-        T of temperature scaling (Guo et al., ICML 2017): the calibrated probabilities are proportional to p^(1/T). Does
-        not affect the training or the sentence scores. `allennlp-nef calibrate` finds it.
+        T of temperature scaling (Guo et al., ICML 2017): the calibrated probabilities are proportional to p^(1/T). It
+        does not affect training or sentence scores. `allennlp-nef calibrate` finds it.
     threshold : `float`, optional (default = `None`)
         The calibrated probability of BAD from which words are tagged BAD. By default, a word is BAD if the tag head
         gives BAD a higher score than OK.

@@ -31,7 +31,7 @@ Alignments = str | Sequence[str | Sequence[int]]
 
 @Predictor.register("word_qe")
 class WordQePredictor(TaggingPredictor):
-    """Tags each word of a translation OK or BAD, and finds the spans of errors.
+    """Tags each word of a translation OK or BAD and finds the error spans.
 
     The model may tag something else: gaps or source words, as the option `tagged` of the dataset reader says.
 
@@ -64,7 +64,7 @@ class WordQePredictor(TaggingPredictor):
     - if requested, `label_probabilities`, `attention` and `trace`, as for `nef_tagger`;
     - with a trace also `target`, if other tokens are tagged.
 
-    The answer to an empty target has no words, and the score 1. A model of source words refuses it.
+    For an empty target, the answer has no words and a score of 1. A model that tags source words rejects it.
 
     Registered as a `Predictor` with name "word_qe".
 
@@ -191,7 +191,7 @@ class WordQePredictor(TaggingPredictor):
 
     @overrides
     def outputs(self, items: list[Item]) -> list[dict[str, Any]]:
-        """The output of the model for each item. An item without words, an empty translation, does not need it."""
+        """The model's output for each item. Items without words (empty translations) do not go through the model."""
         full = [item for item in items if item.metadata["words"]]
         outputs = iter(super().outputs(full) if full else ())
         no_words = torch.zeros(0, len(self._model.tag_head.labels))
@@ -270,7 +270,7 @@ class WordQePredictor(TaggingPredictor):
 
     @overrides
     def finish(self) -> None:
-        """Warns if a model that is not calibrated has found no errors."""
+        """Warns if an uncalibrated model has found no errors."""
         is_calibrated = self._model.threshold is not None or self.options["threshold"] is not None
         if self._num_words and not self._num_bad and not is_calibrated:
             logger.warning(

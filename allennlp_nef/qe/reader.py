@@ -71,14 +71,14 @@ class WmtWordQeReader(TaggingReader):
         - "source": the words of the source, with the tags of `.source_tags`. The fields `source` and `target` trade
           places.
     eos : `bool`, optional (default = `False`)
-        The layout of WMT22, for "target": every translation ends in the token `<EOS>`, and has n+1 tags. Tags of words
+        The layout of WMT22, for "target": every translation ends in the token `<EOS>` and has n+1 tags. Tags of words
         and gaps (2n+1) are converted: a word is BAD if the word or the gap before it is BAD. Without this option, a
         final `<EOS>` of the data is a token like any other. `<EOS>` is never aligned.
     aligner : `bool` or `str`, optional (default = `True`)
         The word aligner for sentences without alignments. True: the aligner of the archive that the reader is loaded
-        from; there is none in training. False: none, without a warning. A string: the path of a file of
-        `learn_aligner`; in an archive, the aligner of the archive replaces it. Without an aligner, no word of these
-        sentences is aligned.
+        from; there is none in training. False: none, without a warning. A string: the path of a file
+        written by `learn_aligner`; in an archive, the aligner of the archive replaces it. Without an aligner, no word
+        of these sentences is aligned.
     word_similarity : `bool`, optional (default = `False`)
         Whether instances have the field `similarity`, for the option of `aligned_pair` of the same name.
     source_tokenizer, target_tokenizer : `Tokenizer`, optional (default = `None`, whitespace)

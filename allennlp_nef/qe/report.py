@@ -24,7 +24,7 @@ def report_page(title: str, bitext: Bitext, answers: Sequence[Answer], model: st
     bitext : `Bitext`
     answers : `Sequence[Answer]`
         The answer of the predictor `word_qe` for each segment, at least one of them with a score. `{"error": ...}`
-        stands for a segment without a score, and gives the reason.
+        stands for a segment without a score and gives the reason.
     model : `str`, optional (default = `""`)
         The name of the model that gave the answers.
 

@@ -10,7 +10,7 @@ files are read:
 - JSON lines of error span annotation (ESA, WMT24), one translation per line: `pair`, `doc`, `segment`, `system`,
   `domain`, `source`, `target`, `spans` (`start`, `end`, `severity`), `omission` (the severity of something missing,
   which has no place in the text, or null), `score` (0 to 100), `protocol`. The severity `critical` counts as major.
-  Spans that are `undecided` are left out: annotators delete a span by way of this state.
+  Spans that are `undecided` are left out: annotators delete a span by setting this state.
 """
 
 import json
@@ -48,7 +48,7 @@ class PredictedSpan(NamedTuple):
 
 @dataclass
 class Segment:
-    """A translation and its annotation. What a file does not say is empty or None."""
+    """A translation and its annotation. What a file does not contain is empty or None."""
 
     target: str
     source: str | None = None

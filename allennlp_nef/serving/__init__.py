@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 gunicorn 'allennlp_nef.serving:create_app("model.tar.gz")' --workers 4
 
-Each worker loads the model, and answers one request at a time.
+Each worker loads the model and answers one request at a time.
 """
 
 import json

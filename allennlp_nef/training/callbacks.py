@@ -24,7 +24,8 @@ class SaveTransformer(TrainerCallback):
     # Parameters
 
     with_weights : `bool`, optional (default = `False`)
-        Whether to write the pretrained weights, too: for models with `save_weights` of false, whose archives lack them.
+        Whether to write the pretrained weights, too. Use it with `save_weights: false`, because those archives omit
+        them.
 
     # Raises
 

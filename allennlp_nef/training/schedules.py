@@ -20,7 +20,7 @@ class InverseTime(LearningRateScheduler):
     # Parameters
 
     optimizer : `torch.optim.Optimizer`
-        Filled in by the trainer.
+        The trainer supplies it.
     rate : `float`
         rho.
     """
@@ -37,10 +37,10 @@ class InverseTime(LearningRateScheduler):
 
 @MovingAverage.register("resumable_exponential")
 class ResumableExponentialMovingAverage(ExponentialMovingAverage):
-    """AllenNLP's `exponential`, whose options it takes, for trainings that may be recovered.
+    """AllenNLP's `exponential`, with the same options, for training that may be recovered.
 
-    Loading a checkpoint replaces the parameters of AllenNLP 2.10.1's average by copies, so that the average no longer
-    follows the model.
+    In AllenNLP 2.10.1, loading a checkpoint replaces the parameters of the average with copies, so that the average no
+    longer follows the model.
 
     Registered as a `MovingAverage` with name "resumable_exponential".
     """

@@ -34,14 +34,14 @@ logger = logging.getLogger(__name__)
 
 MAX_UNKNOWN = 0.05  # of the validation words, without a warning
 MAY_CHANGE = {"trainer.num_epochs", "trainer.patience", "trainer.cuda_device"}
-"""The keys of a config that may change when a training is recovered."""
+"""The config keys that may change when training is recovered."""
 RandomStates = dict[str, Any]
 
 
 def random_states(device: torch.device) -> RandomStates:
     """The random states of Python, NumPy and torch, in types that `torch.load` accepts with `weights_only`.
 
-    `device` is the device of the training.
+    `device` is the device used for training.
     """
     kind, keys, *rest = numpy.random.get_state()
     return {
@@ -62,7 +62,7 @@ def set_random_states(states: RandomStates, device: torch.device) -> None:
 
 
 def config_of(folder: str) -> dict[str, Any]:
-    """The config in the folder of a run; empty if there is none, as for a trainer that was made in Python."""
+    """The config in the folder of a run; empty if there is none, as for a trainer constructed in Python."""
     path = Path(folder, CONFIG_NAME)
     config: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
     return config
@@ -119,7 +119,7 @@ def short_descriptions(names: Sequence[str]) -> Iterator[None]:
 class EpochStart(TrainerCallback):
     """Adds to checkpoints what the next epoch begins with: the random states and the total number of batches.
 
-    And the config, to notice what has changed when the training is recovered.
+    Also adds the config, to notice what has changed when training is recovered.
     """
 
     def __init__(self, serialization_dir: str) -> None:
@@ -145,7 +145,7 @@ class EpochStart(TrainerCallback):
         self._total_batches = trainer._total_batches_completed
 
     def restore(self, trainer: "NefTrainer") -> None:
-        """Sets what was recorded last."""
+        """Restores what was recorded last."""
         set_random_states(self._states[trainer._rank], trainer.cuda_device)
         trainer._total_batches_completed = self._total_batches
 
@@ -172,12 +172,12 @@ _from_partial_objects: Any = GradientDescentTrainer.from_partial_objects
 
 @Trainer.register("nef", constructor="from_partial_objects")
 class NefTrainer(GradientDescentTrainer):
-    """AllenNLP's `gradient_descent`, whose options it takes, with exact recovery.
+    """AllenNLP's `gradient_descent`, with the same options and exact recovery.
 
-    `allennlp train --recover` begins again after the last finished epoch and ends with the weights of a training
-    without interruption. Finished epochs are skipped without reading their batches. From a checkpoint within an epoch
-    (`save_every_num_seconds` or `save_every_num_batches` of the checkpointer) it continues with the same batches, but
-    with other random numbers. Of the config, only the keys of `MAY_CHANGE` may have changed.
+    `allennlp train --recover` continues after the last finished epoch and ends with the same weights as an
+    uninterrupted run. Finished epochs are skipped without reading their batches. From a checkpoint within an epoch
+    (`save_every_num_seconds` or `save_every_num_batches` of the checkpointer), it continues with the same batches but
+    with different random numbers. Only the config keys in `MAY_CHANGE` may have changed.
 
     If the loss becomes NaN, the archive of the best epoch is written before the error is raised. Progress bars show the
     loss and the validation metric.
@@ -189,7 +189,7 @@ class NefTrainer(GradientDescentTrainer):
 
     # Raises
 
-    `ConfigurationError`: an option that does not exist, which AllenNLP ignores, or a config that has changed since the
+    `ConfigurationError`: an unknown option, which AllenNLP would ignore, or a config that has changed since the
     checkpoint. `UserError`: the loss is NaN.
     """
 
@@ -204,7 +204,7 @@ class NefTrainer(GradientDescentTrainer):
     @wraps(_from_partial_objects.__func__)  # AllenNLP reads the options from the signature
     def from_partial_objects(cls, **options: Any) -> Trainer:  # type: ignore[override]
         for name in options.keys() - signature(_from_partial_objects).parameters.keys():
-            raise ConfigurationError(f"trainer: there is no option {name!r}")
+            raise ConfigurationError(f"trainer: unknown option {name!r}")
         if options.get("distributed") and options.get("ddp_accelerator") is None:
             options["ddp_accelerator"] = TorchDdpAccelerator(
                 cuda_device=options["cuda_device"], find_unused_parameters=True
@@ -261,8 +261,8 @@ class NefTrainer(GradientDescentTrainer):
         for key in sorted((before.keys() | now.keys()) - MAY_CHANGE):
             if before.get(key) != now.get(key):
                 raise ConfigurationError(
-                    f"{key}: expected {quote(before.get(key))} as at the start of this training, got "
-                    f"{quote(now.get(key))}; at a recovery, only {', '.join(sorted(MAY_CHANGE))} may change"
+                    f"{key}: expected {quote(before.get(key))} as at the start of training, got "
+                    f"{quote(now.get(key))}; with --recover, only {', '.join(sorted(MAY_CHANGE))} may change"
                 )
 
     def _save_best_weights(self, path: str) -> None:

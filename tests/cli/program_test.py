@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -46,6 +47,7 @@ class TestHelp:
         text = capsys.readouterr().out
         assert f"\n    allennlp-nef {name}" in text
         assert "--include-package" in text
+        assert not re.search(r"\(default[^)]*\)\s+\(default", text)
 
 
 class TestMistakes:
@@ -130,14 +132,18 @@ def test_version_is_that_of_this_package(nef, capsys):
     assert capsys.readouterr().out == f"allennlp-nef {VERSION}\n"
 
 
-def test_an_archive_to_serve_may_be_the_first_argument(nef, tmp_path, monkeypatch):
+def test_an_archive_to_serve_may_be_the_first_argument(nef, tmp_path, monkeypatch, capsys):
     server = pytest.importorskip("allennlp_server.commands.server_simple")
     pages = []
+    monkeypatch.setattr(server, "make_app", server.make_app)  # `serve` replaces it
     monkeypatch.setattr(server, "_get_predictor", lambda args: args.archive_path)
     monkeypatch.setattr(server, "WSGIServer", lambda address, app: pages.append(app) or FakeServer)
     (tmp_path / "index.html").write_text("own")
     for arguments in (["a"], ["--archive-path", "a", "--static-dir", tmp_path]):
         assert nef("serve", *arguments) == 0
+    capsys.readouterr()
+    assert nef("serve", "--help") == 0
+    assert "allennlp-nef serve ARCHIVE" in capsys.readouterr().out
     default, own = (app.test_client().get("/").data for app in pages)
     assert b"<html" in default and own == b"own"
     answer = pages[0].test_client().post("/predict", data="{", content_type="application/json")

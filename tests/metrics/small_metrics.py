@@ -5,6 +5,8 @@ from allennlp.common import Lazy, Params
 from allennlp.data import Vocabulary
 from allennlp.training.metrics import Metric
 
+import allennlp_nef.components  # noqa: F401
+
 
 def vocabulary(*labels):
     vocab = Vocabulary(non_padded_namespaces=["labels"])

@@ -87,7 +87,11 @@ class TaggingReader(DatasetReader):
         self.encoding = encoding
 
     def examples(self, file_path: Any) -> Iterator[Any]:
-        """The sentences of a file, each as the arguments of `text_to_instance` in a dict. Raises `DataFormatError`."""
+        """
+        Yields the sentences of a file, each a dict of arguments of `text_to_instance`. Raises `DataFormatError`.
+
+        `file_path` is a single file: lists and patterns have been expanded.
+        """
         raise NotImplementedError
 
     def num_tokens(self, example: Any) -> int:
@@ -111,7 +115,11 @@ class TaggingReader(DatasetReader):
                 num_before = num_read
                 for example in self.examples(path):
                     num_read += 1
-                    if self.max_tokens is not None and self.num_tokens(example) > self.max_tokens:
+                    num_tokens = self.num_tokens(example)
+                    if num_tokens == 0:
+                        where = f"{path}: sentence {num_read - num_before}"
+                        raise DataFormatError(f"{where}: expected words, got none")
+                    if self.max_tokens is not None and num_tokens > self.max_tokens:
                         num_left_out += 1
                     else:
                         yield example

@@ -44,8 +44,8 @@ def read_columns(
     path: str, encoding: str = "utf-8", comment_prefix: str | None = None
 ) -> Iterator[ColumnSentence]:
     """
-    Yields the sentences of a file of the CoNLL shared tasks (CoNLL-2000, 2002, 2003): a token a line, and an empty line
-    after each sentence.
+    Yields the sentences of a file of the CoNLL shared tasks (CoNLL-2000, 2002, 2003): one token per line, and an empty
+    line after each sentence.
 
     Columns are separated by tabs if the lines have tabs, and otherwise by blanks. All token lines must have the same
     separator and the same number of columns. Lines that start with `-DOCSTART-` or `-X-` also end a sentence. Lines
@@ -126,7 +126,7 @@ class ConllTagsReader(SentenceReader):
     BIOES; their chunks are those that `conlleval` finds. For the fields of an instance see `SentenceReader`; `sentence`
     is a `ColumnSentence`. Files in `.jsonl` are JSON lines (see `read_tagged_objects`).
 
-    A word whose tag is `?` or empty has no gold tag, and counts neither in the loss nor in the scores. A file without
+    A word whose tag is `?` or empty has no gold tag and counts neither in the loss nor in the scores. A file without
     the tag column is unlabeled, and a warning says so.
 
     Registered as a `DatasetReader` with name "conll_tags".
@@ -134,7 +134,7 @@ class ConllTagsReader(SentenceReader):
     # Parameters
 
     tag_column : `int`, optional (default = `-1`)
-        From 0; negative numbers count from the last column. None: the sentences are unlabeled.
+        Counted from 0; negative numbers count from the last column. None: the sentences are unlabeled.
     word_column : `int`, optional (default = `0`)
     tag_scheme : `str`, optional (default = `"BIO"`)
         The scheme of the instances' tags: "BIO" or "BIOUL". None: the tags of the file, which can be any labels.

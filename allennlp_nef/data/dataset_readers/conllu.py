@@ -221,9 +221,9 @@ class ConlluTagsReader(SentenceReader):
     JSON lines (see `read_tagged_objects`). For the fields of an instance see `SentenceReader`; `sentence` is a
     `ConlluSentence`.
 
-    A word without UPOS has no gold tag, and counts neither in the loss nor in the scores. A file without any value in
-    the column is unlabeled, and a warning says so. In the column `feats`, which is empty for most words of some
-    languages, a file is unlabeled only if it has no UPOS either.
+    A word without UPOS has no gold tag and counts neither in the loss nor in the scores. A file without any value in
+    the column is unlabeled, and a warning says so. The column `feats` is empty for most words of some languages, so
+    with `feats` a file is unlabeled only if it has no UPOS either.
 
     Registered as a `DatasetReader` with name "conllu_tags".
 
@@ -313,8 +313,8 @@ class ConlluTreesReader(TextReader):
         sentence: ConlluSentence | None = None,
     ) -> Instance:
         """
-        The instance of a sentence: a string or its words, their tags and their tree (see `Tree`) if they are known, and
-        the parsed lines of a file for the output format.
+        The instance of a sentence, from a string or its words, their tags and their tree (see `Tree`) if they are
+        known, and the parsed lines of a file for the output format.
         """
         words = self.split(words)
         tags = tags or [UNKNOWN] * len(words)

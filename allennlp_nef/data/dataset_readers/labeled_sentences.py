@@ -93,7 +93,7 @@ class LabeledSentencesReader(TextReader):
     | `trec` | coarse and fine label, blank, question (TREC) | `LOC:city What city is it ?` |
     | `trees` | a tree in brackets; the label is that of the root (SST) | `(3 (2 a) (4 good))` |
 
-    In `blank` and `trec`, too, the separator is a tab if the lines have tabs.
+    In `blank` and `trec`, the separator is also a tab if the lines have tabs.
 
     An instance has the fields that AllenNLP's `basic_classifier` takes: `tokens` (`TextField`), `label` (`LabelField`,
     if it is known) and `metadata`, a dict with `words`.

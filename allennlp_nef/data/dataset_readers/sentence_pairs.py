@@ -37,12 +37,13 @@ def read_rows(path: str, encoding: str = "utf-8") -> Iterator[tuple[int, dict[st
     Yields the line number of each pair, and a dict with `first`, `second` and, if the file has them, `label` and
     `score`.
 
-    A file whose name ends in `.jsonl` has the format of SNLI, a JSON object a line. All others have the format of SICK,
-    a table whose first line has the names of the columns, separated by tabs. Empty lines are skipped.
+    A file whose name ends in `.jsonl` has the format of SNLI, one JSON object per line. All others have the format of
+    SICK, a table whose first line has the names of the columns, separated by tabs. Empty lines are skipped.
 
     # Raises
 
-    `DataFormatError`: what `read_lines` raises, a pair without its sentences, another number of columns than names.
+    `DataFormatError`: what `read_lines` raises, a pair without its sentences, or a number of columns that differs from
+    the number of names.
     """
     read = read_objects if is_json_lines(path) else _read_table
     for number, values in read(path, encoding):
@@ -86,8 +87,8 @@ class SentencePairsReader(TextReader):
     gold : `str`, optional (default = `"label"`)
         What the model predicts: "label" or "score".
     parses : `str`, optional (default = `None`, no trees)
-        A folder with dependency trees: for `x/train.txt` the file `train.conllu`, in which the trees of both sentences
-        of each pair follow each other. An instance then has the fields `first_heads` and `second_heads`.
+        A folder with dependency trees: for `x/train.txt` the file `train.conllu`, which contains the trees of the first
+        and the second sentence of each pair in turn. An instance then has the fields `first_heads` and `second_heads`.
     names : `Sequence[str]`, optional (default = `("first", "second")`)
         The names of the fields of the sentences. The `esim` of allennlp-models expects "premise" and "hypothesis".
     tokenizer, token_indexers, max_tokens, label_namespace, encoding, max_instances

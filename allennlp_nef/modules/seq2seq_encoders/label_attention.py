@@ -116,7 +116,7 @@ class LabelAttention(Seq2SeqEncoder):
     # Parameters
 
     vocab : `Vocabulary`
-        Contains the labels. AllenNLP passes it.
+        Contains the labels. AllenNLP supplies it.
     input_dim : `int`
     hidden_dim : `int`, optional (default = `400`)
         d_h, the dimension of both directions together and of a label: an even number that `num_heads` divides.

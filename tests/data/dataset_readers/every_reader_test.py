@@ -13,6 +13,7 @@ from allennlp.data.dataset_readers.dataset_reader import WorkerInfo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from allennlp_nef.data.dataset_readers.base import SentenceReader
 from allennlp_nef.errors import DataFormatError
 from tests.data.reader_files import PROPERTY, line_of, make, read, warnings_of
 
@@ -111,6 +112,15 @@ def test_max_tokens_that_leaves_no_sentence_is_an_error(name, tmp_path):
     with pytest.raises(DataFormatError) as info:
         list(make(name, max_tokens=1).read(path))
     line_of(str(info.value), path)
+
+
+def test_a_sentence_without_words_is_an_error():
+    class Reader(SentenceReader):
+        def examples(self, file_path):
+            yield from ({"tokens": ["a"]}, {"tokens": []})
+
+    with pytest.raises(DataFormatError, match="x.txt: sentence 2: expected words"):
+        list(Reader().read("x.txt"))
 
 
 @every_reader
