@@ -64,7 +64,8 @@ class WordQePredictor(TaggingPredictor):
     - if requested, `label_probabilities`, `attention` and `trace`, as for `nef_tagger`;
     - with a trace also `target`, if other tokens are tagged.
 
-    For an empty target, the answer has no words and a score of 1. A model that tags source words rejects it.
+    For an empty target, the answer has no words and a score of 1; gaps and `<EOS>` are BAD. A model that tags source
+    words rejects it.
 
     Registered as a `Predictor` with name "word_qe".
 
@@ -191,14 +192,22 @@ class WordQePredictor(TaggingPredictor):
 
     @overrides
     def outputs(self, items: list[Item]) -> list[dict[str, Any]]:
-        """The model's output for each item. Items without words (empty translations) do not go through the model."""
-        full = [item for item in items if item.metadata["words"]]
+        """The model's output for each item. Empty translations do not go through the model: everything is missing."""
+        full = [item for item in items if not _is_empty(item)]
         outputs = iter(super().outputs(full) if full else ())
-        no_words = torch.zeros(0, len(self._model.tag_head.labels))
-        empty = {"tags": [], "bad_probabilities": [], "class_probabilities": no_words}
-        if self._model.sentence_score is not None:
-            empty["sentence_score"] = 1.0
-        return [next(outputs) if item.metadata["words"] else empty for item in items]
+        return [
+            self._missing(len(item.metadata["words"])) if _is_empty(item) else next(outputs)
+            for item in items
+        ]
+
+    def _missing(self, number: int) -> dict[str, Any]:
+        """The output for an empty translation, in which only gaps or `<EOS>` are tagged."""
+        label = self._model.bad_ids[-1]
+        table = torch.zeros(number, len(self._model.tag_head.labels))
+        table[:, label] = 1
+        tags = [self._model.tag_head.labels[label]] * number
+        output = {"tags": tags, "bad_probabilities": [1.0] * number, "class_probabilities": table}
+        return output if self._model.sentence_score is None else {**output, "sentence_score": 1.0}
 
     def _threshold_of(self, options: dict[str, Any]) -> float:
         threshold = options.get("threshold")
@@ -286,6 +295,11 @@ class WordQePredictor(TaggingPredictor):
     def get_interpretable_layer(self) -> torch.nn.Module:
         embedder = getattr(self._model.pair_embedder, "target_embedder", None)
         return embedder or super().get_interpretable_layer()
+
+
+def _is_empty(item: Item) -> bool:
+    """Whether the translation of an item has no words."""
+    return not without_eos(item.metadata.get("target", item.metadata["words"]))
 
 
 def _links(alignments: Any, source_length: int, target_length: int) -> list[Link] | None:

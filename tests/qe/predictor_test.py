@@ -241,7 +241,7 @@ def test_an_empty_translation_is_answered(name, target):
     assert_same(last, first)
     tokens = {"gaps": ["<EOS>"], "eos": ["<EOS>"], "target_and_gaps": ["<gap>"]}.get(name, [])
     assert (answer["id"], answer["tokens"], len(answer["tags"])) == (3, tokens, len(tokens))
-    assert tokens or (answer["sentence_score"], answer["spans"]) == (1, [])
+    assert answer["sentence_score"] == 1 and answer["tags"] == ["BAD"] * len(tokens)
     assert predictor.predict_json(request)["tags"] == answer["tags"]
 
 
