@@ -3,20 +3,33 @@
 import argparse
 import json
 import logging
+import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 import allennlp.commands.predict
 from allennlp.commands import Subcommand
 from allennlp.commands.predict import _PredictManager
+from allennlp.common.util import JsonDict
 from overrides import overrides
 
-from allennlp_nef.cli.shared import is_stdout, open_output, print_lines, writing
+from allennlp_nef.cli.shared import (
+    check_outputs,
+    is_stdout,
+    json_object,
+    open_output,
+    positive,
+    print_lines,
+    writing,
+)
+from allennlp_nef.data.text_files import read_lines
 from allennlp_nef.errors import UserError, needing
+from allennlp_nef.predictors.base import Line
 from allennlp_nef.resources import folders
 
 logger = logging.getLogger(__name__)
@@ -45,6 +58,7 @@ def extend(name: str) -> None:
             if name == "predict":
                 # The predictor divides them into batches. An adaptive threshold is one for all of them.
                 subparser.set_defaults(batch_size=1000)
+                subparser._option_string_actions["--batch-size"].type = positive
             return subparser
 
 
@@ -63,7 +77,7 @@ def train(args: argparse.Namespace, run: Run) -> None:
     scores = {name: metrics.get(f"best_validation_{name}") for name in names}
     lines = [f"{name}: {score:.4f}" for name, score in scores.items() if score is not None]
     if lines:
-        best = f"best epoch: {metrics['best_epoch']} (of 0 to {metrics['epoch']})"
+        best = f"best epoch: {metrics['best_epoch']} (of 0 to {metrics.get('epoch')})"
         print(", ".join([best, *lines]), file=sys.stderr)
     print(f"model: {folder / 'model.tar.gz'}", file=sys.stderr)
 
@@ -85,13 +99,25 @@ def evaluate(args: argparse.Namespace, run: Run) -> None:
 
 
 class PredictManager(_PredictManager):
-    """AllenNLP's manager, but it does not reopen standard output, and it tells the predictor when it has finished."""
+    """AllenNLP's manager, but it reads and writes UTF-8, does not reopen standard output, and tells the predictor where
+    requests stand and when it has finished."""
 
     @overrides(check_signature=False)
     def __init__(self, predictor: Any, input_file: str, output_file: str | None, *args: Any):
         super().__init__(predictor, input_file, None, *args)
         if output_file is not None:
             self._output_file = open_output(output_file, "w")  # type: ignore[assignment]
+
+    @overrides
+    def _get_json_data(self) -> Iterator[JsonDict]:
+        is_stdin = self._input_file == "-"
+        name = "<stdin>" if is_stdin else self._input_file
+        for number, line in enumerate(sys.stdin, 1) if is_stdin else read_lines(name):
+            if line.strip():
+                request = self._predictor.load_line(line)
+                if isinstance(request, Line):
+                    request.place = f"{name}:{number}"
+                yield request
 
     @overrides
     def run(self) -> None:
@@ -101,10 +127,18 @@ class PredictManager(_PredictManager):
 
 
 def predict(args: argparse.Namespace, run: Run) -> None:
-    """Predicts. If the answers go to standard output, nothing else is printed there."""
+    """Predicts. Answers on standard output are all that is printed there; a file is replaced when it is complete."""
     allennlp.commands.predict._PredictManager = PredictManager  # type: ignore[misc]
-    args.silent = args.silent or is_stdout(args.output_file or "")
-    run(args)
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    json_object("--predictor-args", args.predictor_args.strip() or None)
+    check_outputs([args.output_file], [args.input_file])
+    with ExitStack() as stack:
+        if args.output_file and is_stdout(args.output_file):
+            args.silent = True
+        elif args.output_file:
+            args.output_file = str(stack.enter_context(writing(Path(args.output_file))))
+        run(args)
 
 
 def serve(args: argparse.Namespace, run: Run) -> None:
@@ -112,6 +146,10 @@ def serve(args: argparse.Namespace, run: Run) -> None:
     from allennlp_server.commands import server_simple
     from werkzeug.exceptions import HTTPException
 
+    try:  # before the model is loaded
+        socket.create_server((args.host, args.port)).close()
+    except (OSError, OverflowError) as error:
+        raise UserError(f"cannot use port {args.port} on {args.host}: {error}") from error
     make_app = server_simple.make_app
 
     def make(**options: Any) -> Any:

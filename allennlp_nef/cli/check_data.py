@@ -10,7 +10,7 @@ from typing import Any
 
 from allennlp_nef.cli.shared import Column, percent, table_text
 from allennlp_nef.data.text_files import data_paths
-from allennlp_nef.errors import DataFormatError, UserError
+from allennlp_nef.errors import DataFormatError, UserError, quote
 
 SUMMARY = "Check the data of a config, or other files, before training."
 DETAILS = """
@@ -101,8 +101,14 @@ def check_data(
         settings = with_overrides({"dataset_reader": {"type": reader}}, parse_overrides(overrides))
     paths = {}
     for name, path in zip(SPLITS, (train, dev, test)):
-        is_json = isinstance(path, str) and path.startswith(("{", "["))
-        path = json.loads(path) if is_json else path or settings.get(f"{name}_data_path")
+        if isinstance(path, str) and path.startswith(("{", "[")):
+            try:
+                path = json.loads(path)
+            except (ValueError, RecursionError) as error:
+                raise UserError(
+                    f"{name} data: expected a data path or its JSON, got {quote(path)} ({error})"
+                ) from error
+        path = path or settings.get(f"{name}_data_path")
         if path:
             paths[name] = path
     if not paths:

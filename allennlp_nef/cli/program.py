@@ -63,6 +63,8 @@ def run(arguments: Sequence[str]) -> int:
     except (UserError, ConfigurationError, OSError) as error:
         if shows_traceback or is_bug(error):
             raise
+        for bar in progress_bars():  # end its line
+            bar.close()
         print(f"allennlp-nef: error: {message_of(error)}", file=sys.stderr)
         return 2
     return 0
@@ -70,11 +72,16 @@ def run(arguments: Sequence[str]) -> int:
 
 def record_on_own_line(*args: Any, **options: Any) -> logging.LogRecord:
     """A log record. Progress bars are cleared, so that its message begins on a line of its own."""
-    from tqdm import tqdm  # type: ignore[import-untyped]
-
-    for bar in list(tqdm._instances):
+    for bar in progress_bars():
         bar.clear()
     return logging.LogRecord(*args, **options)
+
+
+def progress_bars() -> list[Any]:
+    """The progress bars that are shown."""
+    from tqdm import tqdm  # type: ignore[import-untyped]
+
+    return list(tqdm._instances)
 
 
 def is_bug(error: Exception) -> bool:

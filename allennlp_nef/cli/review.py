@@ -8,16 +8,33 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from allennlp_nef.cli.shared import add_batches, add_trust, percent, write_text, writing
+from allennlp_nef.cli.shared import (
+    add_batches,
+    add_trust,
+    check_outputs,
+    percent,
+    write_text,
+    writing,
+)
 from allennlp_nef.data import multilingual_e5
-from allennlp_nef.data.text_files import parse_lines
-from allennlp_nef.errors import DataFormatError, UserError
+from allennlp_nef.data.text_files import read_objects
+from allennlp_nef.errors import DataFormatError, UserError, quote
 from allennlp_nef.qe.bitext import SegmentPair, read_bitext
 from allennlp_nef.qe.report import figures_of, report_page
 
 logger = logging.getLogger(__name__)
 
 NUM_SEGMENTS = 1000  # that an adaptive threshold is chosen for
+_NUMBER = int | float
+_ANSWER: dict[str, Any] = {
+    **dict.fromkeys(("source", "tokens", "tags"), [str]),
+    "bad_probabilities": [_NUMBER],
+    "threshold": _NUMBER,
+    "sentence_score": _NUMBER,
+    "alignments": [[int]],
+    "spans": [{"start": int, "end": int, "text": str, "probability": _NUMBER}],
+}
+"""The fields of an answer that the report and the annotated file need, with their types."""
 
 SUMMARY = "Write a report for reviewers of translations: one page, the riskiest sentences first."
 DETAILS = """
@@ -86,7 +103,7 @@ def run(args: argparse.Namespace) -> Iterator[str]:
     yield f"{figures['sentences']} sentences, {figures['scored']} with a score"
     for name, total in (("sentences", figures["scored"]), ("words", figures["words"])):
         flagged = figures[f"flagged_{name}"]
-        yield f"{flagged} of {total} {name} are flagged: {percent(flagged / total)}%"
+        yield f"{flagged} of {total} {name} are flagged: {percent(flagged / max(total, 1))}%"
     for path in filter(None, (args.output, args.annotated)):
         yield f"wrote {path}"
 
@@ -130,6 +147,7 @@ def review(
         raise UserError(
             f"expected one file, or one of sources and one of translations, got {len(inputs)}"
         )
+    check_outputs((output, annotated), inputs if answers is None else (*inputs, answers))
     bitext = read_bitext(inputs, source_language, target_language, skip_final)
     if annotated is not None and bitext.write is None:
         raise UserError(f"--annotated: expected XLIFF, TSV or CSV, got {inputs[0]}")
@@ -138,7 +156,7 @@ def review(
         options = {"trust": trust, "overrides": overrides, "batch_size": batch_size}
         complete = [pair for pair in pairs if pair.missing is None]
         languages = (bitext.source_language, bitext.target_language)
-        scored = _predict(complete, archive, cuda_device, languages, options)
+        scored = iter(_predict(complete, archive, cuda_device, languages, options))
         results = [{} if pair.missing else next(scored) for pair in pairs]
     else:
         results = _read_answers(str(answers), len(pairs))
@@ -152,10 +170,11 @@ def review(
             raise UserError(f"{place}: no segment can be scored ({reason})")
         message = "%s: the first of %d segments (of %d) without a score: %s"
         logger.warning(message, place, len(failed), len(results), reason)
+    heading = title or Path(inputs[-1]).name
+    model = Path((archive or "").removesuffix("model.tar.gz")).name
+    page = report_page(heading, bitext, results, model)  # checks the words of the answers
     if output is not None:
-        heading = title or Path(inputs[-1]).name
-        model = Path((archive or "").removesuffix("model.tar.gz")).name
-        write_text(Path(output), report_page(heading, bitext, results, model))
+        write_text(Path(output), page)
     if annotated is not None and bitext.write is not None:
         with writing(Path(annotated)) as draft:
             bitext.write(draft, results)
@@ -168,33 +187,54 @@ def _predict(
     cuda_device: int,
     languages: Sequence[str | None],
     options: dict[str, Any],
-) -> Iterator[dict[str, Any]]:
-    """Yields the answer of a model to each segment; `{"error": ...}` if it cannot be scored."""
+) -> list[dict[str, Any]]:
+    """The answer of a model to each segment; `{"error": ...}` if it cannot be scored."""
     from allennlp.common import Tqdm
     from allennlp.common.util import lazy_groups_of
 
     from allennlp_nef.predictors.archives import load_predictor
 
     predictor = load_predictor(archive, cuda_device, "word_qe", on_error="skip", **options)
+    if predictor._dataset_reader.tagged != "target":
+        raise UserError(f"{archive}: expected a model that tags the words of translations")
     if getattr(predictor._model.pair_embedder, "model_name", None) == multilingual_e5.NAME:
         for code in filter(None, languages):
             if re.split("[-_]", code)[0].lower() not in multilingual_e5.LANGUAGES:
                 logger.warning("%s does not know the language %r", archive, code)
+    answers: list[dict[str, Any]] = []
     requests = ({"source": pair.source, "target": pair.target} for pair in pairs)
     with Tqdm.tqdm(total=len(pairs), desc="segments") as progress:
         for batch in lazy_groups_of(requests, NUM_SEGMENTS):
-            yield from predictor.predict_batch_json(batch)
+            answers += predictor.predict_batch_json(batch)
             progress.update(len(batch))
+    return answers
 
 
 def _read_answers(path: str, count: int) -> list[dict[str, Any]]:
     """The answers in a file, one per segment."""
-    answers = list(parse_lines(path, json.loads))
+    answers = list(read_objects(path))
     for number, answer in answers:
-        if not isinstance(answer, dict) or not answer.keys() & {"error", "bad_probabilities"}:
-            raise DataFormatError(f"{path}:{number}: expected an answer of quality estimation")
+        if "error" in answer:
+            continue
+        expected = f"{path}:{number}: expected an answer about the words of a translation"
+        for name, types in _ANSWER.items():
+            if not _has_types(answer.get(name), types):
+                raise DataFormatError(f"{expected}, got {name}: {quote(answer.get(name))}")
+        if not len(answer["tokens"]) == len(answer["tags"]) == len(answer["bad_probabilities"]):
+            raise DataFormatError(f"{expected}, with a tag and a probability for each token")
     if len(answers) != count:
         raise DataFormatError(
             f"{path}: expected {count} answers, one per segment, got {len(answers)}"
         )
     return [answer for _, answer in answers]
+
+
+def _has_types(value: Any, types: Any) -> bool:
+    """Whether a JSON value is of a type, a list of `[types]`, or an object with `{name: types}`."""
+    if isinstance(types, list):
+        return isinstance(value, list) and all(_has_types(each, types[0]) for each in value)
+    if isinstance(types, dict):
+        return isinstance(value, dict) and all(
+            _has_types(value.get(name), each) for name, each in types.items()
+        )
+    return isinstance(value, types)

@@ -23,7 +23,7 @@ def json_object(option: str, value: str | Mapping[str, Any] | None) -> dict[str,
         return dict(value or {})
     try:
         parsed = json.loads(value)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{option}: invalid JSON ({error}): {quote(value)}") from error
     if not isinstance(parsed, dict):
         raise UserError(f"{option}: expected a JSON object, got {quote(value)}")
@@ -85,16 +85,28 @@ def percent(share: float | None) -> str:
 
 
 def is_stdout(path: str | Path) -> bool:
-    """Whether a path stands for standard output."""
-    return str(path) in ("-", "/dev/stdout")
+    """Whether a path is "-" or another name of standard output, such as `/dev/fd/1`."""
+    if str(path) == "-":
+        return True
+    return os.path.exists(path) and os.path.samestat(os.stat(path), os.fstat(1))
 
 
 def open_output(path: str | Path, mode: str) -> IO[Any]:
-    """Opens a file for writing. Standard output is not reopened, which would truncate the file it is redirected to."""
+    """Opens a file for writing, text in UTF-8. Standard output is not reopened, which would truncate a file."""
+    encoding = None if "b" in mode else "utf-8"
     if not is_stdout(path):
-        return open(path, mode)
+        return open(path, mode, encoding=encoding)
     sys.stdout.flush()
-    return os.fdopen(os.dup(sys.stdout.fileno()), mode)
+    return os.fdopen(os.dup(sys.stdout.fileno()), mode, encoding=encoding)
+
+
+def check_outputs(outputs: Iterable[str | None], inputs: Iterable[str]) -> None:
+    """Raises a `UserError` if an output would replace an input or another output."""
+    taken = set(map(os.path.realpath, inputs))
+    for path in filter(None, outputs):
+        if not is_stdout(path) and os.path.realpath(path) in taken:
+            raise UserError(f"{path}: this output would replace an input or another output")
+        taken.add(os.path.realpath(path))
 
 
 @contextmanager

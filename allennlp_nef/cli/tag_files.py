@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from allennlp_nef.data.chunks import OUTSIDE, split_tag
-from allennlp_nef.data.dataset_readers.conll_tags import NO_TAG, read_columns
+from allennlp_nef.data.dataset_readers.conll_tags import CONLLEVAL_BOUNDARY, NO_TAG, read_columns
 from allennlp_nef.data.dataset_readers.conllu import UNKNOWN, read_conllu
 from allennlp_nef.data.text_files import read_lines
 from allennlp_nef.errors import DataFormatError, quote
@@ -58,7 +58,7 @@ def read_conll(
 ) -> TagFile:
     """The tags in a column of CoNLL."""
     file = TagFile(path, [])
-    for sentence in read_columns(path, encoding, comment_prefix):
+    for sentence in read_columns(path, encoding, comment_prefix, CONLLEVAL_BOUNDARY):
         width, lines = len(sentence.rows[0]), sentence.lines
         for index in (column, word_column):
             if not -width <= index < width:
@@ -123,14 +123,12 @@ def _read_word_table(file: TagFile, encoding: str) -> None:
             if index == "0" or not file.sentences:
                 file.sentences.append(TaggedSentence([], [], []))
             last = file.sentences[-1]
-            place = str(len(file.sentences) - 1), str(len(last.tags))
-            expected = (file.language_pair, file.kind, *place)
-            if (pair, kind, sentence, index) != expected:
-                got = f"{pair}, {kind}, sentence {sentence}, word {index}"
-                raise DataFormatError(
-                    f"{file.path}:{line}: expected {file.language_pair}, {file.kind}, sentence {place[0]}, "
-                    f"word {place[1]}, got {got}"
-                )
+            place = f"sentence {len(file.sentences) - 1}, word {len(last.tags)}"
+            expected = (file.language_pair, file.kind, place)
+            got = (pair, kind, f"sentence {sentence}, word {index}")
+            if got != expected:
+                shown, found = (", ".join(filter(None, each)) for each in (expected, got))
+                raise DataFormatError(f"{file.path}:{line}: expected {shown}, got {found}")
             labels = (OK, BAD, LEFT_OUT) if len(cells) == 6 else (OK, BAD)
             check_tags([tag], f"{file.path}:{line}", labels)
             last.tags.append(tag)

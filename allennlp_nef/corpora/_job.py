@@ -1,5 +1,7 @@
 """The job of `tag-corpus`: a pipeline of Ray Data for each input. Needs the extra `ray`."""
 
+import codecs
+import hashlib
 import io
 import json
 import os
@@ -10,6 +12,8 @@ from typing import Any
 
 import pyarrow
 import ray
+from allennlp.common.file_utils import cached_path
+from allennlp.models.archival import get_weights_path
 from pyarrow.fs import FileSystem, FileType
 from ray.data.block import BlockAccessor
 from ray.data.datasource import BlockBasedFileDatasink, FileBasedDatasource
@@ -28,14 +32,16 @@ BLOCK_SIZE = 2**24  # bytes for a task, which Ray repeats if its worker dies
 
 
 class LineSource(FileBasedDatasource):
-    """Reads lines of text. Bytes that are not UTF-8 become escapes.
+    """Reads lines of text, as bytes.
 
     `ray.data.read_text` loads whole files, and also splits lines at characters such as U+2028.
     """
 
     def _read_stream(self, f: pyarrow.NativeFile, path: str) -> Iterator[pyarrow.Table]:
-        lines = io.TextIOWrapper(f, "utf-8-sig", "backslashreplace", newline="\n")
-        while batch := [line.rstrip("\r\n") for line in islice(lines, NUM_LINES)]:
+        lines = io.BufferedReader(f)
+        if lines.peek(3).startswith(codecs.BOM_UTF8):
+            lines.read(3)
+        while batch := [line.rstrip(b"\r\n") for line in islice(lines, NUM_LINES)]:
             yield pyarrow.table({LINE: batch})
 
 
@@ -48,7 +54,8 @@ class LineSink(BlockBasedFileDatasink):
 
 
 class LineTagger(Tagger):
-    """A `Tagger` of lines: text or JSON objects in, JSON objects out.
+    """A `Tagger` of lines: text or JSON objects in, JSON objects out. Bytes that are not UTF-8 become escapes, and an
+    error of their line.
 
     `ray.data.read_json` loads whole files, requires the same types in all lines, and turns some strings into dates.
     """
@@ -58,17 +65,23 @@ class LineTagger(Tagger):
         tagged = []
         for row, answer in zip(rows, self.answers(rows)):
             new = {name: answer[name] for name in self.new_fields(row) if name in answer}
-            tagged.append(json.dumps({**row, **new, ERROR: answer.get(ERROR)}))
+            result = {**row, **new, ERROR: answer.get(ERROR)}
+            tagged.append(json.dumps(result, default=_decode))
         return pyarrow.table({LINE: tagged})
 
-    def _row_of(self, line: str) -> dict[str, Any]:
-        if self.predictor.input_format == "text":
-            return {self.inputs[self.predictor.text_field]: line}
+    def _row_of(self, line: bytes) -> dict[str, Any]:
+        """The row of a line. What cannot be decoded or parsed stays bytes, which are no sentence."""
+        is_text = self.predictor.input_format == "text"
+        name = self.inputs[self.predictor.text_field] if is_text else LINE
         try:
-            row = json.loads(line)
+            row = {name: line.decode()} if is_text else json.loads(line)
         except (ValueError, RecursionError):
             row = None
-        return row if isinstance(row, dict) else {LINE: line}
+        return row if isinstance(row, dict) else {name: line}
+
+
+def _decode(line: bytes) -> str:
+    return line.decode("utf-8", "backslashreplace")
 
 
 def tag_corpus(
@@ -112,7 +125,7 @@ def tag_corpus(
     archive = absolute(archive_path(archive))
     options |= {"archive": archive, "fields": fields, "columns": columns, "trust": trust}
     options["include_package"] = list(include_package)
-    settings = json.dumps(options, sort_keys=True).encode()
+    settings = json.dumps({**options, "sha256": checksum(archive)}, sort_keys=True).encode()
     filesystem, folder = FileSystem.from_uri(absolute(output))
     jobs: dict[str, tuple[str, str]] = {}  # the path and the format of an input, by its folder
     for path in map(absolute, inputs):
@@ -180,6 +193,13 @@ def _arguments(kind: str, options: dict[str, Any], cuda_device: int = -1) -> dic
 def absolute(path: str) -> str:
     """An absolute path; an address stays as it is."""
     return path if "://" in path else os.path.abspath(path)
+
+
+def checksum(archive: str) -> str:
+    """The SHA-256 of an archive, or of the weights in the folder of a run."""
+    path = cached_path(archive)
+    with open(get_weights_path(path) if os.path.isdir(path) else path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def exists(filesystem: FileSystem, path: str) -> bool:

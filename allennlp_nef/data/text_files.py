@@ -5,7 +5,7 @@ import gzip
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from glob import glob, has_magic
 from typing import Any, TypeVar
 
@@ -27,10 +27,14 @@ def data_paths(path: Any, ending: str = "") -> list[Any]:
 
     # Raises
 
-    `FileNotFoundError`: no file matches a pattern.
+    `DataFormatError`: a path of another type. `FileNotFoundError`: no file matches a pattern.
     """
     if isinstance(path, list | tuple):
         return [each for item in path for each in data_paths(item, ending)]
+    if not isinstance(path, str | os.PathLike | Mapping):
+        raise DataFormatError(
+            f"data path: expected a path, or an object or a list of paths, got {quote(path)}"
+        )
     if not isinstance(path, str) or not has_magic(path) or "://" in path:
         return [path]
     endings = [ending, f"{ending}.gz"] if ending else []
@@ -67,7 +71,8 @@ def read_lines(
 
     # Raises
 
-    `DataFormatError`, with the line: bytes that are not in the encoding, a carriage return within a line, damaged gzip.
+    `DataFormatError`, with the line: bytes that are not in the encoding, a carriage return within a line, a line that
+    begins with another byte order mark (as in files that were concatenated), damaged gzip.
     `OSError`: the file cannot be opened.
     """
     number = 0
@@ -86,6 +91,10 @@ def read_lines(
                 if "\r" in text:
                     raise DataFormatError(
                         f"{path}:{number}: expected lines that end in LF or CR LF, got a carriage return within a line"
+                    )
+                if text.startswith("\ufeff"):
+                    raise DataFormatError(
+                        f"{path}:{number}: expected a byte order mark only at the start of the file, got another one"
                     )
                 yield number, line if keepends else text
         except UnicodeDecodeError as error:
@@ -121,17 +130,22 @@ def parse_lines(
 
 def read_objects(path: str, encoding: str = "utf-8") -> Iterator[tuple[int, dict[str, Any]]]:
     """Yields the line number and the content of each JSON object of a file with one object per line."""
+    return parse_lines(path, parse_object, encoding)
 
-    def parse(line: str) -> dict[str, Any]:
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            value = None
-        if not isinstance(value, dict):
-            raise ValueError(f"expected a JSON object, got {quote(line)}")
-        return value
 
-    return parse_lines(path, parse, encoding)
+def parse_object(text: str) -> dict[str, Any]:
+    """The JSON object of a text. Raises a `ValueError` for any other text, and for unpaired surrogates."""
+    try:
+        value = json.loads(text)
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError as error:
+        surrogate = error.object[error.start]
+        raise ValueError(f"expected characters, got the unpaired surrogate {surrogate!r}") from None
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise ValueError(f"expected a JSON object, got {quote(text)}")
+    return value
 
 
 def check_separator(path: str, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:

@@ -5,6 +5,7 @@ calls whatever a dotted `"type"` refers to. The functions that do so are wrapped
 `safe_archives`. Torch loads the weights and reads only tensors (`weights_only`).
 """
 
+import gzip
 import json
 import os
 import re
@@ -122,9 +123,12 @@ def unpack(path: str, folder: str) -> None:
                 if not (member.isreg() or member.isdir()):
                     raise ArchiveError(f"{path}: {quote(member.name)} is not a regular file{HINT}")
                 archive.extract(member, folder, filter="data")
+            # Read on to the checksum of gzip, which stands behind the last member.
+            while archive.fileobj.read(2**20):
+                pass
     except tarfile.FilterError as error:
         raise ArchiveError(f"{path}: {error}{HINT}") from error
-    except (tarfile.TarError, EOFError, zlib.error) as error:
+    except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ArchiveError(f"{path}: damaged, or not an archive ({error})") from error
 
 
@@ -245,8 +249,8 @@ def _build(original: Callable[..., Any], *args: Any) -> Any:
 
 @_when_safe(util, "read_state_dict")
 def _read_weights(original: Callable[..., Any], path: Any, *args: Any, **options: Any) -> Any:
-    if not os.path.exists(path):  # of --weights-file
-        raise ArchiveError(f"{path}: no such file")
+    if not os.path.exists(path):
+        raise ArchiveError(f"{_archive.get()}: the weights {path} do not exist")
     try:
         return original(path, *args, **options)
     except Exception as error:  # torch raises errors of any type for damaged files

@@ -31,7 +31,8 @@ logger = logging.getLogger(__name__)
 class Line(dict[str, Any]):
     """The request of a line, read by `load_line`."""
 
-    number: int = 0
+    place: str = ""
+    """Where it stands, such as "request 2" or "requests.jsonl:2"."""
     error: str | None = None
     """Why the line does not contain a request."""
 
@@ -153,8 +154,11 @@ class NefPredictor(Predictor):
         max_tokens: int = 1000,
         max_batch: int = 1000,
         batch_size: int = 64,
+        **unknown: Any,
     ) -> None:
         super().__init__(model, dataset_reader)
+        if unknown:
+            raise ConfigurationError(f"unknown options of the predictor: {', '.join(unknown)}")
         formats = ["json", *getattr(dataset_reader, "writers", ())]
         choices = (
             ("output_format", output_format, formats),
@@ -199,7 +203,7 @@ class NefPredictor(Predictor):
         """The request of a line. Blank lines, which AllenNLP skips, are not counted."""
         self._num_loaded += 1
         loaded = Line()
-        loaded.number = self._num_loaded
+        loaded.place = f"request {self._num_loaded}"
         text = line.removeprefix("\ufeff") if self._num_loaded == 1 else line
         if self.text_field and self.input_format == "text":
             loaded[self.text_field] = text.rstrip("\r\n")
@@ -289,7 +293,7 @@ class NefPredictor(Predictor):
             return Item(request, self.options)
         try:
             if isinstance(request, Line):
-                where = f"request {request.number}: "
+                where = f"{request.place}: "
                 if request.error:
                     raise UserError(request.error)
             kept = self._kept(request)
@@ -371,11 +375,15 @@ class TaggingPredictor(NefPredictor):
         **options: Any,
     ) -> None:
         super().__init__(model, dataset_reader, **options)
-        self.options = {
-            "attention": attention,
-            "trace": trace,
-            "label_probabilities": label_probabilities,
-        }
+        self.set_options(attention=attention, trace=trace, label_probabilities=label_probabilities)
+
+    def set_options(self, **options: Any) -> None:
+        """Sets the defaults of options of requests. Raises a `ConfigurationError` for wrong values."""
+        for name, value in options.items():
+            is_valid, expected = self.fields[name]
+            if value is not None and not is_valid(value):
+                raise ConfigurationError(f"{name}: expected {expected}, got {value!r}")
+        self.options |= options
 
     @overrides
     def description(self) -> JsonDict:

@@ -77,7 +77,7 @@ batch_size
         **options: Any,
     ) -> None:
         super().__init__(model, dataset_reader, **options)
-        self.options["min_probability"] = min_probability
+        self.set_options(min_probability=min_probability)
         self.tokenizer: Tokenizer | None = None
         if tokenizer is not None:
             params = {"type": tokenizer} if isinstance(tokenizer, str) else dict(tokenizer)

@@ -184,6 +184,8 @@ def _parse(path: str) -> Any:
             tree = etree.parse(file, parser)
         except etree.XMLSyntaxError as error:
             raise DataFormatError(f"{path}:{error.lineno}: expected XML ({error.msg})") from None
+        except OSError as error:  # bytes that are not in the encoding
+            raise DataFormatError(f"{path}: expected XML ({error})") from None
     for entity in tree.iter(etree.Entity):
         line = entity.getparent().sourceline
         raise DataFormatError(f"{path}:{line}: expected no entities, got {quote(entity.text)}")
@@ -253,8 +255,8 @@ class _Pair(NamedTuple):
 
 def _pairs_of_xliff_1(root: Any) -> Iterator[_Pair]:
     """
-    Segments are paired by their `mid`, in the order of the source. A unit is one pair if it is not segmented, or if a
-    part of its translation is in no segment.
+    Segments are paired by their `mid`, in the order of the source. A unit is one pair if it is not segmented, if a part
+    of its translation is in no segment, or if a `mid` is missing or repeated.
     """
     for unit in root.iter("{*}trans-unit"):
         source, segmented, target = (
@@ -273,15 +275,13 @@ def _pairs_of_xliff_1(root: Any) -> Iterator[_Pair]:
 
 
 def _segments_by_mid(element: Any) -> dict[str, str]:
-    """The texts of the segments in an element, without segments in other segments. Parts with one `mid` are joined."""
+    """The texts of the segments in an element, without segments in other segments; empty if a `mid` is not unique."""
     if element is None:
         return {}
     own = "local-name() = 'mrk' and @mtype = 'seg'"
     marks = element.xpath(f"descendant::*[{own}][not(ancestor::*[{own}])]")
-    texts: dict[str, str] = {}
-    for mark in marks:
-        texts[mark.get("mid", "")] = texts.get(mark.get("mid", ""), "") + _text(mark)
-    return texts
+    texts = {mark.get("mid"): _text(mark) for mark in marks}
+    return {} if None in texts or len(texts) < len(marks) else texts
 
 
 def _pairs_of_xliff_2(root: Any) -> Iterator[_Pair]:
@@ -339,10 +339,15 @@ def _summary(label: str, answer: Mapping[str, Any]) -> str:
 
 def _read_tmx(path: str, source: str | None, target: str | None) -> Bitext:
     root = _parse(path).getroot()
-    units = [
-        (unit, {_language_of(side): _text(side.find("{*}seg")) for side in unit.iterfind("{*}tuv")})
-        for unit in root.iter("{*}tu")
-    ]
+    units = []
+    for unit in root.iter("{*}tu"):
+        sides = unit.findall("{*}tuv")
+        texts = {_language_of(side): _text(side.find("{*}seg")) for side in sides}
+        if len(texts) < len(sides):
+            raise DataFormatError(
+                f"{path}:{unit.sourceline}: expected one text per language, got several of one"
+            )
+        units.append((unit, texts))
     languages = list(dict.fromkeys(code for _, texts in units for code in texts))
     default = root.xpath("string(*[local-name() = 'header']/@srclang)").replace("*all*", "")
     sources = _choose(path, "--source-language", source or default, languages)
@@ -350,12 +355,12 @@ def _read_tmx(path: str, source: str | None, target: str | None) -> Bitext:
     targets = _choose(path, "--target-language", target, others)
     segments = []
     for number, (unit, texts) in enumerate(units, 1):
-        sides = [
+        pair = [
             next((texts[code] for code in codes if code in texts), "")
             for codes in (sources, targets)
         ]
         segments.append(
-            SegmentPair(f"unit {unit.get('tuid', number)}", f"{path}:{unit.sourceline}", *sides)
+            SegmentPair(f"unit {unit.get('tuid', number)}", f"{path}:{unit.sourceline}", *pair)
         )
     return Bitext(segments, sources[0], targets[0])
 
@@ -370,6 +375,8 @@ def _choose(path: str, option: str, wanted: str | None, languages: Sequence[str]
     prefix = f"{wanted}-".lower()
     chosen = [code for code in languages if not wanted or f"{code}-".lower().startswith(prefix)]
     if not chosen or (not wanted and len(chosen) > 1):
-        known = ", ".join(languages) or "another language"
-        raise DataFormatError(f"{path}: {option}: expected one of {known}, got {quote(wanted)}")
+        expected = (
+            f"one of {', '.join(languages)}" if languages else "a second language in the file"
+        )
+        raise DataFormatError(f"{path}: {option}: expected {expected}, got {wanted or 'none'}")
     return chosen

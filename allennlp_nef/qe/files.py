@@ -29,7 +29,6 @@ Line k of each file belongs to sentence k:
 If the lines of a file have tabs, only tabs separate words, tags and pairs.
 """
 
-import json
 import math
 import os
 import re
@@ -42,6 +41,7 @@ from allennlp_nef.data.text_files import (
     check_separator,
     data_paths,
     is_json_lines,
+    parse_object,
     read_lines,
     read_objects,
     split_fields,
@@ -119,8 +119,8 @@ def _read_files(files: dict[str, str], options: ReadOptions) -> Iterator[QeExamp
     path = files["spans"] if [*files] == ["spans"] and not options.severities else ""
     first = next(read_objects(path), (0, {}))[1] if is_json_lines(path) else {}
     are_tagged = not {"tags", "source_tags"}.isdisjoint(first)
+    parts = [part for part in _OPTIONAL if first.get(part) is not None]
     if are_tagged:
-        parts = [part for part in _OPTIONAL if first.get(part) is not None]
         files = dict.fromkeys(["source", "target", *parts], path)
     _check_labels(files, options)
     is_raw = not {"tags", "source_tags", "alignments"} & files.keys()
@@ -129,7 +129,7 @@ def _read_files(files: dict[str, str], options: ReadOptions) -> Iterator[QeExamp
         files.pop(part, None)
     if "spans" not in files:
         has_fields = not (are_tagged or (is_raw and options.split_target))
-        rows = _read_objects(files) if are_tagged else read_parallel(files, has_fields)
+        rows = _read_objects(files, parts) if are_tagged else read_parallel(files, has_fields)
         for lines, where in rows:
             yield _example(lines, where, options, is_raw, split_fields if has_fields else str.split)
         return
@@ -159,7 +159,8 @@ def find_files(path: str | Mapping[str, str]) -> dict[str, str]:
 
     # Raises
 
-    `DataFormatError`: an object with an unknown part, or without source and target or spans.
+    `DataFormatError`: an object with an unknown part, without source and target or spans, or whose values are no
+    paths.
     """
     where = "data path"
     if isinstance(path, Mapping):
@@ -168,13 +169,13 @@ def find_files(path: str | Mapping[str, str]) -> dict[str, str]:
         return {"spans": path}
     elif path.endswith(".json"):
         where = f"{path}:1"
-        with open(path, "rb") as file:
+        with open(path, encoding="utf-8-sig") as file:
             try:
                 files = {
                     part: os.path.join(os.path.dirname(path), name)
-                    for part, name in json.load(file).items()
+                    for part, name in parse_object(file.read()).items()
                 }
-            except (ValueError, AttributeError, TypeError) as error:
+            except (ValueError, TypeError) as error:
                 raise DataFormatError(f"{where}: expected an object of paths ({error})") from error
     else:
         files = {"source": f"{path}.src", "target": f"{path}.mt"}
@@ -186,10 +187,11 @@ def find_files(path: str | Mapping[str, str]) -> dict[str, str]:
     required, optional = ["source", "target"], list(_OPTIONAL)
     if "spans" in files:
         required, optional = ["spans"], ["source", "alignments"]
-    if not {*required} <= files.keys() <= {*required, *optional}:
+    has_paths = all(isinstance(name, str) for name in files.values())
+    if not (has_paths and {*required} <= files.keys() <= {*required, *optional}):
         raise DataFormatError(
-            f"{where}: expected the parts {', '.join(required)} and perhaps {', '.join(optional)}, "
-            f"got {', '.join(files)}"
+            f"{where}: expected the paths of {', '.join(required)} and perhaps {', '.join(optional)}, "
+            f"got {quote(files, 100)}"
         )
     return files
 
@@ -217,11 +219,16 @@ def read_parallel(
 
 
 def _read_objects(
-    files: Mapping[str, str],
+    files: Mapping[str, str], parts: Sequence[str]
 ) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
-    """Yields what `read_parallel` does, from a file of JSON lines that contains all parts."""
+    """Yields what `read_parallel` does, from a file of JSON lines whose first object has the optional `parts`."""
     for number, value in read_objects(files["source"]):
         where = {part: f"{path}:{number}" for part, path in files.items()}
+        for part in _OPTIONAL:
+            if part not in parts and value.get(part) is not None:
+                raise DataFormatError(
+                    f"{where['source']}: expected no {part}, as in the first object, got {quote(value[part])}"
+                )
         value = {"target": value.get("tokens"), **value}
         try:
             lines = {part: _line_of(value.get(part)) for part in files}

@@ -30,6 +30,7 @@ own header lines. Sentences and words are counted from 0.
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from allennlp_nef.data.text_files import read_lines
@@ -43,7 +44,7 @@ EOS, GAP = "<EOS>", "<gap>"
 TAGGED = ("target", "gaps", "target_and_gaps", "source")
 Link = tuple[int, int]
 # The first cell of a line of column names.
-_FIRST_NAMES = ("lp", "mt_system")
+FIRST_NAMES = ("lp", "mt_system")
 
 
 def is_word_qe(labels: Collection[str]) -> bool:
@@ -161,25 +162,34 @@ def read_table(path: str, widths: Sequence[int], encoding: str = "utf-8") -> Tab
 
     # Raises
 
-    `DataFormatError`: the table has no rows, or a row has another number of columns.
+    `DataFormatError`: the table has no rows, a row has another number of columns, or header lines between the rows
+    are not as many as at the start.
     """
     header: list[int] = []
     rows: list[tuple[int, list[str]]] = []
-    for number, line in read_lines(path, encoding):
-        if line.strip().isdecimal():
-            header += [] if rows else [int(line)]
+    lines = read_lines(path, encoding)
+    for is_header, group in groupby(lines, lambda line: line[1].strip().isdecimal()):
+        block = list(group)
+        if is_header:
+            header = header if rows else [int(line) for _, line in block]
+            if len(block) != len(header):
+                raise DataFormatError(
+                    f"{path}:{block[0][0]}: expected a row, or {len(header)} header lines as at the start, "
+                    f"got {len(block)}"
+                )
             continue
-        cells = line.split("\t")
-        if len(cells) - 1 in widths and not cells[-1]:
-            del cells[-1]
-        if len(cells) not in widths:
-            expected = " or ".join(map(str, widths))
-            raise DataFormatError(
-                f"{path}:{number}: expected {expected} columns separated by tabs, got {len(cells)}"
-            )
-        widths = [len(cells)]
-        rows.append((number, cells))
-    if rows and rows[0][1][0] in _FIRST_NAMES:
+        for number, line in block:
+            cells = line.split("\t")
+            if len(cells) - 1 in widths and not cells[-1]:
+                del cells[-1]
+            if len(cells) not in widths:
+                expected = " or ".join(map(str, widths))
+                raise DataFormatError(
+                    f"{path}:{number}: expected {expected} columns separated by tabs, got {len(cells)}"
+                )
+            widths = [len(cells)]
+            rows.append((number, cells))
+    if rows and rows[0][1][0] in FIRST_NAMES:
         del rows[0]
     if not rows:
         raise DataFormatError(f"{path}:1: expected a table with at least one row, got none")

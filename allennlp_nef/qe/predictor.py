@@ -109,6 +109,10 @@ class WordQePredictor(TaggingPredictor):
         ensemble_size: int = 1,
         **options: Any,
     ) -> None:
+        if not isinstance(model, WordQeTagger):
+            raise ConfigurationError(
+                f"word_qe: expected a model of quality estimation, got a {type(model).__name__}"
+            )
         super().__init__(model, dataset_reader, **options)
         if severity not in SEVERITIES:
             raise ConfigurationError(f"severity: expected one of {SEVERITIES}, got {severity!r}")
@@ -121,7 +125,7 @@ class WordQePredictor(TaggingPredictor):
         ):
             if is_wrong:
                 raise ConfigurationError(f"output_format: {output_format} needs {need}")
-        self.options["threshold"] = threshold
+        self.set_options(threshold=threshold)
         self.severity = severity
         self.method = method
         self.language_pair = language_pair

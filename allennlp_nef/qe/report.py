@@ -63,7 +63,7 @@ def _item(segment: SegmentPair, answer: Answer, labels: Sequence[str]) -> dict[s
     tokens = answer["tokens"]
     try:
         # An <EOS> that the model added stands for what is missing at the end.
-        is_added = tokens[-1] == EOS and not segment.target.endswith(EOS)
+        is_added = tokens[-1:] == [EOS] and not segment.target.endswith(EOS)
         words = find_words(segment.target, tokens[: len(tokens) - is_added])
         words += [(len(segment.target),) * 2] * is_added
         sources = find_words(segment.source, answer.get("source") or segment.source.split())

@@ -13,14 +13,13 @@ files are read:
   Spans that are `undecided` are left out: annotators delete a span by setting this state.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from allennlp_nef.data.text_files import find_words, is_json_lines, parse_lines
+from allennlp_nef.data.text_files import find_words, is_json_lines, parse_lines, parse_object
 from allennlp_nef.errors import DataFormatError, quote
-from allennlp_nef.qe.layouts import BAD, EOS, OK, SEVERITIES, read_table
+from allennlp_nef.qe.layouts import BAD, EOS, FIRST_NAMES, OK, SEVERITIES, read_table
 
 NO_ERROR = "no-error"
 _UNDECIDED = "undecided"
@@ -80,7 +79,7 @@ def read_segments(path: str) -> Iterator[Segment]:
     if not is_json_lines(path):
         yield from _read_table(path)
         return
-    for number, segment in parse_lines(path, lambda line: _segment_of(json.loads(line))):
+    for number, segment in parse_lines(path, lambda line: _segment_of(parse_object(line))):
         segment.line = number
         yield segment
 
@@ -114,10 +113,14 @@ def _spans_of(text: str, cells: Sequence[str]) -> list[ErrorSpan]:
     if not 0 < len(columns[0]) == len(columns[1]) == len(columns[2]):
         lengths = ", ".join(str(len(column)) for column in columns)
         raise ValueError(f"expected as many starts as ends and severities, got {lengths}")
+    if not all(map(str.isdecimal, columns[0] + columns[1])):
+        raise ValueError(
+            f"expected starts and ends, or column names after {' or '.join(FIRST_NAMES)}, got {quote(cells)}"
+        )
     return [checked_span(int(a), int(b), severity, text) for a, b, severity in zip(*columns)]
 
 
-def _segment_of(value: Any) -> Segment:
+def _segment_of(value: dict[str, Any]) -> Segment:
     """The segment of a JSON object. Raises `ValueError`."""
     source, target = (_field(value, name, str) for name in ("source", "target"))
     spans = None
@@ -127,6 +130,10 @@ def _segment_of(value: Any) -> Segment:
             for span in _field(value, "spans", list)
             if (severity := _field(span, "severity", str)) != _UNDECIDED
         ]
+    elif value.get("tags") is not None:
+        raise ValueError(
+            "expected spans (or, without severities, tags in all objects), got only tags"
+        )
     omission, score = value.get("omission"), value.get("score")
     if omission is not None:
         omission = None if omission == _UNDECIDED else checked_span(0, 0, omission, "").severity

@@ -224,6 +224,10 @@ class NefTrainer(GradientDescentTrainer):
                 extra = self._epoch_start.config.get("include_in_archive")
                 archive_model(self._serialization_dir, include_in_archive=extra)
             raise
+        done = self._start_after_epochs_completed
+        if done and "epoch" not in metrics:  # no epoch was left to train
+            path = Path(self._serialization_dir, f"metrics_epoch_{done - 1}.json")
+            metrics = json.loads(path.read_text("utf-8"))
         return metrics
 
     @overrides

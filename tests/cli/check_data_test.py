@@ -136,6 +136,9 @@ class TestMistakes:
             ({"config": "a.jsonnet", "reader": "conll_tags"}, UserError),
             ({"reader": "conll_tags"}, UserError),
             ({"reader": "none", "train": "x"}, ConfigurationError),
+            ({"reader": "conll_tags", "train": '["x"'}, UserError),
+            ({"reader": "conll_tags", "train": ["x", 3]}, UserError),
+            ({"reader": "wmt_word_qe", "train": "[" * 10**5}, UserError),
         ],
     )
     def test_wrong_options_are_errors(self, options, error):

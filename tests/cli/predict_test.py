@@ -2,7 +2,9 @@
 
 import io
 import json
+import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -76,6 +78,31 @@ def test_answers_of_batches_are_those_one_by_one(predict, archive_path, tmp_path
         assert answer.keys() == expected.keys() and answer["tags"] == expected["tags"]
         probabilities = expected["bad_probabilities"]
         assert answer["bad_probabilities"] == pytest.approx(probabilities, abs=1e-5)
+
+
+def test_errors_name_the_line_and_keep_the_output(nef, ner_archive, tmp_path, capsys):
+    """An output that exists is replaced only by all answers, and never if it is the input."""
+    good, bad, output = (tmp_path / name for name in ("good.txt", "bad.txt", "out"))
+    good.write_text("Anna\n\n\u0142odz\n", encoding="utf-8")
+    bad.write_bytes(b"a\n\n\xe9\n")
+    options = ("--predictor-args", '{"input_format": "text", "output_format": "conll"}')
+    output.write_text("old")
+    for path, target, wrong, *others in (
+        (bad, output, f"{bad}:3: "),
+        (good, good, f"{good}: "),
+        (tmp_path / "none", output, f"{tmp_path}/none: "),
+        (good, output, "--batch-size", "--batch-size", 0),
+        (good, output, "--predictor-args", "--predictor-args", "[1]"),
+    ):
+        arguments = ("--silent", "--output-file", target, *options, *others)
+        assert nef("predict", ner_archive, path, *arguments) == 2
+        assert wrong in capsys.readouterr().err.splitlines()[-1]
+        assert output.read_text() == "old" and good.stat().st_size
+    locale = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = [sys.executable, "-m", "allennlp_nef", "predict", ner_archive, good, *options]
+    subprocess.run([*command, "--output-file", output], env=locale, cwd=ROOT, check=True)
+    words = [line.split(" ")[0] for line in output.read_text("utf-8").split("\n\n")]
+    assert words == ["Anna", "\u0142odz", ""]
 
 
 @pytest.mark.parametrize(

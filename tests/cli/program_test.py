@@ -3,6 +3,7 @@
 import io
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -140,7 +141,10 @@ def test_an_archive_to_serve_may_be_the_first_argument(nef, tmp_path, monkeypatc
     monkeypatch.setattr(server, "WSGIServer", lambda address, app: pages.append(app) or FakeServer)
     (tmp_path / "index.html").write_text("own")
     for arguments in (["a"], ["--archive-path", "a", "--static-dir", tmp_path]):
-        assert nef("serve", *arguments) == 0
+        assert nef("serve", *arguments, "--port", 0) == 0
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        assert nef("serve", "a", "--port", other.getsockname()[1]) == 2
+    assert len(pages) == 2
     capsys.readouterr()
     assert nef("serve", "--help") == 0
     assert "allennlp-nef serve ARCHIVE" in capsys.readouterr().out
@@ -164,6 +168,16 @@ def test_messages_begin_on_a_line_of_their_own(capsys):
         assert last == ""
 
 
+def test_an_error_ends_the_line_of_a_progress_bar(nef, command, capsys):
+    def fail():
+        tqdm(total=2, file=sys.stderr, mininterval=0).update()
+        raise UserError("x")
+
+    command(fail)
+    assert nef("train") == 2
+    assert capsys.readouterr().err.splitlines()[-1] == "allennlp-nef: error: x"
+
+
 def test_a_folder_for_downloads_that_cannot_be_made_is_named(nef, capsys, monkeypatch):
     monkeypatch.setattr("allennlp.common.file_utils.CACHE_DIRECTORY", "/dev/null/a/cache")
     assert nef("train", "none.jsonnet", "-s", "runs") == 2
@@ -173,7 +187,7 @@ def test_a_folder_for_downloads_that_cannot_be_made_is_named(nef, capsys, monkey
     assert "/dev/null/a" in error and "ALLENNLP_CACHE_ROOT" in error
 
 
-@pytest.mark.parametrize("path", ["-", "/dev/stdout"])
+@pytest.mark.parametrize("path", ["-", "/dev/stdout", "/dev/fd/1"])
 def test_standard_output_is_not_opened_again(path, tmp_path):
     """A file it goes to keeps what it has."""
     code = "from pathlib import Path; from allennlp_nef.cli.shared import write_text, open_output\n"

@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from allennlp_nef.cli.review import add_arguments, review, run
-from allennlp_nef.errors import UserError
+from allennlp_nef.errors import DataFormatError, UserError
 from allennlp_nef.predictors.archives import load_predictor
 from tests.qe import small_qe
+from tests.qe.review_answers import answer as answer_of
 
 PAIRS = [("the dog barks", "der  Hund bellt"), ("the house", "das Haus"), ("no translation", "")]
 
@@ -131,3 +132,49 @@ def test_wrong_options_are_errors(tsv, write, options):
     inputs = [path.format(**paths) for path in options.pop("inputs", ["{tsv}"])]
     with pytest.raises(UserError):
         review(inputs, **{name: value.format(**paths) for name, value in options.items()})
+
+
+@pytest.mark.parametrize("output, annotated", [("a.tsv", None), (None, "./a.tsv"), ("b", "b")])
+def test_outputs_replace_neither_inputs_nor_each_other(
+    tsv, archive, monkeypatch, output, annotated
+):
+    monkeypatch.chdir(Path(tsv).parent)
+    before = Path(tsv).read_text()
+    with pytest.raises(UserError):
+        review([tsv], archive=archive, output=output, annotated=annotated)
+    assert Path(tsv).read_text() == before and not Path("b").exists()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tokens": ["den", "Hund"]},
+        {"tags": ["OK"]},
+        {"bad_probabilities": [1, "0"]},
+        {"threshold": None},
+        {"sentence_score": "x"},
+        {"spans": 3},
+        {"spans": [{"start": 0, "end": 3}]},
+        {"alignments": [3]},
+    ],
+)
+def test_wrong_answers_are_errors_before_anything_is_written(write, tmp_path, changes):
+    good = {**answer_of("das Haus", 0.1, 0.9), "source": ["the", "house"], "spans": []}
+    tsv = write("a.tsv", "the house\tdas Haus\n" * 2)
+    path = write("answers.jsonl", json.dumps(good) + "\n" + json.dumps({**good, **changes}))
+    with pytest.raises(DataFormatError, match=r"(answers\.jsonl|a\.tsv):2: "):
+        review([tsv], answers=path, annotated=str(tmp_path / "out.tsv"))
+    assert not (tmp_path / "out.tsv").exists()
+
+
+def test_a_translation_without_words_has_a_score(archive, write, tmp_path):
+    tsv = write("a.tsv", "the house\t<EOS>\n")
+    lines = command(tsv, "--archive", archive, "--annotated", tmp_path / "out.tsv")
+    assert lines[0] == "1 sentences, 1 with a score"
+    assert (tmp_path / "out.tsv").read_text().split("\t")[2] == "1.0000"
+
+
+def test_a_model_that_does_not_tag_the_translation_is_an_error(archive, tsv):
+    options = {"overrides": {"dataset_reader.tagged": "gaps"}, "output": "x.html"}
+    with pytest.raises(UserError, match="translations"):
+        review([tsv], archive=archive, **options)

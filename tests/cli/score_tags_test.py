@@ -52,7 +52,7 @@ def place_of(*arguments, **options):
     with pytest.raises(DataFormatError) as info:
         score_tags(*arguments, **options)
     path, line, message = str(info.value).split(":", 2)
-    assert "expected" in message
+    assert "expected" in message and "None" not in message
     return path, int(line)
 
 
@@ -309,6 +309,7 @@ class TestWordsOfWmt:
             ("en-de\tx\tmt\t0\t0\ta\tOK\nen-de\tx\tmt\t0\t2\tb\tOK\n", 2),
             ("en-de\tx\tmt\t0\t0\ta\tOK\nen-de\tx\tgap\t0\t1\tb\tOK\n", 2),
             ("x\t0\t0\ta\tOK\nx\t0\t1\tb\tgood\n", 2),
+            ("x\t0\t0\ta\tOK\nx\t0\t2\tb\tOK\n", 2),
         ],
     )
     def test_mistakes_have_a_line(self, write, text, line):

@@ -6,6 +6,7 @@ import os
 import pyarrow
 import pyarrow.parquet
 import pytest
+import torch
 
 from allennlp_nef.errors import UserError
 from tests.predictors.small_models import save_run
@@ -60,7 +61,7 @@ def test_files_are_tagged_and_finished_ones_skipped(tag, tmp_path):
     out = tmp_path / "out"
     tagged = lines_of(out / "a.txt.tagged")
     assert [row["sentence"] for row in tagged] == SENTENCES
-    assert [row["error"] is None for row in tagged] == [True, False, True, True, True]
+    assert [row["error"] is None for row in tagged] == [True, False, True, True, False]
     assert tagged[2]["tags"] == ["B-PER", "O", "O"]
 
     tagged = lines_of(out / "b.jsonl.tagged")
@@ -79,6 +80,10 @@ def test_files_are_tagged_and_finished_ones_skipped(tag, tmp_path):
     assert lines_of(out / "b.jsonl.tagged") == tagged
     with pytest.raises(UserError):
         tag("a.txt", fields=["spans"])
+    weights = torch.load(tmp_path / "ner" / "best.th")
+    torch.save({name: -each for name, each in weights.items()}, tmp_path / "ner" / "best.th")
+    with pytest.raises(UserError):
+        tag(*names, **options)
     pyarrow.parquet.write_table(pyarrow.table({"id": [1, 2]}), tmp_path / "d.parquet")
     with pytest.raises(UserError):
         tag("d.parquet")

@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allennlp_nef.data.text_files import find_words, parse_lines, read_lines
+from allennlp_nef.data.text_files import (
+    data_paths,
+    find_words,
+    parse_lines,
+    read_lines,
+    read_objects,
+)
 from allennlp_nef.errors import DataFormatError
 from tests.data.reader_files import PROPERTY, line_of
 
@@ -57,9 +63,10 @@ def test_encoding_is_that_of_the_file(path, encoding):
         (b"a\nb\rc\n", "utf-8", 2),
         (b"a\r\r\n", "utf-8", 1),
         (b"a\n\nb\r\r", "utf-8", 3),
+        (b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n", "utf-8", 2),  # two files, concatenated
     ],
 )
-def test_bytes_that_are_no_text_and_carriage_returns_are_errors(path, data, encoding, line):
+def test_bytes_that_are_no_text_are_errors(path, data, encoding, line):
     with pytest.raises(DataFormatError) as info:
         read(path, data, encoding)
     assert line_of(str(info.value), path) == line
@@ -94,6 +101,22 @@ def test_parse_lines_adds_the_line_to_errors(path):
     assert [next(parsed), next(parsed)] == [(1, 1), (4, 2)]
     with pytest.raises(DataFormatError, match=f"{path}:5: "):
         next(parsed)
+
+
+@pytest.mark.parametrize("line", ["[1]", "{", '{"a": "\\ud800"}', '{"\\udc00": 1}', "[" * 10**5])
+def test_lines_that_are_no_json_objects_are_errors(path, line):
+    path.write_text('{"a": "\\ud83d\\ude00"}\n\n' + line)
+    objects = read_objects(str(path))
+    assert next(objects) == (1, {"a": "😀"})
+    with pytest.raises(DataFormatError) as info:
+        next(objects)
+    assert line_of(str(info.value), path) == 3
+
+
+@pytest.mark.parametrize("value", [3, None, ["x.txt", 3], [["x.txt"], True]])
+def test_data_paths_that_are_no_paths_are_errors(value):
+    with pytest.raises(DataFormatError):
+        data_paths(value)
 
 
 @PROPERTY

@@ -246,6 +246,17 @@ class TestDamage:
         path.write_bytes(path.read_bytes()[part])
         refused(path, marker, "damaged")
 
+    def test_a_wrong_checksum_is_damage(self, archive, marker):
+        path = archive()
+        content = bytearray(path.read_bytes())
+        content[-8] ^= 1  # the CRC of gzip
+        path.write_bytes(content)
+        refused(path, marker, "damaged")
+
+    def test_an_archive_without_weights_is_named(self, archive, run, tmp_path, marker):
+        members = [each for each in members_of(run) if each[0].name != "weights.th"]
+        refused(write_members(tmp_path / "model.tar.gz", members), marker, "weights")
+
     @pytest.mark.parametrize(
         "files",
         [
@@ -279,7 +290,7 @@ class TestDamage:
                 load_archive(str(run), weights_file=str(tmp_path / "w"))
             parts = ("encoder._module.weight_ih_l0", "[3, 8]", "[20, 8]", "--weights-file")
             assert all(part in str(raised.value) for part in parts)
-            with pytest.raises(ArchiveError, match="^none.th: no such file$"):
+            with pytest.raises(ArchiveError, match="none.th"):
                 load_archive(str(run), weights_file="none.th")
 
     def test_a_bug_in_a_model_is_no_mistake_in_the_archive(self, archive, monkeypatch):

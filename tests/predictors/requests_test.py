@@ -102,6 +102,10 @@ class TestBadRequests:
             {"on_error": "skip", "output_format": "conll"},
             {"input_format": "txt"},
             {"tokenizer": "none"},
+            {"min_probability": 2},
+            {"min_probability": float("nan")},
+            {"attention": "no"},
+            {"threshold": 0.5},
         ],
     )
     def test_wrong_options_are_errors(self, options):

@@ -105,8 +105,6 @@ class TestXliff1:
             (seg(1, "A.") + '<mrk mtype="seg" mid="2"/>', '<g id="1">' + seg(1, "<mrk>a</mrk>.") + "</g>" + seg(2, ""),
              [("1", "A.", "a."), ("2", "", "")]),
             (seg(1, "A " + seg("1a", "B") + " C"), seg(1, "a b c"), [("1", "A B C", "a b c")]),
-            # A segment in two parts.
-            (seg(1, "A B"), '<g id="1">' + seg(1, "a ") + "</g>" + seg(1, "b"), [("1", "A B", "a b")]),
         ],
     )  # fmt: skip
     def test_segments_are_paired_by_their_mid(self, read, source, target, expected):
@@ -114,7 +112,13 @@ class TestXliff1:
         names = [(f"unit u, segment {mid}", *texts) for mid, *texts in expected]
         assert pairs(read("a.xlf", trans_unit(text))) == names
 
-    @pytest.mark.parametrize("target", ["a. b.", seg(1, "a.") + " b."])
+    @pytest.mark.parametrize(
+        "target",
+        [
+            *("a. b.", seg(1, "a.") + " b.", seg(1, "a.") + " " + seg(1, "b.")),
+            seg(1, "a.") + " <mrk mtype='seg'>b.</mrk>",
+        ],
+    )
     def test_a_unit_whose_translation_is_not_segmented_is_one_pair(self, read, target):
         segmented = seg(1, "A.") + " " + seg(2, "B.")
         text = (
@@ -308,10 +312,12 @@ OUTSIDE = BOMB.replace('"b"', 'SYSTEM "file:///etc/hostname"')
         ("a.xlf", "<xliff version='1.2'/>", "a.xlf"),
         ("a.xlf", BOMB, "a.xlf:2"),
         ("a.xlf", OUTSIDE, "a.xlf:2"),
+        ("a.xlf", "<?xml version='1.0' encoding='UTF-8'?><xliff>caf\xe9 </xliff>", "a.xlf"),
         ("a.tmx", "<tmx><tu><tuv><seg>x</seg></tuv></tu></tmx>", "a.tmx"),
+        ("a.tmx", TMX.replace('"fr"', '"de"'), "a.tmx:2"),
     ],
 )
 def test_wrong_files_are_errors_with_their_line(read, name, text, place):
     with pytest.raises(DataFormatError) as raised:
-        read(name, text)
+        read(name, text, encoding="latin-1")
     assert f"/{place}: " in str(raised.value)

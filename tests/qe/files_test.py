@@ -77,9 +77,9 @@ class TestLines:
             assert example == other
 
     def test_byte_order_mark_within_a_file_belongs_to_its_word(self, tmp_path):
-        files = {"src": "\ufeffa\n\ufeffb c\n", "mt": "A\nB\ufeff \ufeff\n"}
+        files = {"src": "\ufeffa\nb \ufeffc\n", "mt": "A\nB\ufeff \ufeff\n"}
         first, second = read(write(tmp_path, files))
-        assert (first.source, second.source) == (["a"], ["\ufeffb", "c"])
+        assert (first.source, second.source) == (["a"], ["b", "\ufeffc"])
         assert second.target == ["B\ufeff", "\ufeff"]
 
     def test_other_endings_are_read_where_the_preferred_are_missing(self, tmp_path):
@@ -251,7 +251,8 @@ class TestDataPaths:
         assert info.value.filename == f"{prefix}.{ending}"
 
     @pytest.mark.parametrize(
-        "text", ["[]", "{", "1", '{"source": 1}', '{"source": "x.src"}', "\xff"]
+        "text",
+        ["[]", "{", "1", '{"source": 1}', '{"source": "x.src"}', "\xff", "[" * 10**5],
     )
     def test_wrong_json_is_an_error(self, tmp_path, text):
         write(tmp_path, good_files())
@@ -259,9 +260,16 @@ class TestDataPaths:
         assert place_of_error(str(tmp_path / "x.json")) == ("json", 1)
 
     @pytest.mark.parametrize(
-        "change", [{"tag": "x.tags"}, {"spans": "x.tsv"}, {"post_edits": "x.pe"}]
+        "change",
+        [
+            {"tag": "x.tags"},
+            {"spans": "x.tsv"},
+            {"post_edits": "x.pe"},
+            {"source": 3},
+            {"tags": None},
+        ],
     )
-    def test_unknown_parts_are_an_error(self, change):
+    def test_unknown_parts_and_values_that_are_no_paths_are_an_error(self, change):
         with pytest.raises(DataFormatError, match="data path: expected"):
             find_files({**self.PARTS, **change})
 
@@ -392,6 +400,15 @@ class TestTaggedObjects:
         rows = [self.ROW, {**self.ROW, **change}]
         (tmp_path / "x.jsonl").write_text("\n\n".join(map(json.dumps, rows)))
         assert place_of_error(str(tmp_path / "x.jsonl")) == ("jsonl", 3)
+
+    @pytest.mark.parametrize("part", ["tags", "alignments", "hter", "source_tags"])
+    def test_parts_that_the_first_object_lacks_are_errors(self, tmp_path, part):
+        row = {**self.ROW, "source": "a b", "target": "A"}
+        first = {name: value for name, value in row.items() if name != part}
+        if part == "tags":
+            first = {"source": "a b", "target": "A"}
+        (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, [first, row])))
+        assert place_of_error(str(tmp_path / "x.jsonl")) == ("jsonl", 2)
 
 
 # Neither whitespace nor the byte order mark, which at the start of a file is no part of a word.

@@ -115,6 +115,9 @@ def test_tables_of_words(tmp_path, text, header, num_rows):
         ("m\t0\t0\ta\tOK\nm\t0\t1\tb\n", 2),
         ("m\t0\t0\ta\tOK\nen-de\tm\tmt\t0\t0\ta\tOK\n", 2),
         ("m\t0\t0\ta\tOK\n\n", 2),
+        ("m\t0\t0\ta\tOK\n7\nm\t0\t1\tb\tOK\n", 2),
+        ("10\n20\nx\tm\tmt\t0\t0\ta\tOK\n7\nx\tm\tmt\t0\t1\tb\tOK\n", 4),
+        ("10\n20\nx\tm\tmt\t0\t0\ta\tOK\n7\n", 4),
     ],
 )
 def test_other_tables_are_an_error_with_their_line(tmp_path, text, line):

@@ -9,6 +9,7 @@ from allennlp.interpret.saliency_interpreters import SimpleGradient, SmoothGradi
 
 from allennlp_nef.errors import UserError
 from allennlp_nef.qe.predictor import WordQePredictor
+from tests.predictors.small_models import train as train_tagger
 from tests.qe.small_qe import train
 
 SOURCE = "the old dog barks ."
@@ -345,12 +346,17 @@ class TestOutput:
             ("gaps", {"output_format": "wmt23-spans", "language_pair": "en-de"}),
             ("source", {"output_format": "wmt20_gaps", "language_pair": "en-de"}),
             ("target", {"severity": "bad"}),
+            ("target", {"threshold": "0.5"}),
             ("target", {"input_format": "text"}),
         ],
     )
     def test_wrong_options_are_errors(self, name, options):
         with pytest.raises(ConfigurationError):
             predictor_of(name, **options)
+
+    def test_a_model_of_another_task_is_an_error(self):
+        with pytest.raises(ConfigurationError):
+            WordQePredictor(*train_tagger("ner"))
 
 
 @pytest.mark.parametrize("interpreter", [SimpleGradient, SmoothGradient])

@@ -36,6 +36,9 @@ def test_words_that_an_answer_does_not_have():
     # The words of the source stand between blanks; an <EOS> of the model is an empty word at the end.
     (item,) = content_of(("the house", "c", answer("c <EOS>", 0.1, 0.9)))["sentences"]
     assert item["source_words"] == [0, 3, 4, 9] and item["words"] == [0, 1, 1, 1]
+    empty = {**answer("c", 1.0), "tokens": [], "tags": [], "bad_probabilities": []}
+    (item,) = content_of(("a", "<EOS>", empty))["sentences"]
+    assert item["words"] == item["tags"] == [] and item["score"] == 1
 
 
 def test_severities():

@@ -72,6 +72,11 @@ class TestTables:
         assert error_line(write("a.tsv", f"{GOLD}{first}en-de\tgold\t1\tabc\t{spans}\n")) == 3
         assert error_line(write("a.tsv", GOLD + first + first)) == 3  # the order of sentences
 
+    def test_other_column_names_are_an_error_that_tells_the_known_ones(self, write):
+        path = write("a.tsv", GOLD.replace("lp", "languages").replace("sid", "0"))
+        with pytest.raises(DataFormatError, match=f"{path}:1: .* lp or mt_system"):
+            list(read_segments(path))
+
     def test_span_may_include_a_character_after_the_text(self, write):
         """In the development data of WMT23, one span does."""
         row = "en-de\tgold\t0\tabc\t1 3\t4 4\tminor major\n"
@@ -94,7 +99,7 @@ class TestTables:
 def esa(**fields):
     line = {"pair": "en-de", "doc": "d", "segment": 1, "system": "s", "source": "a b"}
     line |= {"target": "x y", "spans": [], "omission": None, "score": 90, "domain": "news"}
-    return json.dumps(line | fields, ensure_ascii=False) + "\n"
+    return json.dumps(line | fields) + "\n"
 
 
 def span(start, end, severity="minor"):
@@ -132,12 +137,13 @@ class TestEsaLines:
             {"score": "good"},
             {"target": None},
             {"source": 1},
+            {"source": "\ud800"},
         ],
     )
     def test_mistakes_are_errors_with_their_line(self, write, fields):
         assert error_line(write("a.jsonl", esa() + esa(**fields))) == 2
 
-    @pytest.mark.parametrize("text", ["{}\n", "[1]\n", "x\n", "{\n"])
+    @pytest.mark.parametrize("text", ["{}\n", "[1]\n", "x\n", "{\n", "[" * 10**5])
     def test_other_lines_are_errors(self, write, text):
         assert error_line(write("a.jsonl", text)) == 1
 

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from typing import Any, ClassVar
 
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
@@ -153,8 +154,23 @@ class SentenceReader(TaggingReader):
     A `TaggingReader` of sentences with a tag for each word.
 
     An instance has the fields `tokens` (`TextField`), `tags` (`TagsField`, if the tags are known) and `metadata`, a
-    dict with `words`, `tags` and, for a sentence of a file, its parsed lines as `sentence`.
+    dict with `words`, `tags` and, for a sentence of a file, its parsed lines as `sentence`. If no word of a data path
+    has a gold tag, its sentences are unlabeled, and a warning says so.
     """
+
+    @overrides
+    def _without_long(self, file_path: Any) -> Iterator[Any]:
+        examples = super()._without_long(file_path)
+        untagged: list[Any] = []
+        for example in examples:
+            tags = example.get("tags")
+            if tags is None or tags != [None] * len(tags):
+                yield from chain(untagged, [example], examples)
+                return
+            untagged.append(example)
+        self.warn("%s has no gold tags, so its sentences are unlabeled.", file_path)
+        for example in untagged:
+            yield {**example, "tags": None}
 
     @overrides(check_signature=False)
     def text_to_instance(
@@ -178,12 +194,12 @@ class SentenceReader(TaggingReader):
 
 
 def read_tagged_objects(
-    path: str, encoding: str = "utf-8"
+    path: str, encoding: str = "utf-8", no_tag: str | None = None
 ) -> Iterator[tuple[int, list[str], list[str | None] | None]]:
     """
     Yields the line number, the `tokens` and the `tags` of each object of a file of JSON lines, such as the answers of
-    `nef_tagger`. Other fields are ignored. The tag null stands for a word without a gold tag. A file whose first object
-    has no `tags` is unlabeled.
+    `nef_tagger`. Other fields are ignored. The tags null and `no_tag` stand for a word without a gold tag. A file whose
+    first object has no `tags` is unlabeled.
 
     # Raises
 
@@ -199,7 +215,7 @@ def read_tagged_objects(
             raise DataFormatError(
                 f"{path}:{number}: expected tokens, a list of words, and {expected}, got {quote(value)}"
             )
-        yield number, tokens, tags
+        yield number, tokens, tags and [None if tag == no_tag else tag for tag in tags]
 
 
 def _are_tagged(tokens: Any, tags: Any) -> bool:

@@ -22,8 +22,10 @@ from allennlp_nef.errors import DataFormatError, quote
 
 # What stands in the column of the tag if a word has none.
 NO_TAG = ("?", "")
-# Empty lines, and lines that start a document or, for `conlleval`, end a sentence.
-_BOUNDARY = re.compile(r"[ \t]*((-DOCSTART-|-X-)([ \t].*)?)?")
+# Empty lines, and lines that start a document.
+_BOUNDARY = re.compile(r"[ \t]*(-DOCSTART-([ \t].*)?)?")
+# For `conlleval`, `-X-` also ends a sentence.
+CONLLEVAL_BOUNDARY = re.compile(r"[ \t]*((-DOCSTART-|-X-)([ \t].*)?)?")
 
 
 @dataclass
@@ -41,15 +43,18 @@ class ColumnSentence:
 
 
 def read_columns(
-    path: str, encoding: str = "utf-8", comment_prefix: str | None = None
+    path: str,
+    encoding: str = "utf-8",
+    comment_prefix: str | None = None,
+    boundary: re.Pattern[str] = _BOUNDARY,
 ) -> Iterator[ColumnSentence]:
     """
     Yields the sentences of a file of the CoNLL shared tasks (CoNLL-2000, 2002, 2003): one token per line, and an empty
     line after each sentence.
 
     Columns are separated by tabs if the lines have tabs, and otherwise by blanks. All token lines must have the same
-    separator and the same number of columns. Lines that start with `-DOCSTART-` or `-X-` also end a sentence. Lines
-    that start with `comment_prefix` are skipped.
+    separator and the same number of columns. Lines that match `boundary`, by default empty lines and those that start
+    with `-DOCSTART-`, end a sentence. Lines that start with `comment_prefix` are skipped.
 
     # Raises
 
@@ -60,7 +65,7 @@ def read_columns(
     for number, line in read_lines(path, encoding):
         if comment_prefix and line.startswith(comment_prefix):
             continue
-        if _BOUNDARY.fullmatch(line):
+        if boundary.fullmatch(line):
             if sentence.rows:
                 yield sentence
                 sentence = ColumnSentence([], [])
@@ -92,7 +97,7 @@ def format_columns(rows: Sequence[Sequence[str]]) -> str:
 
 def _as_column(text: str) -> str:
     text = re.sub(r"\s+", "_", text) or "_"
-    return text.replace("-", "_") if _BOUNDARY.fullmatch(text) else text
+    return text.replace("-", "_") if CONLLEVAL_BOUNDARY.fullmatch(text) else text
 
 
 def write_conll(reader: "ConllTagsReader", prediction: Prediction) -> str:
@@ -174,7 +179,7 @@ class ConllTagsReader(SentenceReader):
     @overrides(check_signature=False)
     def examples(self, file_path: str) -> Iterator[dict[str, Any]]:
         if is_json_lines(file_path):
-            for number, words, tags in read_tagged_objects(file_path, self.encoding):
+            for number, words, tags in read_tagged_objects(file_path, self.encoding, NO_TAG[0]):
                 tags = self._converted(tags, file_path, [number] * len(words))
                 yield {"tokens": words, "tags": tags}
             return

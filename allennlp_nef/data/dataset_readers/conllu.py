@@ -243,8 +243,9 @@ class ConlluTagsReader(SentenceReader):
 
     @overrides(check_signature=False)
     def examples(self, file_path: str) -> Iterator[dict[str, Any]]:
+        no_tag = UNKNOWN if self.column == "upos" else None
         if is_json_lines(file_path):
-            for _, tokens, gold in read_tagged_objects(file_path, self.encoding):
+            for _, tokens, gold in read_tagged_objects(file_path, self.encoding, no_tag):
                 yield {"tokens": tokens, "tags": gold}
             return
         columns = ["upos", "feats"] if self.column == "feats" else [self.column]
@@ -255,7 +256,6 @@ class ConlluTagsReader(SentenceReader):
             )
         for sentence in read_conllu(file_path, self.encoding):
             tags = sentence.column(self.column)
-            no_tag = UNKNOWN if self.column == "upos" else None
             gold = [None if tag == no_tag else tag for tag in tags] if is_labeled else None
             yield {"tokens": sentence.column("form"), "tags": gold, "sentence": sentence}
 

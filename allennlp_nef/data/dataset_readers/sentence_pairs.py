@@ -42,8 +42,8 @@ def read_rows(path: str, encoding: str = "utf-8") -> Iterator[tuple[int, dict[st
 
     # Raises
 
-    `DataFormatError`: what `read_lines` raises, a pair without its sentences, or a number of columns that differs from
-    the number of names.
+    `DataFormatError`: what `read_lines` raises, a first line without the names of the sentences, a pair without its
+    sentences, or a number of columns that differs from the number of names.
     """
     read = read_objects if is_json_lines(path) else _read_table
     for number, values in read(path, encoding):
@@ -62,6 +62,10 @@ def _read_table(path: str, encoding: str) -> Iterator[tuple[int, dict[str, Any]]
     for number, cells in parse_lines(path, lambda line: line.split("\t"), encoding):
         if not names:
             names = cells
+            if not {"sentence_A", "sentence_B"} <= {*names}:
+                raise DataFormatError(
+                    f"{path}:{number}: expected column names such as sentence_A and sentence_B, got {quote(names)}"
+                )
         elif len(cells) == len(names):
             yield number, dict(zip(names, cells))
         else:

@@ -53,7 +53,7 @@ def path(tmp_path):
 def files(draw, cells=CELLS):
     """Sentences with one number of columns."""
     row = st.tuples(*[cells] * draw(st.integers(1, 4)))
-    row = row.map(list).filter(lambda row: row[0] not in ("-DOCSTART-", "-X-"))
+    row = row.map(list).filter(lambda row: row[0] != "-DOCSTART-")
     return draw(st.lists(st.lists(row, min_size=1, max_size=4), min_size=1, max_size=4))
 
 
@@ -108,12 +108,14 @@ class TestFormat:
             "-DOCSTART- O\n\na O\n\n-DOCSTART- O\n\nb O\n",
             "-DOCSTART- O\na O\n-DOCSTART- O\nb O\n",  # as in the Dutch data of CoNLL-2002
             "-DOCSTART- O\na O\n\n-DOCSTART- O\nb O",
-            "a O\n-X- x y z\nb O\n\n-X- O\n",  # as for conlleval
             "-DOCSTART-\n\na O\n\n-DOCSTART- -X- -X- O\n-DOCSTART- -X- -X- O\nb O\n\n-DOCSTART-",
         ],
     )
     def test_boundaries_end_sentences(self, path, text):
         assert rows_of(path, text) == [[["a", "O"]], [["b", "O"]]]
+
+    def test_the_boundary_of_conlleval_is_a_word(self, path):
+        assert rows_of(path, "-X- O\na O\n") == [[["-X-", "O"], ["a", "O"]]]
 
     def test_blanks_belong_to_columns_that_tabs_separate(self, path):
         assert rows_of(path, "10 000\tO\nc\tO\n") == [[["10 000", "O"], ["c", "O"]]]
@@ -188,6 +190,19 @@ class TestTags:
         answer = Prediction(0, {"tags": ["O"] * 3}, instance["metadata"].metadata)
         written = ConllTagsReader.writers["conll"](ConllTagsReader(), answer)
         assert written == "a N B-X O\nb N ? O\nc N I-X O\n\n"
+
+    @pytest.mark.parametrize(
+        "name, text", [("x", "a ?\n\nb ?\nc ?\n"), ("x.jsonl", '{"tokens": ["a"], "tags": ["?"]}')]
+    )
+    def test_data_without_gold_tags_are_unlabeled(self, tmp_path, caplog, name, text):
+        instances = read(ConllTagsReader(), tmp_path / name, text)
+        assert sum(map(words_of, instances), []) == ["a", "b", "c"][: 3 if name == "x" else 1]
+        assert {labels_of(instance) for instance in instances} == {None}
+        (warning,) = warnings_of(caplog)
+        assert name in warning
+        (tmp_path / "y").write_text("d O\n")
+        *_, last = ConllTagsReader().read([str(tmp_path / name), str(tmp_path / "y")])
+        assert labels_of(last) == ["O"]
 
     def test_answers_as_json_lines_are_data(self, tmp_path):
         rows = [

@@ -255,6 +255,10 @@ class TestTags:
         text = '{"tokens": ["a", "b"], "tags": ["X=Y|Z", null], "x": 1}\n'
         (instance,) = read(ConlluTagsReader("feats"), tmp_path / "x.jsonl", text)
         assert (words_of(instance), labels_of(instance)) == (["a", "b"], ["X=Y|Z", None])
+        text = '{"tokens": ["a", "b"], "tags": ["_", "X"]}'
+        for column, tag in (("upos", None), ("xpos", "_"), ("feats", "_")):
+            (instance,) = read(ConlluTagsReader(column), tmp_path / "x.jsonl", text)
+            assert labels_of(instance) == [tag, "X"]
 
     def test_other_columns_are_refused(self):
         with pytest.raises(ConfigurationError):

@@ -55,8 +55,8 @@ class TestTables:
     def test_errors_name_file_and_line(self, path, line):
         assert error_line(make("sentence_pairs", gold="score"), path, f"{SICK}\n{line}\n") == 4
 
-    @pytest.mark.parametrize("text, line", [("a\tb\nc\td\n", 2), (HEADER, 1), ("", 1)])
-    def test_files_without_sentences_are_errors(self, path, text, line):
+    @pytest.mark.parametrize("text, line", [("\n1\ta\tb\t1\tX\n", 2), (HEADER, 1), ("", 1)])
+    def test_files_without_names_or_sentences_are_errors(self, path, text, line):
         assert error_line(make("sentence_pairs"), path, text) == line
 
 
