@@ -191,7 +191,7 @@ def _results(files: Sequence[TagFile], scorer: Scorer, runs: int) -> dict[str, A
     return {
         "gold": gold.path,
         "sentences": len(gold.sentences),
-        "tokens": sum(map(len, gold.tags)),
+        "tokens": sum(tag is not None for tags in gold.tags for tag in tags),
         "unit": scorer.unit,
         "gaps_left_out": [file.path for file in files if file.has_gaps],
         "systems": [{"mean": _over(numpy.mean, system), "runs": system} for system in systems],
@@ -201,7 +201,7 @@ def _results(files: Sequence[TagFile], scorer: Scorer, runs: int) -> dict[str, A
 def _confusions(gold: TagFile, predicted: TagFile, number: int) -> list[dict[str, Any]]:
     """The most frequent pairs of a gold tag and another predicted tag."""
     pairs = zip(chain.from_iterable(gold.tags), chain.from_iterable(predicted.tags))
-    counts = Counter(pair for pair in pairs if pair[0] != pair[1])
+    counts = Counter(pair for pair in pairs if pair[0] not in (pair[1], None))
     return [
         {"gold": right, "predicted": wrong, "count": count}
         for (right, wrong), count in counts.most_common(number)

@@ -176,7 +176,7 @@ def _cells(answer: Mapping[str, Any]) -> list[str]:
 
 def _parse(path: str) -> Any:
     """The tree of an XML file. Entities are rejected, and nothing outside the file is read."""
-    with needing("xliff", "XLIFF and TMX"):
+    with needing("xliff", "a file in XLIFF or TMX"):
         from lxml import etree
     parser = etree.XMLParser(resolve_entities=False, no_network=True, strip_cdata=False)
     with open(path, "rb") as file:

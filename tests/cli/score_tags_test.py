@@ -163,8 +163,9 @@ class TestColumns:
         assert score(write("g", gold), write("p", predicted), "--format", "conll") == expected
 
     def test_most_frequent_confusions_are_listed(self, write):
-        path = write("both.conll", "a B-X B-Y\nb O O\n\nc B-X B-Y\nd B-Z O\n")
+        path = write("both.conll", "a B-X B-Y\nb O O\n\nc B-X B-Y\nd B-Z O\n" + "e ? O\n" * 3)
         text = output(command, path, "--format", "conll", "--confusions", 1)
+        assert text.startswith("processed 4 tokens")
         assert text.endswith("\n\ngold  predicted  count\nB-X         B-Y      2\n")
 
     def test_columns_can_be_chosen(self, write):
