@@ -76,7 +76,9 @@ def reference():
 
 
 def on_page_markdown(markdown, page, **_):
-    """Turns links that hold in the repository into links that hold in the site."""
+    """Turns links that hold in the repository into links that hold in the site, and ranks guides first in searches."""
+    if page.file.src_uri in ("reference.md", "changelog.md", "contributing.md"):
+        page.meta["search"] = {"boost": 0.1}
     place = page.file.src_uri
     outside = {value: name for name, value in OUTSIDE.items()}
     folder = posixpath.dirname(outside.get(place, f"docs/{place}"))
