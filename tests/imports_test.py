@@ -17,6 +17,9 @@ sys.meta_path.insert(0, Hidden)
 from allennlp.common.util import import_module_and_submodules
 
 import_module_and_submodules("allennlp_nef")
+from allennlp.data.fields import SequenceLabelField
+
+assert not SequenceLabelField._already_warned_namespaces  # of all projects
 assert "allennlp_nef.qe.bitext" in sys.modules and "allennlp_nef.serving" in sys.modules
 """
 OPTIONAL = [

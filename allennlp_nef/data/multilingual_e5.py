@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # importing transformers takes a second
 
 NAME = "multilingual-e5-small"
 """The `model_name` that stands for this encoder."""
-# Of XLM-R (Conneau et al., ACL 2020, Appendix A), whose vocabulary and weights it started from.
+# The languages of XLM-R (Conneau et al., ACL 2020, Appendix A), whose vocabulary the encoder shares.
 _CODES = """
 af am ar as az be bg bn br bs ca cs cy da de el en eo es et eu fa fi fr fy ga gd gl gu ha he hi hr
 hu hy id is it ja jv ka kk km kn ko ku ky la lo lt lv mg mk ml mn mr ms my nb ne nl no om or pa pl

@@ -233,10 +233,8 @@ def _build(original: Callable[..., Any], *args: Any) -> Any:
         raise
     except (ConfigurationError, OSError, RuntimeError, TypeError, UserError, UnicodeError) as error:
         lines = str(getattr(error, "message", error)).splitlines()
-        if isinstance(
-            error, RuntimeError
-        ):  # after a title, there is a line for each weight that does not fit
-            lines = lines[:2]
+        if isinstance(error, RuntimeError):
+            lines = lines[:2]  # after a title, there is a line for each weight that does not fit
         reason = " ".join(" ".join(lines).split())[:300]
         if isinstance(error, RuntimeError | TypeError):
             if not re.search("state.dict|unexpected keyword argument", reason):

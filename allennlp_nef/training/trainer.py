@@ -85,15 +85,20 @@ def count_words(instances: Iterable[Instance], vocab: Vocabulary) -> Counter[tup
 
 def warn_about_unknown_words(trainer: "NefTrainer") -> None:
     """Warns if many words of the validation data are unknown, but none of the training data."""
-    loaders: Any = (trainer.data_loader, trainer._validation_data_loader)
-    training, validation = (
-        Counter() if loader is None else count_words(loader.iter_instances(), trainer.model.vocab)
-        for loader in loaders
-    )
-    for namespace in {namespace for namespace, _ in validation}:
-        unknown, known = (validation[namespace, is_unknown] for is_unknown in (True, False))
-        share = unknown / (unknown + known)
-        if share > MAX_UNKNOWN and not training[namespace, True]:
+    vocab = trainer.model.vocab
+    validation: Any = trainer._validation_data_loader
+    counts = count_words(() if validation is None else validation.iter_instances(), vocab)
+    shares = {
+        namespace: number / (number + counts[namespace, False])
+        for (namespace, is_unknown), number in counts.items()
+        if is_unknown
+    }
+    shares = {namespace: share for namespace, share in shares.items() if share > MAX_UNKNOWN}
+    if not shares:
+        return
+    training = count_words(trainer.data_loader.iter_instances(), vocab)
+    for namespace, share in shares.items():
+        if not training[namespace, True]:
             logger.warning(
                 "%.0f%% of the validation words are unknown, but no training word is, so that the unknown word is "
                 'not trained. Set a min_count of the vocabulary, such as {"%s": 2}.',

@@ -28,8 +28,6 @@ TAG_COLUMNS = ("upos", "xpos", "feats")
 UNKNOWN = "_"
 Tree = tuple[list[int], list[str]]
 """The head of each word, from 1, or 0 for the root; and the label of the arc between them."""
-# This namespace has an unknown tag on purpose, about which AllenNLP would warn.
-SequenceLabelField._already_warned_namespaces.add("pos")
 _RANGE = re.compile(r"([1-9][0-9]{,8})-([1-9][0-9]{,8})")
 
 
@@ -260,6 +258,13 @@ class ConlluTagsReader(SentenceReader):
             yield {"tokens": sentence.column("form"), "tags": gold, "sentence": sentence}
 
 
+class PosField(SequenceLabelField):
+    """A `SequenceLabelField` whose namespace has an unknown tag on purpose, about which AllenNLP would warn."""
+
+    __slots__: list[str] = []
+    _already_warned_namespaces = {"pos"}
+
+
 @DatasetReader.register("conllu_trees")
 class ConlluTreesReader(TextReader):
     """
@@ -321,7 +326,7 @@ class ConlluTreesReader(TextReader):
         tokens = text_field(words)
         fields: dict[str, Field] = {
             "words": tokens,
-            "pos_tags": SequenceLabelField(tags, tokens, "pos"),
+            "pos_tags": PosField(tags, tokens, "pos"),
         }
         if heads is not None and labels is not None:
             fields["head_tags"] = TagsField(labels, tokens, self.label_namespace)
