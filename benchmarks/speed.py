@@ -42,6 +42,7 @@ from allennlp.training.optimizers import Optimizer
 
 import allennlp_nef  # noqa: F401  # registers the components
 from allennlp_nef.data.dataset_readers.conllu import read_conllu
+from allennlp_nef.training.trainer import fuse_steps
 
 ROOT = Path(__file__).resolve().parent.parent
 SENTENCES, TOKENS, LABELS = 32, 25, 17
@@ -183,6 +184,8 @@ class Run:
         self.grad_norm = trainer["grad_norm"]
         named = list(self.model.named_parameters())
         self.optimizer = Optimizer.from_params(Params(trainer["optimizer"]), model_parameters=named)
+        if model["type"] != BASELINE:  # as the trainer `nef` does, but not AllenNLP's
+            fuse_steps(self.optimizer, self.model)
         for _ in range(1 if settings.quick else 10):  # the attention is almost uniform at first
             self.train()
 

@@ -121,6 +121,16 @@ def short_descriptions(names: Sequence[str]) -> Iterator[None]:
         training_util.description_from_metrics = describe
 
 
+def fuse_steps(optimizer: torch.optim.Optimizer, model: torch.nn.Module) -> None:
+    """Makes torch's optimizers update each parameter in one pass on CPUs (`fused`), unless gradients are sparse."""
+    is_sparse = any(getattr(module, "sparse", False) for module in model.modules())
+    for group in optimizer.param_groups:
+        is_default = all(group.get(name, False) is None for name in ("fused", "foreach"))
+        is_on_cpu = all(weight.device.type == "cpu" for weight in group["params"])
+        if is_default and is_on_cpu and not is_sparse:
+            group["fused"] = True
+
+
 class EpochStart(TrainerCallback):
     """Adds to checkpoints what the next epoch begins with: the random states and the total number of batches.
 
@@ -218,6 +228,7 @@ class NefTrainer(GradientDescentTrainer):
 
     @overrides
     def train(self) -> dict[str, Any]:
+        fuse_steps(self.optimizer, self.model)
         if self._primary:
             warn_about_unknown_words(self)
         names = ["loss", *(name for _, name in self._metric_tracker.tracked_metrics)]
