@@ -63,6 +63,10 @@ class TagHead(torch.nn.Module, Registrable):
         self.labels = [labels[index] for index in range(len(labels))]
         weights = torch.ones(len(labels))
         for label, weight in (label_weights or {}).items():
+            if label not in self.labels:
+                raise ConfigurationError(
+                    f"label_weights: expected one of {', '.join(self.labels)}, got {label!r}"
+                )
             if weight <= 0:
                 raise ConfigurationError(f"label_weights: {label}: {weight} is not above 0")
             weights[self.labels.index(label)] = weight

@@ -122,6 +122,8 @@ class TestEveryHead:
         with pytest.raises(ConfigurationError):
             make_head(name, label_weights={"B": 0.0})
         with pytest.raises(ConfigurationError):
+            make_head(name, label_weights={"no such label": 2.0})
+        with pytest.raises(ConfigurationError):
             make_head(name, labels=LABELS, label_namespace="lables")
 
 
