@@ -39,6 +39,7 @@ def tree(words):
 
 
 # For each reader, how a sentence is written. Sentences end with an empty line.
+# From the words of a sentence to its text in a file. All sentences have the same label, and an empty line after them.
 READERS = {
     "conll_tags": conll,
     "conllu_tags": numbered(conllu),
@@ -209,6 +210,7 @@ SNLI = b'{"sentence1": "A b", "sentence2": "c", "gold_label": "x"}\n{"sentence1"
 TAGGED = (
     b'{"tokens": ["A", "b"], "tags": ["B-X", null]}\n{"tokens": ["c"], "tags": ["I"], "x": 1}\n'
 )
+# A reader, and files that it reads: names and contents.
 TARGETS = {
     "conll_tags": (make("conll_tags"), {"x.conll": NER}),
     "conll_tags, tabs": (
