@@ -25,7 +25,7 @@ from allennlp_nef.modules.transformer import PretrainedTransformer, WordPiecesEm
 from allennlp_nef.nn.constrained_softmax import solve
 from allennlp_nef.nn.sketching import SketchState, windows
 from allennlp_nef.nn.util import exclude_scores, zero_padding
-from allennlp_nef.qe.inputs import AlignedPairEmbedder, TransformerPairEmbedder, aligned_means
+from allennlp_nef.qe.inputs import AlignedPairEmbedder, TransformerPairEmbedder
 from allennlp_nef.qe.model import WordQeTagger
 
 TextField = dict[str, dict[str, Tensor]]
@@ -148,26 +148,27 @@ class PlainPairs(torch.nn.Module):
         if isinstance(embedder, AlignedPairEmbedder):
             return embedder(source, target, **fields)
         (source_words,), (words,) = source.values(), target.values()
-        states = states_of(embedder, words)
-        vectors = words_of(embedder, states, words)
-        if embedder.unaligned is not None:
-            source_vectors = words_of(embedder, states, source_words)
-            means, is_aligned = aligned_means(source_vectors, fields["alignments"])
-            vectors = torch.cat([vectors, torch.where(is_aligned, means, embedder.unaligned)], -1)
-        return vectors, words["counts"] > 0
+        states = states_of(embedder, words, embedder.alignment_layer)
+        vectors, source_vectors = (
+            words_of(embedder, states, side) for side in (words, source_words)
+        )
+        masks = words["counts"] > 0, source_words["counts"] > 0
+        vectors = embedder.with_source(vectors, source_vectors, masks[1], fields["alignments"])
+        return vectors, masks[0]
 
 
-def states_of(reader: PretrainedTransformer, field: dict[str, Tensor]) -> Tensor:
-    """The last states of a transformer, (batch, pieces, dim), for texts in one window each.
+def states_of(
+    reader: PretrainedTransformer, field: dict[str, Tensor], layer: int | None = None
+) -> Tensor:
+    """The states of a transformer, (batch, pieces, dim), for texts in one window each; for `layer` see its `read`.
 
     `field` has the `ids` of all pieces, special ones included, whether a piece `is_piece` or padding, and where the
     transformer reads them the `types`, each (batch, pieces).
     """
     has_types = "token_type_ids" in reader.tokenizer.model_input_names
     types = {"token_type_ids": field["types"]} if has_types else {}
-    output = reader.transformer(input_ids=field["ids"], attention_mask=field["is_piece"], **types)
-    states: Tensor = output.last_hidden_state
-    return states
+    inputs = {"input_ids": field["ids"], "attention_mask": field["is_piece"], **types}
+    return reader.states(inputs, layer)
 
 
 def words_of(reader: PretrainedTransformer, states: Tensor, field: dict[str, Tensor]) -> Tensor:

@@ -249,7 +249,7 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
                     module.eval()
         return self
 
-    def read(self, *sides: Mapping[str, Tensor]) -> list[Tensor]:
+    def read(self, *sides: Mapping[str, Tensor], layer: int | None = None) -> list[Tensor]:
         """Reads a batch of sentences or of pairs.
 
         # Parameters
@@ -257,10 +257,13 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         sides : `Mapping[str, Tensor]`
             What the indexer `word_pieces` returns, for each sentence of a pair: `counts`, (batch, words), the number of
             pieces of each word, and `pieces`, (batch, pieces). Both are 0 in padding.
+        layer : `int`, optional (default = `None`)
+            Adds the states of this layer to the vectors of the last one; 0 is the embeddings.
 
         # Returns
 
-        `list[Tensor]`: for each side the vectors of words, (batch, words, word_dim), 0 in padding.
+        `list[Tensor]`: for each side the vectors of words, (batch, words, word_dim), 0 in padding; twice the dim
+        with `layer`.
         """
         lengths = torch.stack([side["counts"].sum(1) for side in sides], dim=1).tolist()
         pieces = [side["pieces"].tolist() for side in sides]
@@ -274,7 +277,7 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
             )
             for row, spans in windows
         ]
-        all_states = self._encode([(ids, types) for ids, types, _ in filled])
+        all_states = self._encode([(ids, types) for ids, types, _ in filled], layer)
         # The vectors of the pieces of each text and side, from one window after the other.
         vectors: list[list[list[Tensor]]] = [[[] for _ in sides] for _ in lengths]
         for (row, spans), states, (_, _, starts) in zip(windows, all_states.unbind(), filled):
@@ -287,8 +290,8 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
             words.append(pool_words(padded, side["counts"], self.sub_token_mode))
         return words
 
-    def _encode(self, windows: Sequence[tuple[list[int], list[int]]]) -> Tensor:
-        """The last states (windows, pieces, dim) for the ids and the types of the pieces of each window."""
+    def _encode(self, windows: Sequence[tuple[list[int], list[int]]], layer: int | None) -> Tensor:
+        """The states (windows, pieces, dim) for the ids and the types of the pieces of each window; see `read`."""
         fields = dict(zip(("input_ids", "token_type_ids"), zip(*windows)))
         names = self.tokenizer.model_input_names
         batch = self.tokenizer.pad(
@@ -300,8 +303,13 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         is_bfloat16 = self.precision == "bfloat16"
         autocast = torch.autocast(self.transformer.device.type, torch.bfloat16)
         with autocast if is_bfloat16 else nullcontext():
-            states: Tensor = self.transformer(**batch).last_hidden_state
-        return states.to(self.transformer.dtype)
+            return self.states(batch, layer).to(self.transformer.dtype)
+
+    def states(self, inputs: Mapping[str, Tensor], layer: int | None = None) -> Tensor:
+        """The states of the transformer for its inputs, (windows, pieces, dim), with those of `layer`: see `read`."""
+        output = self.transformer(**inputs, output_hidden_states=layer is not None)
+        states: Tensor = output.last_hidden_state
+        return states if layer is None else torch.cat([states, output.hidden_states[layer]], dim=-1)
 
 
 def load_transformer(model_name: str, load_weights: bool = True) -> "PreTrainedModel":

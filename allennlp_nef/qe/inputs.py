@@ -10,12 +10,14 @@ from allennlp.modules import TextFieldEmbedder
 from allennlp.nn.util import get_text_field_mask
 from overrides import overrides
 from torch import Tensor
+from torch.nn import functional
 
 from allennlp_nef.modules.transformer import PretrainedTransformer
 from allennlp_nef.qe.reader import SAME, SAME_PREFIX
 
 NUM_SIMILARITY_FEATURES = 5
 MAX_LINKS = 4  # aligned source words that are counted
+TEMPERATURE = 0.05  # of soft alignments
 
 
 class PairEmbedder(torch.nn.Module, Registrable):
@@ -207,20 +209,36 @@ class TransformerPairEmbedder(PretrainedTransformer, PairEmbedder):
     aligned_source : `bool`, optional (default = `False`)
         Whether to add the mean of the vectors of the source words that a target word is aligned to, or a learned vector
         if there are none.
+    alignment_layer : `int`, optional (default = `None`)
+        With `aligned_source`, the transformer aligns the words itself, in all languages that it knows: source words are
+        weighted by a softmax of the cosine similarities of the states of this layer, divided by `TEMPERATURE`. Middle
+        layers align best (Jalili Sabet et al., "SimAlign", Findings of EMNLP 2020). Needs no alignments in the data.
     options
         See `PretrainedTransformer`.
     """
 
     num_sides = 2
 
-    def __init__(self, aligned_source: bool = False, **options: Any) -> None:
+    def __init__(
+        self, aligned_source: bool = False, alignment_layer: int | None = None, **options: Any
+    ) -> None:
         super().__init__(**options)
-        dim = self.word_dim
-        self.unaligned = torch.nn.Parameter(torch.randn(dim) / dim**0.5) if aligned_source else None
+        dim, num_layers = self.word_dim, self.transformer.config.num_hidden_layers
+        if alignment_layer is not None and not (
+            aligned_source and 0 <= alignment_layer <= num_layers
+        ):
+            raise ConfigurationError(
+                f"alignment_layer: {alignment_layer} needs aligned_source, and must be in [0, {num_layers}]"
+            )
+        self.aligned_source = aligned_source
+        self.alignment_layer = alignment_layer
+        self.unaligned: torch.nn.Parameter | None = None
+        if aligned_source and alignment_layer is None:
+            self.unaligned = torch.nn.Parameter(torch.randn(dim) / dim**0.5)
 
     @overrides
     def get_output_dim(self) -> int:
-        return self.word_dim * (1 if self.unaligned is None else 2)
+        return self.word_dim * (2 if self.aligned_source else 1)
 
     @overrides(check_signature=False)
     def forward(
@@ -231,12 +249,45 @@ class TransformerPairEmbedder(PretrainedTransformer, PairEmbedder):
         similarity: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         sides = [word_pieces(source), word_pieces(target)]
-        source_words, words = self.read(*sides)
+        source_mask, mask = (side["counts"] > 0 for side in sides)
+        source_words, words = self.read(*sides, layer=self.alignment_layer)
+        return self.with_source(words, source_words, source_mask, alignments), mask
+
+    def with_source(
+        self, words: Tensor, source_words: Tensor, source_mask: Tensor, alignments: Tensor
+    ) -> Tensor:
+        """Adds the aligned source words to the target words, if there is `aligned_source`.
+
+        `words` and `source_words` are the vectors that `read` returns, with the states of `alignment_layer`.
+        """
+        if not self.aligned_source:
+            return words
         if self.unaligned is not None:
             means, is_aligned = aligned_means(source_words, alignments)
-            means = torch.where(is_aligned, means, self.unaligned)
-            words = torch.cat([words, means], dim=-1)
-        return words, sides[1]["counts"] > 0
+            return torch.cat([words, torch.where(is_aligned, means, self.unaligned)], dim=-1)
+        words, states = words.chunk(2, -1)
+        source_words, source_states = source_words.chunk(2, -1)
+        weights = soft_alignments(states, source_states, source_mask)
+        return torch.cat([words, weights @ source_words], dim=-1)
+
+
+def soft_alignments(target: Tensor, source: Tensor, source_mask: Tensor) -> Tensor:
+    """The weights of the source words for each target word: a softmax of cosine similarities over the temperature.
+
+    # Parameters
+
+    target : `Tensor`, (batch, target words, dim)
+    source : `Tensor`, (batch, source words, dim)
+        Finite in padding, too.
+    source_mask : `Tensor`, bool, (batch, source words)
+
+    # Returns
+
+    `Tensor`: (batch, target words, source words); 0 in the padding of the source.
+    """
+    cosines = functional.normalize(target, dim=-1) @ functional.normalize(source, dim=-1).mT
+    excluded = torch.finfo(cosines.dtype).min
+    return (cosines / TEMPERATURE).masked_fill(~source_mask[:, None], excluded).softmax(-1)
 
 
 def word_pieces(field: TextFieldTensors) -> dict[str, Tensor]:

@@ -53,7 +53,8 @@ def exported(transformer, tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("name", "max_words"), [("crf", 12), ("length", 5), ("gaps", 12), ("transformer", 2)]
+    ("name", "max_words"),
+    [("crf", 12), ("length", 5), ("gaps", 12), ("transformer", 2), ("transformer that aligns", 2)],
 )
 def test_answers_are_those_of_the_predictor(exported, name, max_words):
     predictor, words, folder = exported(name)

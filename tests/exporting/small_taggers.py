@@ -33,6 +33,10 @@ TAGGERS = {
         },
     ),
     "transformer": ("qe_nef_f_transformer", {"dataset_reader.eos": True, "model.threshold": 0.4}),
+    "transformer that aligns": (
+        "qe_nef_f_transformer",
+        {"dataset_reader.aligner": False, "model.pair_embedder.alignment_layer": 1},
+    ),
     # Not to be exported.
     "affixes with case": ("ner_nef_f_crf_5", {"dataset_reader.token_indexers.affixes.case": True}),
     "qe with crf": ("qe_nef_f", {"model.tag_head": {"type": "crf"}}),

@@ -213,9 +213,32 @@ class TestTransformerPair:
         means = [missing, (expected[0] + expected[3]) / 2, expected[2], missing]
         torch.testing.assert_close(vectors[0, :, DIM:], torch.stack(means))
 
+    def test_a_layer_of_the_transformer_aligns_the_words(self, folder):
+        embedder = self.make(folder, sub_token_mode="avg", aligned_source=True, alignment_layer=1)
+        fields = self.fields(folder, self.PAIRS[0])
+        vectors, _ = embedder(**fields)
+        sides = [fields[name]["a"] for name in ("source", "target")]
+        source, target = (side[0] for side in embedder.read(*sides, layer=1))
+        assert vectors.shape == (1, len(target), 2 * DIM) and embedder.get_output_dim() == 2 * DIM
+        for vector, word in zip(vectors[0], target):
+            scores = [torch.cosine_similarity(word[DIM:], other[DIM:], dim=0) for other in source]
+            weights = (torch.stack(scores) / 0.05).softmax(0)
+            torch.testing.assert_close(vector[:DIM], word[:DIM])
+            torch.testing.assert_close(vector[DIM:], weights @ source[:, :DIM])
+        fields["alignments"] = ~fields["alignments"]
+        assert torch.equal(embedder(**fields)[0], vectors)
+
+    def test_alignment_layer_that_would_do_nothing_or_does_not_exist_is_an_error(self, folder):
+        for options in ({"alignment_layer": 1}, {"alignment_layer": 3, "aligned_source": True}):
+            with pytest.raises(ConfigurationError):
+                self.make(folder, **options)
+
+    @pytest.mark.parametrize("layer", [None, 1])
     @pytest.mark.parametrize("mode", ["first", "avg"])
-    def test_padding_does_not_change_the_vectors(self, folder, mode):
-        embedder = self.make(folder, sub_token_mode=mode, aligned_source=True)
+    def test_padding_does_not_change_the_vectors(self, folder, mode, layer):
+        embedder = self.make(
+            folder, sub_token_mode=mode, aligned_source=True, alignment_layer=layer
+        )
         pairs = [*self.PAIRS, self.LONG, self.HUGE]
         vectors, mask = embedder(**self.fields(folder, *pairs))
         for row, pair in enumerate(pairs):
@@ -224,8 +247,9 @@ class TestTransformerPair:
             torch.testing.assert_close(vectors[row, : alone.size(1)], alone[0])
             assert len(alone[0].unique(dim=0)) == alone.size(1)
 
-    def test_every_word_of_a_long_pair_learns(self, folder):
-        embedder = self.make(folder, aligned_source=True, train=True)
+    @pytest.mark.parametrize("layer", [None, 1])
+    def test_every_word_of_a_long_pair_learns(self, folder, layer):
+        embedder = self.make(folder, aligned_source=True, alignment_layer=layer, train=True)
         vectors, _ = embedder(**self.fields(folder, self.LONG, self.HUGE))
         vectors.sum().backward()
         for parameter in embedder.parameters():
