@@ -179,12 +179,13 @@ class Run:
     def __init__(self, settings: Settings, model: dict[str, Any]) -> None:
         torch.manual_seed(0)
         self.batches = cycle([random_batch(settings.device) for _ in range(8)])
+        is_baseline = model["type"] == BASELINE
         self.model = Model.from_params(Params(model), vocab=vocabulary()).to(settings.device)
         trainer = deepcopy(experiment()["trainer"])
         self.grad_norm = trainer["grad_norm"]
         named = list(self.model.named_parameters())
         self.optimizer = Optimizer.from_params(Params(trainer["optimizer"]), model_parameters=named)
-        if model["type"] != BASELINE:  # as the trainer `nef` does, but not AllenNLP's
+        if not is_baseline:  # as the trainer `nef` does, but not AllenNLP's
             fuse_steps(self.optimizer, self.model)
         for _ in range(1 if settings.quick else 10):  # the attention is almost uniform at first
             self.train()
