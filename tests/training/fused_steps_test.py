@@ -38,6 +38,7 @@ def test_an_optimizer_without_such_steps_is_left_as_it_is() -> None:
     assert torch.equal(weights, trained("rmsprop", fused=False)[0])
 
 
+@pytest.mark.filterwarnings("ignore:Sparse invariant")
 def test_sparse_gradients_are_not_fused() -> None:
     model = torch.nn.Embedding(4, 3, sparse=True)
     options = Params({"type": "adagrad"})
