@@ -16,7 +16,8 @@ local reader = {
   validation_data_path: ['fixtures/qe/dev'],
   model+: {
     pair_embedder+: {
-      aligned_source: false,  // there is no aligner for pairs without training data
+      alignment_layer: 6,  // the encoder aligns the words, in all languages
+      sub_token_mode: 'avg',
       frozen_layers:: null,
       lora_rank: 16,
       save_weights: false,  // the archive has the adapters, and names the encoder

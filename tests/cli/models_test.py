@@ -50,7 +50,7 @@ def test_raw_text_in_any_language_is_judged():
     source = "The bank raised interest rates again in March."
     targets = {
         "El banco volvió a subir los tipos de interés en marzo.": [],
-        "El banco levantó las tarifas de curiosidad otra vez en marcha.": ["curiosidad", "marcha"],
+        "El banco levantó las tarifas de curiosidad otra vez en marcha.": ["curiosidad"],
         "我喜欢北京的天气。": None,
     }
     requests = [{"source": source, "target": target} for target in targets]
