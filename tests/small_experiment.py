@@ -46,6 +46,8 @@ def with_encoder(value, folder):
             changed[name] = folder
         if changed.get("input_dim") == 384:
             changed["input_dim"] = DIM
+        if changed.get("alignment_layer") is not None:
+            changed["alignment_layer"] = 1
         return changed
     return [with_encoder(item, folder) for item in value] if isinstance(value, list) else value
 
