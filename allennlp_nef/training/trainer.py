@@ -122,13 +122,17 @@ def short_descriptions(names: Sequence[str]) -> Iterator[None]:
 
 
 def fuse_steps(optimizer: torch.optim.Optimizer, model: torch.nn.Module) -> None:
-    """Makes torch's optimizers update each parameter in one pass on CPUs (`fused`), unless gradients are sparse."""
+    """Makes torch's optimizers update each parameter in one pass on CPUs (`fused`), unless gradients are sparse.
+
+    Call it after a checkpoint is restored, which may come from another device. An optimizer that was made with its own
+    choice stays as it is.
+    """
+    if any(optimizer.defaults.get(name, False) is not None for name in ("fused", "foreach")):
+        return
     is_sparse = any(getattr(module, "sparse", False) for module in model.modules())
     for group in optimizer.param_groups:
-        is_default = all(group.get(name, False) is None for name in ("fused", "foreach"))
         is_on_cpu = all(weight.device.type == "cpu" for weight in group["params"])
-        if is_default and is_on_cpu and not is_sparse:
-            group["fused"] = True
+        group["fused"] = True if is_on_cpu and not is_sparse else None
 
 
 class EpochStart(TrainerCallback):
@@ -228,7 +232,6 @@ class NefTrainer(GradientDescentTrainer):
 
     @overrides
     def train(self) -> dict[str, Any]:
-        fuse_steps(self.optimizer, self.model)
         if self._primary:
             warn_about_unknown_words(self)
         names = ["loss", *(name for _, name in self._metric_tracker.tracked_metrics)]
@@ -264,6 +267,7 @@ class NefTrainer(GradientDescentTrainer):
         if state is not None:
             self._check_config(state.trainer_state["callbacks"][-1]["config"])
         super()._maybe_restore_checkpoint()
+        fuse_steps(self.optimizer, self.model)
         tracker = self._metric_tracker
         if tracker.should_stop_early():
             self._num_epochs = self._start_after_epochs_completed

@@ -38,6 +38,24 @@ def test_an_optimizer_without_such_steps_is_left_as_it_is() -> None:
     assert torch.equal(weights, trained("rmsprop", fused=False)[0])
 
 
+def test_the_choice_of_a_checkpoint_from_a_cpu_does_not_apply_to_another_device() -> None:
+    model = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.Adagrad(model.parameters())
+    fuse_steps(optimizer, model)
+    elsewhere = torch.nn.Linear(2, 2, device="meta")
+    other = torch.optim.SGD(elsewhere.parameters())
+    other.param_groups[0]["fused"] = optimizer.param_groups[0]["fused"]
+    fuse_steps(other, elsewhere)
+    assert optimizer.param_groups[0]["fused"] and other.param_groups[0]["fused"] is None
+
+
+def test_an_optimizer_with_a_choice_of_its_own_keeps_it() -> None:
+    model = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.Adam(model.parameters(), foreach=True)
+    fuse_steps(optimizer, model)
+    assert not optimizer.param_groups[0]["fused"]
+
+
 @pytest.mark.filterwarnings("ignore:Sparse invariant")
 def test_sparse_gradients_are_not_fused() -> None:
     model = torch.nn.Embedding(4, 3, sparse=True)
