@@ -50,7 +50,6 @@ FIRST_ROUND = {
     "model.pair_embedder.alignment_layer": None,
     "model.pair_embedder.sub_token_mode": "first",
 }
-ADAPTERS = r"(down|up)\.weight"
 # Between trainings on two machines.
 MAX_DIFFERENCE = 0.02
 
@@ -71,15 +70,15 @@ def train_twice(name: str, folder: Path, run: Path) -> None:
     first = run.with_name(f"{run.name}-first")
     train(name, folder, first, FIRST_ROUND)
     weights = {"type": "pretrained", "weights_file_path": str(first / "model.tar.gz")}
-    initializer = {"regexes": [[ADAPTERS, weights]]}
+    initializer = {"regexes": [[r"(down|up)\.weight", weights]]}
     train(name, folder, run, {"model.initializer": initializer, "trainer.optimizer.lr": 5e-4})
 
 
 def set_threshold(archive: Path, threshold: float) -> None:
-    """Changes the threshold of an archive, and drops the initializer, which refers to another one."""
+    """Changes the threshold of an archive, and drops an initializer, which refers to another one."""
     with tarfile.open(archive) as members:
         model = json.load(members.extractfile("config.json"))["model"]
-    model.pop("initializer")
+    model.pop("initializer", None)
     copy_archive(str(archive), archive, {**model, "threshold": threshold})
 
 

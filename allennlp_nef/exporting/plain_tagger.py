@@ -152,9 +152,9 @@ class PlainPairs(torch.nn.Module):
         vectors, source_vectors = (
             words_of(embedder, states, side) for side in (words, source_words)
         )
-        masks = words["counts"] > 0, source_words["counts"] > 0
-        vectors = embedder.with_source(vectors, source_vectors, masks[1], fields["alignments"])
-        return vectors, masks[0]
+        mask, source_mask = (side["counts"] > 0 for side in (words, source_words))
+        alignments = fields["alignments"]
+        return embedder.with_source(vectors, source_vectors, source_mask, alignments), mask
 
 
 def states_of(

@@ -17,7 +17,7 @@ from allennlp_nef.qe.reader import SAME, SAME_PREFIX
 
 NUM_SIMILARITY_FEATURES = 5
 MAX_LINKS = 4  # aligned source words that are counted
-TEMPERATURE = 0.05  # of soft alignments
+ALIGNMENT_TEMPERATURE = 0.05  # of `soft_alignments`
 
 
 class PairEmbedder(torch.nn.Module, Registrable):
@@ -211,8 +211,9 @@ class TransformerPairEmbedder(PretrainedTransformer, PairEmbedder):
         if there are none.
     alignment_layer : `int`, optional (default = `None`)
         With `aligned_source`, the transformer aligns the words itself, in all languages that it knows: source words are
-        weighted by a softmax of the cosine similarities of the states of this layer, divided by `TEMPERATURE`. Middle
-        layers align best (Jalili Sabet et al., "SimAlign", Findings of EMNLP 2020). Needs no alignments in the data.
+        weighted by a softmax of the cosine similarities of the states of this layer, divided by
+        `ALIGNMENT_TEMPERATURE`. Middle layers align best (Jalili Sabet et al., "SimAlign", Findings of EMNLP 2020).
+        Needs no alignments in the data.
     options
         See `PretrainedTransformer`.
     """
@@ -287,7 +288,9 @@ def soft_alignments(target: Tensor, source: Tensor, source_mask: Tensor) -> Tens
     """
     cosines = functional.normalize(target, dim=-1) @ functional.normalize(source, dim=-1).mT
     excluded = torch.finfo(cosines.dtype).min
-    return (cosines / TEMPERATURE).masked_fill(~source_mask[:, None], excluded).softmax(-1)
+    return (
+        (cosines / ALIGNMENT_TEMPERATURE).masked_fill(~source_mask[:, None], excluded).softmax(-1)
+    )
 
 
 def word_pieces(field: TextFieldTensors) -> dict[str, Tensor]:

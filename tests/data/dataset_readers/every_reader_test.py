@@ -38,8 +38,7 @@ def tree(words):
     return f"(1 (1 {first}) {tree(rest)})" if rest else f"(1 {first})"
 
 
-# For each reader, how a sentence is written. Sentences end with an empty line.
-# From the words of a sentence to its text in a file. All sentences have the same label, and an empty line after them.
+# For each reader, how the words of a sentence are written: with the same label in all sentences, and an empty line.
 READERS = {
     "conll_tags": conll,
     "conllu_tags": numbered(conllu),
