@@ -20,8 +20,9 @@ Writes these files to FOLDER:
     python exported/runner.py < requests.jsonl > answers.jsonl
 
 The program accepts the same requests as `predict`, without options, and returns the same tags. It splits text at
-whitespace. It has no word aligner: the words of a translation are unaligned unless the request contains alignments. A
-pretrained encoder reads each text in a single window.
+whitespace; for a quality estimator with a tokenizer of its own, such as qe-multilingual, requests must contain lists of
+words. It has no word aligner: the words of a translation are unaligned unless the request contains alignments. A
+pretrained encoder reads each text in a single window. Thresholds do not adapt to the requests.
 
 Supported: embeddings of words and affixes, or a pretrained encoder; aligned_pair and transformer_pair; the encoders
 lstm, gru and pass_through; neural_easy_first with csoftmax or softmax; and the tag heads softmax and crf.

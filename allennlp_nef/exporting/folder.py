@@ -54,7 +54,7 @@ def write_folder(predictor: TaggingPredictor, folder: Path, int8: bool = False) 
 
 
 def settings_of(predictor: TaggingPredictor, tagger: PlainTagger) -> dict[str, Any]:
-    """The content of `tagger.json`. Raises a `UserError` for an indexer or a tokenizer that cannot be exported."""
+    """The content of `tagger.json`. Raises a `UserError` for an indexer that cannot be exported."""
     model: Any = tagger.model
     dataset_reader: Any = predictor._dataset_reader
     head = model.tag_head
@@ -75,10 +75,9 @@ def settings_of(predictor: TaggingPredictor, tagger: PlainTagger) -> dict[str, A
     if isinstance(head, CrfTagHead):
         settings["chain"] = [scores.tolist() for scores in head.constrained_chain()]
     if tagger.is_qe:
-        for option in ("source_tokenizer", "target_tokenizer"):
-            if getattr(dataset_reader, option) is not None:
-                raise unsupported(option, getattr(dataset_reader, option), "none")
+        tokenizers = dataset_reader.source_tokenizer, dataset_reader.target_tokenizer
         settings["qe"] = {
+            "splits_text": tokenizers == (None, None),
             "tagged": dataset_reader.tagged,
             "eos": dataset_reader.eos,
             "bad_ids": model.bad_ids,
@@ -110,9 +109,8 @@ def _indexer(name: str, indexer: Any, vocab: Vocabulary) -> dict[str, Any]:
 
 def write_graph(tagger: PlainTagger, settings: dict[str, Any], folder: Path) -> None:
     """Writes `tagger.onnx`, for any number of sentences and words, with the inputs of the runner."""
-    requests = (
-        {"tokens": "a b c d e"[:n], "source": "a b c", "target": "a b c d e"[:n]} for n in (9, 5)
-    )
+    words = list("abcde")
+    requests = ({"tokens": words[:n], "source": words[:3], "target": words[:n]} for n in (5, 3))
     examples = [runner.parse(request, settings["qe"]) for request in requests]
     arrays = runner.Indexer(settings, folder).inputs(examples)
     fields = {name: torch.from_numpy(array) for name, array in arrays.items()}

@@ -59,7 +59,7 @@ class Runner:
 
         An answer has `tokens` and `tags`; without a CRF `probabilities` of the tags; for quality estimation
         `bad_probabilities` and `sentence_score`. Raises a `ValueError` for a text that does not fit into the window of
-        the encoder.
+        the encoder, and for a string if the tagger has a tokenizer, which is not exported.
         """
         sentences = [parse(request, self.settings["qe"]) for request in requests]
         order = sorted(range(len(sentences)), key=lambda i: max(map(len, sentences[i].values())))
@@ -107,6 +107,8 @@ def parse(request: dict[str, Any], qe: dict[str, Any] | None) -> Sentence:
 
     def words_of(name: str) -> list[str]:
         value = request[name]
+        if qe and not qe["splits_text"] and isinstance(value, str):
+            raise ValueError(f"{name}: expected a list of words; the tokenizer is not exported")
         return value.split() if isinstance(value, str) else value
 
     if qe is None:

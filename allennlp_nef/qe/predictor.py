@@ -42,8 +42,8 @@ class WordQePredictor(TaggingPredictor):
     `source` and `target` are strings, which the dataset reader splits, or lists of words. A final `<EOS>` of the target
     is optional for a model that tags it. `alignments` are pairs of a source and a target word, from 0: a string such as
     "0-0 1-1", or a list of such strings or of pairs. Without them, the aligner in the archive, if there is one, aligns
-    the words. `attention`, `trace`, `label_probabilities` and `threshold` are optional and take precedence over the
-    options of the predictor.
+    the words. A model with an `alignment_layer` does not use them. `attention`, `trace`, `label_probabilities` and
+    `threshold` are optional and take precedence over the options of the predictor.
 
     The answer has
 
@@ -53,7 +53,8 @@ class WordQePredictor(TaggingPredictor):
     - `bad_probabilities`, one for each token, and the `threshold` from which a token is BAD;
     - `threshold_from`, for a model with an adaptive threshold: "request", "model", or "expected_mcc", the default of at
       least 30 sentences that are predicted together;
-    - `alignments`: the pairs that were used; `alignments_from`: "given", "computed", or "none" without an aligner;
+    - `alignments`: the pairs of the request or of the aligner; `alignments_from`: "given", "computed", or "none"
+      without an aligner;
     - `spans`, if the target is tagged: adjacent BAD words of the same severity, each with `start` and `end` (characters
       of the target; of its words joined by blanks if it is a list), `text`, `severity` (if the model predicts it:
       "minor" or "major") and `probability`, the mean of its words. A BAD `<EOS>` that is not in the text is an empty

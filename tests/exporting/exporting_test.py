@@ -13,6 +13,7 @@ from allennlp.modules.seq2seq_encoders import (
     RnnSeq2SeqEncoder,
 )
 
+from allennlp_nef.data.tokenizers import PunctuationTokenizer
 from allennlp_nef.errors import UserError
 from allennlp_nef.exporting.folder import write_folder
 from allennlp_nef.exporting.plain_tagger import PlainRecurrent, PlainSketching, PlainTagger
@@ -103,7 +104,7 @@ def test_runner_tags_what_the_reader_tags(tagged, eos, alignments):
     links = [(0, 1), (1, 0)] if alignments else None
     instance = reader.text_to_instance(source, target, links)
     request = {"source": " ".join(source), "target": target, "alignments": alignments}
-    sentence = parse(request, {"tagged": tagged, "eos": eos})
+    sentence = parse(request, {"tagged": tagged, "eos": eos, "splits_text": True})
     for side in ("source", "target"):
         assert sentence[side] == [token.text for token in instance[side]]
     inputs = Indexer({"sides": {}, "window": None}, None).inputs([sentence])
@@ -115,6 +116,18 @@ def test_text_longer_than_the_window_is_an_error(exported):
     *_, folder = exported("transformer")
     with pytest.raises(ValueError, match="pieces"):
         Runner(folder).tag([{"source": "word " * 40, "target": "word"}])
+
+
+def test_string_is_an_error_if_its_tokenizer_is_not_exported(exported, tmp_path, monkeypatch):
+    predictor, _, folder = exported("transformer that aligns")
+    request = {"source": ["one"], "target": ["two", "words"]}
+    (expected,) = Runner(folder).tag([request])
+    monkeypatch.setattr(predictor._dataset_reader, "target_tokenizer", PunctuationTokenizer())
+    write_folder(predictor, tmp_path)
+    runner = Runner(tmp_path)
+    assert runner.tag([request]) == [expected]
+    with pytest.raises(ValueError, match="expected a list of words"):
+        runner.tag([{"source": ["one"], "target": "two words"}])
 
 
 @pytest.mark.parametrize("kind", [LstmSeq2SeqEncoder, GruSeq2SeqEncoder])
