@@ -6,8 +6,7 @@
       regexes: [
         [
           '(down|up)\\.weight|tag_head|sentence_score',
-          // `allennlp-nef models --json` prints the path in an installed package.
-          { type: 'pretrained', weights_file_path: 'allennlp_nef/trained_models/qe-multilingual.tar.gz' },
+          { type: 'trained_model', archive: 'qe-multilingual' },  // or the path of an archive
         ],
       ],
     },

@@ -168,8 +168,8 @@ def review(
         place, reason = pairs[failed[0]].place, results[failed[0]]["error"]
         if len(failed) == len(results):
             raise UserError(f"{place}: no segment can be scored ({reason})")
-        message = "%s: the first of %d segments (of %d) without a score: %s"
-        logger.warning(message, place, len(failed), len(results), reason)
+        message = "%d of %d segments have no score, the first one at %s: %s"
+        logger.warning(message, len(failed), len(results), place, reason)
     heading = title or Path(inputs[-1]).name
     model = Path((archive or "").removesuffix("model.tar.gz")).name
     page = report_page(heading, bitext, results, model)  # checks the words of the answers

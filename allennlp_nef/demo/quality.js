@@ -3,7 +3,7 @@
 
 const Quality = (() => {
   const NOTES = {
-    none: "No alignments were given, and the model has no aligner: it did not use the source.",
+    none: "No alignments were given, and the model has no aligner.",
     computed: "The model's aligner computed the alignments. Choose a word: dashed frames mark its source words.",
     unaligned: "A dotted line below a word: it is not aligned.",
     gaps: "The tag and the number of a word belong to the gap before it.",

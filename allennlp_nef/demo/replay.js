@@ -66,7 +66,7 @@ const Replay = (() => {
       const chip = element("li", { class: "chip", tabindex: i === 0 ? "0" : "-1" }, element("bdi", { class: "word" }, token), " ", tag, " ");
       if (answer.bad_probabilities) chip.append(hidden("probability of BAD "));
       chip.append(probability, " ", gold);
-      if (answer.source) {
+      if (answer.source && answer.alignments_from !== "none") {
         chip.title = aligned[i].length ? `Aligned with ${aligned[i].join(" ")}` : "Not aligned";
         chip.append(hidden(`, ${chip.title}`));
         chip.classList.toggle("unaligned", !aligned[i].length);
@@ -215,7 +215,8 @@ const Replay = (() => {
   }
 
   function sourceOf(answer, aligned) {
-    const words = answer.source.map((word, i) => element("li", aligned[i] ? {} : { class: "unaligned", title: "Not aligned" }, element("bdi", {}, word)));
+    const hasLinks = answer.alignments_from !== "none";
+    const words = answer.source.map((word, i) => element("li", aligned[i] || !hasLinks ? {} : { class: "unaligned", title: "Not aligned" }, element("bdi", {}, word)));
     const isComputed = answer.alignments_from === "computed";
     return { words, list: element("ol", { class: isComputed ? "source computed" : "source", dir: directionOf(answer.source) }, ...words) };
   }

@@ -96,8 +96,8 @@
   function about(i, j) {
     const sources = wordsOf(i, "source");
     const others = alignedWith(i, j, "target").map((k) => sources[k]);
-    const aligned = others.length ? `aligned with ${isolated(others.join(" "))}` : "not aligned";
-    return `${labels[labelOf(i, j)]}, probability of BAD ${decimals(sentences[i].bad[j])}, ${aligned}`;
+    const aligned = others.length ? `, aligned with ${isolated(others.join(" "))}` : sentences[i].links.length ? ", not aligned" : "";
+    return `${labels[labelOf(i, j)]}, probability of BAD ${decimals(sentences[i].bad[j])}${aligned}`;
   }
 
   const sayWord = (i, j) => say(`${isolated(wordsOf(i, "target")[j])}: ${about(i, j)}.`);
