@@ -24,4 +24,4 @@ from allennlp_nef.predictors import dependency_parser, sentences  # noqa: F401
 from allennlp_nef.predictors import nef_tagger as nef_tagger_predictor  # noqa: F401
 from allennlp_nef.qe import aligner, inputs, model, predictor, reader  # noqa: F401
 from allennlp_nef.qe import metrics as qe_metrics  # noqa: F401
-from allennlp_nef.training import callbacks, initializers, schedules, trainer  # noqa: F401
+from allennlp_nef.training import callbacks, schedules, trainer  # noqa: F401

@@ -41,12 +41,7 @@ REFERENCE = {
         *("metrics.conlleval", "metrics.tag_accuracy", "metrics.correlations"),
         *("metrics.tag_scores", "metrics.significance", "qe.metrics"),
     ],
-    "Training": [
-        "training.trainer",
-        "training.schedules",
-        "training.initializers",
-        "training.callbacks",
-    ],
+    "Training": ["training.trainer", "training.schedules", "training.callbacks"],
     "Predictors": [
         *("predictors.base", "predictors.nef_tagger", "qe.predictor", "predictors.sentences"),
         "predictors.dependency_parser",

@@ -29,15 +29,16 @@ const Quality = (() => {
     return { ...answer, headings };
   }
 
-  /** Whether each word of both sides is aligned: `{ source, target }`. */
+  /** Whether each word of both sides is aligned: `{ source, target }`. True if nothing could align them. */
   function alignedOf(answer) {
-    const side = (words, k) => words.map((_, i) => (answer.alignments ?? []).some((pair) => pair[k] === i));
+    const isUnknown = answer.alignments_from === "none";
+    const side = (words, k) => words.map((_, i) => isUnknown || (answer.alignments ?? []).some((pair) => pair[k] === i));
     return { source: side(answer.source ?? [], 0), target: side(answer.tokens, 1) };
   }
 
   function notesOf(answer) {
     const { source, target } = alignedOf(answer);
-    const isPartial = answer.source && answer.alignments_from !== "none" && [...source, ...target].includes(false);
+    const isPartial = answer.source && [...source, ...target].includes(false);
     const notes = [NOTES[answer.tagged], NOTES[answer.alignments_from], isPartial && NOTES.unaligned];
     return notes.filter(Boolean).map((text) => element("p", { class: "note" }, text));
   }

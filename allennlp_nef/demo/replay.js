@@ -215,8 +215,7 @@ const Replay = (() => {
   }
 
   function sourceOf(answer, aligned) {
-    const hasLinks = answer.alignments_from !== "none";
-    const words = answer.source.map((word, i) => element("li", aligned[i] || !hasLinks ? {} : { class: "unaligned", title: "Not aligned" }, element("bdi", {}, word)));
+    const words = answer.source.map((word, i) => element("li", aligned[i] ? {} : { class: "unaligned", title: "Not aligned" }, element("bdi", {}, word)));
     const isComputed = answer.alignments_from === "computed";
     return { words, list: element("ol", { class: isComputed ? "source computed" : "source", dir: directionOf(answer.source) }, ...words) };
   }

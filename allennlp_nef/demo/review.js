@@ -96,8 +96,10 @@
   function about(i, j) {
     const sources = wordsOf(i, "source");
     const others = alignedWith(i, j, "target").map((k) => sources[k]);
-    const aligned = others.length ? `, aligned with ${isolated(others.join(" "))}` : sentences[i].links.length ? ", not aligned" : "";
-    return `${labels[labelOf(i, j)]}, probability of BAD ${decimals(sentences[i].bad[j])}${aligned}`;
+    const parts = [labels[labelOf(i, j)], `probability of BAD ${decimals(sentences[i].bad[j])}`];
+    if (others.length) parts.push(`aligned with ${isolated(others.join(" "))}`);
+    else if (sentences[i].links.length) parts.push("not aligned");
+    return parts.join(", ");
   }
 
   const sayWord = (i, j) => say(`${isolated(wordsOf(i, "target")[j])}: ${about(i, j)}.`);

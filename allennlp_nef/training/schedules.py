@@ -1,11 +1,14 @@
-"""Learning rate schedules and averages of parameters."""
+"""How parameters begin and change: initial values, learning rate schedules and averages."""
 
 from typing import Any
 
 import torch
+from allennlp.nn.initializers import Initializer, PretrainedModelInitializer
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from allennlp.training.moving_average import ExponentialMovingAverage, MovingAverage
 from overrides import overrides
+
+from allennlp_nef.resources import archive_path
 
 
 @LearningRateScheduler.register("inverse_time")
@@ -54,3 +57,23 @@ class ResumableExponentialMovingAverage(ExponentialMovingAverage):
         for name in self._shadows:
             self._shadows[name].copy_(state_dict["shadows"][name])
             self._backups[name].copy_(state_dict["backups"][name])
+
+
+@Initializer.register("trained_model")
+class TrainedModelInitializer(PretrainedModelInitializer):
+    """AllenNLP's initializer `pretrained`, which also takes the names of the models that come with this package.
+
+    Registered as an `Initializer` with name "trained_model".
+
+    # Parameters
+
+    archive : `str`
+        An archive, or the name of a trained model, such as "qe-multilingual".
+
+    # Raises
+
+    `UserError`: a name without a file or a model.
+    """
+
+    def __init__(self, archive: str) -> None:
+        super().__init__(archive_path(archive))

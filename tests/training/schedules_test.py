@@ -1,14 +1,17 @@
-"""Learning rates and moving averages."""
+"""Learning rates, moving averages and initial weights."""
 
 import copy
 
 import pytest
 import torch
 from allennlp.common import Params
+from allennlp.nn import InitializerApplicator
 from allennlp.training.moving_average import MovingAverage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from allennlp_nef import load
+from allennlp_nef.errors import UserError
 from allennlp_nef.training.schedules import InverseTime
 
 
@@ -63,3 +66,21 @@ def test_recovered_averages_equal_those_of_a_training_without_interruption():
     recovered.load_state_dict(model.state_dict())
     second.load_state_dict(copy.deepcopy(first.state_dict()))
     torch.testing.assert_close(update(recovered, second, range(5, 9)), expected)
+
+
+def initial_weights_of(archive):
+    options = {"type": "trained_model", "archive": archive}
+    return InitializerApplicator.from_params(Params({"regexes": [["bias", options]]}))
+
+
+def test_weights_are_those_of_the_named_model():
+    model = load("qe-en-de")._model
+    expected = model.tag_head.projection.bias.detach().clone()
+    torch.nn.init.zeros_(model.tag_head.projection.bias)
+    initial_weights_of("qe-en-de")(model)
+    assert torch.equal(model.tag_head.projection.bias, expected)
+
+
+def test_unknown_name_is_an_error():
+    with pytest.raises(UserError, match="qe-multilingual"):
+        initial_weights_of("qe-multilingal")
