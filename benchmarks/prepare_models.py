@@ -39,11 +39,9 @@ MULTILINGUAL = "training_configs/qe_multilingual.jsonnet"
 CONFIGS = {"qe-en-de": SMALL, "qe-ro-en": SMALL, "qe-multilingual": MULTILINGUAL}
 ALL_PAIRS = ["en-de", "en-zh", "et-en", "ne-en", "ro-en", "ru-en", "si-en"]
 PAIRS = {"qe-en-de": ["en-de"], "qe-ro-en": ["ro-en"], "qe-multilingual": ALL_PAIRS}
-SCORES = {"MCC": "mcc", "F1-MULT": "f1_mult", "Pearson": "pearson"}
-# The threshold of `qe-multilingual` adapts to the data. For single sentences, this one has the highest mean MCC on the
-# dev sets of eleven language pairs, four of them without training data.
-ADAPTIVE_SCORES = {"MCC": "adaptive_mcc", "Pearson": "pearson"}
-SINGLE_THRESHOLD = 0.38
+SCORES = {"MCC": "mcc", "F1-MULT": "f1_mult", "Pearson": "hter_pearson"}
+# The one with the highest mean MCC on the dev sets of eleven language pairs, four of them without training data.
+MULTILINGUAL_THRESHOLD = 0.38
 # `qe-multilingual` is trained for an epoch without aligned source words, and its adapters for another one with them.
 FIRST_ROUND = {
     "model.pair_embedder.aligned_source": False,
@@ -100,12 +98,11 @@ def halve_weights(archive: Path, output: Path) -> None:
 
 def scores_of(archive: Path, folder: Path, name: str) -> dict[str, dict[str, float]]:
     """The scores of each language pair of a model, and their means under the name "mean"."""
-    keys = ADAPTIVE_SCORES if name == "qe-multilingual" else SCORES
     scores = {}
     for pair in PAIRS[name]:
         metrics = evaluate_from_archive(str(archive), str(folder / f"mlqe-pe-{pair}" / "test20"))
-        scores[pair] = {score: round(metrics[key], 4) for score, key in keys.items()}
-    means = {score: mean(each[score] for each in scores.values()) for score in keys}
+        scores[pair] = {score: round(metrics[key], 4) for score, key in SCORES.items()}
+    means = {score: mean(each[score] for each in scores.values()) for score in SCORES}
     return {**scores, "mean": {score: round(value, 4) for score, value in means.items()}}
 
 
@@ -148,7 +145,7 @@ def main() -> None:
     dev = [str(folder / f"mlqe-pe-{pair}" / "dev") for pair in PAIRS[args.name]]
     calibration = calibrate(str(run / "model.tar.gz"), dev, output=str(full))
     if args.name == "qe-multilingual":
-        set_threshold(full, SINGLE_THRESHOLD)
+        set_threshold(full, MULTILINGUAL_THRESHOLD)
     halve_weights(full, half)
     scores = {
         bits: scores_of(archive, folder, args.name)

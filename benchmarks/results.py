@@ -47,8 +47,15 @@ import allennlp_nef  # noqa: F401  # registers the components
 from allennlp_nef.metrics.correlations import CORRELATIONS
 from allennlp_nef.metrics.significance import compare
 from allennlp_nef.predictors.archives import load_archive_safely, load_predictor
-from allennlp_nef.qe.calibration import LabeledWords, bad_probabilities, fit, scores_of, words_of
+from allennlp_nef.qe.calibration import (
+    LabeledWords,
+    bad_probabilities,
+    fit,
+    labeled_words,
+    scores_of,
+)
 from allennlp_nef.qe.files import find_files
+from allennlp_nef.qe.predictor import WordQePredictor
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = ("dev", "test")
@@ -159,7 +166,7 @@ def score_calibrated(run: Run, study: Study) -> dict[str, dict[str, Part]]:
             files = find_files(run.files[part])
             if not alignments:
                 files.pop("alignments", None)
-            words[part] = words_of(model, reader, reader.read(files))
+            words[part] = labeled_words(WordQePredictor(model, reader), reader.read(files))
         return words
 
     words = {"": read(alignments=True)}

@@ -103,7 +103,7 @@ def test_sentences_pairs_and_trees_are_trained_and_answered(trained, config, req
 
 def test_load_answers_from_python(archive_path, ner_archive):
     answer = load(str(archive_path)).predict("good morning", "guten Morgen", attention=True)
-    assert len(answer["attention"][0]) == 2 and 0 <= answer["sentence_score"] <= 1
+    assert len(answer["attention"][0]) == 2 and 0 <= answer["expected_bad_share"] <= 1
     tagger = load(str(ner_archive))
     assert tagger.predict("a new sentence")["tokens"] == ["a", "new", "sentence"]
     trace = tagger.trace("a new sentence")

@@ -23,7 +23,6 @@ local reader = {
       save_weights: false,  // the archive has the adapters, and names the encoder
     },
     sentence_score: {},
-    adaptive_threshold: true,
     metrics+: [{ type: 'sentence_scores' }],
   },
   trainer+: {

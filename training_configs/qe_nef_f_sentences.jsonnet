@@ -7,5 +7,5 @@
     sentence_score: {},
     metrics+: [{ type: 'sentence_scores' }],
   },
-  trainer+: { validation_metric: ['+best_mcc', '+pearson'] },
+  trainer+: { validation_metric: ['+best_mcc', '+hter_pearson'] },
 }

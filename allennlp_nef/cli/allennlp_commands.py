@@ -3,12 +3,12 @@
 import argparse
 import json
 import logging
-import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache
 from io import TextIOWrapper
+from itertools import tee
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from allennlp.common.util import JsonDict
 from overrides import overrides
 
 from allennlp_nef.cli.shared import (
+    add_threshold,
     check_outputs,
     is_stdout,
     json_object,
@@ -28,9 +29,9 @@ from allennlp_nef.cli.shared import (
     writing,
 )
 from allennlp_nef.data.text_files import read_lines
-from allennlp_nef.errors import UserError, needing
-from allennlp_nef.predictors.base import Line
-from allennlp_nef.resources import folders
+from allennlp_nef.errors import UserError
+from allennlp_nef.predictors.base import NefPredictor
+from allennlp_nef.qe.layouts import OK
 
 logger = logging.getLogger(__name__)
 
@@ -41,9 +42,6 @@ Run = Callable[[argparse.Namespace], Any]
 @cache
 def extend(name: str) -> None:
     """Registers the command in place of AllenNLP's command of that name."""
-    if name == "serve":
-        with needing("serve", "serve"):
-            import allennlp_server.commands.server_simple  # noqa: F401
     base: Any = Subcommand.by_name(name)
     function = COMMANDS[name]
 
@@ -53,12 +51,10 @@ def extend(name: str) -> None:
             subparser: argparse.ArgumentParser = super().add_subparser(parser)
             run = subparser.get_default("func")
             subparser.set_defaults(func=lambda args: function(args, run))
-            if name == "serve":
-                subparser.usage = "%(prog)s ARCHIVE [options]"  # `program.run` adds --archive-path
             if name == "predict":
-                # The predictor divides them into batches. An adaptive threshold is one for all of them.
-                subparser.set_defaults(batch_size=1000)
+                subparser.set_defaults(batch_size=64)
                 subparser._option_string_actions["--batch-size"].type = positive
+                add_threshold(subparser)
             return subparser
 
 
@@ -99,8 +95,10 @@ def evaluate(args: argparse.Namespace, run: Run) -> None:
 
 
 class PredictManager(_PredictManager):
-    """AllenNLP's manager, but it reads and writes UTF-8, does not reopen standard output, and tells the predictor where
-    requests stand and when it has finished."""
+    """AllenNLP's manager, but it reads and writes UTF-8 and does not reopen standard output.
+
+    The predictors of this package get all requests as one stream, each with its file and line.
+    """
 
     @overrides(check_signature=False)
     def __init__(self, predictor: Any, input_file: str, output_file: str | None, *args: Any):
@@ -110,20 +108,54 @@ class PredictManager(_PredictManager):
 
     @overrides
     def _get_json_data(self) -> Iterator[JsonDict]:
+        for _, line in self._lines():
+            yield self._predictor.load_line(line)
+
+    def _lines(self) -> Iterator[tuple[str, str]]:
+        """Each line that is not blank, and its place."""
         is_stdin = self._input_file == "-"
         name = "<stdin>" if is_stdin else self._input_file
         for number, line in enumerate(sys.stdin, 1) if is_stdin else read_lines(name):
             if line.strip():
-                request = self._predictor.load_line(line)
-                if isinstance(request, Line):
-                    request.place = f"{name}:{number}"
-                yield request
+                yield f"{name}:{number}", line
+
+    def _requests(self) -> Iterator[tuple[str, Any]]:
+        """Each instance or request, and its place. The error of a line without a request takes its place."""
+        if self._dataset_reader is not None:
+            yield from (("", instance) for instance in self._get_instance_data())
+            return
+        for place, line in self._lines():
+            try:
+                yield place, self._predictor.load_line(line)
+            except UserError as error:
+                yield place, error
 
     @overrides
     def run(self) -> None:
-        super().run()
-        if hasattr(self._predictor, "finish"):
-            self._predictor.finish()
+        predictor: Any = self._predictor
+        if not isinstance(predictor, NefPredictor):
+            super().run()
+            return
+        predictor.batch_size = self._batch_size
+        requests, shown = tee(self._requests())
+        is_uncalibrated = (
+            getattr(predictor._model, "threshold", 0.0) is None
+            and predictor.options.get("threshold") is None
+        )
+        has_errors = False
+        for index, answer in enumerate(predictor.stream(requests)):
+            _, request = next(shown)
+            has_errors = has_errors or not {OK}.issuperset(answer.get("tags", ()))
+            text = (
+                json.dumps(request, ensure_ascii=False) if type(request) is dict else str(request)
+            )
+            self._maybe_print_to_console_and_file(index, predictor.dump_line(answer), text)
+        if self._output_file is not None:
+            self._output_file.close()
+        if is_uncalibrated and not has_errors:
+            logger.warning(
+                "All words are tagged OK. `allennlp-nef calibrate` finds a threshold for this model."
+            )
 
 
 def predict(args: argparse.Namespace, run: Run) -> None:
@@ -131,7 +163,10 @@ def predict(args: argparse.Namespace, run: Run) -> None:
     allennlp.commands.predict._PredictManager = PredictManager  # type: ignore[misc]
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    json_object("--predictor-args", args.predictor_args.strip() or None)
+    options = json_object("--predictor-args", args.predictor_args.strip() or None)
+    if args.threshold is not None:
+        options["threshold"] = args.threshold
+    args.predictor_args = json.dumps(options)
     check_outputs([args.output_file], [args.input_file])
     with ExitStack() as stack:
         if args.output_file and is_stdout(args.output_file):
@@ -141,32 +176,8 @@ def predict(args: argparse.Namespace, run: Run) -> None:
         run(args)
 
 
-def serve(args: argparse.Namespace, run: Run) -> None:
-    """Serves the page of this package by default and returns every error as JSON."""
-    from allennlp_server.commands import server_simple
-    from werkzeug.exceptions import HTTPException
-
-    try:  # before the model is loaded
-        socket.create_server((args.host, args.port)).close()
-    except (OSError, OverflowError) as error:
-        raise UserError(f"cannot use port {args.port} on {args.host}: {error}") from error
-    make_app = server_simple.make_app
-
-    def make(**options: Any) -> Any:
-        app = make_app(**options)
-        app.register_error_handler(
-            HTTPException, lambda error: ({"message": error.description}, error.code)
-        )
-        return app
-
-    server_simple.make_app = make
-    args.static_dir = args.static_dir or str(folders()["demo"])
-    run(args)
-
-
 COMMANDS: dict[str, Callable[[argparse.Namespace, Run], None]] = {
     "train": train,
     "evaluate": evaluate,
     "predict": predict,
-    "serve": serve,
 }

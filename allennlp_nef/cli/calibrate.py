@@ -97,6 +97,7 @@ def calibrate(
     from allennlp_nef.predictors.archives import load_archive_safely
     from allennlp_nef.qe.calibration import calibrate_model
     from allennlp_nef.qe.model import WordQeTagger
+    from allennlp_nef.qe.predictor import WordQePredictor
 
     if plot is not None and not plot.endswith(FORMATS):
         raise UserError(f"--plot: expected a .png or .svg file, got {plot!r}")
@@ -109,8 +110,9 @@ def calibrate(
     data = config.get("validation_data_path") if data is None else data
     if data is None:
         raise UserError("expected labeled data (DEV), since the config has no validation_data_path")
-    reader = loaded.validation_dataset_reader
-    calibration = calibrate_model(model, reader, data, maximize, batch_size)
+    reader: Any = loaded.validation_dataset_reader
+    predictor = WordQePredictor(model.eval(), reader, batch_size=batch_size)
+    calibration = calibrate_model(predictor, data, maximize)
     if plot is not None:
         from allennlp_nef.figures._reliability import reliability_plot
 

@@ -10,6 +10,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def run(arguments: Sequence[str]) -> int:
     from allennlp.commands import main as run_allennlp
     from allennlp.common.checks import ConfigurationError
 
-    from allennlp_nef.cli import allennlp_commands
+    from allennlp_nef.cli import allennlp_commands, subcommands
     from allennlp_nef.errors import UserError
     from allennlp_nef.predictors.archives import safe_archives
     from allennlp_nef.version import VERSION
@@ -47,12 +48,14 @@ def run(arguments: Sequence[str]) -> int:
     if command == ["--version"]:
         print(f"allennlp-nef {VERSION}")
         return 0
-    if command[0] == "serve" and len(command) > 1 and not command[1].startswith("-"):
-        command.insert(1, "--archive-path")
     sys.argv = ["allennlp-nef", *command]
     try:
         if command[0] in allennlp_commands.COMMANDS:
             allennlp_commands.extend(command[0])
+        elif command[0] in ("serve", "--help", "-h"):
+            with suppress(ImportError):  # it registers a command of the same name
+                import allennlp_server.commands.server_simple  # noqa: F401
+            subcommands.register("serve")
         with safe_archives():
             run_allennlp(prog="allennlp-nef")
     except BrokenPipeError:  # the reader of our output has stopped, such as `head`

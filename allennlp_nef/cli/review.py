@@ -10,6 +10,7 @@ from typing import Any
 
 from allennlp_nef.cli.shared import (
     add_batches,
+    add_threshold,
     add_trust,
     check_outputs,
     percent,
@@ -24,13 +25,12 @@ from allennlp_nef.qe.report import figures_of, report_page
 
 logger = logging.getLogger(__name__)
 
-NUM_SEGMENTS = 1000  # that an adaptive threshold is chosen for
 _NUMBER = int | float
 _ANSWER: dict[str, Any] = {
     **dict.fromkeys(("source", "tokens", "tags"), [str]),
     "bad_probabilities": [_NUMBER],
     "threshold": _NUMBER,
-    "sentence_score": _NUMBER,
+    "expected_bad_share": _NUMBER,
     "alignments": [[int]],
     "spans": [{"start": int, "end": int, "text": str, "probability": _NUMBER}],
 }
@@ -72,6 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "-o", "--overrides", default="", metavar="JSON", help="changes to the config of the archive"
     )
+    add_threshold(parser)
     add("--title", help="title of the report (default = the name of INPUT)")
     add("--source-language", metavar="CODE", help="such as en (default = the language in INPUT)")
     add("--target-language", metavar="CODE", help="such as de (default = the language in INPUT)")
@@ -89,6 +90,7 @@ def run(args: argparse.Namespace) -> Iterator[str]:
         archive=args.archive,
         answers=args.answers,
         overrides=args.overrides,
+        threshold=args.threshold,
         title=args.title,
         source_language=args.source_language,
         target_language=args.target_language,
@@ -116,6 +118,7 @@ def review(
     archive: str | None = None,
     answers: str | None = None,
     overrides: str | dict[str, Any] = "",
+    threshold: float | str | None = None,
     title: str | None = None,
     source_language: str | None = None,
     target_language: str | None = None,
@@ -153,7 +156,12 @@ def review(
         raise UserError(f"--annotated: expected XLIFF, TSV or CSV, got {inputs[0]}")
     pairs = bitext.segments
     if archive is not None:
-        options = {"trust": trust, "overrides": overrides, "batch_size": batch_size}
+        options = {
+            "trust": trust,
+            "overrides": overrides,
+            "threshold": threshold,
+            "batch_size": batch_size,
+        }
         complete = [pair for pair in pairs if pair.missing is None]
         languages = (bitext.source_language, bitext.target_language)
         scored = iter(_predict(complete, archive, cuda_device, languages, options))
@@ -190,7 +198,6 @@ def _predict(
 ) -> list[dict[str, Any]]:
     """The answer of a model to each segment; `{"error": ...}` if it cannot be scored."""
     from allennlp.common import Tqdm
-    from allennlp.common.util import lazy_groups_of
 
     from allennlp_nef.predictors.archives import load_predictor
 
@@ -201,13 +208,8 @@ def _predict(
         for code in filter(None, languages):
             if re.split("[-_]", code)[0].lower() not in multilingual_e5.LANGUAGES:
                 logger.warning("%s does not know the language %r", archive, code)
-    answers: list[dict[str, Any]] = []
-    requests = ({"source": pair.source, "target": pair.target} for pair in pairs)
-    with Tqdm.tqdm(total=len(pairs), desc="segments") as progress:
-        for batch in lazy_groups_of(requests, NUM_SEGMENTS):
-            answers += predictor.predict_batch_json(batch)
-            progress.update(len(batch))
-    return answers
+    requests = ((pair.place, {"source": pair.source, "target": pair.target}) for pair in pairs)
+    return list(Tqdm.tqdm(predictor.stream(requests), total=len(pairs), desc="segments"))
 
 
 def _read_answers(path: str, count: int) -> list[dict[str, Any]]:

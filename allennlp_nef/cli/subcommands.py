@@ -10,10 +10,11 @@ from allennlp_nef.cli import COMMANDS
 from allennlp_nef.cli.shared import print_lines
 
 
-def _register(name: str) -> None:
+def register(name: str) -> None:
+    """Registers a command; one of the same name is replaced."""
     command = import_module(f"allennlp_nef.cli.{name.replace('-', '_')}")
 
-    @Subcommand.register(name)
+    @Subcommand.register(name, exist_ok=True)
     class Command(Subcommand):
         @overrides
         def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
@@ -29,4 +30,4 @@ def _register(name: str) -> None:
 
 
 for _name in COMMANDS:
-    _register(_name)
+    register(_name)

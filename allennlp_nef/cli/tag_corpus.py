@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Iterator
 
-from allennlp_nef.cli.shared import add_trust, json_object, positive
+from allennlp_nef.cli.shared import add_threshold, add_trust, json_object, positive
 from allennlp_nef.errors import needing
 
 SUMMARY = "Tag large files with Ray Data, on one machine or on a cluster."
@@ -47,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="JSON",
         help="""options of the predictor, such as '{"threshold": 0.4, "batch_size": 128}'""",
     )
+    add_threshold(parser)
     add("--workers", type=positive, default=1, metavar="N", help="processes that tag")
     add(
         "--gpus-per-worker",
@@ -63,6 +64,9 @@ def run(args: argparse.Namespace) -> Iterator[str]:
     with needing("ray", "tag-corpus"):
         from allennlp_nef.corpora._job import tag_corpus
 
+    options = json_object("--predictor-args", args.predictor_args)
+    if args.threshold is not None:
+        options["threshold"] = args.threshold
     yield from tag_corpus(
         args.archive,
         args.inputs,
@@ -75,5 +79,5 @@ def run(args: argparse.Namespace) -> Iterator[str]:
         address=args.address,
         include_package=getattr(args, "include_package", ()),
         trust=args.trust,
-        **json_object("--predictor-args", args.predictor_args),
+        **options,
     )

@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any
 
+import numpy
 import pyarrow
 import ray
 from allennlp.common.file_utils import cached_path
@@ -60,13 +61,15 @@ class LineTagger(Tagger):
     `ray.data.read_json` loads whole files, requires the same types in all lines, and turns some strings into dates.
     """
 
+    def rows_of(self, batch: pyarrow.Table) -> list[dict[str, Any]]:
+        return [self._row_of(line) for line in batch[LINE].to_pylist()]
+
     def __call__(self, batch: pyarrow.Table) -> pyarrow.Table:
-        rows = [self._row_of(line) for line in batch[LINE].to_pylist()]
-        tagged = []
+        rows, tagged = self.rows_of(batch), []
         for row, answer in zip(rows, self.answers(rows)):
             new = {name: answer[name] for name in self.new_fields(row) if name in answer}
             result = {**row, **new, ERROR: answer.get(ERROR)}
-            tagged.append(json.dumps(result, default=_decode))
+            tagged.append(json.dumps(result, default=_decode, ensure_ascii=False))
         return pyarrow.table({LINE: tagged})
 
     def _row_of(self, line: bytes) -> dict[str, Any]:
@@ -126,6 +129,9 @@ def tag_corpus(
     options |= {"archive": archive, "fields": fields, "columns": columns, "trust": trust}
     options["include_package"] = list(include_package)
     settings = json.dumps({**options, "sha256": checksum(archive)}, sort_keys=True).encode()
+    is_adaptive = options.get("threshold") == "adaptive"
+    if is_adaptive:
+        options["threshold"] = None
     filesystem, folder = FileSystem.from_uri(absolute(output))
     jobs: dict[str, tuple[str, str]] = {}  # the path and the format of an input, by its folder
     for path in map(absolute, inputs):
@@ -152,33 +158,55 @@ def tag_corpus(
     context = ray.data.DataContext.get_current().copy()
     context.execution_options.preserve_order = True
     context.target_max_block_size = BLOCK_SIZE
-    for target, (path, kind) in waiting.items():
-        if exists(filesystem, target):  # from a job that was interrupted
-            filesystem.delete_dir(target)
-        with ray.data.DataContext.current(context):
-            if kind == "parquet":
-                rows = ray.data.read_parquet(path)
-                taggers[kind].inputs_in(rows.schema().names)
-            else:
-                rows = ray.data.read_datasource(LineSource(path))
-            tagged = rows.map_batches(
-                _tagger(kind),
-                # Ray hides the GPUs of other workers.
-                fn_constructor_kwargs=_arguments(kind, options, 0 if gpus_per_worker else -1),
-                compute=ray.data.ActorPoolStrategy(size=workers),
-                num_gpus=gpus_per_worker or None,
-                batch_size=BATCH_SIZE,
-                batch_format="pyarrow",
-            )
+    cuda_device = 0 if gpus_per_worker else -1  # Ray hides the GPUs of other workers
+
+    def tag(path: str, kind: str, tagger: type[Tagger]) -> Any:
+        if kind == "parquet":
+            rows = ray.data.read_parquet(path)
+            taggers[kind].inputs_in(rows.schema().names)
+        else:
+            rows = ray.data.read_datasource(LineSource(path))
+        return rows.map_batches(
+            tagger,
+            fn_constructor_kwargs=_arguments(kind, options, cuda_device),
+            compute=ray.data.ActorPoolStrategy(size=workers),
+            num_gpus=gpus_per_worker or None,
+            batch_size=BATCH_SIZE,
+            batch_format="pyarrow",
+        )
+
+    with ray.data.DataContext.current(context):
+        if is_adaptive:  # over all inputs
+            scored = (tag(*job, _probabilities(job[1])) for job in jobs.values())
+            bad = [batch["p"] for each in scored for batch in each.iter_batches()]
+            predictor = next(iter(taggers.values())).predictor
+            options["threshold"] = predictor.adaptive_threshold(numpy.concatenate(bad))
+            options["threshold_from"] = "adaptive"
+        for target, (path, kind) in waiting.items():
+            if exists(filesystem, target):  # from a job that was interrupted
+                filesystem.delete_dir(target)
+            tagged = tag(path, kind, _tagger(kind))
             if kind == "parquet":
                 tagged.write_parquet(target, filesystem=filesystem)
             else:
                 sink = LineSink(target, filesystem=filesystem, file_format="jsonl")
                 tagged.write_datasink(sink)
-        filesystem.create_dir(target)  # Ray writes nothing for an input without rows
-        with filesystem.open_output_stream(f"{target}/{MARKER}") as file:
-            file.write(settings)
-        yield target
+            filesystem.create_dir(target)  # Ray writes nothing for an input without rows
+            with filesystem.open_output_stream(f"{target}/{MARKER}") as file:
+                file.write(settings)
+            yield target
+
+
+def _probabilities(kind: str) -> type[Tagger]:
+    """A tagger whose batches are the probabilities of BAD of all words."""
+
+    class Probabilities(_tagger(kind)):  # type: ignore[misc]
+        def __call__(self, batch: pyarrow.Table) -> pyarrow.Table:
+            answers = self.answers(self.rows_of(batch))
+            bad = [p for answer in answers for p in answer.get("bad_probabilities", ())]
+            return pyarrow.table({"p": pyarrow.array(bad, pyarrow.float64())})
+
+    return Probabilities
 
 
 def _tagger(kind: str) -> type[Tagger]:

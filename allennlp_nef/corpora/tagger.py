@@ -1,6 +1,6 @@
 """Tags batches of rows: columns with sentences in, columns with answers out."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +20,8 @@ FIELDS = {
     "tags": ("tokens", "tags", "probabilities", "uncertain", "offsets"),
     "chunks": ("tokens", "tags", "probabilities", "spans", "offsets"),
     "word_qe": (
-        *("tokens", "tags", "bad_probabilities", "threshold", "alignments", "alignments_from"),
-        *("spans", "sentence_score", "expected_bad_share", "offsets"),
+        *("tokens", "tags", "bad_probabilities", "threshold", "threshold_from", "alignments"),
+        *("alignments_from", "spans", "hter", "expected_bad_share", "offsets"),
     ),
 }
 
@@ -80,9 +80,14 @@ class Tagger:
         self._copy = partial(type(self), *arguments, **options)
         for package in include_package:
             import_module_and_submodules(package)
+        options = {**options, "on_error": "skip"}
         self.predictor = load_predictor(archive, cuda_device, trust=trust, **options)
         if not isinstance(self.predictor, TaggingPredictor):
             raise UserError(f"{archive}: expected the archive of a tagger")
+        if self.predictor.needs_whole_input:
+            raise UserError(
+                "threshold: expected a number, because a tagger sees one batch at a time"
+            )
         names = [name for name in self.predictor.fields if name not in self.predictor.options]
         self.inputs = {name: (columns or {}).get(name, name) for name in names}
         """The column of each field of a request."""
@@ -103,12 +108,16 @@ class Tagger:
     def __call__(self, batch: Any) -> Any:
         """Tags a batch. Raises a `UserError` if no columns hold sentences."""
         names = list(getattr(batch, "column_names", batch))
-        inputs = self.inputs_in(names)
-        values = zip(*(values_of(batch[column]) for column in inputs), strict=True)
-        answers = self.answers([dict(zip(inputs, row)) for row in values])
+        answers = self.answers(self.rows_of(batch))
         new = [*self.new_fields(names), ERROR]
         columns = {name: [answer.get(name) for answer in answers] for name in new}
         return with_columns(batch, columns, self.predictor.task)
+
+    def rows_of(self, batch: Any) -> list[dict[str, Any]]:
+        """The columns of requests, as rows."""
+        inputs = self.inputs_in(list(getattr(batch, "column_names", batch)))
+        values = zip(*(values_of(batch[column]) for column in inputs), strict=True)
+        return [dict(zip(inputs, row)) for row in values]
 
     def inputs_in(self, names: Container[str]) -> list[str]:
         """The columns of requests among these. Raises a `UserError` if no columns hold sentences."""
@@ -118,28 +127,17 @@ class Tagger:
         return inputs
 
     def answers(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """The answer to each row; `{"error": ...}` if there is none.
-
-        Sentences of about the same length go through the model together.
-        """
-        requests = [
+        """The answer to each row; `{"error": ...}` if there is none."""
+        requests = (
             {name: row[column] for name, column in self.inputs.items() if column in row}
             for row in rows
-        ]
-        order = sorted(range(len(rows)), key=lambda i: _length(requests[i].values()))
-        answers = self.predictor.answers_or_errors([requests[i] for i in order])
-        return [answer for _, answer in sorted(zip(order, answers), key=lambda pair: pair[0])]
+        )
+        return list(self.predictor.stream(("", request) for request in requests))
 
     def new_fields(self, given: Container[str]) -> list[str]:
         """The fields of answers to add to the given columns. Words and links of a request stay as they are."""
         inputs = [column for column in self.inputs.values() if column in given]
         return [name for name in self.fields if name not in inputs]
-
-
-def _length(values: Iterable[Any]) -> int:
-    """The number of words or links in the longest value of a request, which has not been checked."""
-    split = (value.split() if isinstance(value, str) else value for value in values)
-    return max((len(value) for value in split if isinstance(value, list)), default=0)
 
 
 def values_of(column: Any) -> list[Any]:
@@ -184,7 +182,7 @@ def arrow_types(task: str) -> dict[str, "pyarrow.DataType"]:
     return {
         **dict.fromkeys(("tokens", "tags"), pyarrow.list_(text)),
         **dict.fromkeys(("probabilities", "bad_probabilities"), pyarrow.list_(number)),
-        **dict.fromkeys(("threshold", "sentence_score", "expected_bad_share"), number),
+        **dict.fromkeys(("threshold", "hter", "expected_bad_share"), number),
         **dict.fromkeys(("alignments", "offsets"), pairs),
         "uncertain": pyarrow.list_(count),
         "spans": pyarrow.list_(pyarrow.struct(list(span.items()))),

@@ -134,17 +134,25 @@ def read_objects(path: str, encoding: str = "utf-8") -> Iterator[tuple[int, dict
 
 
 def parse_object(text: str) -> dict[str, Any]:
-    """The JSON object of a text. Raises a `ValueError` for any other text, and for unpaired surrogates."""
-    try:
-        value = json.loads(text)
-        json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError as error:
-        surrogate = error.object[error.start]
-        raise ValueError(f"expected characters, got the unpaired surrogate {surrogate!r}") from None
-    except (ValueError, RecursionError):
-        value = None
+    """The JSON object of a text. Raises a `ValueError` for any other text: see `parse_json`."""
+    value = parse_json(text)
     if not isinstance(value, dict):
         raise ValueError(f"expected a JSON object, got {quote(text)}")
+    return value
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text. Raises a `ValueError` for any other text, NaN, infinity, and unpaired surrogates."""
+    try:
+        value = json.loads(text)
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8")
+    except UnicodeEncodeError as error:
+        surrogate = error.object[error.start]
+        raise ValueError(f"not valid Unicode: unpaired surrogate {surrogate!r}") from None
+    except RecursionError:
+        raise ValueError("expected JSON that is not nested this deeply") from None
+    except ValueError as error:
+        raise ValueError(f"expected JSON, got {quote(text)} ({error})") from None
     return value
 
 

@@ -126,21 +126,19 @@ class SacremosesTokenizer(Tokenizer):
         return [Token(word, *span) for word, span in zip(words, offsets)]
 
 
-def split_text(
-    text: str, tokenizer: Tokenizer | None = None
-) -> tuple[list[str], list[tuple[int, int]]]:
+PUNCTUATION = PunctuationTokenizer()
+"""Splits strings in requests unless a config or an option names another tokenizer."""
+Offsets = list[tuple[int, int]]
+"""The start and the end of each word in a text, in characters."""
+
+
+def split_text(text: str, tokenizer: Tokenizer) -> tuple[list[str], Offsets]:
     """
-    The words of a text, and the start and the end of each in characters. Without a tokenizer, words are separated by
-    whitespace.
+    The words of a text and their offsets.
 
     # Raises
 
     `DataFormatError`: the tokenizer changes the text, so that its tokens are not found in it.
     """
-    if tokenizer is None:
-        words = text.split()
-    else:
-        words = [
-            token.text for token in tokenizer.tokenize(text) if token.text and token.text.strip()
-        ]
+    words = [token.text for token in tokenizer.tokenize(text) if token.text and token.text.strip()]
     return words, find_words(text, words)

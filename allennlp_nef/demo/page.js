@@ -122,7 +122,8 @@ async function showExamples() {
 
 async function start() {
   try {
-    description = await ask({ describe: true });
+    const response = await fetch("describe");
+    description = response.ok ? await response.json() : {};
     if (!(description.task in TASKS)) throw new Error("It answered with something else.");
   } catch (error) {
     byId("model").textContent = "";

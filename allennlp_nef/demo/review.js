@@ -11,7 +11,7 @@
   const { labels, sentences } = data;
   const STORE = `allennlp_nef review ${data.key}`;
   const all = sentences.map((_, i) => i);
-  const isScored = (i) => "score" in sentences[i];
+  const isScored = (i) => "risk" in sentences[i];
   const scored = all.filter(isScored);
   const plural = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 
@@ -141,12 +141,13 @@
   }
 
   function partsOf(i) {
-    const { name, score, error } = sentences[i];
+    const { name, hter, risk, error } = sentences[i];
     const { decision, note, tags } = reviewed[i] ?? {};
     const head = element("div", { class: "card-head" }, element("h3", { id: `name-${i}` }, capital(name)));
     if (isScored(i)) {
-      const node = element("span", { class: "score" }, `score ${decimals(score)}`);
-      node.style.setProperty("--share", Math.min(1, score / top));
+      const quantity = hter === undefined ? "expected share of BAD words" : "predicted HTER";
+      const node = element("span", { class: "score" }, `${quantity} ${decimals(risk)}`);
+      node.style.setProperty("--share", Math.min(1, risk / top));
       head.append(node);
     } else head.append(element("span", { class: "note" }, `No score: ${error}`));
     if (decision) head.append(element("span", { class: `decision ${decision}` }, DECISIONS[decision]));
@@ -292,13 +293,13 @@
 
   // Export
 
-  const COLUMNS = ["id", "decision", "note", "score", "source", "target", "start_ids", "end_ids", "errors"];
+  const COLUMNS = ["id", "decision", "note", "predicted_hter", "expected_bad_share", "source", "target", "start_ids", "end_ids", "errors"];
 
   /** A reviewed sentence. An accepted one has only the errors that the reviewer marked. */
   function recordOf(i) {
-    const { name, source, target, score = null, links } = sentences[i];
+    const { name, source, target, hter, expected_bad_share, links } = sentences[i];
     const { decision = null, note = "", tags = {} } = reviewed[i];
-    const facts = { id: name, decision, note, score, source, target };
+    const facts = { id: name, decision, note, predicted_hter: hter, expected_bad_share, source, target };
     if (!isScored(i)) return { ...facts, spans: [] };
     const label = (j) => (decision === "accept" ? (tags[j] ?? 0) : labelOf(i, j));
     const tokens = wordsOf(i, "target");
@@ -337,20 +338,20 @@
   const field = (input, text) => element("div", {}, element("label", { for: input.id }, text), input);
   const select = (id, options) => element("select", { id }, ...Object.entries(options).map(([value, text]) => element("option", { value }, text)));
   const severities = labels.slice(1).filter((label) => label !== "BAD").reverse();
-  const top = Math.max(0.1, Math.ceil(Math.max(0, ...scored.map((i) => sentences[i].score)) * 10 - 1e-9) / 10); // of the scores
+  const top = Math.max(0.1, Math.ceil(Math.max(0, ...scored.map((i) => sentences[i].risk)) * 10 - 1e-9) / 10); // of the risks
   const search = element("input", { type: "text", id: "search", dir: "auto", autocomplete: "off", spellcheck: "false" });
   const ofSeverity = Object.fromEntries(severities.map((label) => [label, `With ${label} errors`]));
   const errors = select("errors", { "": "All", any: "With errors", ...ofSeverity, none: "Without errors" });
   const decisions = select("decisions", { "": "All", open: "Open", accept: "Accepted", reject: "Rejected", note: "With a note" });
-  const order = select("order", { risk: "By score", file: "As in the file" });
+  const order = select("order", { risk: "By risk", file: "As in the file" });
   const least = element("input", { type: "number", id: "least", min: 0, max: top, step: "any" });
   const filters = [search, errors, decisions, least];
   const texts = sentences.map(({ source, target }) => `${source}\n${target}`.toLowerCase());
-  const byRisk = all.toSorted((a, b) => (sentences[b].score ?? -1) - (sentences[a].score ?? -1));
+  const byRisk = all.toSorted((a, b) => (sentences[b].risk ?? -1) - (sentences[a].risk ?? -1));
 
   function passes(i) {
     const { decision, note } = reviewed[i] ?? {};
-    if (least.value !== "" && !(sentences[i].score >= least.valueAsNumber)) return false;
+    if (least.value !== "" && !(sentences[i].risk >= least.valueAsNumber)) return false;
     if (!texts[i].includes(search.value.trim().toLowerCase())) return false;
     if (decisions.value && !{ open: !decision, note }[decisions.value] && decision !== decisions.value) return false;
     if (!errors.value) return true;

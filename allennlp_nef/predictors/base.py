@@ -1,15 +1,15 @@
-"""The base classes of the predictors: requests, batches and output formats; attention and traces of taggers."""
+"""The base classes of the predictors: the path from a request to its answer; attention and traces of taggers."""
 
+import itertools
 import json
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import JsonDict
+from allennlp.common.util import JsonDict, lazy_groups_of
 from allennlp.data import Instance
 from allennlp.data.fields import FlagField, MetadataField, TextField
 from allennlp.models import Model
@@ -18,23 +18,22 @@ from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.base import Prediction, TaggingReader
 from allennlp_nef.data.fields import TagsField
+from allennlp_nef.data.text_files import parse_object
 from allennlp_nef.errors import UserError, quote
 from allennlp_nef.figures.display import Display
 from allennlp_nef.models.nef_tagger import NefTagger
 from allennlp_nef.modules.traces import SentenceTrace
-from allennlp_nef.predictors.requests import ID, Check, check_request, request_error
+from allennlp_nef.predictors.requests import ANYTHING, Check, check_request, request_error
 from allennlp_nef.predictors.tag_colors import tag_colors
 
 logger = logging.getLogger(__name__)
 
-
-class Line(dict[str, Any]):
-    """The request of a line, read by `load_line`."""
-
-    place: str = ""
-    """Where it stands, such as "request 2" or "requests.jsonl:2"."""
-    error: str | None = None
-    """Why the line does not contain a request."""
+WINDOW = 1000
+"""The number of requests that are checked and sorted by length together. Answers do not depend on it."""
+MAX_WORDS = 2**14
+"""The limit for the words of a batch, including padding."""
+MAX_PAIRS = 10**6
+"""The limit for sentences x words x words of a batch with traces. A sentence has at most as many steps as words."""
 
 
 class Answer(dict[str, Any]):
@@ -51,7 +50,7 @@ class Item:
     instance: Instance
     options: dict[str, Any] = field(default_factory=dict)
     """The options of the request, or those of the predictor."""
-    kept: dict[str, Any] = field(default_factory=dict)
+    echoed: dict[str, Any] = field(default_factory=dict)
     """The fields of the request that the answer repeats, such as `id`."""
 
     @property
@@ -70,41 +69,54 @@ class Item:
         return max(len(each) for each in fields if isinstance(each, TextField))
 
 
-MAX_WORDS = 2**14
-"""The limit for the words of a batch, including padding."""
-MAX_PAIRS = 10**6
-"""The limit for sentences x words x words of a batch with traces. A sentence has at most as many steps as words."""
+@dataclass
+class Failure:
+    """A request that cannot be answered."""
+
+    error: Exception
+    echoed: dict[str, Any]
+
+    def to_answer(self) -> Answer:
+        """`{"error": ...}`, with the echoed fields of the request. Logs a warning."""
+        name = "" if isinstance(self.error, UserError) else f"{type(self.error).__name__}: "
+        message = f"{name}{self.error}"
+        logger.warning("%s (skipped)", message)
+        return Answer({**self.echoed, "error": message})
 
 
 def batches_of(
-    items: Iterable[Item], batch_size: int, is_quadratic: bool = False
-) -> Iterator[list[Item]]:
-    """Splits items, in their order, into batches that fit into memory. Items with and without a trace never mix.
+    items: Sequence[Item], batch_size: int, needs_square_memory: bool = False
+) -> Iterator[list[int]]:
+    """Groups items of similar length into batches that fit into memory. Yields the indices of the items of each batch.
 
-    The memory of traces, and of a model that `is_quadratic`, grows with the square of the length of a sentence.
+    Items with and without a trace never mix. The memory of traces, and of a model that `needs_square_memory`, grows
+    with the square of the length of a sentence.
     """
-    for is_traced, group in groupby(items, lambda item: item.is_traced):
-        batch: list[Item] = []
-        longest = 0
-        for item in group:
-            longest = max(longest, item.num_tokens)
-            words = (len(batch) + 1) * longest
-            is_full = len(batch) == batch_size or words > MAX_WORDS
-            if (is_traced or is_quadratic) and words * longest > MAX_PAIRS:
-                is_full = True
-            if batch and is_full:
-                yield batch
-                batch, longest = [], item.num_tokens
-            batch.append(item)
+    keys = [(item.is_traced, item.num_tokens) for item in items]
+    batch: list[int] = []
+    for index in sorted(range(len(items)), key=keys.__getitem__):
+        is_traced, longest = keys[index]
+        words = (len(batch) + 1) * longest
+        is_square = is_traced or needs_square_memory
+        is_full = len(batch) == batch_size or words > MAX_WORDS
+        is_full = is_full or (is_square and words * longest > MAX_PAIRS)
+        if batch and (is_full or is_traced != keys[batch[-1]][0]):
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
         yield batch
 
 
 class NefPredictor(Predictor):
-    """Base class of the predictors of this package: checked requests, batches, output formats.
+    """Base class of the predictors of this package.
+
+    Every program takes the same path. `item_of` checks a request. `answers` sends the valid ones through the model in
+    batches of similar length and returns an answer for each, in the order of the requests. `stream` does both. An
+    answer depends on its request and the model alone, up to rounding.
 
     A request that cannot be answered raises a `UserError` that names the field and, in a list of requests, the item,
-    from 0. Every request may have an `id`, any JSON value, with which its answer begins. The answer to `{"describe":
-    true}` is the `description` of the model.
+    from 0. Every request may have an `id`, any JSON value, with which its answer begins.
 
     Subclasses implement `fields`, `task`, `to_item` and `to_answer`.
 
@@ -123,8 +135,6 @@ class NefPredictor(Predictor):
         Whether a request may have other fields, which its answer repeats. The answer's own fields take precedence.
     max_tokens : `int`, optional (default = `1000`)
         The maximum number of words in a sentence. Sentences from a dataset reader have no limit.
-    max_batch : `int`, optional (default = `1000`)
-        The maximum number of requests in a list.
     batch_size : `int`, optional (default = `64`)
         The number of sentences in a batch; fewer if they are long.
     """
@@ -138,10 +148,10 @@ class NefPredictor(Predictor):
     """The field for which a line of plain text is enough; None if there is none."""
     task: str
     """The task of the model: "word_qe", "chunks" (such as entities), "tags", "class", "pair" or "dependencies"."""
-    is_quadratic: ClassVar[bool] = False
-    """See `batches_of`."""
-    gold_fields: ClassVar[tuple[str, ...]] = ("tags", "sentence_score")
-    """Fields that models do not get: they would compute losses, and a label may not be in the vocabulary."""
+    dropped_fields: ClassVar[tuple[str, ...]] = ("tags", "sentence_score")
+    """Gold fields, dropped before prediction: the model would compute a loss, and labels may be out of vocabulary."""
+    needs_whole_input = False
+    """Whether the answers of a call depend on each other, so that all of its requests are answered together."""
 
     def __init__(
         self,
@@ -152,7 +162,6 @@ class NefPredictor(Predictor):
         on_error: str = "stop",
         keep_fields: bool = False,
         max_tokens: int = 1000,
-        max_batch: int = 1000,
         batch_size: int = 64,
         **unknown: Any,
     ) -> None:
@@ -173,11 +182,15 @@ class NefPredictor(Predictor):
         self.on_error = on_error
         self.keep_fields = keep_fields
         self.max_tokens = max_tokens
-        self.max_batch = max_batch
         self.batch_size = batch_size
         self.options: dict[str, Any] = {}
         """The options of instances, and the defaults of the options of requests."""
-        self._num_loaded = self._num_dumped = 0
+        self._line_numbers = itertools.count()  # of `dump_line`
+
+    @property
+    def needs_square_memory(self) -> bool:
+        """See `batches_of`."""
+        return getattr(self._model, "needs_square_memory", False)
 
     def to_item(self, request: dict[str, Any]) -> Item:
         """The item of a request whose `fields` have been checked. Raises a `UserError` for wrong values."""
@@ -191,149 +204,77 @@ class NefPredictor(Predictor):
         """What the writers of submissions need besides the answer: see `Prediction.options`."""
         return {}
 
-    def finish(self) -> None:
-        """`allennlp-nef predict` calls this after the last answer."""
-
     def description(self) -> JsonDict:
-        """What the model is, as a JSON object: `task`, and the limits `max_tokens` and `max_batch`."""
-        return {"task": self.task, "max_tokens": self.max_tokens, "max_batch": self.max_batch}
+        """What the model is, as a JSON object: `task`, and the limit `max_tokens`."""
+        return {"task": self.task, "max_tokens": self.max_tokens}
 
-    @overrides
-    def load_line(self, line: str) -> JsonDict:
-        """The request of a line. Blank lines, which AllenNLP skips, are not counted."""
-        self._num_loaded += 1
-        loaded = Line()
-        loaded.place = f"request {self._num_loaded}"
-        text = line.removeprefix("\ufeff") if self._num_loaded == 1 else line
-        if self.text_field and self.input_format == "text":
-            loaded[self.text_field] = text.rstrip("\r\n")
-            return loaded
-        try:
-            request = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            reason = str(error)
-            if not text.lstrip().startswith("{"):
-                reason = "a file in the format of the training data needs --use-dataset-reader"
-                if self.text_field:
-                    reason += """, one of sentences --predictor-args '{"input_format": "text"}'"""
-            loaded.error = f"expected a JSON object, got {quote(text.strip())} ({reason})"
-            return loaded
-        if isinstance(request, dict):
-            loaded.update(request)
-        else:
-            loaded.error = f"expected a JSON object, got {quote(request)}"
-        return loaded
+    def item_of(self, request: Any, place: str = "") -> Item | Failure:
+        """The item of a request, an instance, or an error that a request already has.
 
-    @overrides
-    def dump_line(self, outputs: JsonDict) -> str:
-        """An answer in the output format."""
-        number, self._num_dumped = self._num_dumped, self._num_dumped + 1
-        if self.output_format == "json":
-            return json.dumps(outputs) + "\n"
-        answer: Any = outputs
-        prediction = Prediction(number, answer, answer.metadata, self.writer_options())
-        text = self._dataset_reader.writers[self.output_format](self._dataset_reader, prediction)
-        return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-    @overrides
-    def predict_json(self, inputs: JsonDict) -> JsonDict:
-        if inputs == {"describe": True}:
-            return self.description()
-        answers = self.answers_or_errors if self.on_error == "skip" else self.answers
-        return answers([inputs])[0]
-
-    @overrides
-    def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
-        if not isinstance(inputs, list):
-            raise request_error(f"expected a list of objects, got {quote(inputs)}")
-        if len(inputs) > self.max_batch:
-            raise request_error(f"expected at most {self.max_batch} items, got {len(inputs)}")
-        if self.on_error == "skip":
-            return self.answers_or_errors(inputs)
-        return self.answers([self.item_of(each, f"item {i}: ") for i, each in enumerate(inputs)])
-
-    @overrides
-    def predict_instance(self, instance: Instance) -> JsonDict:
-        return self.answers([instance])[0]
-
-    @overrides
-    def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:
-        return self.answers(instances)
-
-    def answers_or_errors(self, requests: Sequence[Any]) -> list[JsonDict]:
-        """The answers to requests, instances or items; `{"error": ...}` in place of each one that fails.
-
-        If a batch fails, each half of it is tried again.
+        A `Failure` stands for a request that cannot be answered. Unless `on_error` is "skip", it is raised. `place`,
+        such as "item 2", begins the message.
         """
-        try:
-            return self.answers(requests)
-        except Exception as error:  # noqa: BLE001  # whatever fails, the others are answered
-            if len(requests) > 1:
-                middle = len(requests) // 2
-                halves = requests[:middle], requests[middle:]
-                return [answer for half in halves for answer in self.answers_or_errors(half)]
-            is_known = isinstance(error, UserError)
-            message = str(error) if is_known else f"{type(error).__name__}: {error}"
-        logger.warning("%s (skipped)", message)
-        kept = self._kept(requests[0]).items()
-        return [Answer({name: value for name, value in kept if ID[0](value)}, error=message)]
-
-    def answers(self, requests: Iterable[Any]) -> list[JsonDict]:
-        """The answers to requests, instances or items."""
-        items = [self.item_of(request) for request in requests]
-        batches = batches_of(items, self.batch_size, self.is_quadratic)
-        outputs = [output for batch in batches for output in self.outputs(batch)]
-        return self.to_answers(outputs, items)
-
-    def item_of(self, request: Any, where: str = "") -> Item:
-        """The item of a request or an instance. Raises `request_error`, with `where` in front of the message."""
-        if isinstance(request, Item):
-            return request
         if isinstance(request, Instance):
             return Item(request, self.options)
+        echoed = self._echoed(request)
         try:
-            if isinstance(request, Line):
-                where = f"{request.place}: "
-                if request.error:
-                    raise UserError(request.error)
-            kept = self._kept(request)
-            check_request(
-                request, {**self.fields, "id": ID, **dict.fromkeys(kept, ID)}, self.required
-            )
+            if isinstance(request, Exception):
+                raise request
+            fields = {**self.fields, **dict.fromkeys(["id", *echoed], ANYTHING)}
+            check_request(request, fields, self.required)
             item = self.to_item(request)
         except UserError as error:
-            raise request_error(f"{where}{error}") from error
+            located = request_error(f"{place}: {error}" if place else str(error))
+            if self.on_error == "stop":
+                raise located from error
+            return Failure(located, echoed)
         given = {name: request[name] for name in self.options if request.get(name) is not None}
-        item.options, item.kept = {**self.options, **given}, kept
+        item.options, item.echoed = {**self.options, **given}, echoed
         return item
 
-    def _kept(self, request: Any) -> dict[str, Any]:
+    def _echoed(self, request: Any) -> dict[str, Any]:
         """The fields of a request that its answer repeats."""
         if not isinstance(request, dict):
             return {}
-        names = request.keys() - self.fields.keys() if self.keep_fields else {"id"}
-        items = request.items()
-        return {
-            name: item for name, item in items if name in names and (name, item) != ("id", None)
-        }
+        if self.keep_fields:
+            return {name: value for name, value in request.items() if name not in self.fields}
+        return {} if request.get("id") is None else {"id": request["id"]}
 
-    @overrides
-    def _json_to_instance(self, json_dict: JsonDict) -> Instance:
-        return self.item_of(json_dict).instance
+    def answers(self, items: Sequence[Item | Failure]) -> list[JsonDict]:
+        """The answers to items, in their order; `{"error": ...}` for failures."""
+        return self.to_answers(self.results(items), items)
 
-    def to_answers(
-        self, outputs: Sequence[dict[str, Any]], items: Sequence[Item]
-    ) -> list[JsonDict]:
-        """Builds the answers for the items of a call from the model's human-readable outputs."""
-        answers: list[JsonDict] = []
-        for output, item in zip(outputs, items):
-            answer = Answer({**item.kept, **self.to_answer(output, item)})
-            answer.metadata, answer.trace = item.metadata, output.get("trace")
-            answers.append(answer)
-        return answers
+    def results(self, items: Sequence[Item | Failure]) -> list[Any]:
+        """The model's human-readable output for each item, in their order. Failures stay as they are."""
+        results: list[Any] = list(items)
+        numbers = [i for i, item in enumerate(items) if isinstance(item, Item)]
+        valid: list[Any] = [items[i] for i in numbers]
+        for batch in batches_of(valid, self.batch_size, self.needs_square_memory):
+            for index, output in zip(batch, self._outputs_or_failures([valid[i] for i in batch])):
+                results[numbers[index]] = output
+        return results
+
+    def stream(self, requests: Iterable[tuple[str, Any]]) -> Iterator[JsonDict]:
+        """Answers (place, request) pairs in their order: see `item_of`. Reads `WINDOW` requests at a time."""
+        groups = [requests] if self.needs_whole_input else lazy_groups_of(requests, WINDOW)
+        for group in groups:
+            yield from self.answers([self.item_of(request, place) for place, request in group])
+
+    def _outputs_or_failures(self, batch: list[Item]) -> list[Any]:
+        """The model's output for each item. With `on_error` "skip", a batch that fails is tried again in halves."""
+        try:
+            return self.outputs(batch)
+        except Exception as error:  # whatever fails, the others are answered
+            if self.on_error == "stop":
+                raise
+            if len(batch) == 1:
+                return [Failure(error, batch[0].echoed)]
+        middle = len(batch) // 2
+        halves = batch[:middle], batch[middle:]
+        return [output for half in halves for output in self._outputs_or_failures(half)]
 
     def outputs(self, items: list[Item]) -> list[dict[str, Any]]:
-        """The model's human-readable output for each item."""
+        """The model's human-readable output for each item of a batch."""
         outputs: Any = self._model.forward_on_instances([self.prepare(item) for item in items])
         return list(outputs)
 
@@ -341,9 +282,72 @@ class NefPredictor(Predictor):
         """The instance for the model: without gold fields, with its token indexers."""
         self._dataset_reader.apply_token_indexers(item.instance)
         fields = item.instance.fields.items()
-        kept = {name: each for name, each in fields if name not in self.gold_fields}
+        kept = {name: each for name, each in fields if name not in self.dropped_fields}
         # AllenNLP looks for tensors in dicts, word by word.
         return Instance({**kept, "metadata": MetadataField(MappingProxyType(item.metadata))})
+
+    def to_answers(self, outputs: Sequence[Any], items: Sequence[Item | Failure]) -> list[JsonDict]:
+        """Builds the answers for the items of a call from the model's outputs, or from failures."""
+        answers: list[JsonDict] = []
+        for output, item in zip(outputs, items):
+            if isinstance(output, Failure) or isinstance(item, Failure):
+                answers.append(output.to_answer())
+                continue
+            answer = Answer({**item.echoed, **self.to_answer(output, item)})
+            answer.metadata, answer.trace = item.metadata, output.get("trace")
+            answers.append(answer)
+        return answers
+
+    @overrides
+    def predict_json(self, inputs: JsonDict) -> JsonDict:
+        return next(self.stream([("", inputs)]))
+
+    @overrides
+    def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
+        if not isinstance(inputs, list):
+            raise request_error(f"expected a list of objects, got {quote(inputs)}")
+        return list(self.stream((f"item {i}", each) for i, each in enumerate(inputs)))
+
+    @overrides
+    def predict_instance(self, instance: Instance) -> JsonDict:
+        return self.predict_batch_instance([instance])[0]
+
+    @overrides
+    def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:
+        return list(self.stream(("", instance) for instance in instances))
+
+    @overrides
+    def _json_to_instance(self, json_dict: JsonDict) -> Instance:
+        item = self.item_of(json_dict)
+        if isinstance(item, Failure):
+            raise item.error
+        return item.instance
+
+    @overrides
+    def load_line(self, line: str) -> JsonDict:
+        """The request of a line. Raises a `UserError` for a line that is no JSON object."""
+        line = line.removeprefix("\ufeff")  # of the first line of a file
+        if self.text_field and self.input_format == "text":
+            return {self.text_field: line.rstrip("\r\n")}
+        try:
+            return parse_object(line)
+        except ValueError as error:
+            hint = ""
+            if not line.lstrip().startswith("{"):
+                hint = "; a file in the format of the training data needs --use-dataset-reader"
+                if self.text_field:
+                    hint += """, one of sentences --predictor-args '{"input_format": "text"}'"""
+            raise UserError(f"{error}{hint}") from None
+
+    @overrides
+    def dump_line(self, outputs: JsonDict) -> str:
+        """An answer in the output format."""
+        if self.output_format == "json":
+            return json.dumps(outputs, ensure_ascii=False) + "\n"
+        answer: Any = outputs
+        number = next(self._line_numbers)
+        prediction = Prediction(number, answer, answer.metadata, self.writer_options())
+        return self._dataset_reader.writers[self.output_format](self._dataset_reader, prediction)
 
 
 class TaggingPredictor(NefPredictor):
@@ -357,7 +361,7 @@ class TaggingPredictor(NefPredictor):
     dataset_reader : `TaggingReader`
     attention, trace, label_probabilities : `bool`, optional (default = `False`)
         Whether answers have them by default. The fields of a request take precedence.
-    output_format, input_format, on_error, keep_fields, max_tokens, max_batch, batch_size
+    output_format, input_format, on_error, keep_fields, max_tokens, batch_size
         See `NefPredictor`.
     """
 
@@ -388,7 +392,7 @@ class TaggingPredictor(NefPredictor):
     @overrides
     def description(self) -> JsonDict:
         """The description of the model: `task`; `title`, such as "NEF-F csoftmax, N = 5"; `labels` and their `colors`;
-        `step_name`, what a row of a trace is, or null if the model has no trace; `max_tokens` and `max_batch`."""
+        `step_name`, what a row of a trace is, or null if the model has no trace; and `max_tokens`."""
         labels = self._model.tag_head.labels
         return {
             **super().description(),
@@ -421,7 +425,7 @@ class TaggingPredictor(NefPredictor):
 
     def _trace_of(self, request: JsonDict) -> "ShownTrace":
         """The trace for a request. Raises a `UserError` if the model has none."""
-        answer: Any = self.answers([{**request, "trace": True}])[0]
+        answer: Any = self.predict_json({**request, "trace": True})
         if answer.trace is None:
             raise UserError(f"trace: the model {self._model.title} does not have one")
         return ShownTrace(answer.trace, Display(answer, self.description()))

@@ -9,7 +9,7 @@ from overrides import overrides
 from allennlp_nef.data.dataset_readers.conllu import ConlluTreesReader
 from allennlp_nef.errors import UserError
 from allennlp_nef.predictors.base import Item
-from allennlp_nef.predictors.requests import TEXT, Check, check_words
+from allennlp_nef.predictors.requests import TEXT, Check, check_words, words_of
 from allennlp_nef.predictors.sentences import SentencePredictor
 
 
@@ -21,7 +21,7 @@ class DependencyParserPredictor(SentencePredictor):
 
         {"sentence": "The dog barks", "tags": ["DET", "NOUN", "VERB"]}
 
-    `sentence` is a string, which the dataset reader splits, or a list of words. `tags` are the tags of the words, as in
+    `sentence` is raw text or a list of words. `tags` are the tags of the words, as in
     the training data; a model that does not read tags needs none. The answer has `words`, `tags`, `heads` (the number
     of the head of each word, from 1; 0 for the root) and `labels`, and with `arc_mlp_parser` `head_probabilities`
     (among all heads of the word, whether or not they form a tree) and `label_probabilities` (given the head).
@@ -31,7 +31,7 @@ class DependencyParserPredictor(SentencePredictor):
     """
 
     task = "dependencies"
-    is_quadratic = True
+    needs_square_memory = True
     fields: ClassVar[dict[str, Check]] = {
         "sentence": TEXT,
         "tags": (lambda value: isinstance(value, list), "a list of tags"),
@@ -54,8 +54,8 @@ class DependencyParserPredictor(SentencePredictor):
 
     @overrides
     def to_item(self, request: dict[str, Any]) -> Item:
-        words, tags = self._dataset_reader.split(request["sentence"]), request.get("tags")
-        check_words("sentence", words, self.max_tokens)
+        tokenizer, tags = self._dataset_reader.tokenizer, request.get("tags")
+        words, _ = words_of("sentence", request["sentence"], tokenizer, self.max_tokens)
         if tags is not None:
             check_words("tags", tags, self.max_tokens)
             if len(tags) != len(words):

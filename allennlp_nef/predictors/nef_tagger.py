@@ -12,10 +12,9 @@ from overrides import overrides
 from allennlp_nef.data.chunks import OUTSIDE
 from allennlp_nef.data.dataset_readers.base import SentenceReader
 from allennlp_nef.data.text_files import find_words
-from allennlp_nef.data.tokenizers import PunctuationTokenizer, split_text
 from allennlp_nef.errors import UserError
 from allennlp_nef.predictors.base import Item, ShownTrace, TaggingPredictor
-from allennlp_nef.predictors.requests import FLAG, PROBABILITY, Check, check_words
+from allennlp_nef.predictors.requests import FLAG, PROBABILITY, Check, words_of
 
 
 @Predictor.register("nef_tagger")
@@ -26,7 +25,7 @@ class NefTaggerPredictor(TaggingPredictor):
 
         {"sentence": "Anna met Paul in Rome .", "attention": true}
 
-    It has either `sentence`, which is split at whitespace or by the option `tokenizer`, or `tokens`, a list of words.
+    It has either `sentence`, raw text that the option `tokenizer` splits, or `tokens`, a list of words.
     `attention`, `trace`, `label_probabilities` and `min_probability` are optional and take precedence over the options
     of the predictor.
 
@@ -48,11 +47,10 @@ class NefTaggerPredictor(TaggingPredictor):
     dataset_reader : `SentenceReader`
     min_probability : `float`, optional (default = `None`)
         From 0 to 1.
-    tokenizer : `str` or `dict[str, Any]`, optional (default = `None`)
-        The registered name of a `Tokenizer`, such as "punctuation", or its options, such as `{"type": "sacremoses",
-        "language": "de"}`. None: whitespace, or with the input format "text" "punctuation".
-    attention, trace, label_probabilities, output_format, input_format, on_error, keep_fields, max_tokens, max_batch, \
-batch_size
+    tokenizer : `str` or `dict[str, Any]`, optional (default = `"punctuation"`)
+        The registered name of a `Tokenizer`, such as "just_spaces", or its options, such as `{"type": "sacremoses",
+        "language": "de"}`.
+    attention, trace, label_probabilities, output_format, input_format, on_error, keep_fields, max_tokens, batch_size
         See `TaggingPredictor` and `NefPredictor`. The output format "conll" has columns as `conlleval` reads them;
         "conllu" is the input file with the predicted tags.
     """
@@ -73,24 +71,20 @@ batch_size
         model: Model,
         dataset_reader: SentenceReader,
         min_probability: float | None = None,
-        tokenizer: None | str | dict[str, Any] = None,
+        tokenizer: str | dict[str, Any] = "punctuation",
         **options: Any,
     ) -> None:
         super().__init__(model, dataset_reader, **options)
         self.set_options(min_probability=min_probability)
-        self.tokenizer: Tokenizer | None = None
-        if tokenizer is not None:
-            params = {"type": tokenizer} if isinstance(tokenizer, str) else dict(tokenizer)
-            self.tokenizer = Tokenizer.from_params(Params(params))
-        elif self.input_format == "text":
-            self.tokenizer = PunctuationTokenizer()
+        params = {"type": tokenizer} if isinstance(tokenizer, str) else dict(tokenizer)
+        self.tokenizer = Tokenizer.from_params(Params(params))
 
     @property
     def task(self) -> str:  # type: ignore[override]
         return "chunks" if self._model.has_chunks else "tags"
 
     def predict(self, sentence: str | list[str], **options: Any) -> JsonDict:
-        """The answer to a sentence or a list of words, and options of a request, from Python."""
+        """The answer to a sentence (raw text, or a list of words) and the options of a request."""
         return self.predict_json({**_request_of(sentence), **options})
 
     def trace(self, sentence: str | list[str]) -> ShownTrace:
@@ -102,8 +96,8 @@ batch_size
         sentence, tokens = request.get("sentence"), request.get("tokens")
         if (sentence is None) == (tokens is None):
             raise UserError("expected either sentence or tokens")
-        words, offsets = (tokens, None) if tokens else split_text(sentence or "", self.tokenizer)
-        check_words("sentence" if tokens is None else "tokens", words, self.max_tokens)
+        name = "sentence" if tokens is None else "tokens"
+        words, offsets = words_of(name, request[name], self.tokenizer, self.max_tokens)
         item = Item(self._dataset_reader.text_to_instance(words))
         if offsets is not None:
             item.metadata.update(text=sentence, offsets=offsets)

@@ -1,12 +1,14 @@
 """The checks of requests. An invalid request raises a `UserError` whose message begins with the name of the field."""
 
-import json
 import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
+from allennlp.data.tokenizers import Tokenizer
+
+from allennlp_nef.data.tokenizers import PUNCTUATION, Offsets, split_text
 from allennlp_nef.errors import UserError, quote
 
 
@@ -14,20 +16,12 @@ def _is_number(value: Any) -> bool:
     return type(value) in (int, float)  # to `isinstance`, a bool is an int
 
 
-def _is_json(value: Any) -> bool:
-    try:
-        json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
-        return False
-    return True
-
-
 Check = tuple[Callable[[Any], bool], str]
 """What a field may hold: a function that accepts a value, and a description of the accepted values."""
 TEXT: Check = (lambda value: isinstance(value, str | list), "a string or a list of words")
 FLAG: Check = (lambda value: isinstance(value, bool), "true or false")
+ANYTHING: Check = (lambda value: True, "any value")
 PROBABILITY: Check = (lambda value: _is_number(value) and 0 <= value <= 1, "a number from 0 to 1")
-ID: Check = (_is_json, "a JSON value")
 
 
 def check_request(request: Any, fields: dict[str, Check], required: Sequence[str]) -> None:
@@ -45,16 +39,40 @@ def check_request(request: Any, fields: dict[str, Check], required: Sequence[str
             raise UserError(f"{name}: this field is missing")
 
 
+def words_of(
+    name: str, value: str | list[Any], tokenizer: Tokenizer | None, max_tokens: int
+) -> tuple[list[str], Offsets | None]:
+    """The words of a field, and where they are in its text: a string is raw text, a list has no offsets.
+
+    Without a tokenizer, the rules of `punctuation` split a string.
+    """
+    if isinstance(value, str):
+        check_characters(name, value)
+        words, offsets = split_text(value, tokenizer or PUNCTUATION)
+    else:
+        words, offsets = list(value), None
+    check_words(name, words, max_tokens)
+    return words, offsets
+
+
+def check_characters(name: str, text: str) -> None:
+    """Checks that a text can be written in UTF-8."""
+    surrogate = re.search("[\ud800-\udfff]", text)
+    if surrogate is not None:
+        raise UserError(f"{name}: not valid Unicode: unpaired surrogate {surrogate[0]!r}")
+
+
 def check_words(name: str, words: Sequence[Any], max_tokens: int) -> None:
     """Checks the number of the words of a field, and the words."""
     if not 1 <= len(words) <= max_tokens:
         raise UserError(f"{name}: expected 1 to {max_tokens} words, got {len(words)}")
     for index, word in enumerate(words):
-        # a no-break space may be part of a word in CoNLL-U; UTF-8 does not have surrogates
-        if not isinstance(word, str) or not word or re.search("[ \t\r\n\f\v\ud800-\udfff]", word):
+        # a no-break space may be part of a word in CoNLL-U
+        if not isinstance(word, str) or not word or re.search("[ \t\r\n\f\v]", word):
             raise UserError(
                 f"{name}: expected words without whitespace, got {quote(word)} at index {index}"
             )
+        check_characters(name, word)
     longest = max(map(len, words))
     if longest * len(words) > 1000 * max_tokens:  # embedders of characters pad words to the longest
         raise UserError(f"{name}: a word of {longest} characters is too long")

@@ -16,18 +16,18 @@ from allennlp_nef.data.dataset_readers.labeled_sentences import (
 from allennlp_nef.data.dataset_readers.sentence_pairs import SentencePairsReader
 from allennlp_nef.errors import UserError
 from allennlp_nef.predictors.base import Item, NefPredictor
-from allennlp_nef.predictors.requests import TEXT, Check, check_words
+from allennlp_nef.predictors.requests import TEXT, Check, check_words, words_of
 
 
 class SentencePredictor(NefPredictor):
     """Base class of the predictors of models without tags."""
 
-    gold_fields = ("label", "score", "labels", "head_indices", "head_tags")
+    dropped_fields = ("label", "score", "labels", "head_indices", "head_tags")
 
     @overrides
     def description(self) -> JsonDict:
         """What the model is, as a JSON object: `task`; `title`, the class of the model; `fields`, those that a request
-        needs; `max_tokens` and `max_batch`."""
+        needs; and `max_tokens`."""
         title = type(self._model).__name__
         return {**super().description(), "title": title, "fields": list(self.required)}
 
@@ -36,9 +36,9 @@ class SentencePredictor(NefPredictor):
 class SentenceClassifierPredictor(SentencePredictor):
     """Labels sentences, with AllenNLP's model `basic_classifier` and the reader `labeled_sentences`.
 
-    A request is a JSON object, such as `{"sentence": "Where is Oslo ?"}`, with a string, which the dataset reader
-    splits, or a list of words. The answer has `tokens`, `label` and `probabilities`, an object with the probability of
-    each label. Unlike AllenNLP's `text_classifier`, it names the labels.
+    A request is a JSON object, such as `{"sentence": "Where is Oslo?"}`, with raw text or a list of words. The
+    answer has `tokens`, `label` and `probabilities`, an object with the probability of each label. Unlike AllenNLP's
+    `text_classifier`, it names the labels.
 
     Registered as a `Predictor` with name "sentence_classifier". For the parameters see `NefPredictor`.
     """
@@ -55,8 +55,8 @@ class SentenceClassifierPredictor(SentencePredictor):
 
     @overrides
     def to_item(self, request: dict[str, Any]) -> Item:
-        words = self._dataset_reader.split(request["sentence"])
-        check_words("sentence", words, self.max_tokens)
+        tokenizer = self._dataset_reader.tokenizer
+        words, _ = words_of("sentence", request["sentence"], tokenizer, self.max_tokens)
         return Item(self._dataset_reader.text_to_instance(words))
 
     @overrides
@@ -86,7 +86,7 @@ class SentencePairPredictor(SentencePredictor):
 
         {"first": "A man is singing", "second": "Nobody is singing"}
 
-    `first` and `second` are strings, which the dataset reader splits, or lists of words. A model with a `tree_encoder`
+    `first` and `second` are raw text or lists of words. A model with a `tree_encoder`
     also needs `first_heads` and `second_heads`, the number of the head of each word, from 1, and 0 for the root.
 
     The answer has the words, under the `names` of the reader; `label` or `score` (from 1 to 5); and `probabilities`, an
@@ -116,10 +116,12 @@ class SentencePairPredictor(SentencePredictor):
 
     @overrides
     def to_item(self, request: dict[str, Any]) -> Item:
-        sides = [self._dataset_reader.split(request[name]) for name in ("first", "second")]
+        tokenizer = self._dataset_reader.tokenizer
+        sides = [
+            words_of(name, request[name], tokenizer, self.max_tokens)[0]
+            for name in ("first", "second")
+        ]
         heads = [request[name] for name in self.required[2:]]
-        for name, words in zip(self.required, sides):
-            check_words(name, words, self.max_tokens)
         for name, words, numbers in zip(self.required[2:], sides, heads):
             in_range = [type(n) is int and 0 <= n <= len(words) for n in numbers]
             if len(numbers) != len(words) or not all(in_range):

@@ -26,7 +26,7 @@ from allennlp_nef.data.text_files import read_lines
 from allennlp_nef.errors import DataFormatError, needing, quote
 from allennlp_nef.qe.files import read_parallel
 
-ADDED = ("score", "start_ids", "end_ids", "errors", "probabilities")
+ADDED = ("hter", "expected_bad_share", "start_ids", "end_ids", "errors", "probabilities")
 """The columns with scores. Starts, ends and errors are as in WMT23: -1, -1 and no-error if there are no errors."""
 Answers = Sequence[Mapping[str, Any]]
 """The answer of the predictor for each segment; `{"error": ...}` for one without a score."""
@@ -168,7 +168,8 @@ def _cells(answer: Mapping[str, Any]) -> list[str]:
         [span.get("severity", "major") for span in spans] or ["no-error"],
         [f"{span['probability']:.4f}" for span in spans],
     ]
-    return [f"{answer['sentence_score']:.4f}", *(" ".join(map(str, column)) for column in columns)]
+    scores = [f"{answer[name]:.4f}" if name in answer else "" for name in ADDED[:2]]
+    return [*scores, *(" ".join(map(str, column)) for column in columns)]
 
 
 # XML. Elements are those of lxml. "{*}" stands for any namespace.
@@ -329,12 +330,14 @@ def _add_notes(root: Any, pairs: Sequence[_Pair], answers: Answers) -> None:
 
 
 def _summary(label: str, answer: Mapping[str, Any]) -> str:
-    """An answer in words, such as "segment 2: score 0.4213; major 0.9132 at 25-30: Tasse"."""
-    parts = [f"{label}: " * bool(label) + f"score {answer['sentence_score']:.4f}"]
+    """An answer in words, such as "segment 2: predicted HTER 0.42; major error (91%) at 25-30: Tasse"."""
+    names = {"hter": "predicted HTER", "expected_bad_share": "expected share of BAD words"}
+    parts = [f"{names[name]} {answer[name]:.2f}" for name in names if name in answer]
     for span in answer["spans"]:
         place = f"{span['start']}-{span['end']}: {span['text'] or '(missing)'}"
-        parts.append(f"{span.get('severity', 'BAD')} {span['probability']:.4f} at {place}")
-    return "; ".join(parts)
+        kind = f"{span['severity']} error" if "severity" in span else "error"
+        parts.append(f"{kind} ({span['probability']:.0%}) at {place}")
+    return f"{label}: " * bool(label) + "; ".join(parts)
 
 
 def _read_tmx(path: str, source: str | None, target: str | None) -> Bitext:

@@ -8,12 +8,11 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy
-import torch
-from allennlp.data import Batch, DatasetReader, Instance
-from allennlp.nn.util import move_to_device
+from allennlp.data import Instance
 
 from allennlp_nef.data.fields import UNSEEN
 from allennlp_nef.errors import DataFormatError
+from allennlp_nef.predictors.base import Item
 from allennlp_nef.qe.layouts import BAD, OK, bad_ids_of
 from allennlp_nef.qe.metrics import (
     Bins,
@@ -22,7 +21,7 @@ from allennlp_nef.qe.metrics import (
     expected_calibration_error,
     word_qe_scores,
 )
-from allennlp_nef.qe.model import WordQeTagger
+from allennlp_nef.qe.predictor import WordQePredictor
 
 MAX_TEMPERATURE = 100.0  # the minimum is its inverse
 
@@ -155,20 +154,15 @@ def calibrate(
     )
 
 
-def calibrate_model(
-    model: WordQeTagger,
-    reader: DatasetReader,
-    data: Any,
-    objective: str = "mcc",
-    batch_size: int = 64,
-) -> Calibration:
-    """Fits a temperature and a threshold to the data at a path. The model stays as it is.
+def calibrate_model(predictor: WordQePredictor, data: Any, objective: str = "mcc") -> Calibration:
+    """Fits a temperature and a threshold for the model of a predictor to the data at a path. The model stays as it is.
 
     # Raises
 
     `DataFormatError`: data without gold tags, or with too few BAD or OK words.
     """
-    words = words_of(model, reader, reader.read(data), batch_size)
+    model = predictor._model
+    words = labeled_words(predictor, predictor._dataset_reader.read(data))
     labels = model.tag_head.labels
     is_bad = words.gold != labels.index(OK)
     for half in (0, 1):
@@ -181,33 +175,19 @@ def calibrate_model(
     return calibrate(words, labels, objective, (model.temperature, model.threshold_or_default))
 
 
-def words_of(
-    model: WordQeTagger, reader: DatasetReader, instances: Iterable[Instance], batch_size: int = 64
-) -> LabeledWords:
+def labeled_words(predictor: WordQePredictor, instances: Iterable[Instance]) -> LabeledWords:
     """The words of the instances that have gold tags."""
-    device = model._get_prediction_device()
+    items = [item for item in map(Item, instances) if item.metadata["tags"] is not None]
+    model = predictor._model
+    temperature, model.temperature = model.temperature, 1.0
+    try:
+        outputs = predictor.results(items)
+    finally:
+        model.temperature = temperature
     indices = {label: index for index, label in enumerate(model.tag_head.labels)}
-    labeled = [each for each in instances if _gold_tags(each) is not None]
-    tables, gold, sentences = [numpy.zeros((0, len(indices)))], [], []
-    model.eval()
-    for start in range(0, len(labeled), batch_size):
-        batch = Batch(labeled[start : start + batch_size])
-        for instance in batch.instances:
-            reader.apply_token_indexers(instance)
-        batch.index_instances(model.vocab)
-        with torch.no_grad():
-            output = model(**move_to_device(batch.as_tensor_dict(), device))
-            table = model.tag_head.probabilities(output["scores"], output["mask"])
-        tables.append(table[output["mask"]].double().cpu().numpy())
-        for number, instance in enumerate(batch.instances, start):
-            tags = _gold_tags(instance) or []
-            gold += [indices.get(tag, UNSEEN) for tag in tags]
-            sentences += [number] * len(tags)
-    model.get_metrics(reset=True)
-    return LabeledWords(numpy.concatenate(tables), numpy.array(gold), numpy.array(sentences))
-
-
-def _gold_tags(instance: Instance) -> list[str] | None:
-    field: Any = instance["metadata"]
-    tags: list[str] | None = field.metadata["tags"]
-    return tags
+    tables = [numpy.zeros((0, len(indices)))]
+    tables += [output["class_probabilities"].double().numpy() for output in outputs]
+    tags = [item.metadata["tags"] for item in items]
+    gold = [indices.get(tag, UNSEEN) for row in tags for tag in row]
+    sentences = numpy.repeat(numpy.arange(len(tags)), list(map(len, tags)))
+    return LabeledWords(numpy.concatenate(tables), numpy.array(gold), sentences)

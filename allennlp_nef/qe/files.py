@@ -40,19 +40,19 @@ from typing import Any
 from allennlp_nef.data.text_files import (
     check_separator,
     data_paths,
+    find_words,
     is_json_lines,
     parse_object,
     read_lines,
     read_objects,
     split_fields,
 )
-from allennlp_nef.data.tokenizers import split_text
+from allennlp_nef.data.tokenizers import Offsets
 from allennlp_nef.errors import DataFormatError, quote
 from allennlp_nef.qe.layouts import EOS, Link, split_tags, without_eos
 from allennlp_nef.qe.spans import ErrorSpan, Segment, project_spans, read_segments
 
 DataPath = str | Mapping[str, str] | Sequence["str | Mapping[str, str]"]
-Offsets = list[tuple[int, int]]
 Split = Callable[[str], tuple[list[str], Offsets]]
 # The ending of a file that each prefix has.
 PREFIX_ENDING = ".src"
@@ -133,7 +133,7 @@ def _read_files(files: dict[str, str], options: ReadOptions) -> Iterator[QeExamp
         for lines, where in rows:
             yield _example(lines, where, options, is_raw, split_fields if has_fields else str.split)
         return
-    options = replace(options, split_target=options.split_target or split_text)
+    options = replace(options, split_target=options.split_target or _split_at_whitespace)
     segments = list(read_segments(files["spans"]))
     others = {part: file for part, file in files.items() if part != "spans"}
     beside = list(read_parallel(others)) if others else [({}, {})] * len(segments)
@@ -194,6 +194,11 @@ def find_files(path: str | Mapping[str, str]) -> dict[str, str]:
             f"got {quote(files, 100)}"
         )
     return files
+
+
+def _split_at_whitespace(text: str) -> tuple[list[str], Offsets]:
+    words = text.split()
+    return words, find_words(text, words)
 
 
 def read_parallel(

@@ -77,19 +77,16 @@ class WordQeTagger(NefTagger):
     pair_embedder : `PairEmbedder`
         Embeds a source and its translation.
     encoder, decoder, tag_head, dropout, metrics, label_namespace, initializer, regularizer
-        See `NefTagger`. The metric `sentence_scores` is called with the scores of the sentences.
+        See `NefTagger`. The metric `sentence_scores` is called with the scores of the sentences; the names of its
+        results begin with `hter_`, or with `expected_bad_share_` for a model without `sentence_score`.
     sentence_score : `SentenceScoreHead`, optional (default = `None`)
-        Predicts the score of a sentence, such as HTER, and learns it together with the tags.
+        Predicts the HTER of a sentence, or another score from 0 (perfect) to 1, and learns it together with the tags.
     temperature : `float`, optional (default = `1.0`)
         T of temperature scaling (Guo et al., ICML 2017): the calibrated probabilities are proportional to p^(1/T). It
         does not affect training or sentence scores. `allennlp-nef calibrate` finds it.
     threshold : `float`, optional (default = `None`)
         The calibrated probability of BAD from which words are tagged BAD. By default, a word is BAD if the tag head
         gives BAD a higher score than OK.
-    adaptive_threshold : `bool`, optional (default = `False`)
-        Whether sentences that are predicted together have a threshold of their own, the one with the highest expected
-        MCC: see `expected_threshold`. Translations of different systems and languages differ in how many words are BAD.
-        Needs calibrated probabilities. `threshold` remains the one of single sentences.
     """
 
     default_predictor = "word_qe"
@@ -112,7 +109,6 @@ class WordQeTagger(NefTagger):
         sentence_score: Lazy[SentenceScoreHead] | None = None,
         temperature: float = 1.0,
         threshold: float | None = None,
-        adaptive_threshold: bool = False,
         initializer: InitializerApplicator = InitializerApplicator(),
         regularizer: RegularizerApplicator | None = None,
     ) -> None:
@@ -145,7 +141,6 @@ class WordQeTagger(NefTagger):
         self.ok_id, self.bad_ids = labels.index(OK), bad_ids_of(labels)
         self.temperature = temperature
         self.threshold = threshold
-        self.adaptive_threshold = adaptive_threshold
         # With label weights w, a softmax has the higher score for BAD if w_BAD P(BAD) > w_OK P(OK).
         is_crf = isinstance(self.tag_head, CrfTagHead)
         weights = torch.ones(len(labels)) if is_crf else self.tag_head.label_weights
@@ -176,7 +171,7 @@ class WordQeTagger(NefTagger):
 
         # Returns
 
-        `dict[str, Any]`: like `NefTagger.forward`; and `sentence_score`, (batch,), if the model predicts it.
+        `dict[str, Any]`: like `NefTagger.forward`; and `hter`, (batch,), if the model predicts it.
         """
         vectors, mask = self.embed(source, target, alignments, similarity)
         states, encoder_trace = self.encode(vectors, mask, trace)
@@ -187,16 +182,16 @@ class WordQeTagger(NefTagger):
             # These probabilities are not calibrated, so that calibration does not change the score.
             table = self.tag_head.probabilities(output["scores"], mask)
             logits = self.sentence_score(states, mask, self.bad_probabilities(table))
-            output["sentence_score"] = logits.sigmoid()
+            output["hter"] = logits.sigmoid()
             if "loss" in output and sentence_score is not None:
                 loss = self.sentence_score.loss(logits, sentence_score, mask.any(-1))
                 output["loss"] = output["loss"] + loss
         if sentence_score is not None and not self.training:
-            # Without a head, the predicted score is the expected share of BAD words.
+            # Without a head, the expected share of BAD words takes the place of the score.
             bad = self.bad_probabilities(output["class_probabilities"])  # 0 in padding
             shares = bad.sum(-1) / mask.sum(-1).clamp(min=1)
             for metric in self.score_metrics:
-                metric(output.get("sentence_score", shares), sentence_score)
+                metric(output.get("hter", shares), sentence_score)
         return output
 
     @overrides(check_signature=False)
@@ -242,16 +237,18 @@ class WordQeTagger(NefTagger):
     @overrides
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         scores = super().get_metrics(reset)
+        predicted = "expected_bad_share" if self.sentence_score is None else "hter"
         for metric in self.score_metrics:
-            scores.update(metric.get_metric(reset))
+            for name, score in metric.get_metric(reset).items():
+                scores[f"{predicted}_{name}"] = score
         return scores
 
     @overrides(check_signature=False)
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
-        """Like `NefTagger.make_output_human_readable`; and `bad_probabilities` and `sentence_score`."""
+        """Like `NefTagger.make_output_human_readable`; and `bad_probabilities` and `hter`."""
         readable = super().make_output_human_readable(output_dict)
         tables = readable["class_probabilities"]
         readable["bad_probabilities"] = [self.bad_probabilities(table).tolist() for table in tables]
-        if "sentence_score" in output_dict:
-            readable["sentence_score"] = output_dict["sentence_score"].tolist()
+        if "hter" in output_dict:
+            readable["hter"] = output_dict["hter"].tolist()
         return readable

@@ -1,6 +1,5 @@
 """The predictor of quality estimation."""
 
-import logging
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -13,8 +12,8 @@ from allennlp.predictors import Predictor
 from overrides import overrides
 
 from allennlp_nef.errors import UserError, quote
-from allennlp_nef.predictors.base import Item, ShownTrace, TaggingPredictor
-from allennlp_nef.predictors.requests import FLAG, PROBABILITY, TEXT, Check
+from allennlp_nef.predictors.base import Failure, Item, ShownTrace, TaggingPredictor
+from allennlp_nef.predictors.requests import FLAG, PROBABILITY, TEXT, Check, check_characters
 from allennlp_nef.predictors.requests import check_words as check_length
 from allennlp_nef.qe.files import check_words, parse_links
 from allennlp_nef.qe.layouts import BAD, OK, SEVERITIES, Link, without_eos
@@ -23,9 +22,7 @@ from allennlp_nef.qe.model import WordQeTagger
 from allennlp_nef.qe.reader import WmtWordQeReader
 from allennlp_nef.qe.spans import join_bad_words, token_offsets
 
-logger = logging.getLogger(__name__)
-
-MIN_SENTENCES = 30  # for an adaptive threshold
+ADAPTIVE = "adaptive"
 Alignments = str | Sequence[str | Sequence[int]]
 
 
@@ -39,34 +36,33 @@ class WordQePredictor(TaggingPredictor):
 
         {"source": "the house", "target": "das Haus", "alignments": "0-0 1-1", "attention": true}
 
-    `source` and `target` are strings, which the dataset reader splits, or lists of words. A final `<EOS>` of the target
-    is optional for a model that tags it. `alignments` are pairs of a source and a target word, from 0: a string such as
-    "0-0 1-1", or a list of such strings or of pairs. Without them, the aligner in the archive, if there is one, aligns
-    the words. A model with an `alignment_layer` does not use them. `attention`, `trace`, `label_probabilities` and
-    `threshold` are optional and take precedence over the options of the predictor.
+    `source` and `target` are raw text, which the tokenizers of the dataset reader split, or lists of words. A final
+    `<EOS>` of the target is optional for a model that tags it. `alignments` are pairs of a source and a target word,
+    from 0: a string such as "0-0 1-1", or a list of such strings or of pairs. Without them, the aligner in the archive,
+    if there is one, aligns the words. A model with an `alignment_layer` does not use them. `attention`, `trace`,
+    `label_probabilities` and `threshold` are optional and take precedence over the options of the predictor.
 
     The answer has
 
     - `source`: its words;
     - `tokens`: the words of the target, or what else is tagged; then `tagged` says what;
     - `tags`: OK or BAD, or for a model of severities OK, minor or major, one for each token;
-    - `bad_probabilities`, one for each token, and the `threshold` from which a token is BAD;
-    - `threshold_from`, for a model with an adaptive threshold: "request", "model", or "expected_mcc", the default of at
-      least 30 sentences that are predicted together;
+    - `bad_probabilities`, one for each token, and the `threshold` from which a token is BAD; `threshold_from`: "model",
+      "given" (by the request or the option), or "adaptive";
     - `alignments`: the pairs of the request or of the aligner; `alignments_from`: "given", "computed", or "none"
       without an aligner;
     - `spans`, if the target is tagged: adjacent BAD words of the same severity, each with `start` and `end` (characters
       of the target; of its words joined by blanks if it is a list), `text`, `severity` (if the model predicts it:
       "minor" or "major") and `probability`, the mean of its words. A BAD `<EOS>` that is not in the text is an empty
       span at its end;
-    - `sentence_score`: the predicted score, such as HTER, with the `expected_bad_share` beside it; for a model that
-      does not predict scores, the expected share of BAD tokens;
+    - `hter`, if the model predicts it: the share of words that have to be edited, from 0 to 1; higher is worse;
+    - `expected_bad_share`: the mean of the `bad_probabilities`; higher is worse;
     - `offsets`: the start and the end of each word of a text, in characters;
     - if requested, `label_probabilities`, `attention` and `trace`, as for `nef_tagger`;
     - with a trace also `target`, if other tokens are tagged.
 
-    For an empty target, the answer has no words and a score of 1; gaps and `<EOS>` are BAD. A model that tags source
-    words rejects it.
+    For an empty target, the answer has no words, and both scores are 1; gaps and `<EOS>` are BAD. A model that tags
+    source words rejects it.
 
     Registered as a `Predictor` with name "word_qe".
 
@@ -74,13 +70,18 @@ class WordQePredictor(TaggingPredictor):
 
     model : `WordQeTagger`
     dataset_reader : `WmtWordQeReader`
-    threshold : `float`, optional (default = `None`, the threshold of the model)
+    threshold : `float` or `str`, optional (default = `None`, the threshold of the model)
+        The probability of BAD from which a token is BAD. "adaptive": the threshold with the highest expected MCC over
+        all requests of a call, so that answers depend on each other: see `expected_threshold`.
+    threshold_from : `str`, optional (default = `"given"`)
+        The `threshold_from` of answers that have the threshold of the option, such as "adaptive" if it was chosen over
+        a corpus.
     severity : `str`, optional (default = `"major"`)
         In output formats, the severity of the spans of a model that does not predict it: "minor" or "major".
     method, language_pair, ensemble_size : optional
         For output formats of submissions: the name of the method (default `"allennlp_nef"`), the languages, such as
         "en-de", and the number of models in an ensemble (default 1).
-    attention, trace, label_probabilities, output_format, on_error, keep_fields, max_tokens, max_batch, batch_size
+    attention, trace, label_probabilities, output_format, on_error, keep_fields, max_tokens, batch_size
         See `TaggingPredictor` and `NefPredictor`. For the output formats see `WmtWordQeReader`.
     """
 
@@ -103,7 +104,8 @@ class WordQePredictor(TaggingPredictor):
         self,
         model: Model,
         dataset_reader: WmtWordQeReader,
-        threshold: float | None = None,
+        threshold: float | str | None = None,
+        threshold_from: str = "given",
         severity: str = SEVERITIES[-1],
         method: str = "allennlp_nef",
         language_pair: str | None = None,
@@ -126,12 +128,13 @@ class WordQePredictor(TaggingPredictor):
         ):
             if is_wrong:
                 raise ConfigurationError(f"output_format: {output_format} needs {need}")
-        self.set_options(threshold=threshold)
+        self.needs_whole_input = threshold == ADAPTIVE
+        self.set_options(threshold=None if self.needs_whole_input else threshold)
+        self.threshold_from = threshold_from
         self.severity = severity
         self.method = method
         self.language_pair = language_pair
         self.ensemble_size = ensemble_size
-        self._num_words = self._num_bad = 0
 
     def predict(
         self,
@@ -178,6 +181,8 @@ class WordQePredictor(TaggingPredictor):
         reader, sides = self._dataset_reader, []
         for name, split in (("source", reader.split_source), ("target", reader.split_target)):
             value = request[name]
+            if isinstance(value, str):
+                check_characters(name, value)
             words, offsets = split(value) if isinstance(value, str) else (value, None)
             if name == "source" or words:
                 check_length(name, words, self.max_tokens)
@@ -212,37 +217,33 @@ class WordQePredictor(TaggingPredictor):
         table[:, label] = 1
         tags = [self._model.tag_head.labels[label]] * number
         output = {"tags": tags, "bad_probabilities": [1.0] * number, "class_probabilities": table}
-        return output if self._model.sentence_score is None else {**output, "sentence_score": 1.0}
+        return output if self._model.sentence_score is None else {**output, "hter": 1.0}
+
+    def adaptive_threshold(self, bad_probabilities: Sequence[float]) -> float:
+        """The threshold with the highest expected MCC for the words of a corpus: (words,)."""
+        return expected_threshold(numpy.array(bad_probabilities))
 
     def _threshold_of(self, options: dict[str, Any]) -> float:
         threshold = options.get("threshold")
         return self._model.threshold_or_default if threshold is None else float(threshold)
 
     @overrides
-    def to_answers(
-        self, outputs: Sequence[dict[str, Any]], items: Sequence[Item]
-    ) -> list[JsonDict]:
-        open_items = [item for item in items if item.options["threshold"] is None]
-        if self._model.adaptive_threshold and len(open_items) >= MIN_SENTENCES:
-            bad = [p for output in outputs for p in output["bad_probabilities"]]
-            threshold = expected_threshold(numpy.array(bad))
-            for item in open_items:
-                item.options = {
-                    **item.options,
-                    "threshold": threshold,
-                    "threshold_from": "expected_mcc",
-                }
+    def to_answers(self, outputs: Sequence[Any], items: Sequence[Item | Failure]) -> list[JsonDict]:
+        valid = [output for output in outputs if not isinstance(output, Failure)]
+        bad = [p for output in valid for p in output["bad_probabilities"]]
+        if self.needs_whole_input and bad:
+            adaptive = {"threshold": self.adaptive_threshold(bad), "threshold_from": ADAPTIVE}
+            for item in items:
+                if isinstance(item, Item) and item.options["threshold"] is None:
+                    item.options = {**item.options, **adaptive}
         return super().to_answers(outputs, items)
 
     @overrides
     def to_answer(self, output: dict[str, Any], item: Item) -> JsonDict:
         metadata, bad = item.metadata, output["bad_probabilities"]
         threshold = self._threshold_of(item.options)
-        is_given = item.options["threshold"] is not None
-        tags = self._tags_at(threshold, output) if is_given else output["tags"]
-        share = sum(bad) / len(bad) if bad else 1.0
-        self._num_words += len(tags)
-        self._num_bad += len(tags) - tags.count(OK)
+        origin = "model" if item.options["threshold"] is None else self.threshold_from
+        tags = self._tags_at(threshold, output)
         links = sorted({tuple(pair) for pair in metadata["alignments"] or ()})
         answer = {
             "source": metadata["source"],
@@ -250,12 +251,10 @@ class WordQePredictor(TaggingPredictor):
             "tags": tags,
             "bad_probabilities": bad,
             "threshold": threshold,
+            "threshold_from": item.options.get("threshold_from", origin),
             "alignments": [list(pair) for pair in links],
             "alignments_from": metadata["alignments_from"],
         }
-        if self._model.adaptive_threshold:
-            default = "request" if is_given else "model"
-            answer["threshold_from"] = item.options.get("threshold_from", default)
         text, offsets = token_offsets(metadata)
         if self._dataset_reader.tagged == "target":
             spans = join_bad_words(text, offsets, [None if tag == OK else tag for tag in tags], bad)
@@ -263,9 +262,9 @@ class WordQePredictor(TaggingPredictor):
             for span in answer["spans"]:
                 if span["severity"] == BAD:
                     del span["severity"]
-        answer["sentence_score"] = output.get("sentence_score", share)
-        if "sentence_score" in output:
-            answer["expected_bad_share"] = share
+        if "hter" in output:
+            answer["hter"] = output["hter"]
+        answer["expected_bad_share"] = sum(bad) / len(bad) if bad else 1.0
         if metadata.get("offsets") is not None:
             answer["offsets"] = [list(span) for span in offsets]
         tagged = self._dataset_reader.tagged
@@ -281,16 +280,6 @@ class WordQePredictor(TaggingPredictor):
         worst = output["class_probabilities"][:, bad_ids].argmax(-1).tolist()
         bad = output["bad_probabilities"]
         return [labels[bad_ids[i]] if p >= threshold else OK for i, p in zip(worst, bad)]
-
-    @overrides
-    def finish(self) -> None:
-        """Warns if an uncalibrated model has found no errors."""
-        is_calibrated = self._model.threshold is not None or self.options["threshold"] is not None
-        if self._num_words and not self._num_bad and not is_calibrated:
-            logger.warning(
-                "All %d words are tagged OK. `allennlp-nef calibrate` finds a threshold for this model.",
-                self._num_words,
-            )
 
     def get_interpretable_text_field_embedder(self) -> torch.nn.Module:
         """The embedder of the target, whose words `allennlp.interpret` explains."""

@@ -14,7 +14,7 @@ from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.base import TaggingReader, Writer, text_field
 from allennlp_nef.data.fields import TagsField
-from allennlp_nef.data.tokenizers import split_text
+from allennlp_nef.data.tokenizers import PUNCTUATION, split_text
 from allennlp_nef.qe.aligner import (
     SAME,
     SAME_PREFIX,
@@ -81,9 +81,9 @@ class WmtWordQeReader(TaggingReader):
         of these sentences is aligned.
     word_similarity : `bool`, optional (default = `False`)
         Whether instances have the field `similarity`, for the option of `aligned_pair` of the same name.
-    source_tokenizer, target_tokenizer : `Tokenizer`, optional (default = `None`, whitespace)
+    source_tokenizer, target_tokenizer : `Tokenizer`, optional (default = `None`)
         Split raw text: strings in requests, error spans, and files without tags and alignments. In other files,
-        whitespace separates the words.
+        whitespace separates the words. None: the rules of `punctuation` for strings in requests, whitespace in files.
     severities : `bool`, optional (default = `False`)
         Whether the tags of error spans are OK, minor and major instead of OK and BAD.
     sentence_scores : `bool`, optional (default = `False`)
@@ -166,12 +166,12 @@ class WmtWordQeReader(TaggingReader):
 
     def split_source(self, text: str) -> tuple[list[str], Offsets]:
         """The words of a raw source, and the start and the end of each."""
-        return split_text(text, self.source_tokenizer)
+        return split_text(text, self.source_tokenizer or PUNCTUATION)
 
     def split_target(self, text: str) -> tuple[list[str], Offsets]:
         """The words of a raw translation, and the start and the end of each. A final `<EOS>` stays one word."""
         end = text.rindex(EOS) if text.split()[-1:] == [EOS] else len(text)
-        words, offsets = split_text(text[:end], self.target_tokenizer)
+        words, offsets = split_text(text[:end], self.target_tokenizer or PUNCTUATION)
         if end < len(text):
             words.append(EOS)
             offsets.append((end, end + len(EOS)))

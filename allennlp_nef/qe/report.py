@@ -10,8 +10,10 @@ from allennlp_nef.errors import DataFormatError
 from allennlp_nef.figures.display import document_of
 from allennlp_nef.qe.bitext import Bitext, SegmentPair
 from allennlp_nef.qe.layouts import BAD, EOS, OK, SEVERITIES
+from allennlp_nef.qe.writers import risk_of
 
 Answer = Mapping[str, Any]
+SCORES = ("hter", "expected_bad_share")
 
 
 def report_page(title: str, bitext: Bitext, answers: Sequence[Answer], model: str = "") -> str:
@@ -36,7 +38,7 @@ def report_page(title: str, bitext: Bitext, answers: Sequence[Answer], model: st
     has_severities = any(tag in SEVERITIES for answer in scored for tag in answer["tags"])
     labels = [OK, *SEVERITIES] if has_severities else [OK, BAD]
     items = [_item(*pair, labels) for pair in zip(bitext.segments, answers)]
-    texts = json.dumps([(item["source"], item["target"], item.get("score")) for item in items])
+    texts = json.dumps([(item["source"], item["target"], item.get("risk")) for item in items])
     content = {
         "title": title,
         # The browser keeps the decisions under this key, so that a new report of the same answers finds them.
@@ -71,7 +73,8 @@ def _item(segment: SegmentPair, answer: Answer, labels: Sequence[str]) -> dict[s
         raise DataFormatError(f"{segment.place}: the answer is for another text: {error}") from None
     return {
         **item,
-        "score": round(answer["sentence_score"], 4),
+        **{name: round(answer[name], 4) for name in SCORES if name in answer},
+        "risk": round(risk_of(answer), 4),
         "words": [place for word in words for place in word],
         "source_words": [place for word in sources for place in word],
         "links": [index for link in answer["alignments"] for index in link],
@@ -89,11 +92,11 @@ def figures_of(answers: Sequence[Answer]) -> dict[str, Any]:
 
     `dict[str, Any]`
         `sentences`, and how many are `scored`; their `words`; the `threshold` of the probability of BAD, or None;
-        `flagged_sentences` and `flagged_words`, which have errors; `mean_score`, or None if nothing is scored.
+        `flagged_sentences` and `flagged_words`, which have errors; the means `mean_hter` and `mean_expected_bad_share`,
+        or None if there is nothing to average.
     """
     scored = [answer for answer in answers if "error" not in answer]
     flagged = [sum(tag != OK for tag in answer["tags"]) for answer in scored]
-    scores = [answer["sentence_score"] for answer in scored]
     return {
         "sentences": len(answers),
         "scored": len(scored),
@@ -101,5 +104,9 @@ def figures_of(answers: Sequence[Answer]) -> dict[str, Any]:
         "threshold": scored[0]["threshold"] if scored else None,
         "flagged_sentences": sum(count > 0 for count in flagged),
         "flagged_words": sum(flagged),
-        "mean_score": sum(scores) / len(scores) if scores else None,
+        **{f"mean_{name}": _mean([a[name] for a in scored if name in a]) for name in SCORES},
     }
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -71,7 +72,7 @@ def write_rows(
 
 def write_sentence_scores(reader: Any, prediction: Prediction) -> str:
     """A row of a submission of sentence scores to WMT22 or 23: language pair, method, sentence, score."""
-    cells = (*_system(prediction), prediction.number, prediction.answer["sentence_score"])
+    cells = (*_system(prediction), prediction.number, risk_of(prediction.answer))
     return _header(prediction, 3) + "\t".join(map(str, cells)) + "\n"
 
 
@@ -137,6 +138,12 @@ def _span_cells(prediction: Prediction, empty: str | None = None) -> list[str]:
 def _in_one_line(text: str) -> str:
     """A text with blanks in place of tabs, line ends and surrogates, which UTF-8 lacks. The offsets stay the same."""
     return re.sub("[\t\r\n\ud800-\udfff]", " ", text)
+
+
+def risk_of(answer: Mapping[str, Any]) -> float:
+    """The predicted HTER of an answer, or the expected share of BAD words if the model does not predict it."""
+    risk: float = answer.get("hter", answer["expected_bad_share"])
+    return risk
 
 
 WRITERS: dict[str, Writer] = {

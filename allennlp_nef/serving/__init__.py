@@ -1,38 +1,61 @@
-"""A WSGI application that serves a model, for gunicorn and other servers:
+"""A WSGI application that serves a model, for `allennlp-nef serve`, gunicorn and other servers:
 
-    OMP_NUM_THREADS=1 gunicorn 'allennlp_nef.serving:create_app("model.tar.gz")' --workers 4
+    gunicorn 'allennlp_nef.serving:create_app("model.tar.gz")' --workers 4
 
 Each worker loads the model and answers one request at a time.
 """
 
-import json
 from typing import TYPE_CHECKING, Any
 
+import torch
+
+from allennlp_nef.data.text_files import parse_json
 from allennlp_nef.errors import UserError, needing
 from allennlp_nef.predictors.archives import load_predictor
-from allennlp_nef.predictors.base import NefPredictor
+from allennlp_nef.predictors.base import Item, NefPredictor
 from allennlp_nef.resources import folders
 
 if TYPE_CHECKING:
     from flask import Flask
 
 
-def create_app(archive: str, max_bytes: int = 2**20, **options: Any) -> "Flask":
+def create_app(
+    archive: str,
+    *,
+    max_bytes: int = 2**20,
+    max_batch: int = 1000,
+    max_words: int = 20_000,
+    threads: int = 1,
+    page: str | None = None,
+    **options: Any,
+) -> "Flask":
     """
     Creates an application with the paths
 
     - `POST /predict`: the answer to a request, a JSON object, or the answers to a list of requests;
-    - `GET /`: the demo page;
+    - `GET /describe`: what the model is, and the limits of this application;
+    - `GET /`: the page;
     - `GET /health`: `{"status": "ok"}`.
 
-    Each error is a JSON object with a `message`. A request that cannot be answered gets status 400.
+    Each error is a JSON object with a `message`. A request that cannot be answered gets status 400, or 413 if it is too
+    large.
 
     # Parameters
 
     archive : `str`
         An archive, the folder of a training run, or the name of a trained model of this package.
     max_bytes : `int`, optional (default = `2**20`)
-        The limit for the body of a request; a longer one gets status 413.
+        The limit for the body of a request.
+    max_batch : `int`, optional (default = `1000`)
+        The limit for the requests in a list.
+    max_words : `int`, optional (default = `20_000`)
+        The limit for the words of all requests in a list. A sentence of more than 100 words with a trace counts once
+        for each 100 words.
+    threads : `int`, optional (default = `1`)
+        The threads of torch in this process. More than one can block workers that were forked from a process that has
+        already used them, such as those of `gunicorn --preload`.
+    page : `str`, optional (default = `None`)
+        A folder with another page.
     options
         See `load_predictor`, such as `cuda_device` or `max_tokens`.
 
@@ -41,28 +64,43 @@ def create_app(archive: str, max_bytes: int = 2**20, **options: Any) -> "Flask":
     `UserError`: see `load_predictor`; the archive has no predictor of this package, or Flask is missing.
     """
     with needing("serve", "create_app"):
-        from flask import Flask, jsonify, request
-        from werkzeug.exceptions import HTTPException
+        from flask import Flask, request
+        from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
+    torch.set_num_threads(threads)
     predictor = load_predictor(archive, **options)
     if not isinstance(predictor, NefPredictor):
         raise UserError(f"{archive}: expected a predictor of allennlp_nef")
-    app = Flask(__name__, static_folder=str(folders()["demo"]), static_url_path="")
+    if predictor.needs_whole_input:
+        raise UserError(
+            "threshold: expected a number, because a server answers requests one by one"
+        )
+    app = Flask(__name__, static_folder=page or str(folders()["demo"]), static_url_path="")
     app.config["MAX_CONTENT_LENGTH"] = max_bytes
+    app.json.ensure_ascii = False  # type: ignore[attr-defined]
 
     @app.post("/predict")
     def predict() -> Any:
-        body = request.get_data()
         try:
-            value = json.loads(body)
-        except (ValueError, RecursionError) as error:
-            raise UserError(f"expected JSON ({error})") from None
-        if isinstance(value, list):
-            return jsonify(predictor.predict_batch_json(value))
-        return jsonify(predictor.predict_json(value))
+            value = parse_json(request.get_data())
+        except ValueError as error:
+            raise UserError(str(error)) from None
+        if not isinstance(value, list):
+            return predictor.predict_json(value)
+        if len(value) > max_batch:
+            raise RequestEntityTooLarge(f"expected at most {max_batch} items, got {len(value)}")
+        items = [predictor.item_of(each, f"item {i}") for i, each in enumerate(value)]
+        words = sum(_num_words(item) for item in items if isinstance(item, Item))
+        if words > max_words:
+            raise RequestEntityTooLarge(f"expected at most {max_words} words, got {words}")
+        return predictor.answers(items)
+
+    @app.get("/describe")
+    def describe() -> Any:
+        return {**predictor.description(), "max_batch": max_batch, "max_words": max_words}
 
     @app.get("/")
-    def page() -> Any:
+    def index() -> Any:
         return app.send_static_file("index.html")
 
     @app.get("/health")
@@ -73,8 +111,18 @@ def create_app(archive: str, max_bytes: int = 2**20, **options: Any) -> "Flask":
     def refuse(error: UserError) -> Any:
         return {"message": str(error)}, 400
 
+    @app.errorhandler(RecursionError)
+    def refuse_nested(error: RecursionError) -> Any:
+        return {"message": "expected JSON that is not nested this deeply"}, 400
+
     @app.errorhandler(HTTPException)
     def explain(error: HTTPException) -> Any:
         return {"message": error.description}, error.code
 
     return app
+
+
+def _num_words(item: Item) -> int:
+    """The words of an item, weighted by the size of its trace, which grows with their square."""
+    words = item.num_tokens
+    return words * max(1, words // 100) if item.is_traced else words

@@ -3,5 +3,5 @@
   dataset_reader+: { sentence_scores: true },
   validation_dataset_reader+: { sentence_scores: true },
   model+: { sentence_score: {}, metrics+: [{ type: 'sentence_scores' }] },
-  trainer+: { validation_metric: ['+best_mcc', '+pearson'] },
+  trainer+: { validation_metric: ['+best_mcc', '+hter_pearson'] },
 }

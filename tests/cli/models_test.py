@@ -40,7 +40,7 @@ def test_name_stands_for_the_archive(name):
     predictor = load(name)
     answer = predictor.predict(**REQUEST)
     assert answer["alignments_from"] == "computed" and answer["spans"] is not None
-    assert 0 < answer["threshold"] < 1 and 0 < answer["sentence_score"] < 1
+    assert 0 < answer["threshold"] < 1 and 0 < answer["expected_bad_share"] < 1
     assert answer == load(MODELS[name]["path"]).predict(**REQUEST)
     assert predictor.trace("a b", "c d").attention.shape[1] == 2
 
@@ -59,7 +59,7 @@ def test_raw_text_in_any_language_is_judged():
         words = [target[start:end] for start, end in answer["offsets"][:-1]]
         assert [*words, "<EOS>"] == answer["tokens"] and answer["threshold_from"] == "model"
         assert expected is None or [span["text"] for span in answer["spans"]] == expected
-    scores = [answer["sentence_score"] for answer in answers]
+    scores = [answer["hter"] for answer in answers]
     assert scores[0] < scores[1] and words[:3] == ["我", "喜欢", "北京"]
 
 

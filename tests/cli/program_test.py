@@ -3,7 +3,6 @@
 import io
 import os
 import re
-import socket
 import subprocess
 import sys
 import tempfile
@@ -131,33 +130,6 @@ class TestMistakes:
 def test_version_is_that_of_this_package(nef, capsys):
     assert nef("--version") == 0
     assert capsys.readouterr().out == f"allennlp-nef {VERSION}\n"
-
-
-def test_an_archive_to_serve_may_be_the_first_argument(nef, tmp_path, monkeypatch, capsys):
-    server = pytest.importorskip("allennlp_server.commands.server_simple")
-    pages = []
-    monkeypatch.setattr(server, "make_app", server.make_app)  # `serve` replaces it
-    monkeypatch.setattr(server, "_get_predictor", lambda args: args.archive_path)
-    monkeypatch.setattr(server, "WSGIServer", lambda address, app: pages.append(app) or FakeServer)
-    (tmp_path / "index.html").write_text("own")
-    for arguments in (["a"], ["--archive-path", "a", "--static-dir", tmp_path]):
-        assert nef("serve", *arguments, "--port", 0) == 0
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        assert nef("serve", "a", "--port", other.getsockname()[1]) == 2
-    assert len(pages) == 2
-    capsys.readouterr()
-    assert nef("serve", "--help") == 0
-    assert "allennlp-nef serve ARCHIVE" in capsys.readouterr().out
-    default, own = (app.test_client().get("/").data for app in pages)
-    assert b"<html" in default and own == b"own"
-    answer = pages[0].test_client().post("/predict", data="{", content_type="application/json")
-    assert answer.status_code == 400 and answer.json["message"]
-
-
-class FakeServer:
-    @staticmethod
-    def serve_forever():
-        pass
 
 
 def test_messages_begin_on_a_line_of_their_own(capsys):

@@ -73,8 +73,8 @@ def test_a_report_and_a_table_have_what_the_predictor_answers(tsv, archive, tmp_
     assert content["title"] == "a.tsv" and "a.tsv:3" in caplog.text
     rows = [line.split("\t") for line in annotated.read_text("utf-8").splitlines()]
     for row, answer in zip(rows, answers):
-        assert float(row[2]) == pytest.approx(answer["sentence_score"], abs=1e-4)
-    assert rows[2][2:] == [""] * 5
+        assert float(row[3]) == pytest.approx(answer["expected_bad_share"], abs=1e-4)
+    assert rows[2][2:] == [""] * 6
 
 
 def test_answers_in_a_file_give_the_same_report(tsv, archive, write, tmp_path):
@@ -152,7 +152,7 @@ def test_outputs_replace_neither_inputs_nor_each_other(
         {"tags": ["OK"]},
         {"bad_probabilities": [1, "0"]},
         {"threshold": None},
-        {"sentence_score": "x"},
+        {"expected_bad_share": "x"},
         {"spans": 3},
         {"spans": [{"start": 0, "end": 3}]},
         {"alignments": [3]},
@@ -171,7 +171,7 @@ def test_a_translation_without_words_has_a_score(archive, write, tmp_path):
     tsv = write("a.tsv", "the house\t<EOS>\n")
     lines = command(tsv, "--archive", archive, "--annotated", tmp_path / "out.tsv")
     assert lines[0] == "1 sentences, 1 with a score"
-    assert (tmp_path / "out.tsv").read_text().split("\t")[2] == "1.0000"
+    assert (tmp_path / "out.tsv").read_text().split("\t")[3] == "1.0000"
 
 
 def test_a_model_that_does_not_tag_the_translation_is_an_error(archive, tsv):

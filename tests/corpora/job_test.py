@@ -9,7 +9,10 @@ import pytest
 import torch
 
 from allennlp_nef.errors import UserError
+from allennlp_nef.predictors.archives import load_predictor
 from tests.predictors.small_models import save_run
+from tests.qe.small_qe import PAIRS
+from tests.qe.small_qe import save_run as save_qe_run
 
 ray = pytest.importorskip("ray")
 SENTENCES = ["Anna Berg met officials in Rome .", "", "Paul slept .", "a\u2028b \x85 c", "caf\\xe9"]
@@ -23,7 +26,7 @@ ROWS = [
 
 def lines_of(folder):
     paths = sorted(folder.glob("*.jsonl"))
-    return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+    return [json.loads(line) for path in paths for line in path.open(encoding="utf-8")]
 
 
 @pytest.fixture
@@ -87,6 +90,20 @@ def test_files_are_tagged_and_finished_ones_skipped(tag, tmp_path):
     pyarrow.parquet.write_table(pyarrow.table({"id": [1, 2]}), tmp_path / "d.parquet")
     with pytest.raises(UserError):
         tag("d.parquet")
+
+
+@pytest.mark.slow
+def test_adaptive_threshold_is_one_for_all_inputs(tag, tmp_path, monkeypatch):
+    save_qe_run(tmp_path / "ner")
+    rows = [{"source": source, "target": target} for source, target, *_ in PAIRS]
+    for name, own in (("a.jsonl", rows[:1]), ("b.jsonl", rows[1:])):
+        (tmp_path / name).write_text("\n".join(map(json.dumps, own)))
+    tag("a.jsonl", "b.jsonl", threshold="adaptive")
+    tagged = [row for name in "ab" for row in lines_of(tmp_path / "out" / f"{name}.jsonl.tagged")]
+    expected = load_predictor(str(tmp_path / "ner"), threshold="adaptive").predict_batch_json(rows)
+    for row, answer in zip(tagged, expected, strict=True):
+        assert row["threshold"] == pytest.approx(answer["threshold"], abs=1e-6)
+        assert (row["threshold_from"], row["tags"]) == ("adaptive", answer["tags"])
 
 
 @pytest.mark.parametrize(

@@ -1,21 +1,18 @@
 """`Tagger`: columns in, columns out, in each kind of batch."""
 
-import json
 import pickle
 
 import numpy
 import pandas
 import pyarrow
 import pytest
-import torch
 
 from allennlp_nef.corpora import Tagger
 from allennlp_nef.corpora.tagger import values_of
 from allennlp_nef.errors import UserError
 from allennlp_nef.predictors.archives import load_predictor
 from tests.predictors.small_models import ENTITIES, save_run
-from tests.qe.small_qe import MODEL as QE_MODEL
-from tests.qe.small_qe import train as train_qe
+from tests.qe.small_qe import save_run as save_run_qe
 
 SENTENCES = [text.split() for text, _ in ENTITIES]
 BAD = [None, "", 7, ["a b"], ["a", None], []]
@@ -91,11 +88,7 @@ def test_types_of_a_table_do_not_depend_on_its_rows(ner, rows):
 
 
 def test_pairs_are_tagged(tmp_path):
-    model, _ = train_qe()
-    model.vocab.save_to_files(str(tmp_path / "vocabulary"))
-    torch.save(model.state_dict(), str(tmp_path / "best.th"))
-    config = {"dataset_reader": {"type": "wmt_word_qe"}, "model": QE_MODEL}
-    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    save_run_qe(tmp_path)
     pair = {"source": ["Good morning !"], "target": ["Guten Morgen !"], "alignments": ["0-0 1-1"]}
     tagged = Tagger(str(tmp_path), threshold=0.0, fields=["tags", "alignments"])(pair)
     assert list(tagged) == ["source", "target", "alignments", "tags", "error"]

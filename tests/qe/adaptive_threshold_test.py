@@ -4,7 +4,7 @@ import numpy
 import pytest
 
 from allennlp_nef.qe.metrics import expected_threshold, word_qe_scores
-from allennlp_nef.qe.predictor import MIN_SENTENCES, WordQePredictor
+from allennlp_nef.qe.predictor import WordQePredictor
 from tests.qe.small_qe import PAIRS, train
 
 PROBABILITIES = numpy.random.default_rng(0).random(50).round(2)
@@ -24,24 +24,22 @@ def test_no_other_threshold_has_a_higher_expected_mcc():
     assert expected_mcc(expected_threshold(PROBABILITIES)) == pytest.approx(best)
 
 
-@pytest.fixture
-def predictor(monkeypatch):
-    model, reader = train()
-    monkeypatch.setattr(model, "adaptive_threshold", True)
-    return WordQePredictor(model, reader)
-
-
-def test_sentences_that_are_predicted_together_have_their_own_threshold(predictor):
-    requests = [{"source": source, "target": target} for source, target, *_ in PAIRS * 8]
+def test_adaptive_threshold_is_one_for_all_requests_of_a_call():
+    predictor = WordQePredictor(*train(), threshold="adaptive")
+    requests = [{"source": source, "target": target} for source, target, *_ in PAIRS * 300]
     requests[0]["threshold"] = 0.25
-    first, *answers = predictor.predict_batch_json(requests[: MIN_SENTENCES + 1])
+    first, *answers = predictor.predict_batch_json(requests)
     words = [p for answer in (first, *answers) for p in answer["bad_probabilities"]]
     threshold = expected_threshold(numpy.array(words))
-    assert (first["threshold"], first["threshold_from"]) == (0.25, "request")
+    assert (first["threshold"], first["threshold_from"]) == (0.25, "given")
     for answer in answers:
-        assert (answer["threshold"], answer["threshold_from"]) == (threshold, "expected_mcc")
+        assert (answer["threshold"], answer["threshold_from"]) == (threshold, "adaptive")
         tagged = [tag == "BAD" for tag in answer["tags"]]
         assert tagged == [p >= threshold for p in answer["bad_probabilities"]]
-    for answer in predictor.predict_batch_json(requests[1:MIN_SENTENCES]):
-        assert answer["threshold_from"] == "model"
+
+
+def test_default_threshold_is_that_of_the_model():
+    predictor = WordQePredictor(*train())
+    for answer in predictor.predict_batch_json([{"source": "house", "target": "Haus"}] * 60):
         assert answer["threshold"] == predictor._model.threshold_or_default
+        assert answer["threshold_from"] == "model"

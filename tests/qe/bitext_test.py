@@ -36,6 +36,8 @@ TMX = """<tmx version="1.4"><header srclang="en"/><body>
  <tu><tuv xml:lang="en"><seg>only</seg></tuv></tu></body></tmx>
 """
 
+SHARE = "expected share of BAD words 0.50"
+
 
 @pytest.fixture
 def read(tmp_path):
@@ -68,7 +70,7 @@ def answer(segment, *words):
         for word in words
     ]
     spans = [{**span, "end": span["start"] + len(span["text"])} for span in spans]
-    return {"sentence_score": 0.5, "spans": spans}
+    return {"expected_bad_share": 0.5, "spans": spans}
 
 
 def canonical(text, encoding):
@@ -136,9 +138,9 @@ class TestXliff1:
         first, second = bitext.segments
         got = annotate(bitext, answer(first, "dies", "jetzt"), answer(second)).decode(encoding)
         notes = [
-            '\n      <note from="allennlp_nef" annotates="target">score 0.5000; major 0.9000 at 7-11: dies; '
-            "major 0.9000 at 12-17: jetzt</note>",
-            '<note from="allennlp_nef" annotates="target">score 0.5000</note>',
+            f'\n      <note from="allennlp_nef" annotates="target">{SHARE}; major error (90%) at 7-11: dies; '
+            "major error (90%) at 12-17: jetzt</note>",
+            f'<note from="allennlp_nef" annotates="target">{SHARE}</note>',
         ]
         for note in notes:
             assert "</target>" + note in got
@@ -160,7 +162,7 @@ class TestXliff1:
         bitext = read("a.xlf", trans_unit(text))
         first, _, third = bitext.segments
         got = annotate(bitext, answer(first), {"error": "none"}, answer(third, "c")).decode()
-        note = "segment 1: score 0.5000\nsegment 3: score 0.5000; major 0.9000 at 0-1: c</note>"
+        note = f"segment 1: {SHARE}\nsegment 3: {SHARE}; major error (90%) at 0-1: c</note>"
         assert f'<note from="allennlp_nef" annotates="target">{note}' in got
 
 
@@ -221,7 +223,7 @@ class TestXliff2:
         first, *_, last = bitext.segments
         missing = {"error": "none"}
         got = annotate(bitext, answer(first, "b"), missing, missing, answer(last)).decode()
-        lines = "segment 1: score 0.5000; major 0.9000 at 2-3: b\nsegment 4: score 0.5000</note>"
+        lines = f"segment 1: {SHARE}; major error (90%) at 2-3: b\nsegment 4: {SHARE}</note>"
         assert lines in got and got.count("<note") == 1 + 1  # and <notes>
 
     def test_segments_are_paired_within_themselves(self, read):
@@ -238,8 +240,8 @@ class TestXliff2:
         _, second, third = bitext.segments
         got = annotate(bitext, {"error": "none"}, answer(second, "اثنان"), answer(third)).decode()
         note = '<x:note category="quality-estimation" appliesTo="target">'
-        first = f"<x:notes>{note}segment 2: score 0.5000; major 0.9000 at 0-5: اثنان</x:note></x:notes>\n  "
-        other = f"{note}score 0.5000</x:note>"
+        first = f"<x:notes>{note}segment 2: {SHARE}; major error (90%) at 0-5: اثنان</x:note></x:notes>\n  "
+        other = f"{note}{SHARE}</x:note>"
         assert first + "<x:originalData>" in got and "by hand</x:note>" + other in got
         got = got.replace(first, "").replace(other, "")
         assert canonical(got, "utf-8") == canonical(XLIFF_2, "utf-8")
@@ -260,15 +262,15 @@ class TestTmx:
 
 
 class TestTables:
-    ADDED = "\tscore\tstart_ids\tend_ids\terrors\tprobabilities\n"
+    ADDED = "\thter\texpected_bad_share\tstart_ids\tend_ids\terrors\tprobabilities\n"
 
     @pytest.mark.parametrize(
         "name, text, expected",
         [
-            ("a.tsv", 'a b\tc d\r\n\r\n"x\ty\n', 'a b\tc d\t0.5000\t2\t3\tmajor\t0.9000\n"x\ty\t\t\t\t\t\n'),
+            ("a.tsv", 'a b\tc d\r\n\r\n"x\ty\n', 'a b\tc d\t\t0.5000\t2\t3\tmajor\t0.9000\n"x\ty\t\t\t\t\t\t\n'),
             ("a.tsv", "\ufeffid\tTarget\tsource\n1\tc d\ta b\n2\ty\tx",
-             f"id\tTarget\tsource{ADDED}1\tc d\ta b\t0.5000\t2\t3\tmajor\t0.9000\n2\ty\tx\t\t\t\t\t\n"),
-            ("a.csv", '"a, b","c d\n"\nx,y\n', '"a, b","c d\n",0.5000,2,3,major,0.9000\nx,y,,,,,\n'),
+             f"id\tTarget\tsource{ADDED}1\tc d\ta b\t\t0.5000\t2\t3\tmajor\t0.9000\n2\ty\tx\t\t\t\t\t\t\n"),
+            ("a.csv", '"a, b","c d\n"\nx,y\n', '"a, b","c d\n",,0.5000,2,3,major,0.9000\nx,y,,,,,,\n'),
         ],
     )  # fmt: skip
     def test_tables_come_back_with_columns(self, read, annotate, name, text, expected):
@@ -279,7 +281,7 @@ class TestTables:
 
     def test_a_sentence_without_errors_has_the_cells_of_wmt(self, read, annotate):
         bitext = read("a.tsv", "a\tb\n")
-        assert annotate(bitext, answer(*bitext.segments)) == b"a\tb\t0.5000\t-1\t-1\tno-error\t\n"
+        assert annotate(bitext, answer(*bitext.segments)) == b"a\tb\t\t0.5000\t-1\t-1\tno-error\t\n"
 
 
 def test_lines_of_two_files(tmp_path):

@@ -13,9 +13,9 @@ from allennlp_nef.qe.calibration import (
     calibrate,
     calibrate_model,
     fit_temperature,
+    labeled_words,
     scores_of,
     with_temperature,
-    words_of,
 )
 from allennlp_nef.qe.predictor import WordQePredictor
 from tests.qe.qe_files import write
@@ -104,7 +104,7 @@ def test_probabilities_of_a_model_are_those_before_its_calibration(name, data, m
         for probability in answer["bad_probabilities"]
     ]
     monkeypatch.setattr(model, "temperature", 3.0)
-    words = words_of(model, reader, reader.read(path), batch_size=3)
+    words = labeled_words(WordQePredictor(model, reader, batch_size=3), reader.read(path))
     assert words.probabilities[:, 1] == pytest.approx(expected, abs=1e-5)
     assert [len(words.gold[words.sentences == i]) for i in range(4)] == [
         len(pair[1].split()) + (name == "eos") for pair in PAIRS
@@ -115,7 +115,7 @@ def test_calibrated_model_has_the_scores_that_were_promised(data, monkeypatch):
     model, reader = train()
     path = data()
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    result = calibrate_model(model, reader, path)
+    result = calibrate_model(WordQePredictor(model, reader), path)
     assert result.num_words == 11
     for name, value in model.state_dict().items():
         torch.testing.assert_close(value, before[name])
@@ -124,10 +124,10 @@ def test_calibrated_model_has_the_scores_that_were_promised(data, monkeypatch):
     answers = WordQePredictor(model, reader).predict_batch_instance(list(reader.read(path)))
     tags = [tag for answer in answers for tag in answer["tags"]]
     assert tags.count("BAD") / len(tags) == pytest.approx(result.after["tagged_share"])
-    again = calibrate_model(model, reader, path)
+    again = calibrate_model(WordQePredictor(model, reader), path)
     assert again.before == pytest.approx(result.after, abs=1e-5)
 
 
 def test_data_without_gold_tags_are_an_error(data):
     with pytest.raises(DataFormatError):
-        calibrate_model(*train(), data(tags=False))
+        calibrate_model(WordQePredictor(*train()), data(tags=False))

@@ -26,7 +26,7 @@ def test_the_page_has_the_words_of_both_sides_at_their_places():
     (item,) = content.pop("sentences")
     assert item["words"] == [1, 4, 5, 9, 9, 10] and item["source_words"] == [0, 3, 5, 10]
     assert item["links"] == [0, 0, 1, 1]
-    assert (item["bad"], item["tags"], item["score"]) == ([0.1, 0.7, 0.2], [0, 1, 0], 0.3333)
+    assert (item["bad"], item["tags"], item["risk"]) == ([0.1, 0.7, 0.2], [0, 1, 0], 0.3333)
     languages = {"source_language": "en", "target_language": "de"}
     expected = {"title": "A title", "labels": ["OK", "BAD"], "threshold": 0.4, **languages}
     assert {name: content[name] for name in expected} == expected
@@ -38,7 +38,7 @@ def test_words_that_an_answer_does_not_have():
     assert item["source_words"] == [0, 3, 4, 9] and item["words"] == [0, 1, 1, 1]
     empty = {**answer("c", 1.0), "tokens": [], "tags": [], "bad_probabilities": []}
     (item,) = content_of(("a", "<EOS>", empty))["sentences"]
-    assert item["words"] == item["tags"] == [] and item["score"] == 1
+    assert item["words"] == item["tags"] == [] and item["risk"] == 1
 
 
 def test_severities():
@@ -52,12 +52,12 @@ def test_severities():
 def test_segments_without_a_score_have_the_reason():
     answers = [{"error": "there is no translation"}, answer("b", 0.7)]
     first, second = content_of(("a", "", answers[0]), ("a", "b", answers[1]))["sentences"]
-    assert first["error"] == "there is no translation" and "score" not in first
-    assert second["score"] == 0.7
+    assert first["error"] == "there is no translation" and "risk" not in first
+    assert second["risk"] == 0.7
     figures = figures_of(answers)
     assert (figures["sentences"], figures["scored"], figures["flagged_words"]) == (2, 1, 1)
-    assert figures["mean_score"] == pytest.approx(0.7)
-    assert figures_of(answers[:1])["mean_score"] is None
+    assert figures["mean_expected_bad_share"] == pytest.approx(0.7)
+    assert figures_of(answers[:1])["mean_expected_bad_share"] is None
 
 
 def test_the_key_of_the_progress_depends_on_texts_and_scores():

@@ -7,7 +7,7 @@ def answer(target, *bad, **fields):
         "tokens": target.split(),
         "tags": ["BAD" if p >= 0.4 else "OK" for p in bad],
         "bad_probabilities": list(bad),
-        "sentence_score": sum(bad) / len(bad),
+        "expected_bad_share": sum(bad) / len(bad),
         "threshold": 0.4,
         "alignments": [],
         **fields,

@@ -90,3 +90,14 @@ def train(name="target", sentence_score=False):
         model(**tensors)["loss"].backward()
         optimizer.step()
     return model.eval(), reader
+
+
+def save_run(folder):
+    """Writes the folder of a training run."""
+    model, _ = train()
+    folder.mkdir(exist_ok=True)
+    model.vocab.save_to_files(str(folder / "vocabulary"))
+    torch.save(model.state_dict(), str(folder / "best.th"))
+    config = {"dataset_reader": {"type": "wmt_word_qe"}, "model": MODEL}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    (folder / "meta.json").write_text('{"version": "2.10.1"}', encoding="utf-8")

@@ -61,7 +61,7 @@ GAP_ROWS = ["0\tgap\tBAD", "1\tgap\tOK", "2\tgap\tOK"]
     ],
 )
 def test_words_gaps_source_and_scores(name, tagged, sentences, expected):
-    assert written(name, sentences, tagged=tagged, sentence_score=0.1) == expected
+    assert written(name, sentences, tagged=tagged, expected_bad_share=0.1) == expected
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_words_gaps_source_and_scores(name, tagged, sentences, expected):
 )
 def test_formats_that_the_model_or_the_options_do_not_allow(name, tagged, options):
     with pytest.raises(ConfigurationError):
-        written(name, options=options, tagged=tagged, sentence_score=0.5)
+        written(name, options=options, tagged=tagged, expected_bad_share=0.5)
 
 
 def spans_of(*spans):

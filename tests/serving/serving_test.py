@@ -27,16 +27,20 @@ def archive(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def client(archive):
-    return create_app(archive, max_bytes=200, max_tokens=10, max_batch=3).test_client()
+    limits = {"max_bytes": 200, "max_tokens": 10, "max_batch": 3, "max_words": 12}
+    return create_app(archive, **limits).test_client()
 
 
 def test_answers_are_those_of_the_predictor(client, archive):
-    predictor = load_predictor(archive, max_tokens=10, max_batch=3)
-    for request in (REQUEST, {**REQUEST, "trace": True, "id": 7}, {"describe": True}):
+    predictor = load_predictor(archive, max_tokens=10)
+    description = {**predictor.description(), "max_batch": 3, "max_words": 12}
+    assert client.get("/describe").json == description
+    for request in (REQUEST, {**REQUEST, "trace": True, "id": 7}):
         assert client.post("/predict", json=request).json == predictor.predict_json(request)
     for requests in ([], [REQUEST, {"tokens": ["Paul"]}]):
         answers = client.post("/predict", json=requests).json
         assert answers == predictor.predict_batch_json(requests)
+    assert "北" in client.post("/predict", json={"sentence": "北"}).get_data(as_text=True)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +55,8 @@ def test_answers_are_those_of_the_predictor(client, archive):
             b"null",
             b"{}",
             b"[{}, 7]",
-            b'["a", "b", "c", "d"]',
+            b'{"sentence": "a", "id": NaN}',
+            b'{"sentence": "\\ud800"}',
         ),
         json.dumps({"sentence": "a " * 11}).encode(),
         b'{"sentence": "a", "sentences": "b"}',
@@ -66,6 +71,8 @@ def test_bad_request_gets_status_400(client, body):
 def test_other_errors_are_json(client):
     for response, status in (
         (client.post("/predict", data=b" " * 201), 413),
+        (client.post("/predict", json=["a"] * 4), 413),
+        (client.post("/predict", json=[{"sentence": "a " * 7}] * 2), 413),
         (client.put("/predict"), 405),
         (client.get("/nothing"), 404),
         (client.get("/../__init__.py"), 404),
@@ -89,6 +96,13 @@ def test_page_and_health(client):
     assert client.get("/health").json == {"status": "ok"}
 
 
+def test_a_request_that_is_nested_too_deeply_is_refused(archive):
+    client = create_app(archive).test_client()
+    for body in ("[" * 5000 + "]" * 5000, '{"sentence": "a", "id": ' + "[" * 900 + "]" * 900 + "}"):
+        response = client.post("/predict", data=body)
+        assert response.status_code in (200, 400) and response.json
+
+
 def test_archive_that_cannot_be_served_is_refused(tmp_path):
     (tmp_path / "model.tar.gz").write_bytes(b"no archive")
     with pytest.raises(ArchiveError):
@@ -104,7 +118,7 @@ def test_two_workers_of_gunicorn_answer(archive, tmp_path, start_program):
         listener.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{listener.getsockname()[1]}"
     command = [sys.executable, "-m", "gunicorn", f"allennlp_nef.serving:create_app({archive!r})"]
-    command += ["--workers", "2", "--bind", address]
+    command += ["--workers", "2", "--preload", "--bind", address]
 
     def ask(_):
         body = json.dumps(REQUEST).encode()

@@ -233,21 +233,22 @@ class TextReader(TaggingReader):
 
     # Parameters
 
-    tokenizer : `Tokenizer`, optional (default = `WhitespaceTokenizer()`)
-        Splits sentences into words.
+    tokenizer : `Tokenizer`, optional (default = `None`)
+        Splits sentences into words. None: whitespace in files, and the rules of `punctuation` for strings in requests.
     token_indexers, max_tokens, label_namespace, encoding, max_instances
         See `TaggingReader`.
     """
 
     def __init__(self, tokenizer: Tokenizer | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.tokenizer = tokenizer or WhitespaceTokenizer()
+        self.tokenizer = tokenizer
 
     def split(self, text: str | list[str]) -> list[str]:
-        """The words of a sentence. A list of words is returned as it is."""
+        """The words of a sentence in a file. A list of words is returned as it is."""
         if isinstance(text, list):
             return text
-        return [token.text for token in self.tokenizer.tokenize(text) if token.text]
+        tokenizer = self.tokenizer or WhitespaceTokenizer()
+        return [token.text for token in tokenizer.tokenize(text) if token.text]
 
 
 def text_field(words: list[str]) -> TextField:

@@ -1,0 +1,72 @@
+"""`allennlp-nef serve`: a development server with a web page."""
+
+import argparse
+import socket
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from allennlp_nef.cli.shared import add_trust, json_object
+from allennlp_nef.errors import UserError, needing
+
+SUMMARY = "Serve a model over HTTP, with a web page."
+DETAILS = """
+    %(prog)s runs/ner/model.tar.gz --port 8000
+    curl localhost:8000/predict -H 'Content-Type: application/json' -d '{"sentence": "Selby met Sheldon."}'
+
+The server has the routes of `allennlp_nef.serving.create_app`: POST /predict, GET /describe, GET /health, and the page
+at GET /. It is a development server: it answers one request at a time and has no authentication. Use gunicorn and
+create_app in production.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "archive",
+        metavar="ARCHIVE",
+        help="model archive, run folder, or packaged model (qe-multilingual)",
+    )
+    add("--host", default="127.0.0.1", help="address to listen on (default = %(default)s)")
+    add("--port", type=int, default=8000, help="port to listen on (default = %(default)s)")
+    add("--cuda-device", type=int, default=-1, metavar="I", help="a GPU, or -1 for the CPU")
+    add("--predictor", metavar="NAME", help="predictor (default = the one of the model)")
+    add(
+        "--predictor-args",
+        metavar="JSON",
+        help="""options of the predictor and of create_app, such as '{"max_tokens": 200}'""",
+    )
+    add(
+        "-o", "--overrides", default="", metavar="JSON", help="changes to the config of the archive"
+    )
+    add("--page", metavar="FOLDER", help="a folder with another page")
+    add_trust(parser)
+
+
+def run(args: argparse.Namespace) -> Iterator[str]:
+    options = {
+        "cuda_device": args.cuda_device,
+        "name": args.predictor,
+        "overrides": args.overrides,
+        "page": args.page,
+        "trust": args.trust,
+        **json_object("--predictor-args", args.predictor_args),
+    }
+    server = make_server(args.archive, args.host, args.port, **options)
+    print(f"serving {args.archive} at http://{args.host}:{args.port}", file=sys.stderr)
+    server.serve_forever()
+    yield from ()
+
+
+def make_server(archive: str, host: str, port: int, **options: Any) -> Any:
+    """The server of an application that `create_app` makes; the options are those of `create_app`."""
+    from allennlp_nef.serving import create_app
+
+    with needing("serve", "serve"):
+        from werkzeug import serving
+    try:  # before the model is loaded
+        socket.create_server((host, port)).close()
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"cannot use port {port} on {host}: {reason}") from error
+    return serving.make_server(host, port, create_app(archive, **options))

@@ -1,0 +1,49 @@
+"""`serve`: the application of `create_app` behind a server."""
+
+import json
+import socket
+import threading
+import urllib.request
+
+import pytest
+
+from allennlp_nef.cli.serve import make_server
+from allennlp_nef.predictors.archives import load_predictor
+from tests.predictors.small_models import save_run
+
+pytest.importorskip("flask")
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "ner"
+    save_run(folder)
+    return str(folder)
+
+
+def test_the_server_answers_and_has_a_page_of_its_own(archive, tmp_path):
+    (tmp_path / "index.html").write_text("own")
+    server = make_server(archive, "127.0.0.1", 0, page=str(tmp_path), max_words=7)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        address = f"http://127.0.0.1:{server.port}"
+        body = json.dumps({"sentence": "Paul slept."}).encode()
+        with urllib.request.urlopen(f"{address}/predict", body, timeout=60) as response:
+            answer = json.load(response)
+        with urllib.request.urlopen(f"{address}/describe", timeout=60) as response:
+            assert json.load(response)["max_words"] == 7
+        with urllib.request.urlopen(address, timeout=60) as response:
+            assert response.read() == b"own"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    assert answer == load_predictor(archive).predict("Paul slept.")
+
+
+def test_a_port_in_use_is_named_before_the_model_is_loaded(nef, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        assert nef("serve", "none.tar.gz", "--port", port) == 2
+    assert str(port) in capsys.readouterr().err
