@@ -12,6 +12,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict, lazy_groups_of
 from allennlp.data import Instance
 from allennlp.data.fields import FlagField, MetadataField, TextField
+from allennlp.data.tokenizers import Tokenizer
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 from overrides import overrides
@@ -19,11 +20,19 @@ from overrides import overrides
 from allennlp_nef.data.dataset_readers.base import Prediction, TaggingReader
 from allennlp_nef.data.fields import TagsField
 from allennlp_nef.data.text_files import parse_object
+from allennlp_nef.data.tokenizers import PUNCTUATION, Offsets, split_text
 from allennlp_nef.errors import UserError, quote
 from allennlp_nef.figures.display import Display
 from allennlp_nef.models.nef_tagger import NefTagger
 from allennlp_nef.modules.traces import SentenceTrace
-from allennlp_nef.predictors.requests import ANYTHING, Check, check_request, request_error
+from allennlp_nef.predictors.requests import (
+    ANYTHING,
+    Check,
+    check_characters,
+    check_request,
+    check_words,
+    request_error,
+)
 from allennlp_nef.predictors.tag_colors import tag_colors
 
 logger = logging.getLogger(__name__)
@@ -348,6 +357,22 @@ class NefPredictor(Predictor):
         number = next(self._line_numbers)
         prediction = Prediction(number, answer, answer.metadata, self.writer_options())
         return self._dataset_reader.writers[self.output_format](self._dataset_reader, prediction)
+
+
+def words_of(
+    name: str, value: str | list[Any], tokenizer: Tokenizer | None, max_tokens: int
+) -> tuple[list[str], Offsets | None]:
+    """The words of a field, and where they are in its text: a string is raw text, a list has no offsets.
+
+    Without a tokenizer, the rules of `punctuation` split a string.
+    """
+    if isinstance(value, str):
+        check_characters(name, value)
+        words, offsets = split_text(value, tokenizer or PUNCTUATION)
+    else:
+        words, offsets = list(value), None
+    check_words(name, words, max_tokens)
+    return words, offsets
 
 
 class TaggingPredictor(NefPredictor):

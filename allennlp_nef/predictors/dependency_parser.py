@@ -8,8 +8,8 @@ from overrides import overrides
 
 from allennlp_nef.data.dataset_readers.conllu import ConlluTreesReader
 from allennlp_nef.errors import UserError
-from allennlp_nef.predictors.base import Item
-from allennlp_nef.predictors.requests import TEXT, Check, check_words, words_of
+from allennlp_nef.predictors.base import Item, words_of
+from allennlp_nef.predictors.requests import TEXT, Check, check_words
 from allennlp_nef.predictors.sentences import SentencePredictor
 
 

@@ -13,8 +13,8 @@ from allennlp_nef.data.chunks import OUTSIDE
 from allennlp_nef.data.dataset_readers.base import SentenceReader
 from allennlp_nef.data.text_files import find_words
 from allennlp_nef.errors import UserError
-from allennlp_nef.predictors.base import Item, ShownTrace, TaggingPredictor
-from allennlp_nef.predictors.requests import FLAG, PROBABILITY, Check, words_of
+from allennlp_nef.predictors.base import Item, ShownTrace, TaggingPredictor, words_of
+from allennlp_nef.predictors.requests import FLAG, PROBABILITY, Check
 
 
 @Predictor.register("nef_tagger")

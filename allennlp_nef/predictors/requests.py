@@ -6,9 +6,6 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from allennlp.data.tokenizers import Tokenizer
-
-from allennlp_nef.data.tokenizers import PUNCTUATION, Offsets, split_text
 from allennlp_nef.errors import UserError, quote
 
 
@@ -37,22 +34,6 @@ def check_request(request: Any, fields: dict[str, Check], required: Sequence[str
     for name in required:
         if request.get(name) is None:
             raise UserError(f"{name}: this field is missing")
-
-
-def words_of(
-    name: str, value: str | list[Any], tokenizer: Tokenizer | None, max_tokens: int
-) -> tuple[list[str], Offsets | None]:
-    """The words of a field, and where they are in its text: a string is raw text, a list has no offsets.
-
-    Without a tokenizer, the rules of `punctuation` split a string.
-    """
-    if isinstance(value, str):
-        check_characters(name, value)
-        words, offsets = split_text(value, tokenizer or PUNCTUATION)
-    else:
-        words, offsets = list(value), None
-    check_words(name, words, max_tokens)
-    return words, offsets
 
 
 def check_characters(name: str, text: str) -> None:

@@ -15,8 +15,8 @@ from allennlp_nef.data.dataset_readers.labeled_sentences import (
 )
 from allennlp_nef.data.dataset_readers.sentence_pairs import SentencePairsReader
 from allennlp_nef.errors import UserError
-from allennlp_nef.predictors.base import Item, NefPredictor
-from allennlp_nef.predictors.requests import TEXT, Check, check_words, words_of
+from allennlp_nef.predictors.base import Item, NefPredictor, words_of
+from allennlp_nef.predictors.requests import TEXT, Check, check_words
 
 
 class SentencePredictor(NefPredictor):
