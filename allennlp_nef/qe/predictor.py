@@ -12,6 +12,7 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 from overrides import overrides
 
+from allennlp_nef.data.multilingual_e5 import num_weights
 from allennlp_nef.errors import UserError, quote
 from allennlp_nef.predictors.base import Item, ShownTrace, TaggingPredictor
 from allennlp_nef.predictors.requests import FLAG, PROBABILITY, TEXT, Check
@@ -164,13 +165,12 @@ class WordQePredictor(TaggingPredictor):
 
     @overrides
     def writer_options(self) -> dict[str, Any]:
-        parameters = list(self._model.parameters())
-        num_bytes = sum(each.numel() * each.element_size() for each in parameters)
+        number = num_weights(self._model)
         return {
             "method": self.method,
             "language_pair": self.language_pair,
             "severity": self.severity,
-            "header": (num_bytes, sum(each.numel() for each in parameters), self.ensemble_size),
+            "header": (4 * number, number, self.ensemble_size),
         }
 
     @overrides
