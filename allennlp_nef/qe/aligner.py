@@ -116,7 +116,9 @@ class WordAligner:
         self.weights = weights
 
     def align(self, source: Sequence[str], target: Sequence[str]) -> list[Link]:
-        """The links of two sentences with words, as pairs (source index, target index), from 0 and sorted."""
+        """The links of two sentences, as pairs (source index, target index), from 0 and sorted."""
+        if not (source and target):
+            return []
         features = self.features(source, target)
         first, *others = self.weights
         probabilities = _probabilities(first, features)

@@ -67,7 +67,7 @@ def test_names_that_were_never_seen_are_linked(aligner):
 
 @pytest.mark.parametrize(
     "source, target",
-    [("a", "eine"), ("a", "x y z"), ("a b c", "x"), ("\ud800 \x00 " + "x" * 10**6, "y")],
+    [("a", ""), ("a", "eine"), ("a", "x y z"), ("a b c", "x"), ("\ud800 \x00 " + "x" * 10**6, "y")],
 )
 def test_short_and_unusual_sentences_are_aligned(aligner, source, target):
     source, target = source.split(), target.split()
