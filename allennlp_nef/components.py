@@ -22,6 +22,7 @@ from allennlp_nef.modules import (  # noqa: F401
 )
 from allennlp_nef.predictors import dependency_parser, sentences  # noqa: F401
 from allennlp_nef.predictors import nef_tagger as nef_tagger_predictor  # noqa: F401
-from allennlp_nef.qe import aligner, inputs, model, predictor, reader  # noqa: F401
+from allennlp_nef.qe import callbacks as qe_callbacks  # noqa: F401
+from allennlp_nef.qe import inputs, model, predictor, reader  # noqa: F401
 from allennlp_nef.qe import metrics as qe_metrics  # noqa: F401
 from allennlp_nef.training import callbacks, schedules, trainer  # noqa: F401

@@ -23,7 +23,8 @@ REFERENCE = {
     "Files of quality estimation": ["qe.files", "qe.layouts", "qe.spans", "qe.bitext"],
     "Tokenizers, indexers, embedders and the word aligner": [
         *("data.tokenizers", "data.token_indexers", "data.word_pieces"),
-        *("modules.token_embedders", "modules.transformer", "qe.inputs", "qe.aligner"),
+        *("modules.token_embedders", "modules.transformer", "qe.inputs"),
+        *("qe.aligner", "qe.callbacks"),
     ],
     "Encoders": [
         "modules.seq2seq_encoders.neural_easy_first",

@@ -13,8 +13,8 @@ from allennlp_nef.data.text_files import read_lines
 from allennlp_nef.errors import DataFormatError, UserError, needing
 from allennlp_nef.qe.aligner import ALIGNER_NAME, WordAligner, load_aligner, save_aligner
 from allennlp_nef.qe.aligner import learn_aligner as learn
-from allennlp_nef.qe.files import parse_links, read_parallel
-from allennlp_nef.qe.layouts import Link, without_eos
+from allennlp_nef.qe.files import read_parallel
+from allennlp_nef.qe.layouts import Link, parse_links, without_eos
 from allennlp_nef.resources import archive_path
 
 # eflomal leaves out longer sentences.

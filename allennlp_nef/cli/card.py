@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from allennlp_nef.cli.shared import add_trust, is_stdout, write_text
+from allennlp_nef.data.multilingual_e5 import num_weights
 from allennlp_nef.errors import UserError
 from allennlp_nef.resources import archive_path, trained_models
 
@@ -202,7 +203,7 @@ def card(
         reference=archive if trained else file.name,
         scores=scores,
         has_validation=any(score["split"] == "validation" for score in scores),
-        parameters=sum(parameter.numel() for parameter in loaded.model.parameters()),
+        parameters=num_weights(loaded.model),
         bytes=file.stat().st_size if file.is_file() else None,
         parts=parts,
         labels=list(vocab.get_token_to_index_vocabulary("labels")),

@@ -6,15 +6,17 @@ slightly from those of the original. Nothing is downloaded, and the package's co
 """
 
 import hashlib
-import io
 import struct
 import unicodedata
 from collections import defaultdict
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, distribution
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy
 import torch
+from torch import Tensor
 
 from allennlp_nef.errors import UserError
 
@@ -62,41 +64,58 @@ _SPECIAL_TOKENS = {
 class E5File:
     """The file `e5-small-q4.bin`: little-endian; a header, the tokenizer, a directory of tensors, and the tensors."""
 
-    def __init__(self, data: bytes) -> None:
-        self._data, self._stream = data, io.BytesIO(data)
-        self._stream.seek(8)  # the name and the version of the format
+    def __init__(self, data: numpy.ndarray) -> None:
+        self._data, self._position = data, 8  # after the name and the version of the format
         names = "hidden_size num_hidden_layers num_attention_heads intermediate_size vocab_size"
         names += " max_position_embeddings type_vocab_size layer_norm_eps"
         self.config: dict[str, Any] = dict(zip(names.split(), self._read("7if")))
         _, num_pieces, *_ = self._read("6i")
         (size,) = self._read("Q")
-        starts, scores = self._read(f"{num_pieces + 1}I"), self._read(f"{num_pieces}f")
-        text = self._stream.read(size)
-        self.vocabulary = [
-            (text[start:end].decode("utf-8"), score)
-            for start, end, score in zip(starts, starts[1:], scores)
-        ]
+        self._starts, self._scores = (
+            self._read(f"{num_pieces + 1}I"),
+            self._read(f"{num_pieces}f"),
+        )
+        self._text = self._bytes(size)
         self.rules: dict[str, str] = {}
         for _ in range(self._read("iI")[0]):
             character, length = self._read("IB")
             self.rules[chr(character)] = "".join(map(chr, self._read(f"{length}I")))
-
-    def tensors(self) -> dict[str, numpy.ndarray]:
-        """The weights by their names in the file, in float32 and one dimension. Call it once."""
-        tensors = {}
+        self._tensors = {}
         for _ in range(self._read("i")[0]):
-            name = self._stream.read(*self._read("H")).decode("utf-8")
+            name = self._bytes(*self._read("H")).decode("utf-8")
             kind, _, offset, size = self._read("BIQQ")
-            part = self._data[offset : offset + size]
-            tensors[name] = dequantize(part) if kind else numpy.frombuffer(part, "<f4").copy()
-        return tensors
+            self._tensors[name] = kind, data[offset : offset + size]
+
+    def vocabulary(self) -> list[tuple[str, float]]:
+        """The pieces of the tokenizer and their scores."""
+        return [
+            (self._text[start:end].decode("utf-8"), score)
+            for (start, end), score in zip(pairwise(self._starts), self._scores)
+        ]
+
+    def tensor(self, name: str) -> Tensor:
+        """The weights of this name in the file, in float32 and one dimension."""
+        kind, data = self._tensors[name]
+        if kind:
+            return dequantize(*self.blocks(name)).flatten()
+        return torch.from_numpy(data.view("<f4").copy())
+
+    def blocks(self, name: str) -> tuple[Tensor, Tensor]:
+        """The scales (blocks, 1) and the 4-bit numbers (blocks, 16) of weights; see `dequantize`."""
+        blocks = torch.from_numpy(self._tensors[name][1]).view(-1, 18)
+        return blocks[:, :2].clone().view(torch.float16), blocks[:, 2:].clone()
 
     def _read(self, layout: str) -> tuple[Any, ...]:
-        return struct.unpack("<" + layout, self._stream.read(struct.calcsize("<" + layout)))
+        return struct.unpack("<" + layout, self._bytes(struct.calcsize("<" + layout)))
+
+    def _bytes(self, number: int) -> bytes:
+        self._position += number
+        return self._data[self._position - number : self._position].tobytes()
 
 
+@lru_cache(maxsize=1)
 def read_file() -> E5File:
-    """Reads the file of the installed package.
+    """Reads the file of the installed package, once.
 
     # Raises
 
@@ -104,10 +123,10 @@ def read_file() -> E5File:
     """
     install = "pip install 'allennlp_nef[multilingual]'"
     try:
-        data = distribution(PACKAGE).locate_file(FILE).read_bytes()  # type: ignore[attr-defined]
+        data = numpy.fromfile(str(distribution(PACKAGE).locate_file(FILE)), numpy.uint8)
     except (PackageNotFoundError, OSError) as error:
         raise UserError(f"{NAME} needs the extra 'multilingual': {install} ({error})") from error
-    if hashlib.sha256(data).hexdigest() != SHA256:
+    if hashlib.sha256(data.data).hexdigest() != SHA256:
         version = distribution(PACKAGE).version
         raise UserError(
             f"{NAME}: {FILE} (version {version}) is not the file of {PACKAGE} {VERSION}; run "
@@ -116,45 +135,80 @@ def read_file() -> E5File:
     return E5File(data)
 
 
-def dequantize(data: bytes) -> numpy.ndarray:
-    """The float32 numbers of blocks of 4 bits.
+def dequantize(scales: Tensor, numbers: Tensor) -> Tensor:
+    """The float32 weights (..., blocks, 32) from scales (..., blocks, 1) and 4-bit numbers (..., blocks, 16).
 
-    A block has 18 bytes for 32 numbers: a float16 scale d and 16 bytes. The low half of byte j belongs to number j and
-    its high half to number j + 16; the number is d (half - 8).
+    The low half of byte j belongs to weight j of its block and its high half to weight j + 16. With the scale d of the
+    block, a half h is the weight d (h - 8).
     """
-    blocks = numpy.frombuffer(data, dtype=numpy.uint8).reshape(-1, 18)
-    scales = blocks[:, :2].copy().view("<f2").astype(numpy.float32)
-    numbers = numpy.empty((len(blocks), 32), numpy.float32)
-    numpy.bitwise_and(blocks[:, 2:], 15, out=numbers[:, :16], casting="unsafe")
-    numpy.right_shift(blocks[:, 2:], 4, out=numbers[:, 16:], casting="unsafe")
-    numbers -= 8
-    numbers *= scales
-    return numbers.reshape(-1)
+    halves = torch.cat([numbers & 15, numbers >> 4], dim=-1)
+    return halves.float().sub_(8).mul_(scales)
 
 
-def load_model(load_weights: bool = True) -> "BertModel":
-    """The encoder, without a pooler; randomly initialized without `load_weights`. Raises what `read_file` raises."""
+class FourBitEmbedding(torch.nn.Module):
+    """A frozen embedding whose table stays in 4 bits; the rows of a batch are dequantized.
+
+    # Parameters
+
+    scales : `Tensor`, float16, (rows * blocks, 1)
+    numbers : `Tensor`, uint8, (rows * blocks, 16)
+    num_rows : `int`
+    """
+
+    scales: Tensor
+    numbers: Tensor
+
+    def __init__(self, scales: Tensor, numbers: Tensor, num_rows: int) -> None:
+        super().__init__()
+        self.register_buffer("scales", scales.view(num_rows, -1, 1))
+        self.register_buffer("numbers", numbers.view(num_rows, -1, 16))
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """(...) -> (..., dim)."""
+        return dequantize(self.scales[ids], self.numbers[ids]).flatten(-2)
+
+
+def load_model(load_weights: bool = True, four_bits: bool = False) -> "BertModel":
+    """The encoder, without a pooler. Raises what `read_file` raises.
+
+    # Parameters
+
+    load_weights : `bool`, optional (default = `True`)
+        False initializes the weights at random.
+    four_bits : `bool`, optional (default = `False`)
+        Whether the table of the pieces stays in 4 bits, so that it cannot be trained.
+    """
     from transformers import BertConfig, BertModel
 
     file = read_file()
     config = BertConfig(**file.config, pad_token_id=1)
     if not load_weights:
         return BertModel(config, add_pooling_layer=False)
-    names = {f"emb.{short}": f"embeddings.{long}" for short, long in _EMBEDDINGS.items()}
+    with torch.device("meta"):
+        model = BertModel(config, add_pooling_layer=False)
+    names = {f"embeddings.{long}": f"emb.{short}" for short, long in _EMBEDDINGS.items()}
     for i in range(config.num_hidden_layers):
         for short, long in _LAYER.items():
-            names[f"l{i}.{short}.w"] = f"encoder.layer.{i}.{long}.weight"
-            names[f"l{i}.{short}.b"] = f"encoder.layer.{i}.{long}.bias"
-    with torch.device("meta"):
-        shapes = BertModel(config, add_pooling_layer=False).state_dict()
-    weights = {
-        names[short]: torch.from_numpy(values).view_as(shapes[names[short]])
-        for short, values in file.tensors().items()
-    }
-    model: BertModel = BertModel.from_pretrained(
-        None, config=config, state_dict=weights, add_pooling_layer=False
-    )
+            names[f"encoder.layer.{i}.{long}.weight"] = f"l{i}.{short}.w"
+            names[f"encoder.layer.{i}.{long}.bias"] = f"l{i}.{short}.b"
+    if four_bits:
+        table = FourBitEmbedding(*file.blocks("emb.word"), config.vocab_size)
+        model.set_input_embeddings(table)
+    state = model.state_dict()
+    weights = {name: file.tensor(names[name]).view_as(state[name]) for name in names & state.keys()}
+    model.load_state_dict({**state, **weights}, assign=True)
+    # Buffers that are not in the state.
+    embeddings: Any = model.embeddings
+    embeddings.position_ids = torch.arange(config.max_position_embeddings).unsqueeze(0)
+    embeddings.token_type_ids = torch.zeros_like(embeddings.position_ids)
     return model
+
+
+def num_weights(model: torch.nn.Module) -> int:
+    """The number of the weights of a model, including those in 4 bits."""
+    tables = [each for each in model.modules() if isinstance(each, FourBitEmbedding)]
+    weights = sum(weight.numel() for weight in model.parameters())
+    return weights + sum(2 * table.numbers.numel() for table in tables)
 
 
 def load_tokenizer() -> "PreTrainedTokenizerBase":
@@ -163,8 +217,11 @@ def load_tokenizer() -> "PreTrainedTokenizerBase":
     from transformers import PreTrainedTokenizerFast
 
     file = read_file()
-    ids = {piece: index for index, (piece, _) in enumerate(file.vocabulary)}
-    tokenizer = Tokenizer(models.Unigram(file.vocabulary, ids["<unk>"]))
+    vocabulary = file.vocabulary()
+    pieces = [piece for piece, _ in vocabulary]
+    ids = {piece: pieces.index(piece) for piece in {*_SPECIAL_TOKENS.values()}}
+    # `PreTrainedTokenizerFast` copies its tokenizer, so that one has only the special pieces at first.
+    tokenizer = Tokenizer(models.WordLevel(ids, unk_token="<unk>"))
     tokenizer.normalizer = normalizer(file.rules)
     splitters = [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(splitters)
@@ -174,11 +231,13 @@ def load_tokenizer() -> "PreTrainedTokenizerBase":
         pair="<s> $A </s> </s> $B </s>",
         special_tokens=[(token, ids[token]) for token in ("<s>", "</s>")],
     )
-    return PreTrainedTokenizerFast(
+    fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         model_max_length=file.config["max_position_embeddings"],
         **_SPECIAL_TOKENS,
     )
+    fast.backend_tokenizer.model = models.Unigram(vocabulary, ids["<unk>"])
+    return fast
 
 
 def normalizer(rules: dict[str, str]) -> "Normalizer":

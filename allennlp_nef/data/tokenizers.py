@@ -1,41 +1,14 @@
 """Tokenizers for raw text, and the words of a text with their positions."""
 
-import re
-from itertools import pairwise
-
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Token
 from allennlp.data.tokenizers import Tokenizer
 from overrides import overrides
 
+from allennlp_nef.data.punctuation import split_punctuation
 from allennlp_nef.data.text_files import find_words
 from allennlp_nef.data.word_pieces import load_tokenizer
 from allennlp_nef.errors import needing
-
-# Punctuation and symbols. `\w` does not include the vowel signs of many scripts, so letters are everything else.
-_MARKS = (
-    "!-/:-@\\[-^`{-~\u00a1-\u00a9\u00ab\u00ac\u00ae-\u00b1\u00b4\u00b6-\u00b8\u00bb\u00bf\u00d7\u00f7"
-    "\u2010-\u2027\u2030-\u205e\u20a0-\u20cf\u2100-\u2bff\u3001-\u3003\u3008-\u3020\u30fb\uff01-\uff0f"
-    "\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65\u0589\u060c\u061b\u061f\u066a-\u066d\u06d4\u0964\u0965"
-)
-_LETTER = rf"[^\s{_MARKS}]"
-_TOKEN = re.compile(
-    rf"""
-    (?:https?://|www\.)\S*{_LETTER}/?                                # an address
-    | (?:[^\W\d_]\.){{2,}}(?!{_LETTER})                               # U.S.
-    | ['’]s(?!{_LETTER})                                             # the end of Lisbon's
-    | [@\#]?{_LETTER}+(?:(?:[-‐‑.&/@]|['’](?!s(?!{_LETTER}))|(?<=\d)[,:](?=\d)){_LETTER}+)*
-    | ([{_MARKS}])\1*                                               # a mark, or ...
-    """,
-    re.VERBOSE,
-)
-_HAN_AND_KANA = (
-    "\u3040-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-)
-_CJK_OR_OTHERS = re.compile(f"[{_HAN_AND_KANA}]|[^{_HAN_AND_KANA}]+")
-# Thai, Lao, Burmese and Khmer do not separate words either.
-_UNSPACED = _HAN_AND_KANA + "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
-_UNSPACED_OR_OTHERS = re.compile(f"([{_UNSPACED}]+)|[^{_UNSPACED}]+")
 
 
 @Tokenizer.register("punctuation")
@@ -59,31 +32,13 @@ class PunctuationTokenizer(Tokenizer):
     """
 
     def __init__(self, split_cjk: bool = False, pieces_of: str | None = None) -> None:
-        self._split_cjk = split_cjk
-        self._pieces = load_tokenizer(pieces_of) if pieces_of else None
+        self.split_cjk = split_cjk
+        self.pieces = load_tokenizer(pieces_of).backend_tokenizer if pieces_of else None
 
     @overrides
     def tokenize(self, text: str) -> list[Token]:
-        spans = [match.span() for match in _TOKEN.finditer(text)]
-        if self._split_cjk:
-            spans = [m.span() for span in spans for m in _CJK_OR_OTHERS.finditer(text, *span)]
-        if self._pieces is not None:
-            spans = [
-                piece
-                for span in spans
-                for match in _UNSPACED_OR_OTHERS.finditer(text, *span)
-                for piece in self._split(match)
-            ]
+        spans = split_punctuation(text, self.split_cjk, self.pieces)
         return [Token(text[start:end], idx=start, idx_end=end) for start, end in spans]
-
-    def _split(self, match: re.Match[str]) -> list[tuple[int, int]]:
-        """The places of the pieces of a run of characters, or its own place."""
-        start, end = match.span()
-        if match[1] is None or self._pieces is None:
-            return [(start, end)]
-        encoded = self._pieces(match[1], add_special_tokens=False, return_offsets_mapping=True)
-        starts = {start + first for first, _ in encoded["offset_mapping"]}
-        return list(pairwise(sorted({start, *starts, end})))
 
 
 # Languages without a list of abbreviations.

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from itertools import pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import torch
@@ -207,7 +208,10 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         self.precision = precision
         self.tokenizer = load_tokenizer(model_name)
         self.template = Template(self.tokenizer, self.num_sides)
-        self.transformer = load_transformer(model_name, load_weights)
+        self._is_partly_frozen = frozen_layers is not None or not train_parameters
+        # Embeddings that are neither trained nor saved can stay in 4 bits.
+        four_bits = not save_weights and (lora_rank is not None or self._is_partly_frozen)
+        self.transformer = load_transformer(model_name, load_weights, four_bits)
         self.word_dim: int = self.transformer.config.hidden_size
         # A folder without the files of a tokenizer gives one of a few pieces.
         if len(self.tokenizer) < self.transformer.config.vocab_size / 2:
@@ -216,7 +220,6 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         self.max_length = min(max_length or default, limit_of(self.transformer))
         if self.max_length < self.template.num_special + MIN_ROOM:
             raise ConfigurationError(f"max_length: {self.max_length} leaves no space for words")
-        self._is_partly_frozen = frozen_layers is not None or not train_parameters
         if self._is_partly_frozen:
             freeze(self.transformer, frozen_layers if train_parameters else None)
         if lora_rank is not None:
@@ -312,13 +315,16 @@ class PretrainedTransformer(torch.nn.Module, FromParams):
         return states if layer is None else torch.cat([states, output.hidden_states[layer]], dim=-1)
 
 
-def load_transformer(model_name: str, load_weights: bool = True) -> "PreTrainedModel":
+def load_transformer(
+    model_name: str, load_weights: bool = True, four_bits: bool = False
+) -> "PreTrainedModel":
     """A pretrained transformer without the pooler of BERT, whose weights would get no gradients.
 
-    Raises `ConfigurationError` if nothing is found under `model_name`.
+    With `four_bits`, the embeddings of `multilingual-e5-small` stay in 4 bits. Raises `ConfigurationError` if nothing
+    is found under `model_name`.
     """
     if model_name == multilingual_e5.NAME:
-        return multilingual_e5.load_model(load_weights)
+        return multilingual_e5.load_model(load_weights, four_bits)
     from transformers import AutoConfig, AutoModel
 
     if load_weights:
@@ -358,10 +364,12 @@ def freeze(transformer: "PreTrainedModel", num_layers: int | None) -> None:
 
 def leave_out_frozen_weights(module: PretrainedTransformer) -> None:
     """Replaces frozen weights by a checksum in the state dicts of a module, and checks it when a state is loaded."""
-    frozen = [name for name, weight in module.named_parameters() if not weight.requires_grad]
+    state = module.state_dict()
+    trained = {name for name, weight in module.named_parameters() if weight.requires_grad}
+    frozen = sorted(state.keys() - trained)
     digest = hashlib.sha256()
-    for name in sorted(frozen):
-        weight = module.get_parameter(name).detach().cpu().contiguous()
+    for name in frozen:
+        weight = state[name].cpu().contiguous()
         digest.update(f"{name} {weight.dtype} {tuple(weight.shape)}".encode())
         digest.update(weight.view(torch.uint8).numpy().data)
     checksum = torch.tensor(list(digest.digest()), dtype=torch.uint8)
@@ -377,7 +385,7 @@ def leave_out_frozen_weights(module: PretrainedTransformer) -> None:
                 f"model_name: {module.model_name!r} does not have the weights the model was trained with"
             )
         for name in frozen:
-            state[prefix + name] = module.get_parameter(name).detach()
+            state[prefix + name] = attrgetter(name)(module).detach()
 
     module.register_state_dict_post_hook(leave_out)
     module.register_load_state_dict_pre_hook(put_back)

@@ -25,6 +25,7 @@ from allennlp_nef.errors import UserError, quote
 from allennlp_nef.figures.display import Display
 from allennlp_nef.models.nef_tagger import NefTagger
 from allennlp_nef.modules.traces import SentenceTrace
+from allennlp_nef.nn.lora import merge_lora
 from allennlp_nef.predictors.requests import (
     ANYTHING,
     Check,
@@ -175,6 +176,7 @@ class NefPredictor(Predictor):
         **unknown: Any,
     ) -> None:
         super().__init__(model, dataset_reader)
+        merge_lora(model)
         if unknown:
             raise ConfigurationError(f"unknown options of the predictor: {', '.join(unknown)}")
         formats = ["json", *getattr(dataset_reader, "writers", ())]

@@ -1,5 +1,5 @@
 """
-A word aligner that learns from sentences with alignments, its file, and the callback that trains it.
+A word aligner that learns from sentences with alignments, and its file. Needs only NumPy, and scikit-learn to learn.
 
 The probability of a link is a logistic regression. Its features are how often the two words, and their first letters,
 were linked in the training data, whether the words are alike, and how far the link is from the diagonal. Two more
@@ -8,23 +8,17 @@ rounds add the probabilities of the previous round: of the link, its best rivals
 
 import gzip
 import json
-import logging
 import os
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
 from typing import IO, Any
 
 import numpy
-from allennlp.training.callbacks import TrainerCallback
 from numpy import log, ndarray
-from overrides import overrides
 
-from allennlp_nef.errors import DataFormatError
-from allennlp_nef.qe.layouts import Link, without_eos
-
-logger = logging.getLogger(__name__)
+from allennlp_nef.errors import DataFormatError, UserError
+from allennlp_nef.qe.layouts import Link
 
 ALIGNER_NAME = "aligner.json.gz"
 SAME, SAME_PREFIX = 2, 1
@@ -74,8 +68,9 @@ class Lexicon:
     def features(self, source: Sequence[str], target: Sequence[str]) -> list[ndarray]:
         """The features of each link; each can be broadcast to (source words, target words)."""
         sources, targets = ([word[: self.length] for word in side] for side in (source, target))
-        # `get` is much faster than the indexing of a `Counter` that lacks the key.
-        links = numpy.array([[self.counts.get((s, t), 0) for t in targets] for s in sources])
+        # Much faster than the indexing of a `Counter` that lacks the key.
+        get = self.counts.get
+        links = numpy.array([[get((s, t), 0) for t in targets] for s in sources])
         tables = (self.counts, self.linked)
         n_s, linked_s = (numpy.array([[table[s, ""]] for s in sources]) for table in tables)
         n_t, linked_t = (numpy.array([[table["", t] for t in targets]]) for table in tables)
@@ -121,11 +116,14 @@ class WordAligner:
         self.weights = weights
 
     def align(self, source: Sequence[str], target: Sequence[str]) -> list[Link]:
-        """The links of two sentences with words, as pairs (source index, target index), from 0 and sorted."""
-        features = table = self.features(source, target)
-        for weights in self.weights:
-            probabilities = _probabilities(weights, table)
-            table = _with_context(features, probabilities)
+        """The links of two sentences, as pairs (source index, target index), from 0 and sorted."""
+        if not (source and target):
+            return []
+        features = self.features(source, target)
+        first, *others = self.weights
+        probabilities = _probabilities(first, features)
+        for weights in others:
+            probabilities = _probabilities(weights, _with_context(features, probabilities))
         return [(i, j) for i, j in numpy.argwhere(probabilities >= _THRESHOLD).tolist()]
 
     def features(self, source: Sequence[str], target: Sequence[str]) -> ndarray:
@@ -153,7 +151,8 @@ def _probabilities(weights: Sequence[float], features: ndarray) -> ndarray:
 def _with_context(features: ndarray, p: ndarray) -> ndarray:
     """Adds features of the probabilities of a round, (source words, target words), to the other features."""
     rows, columns = p.shape
-    padded = numpy.pad(p, 1)
+    padded = numpy.zeros((rows + 2, columns + 2))
+    padded[1:-1, 1:-1] = p
     adjacent = [padded[1 + i : 1 + i + rows, 1 + j : 1 + j + columns] for i, j in _ADJACENT]
     odds = log((p + 1e-3) / (1 - p + 1e-3))
     context = numpy.stack([odds, _rivals(p), _rivals(p.T).T, *adjacent], -1)
@@ -162,8 +161,11 @@ def _with_context(features: ndarray, p: ndarray) -> ndarray:
 
 def _rivals(p: ndarray) -> ndarray:
     """For each probability, the highest of the others in its row; 0 if there are no others."""
-    ordered = numpy.sort(numpy.pad(p, ((0, 0), (1, 0))))
-    return numpy.where(p == ordered[:, -1:], ordered[:, -2:-1], ordered[:, -1:])
+    padded = numpy.zeros((len(p), p.shape[1] + 1))
+    padded[:, 1:] = p
+    padded.partition(-2)
+    first, second = padded[:, -1:], padded[:, -2:-1]
+    return numpy.where(p == first, second, first)
 
 
 def learn_aligner(pairs: Iterable[AlignedPair]) -> WordAligner:
@@ -195,12 +197,13 @@ def learn_aligner(pairs: Iterable[AlignedPair]) -> WordAligner:
     labels = numpy.concatenate(gold)
     if labels.all():
         raise DataFormatError("aligner: expected words that are not linked, got none")
-    weights = []
+    weights: list[list[float]] = []
     tables = features
     for _ in range(_NUM_ROUNDS):
+        if weights:
+            found = [_probabilities(weights[-1], table) for table in tables]
+            tables = list(map(_with_context, features, found))
         weights.append(_regression([cell for table in tables for cell in table], labels))
-        found = [_probabilities(weights[-1], table) for table in tables]
-        tables = list(map(_with_context, features, found))
     return WordAligner(count_words(pairs), weights)
 
 
@@ -216,14 +219,22 @@ def _regression(tables: Sequence[ndarray], labels: ndarray) -> list[float]:
 
 
 def save_aligner(aligner: WordAligner, path: str) -> None:
-    """Writes an aligner as gzipped JSON. Equal aligners have equal files."""
+    """
+    Writes an aligner as gzipped JSON. Equal aligners have equal files. Raises a `UserError` if it is larger than
+    `MAX_BYTES`, which `load_aligner` would not read.
+    """
     counts: dict[str, dict[str, int]] = {}
     for (source, target), count in sorted(aligner.counts.items()):
         counts.setdefault(source, {})[target] = count
     content = {"format": _FORMAT, "counts": counts, "weights": aligner.weights}
-    data = gzip.compress(json.dumps(content, separators=(",", ":")).encode(), mtime=0)
+    data = json.dumps(content, separators=(",", ":")).encode()
+    if len(data) > MAX_BYTES:
+        raise UserError(
+            f"{path}: an aligner of {len(data) >> 20} MiB is larger than {MAX_BYTES >> 20} MiB; learn it from fewer "
+            "sentences"
+        )
     with open(path, "wb") as file:
-        file.write(data)
+        file.write(gzip.compress(data, mtime=0))
 
 
 def load_aligner(path: str, file: IO[bytes] | None = None) -> WordAligner:
@@ -251,34 +262,3 @@ def archived_aligner(extras: Mapping[str, Any]) -> str | None:
     path = os.path.join(extras.get("serialization_dir") or "", ALIGNER_NAME)
     is_archive = "serialization_dir" in extras and "local_rank" not in extras
     return path if is_archive and os.path.isfile(path) else None
-
-
-@TrainerCallback.register("learn_aligner")
-class LearnAligner(TrainerCallback):
-    """Learns a word aligner from the alignments of the training data, for sentences that come without alignments.
-
-    Writes `aligner.json.gz` into the folder of the run before training starts. With `include_in_archive:
-    ["aligner.json.gz"]` in the config, the reader of the archive uses it. If the training reader already has an
-    aligner, that aligner is written unchanged. If the training data have too few alignments, a log message says so.
-
-    Registered as a `TrainerCallback` with name "learn_aligner".
-    """
-
-    @overrides(check_signature=False)
-    def on_start(self, trainer: Any, is_primary: bool = True, **kwargs: Any) -> None:
-        super().on_start(trainer, is_primary, **kwargs)
-        if not is_primary:
-            return
-        loader = trainer.data_loader
-        aligner = loader.reader.aligner
-        if aligner is None:
-            examples = islice(loader.reader.examples(loader.data_path), loader.reader.max_instances)
-            try:
-                aligner = learn_aligner(
-                    (example.source, without_eos(example.target), example.alignments or [])
-                    for example in examples
-                )
-            except DataFormatError as error:
-                logger.info("%s is not written: %s", ALIGNER_NAME, error)
-                return
-        save_aligner(aligner, os.path.join(self.serialization_dir, ALIGNER_NAME))

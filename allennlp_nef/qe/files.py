@@ -31,7 +31,6 @@ If the lines of a file have tabs, only tabs separate words, tags and pairs.
 
 import math
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -49,7 +48,7 @@ from allennlp_nef.data.text_files import (
 )
 from allennlp_nef.data.tokenizers import Offsets
 from allennlp_nef.errors import DataFormatError, quote
-from allennlp_nef.qe.layouts import EOS, Link, split_tags, without_eos
+from allennlp_nef.qe.layouts import EOS, Link, check_words, parse_links, split_tags, without_eos
 from allennlp_nef.qe.spans import ErrorSpan, Segment, project_spans, read_segments
 
 DataPath = str | Mapping[str, str] | Sequence["str | Mapping[str, str]"]
@@ -63,8 +62,6 @@ _OPTIONAL = {
     "source_tags": (".source_tags", ".src_tags"),
     "hter": (".hter",),
 }
-# Nine digits at most: a larger index is outside of any sentence.
-_LINK = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 
 
 @dataclass
@@ -255,43 +252,6 @@ def _line_of(value: Any) -> str:
     if not all(isinstance(text, str) and text.split() == [text] for text in texts):
         raise ValueError
     return " ".join(texts)
-
-
-def parse_links(text: str, source_length: int, target_length: int, where: str) -> list[Link]:
-    """
-    The pairs (source index, target index) of a line such as `0-0 1-2`.
-
-    # Raises
-
-    `DataFormatError`: something that is not a pair, or a pair outside of the sentences.
-    """
-    links = []
-    for item in text.split():
-        match = _LINK.fullmatch(item)
-        link = (int(match[1]), int(match[2])) if match else (-1, -1)
-        if not (0 <= link[0] < source_length and 0 <= link[1] < target_length):
-            raise DataFormatError(
-                f"{where}: expected pairs i-j with i below {source_length} and j below {target_length}, "
-                f"got {quote(item)}"
-            )
-        links.append(link)
-    return links
-
-
-def check_words(
-    source: list[str], target: list[str], tagged: str, where: Mapping[str, str]
-) -> None:
-    """
-    Raises a `DataFormatError` for a sentence without words, and for an `<EOS>` anywhere but after the words of a
-    translation whose gaps are not tagged.
-    """
-    for part, words in (("source", source), ("target", without_eos(target))):
-        if not words:
-            raise DataFormatError(f"{where[part]}: expected {part} words, got none")
-        if EOS in words:
-            raise DataFormatError(f"{where[part]}: expected {EOS} only at the end of a translation")
-    if "gaps" in tagged and EOS in target:
-        raise DataFormatError(f"{where['target']}: expected no {EOS}, as gaps are tagged")
 
 
 def _check_labels(files: Mapping[str, str], options: ReadOptions) -> None:

@@ -29,12 +29,13 @@ The header lines are the bytes on disk, the number of parameters and, from WMT22
 own header lines. Sentences and words are counted from 0.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from allennlp_nef.data.text_files import read_lines
-from allennlp_nef.errors import DataFormatError, quote
+from allennlp_nef.errors import DataFormatError, UserError, quote
 
 OK, BAD = "OK", "BAD"
 SEVERITIES = ("minor", "major")
@@ -43,6 +44,8 @@ EOS, GAP = "<EOS>", "<gap>"
 # What can be tagged; see `tagged_side`.
 TAGGED = ("target", "gaps", "target_and_gaps", "source")
 Link = tuple[int, int]
+# Nine digits at most: a larger index is outside of any sentence.
+_LINK = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 # The first cell of a line of column names.
 FIRST_NAMES = ("lp", "mt_system")
 
@@ -144,6 +147,57 @@ def tagged_side(
         links = {(i, k) for i, j in alignments for k in (2 * j, 2 * j + 1, 2 * j + 2)}
         return tokens, source, sorted(links)
     return target, source, alignments
+
+
+def parse_links(text: str, source_length: int, target_length: int, where: str) -> list[Link]:
+    """
+    The pairs (source index, target index) of a line such as `0-0 1-2`.
+
+    # Raises
+
+    `DataFormatError`: something that is not a pair, or a pair outside of the sentences.
+    """
+    links = []
+    for item in text.split():
+        match = _LINK.fullmatch(item)
+        link = (int(match[1]), int(match[2])) if match else (-1, -1)
+        if not (0 <= link[0] < source_length and 0 <= link[1] < target_length):
+            raise DataFormatError(
+                f"{where}: expected pairs i-j with i below {source_length} and j below {target_length}, "
+                f"got {quote(item)}"
+            )
+        links.append(link)
+    return links
+
+
+def check_words(
+    source: list[str], target: list[str], tagged: str, where: Mapping[str, str]
+) -> None:
+    """
+    Raises a `DataFormatError` for a sentence without words, and for an `<EOS>` anywhere but after the words of a
+    translation whose gaps are not tagged.
+    """
+    for part, words in (("source", source), ("target", without_eos(target))):
+        if not words:
+            raise DataFormatError(f"{where[part]}: expected {part} words, got none")
+        if EOS in words:
+            raise DataFormatError(f"{where[part]}: expected {EOS} only at the end of a translation")
+    if "gaps" in tagged and EOS in target:
+        raise DataFormatError(f"{where['target']}: expected no {EOS}, as gaps are tagged")
+
+
+def links_of(alignments: Any, source_length: int, target_length: int) -> list[Link] | None:
+    """The pairs (source index, target index) of the field `alignments` of a request. Raises a `UserError`."""
+    if alignments is None:
+        return None
+    items = alignments.split() if isinstance(alignments, str) else alignments
+    texts = []
+    for item in items:
+        is_pair = isinstance(item, list | tuple) and [type(n) for n in item] == [int, int]
+        if not is_pair and not isinstance(item, str):
+            raise UserError(f"alignments: expected i-j or a pair of integers, got {quote(item)}")
+        texts.append(f"{item[0]}-{item[1]}" if is_pair else item)
+    return parse_links(" ".join(texts), source_length, target_length, "alignments")
 
 
 class Table(NamedTuple):

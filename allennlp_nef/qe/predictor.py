@@ -11,12 +11,11 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 from overrides import overrides
 
-from allennlp_nef.errors import UserError, quote
+from allennlp_nef.data.multilingual_e5 import num_weights
 from allennlp_nef.predictors.base import Failure, Item, ShownTrace, TaggingPredictor
 from allennlp_nef.predictors.requests import FLAG, PROBABILITY, TEXT, Check, check_characters
 from allennlp_nef.predictors.requests import check_words as check_length
-from allennlp_nef.qe.files import check_words, parse_links
-from allennlp_nef.qe.layouts import BAD, OK, SEVERITIES, Link, without_eos
+from allennlp_nef.qe.layouts import BAD, OK, SEVERITIES, check_words, links_of, without_eos
 from allennlp_nef.qe.metrics import expected_threshold
 from allennlp_nef.qe.model import WordQeTagger
 from allennlp_nef.qe.reader import WmtWordQeReader
@@ -167,13 +166,12 @@ class WordQePredictor(TaggingPredictor):
 
     @overrides
     def writer_options(self) -> dict[str, Any]:
-        parameters = list(self._model.parameters())
-        num_bytes = sum(each.numel() * each.element_size() for each in parameters)
+        number = num_weights(self._model)
         return {
             "method": self.method,
             "language_pair": self.language_pair,
             "severity": self.severity,
-            "header": (num_bytes, sum(each.numel() for each in parameters), self.ensemble_size),
+            "header": (4 * number, number, self.ensemble_size),
         }
 
     @overrides
@@ -192,7 +190,7 @@ class WordQePredictor(TaggingPredictor):
             target, target_offsets = [], target_offsets and []
         else:
             check_words(source, target, reader.tagged, {"source": "source", "target": "target"})
-        links = _links(request.get("alignments"), len(source), len(without_eos(target)))
+        links = links_of(request.get("alignments"), len(source), len(without_eos(target)))
         item = Item(reader.text_to_instance(source, target, links))
         name = "source" if reader.tagged == "source" else "target"
         offsets = source_offsets if name == "source" else target_offsets
@@ -294,17 +292,3 @@ class WordQePredictor(TaggingPredictor):
 def _is_empty(item: Item) -> bool:
     """Whether the translation of an item has no words."""
     return not without_eos(item.metadata.get("target", item.metadata["words"]))
-
-
-def _links(alignments: Any, source_length: int, target_length: int) -> list[Link] | None:
-    """The pairs of a request. Raises a `UserError`."""
-    if alignments is None:
-        return None
-    items = alignments.split() if isinstance(alignments, str) else alignments
-    texts = []
-    for item in items:
-        is_pair = isinstance(item, list | tuple) and [type(n) for n in item] == [int, int]
-        if not is_pair and not isinstance(item, str):
-            raise UserError(f"alignments: expected i-j or a pair of integers, got {quote(item)}")
-        texts.append(f"{item[0]}-{item[1]}" if is_pair else item)
-    return parse_links(" ".join(texts), source_length, target_length, "alignments")

@@ -207,7 +207,7 @@ class WmtWordQeReader(TaggingReader):
         # Parameters
 
         source, target : `list[str]`
-            Words, at least one each. The target may end in `<EOS>`, but not if gaps are tagged. `files.check_words`
+            Words, at least one each. The target may end in `<EOS>`, but not if gaps are tagged. `layouts.check_words`
             checks this.
         alignments : `Sequence[tuple[int, int]]`, optional (default = `None`)
             Pairs (source index, target index), from 0. None: the aligner of the reader finds them.

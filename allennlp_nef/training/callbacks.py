@@ -8,6 +8,7 @@ from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import TrainerCallback
 from overrides import overrides
 
+from allennlp_nef.data import multilingual_e5
 from allennlp_nef.data.word_pieces import TRANSFORMER_FOLDER
 from allennlp_nef.modules.transformer import PretrainedTransformer, load_transformer
 
@@ -25,7 +26,7 @@ class SaveTransformer(TrainerCallback):
 
     with_weights : `bool`, optional (default = `False`)
         Whether to write the pretrained weights, too. Use it with `save_weights: false`, because those archives omit
-        them.
+        them. The weights of `multilingual-e5-small` always come from the extra `multilingual`.
 
     # Raises
 
@@ -51,5 +52,5 @@ class SaveTransformer(TrainerCallback):
         transformer = transformers[0]
         transformer.transformer.config.save_pretrained(folder)
         transformer.tokenizer.save_pretrained(folder)
-        if self.with_weights:
+        if self.with_weights and transformer.model_name != multilingual_e5.NAME:
             load_transformer(transformer.model_name).save_pretrained(folder)

@@ -7,17 +7,21 @@ import pytest
 import torch
 
 from allennlp_nef.data import multilingual_e5
-from allennlp_nef.data.multilingual_e5 import NAME, dequantize, normalizer, read_file
+from allennlp_nef.data.multilingual_e5 import NAME, FourBitEmbedding, normalizer, read_file
 from allennlp_nef.data.word_pieces import load_tokenizer
 from allennlp_nef.errors import UserError
 from allennlp_nef.modules.transformer import load_transformer
 
 
-def test_four_bits_are_multiples_of_a_scale():
-    numbers = numpy.random.default_rng(0).integers(0, 16, 32)
-    packed = (numbers[:16] | numbers[16:] << 4).astype(numpy.uint8).tobytes()
-    values = dequantize(numpy.float16(0.25).tobytes() + packed)
-    assert values.dtype == numpy.float32 and values.tolist() == (0.25 * (numbers - 8.0)).tolist()
+def test_rows_of_four_bits_are_multiples_of_their_scales():
+    numbers = torch.tensor(numpy.random.default_rng(0).integers(0, 16, (3, 2, 32), numpy.uint8))
+    scales = torch.tensor([[1.0, 2.0], [0.25, 0.5], [-1.0, 0.0]], dtype=torch.float16)[..., None]
+    packed = numbers[..., :16] | numbers[..., 16:] << 4
+    embedding = FourBitEmbedding(scales.flatten(0, 1), packed.flatten(0, 1), num_rows=3)
+    vectors = embedding(torch.tensor([[2, 0, 1, 1]]))
+    assert vectors.dtype == torch.float32 and vectors.shape == (1, 4, 64)
+    expected = scales.double() * (numbers.double() - 8)
+    assert torch.equal(vectors[0].double(), expected[[2, 0, 1, 1]].flatten(1))
 
 
 def test_normalization_is_nfkc_with_exceptions():
@@ -38,6 +42,9 @@ def test_translations_are_near_each_other(monkeypatch):
     means = torch.nn.functional.normalize((states * mask).sum(1) / mask.sum(1), dim=-1)
     cosines = means @ means.T
     assert cosines[:3, :3].min() > 0.9 and cosines[:3, 3].max() < 0.85
+    with torch.no_grad():
+        same = load_transformer(NAME, four_bits=True).eval()(**batch).last_hidden_state
+    assert torch.equal(same, states)
     assert tokenizer(["Häuser", "ﬁ"], is_split_into_words=True)["input_ids"][0] == 0
     assert load_transformer(NAME, load_weights=False).config.hidden_size == 384
 
@@ -49,6 +56,7 @@ def test_a_missing_or_another_file_is_an_error(monkeypatch, tmp_path):
         def locate_file(self, name):
             return tmp_path / "weights.bin"
 
+    read_file.cache_clear()
     monkeypatch.setattr(multilingual_e5, "distribution", lambda name: Package())
     with pytest.raises(UserError, match=r"allennlp_nef\[multilingual\]"):
         read_file()

@@ -7,7 +7,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_nef.nn.lora import LoraLinear
+from allennlp_nef.nn.lora import LoraLinear, merge_lora
 from tests.small_transformer import SAVE
 
 SENTENCES = ["She met Sheldon .", "a"]
@@ -63,6 +63,19 @@ def test_adapters_add_a_product_of_low_rank():
     torch.nn.init.normal_(adapted.up.weight)
     weight = linear.weight + 4 * adapted.up.weight @ adapted.down.weight
     torch.testing.assert_close(adapted(x), x @ weight.T + linear.bias)
+
+
+def test_merged_adapters_compute_the_same(make, embed):
+    embedder = make(**LORA)
+    for module in embedder.modules():
+        if isinstance(module, LoraLinear):
+            torch.nn.init.normal_(module.up.weight)
+    expected = embed(embedder, *SENTENCES)
+    assert not torch.allclose(expected, embed(make(), *SENTENCES))
+    for _ in range(2):
+        merge_lora(embedder)
+        torch.testing.assert_close(embed(embedder, *SENTENCES), expected, rtol=1e-4, atol=1e-5)
+    assert not any(isinstance(module, LoraLinear) for module in embedder.modules())
 
 
 def test_weights_are_loaded_unless_they_are_not_wanted(make, folder):

@@ -1,0 +1,46 @@
+"""The callback `learn_aligner`."""
+
+import logging
+import os
+from itertools import islice
+from typing import Any
+
+from allennlp.training.callbacks import TrainerCallback
+from overrides import overrides
+
+from allennlp_nef.errors import DataFormatError
+from allennlp_nef.qe.aligner import ALIGNER_NAME, learn_aligner, save_aligner
+from allennlp_nef.qe.layouts import without_eos
+
+logger = logging.getLogger(__name__)
+
+
+@TrainerCallback.register("learn_aligner")
+class LearnAligner(TrainerCallback):
+    """Learns a word aligner from the alignments of the training data, for sentences that come without alignments.
+
+    Writes `aligner.json.gz` into the folder of the run before training starts. With `include_in_archive:
+    ["aligner.json.gz"]` in the config, the reader of the archive uses it. If the training reader already has an
+    aligner, that aligner is written unchanged. If the training data have too few alignments, a log message says so.
+
+    Registered as a `TrainerCallback` with name "learn_aligner".
+    """
+
+    @overrides(check_signature=False)
+    def on_start(self, trainer: Any, is_primary: bool = True, **kwargs: Any) -> None:
+        super().on_start(trainer, is_primary, **kwargs)
+        if not is_primary:
+            return
+        loader = trainer.data_loader
+        aligner = loader.reader.aligner
+        if aligner is None:
+            examples = islice(loader.reader.examples(loader.data_path), loader.reader.max_instances)
+            try:
+                aligner = learn_aligner(
+                    (example.source, without_eos(example.target), example.alignments or [])
+                    for example in examples
+                )
+            except DataFormatError as error:
+                logger.info("%s is not written: %s", ALIGNER_NAME, error)
+                return
+        save_aligner(aligner, os.path.join(self.serialization_dir, ALIGNER_NAME))
