@@ -10,16 +10,15 @@ const TASKS = {
   class: ["Classes of sentences", "Classify", ["sentence"]],
   pair: ["Pairs of sentences", "Compare", ["first", "second"]],
 };
-const WORDS = "Words and punctuation marks separated by blanks.";
 const HEADS = "The number of the head of each word, from 1; 0 for the root: 2 0 2.";
 const FIELDS = {
-  sentence: ["Sentence", WORDS],
-  source: ["Source", `The original sentence. ${WORDS}`],
-  target: ["Translation", `The translation whose words are judged. ${WORDS}`],
-  alignments: ["Alignments", "Optional pairs of a source and a target word, counted from 0: 0-0 1-2."],
+  sentence: ["Sentence", ""],
+  source: ["Source", "The original sentence."],
+  target: ["Translation", "The translation whose words are judged."],
+  alignments: ["Alignments", "Optional pairs of a source and a target word, counted from 0: 0-0 1-2. Punctuation marks count as words."],
   tags: ["Parts of speech", "One for each word, separated by blanks, such as DET NOUN VERB."],
-  first: ["First sentence", WORDS],
-  second: ["Second sentence", WORDS],
+  first: ["First sentence", ""],
+  second: ["Second sentence", ""],
   first_heads: ["Heads in the first sentence", HEADS],
   second_heads: ["Heads in the second sentence", HEADS],
   tree: ["Tree", "In brackets, with any labels: (0 (0 a) (0 film))."],
