@@ -11,6 +11,7 @@ COMMANDS = (
     "check-data",
     "examples",
     "export",
+    "label-post-edits",
     "models",
     "plot-sketches",
     "review",

@@ -1,0 +1,81 @@
+"""`allennlp-nef label-post-edits`: gold tags and HTER from post-edited translations."""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from allennlp_nef.cli.shared import check_outputs, percent, write_text
+from allennlp_nef.errors import DataFormatError
+from allennlp_nef.qe.files import read_parallel
+from allennlp_nef.qe.layouts import BAD, EOS, split_tags
+from allennlp_nef.qe.post_edits import hter_of, tags_of
+
+SUMMARY = "Compute gold tags and HTER from translations and their post-edits."
+DETAILS = """
+MT and POST_EDIT are text files of tokenized sentences, one per line. Writes PREFIX.tags and PREFIX.hter, the training
+data of an estimator together with the sources (PREFIX.src) and MT (PREFIX.mt):
+
+    %(prog)s train.mt train.pe --output train
+
+The tags are those of words and gaps (2n+1 for n words, as in WMT18 to 21), or with --eos those of words and <EOS> (n+1,
+as in WMT22). A word is BAD if the post-editor deleted or replaced it, a gap if words are missing there. HTER is the
+number of edits, shifts included, per word of the post-edit, at most 1. Needs the extra `ter`.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("translations", metavar="MT", help="file of translations")
+    add("post_edits", metavar="POST_EDIT", help="file of their post-edits")
+    add("--output", metavar="PREFIX", required=True, help="beginning of the names of the files")
+    add("--eos", action="store_true", help="n+1 tags: of words and <EOS>, as in WMT22")
+
+
+def run(args: argparse.Namespace) -> Iterator[str]:
+    figures = label_post_edits(args.translations, args.post_edits, output=args.output, eos=args.eos)
+    yield f"{figures['sentences']:,} sentences, {percent(figures['bad'])}% of the tags are BAD"
+    yield f"mean HTER: {percent(figures['hter'])}%"
+    yield f"wrote {args.output}.tags and {args.output}.hter"
+
+
+def label_post_edits(
+    translations: str, post_edits: str, *, output: str, eos: bool = False
+) -> dict[str, Any]:
+    """
+    Writes the tags and the HTER of post-edited translations.
+
+    The parameters are the options of `allennlp-nef label-post-edits`.
+
+    # Returns
+
+    `dict[str, Any]`
+        The number of `sentences`, the share of tags that are `bad`, and the mean `hter`.
+
+    # Raises
+
+    `DataFormatError`: the files differ in length, a translation has no words. `UserError`: sacrebleu is missing.
+    """
+    from allennlp.common import Tqdm
+
+    paths = [f"{output}.{ending}" for ending in ("tags", "hter")]
+    check_outputs(paths, [translations, post_edits])
+    rows, scores = [], []
+    pairs = read_parallel({"target": translations, "post-edit": post_edits})
+    for lines, where in Tqdm.tqdm(pairs, desc="sentences"):
+        words, edited = lines["target"].split(), lines["post-edit"].split()
+        if not words:
+            raise DataFormatError(f"{where['target']}: expected words, got none")
+        tags = tags_of(words, edited)
+        if eos:
+            tags = split_tags(" ".join(tags), [*words, EOS], where["target"], eos=True)
+        rows.append(tags)
+        scores.append(hter_of(words, edited))
+    write_text(Path(paths[0]), "".join(f"{' '.join(tags)}\n" for tags in rows))
+    write_text(Path(paths[1]), "".join(f"{score:.6f}\n" for score in scores))
+    number = sum(map(len, rows))
+    return {
+        "sentences": len(rows),
+        "bad": sum(tags.count(BAD) for tags in rows) / max(1, number),
+        "hter": sum(scores) / max(1, len(scores)),
+    }
