@@ -108,7 +108,7 @@ class ScoreOutput(PairOutput):
     ) -> dict[str, torch.Tensor]:
         logits = self.projection(features).float()  # (batch, scores)
         probabilities = logits.softmax(-1)
-        outputs = {"probs": probabilities, "score": probabilities @ self.scores}
+        outputs = {"probs": probabilities, "score": probabilities @ self.scores.float()}
         if gold is not None:
             outputs["loss"] = functional.kl_div(
                 logits.log_softmax(-1), self.distribution(gold), reduction="batchmean"
@@ -118,7 +118,7 @@ class ScoreOutput(PairOutput):
 
     def distribution(self, gold: torch.Tensor) -> torch.Tensor:
         """The distributions of gold scores: (batch,) -> (batch, scores)."""
-        return (1 - (gold.unsqueeze(-1) - self.scores).abs()).clamp(min=0)
+        return (1 - (gold.float().unsqueeze(-1) - self.scores).abs()).clamp(min=0)
 
     @overrides
     def readable(self, outputs: dict[str, torch.Tensor]) -> dict[str, list[Any]]:

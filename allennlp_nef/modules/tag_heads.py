@@ -18,6 +18,8 @@ from allennlp_nef.modules.seq2seq_encoders import LabelTable
 from allennlp_nef.nn import crf
 from allennlp_nef.nn.util import in_float32_at_least, zero_padding
 
+AVERAGES = ("sentence", "token", "none")
+
 
 class TagHead(torch.nn.Module, Registrable):
     """The output layer of a tagger.
@@ -59,6 +61,8 @@ class TagHead(torch.nn.Module, Registrable):
             raise ConfigurationError(
                 f"label_namespace: the vocabulary has no labels in {label_namespace!r}, or padding among them"
             )
+        if average not in AVERAGES:
+            raise ConfigurationError(f"average: expected one of {AVERAGES}, got {average!r}")
         self.average = average
         self.labels = [labels[index] for index in range(len(labels))]
         weights = torch.ones(len(labels))
@@ -223,10 +227,13 @@ class CrfTagHead(SoftmaxTagHead):
     def constrained_chain(self) -> crf.LinearChain:
         """The chain in which transitions that the constraints rule out are forbidden."""
         forbidden = ~self.allowed
+        parts = (
+            (self.transitions, forbidden[:-2, :-2]),
+            (self.start, forbidden[-2, :-2]),
+            (self.end, forbidden[:-2, -1]),
+        )
         return crf.LinearChain(
-            self.transitions.masked_fill(forbidden[:-2, :-2], crf.FORBIDDEN),
-            self.start.masked_fill(forbidden[-2, :-2], crf.FORBIDDEN),
-            self.end.masked_fill(forbidden[:-2, -1], crf.FORBIDDEN),
+            *(in_float32_at_least(part).masked_fill(each, crf.FORBIDDEN) for part, each in parts)
         )
 
 
