@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from allennlp_nef.data.chunks import are_chunk_tags
-from allennlp_nef.data.fields import NO_LABEL
+from allennlp_nef.data.fields import NO_LABEL, labels_of
 from allennlp_nef.modules.seq2seq_encoders import LabelTable
 from allennlp_nef.nn import crf
 from allennlp_nef.nn.util import in_float32_at_least, zero_padding
@@ -56,16 +56,11 @@ class TagHead(torch.nn.Module, Registrable):
         average: str = "sentence",
     ) -> None:
         super().__init__()
-        labels = vocab.get_index_to_token_vocabulary(label_namespace)
-        if not labels or vocab.is_padded(label_namespace):
-            raise ConfigurationError(
-                f"label_namespace: the vocabulary has no labels in {label_namespace!r}, or padding among them"
-            )
         if average not in AVERAGES:
             raise ConfigurationError(f"average: expected one of {AVERAGES}, got {average!r}")
         self.average = average
-        self.labels = [labels[index] for index in range(len(labels))]
-        weights = torch.ones(len(labels))
+        self.labels = labels_of(vocab, label_namespace)
+        weights = torch.ones(len(self.labels))
         for label, weight in (label_weights or {}).items():
             if label not in self.labels:
                 raise ConfigurationError(
