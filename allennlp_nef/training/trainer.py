@@ -123,8 +123,8 @@ class NefTrainer(GradientDescentTrainer):
     and this epoch has no training metrics. Only the config keys in `MAY_CHANGE` may have changed.
 
     A data loader whose epochs continue each other cannot be recovered: one with `batches_per_epoch`, or of another type
-    than `multiprocess`. With `num_workers` above 1, the order of the instances depends on the timing of the workers, so
-    that no two runs are the same, recovered or not.
+    than `multiprocess`. The order of instances from several worker processes (`num_workers`) depends on their timing,
+    and Python seeds each worker process anew, so that it shuffles differently in each run, recovered or not.
 
     If the loss becomes NaN, the archive of the best epoch is written before the error is raised.
 

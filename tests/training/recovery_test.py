@@ -68,6 +68,7 @@ CASES: dict[str, tuple] = {
     "averaged": (AVERAGED, SHUFFLED, (SimpleTagger, "forward", 2 * BATCHES + 2)),
     "averaged, before the best weights": (AVERAGED, {}, (NefTrainer, "_save_model_state", 3)),
     "lazy": ({}, LAZY, LATE),
+    "one worker": ({}, {"data_loader": {**SHUFFLED["data_loader"], "num_workers": 1}}, LATE),
     "within an epoch": (IN_EPOCH, {}, LATE),
     "within an epoch, at its end": (IN_EPOCH, {}, (SimpleTagger, "forward", 3 * BATCHES + 2)),
     "within an epoch, lazy and averaged": (
